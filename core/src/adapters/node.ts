@@ -1,0 +1,99 @@
+/** The adapter for `node:http`. */
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { AuthorizationServer } from '../authorization_server.ts';
+import { errorResponse } from '../endpoints/operation.ts';
+import { MAX_BODY_BYTES } from '../protocol/form.ts';
+import type { HttpRequest, HttpResponse, ParsedForm } from '../protocol/http.ts';
+
+/** A request with what hosts add to it. */
+export interface NodeRequest extends IncomingMessage {
+  /** The form, where the host has parsed it already. */
+  readonly body?: unknown;
+  /** The host's identifier of the request, for its log. */
+  readonly id?: unknown;
+}
+
+export type NodeHandler = (
+  request: NodeRequest,
+  response: ServerResponse,
+  next?: () => void,
+) => Promise<void>;
+
+/** Answers with what the server says at the request's path; elsewhere `next`, or 404 where there is none. */
+export function mount(server: AuthorizationServer): NodeHandler {
+  const answer = handler(async (request) => (await server.handle(request)) ?? NOT_FOUND);
+  return async (request, response, next) => {
+    if (next === undefined || server.serves(request.url ?? '')) return answer(request, response);
+    next();
+  };
+}
+
+/** One operation alone, for a host that routes by itself: `handler((request) => server.introspect(request))`. */
+export function handler(operation: (request: HttpRequest) => Promise<HttpResponse>): NodeHandler {
+  return async (request, response) => {
+    let plain: HttpRequest;
+    try {
+      plain = await toHttpRequest(request);
+    } catch {
+      return; // the client went away in the middle of its request: nobody is left to answer
+    }
+    sendResponse(request, response, await operation(plain).catch(errorResponse));
+  };
+}
+
+const NOT_FOUND: HttpResponse = { status: 404, headers: {}, body: '' };
+
+/**
+ * The request as a plain value. A body is read no further than just past the server's limit.
+ * @throws {Error} the connection broke before the body was complete
+ */
+export async function toHttpRequest(request: NodeRequest): Promise<HttpRequest> {
+  const { method = 'GET', url = '/', headers, id } = request;
+  const { remoteAddress } = request.socket;
+  return {
+    method,
+    url,
+    headers,
+    ...(remoteAddress !== undefined && { connection: { remoteAddress } }),
+    ...(typeof id === 'string' && { id }),
+    ...(isParsedForm(request.body) ? { body: request.body } : await readBody(request)),
+  };
+}
+
+export function sendResponse(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): void {
+  // A body that was not read to its end cannot be followed by another request.
+  const isUnread = !request.complete && request.headers['transfer-encoding'] !== undefined;
+  const isTooLong = Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES;
+  response.statusCode = answer.status;
+  for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
+  if (isUnread || isTooLong) response.setHeader('connection', 'close');
+  if (answer.status !== 204) response.setHeader('content-length', Buffer.byteLength(answer.body));
+  response.end(answer.body);
+}
+
+function isParsedForm(body: unknown): body is ParsedForm {
+  return typeof body === 'object' && body !== null && !Buffer.isBuffer(body);
+}
+
+async function readBody(request: NodeRequest): Promise<{ body?: string }> {
+  if (typeof request.body === 'string') return { body: request.body };
+  if (Buffer.isBuffer(request.body)) return { body: request.body.toString('utf8') };
+  if (request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined)
+    return {};
+  const chunks: Buffer[] = [];
+  let bytes = 0;
+  return new Promise((resolve, reject) => {
+    const finish = () => resolve({ body: Buffer.concat(chunks).toString('utf8') });
+    request.on('data', (chunk: Buffer) => {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes > MAX_BODY_BYTES) {
+        request.pause();
+        finish();
+      }
+    });
+    request.on('end', finish);
+    request.on('error', reject);
+    request.on('close', () => reject(new Error('the connection was closed')));
+  });
+}

@@ -1,0 +1,241 @@
+import {
+  type Approval,
+  type AuthorizationRequest,
+  completeAuthorization,
+  refusedAuthorization,
+  validateAuthorizationRequest,
+} from './endpoints/authorization.ts';
+import { hashClientSecret } from './endpoints/client_authentication/client_secret.ts';
+import type { Context } from './endpoints/context.ts';
+import { ENDPOINTS, type EndpointName, routesOf } from './endpoints/endpoints.ts';
+import { type Explanation, explainToken } from './endpoints/explanation.ts';
+import {
+  type IntrospectionQuery,
+  type IntrospectionResult,
+  introspectToken,
+} from './endpoints/introspection.ts';
+import { serverMetadata } from './endpoints/metadata.ts';
+import { callOf, errorResponse, perform, reported, requireMethod } from './endpoints/operation.ts';
+import { type IssuedByOperator, issueByOperator, type OperatorIssue } from './endpoints/operator_issue.ts';
+import { type RevocationOrder, type RevocationResult, revokeToken } from './endpoints/revocation.ts';
+import { userInfoOf } from './endpoints/userinfo.ts';
+import { type AuthorizationServerOptions, type ResolvedOptions, resolveOptions } from './options.ts';
+import type { Claims } from './protocol/claims.ts';
+import { type HttpRequest, type HttpResponse, pathOf } from './protocol/http.ts';
+import type { ErrorCode } from './protocol/oauth_error.ts';
+import type { SigningAlgorithm } from './protocol/records.ts';
+import { faultsMarked, markFaults } from './storage/fault.ts';
+import { AccessTokenVerifier } from './tokens/access_token_verifier.ts';
+import type { TokenContext } from './tokens/context.ts';
+import { StoredKeysJwtService } from './tokens/jwt_service.ts';
+import { newOpaque } from './tokens/opaque_token.ts';
+import { REFRESH_TOKEN_ALGORITHM } from './tokens/refresh_token.ts';
+import { ServerSecret } from './tokens/server_secret.ts';
+import { SigningKeys } from './tokens/signing_keys.ts';
+
+/**
+ * An authorization server for one issuer. Operations take a request value and resolve to a response value;
+ * what they throw is an `OAuthError`, which `errorResponse` turns into a response.
+ */
+export class AuthorizationServer {
+  readonly issuer: string;
+  /** Verifies access tokens of this server, for a host that is a resource server as well. */
+  readonly accessTokens: AccessTokenVerifier;
+  readonly #context: Context;
+  readonly #signingKeys: SigningKeys | undefined;
+  readonly #routes: ReadonlyMap<string, EndpointName>;
+
+  /** @throws {ConfigurationError} an option does not fit; the message names it */
+  constructor(options: AuthorizationServerOptions) {
+    const resolved = resolveOptions(options);
+    const { context, signingKeys } = wire(resolved);
+    this.issuer = resolved.issuer;
+    this.accessTokens = context.accessTokens;
+    this.#context = context;
+    this.#signingKeys = signingKeys;
+    this.#routes = routesOf(resolved.issuer, resolved.paths, resolved.oidc !== undefined);
+  }
+
+  // ── Endpoints ──────────────────────────────────────────────────────────────────────────────────────────
+
+  /** `POST /token/introspect` (RFC 7662). */
+  introspect(request: HttpRequest): Promise<HttpResponse> {
+    return perform(ENDPOINTS.introspection, this.#context, request);
+  }
+
+  /** `POST /token/revoke` (RFC 7009). */
+  revoke(request: HttpRequest): Promise<HttpResponse> {
+    return perform(ENDPOINTS.revocation, this.#context, request);
+  }
+
+  /** `GET` and `POST /userinfo` (OpenID Connect Core §5.3). */
+  userInfo(request: HttpRequest): Promise<HttpResponse> {
+    return perform(ENDPOINTS.userInfo, this.#context, request);
+  }
+
+  /** `POST /token` (RFC 6749 §3.2). */
+  token(request: HttpRequest): Promise<HttpResponse> {
+    return perform(ENDPOINTS.token, this.#context, request);
+  }
+
+  /** `GET /.well-known/oauth-authorization-server` and `/.well-known/openid-configuration` (RFC 8414, OpenID Discovery). */
+  metadata(request: HttpRequest): Promise<HttpResponse> {
+    return perform(ENDPOINTS.metadata, this.#context, request);
+  }
+
+  /** `GET /jwks` (RFC 7517 §5). */
+  jwks(request: HttpRequest): Promise<HttpResponse> {
+    return perform(ENDPOINTS.jwks, this.#context, request);
+  }
+
+  /** Whether an endpoint has the path of this URL; the authorization endpoint is the host's own. */
+  serves(url: string): boolean {
+    return this.#routes.has(pathOf({ url }));
+  }
+
+  /**
+   * Answers a request at whichever endpoint its path names, errors included.
+   * @returns `undefined` where no endpoint has that path
+   */
+  async handle(request: HttpRequest): Promise<HttpResponse | undefined> {
+    const name = this.#routes.get(pathOf(request));
+    if (name === undefined) return undefined;
+    return perform(ENDPOINTS[name], this.#context, request).catch(errorResponse);
+  }
+
+  // ── The authorization endpoint, in two steps around the host's own sign-in (RFC 6749 §3.1) ────────────────
+
+  /**
+   * Checks a request to the authorization endpoint.
+   * @throws {OAuthError} `errorResponse` redirects it to the client where that is safe
+   */
+  validateAuthorizationRequest(request: HttpRequest): Promise<AuthorizationRequest> {
+    return reported(this.#context, callOf('authorization', request), () => {
+      requireMethod(['GET', 'POST'], request);
+      return validateAuthorizationRequest(this.#context, request);
+    });
+  }
+
+  /**
+   * Redirects the person back to the client with a code.
+   * @throws {OAuthError} `access_denied`: the person or the client was disabled meanwhile
+   */
+  completeAuthorization(request: AuthorizationRequest, approval: Approval): Promise<HttpResponse> {
+    return reported(this.#context, { operation: 'authorization', clientId: request.client.id }, () =>
+      completeAuthorization(this.#context, request, approval),
+    );
+  }
+
+  /** Redirects the person back to the client without a code: `access_denied`, `login_required` and the like. */
+  refuseAuthorization(request: AuthorizationRequest, code: ErrorCode, description: string): HttpResponse {
+    return errorResponse(refusedAuthorization(this.#context, request, code, description));
+  }
+
+  // ── The same answers without HTTP ──────────────────────────────────────────────────────────────────────
+
+  /**
+   * What introspection answers about a token.
+   * @throws {StorageFault} storage could not be asked
+   */
+  introspectToken(token: string, query: IntrospectionQuery = {}): Promise<IntrospectionResult> {
+    return introspectToken(this.#context, token, query);
+  }
+
+  /**
+   * Revokes a token with all that goes along; anyone's, unless `owner` is given.
+   * @throws {StorageFault} the token may or may not be revoked
+   */
+  revokeToken(token: string, order: RevocationOrder = {}): Promise<RevocationResult> {
+    return revokeToken(this.#context, token, order);
+  }
+
+  /**
+   * The claims of the person that an access token was issued for, within its scopes.
+   * @throws {OAuthError} `invalid_token`, `insufficient_scope`
+   * @throws {StorageFault} storage could not be asked
+   */
+  userInfoOf(accessToken: string): Promise<Claims> {
+    return userInfoOf(this.#context, accessToken);
+  }
+
+  /** The members of the metadata document, from the live configuration. */
+  get serverMetadata(): Readonly<Record<string, unknown>> {
+    return serverMetadata(this.#context);
+  }
+
+  // ── For operators ──────────────────────────────────────────────────────────────────────────────────────
+
+  /** What a token is, whether it is alive, and if not exactly why and since when. */
+  explainToken(token: string): Promise<Explanation> {
+    return explainToken(this.#context, token);
+  }
+
+  /**
+   * Issues tokens without a grant, `count` of them in one transaction.
+   * @throws {OperatorIssueError} the client or a scope does not allow it
+   */
+  issueTokens(order: OperatorIssue, count = 1): Promise<readonly IssuedByOperator[]> {
+    return issueByOperator(this.#context, order, count);
+  }
+
+  /** A client secret as storage keeps it. */
+  hashClientSecret(clientSecret: string): Promise<string> {
+    return hashClientSecret(this.#context.secret, clientSecret);
+  }
+
+  /** A new client secret of 256 random bits. */
+  newClientSecret(): string {
+    return newOpaque('client_secret', this.#context.random);
+  }
+
+  /** Makes the signing keys where there are none, and opens them: a wrong server secret fails here, not later. */
+  async prepare(): Promise<void> {
+    const { accessTokenAlgorithm, idTokenAlgorithm } = this.#context;
+    await this.#signingKeys?.prepare([
+      ...new Set([accessTokenAlgorithm, idTokenAlgorithm, REFRESH_TOKEN_ALGORITHM] as const),
+    ]);
+  }
+
+  /**
+   * Lets the next signing key of an algorithm sign from now on, and publishes a new next one.
+   * @returns `kid` of the key that signs now
+   * @throws {Error} the host brought its own `JwtService`
+   */
+  async rotateSigningKey(algorithm: SigningAlgorithm): Promise<string> {
+    if (this.#signingKeys === undefined) throw new Error('the keys belong to the host’s own JwtService');
+    return this.#signingKeys.rotate(algorithm);
+  }
+}
+
+/** The parts of a server, each with what it depends on. */
+function wire(options: ResolvedOptions): { context: Context; signingKeys: SigningKeys | undefined } {
+  const secret = new ServerSecret(options.secret);
+  const { clients, tokens, authorizationCodes, keys } = options.storage;
+  const storage = {
+    clients: faultsMarked(clients),
+    tokens: faultsMarked(tokens),
+    authorizationCodes: faultsMarked(authorizationCodes),
+  };
+  const signingKeys =
+    options.jwtService === undefined && keys !== undefined
+      ? new SigningKeys(faultsMarked(keys), secret, options.clock)
+      : undefined;
+  const jwt = options.jwtService ?? (signingKeys && new StoredKeysJwtService(signingKeys));
+  if (jwt === undefined) throw new TypeError('options without keys were not refused');
+
+  const { oidc, getSubjectState } = options;
+  const tokenContext: TokenContext = {
+    ...options,
+    storage,
+    secret,
+    jwt,
+    getSubjectState: getSubjectState && markFaults(getSubjectState),
+  };
+  const context: Context = {
+    ...options,
+    ...tokenContext,
+    accessTokens: new AccessTokenVerifier(tokenContext),
+    oidc: oidc && { ...oidc, getUserClaims: markFaults(oidc.getUserClaims) },
+  };
+  return { context, signingKeys };
+}

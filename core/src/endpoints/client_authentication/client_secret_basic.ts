@@ -1,0 +1,50 @@
+import { type HttpRequest, headerValue } from '../../protocol/http.ts';
+import { OAuthError } from '../../protocol/oauth_error.ts';
+import type { ClaimedCredentials } from './credentials.ts';
+
+/** RFC 9110 §11.4: the scheme without regard to case. */
+const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i;
+
+/**
+ * Credentials in an Authorization header (RFC 6749 §2.3.1, RFC 7617). Both parts are form-encoded there; since
+ * many clients leave that out, a secret that decoding changes is also taken as it is.
+ * @returns `undefined` where there is no such header
+ * @throws {OAuthError} `invalid_client`: the header is something else, or cannot be read
+ */
+export function clientSecretBasic(request: HttpRequest): ClaimedCredentials | undefined {
+  const authorization = headerValue(request, 'authorization');
+  if (authorization === undefined) return undefined;
+  const pair = decodeBase64(BASIC.exec(authorization)?.[1]);
+  const colon = pair?.indexOf(':') ?? -1;
+  if (pair === undefined || colon === -1) {
+    throw new OAuthError('invalid_client', 'the Authorization header carries no Basic credentials', {
+      reason: 'credentials_malformed',
+    });
+  }
+  const rawSecret = pair.slice(colon + 1);
+  const secret = formDecode(rawSecret);
+  return {
+    method: 'client_secret_basic',
+    clientId: formDecode(pair.slice(0, colon)),
+    secrets: [secret, ...(rawSecret === secret ? [] : [rawSecret])].filter((text) => text !== ''),
+  };
+}
+
+function decodeBase64(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  try {
+    const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    return undefined; // no base64, or no UTF-8
+  }
+}
+
+/** A text that is no form encoding stays as it is. */
+function formDecode(text: string): string {
+  try {
+    return decodeURIComponent(text.replaceAll('+', ' '));
+  } catch {
+    return text;
+  }
+}

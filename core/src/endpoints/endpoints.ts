@@ -1,0 +1,85 @@
+import { bearerChallenges, clientChallenges } from '../protocol/challenge.ts';
+import type { OAuthError } from '../protocol/oauth_error.ts';
+import type { Context, EndpointPaths } from './context.ts';
+import { introspection } from './introspection.ts';
+import { jwks } from './jwks.ts';
+import { metadata } from './metadata.ts';
+import type { Endpoint } from './operation.ts';
+import { revocation } from './revocation.ts';
+import { token } from './token.ts';
+import { userInfo } from './userinfo.ts';
+
+const clientChallenge = (context: Context, error: OAuthError) =>
+  error.status === 401 ? clientChallenges(context.issuer) : [];
+const noChallenge = () => [];
+
+/** The one table of what is served. */
+export const ENDPOINTS = {
+  introspection: {
+    operation: 'introspection',
+    methods: ['POST'],
+    crossOrigin: 'off',
+    challenges: clientChallenge,
+    answer: introspection,
+  },
+  revocation: {
+    operation: 'revocation',
+    methods: ['POST'],
+    crossOrigin: 'clients',
+    challenges: clientChallenge,
+    answer: revocation,
+  },
+  userInfo: {
+    operation: 'userinfo',
+    methods: ['GET', 'POST'],
+    crossOrigin: 'clients',
+    challenges: (_context: Context, error: OAuthError) => bearerChallenges(error),
+    answer: userInfo,
+  },
+  token: {
+    operation: 'token',
+    methods: ['POST'],
+    crossOrigin: 'clients',
+    challenges: clientChallenge,
+    answer: token,
+  },
+  metadata: {
+    operation: 'metadata',
+    methods: ['GET', 'HEAD'],
+    crossOrigin: 'anyone',
+    challenges: noChallenge,
+    answer: metadata,
+  },
+  jwks: {
+    operation: 'jwks',
+    methods: ['GET', 'HEAD'],
+    crossOrigin: 'anyone',
+    challenges: noChallenge,
+    answer: jwks,
+  },
+} as const satisfies Record<string, Endpoint>;
+
+export type EndpointName = keyof typeof ENDPOINTS;
+
+/** Which endpoint answers at which path; the authorization endpoint is the host's own page. */
+export function routesOf(
+  issuer: string,
+  paths: EndpointPaths,
+  isOidc: boolean,
+): ReadonlyMap<string, EndpointName> {
+  const base = new URL(issuer).pathname.replace(/\/$/, '');
+  return new Map<string, EndpointName>([
+    [base + paths.introspection, 'introspection'],
+    [base + paths.revocation, 'revocation'],
+    [base + paths.token, 'token'],
+    [base + paths.jwks, 'jwks'],
+    // RFC 8414 §3.1 puts the issuer's path behind the well-known one, OpenID Discovery §4.1 before it.
+    [`/.well-known/oauth-authorization-server${base}`, 'metadata'],
+    ...(isOidc
+      ? ([
+          [base + paths.userInfo, 'userInfo'],
+          [`${base}/.well-known/openid-configuration`, 'metadata'],
+        ] as const)
+      : []),
+  ]);
+}

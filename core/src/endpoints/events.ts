@@ -1,0 +1,38 @@
+import type { ErrorCode } from '../protocol/oauth_error.ts';
+import type { InactiveReason, ReasonCode, RefusalReason } from '../protocol/reasons.ts';
+
+export type Operation =
+  | 'introspection'
+  | 'revocation'
+  | 'userinfo'
+  | 'token'
+  | 'authorization'
+  | 'metadata'
+  | 'jwks';
+
+interface EventOrigin {
+  readonly operation: Operation;
+  readonly requestId?: string;
+  readonly clientId?: string;
+}
+
+/** What happened, for logs and audit; never with a token, secret or code. `tokenId` is a `jti` or digest. */
+export type ServerEvent = EventOrigin &
+  (
+    | {
+        readonly type: 'refused';
+        readonly error: ErrorCode;
+        readonly status: number;
+        readonly reason: ReasonCode;
+        /** What happened underneath, for the log alone. */
+        readonly cause?: unknown;
+      }
+    | { readonly type: 'inactive'; readonly reason: InactiveReason; readonly tokenId?: string }
+    | { readonly type: 'token_issued'; readonly grantType: string; readonly tokenId: string }
+    | { readonly type: 'token_revoked'; readonly tokenId: string }
+    /** Answered with 200 as RFC 7009 §2.2 wants it, but nothing was revoked. */
+    | { readonly type: 'revocation_ignored'; readonly reason: InactiveReason | RefusalReason | 'foreign' }
+    | { readonly type: 'refresh_token_reused'; readonly tokenId: string }
+    | { readonly type: 'authorization_code_reused'; readonly tokenId: string }
+    | { readonly type: 'client_secret_not_decoded' }
+  );

@@ -1,0 +1,53 @@
+import { sha256 } from '#hashing';
+import type { Claims } from '../protocol/claims.ts';
+import { INACTIVE_REASONS, REFUSAL_REASONS, type ReasonCode } from '../protocol/reasons.ts';
+import type { AuthorizationCodeRecord, TokenKind, TokenRecord } from '../protocol/records.ts';
+import { findToken } from '../tokens/find.ts';
+import { opaqueKindOf } from '../tokens/opaque_token.ts';
+import { lifeOf, storedLife } from '../tokens/state.ts';
+import type { Context } from './context.ts';
+
+/** What an operator may know about a token, and no caller of an endpoint. */
+export interface Explanation {
+  readonly kind: TokenKind | 'authorization_code' | 'unknown';
+  readonly alive: boolean;
+  /** Why it is not alive. */
+  readonly reason?: ReasonCode;
+  /** The reason in a sentence. */
+  readonly explanation?: string;
+  /** Milliseconds: since when it is not alive, where somebody recorded it. */
+  readonly sinceMs?: number;
+  /** What storage remembers. */
+  readonly record?: TokenRecord | AuthorizationCodeRecord;
+  /** Verified claims. */
+  readonly claims?: Claims;
+}
+
+/**
+ * What a token is, whether it is alive, and if not exactly why and since when.
+ * @throws {StorageFault} it could not be found out
+ */
+export async function explainToken(context: Context, token: string): Promise<Explanation> {
+  if (opaqueKindOf(token) === 'authorization_code') return explainCode(context, token);
+  const found = await findToken(context, token);
+  if ('reason' in found) return { ...dead(found.reason), kind: 'unknown', ...found };
+  const { record, claims } = found;
+  const life = await lifeOf(context, record, claims);
+  const known = { kind: record.kind, record, claims };
+  return life.alive ? { ...known, alive: true } : { ...known, ...dead(life.reason, life.sinceMs) };
+}
+
+async function explainCode({ storage, clock }: Context, code: string): Promise<Explanation> {
+  const kind = 'authorization_code';
+  const record = await storage.authorizationCodes.get(await sha256(code));
+  if (!record) return { kind, ...dead('code_unknown') };
+  if (record.redeemedAtMs !== undefined)
+    return { kind, record, ...dead('code_redeemed', record.redeemedAtMs) };
+  const life = storedLife(record, clock());
+  return life.alive ? { kind, record, alive: true } : { kind, record, ...dead(life.reason, life.sinceMs) };
+}
+
+function dead(reason: ReasonCode, sinceMs?: number) {
+  const explanation = { ...INACTIVE_REASONS, ...REFUSAL_REASONS }[reason];
+  return { alive: false, reason, explanation, ...(sinceMs !== undefined && { sinceMs }) };
+}

@@ -1,0 +1,95 @@
+import { sha256 } from '#hashing';
+import { type Form, requireParameter } from '../../protocol/form.ts';
+import { verifierFits } from '../../protocol/pkce.ts';
+import type { AuthorizationCodeRecord, ClientRecord } from '../../protocol/records.ts';
+import { mintAccessToken } from '../../tokens/access_token.ts';
+import { mintIdToken } from '../../tokens/id_token.ts';
+import { newIdentifier, opaqueKindOf } from '../../tokens/opaque_token.ts';
+import { mintRefreshToken } from '../../tokens/refresh_token.ts';
+import { storedLife, subjectLife } from '../../tokens/state.ts';
+import type { Call, Context } from '../context.ts';
+import type { Grant } from './grant.ts';
+import { invalidGrant, overtaken, tokenResponse } from './token_response.ts';
+
+/** RFC 6749 §4.1.3 with PKCE (RFC 7636 §4.5) and an ID token where `openid` was granted. */
+export const authorizationCode: Grant = async (context, client, form, call) => {
+  const record = await findCode(context, requireParameter(form, 'code'));
+  await requireMatch(record, client, form);
+  if (record.redeemedAtMs !== undefined) throw await reused(context, record, call);
+  await requireAlive(context, record);
+
+  const { scopes, subject, grantId, sessionId } = record;
+  const purpose = {
+    client,
+    scopes,
+    subject,
+    claims: record.claims,
+    grantId,
+    familyId: newIdentifier(context.random),
+    pairId: newIdentifier(context.random),
+    ...(sessionId !== undefined && { sessionId }),
+  };
+  const refresh = client.grantTypes.includes('refresh_token')
+    ? await mintRefreshToken(context, purpose)
+    : undefined;
+  const access = await mintAccessToken(context, purpose, refresh?.record.keepUntil);
+  const tokens = refresh === undefined ? [access.record] : [access.record, refresh.record];
+  const outcome = await context.storage.authorizationCodes.redeem(record, tokens);
+  if (outcome === 'already_redeemed') throw await reused(context, record, call);
+  if (outcome === 'refused') throw overtaken();
+
+  const idToken = scopes.includes('openid')
+    ? await mintIdToken(context, { ...record, client, accessToken: access.token })
+    : undefined;
+  return tokenResponse(context, { access, refreshToken: refresh?.token, idToken });
+};
+
+async function findCode({ storage }: Context, code: string): Promise<AuthorizationCodeRecord> {
+  const record =
+    opaqueKindOf(code) === 'authorization_code'
+      ? await storage.authorizationCodes.get(await sha256(code))
+      : undefined;
+  if (!record) throw invalidGrant('the authorization code is not valid', 'code_unknown');
+  return record;
+}
+
+/** The code was given to this client, for this redirect URI and this verifier. */
+async function requireMatch(
+  record: AuthorizationCodeRecord,
+  client: ClientRecord,
+  form: Form,
+): Promise<void> {
+  if (record.clientId !== client.id)
+    throw invalidGrant('the authorization code is not valid', 'code_foreign');
+
+  const redirectUri = form.get('redirect_uri');
+  const expected = record.redirectUriGiven || redirectUri !== undefined ? record.redirectUri : undefined;
+  if (redirectUri !== expected)
+    throw invalidGrant('the redirect_uri does not match', 'redirect_uri_mismatch');
+
+  // A verifier without a challenge is a downgrade (RFC 9700 §2.1.1).
+  const verifier = form.get('code_verifier');
+  if ((verifier === undefined) !== (record.codeChallenge === undefined)) {
+    throw invalidGrant('the code_verifier does not match', 'pkce_missing');
+  }
+  if (verifier !== undefined && !(await verifierFits(verifier, record.codeChallenge ?? ''))) {
+    throw invalidGrant('the code_verifier does not match', 'pkce_mismatch');
+  }
+}
+
+async function requireAlive(context: Context, record: AuthorizationCodeRecord): Promise<void> {
+  const stored = storedLife(record, context.clock());
+  const life = stored.alive ? await subjectLife(context, record.subject) : stored;
+  if (life.alive) return;
+  throw invalidGrant(
+    'the authorization code is not valid',
+    life.reason === 'expired' ? 'code_expired' : life.reason,
+  );
+}
+
+/** RFC 6749 §4.1.2: what the code issued is revoked. Only the client that holds the verifier gets this far. */
+async function reused(context: Context, record: AuthorizationCodeRecord, call: Call) {
+  await context.storage.authorizationCodes.revoke(record);
+  context.onEvent({ ...call, type: 'authorization_code_reused', tokenId: record.id });
+  return invalidGrant('the authorization code is not valid', 'code_reused');
+}

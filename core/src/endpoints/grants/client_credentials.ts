@@ -1,0 +1,22 @@
+import { OAuthError } from '../../protocol/oauth_error.ts';
+import { isPersonalScope, refusedScope, selectScopes } from '../../protocol/scope.ts';
+import { mintAccessToken } from '../../tokens/access_token.ts';
+import type { Grant } from './grant.ts';
+import { overtaken, tokenResponse } from './token_response.ts';
+
+/** RFC 6749 §4.4: a client acts for itself, so there is no person and no refresh token. */
+export const clientCredentials: Grant = async (context, client, form) => {
+  if (client.secretHash === undefined) {
+    throw new OAuthError('unauthorized_client', 'only confidential clients may use this grant', {
+      reason: 'grant_not_allowed',
+    });
+  }
+  const ownScopes = client.scopes.filter((scope) => !isPersonalScope(scope));
+  const scopes = selectScopes(form.get('scope'), client.scopes, ownScopes);
+  if (scopes.some(isPersonalScope)) throw refusedScope('a scope needs a person');
+
+  const access = await mintAccessToken(context, { client, scopes });
+  const basis = { clientGeneration: client.generation ?? 0 };
+  if ((await context.storage.tokens.issue([access.record], basis)) === 'refused') throw overtaken();
+  return tokenResponse(context, { access });
+};

@@ -1,0 +1,124 @@
+import { type Form, requireParameter } from '../../protocol/form.ts';
+import type { ClientRecord } from '../../protocol/records.ts';
+import { selectScopes } from '../../protocol/scope.ts';
+import { mintAccessToken } from '../../tokens/access_token.ts';
+import { type FoundToken, findToken } from '../../tokens/find.ts';
+import type { MintedToken, TokenPurpose } from '../../tokens/minting.ts';
+import { newIdentifier } from '../../tokens/opaque_token.ts';
+import { mintSuccessor, recallSuccessor } from '../../tokens/refresh_token.ts';
+import { lifeOf } from '../../tokens/state.ts';
+import type { Call, Context } from '../context.ts';
+import type { Grant } from './grant.ts';
+import { grantClaimsOf, invalidGrant, overtaken, tokenResponse } from './token_response.ts';
+
+/** A refresh token in the hands of the client that it was issued to. */
+interface Presented extends FoundToken {
+  readonly token: string;
+  readonly client: ClientRecord;
+}
+
+/** RFC 6749 §6, with rotation and the detection of reuse (RFC 9700 §4.14.2). */
+export const refreshToken: Grant = async (context, client, form, call) => {
+  const token = requireParameter(form, 'refresh_token');
+  const found = await findToken(context, token);
+  if ('reason' in found) throw dead(found.reason);
+  const { record, claims } = found;
+  if (record.kind !== 'refresh_token') throw dead('wrong_type');
+  if (record.clientId !== client.id) throw dead('refresh_token_foreign');
+  const life = await lifeOf(context, record, claims);
+  if (!life.alive && life.reason !== 'superseded') throw dead(life.reason);
+
+  const presented = { ...found, token, client };
+  if (!life.alive) return retry(context, presented, form, call);
+  return client.rotateRefreshTokens === false
+    ? reuse(context, presented, form)
+    : rotate(context, presented, form, call);
+};
+
+/** The presented token makes way for its successor, with a new access token beside it. */
+async function rotate(context: Context, presented: Presented, form: Form, call: Call) {
+  const { record, token } = presented;
+  const pairId = newIdentifier(context.random);
+  const refresh = await mintSuccessor(context, { ...purposeOf(presented), pairId }, token);
+  const access = await mintBeside(context, presented, refresh.record, form);
+  const outcome = await context.storage.tokens.rotate(record, refresh.record, [
+    access.record,
+    refresh.record,
+  ]);
+  if (outcome === 'refused') throw overtaken();
+  if (outcome === 'issued') return tokenResponse(context, { access, refreshToken: refresh.token });
+
+  // Another request of the same client was quicker: this one is a retry now.
+  const found = await context.storage.tokens.getByRefreshToken(record.id);
+  if (!found) throw overtaken();
+  return retry(context, { ...presented, record: found }, form, call);
+}
+
+/** For clients whose refresh tokens do not rotate. */
+async function reuse(context: Context, presented: Presented, form: Form) {
+  const access = await mintBeside(context, presented, presented.record, form);
+  const outcome = await context.storage.tokens.issueBeside(presented.record, [access.record]);
+  if (outcome !== 'issued') throw overtaken();
+  return tokenResponse(context, { access, refreshToken: presented.token });
+}
+
+/**
+ * The presented token was rotated already. Within the grace its immediate predecessor gets the same successor
+ * again; anything older or later is a stolen token, and its family dies.
+ */
+async function retry(context: Context, presented: Presented, form: Form, call: Call) {
+  const { record, token } = presented;
+  const ageMs = context.clock() - (record.supersededAtMs ?? 0);
+  if (ageMs >= context.lifetimes.refreshGrace * 1000) throw await stolen(context, presented, call);
+
+  const successor = await context.storage.tokens.getByRefreshToken(record.successorId ?? '');
+  if (!successor) throw dead('no_record');
+  const life = await lifeOf(context, successor, successor.claims ?? {});
+  if (!life.alive && life.reason === 'superseded') throw await stolen(context, presented, call);
+  if (!life.alive) throw dead(life.reason);
+
+  const refreshToken = await recallSuccessor(context, successor, token);
+  if (refreshToken === undefined) throw dead('refresh_token_dead');
+  const access = await mintBeside(context, presented, successor, form);
+  const outcome = await context.storage.tokens.issueBeside(successor, [access.record]);
+  if (outcome === 'superseded') throw await stolen(context, presented, call);
+  if (outcome === 'refused') throw overtaken();
+  return tokenResponse(context, { access, refreshToken });
+}
+
+/** An access token of the pair of a refresh token; `scope` narrows this one token only (RFC 6749 §6). */
+function mintBeside(
+  context: Context,
+  presented: Presented,
+  refresh: MintedToken['record'] | FoundToken['record'],
+  form: Form,
+): Promise<MintedToken> {
+  const purpose = purposeOf(presented);
+  const scopes = selectScopes(form.get('scope'), purpose.scopes);
+  const pair = refresh.pairId === undefined ? {} : { pairId: refresh.pairId };
+  return mintAccessToken(context, { ...purpose, ...pair, scopes }, refresh.expiresAt);
+}
+
+function purposeOf({ record, claims, client }: Presented): TokenPurpose {
+  const { scopes, subject, familyId, grantId, sessionId } = record;
+  return {
+    client,
+    scopes,
+    claims: grantClaimsOf(claims),
+    ...(subject !== undefined && { subject }),
+    ...(familyId !== undefined && { familyId }),
+    ...(grantId !== undefined && { grantId }),
+    ...(sessionId !== undefined && { sessionId }),
+  };
+}
+
+async function stolen(context: Context, { record }: Presented, call: Call) {
+  await context.storage.tokens.revokeFamily(record);
+  context.onEvent({ ...call, type: 'refresh_token_reused', tokenId: record.id });
+  return dead('refresh_token_reused');
+}
+
+/** One text for all: the client learns that the token is of no use any more. */
+function dead(reason: Parameters<typeof invalidGrant>[1]) {
+  return invalidGrant('the refresh token is not valid', reason);
+}

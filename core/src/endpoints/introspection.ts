@@ -1,0 +1,112 @@
+import { readForm, requireParameter } from '../protocol/form.ts';
+import { type HttpRequest, type HttpResponse, jsonResponse } from '../protocol/http.ts';
+import type { InactiveReason } from '../protocol/reasons.ts';
+import type { ClientRecord } from '../protocol/records.ts';
+import { formatScope } from '../protocol/scope.ts';
+import { type FoundToken, findToken } from '../tokens/find.ts';
+import { lifeOf } from '../tokens/state.ts';
+import { authenticateClient, requireConfidential } from './client_authentication/authenticate_client.ts';
+import type { Call, Context } from './context.ts';
+import { readTokenTypeHint, type TokenTypeHint } from './token_type_hint.ts';
+
+/** RFC 7662 §2.2. An inactive token has no other member. */
+export interface IntrospectionResult {
+  readonly active: boolean;
+  readonly scope?: string;
+  readonly client_id?: string;
+  readonly username?: string;
+  readonly token_type?: string;
+  /** Seconds. */
+  readonly exp?: number;
+  /** Seconds. */
+  readonly iat?: number;
+  /** Seconds. */
+  readonly nbf?: number;
+  readonly sub?: string;
+  readonly aud?: string | readonly string[];
+  readonly iss?: string;
+  readonly jti?: string;
+}
+
+const INACTIVE: IntrospectionResult = { active: false };
+
+/** `POST /token/introspect` (RFC 7662). It writes nothing. */
+export async function introspection(
+  context: Context,
+  request: HttpRequest,
+  call: Call,
+): Promise<HttpResponse> {
+  // §2.1 the request, and who asks
+  const form = readForm(request);
+  let caller: ClientRecord | undefined;
+  if (context.authenticateIntrospect) {
+    caller = await authenticateClient(context, request, form, call);
+    if (context.introspectionRequiresConfidentialClient) requireConfidential(caller);
+  }
+  const token = requireParameter(form, 'token');
+  const hint = readTokenTypeHint(form);
+
+  // §2.2 the answer
+  return jsonResponse(await introspectToken(context, token, { caller, hint }, call));
+}
+
+/** Who asks, where that matters, and what they take the token for. */
+export interface IntrospectionQuery {
+  readonly caller?: ClientRecord | undefined;
+  readonly hint?: TokenTypeHint | undefined;
+}
+
+/**
+ * What introspection answers about a token, without HTTP (RFC 7662 §2.2).
+ * @throws {StorageFault} storage could not be asked
+ */
+export async function introspectToken(
+  context: Context,
+  token: string,
+  { caller, hint }: IntrospectionQuery,
+  call: Call = { operation: 'introspection' },
+): Promise<IntrospectionResult> {
+  if (hint === 'auth_code') return inactive(context, call, 'authorization_code');
+
+  const found = await findToken(context, token);
+  if ('reason' in found) return inactive(context, call, found.reason);
+  const life = await lifeOf(context, found.record, found.claims);
+  if (!life.alive) return inactive(context, call, life.reason, found.record.id);
+  if (!(await context.introspectionPolicy(caller, found)))
+    return inactive(context, call, 'policy', found.record.id);
+  return active(found);
+}
+
+/** What the record says comes from the record, the rest from the verified claims. */
+function active({ record, claims }: FoundToken): IntrospectionResult {
+  return {
+    active: true,
+    ...(record.scopes.length > 0 && { scope: formatScope(record.scopes) }),
+    client_id: record.clientId,
+    ...(record.tokenType !== undefined && { token_type: record.tokenType }),
+    ...verified(claims, 'username'),
+    ...verified(claims, 'exp'),
+    ...verified(claims, 'iat'),
+    ...verified(claims, 'nbf'),
+    ...verified(claims, 'sub'),
+    ...verified(claims, 'aud'),
+    ...verified(claims, 'iss'),
+    ...verified(claims, 'jti'),
+  };
+}
+
+/** One verified claim as a member of the answer; absent where the token does not have it. */
+function verified(claims: FoundToken['claims'], name: keyof IntrospectionResult) {
+  return claims[name] === undefined ? undefined : { [name]: claims[name] };
+}
+
+/** The caller never learns why; the operator does. */
+function inactive(
+  context: Context,
+  call: Call,
+  reason: InactiveReason,
+  tokenId?: string,
+): IntrospectionResult {
+  context.onEvent({ ...call, type: 'inactive', reason, ...(tokenId !== undefined && { tokenId }) });
+  return INACTIVE;
+}

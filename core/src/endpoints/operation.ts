@@ -1,0 +1,142 @@
+import { type Challenge, formatChallenges } from '../protocol/challenge.ts';
+import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
+import { OAuthError, StorageFault } from '../protocol/oauth_error.ts';
+import type { Call, Context } from './context.ts';
+import { type CrossOrigin, crossOriginHeaders, preflightResponse } from './cross_origin.ts';
+import type { Operation } from './events.ts';
+
+/** Seconds that a client is asked to wait after a storage fault. */
+const RETRY_AFTER_SECONDS = 1;
+
+/** What an endpoint is, besides its function. */
+export interface Endpoint {
+  readonly operation: Operation;
+  readonly methods: readonly string[];
+  readonly crossOrigin: CrossOrigin;
+  /** Challenges of an error response; an empty list is no header. */
+  challenges(context: Context, error: OAuthError): readonly Challenge[];
+  /** The endpoint itself. */
+  answer(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse>;
+}
+
+/**
+ * Answers a request at an endpoint.
+ * @throws {OAuthError} with every header that the error response needs, whatever went wrong underneath
+ */
+export async function perform(
+  endpoint: Endpoint,
+  context: Context,
+  request: HttpRequest,
+): Promise<HttpResponse> {
+  const call = callOf(endpoint.operation, request);
+  try {
+    return await reported(context, call, () => answerWithCrossOrigin(endpoint, context, request, call));
+  } catch (error) {
+    throw await withErrorHeaders(endpoint, context, request, asOAuthError(error), call);
+  }
+}
+
+/** What is known of a request before it is looked at. */
+export function callOf(operation: Operation, { id }: HttpRequest): Call {
+  return { operation, ...(id !== undefined && { requestId: id }) };
+}
+
+/**
+ * Does the work of a call and reports its refusal.
+ * @throws {OAuthError} whatever went wrong underneath
+ */
+export async function reported<T>(context: Context, call: Call, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    const error = asOAuthError(thrown);
+    report(context, error, call);
+    throw error;
+  }
+}
+
+/**
+ * The response to whatever an operation threw. The one error handler that all adapters share.
+ */
+export function errorResponse(thrown: unknown): HttpResponse {
+  const error = asOAuthError(thrown);
+  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store', ...error.headers };
+  if (error.redirectTo !== undefined) {
+    return { status: 303, headers: { 'cache-control': 'no-store', location: error.redirectTo }, body: '' };
+  }
+  const body = JSON.stringify({ error: error.code, error_description: error.description });
+  return { status: error.status, headers, body };
+}
+
+/** A refusal stays what it is; a storage fault is 503, anything else 500, both without a word about why. */
+function asOAuthError(thrown: unknown): OAuthError {
+  if (thrown instanceof OAuthError) return thrown;
+  if (thrown instanceof StorageFault) {
+    return new OAuthError('temporarily_unavailable', 'the server cannot answer at the moment', {
+      reason: 'storage_unavailable',
+      headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
+      cause: thrown.cause,
+    });
+  }
+  return new OAuthError('server_error', 'an unexpected error', { reason: 'unexpected', cause: thrown });
+}
+
+async function answerWithCrossOrigin(
+  endpoint: Endpoint,
+  context: Context,
+  request: HttpRequest,
+  call: Call,
+): Promise<HttpResponse> {
+  const { methods, crossOrigin } = endpoint;
+  if (request.method === 'OPTIONS' && crossOrigin !== 'off')
+    return preflightResponse(endpoint, context, request);
+  requireMethod(methods, request);
+  const response = await endpoint.answer(context, request, call);
+  const headers = await crossOriginHeaders(crossOrigin, context, request, call.clientId);
+  return { ...response, headers: { ...response.headers, ...headers } };
+}
+
+/** @throws {OAuthError} with status 405 and `Allow` (RFC 9110 §15.5.6) */
+export function requireMethod(methods: readonly string[], request: HttpRequest): void {
+  if (methods.includes(request.method)) return;
+  throw new OAuthError('invalid_request', 'the method is not allowed', {
+    status: 405,
+    reason: 'method_not_allowed',
+    headers: { allow: methods.join(', ') },
+  });
+}
+
+async function withErrorHeaders(
+  endpoint: Endpoint,
+  context: Context,
+  request: HttpRequest,
+  error: OAuthError,
+  call: Call,
+): Promise<OAuthError> {
+  const challenges = endpoint.challenges(context, error);
+  const challenge = challenges.length === 0 ? {} : { 'www-authenticate': formatChallenges(challenges) };
+  try {
+    const crossOrigin = await crossOriginHeaders(endpoint.crossOrigin, context, request, call.clientId);
+    return error.withHeaders({ ...challenge, ...crossOrigin });
+  } catch (thrown) {
+    // Storage failed while the origin was looked up: the refusal stands, but no other origin may read it.
+    if (thrown instanceof StorageFault) return error.withHeaders(challenge);
+    throw thrown;
+  }
+}
+
+function report(
+  { onEvent }: Context,
+  { code, status, reason, clientId, cause }: OAuthError,
+  call: Call,
+): void {
+  onEvent({
+    ...call,
+    ...(clientId !== undefined && { clientId }),
+    type: 'refused',
+    error: code,
+    status,
+    reason: reason ?? 'unexpected',
+    ...(cause !== undefined && { cause }),
+  });
+}

@@ -1,0 +1,103 @@
+import type { TokenFormat } from '../protocol/records.ts';
+import { isPersonalScope } from '../protocol/scope.ts';
+import { mintAccessToken } from '../tokens/access_token.ts';
+import { newIdentifier } from '../tokens/opaque_token.ts';
+import { mintRefreshToken } from '../tokens/refresh_token.ts';
+import type { Context } from './context.ts';
+
+/** Tokens that an operator wants, as real as any that a grant leads to. */
+export interface OperatorIssue {
+  readonly clientId: string;
+  /** The person; without one the client acts for itself. */
+  readonly subject?: string;
+  /** Readable name of the person. */
+  readonly username?: string;
+  /** Default: all scopes of the client; without a person those that need none. */
+  readonly scopes?: readonly string[];
+  /** Seconds, of the access token. */
+  readonly lifetime?: number;
+  /** Whether a refresh token comes along; it needs a person. */
+  readonly refresh?: boolean;
+  readonly format?: TokenFormat;
+}
+
+export interface IssuedByOperator {
+  readonly accessToken: string;
+  readonly refreshToken?: string;
+  /** Seconds since 1970. */
+  readonly expiresAt: number;
+  readonly scopes: readonly string[];
+  readonly grantId?: string;
+}
+
+/** What was asked for cannot be issued; the message says why. */
+export class OperatorIssueError extends Error {
+  override readonly name = 'OperatorIssueError';
+}
+
+/**
+ * Issues tokens without a grant, `count` of them in one transaction.
+ * @throws {OperatorIssueError} the client or a scope does not allow it
+ * @throws {StorageFault} storage could not be asked
+ */
+export async function issueByOperator(
+  context: Context,
+  order: OperatorIssue,
+  count = 1,
+): Promise<readonly IssuedByOperator[]> {
+  const client = await context.storage.clients.get(order.clientId);
+  if (!client) throw new OperatorIssueError(`there is no client ${order.clientId}`);
+  if (client.disabledAtMs !== undefined) throw new OperatorIssueError(`the client ${client.id} is disabled`);
+  if (order.refresh && order.subject === undefined) {
+    throw new OperatorIssueError('a refresh token needs a person');
+  }
+  const hasPerson = order.subject !== undefined;
+  const scopes = order.scopes ?? client.scopes.filter((scope) => hasPerson || !isPersonalScope(scope));
+  for (const scope of scopes) {
+    if (!client.scopes.includes(scope))
+      throw new OperatorIssueError(`the client ${client.id} has no scope ${scope}`);
+    if (!hasPerson && isPersonalScope(scope))
+      throw new OperatorIssueError(`the scope ${scope} needs a person`);
+  }
+
+  const minted = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const purpose = {
+        client,
+        scopes,
+        pairId: newIdentifier(context.random),
+        ...(order.subject !== undefined && {
+          subject: order.subject,
+          grantId: newIdentifier(context.random),
+        }),
+        ...(order.username !== undefined && { claims: { username: order.username } }),
+        ...(order.refresh && { familyId: newIdentifier(context.random) }),
+      };
+      const refresh = order.refresh ? await mintRefreshToken(context, purpose) : undefined;
+      const access = await mintAccessToken(
+        context,
+        {
+          ...purpose,
+          ...(order.lifetime !== undefined && { lifetime: order.lifetime }),
+          ...(order.format !== undefined && { format: order.format }),
+        },
+        refresh?.record.keepUntil,
+      );
+      return { access, refresh };
+    }),
+  );
+  const records = minted.flatMap(({ access, refresh }) =>
+    refresh ? [access.record, refresh.record] : [access.record],
+  );
+  const outcome = await context.storage.tokens.issue(records, { clientGeneration: client.generation ?? 0 });
+  if (outcome === 'refused')
+    throw new OperatorIssueError(`the client ${client.id} was disabled or revoked meanwhile`);
+
+  return minted.map(({ access, refresh }) => ({
+    accessToken: access.token,
+    expiresAt: access.record.expiresAt,
+    scopes,
+    ...(refresh !== undefined && { refreshToken: refresh.token }),
+    ...(access.record.grantId !== undefined && { grantId: access.record.grantId }),
+  }));
+}

@@ -1,0 +1,51 @@
+import { readBearerToken } from '../protocol/bearer.ts';
+import { type Claims, permittedClaims } from '../protocol/claims.ts';
+import { type HttpRequest, type HttpResponse, jsonResponse } from '../protocol/http.ts';
+import { OAuthError } from '../protocol/oauth_error.ts';
+import type { Call, Context } from './context.ts';
+
+/** `GET` and `POST /userinfo` (OpenID Connect Core §5.3, errors by RFC 6750 §3). */
+export async function userInfo(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse> {
+  // §5.3.1 the request
+  const token = readBearerToken(request);
+  if (token === undefined) {
+    throw new OAuthError('invalid_token', 'the access token is missing', { reason: 'access_token_missing' });
+  }
+
+  // §5.3.2 the answer
+  return jsonResponse(await userInfoOf(context, token, call));
+}
+
+/**
+ * The claims of the person that an access token was issued for, within its scopes, without HTTP.
+ * @throws {OAuthError} `invalid_token`, `insufficient_scope` (RFC 6750 §3.1)
+ * @throws {StorageFault} storage or the source of the claims could not be asked
+ */
+export async function userInfoOf(
+  context: Context,
+  token: string,
+  call: Call = { operation: 'userinfo' },
+): Promise<Claims> {
+  if (context.oidc === undefined) {
+    throw new OAuthError('invalid_request', 'OpenID Connect is not enabled', {
+      status: 404,
+      reason: 'unexpected',
+    });
+  }
+  const { record, claims } = await context.accessTokens.verify(token);
+  call.clientId = record.clientId;
+  if (!record.scopes.includes('openid')) {
+    throw new OAuthError('insufficient_scope', 'openid scope required', {
+      reason: 'scope_openid_missing',
+      scope: 'openid',
+    });
+  }
+  const attributes =
+    record.subject === undefined ? undefined : await context.oidc.getUserClaims(record.subject);
+  if (!attributes)
+    throw new OAuthError('invalid_token', 'the access token has no user', { reason: 'no_person' });
+
+  // §5.3.2 the subject is the token's own, whatever the attributes say
+  const { sub: _, ...permitted } = permittedClaims(attributes, record.scopes, context.oidc.claimsByScope);
+  return { ...permitted, sub: claims.sub };
+}

@@ -1,0 +1,61 @@
+/** `@grantd/core`: the public names. Stores, the kit and adapters have entry points of their own. */
+export { AuthorizationServer } from './authorization_server.ts';
+export type { Approval, AuthorizationRequest, Prompt } from './endpoints/authorization.ts';
+export type { EndpointPaths, GetUserClaims, IntrospectionPolicy } from './endpoints/context.ts';
+export type { Operation, ServerEvent } from './endpoints/events.ts';
+export type { Explanation } from './endpoints/explanation.ts';
+export type { IntrospectionQuery, IntrospectionResult } from './endpoints/introspection.ts';
+export { anyClientPolicy, audiencePolicy } from './endpoints/introspection_policy.ts';
+export { errorResponse } from './endpoints/operation.ts';
+export { type IssuedByOperator, type OperatorIssue, OperatorIssueError } from './endpoints/operator_issue.ts';
+export type { RevocationOrder, RevocationResult } from './endpoints/revocation.ts';
+export type { TokenTypeHint } from './endpoints/token_type_hint.ts';
+export type { AuthorizationServerOptions, OidcOptions } from './options.ts';
+export { DEFAULT_PATHS } from './options.ts';
+export { type Claims, type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
+export {
+  type HttpConnection,
+  type HttpRequest,
+  type HttpResponse,
+  headerValue,
+  type ParsedForm,
+  pathOf,
+} from './protocol/http.ts';
+export {
+  ConfigurationError,
+  ERROR_STATUS,
+  type ErrorCode,
+  OAuthError,
+  StorageFault,
+} from './protocol/oauth_error.ts';
+export {
+  INACTIVE_REASONS,
+  type InactiveReason,
+  REFUSAL_REASONS,
+  type ReasonCode,
+  type RefusalReason,
+} from './protocol/reasons.ts';
+export * from './protocol/records.ts';
+export { isRegistrableRedirectUri, redirectUriMatches } from './protocol/redirect_uri.ts';
+export { isPersonalScope, isScopeToken } from './protocol/scope.ts';
+export type {
+  AdministrableStorage,
+  AuthorizationCodeRepository,
+  Awaitable,
+  ClientRegistry,
+  ClientRepository,
+  Found,
+  IssueBasis,
+  IssueOutcome,
+  KeyRepository,
+  NewClient,
+  RevocationTarget,
+  Storage,
+  TokenRepository,
+} from './storage/contract.ts';
+export { AccessTokenVerifier } from './tokens/access_token_verifier.ts';
+export type { Clock, Lifetimes, RandomSource, SubjectState } from './tokens/context.ts';
+export type { FoundToken } from './tokens/find.ts';
+export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt_service.ts';
+export { opaqueKindOf } from './tokens/opaque_token.ts';
+export { ServerSecret } from './tokens/server_secret.ts';

@@ -1,0 +1,252 @@
+import type { EndpointPaths, GetUserClaims, IntrospectionPolicy } from './endpoints/context.ts';
+import type { ServerEvent } from './endpoints/events.ts';
+import { anyClientPolicy, audiencePolicy } from './endpoints/introspection_policy.ts';
+import type { ClaimsByScope } from './protocol/claims.ts';
+import { STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
+import { ConfigurationError } from './protocol/oauth_error.ts';
+import { SIGNING_ALGORITHMS, type SigningAlgorithm, type TokenFormat } from './protocol/records.ts';
+import type { Awaitable, Storage } from './storage/contract.ts';
+import type { Clock, Lifetimes, RandomSource, SubjectState } from './tokens/context.ts';
+import type { JwtService } from './tokens/jwt_service.ts';
+
+/** OpenID Connect is on where this block is given. */
+export interface OidcOptions {
+  /** The attributes of a person, for UserInfo; a rejection is a storage fault (OpenID Connect Core §5.3). */
+  readonly getUserClaims: GetUserClaims;
+  /** Which scope permits which claims. Default: OpenID Connect Core §5.4. */
+  readonly claimsByScope?: ClaimsByScope;
+}
+
+export interface AuthorizationServerOptions {
+  /** URL that names this server, without query and fragment; base of every other URL (RFC 8414 §2). */
+  readonly issuer: string;
+  /** At least 32 characters; a list where it is being changed: the first is used, all are accepted. */
+  readonly secret: string | readonly string[];
+  readonly storage: Storage;
+  /** Default: over `storage.keys`, which is needed then. */
+  readonly jwtService?: JwtService;
+  /** OpenID Connect. Default: off. */
+  readonly oidc?: OidcOptions;
+
+  /** Whether callers of introspection authenticate (RFC 7662 §2.1). Default: `true`. */
+  readonly authenticateIntrospect?: boolean;
+  /** Whether callers of revocation authenticate (RFC 7009 §2.1). Default: `true`. */
+  readonly authenticateRevoke?: boolean;
+  /** Whether public clients are kept from introspection; without effect where it is not authenticated. Default: `true`. */
+  readonly introspectionRequiresConfidentialClient?: boolean;
+  /** Who may learn about which token (RFC 7662 §4). Default: `any_client`; `audience` is the stricter ready-made one. */
+  readonly introspectionPolicy?: 'any_client' | 'audience' | IntrospectionPolicy;
+
+  /** Whether new refresh tokens are opaque rather than JWTs. Default: `false`. */
+  readonly useOpaqueRefreshTokens?: boolean;
+  /** Format of new access tokens, where a client has none of its own. Default: `jwt` (RFC 9068). */
+  readonly accessTokenFormat?: TokenFormat;
+  /** Default: `RS256`. */
+  readonly accessTokenAlgorithm?: SigningAlgorithm;
+  /** Default: `RS256`. */
+  readonly idTokenAlgorithm?: SigningAlgorithm;
+  /** `aud` of access tokens. Default: the issuer. */
+  readonly defaultAudience?: string | readonly string[];
+
+  /** Seconds. Default: 3600. */
+  readonly accessTokenLifetime?: number;
+  /** Seconds, counted anew at each rotation. Default: 1209600 (14 days). */
+  readonly refreshTokenLifetime?: number;
+  /** Seconds. Default: 3600. */
+  readonly idTokenLifetime?: number;
+  /** Seconds (RFC 6749 §4.1.2). Default: 60. */
+  readonly authorizationCodeLifetime?: number;
+  /** Seconds during which the predecessor of a rotated refresh token may be retried. Default: 10. */
+  readonly refreshGrace?: number;
+
+  /** Lets confidential clients leave out PKCE, which exposes them to code injection (RFC 9700 §2.1.1). Default: `false`. */
+  readonly allowConfidentialClientsWithoutPkce?: boolean;
+  /** Paths below the issuer, where the host routes them elsewhere. */
+  readonly paths?: Partial<EndpointPaths>;
+  /** How a person stands with the host; a disabled or unknown one has no live token. Default: as storage says. */
+  readonly getSubjectState?: (subject: string) => Awaitable<SubjectState>;
+  /** Called for refusals, inactive answers and revocations, for logs and audit. It must not throw. */
+  readonly onEvent?: (event: ServerEvent) => void;
+  /** Milliseconds since 1970. Default: the system's clock. */
+  readonly clock?: Clock;
+  /** Default: the system's generator. */
+  readonly random?: RandomSource;
+}
+
+/** Options with every default in its place. */
+export interface ResolvedOptions
+  extends Readonly<
+    Required<Omit<AuthorizationServerOptions, OptionalOption | ResolvedOption | LifetimeOption>>
+  > {
+  readonly introspectionPolicy: IntrospectionPolicy;
+  readonly paths: EndpointPaths;
+  readonly lifetimes: Lifetimes;
+  readonly oidc: Required<OidcOptions> | undefined;
+  readonly jwtService: JwtService | undefined;
+  readonly getSubjectState: AuthorizationServerOptions['getSubjectState'] | undefined;
+}
+
+type OptionalOption = 'oidc' | 'jwtService' | 'getSubjectState';
+type ResolvedOption = 'introspectionPolicy' | 'paths';
+type LifetimeOption =
+  | 'accessTokenLifetime'
+  | 'refreshTokenLifetime'
+  | 'idTokenLifetime'
+  | 'authorizationCodeLifetime'
+  | 'refreshGrace';
+
+export const DEFAULT_PATHS: EndpointPaths = {
+  token: '/token',
+  introspection: '/token/introspect',
+  revocation: '/token/revoke',
+  userInfo: '/userinfo',
+  authorization: '/authorize',
+  jwks: '/jwks',
+};
+
+/** Seconds; longer ones would not be exact any more in milliseconds, and nobody means them. */
+const LONGEST_LIFETIME = 10 * 365 * 24 * 60 * 60;
+
+/**
+ * The options with their defaults, frozen. The caller's object is only read.
+ * @throws {ConfigurationError} names the option and what was expected
+ */
+export function resolveOptions(options: AuthorizationServerOptions): ResolvedOptions {
+  return Object.freeze({
+    issuer: requireIssuer(options.issuer),
+    secret: options.secret,
+    storage: requireStorage(options),
+    jwtService: options.jwtService,
+    oidc: resolveOidc(options.oidc),
+    authenticateIntrospect: flag(options, 'authenticateIntrospect', true),
+    authenticateRevoke: flag(options, 'authenticateRevoke', true),
+    introspectionRequiresConfidentialClient: flag(options, 'introspectionRequiresConfidentialClient', true),
+    introspectionPolicy: resolvePolicy(options),
+    useOpaqueRefreshTokens: flag(options, 'useOpaqueRefreshTokens', false),
+    accessTokenFormat: choice(options, 'accessTokenFormat', ['jwt', 'opaque'], 'jwt'),
+    accessTokenAlgorithm: choice(options, 'accessTokenAlgorithm', SIGNING_ALGORITHMS, 'RS256'),
+    idTokenAlgorithm: choice(options, 'idTokenAlgorithm', SIGNING_ALGORITHMS, 'RS256'),
+    defaultAudience: requireAudience(options.defaultAudience ?? options.issuer),
+    lifetimes: Object.freeze({
+      accessToken: seconds(options, 'accessTokenLifetime', 3600),
+      refreshToken: seconds(options, 'refreshTokenLifetime', 14 * 24 * 60 * 60),
+      idToken: seconds(options, 'idTokenLifetime', 3600),
+      authorizationCode: seconds(options, 'authorizationCodeLifetime', 60),
+      refreshGrace: seconds(options, 'refreshGrace', 10, 0),
+    }),
+    allowConfidentialClientsWithoutPkce: flag(options, 'allowConfidentialClientsWithoutPkce', false),
+    paths: resolvePaths(options.paths),
+    getSubjectState: callable(options, 'getSubjectState', undefined),
+    onEvent: callable(options, 'onEvent', () => {}),
+    clock: callable(options, 'clock', () => Date.now()),
+    random: callable(options, 'random', (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes))),
+  });
+}
+
+function requireIssuer(issuer: unknown): string {
+  const url = typeof issuer === 'string' ? URL.parse(issuer) : null;
+  const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
+  if (
+    typeof issuer !== 'string' ||
+    !isWeb ||
+    /[?#\s]/.test(issuer) ||
+    url.username !== '' ||
+    url.password !== ''
+  ) {
+    throw new ConfigurationError('issuer', 'an http or https URL without query, fragment and credentials');
+  }
+  return issuer;
+}
+
+function requireStorage({ storage, jwtService }: AuthorizationServerOptions): Storage {
+  for (const part of ['clients', 'tokens', 'authorizationCodes'] as const) {
+    if (typeof storage?.[part] !== 'object') throw new ConfigurationError(`storage.${part}`, 'a repository');
+  }
+  if (storage.keys === undefined && jwtService === undefined) {
+    throw new ConfigurationError('storage.keys', 'a repository of signing keys, unless jwtService is given');
+  }
+  return storage;
+}
+
+function resolveOidc(oidc: OidcOptions | undefined): Required<OidcOptions> | undefined {
+  if (oidc === undefined) return undefined;
+  if (typeof oidc?.getUserClaims !== 'function')
+    throw new ConfigurationError('oidc.getUserClaims', 'a function');
+  const claimsByScope = oidc.claimsByScope ?? STANDARD_CLAIMS_BY_SCOPE;
+  const isValid = Object.values(claimsByScope).every(
+    (claims) => Array.isArray(claims) && claims.every((claim) => typeof claim === 'string'),
+  );
+  if (!isValid) throw new ConfigurationError('oidc.claimsByScope', 'a list of claims for each scope');
+  return Object.freeze({ getUserClaims: oidc.getUserClaims, claimsByScope });
+}
+
+function resolvePolicy(options: AuthorizationServerOptions): IntrospectionPolicy {
+  const { introspectionPolicy: policy = 'any_client' } = options;
+  if (policy === 'audience' && options.authenticateIntrospect === false) {
+    throw new ConfigurationError(
+      'introspectionPolicy',
+      'any_client or a function while introspection is not authenticated',
+    );
+  }
+  if (policy === 'any_client') return anyClientPolicy;
+  if (policy === 'audience') return audiencePolicy;
+  if (typeof policy === 'function') return policy;
+  throw new ConfigurationError('introspectionPolicy', 'any_client, audience or a function');
+}
+
+function requireAudience(audience: unknown): string | readonly string[] {
+  if (typeof audience === 'string' && audience !== '') return audience;
+  const isList = Array.isArray(audience) && audience.length > 0;
+  if (isList && audience.every((one) => typeof one === 'string' && one !== ''))
+    return Object.freeze([...audience]);
+  throw new ConfigurationError('defaultAudience', 'a text or a list of texts, none empty');
+}
+
+function resolvePaths(paths: Partial<EndpointPaths> = {}): EndpointPaths {
+  for (const [name, path] of Object.entries(paths)) {
+    if (!Object.hasOwn(DEFAULT_PATHS, name))
+      throw new ConfigurationError(`paths.${name}`, 'no such endpoint');
+    if (typeof path !== 'string' || !/^\/[^?#\s]*$/.test(path)) {
+      throw new ConfigurationError(`paths.${name}`, 'a path with a leading slash');
+    }
+  }
+  return Object.freeze({ ...DEFAULT_PATHS, ...paths });
+}
+
+type Options = AuthorizationServerOptions;
+
+function flag<K extends keyof Options>(options: Options, name: K, byDefault: boolean): boolean {
+  const value: unknown = options[name] ?? byDefault;
+  if (typeof value === 'boolean') return value;
+  throw new ConfigurationError(name, 'true or false');
+}
+
+function choice<T extends string>(
+  options: Options,
+  name: keyof Options,
+  allowed: readonly T[],
+  byDefault: T,
+): T {
+  const value: unknown = options[name] ?? byDefault;
+  const chosen = allowed.find((one) => one === value);
+  if (chosen === undefined) throw new ConfigurationError(name, `one of ${allowed.join(', ')}`);
+  return chosen;
+}
+
+function seconds(options: Options, name: LifetimeOption, byDefault: number, least = 1): number {
+  const value: unknown = options[name] ?? byDefault;
+  if (Number.isInteger(value) && Number(value) >= least && Number(value) <= LONGEST_LIFETIME)
+    return Number(value);
+  throw new ConfigurationError(name, `whole seconds from ${least} to ${LONGEST_LIFETIME}`);
+}
+
+function callable<K extends 'getSubjectState' | 'onEvent' | 'clock' | 'random', D extends Options[K]>(
+  options: Options,
+  name: K,
+  byDefault: D,
+): NonNullable<Options[K]> | D {
+  const value = options[name];
+  if (value === undefined) return byDefault;
+  if (typeof value === 'function') return value;
+  throw new ConfigurationError(name, 'a function');
+}

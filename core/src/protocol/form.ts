@@ -1,0 +1,89 @@
+import { type HttpRequest, headerValue, type ParsedForm } from './http.ts';
+import { OAuthError } from './oauth_error.ts';
+
+/** Bytes; larger bodies are refused with 413. */
+export const MAX_BODY_BYTES = 64 * 1024;
+
+/** Parameters of a request; each at most once, none empty (RFC 6749 §3.2). */
+export type Form = ReadonlyMap<string, string>;
+
+/**
+ * The form in a request's body.
+ * @throws {OAuthError} `invalid_request`: another media type, a repeated parameter; with status 413: too large.
+ */
+export function readForm(request: HttpRequest): Form {
+  const { body } = request;
+  if (typeof body === 'object') return fromParsed(body);
+  if (body === undefined || body === '') return new Map();
+  if (exceeds(body, MAX_BODY_BYTES)) {
+    throw new OAuthError('invalid_request', 'the request body is too large', {
+      status: 413,
+      reason: 'body_too_large',
+    });
+  }
+  if (!isFormMediaType(request)) {
+    throw new OAuthError('invalid_request', 'the content type must be application/x-www-form-urlencoded', {
+      reason: 'wrong_media_type',
+    });
+  }
+  return parseForm(body);
+}
+
+/**
+ * Parameters in the URL-encoded form, of a body or of a query.
+ * @throws {OAuthError} `invalid_request`: a repeated parameter.
+ */
+export function parseForm(text: string): Form {
+  const form = new Map<string, string>();
+  const seen = new Set<string>();
+  for (const [name, value] of new URLSearchParams(text)) {
+    if (seen.has(name)) throw repeated();
+    seen.add(name);
+    if (value !== '') form.set(name, value);
+  }
+  return form;
+}
+
+/** Whether the body is declared to be a form (RFC 6749 Appendix B). */
+export function isFormMediaType(request: HttpRequest): boolean {
+  const mediaType = headerValue(request, 'content-type')?.split(';', 1)[0];
+  return mediaType?.trim().toLowerCase() === 'application/x-www-form-urlencoded';
+}
+
+/**
+ * A parameter that must be there.
+ * @throws {OAuthError} `invalid_request`: it is not.
+ */
+export function requireParameter(form: Form, name: string): string {
+  const value = form.get(name);
+  if (value === undefined) {
+    throw new OAuthError('invalid_request', `the parameter ${name} is missing`, {
+      reason: 'parameter_missing',
+    });
+  }
+  return value;
+}
+
+function fromParsed(parsed: ParsedForm): Form {
+  const form = new Map<string, string>();
+  for (const [name, value] of Object.entries(parsed)) {
+    if (Array.isArray(value) && value.length > 1) throw repeated();
+    const single: unknown = Array.isArray(value) ? value[0] : value;
+    if (single === undefined || single === null || single === '') continue;
+    if (typeof single !== 'string') {
+      throw new OAuthError('invalid_request', 'a parameter is not a text', { reason: 'parameter_invalid' });
+    }
+    form.set(name, single);
+  }
+  return form;
+}
+
+function repeated(): OAuthError {
+  return new OAuthError('invalid_request', 'a parameter is repeated', { reason: 'parameter_repeated' });
+}
+
+/** Counts UTF-8 bytes only where the number of characters leaves it open. */
+function exceeds(text: string, bytes: number): boolean {
+  if (text.length > bytes) return true;
+  return text.length * 3 > bytes && new TextEncoder().encode(text).length > bytes;
+}

@@ -1,0 +1,62 @@
+/** Plain values at the border: adapters translate them from and to what their host speaks. */
+
+/** What the connection itself says about the caller. */
+export interface HttpConnection {
+  /** Address of the peer, as text. */
+  readonly remoteAddress?: string;
+  /** The client's TLS certificate, PEM, where the host asked for one (RFC 8705). */
+  readonly clientCertificate?: string;
+}
+
+/** A form that the host has already parsed; a repeated parameter is an array. */
+export type ParsedForm = Readonly<Record<string, unknown>>;
+
+export interface HttpRequest {
+  /** Upper case. */
+  readonly method: string;
+  /** Absolute URL, or path with query. Its host is never trusted. */
+  readonly url: string;
+  /** Names in lower case. */
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  /** Raw text, or the form that the host has parsed; absent where there was no body. */
+  readonly body?: string | ParsedForm;
+  readonly connection?: HttpConnection;
+  /** Correlates events with the host's log. */
+  readonly id?: string;
+}
+
+export interface HttpResponse {
+  readonly status: number;
+  /** Names in lower case; several values are several header lines. */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  readonly body: string;
+}
+
+/** The one value of a header; several lines are joined as RFC 9110 §5.3 does. */
+export function headerValue(request: HttpRequest, name: string): string | undefined {
+  const value = request.headers[name];
+  return typeof value === 'string' || value === undefined ? value : value.join(', ');
+}
+
+/** The path of a request's URL, without query. */
+export function pathOf({ url }: Pick<HttpRequest, 'url'>): string {
+  const path = url.startsWith('/') ? url : (URL.parse(url)?.pathname ?? url);
+  const end = path.search(/[?#]/);
+  return end === -1 ? path : path.slice(0, end);
+}
+
+/** The query of a request's URL, without its question mark. */
+export function queryOf({ url }: Pick<HttpRequest, 'url'>): string {
+  const withoutFragment = url.split('#', 1)[0] ?? '';
+  const start = withoutFragment.indexOf('?');
+  return start === -1 ? '' : withoutFragment.slice(start + 1);
+}
+
+/** A JSON response that no cache may keep (RFC 6749 §5.1). */
+export function jsonResponse(body: unknown, status = 200): HttpResponse {
+  return {
+    status,
+    headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
+    body: JSON.stringify(body),
+  };
+}

@@ -1,0 +1,106 @@
+import type { ReasonCode } from './reasons.ts';
+
+/** Every error code that goes over the wire, grouped by the document that defines it, with its status. */
+export const ERROR_STATUS = {
+  // RFC 6749 §5.2
+  invalid_request: 400,
+  invalid_client: 401,
+  invalid_grant: 400,
+  unauthorized_client: 400,
+  unsupported_grant_type: 400,
+  invalid_scope: 400,
+  // RFC 6749 §4.1.2.1
+  access_denied: 403,
+  unsupported_response_type: 400,
+  server_error: 500,
+  temporarily_unavailable: 503,
+  // RFC 7009 §2.2.1
+  unsupported_token_type: 400,
+  // RFC 6750 §3.1
+  invalid_token: 401,
+  insufficient_scope: 403,
+  // RFC 8707 §2
+  invalid_target: 400,
+  // OpenID Connect Core §3.1.2.6, §6
+  login_required: 400,
+  consent_required: 400,
+  interaction_required: 400,
+  request_not_supported: 400,
+  request_uri_not_supported: 400,
+  registration_not_supported: 400,
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_STATUS;
+
+export interface OAuthErrorDetails {
+  /** HTTP status, where it is not the code's own. */
+  readonly status?: number | undefined;
+  /** Stable reason for events and logs; never on the wire. */
+  readonly reason?: ReasonCode | undefined;
+  /** Scope that would have sufficed (RFC 6750 §3). */
+  readonly scope?: string | undefined;
+  /** Headers that the response carries besides the usual ones. */
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  /** The client concerned, once it is known; for events. */
+  readonly clientId?: string | undefined;
+  /** Where the refusal is delivered by a redirect of the browser (RFC 6749 §4.1.2.1). */
+  readonly redirectTo?: string | undefined;
+  /** What happened underneath; logged, never on the wire. */
+  readonly cause?: unknown;
+}
+
+/**
+ * A refusal, as it goes over the wire. `description` is a literal without request data,
+ * within the characters that RFC 6749 §5.2 allows.
+ */
+export class OAuthError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly description: string;
+  readonly reason: ReasonCode | undefined;
+  readonly scope: string | undefined;
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  readonly clientId: string | undefined;
+  readonly redirectTo: string | undefined;
+
+  constructor(code: ErrorCode, description: string, details: OAuthErrorDetails = {}) {
+    super(`${code}: ${description}`, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = 'OAuthError';
+    this.code = code;
+    this.description = description;
+    this.status = details.status ?? ERROR_STATUS[code];
+    this.reason = details.reason;
+    this.scope = details.scope;
+    this.headers = details.headers ?? {};
+    this.clientId = details.clientId;
+    this.redirectTo = details.redirectTo;
+  }
+
+  /** The same refusal with more headers. */
+  withHeaders(headers: Readonly<Record<string, string | readonly string[]>>): OAuthError {
+    return new OAuthError(this.code, this.description, {
+      ...this,
+      cause: this.cause,
+      headers: { ...this.headers, ...headers },
+    });
+  }
+}
+
+/** Storage could not be asked, or the outcome of a write is unknown. It is never an answer. */
+export class StorageFault extends Error {
+  constructor(cause: unknown) {
+    super('storage is unavailable', { cause });
+    this.name = 'StorageFault';
+  }
+}
+
+/** The options of a server do not fit; the message names the option and what was expected. */
+export class ConfigurationError extends Error {
+  readonly option: string;
+
+  constructor(option: string, expected: string) {
+    super(`${option}: expected ${expected}`);
+    this.name = 'ConfigurationError';
+    this.option = option;
+  }
+}

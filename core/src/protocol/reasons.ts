@@ -1,0 +1,71 @@
+/**
+ * Stable reason codes: why a token is not alive, or why a request was refused.
+ * They appear in events, in logs and in `grantd token explain`, never on the wire.
+ */
+export const INACTIVE_REASONS = {
+  malformed: 'The text is no token of this server: wrong characters, form or prefix.',
+  unknown_key: 'The token names a signing key that this server does not have.',
+  bad_signature: 'The signature does not verify.',
+  wrong_issuer: 'The token names another issuer.',
+  wrong_type: 'The token is of another kind than this endpoint accepts.',
+  not_yet_valid: 'The token says that it is not valid yet.',
+  no_record: 'No record of the token is in storage: never issued, swept, or deleted by a revocation.',
+  differs_from_issued: 'A record of that identifier exists, but the token is not the one that was issued.',
+  expired: 'The stored expiry has passed.',
+  revoked: 'The token itself, its pair or its family was revoked.',
+  superseded: 'The refresh token was rotated; its successor is current.',
+  grant_revoked: 'The grant that the token belongs to was revoked.',
+  session_revoked: 'The session that the token belongs to was ended.',
+  subject_revoked: 'All tokens of the subject were revoked.',
+  subject_disabled: 'The subject is disabled or no longer exists.',
+  client_revoked: 'All tokens of the client were revoked.',
+  client_disabled: 'The client is disabled.',
+  issued_before_cutoff: 'The token was issued before the time before which all tokens were revoked.',
+  code_redeemed: 'The authorization code was redeemed.',
+  authorization_code: 'Authorization codes are not introspected.',
+  policy: 'The introspection policy does not let this caller see this token.',
+} as const;
+
+export type InactiveReason = keyof typeof INACTIVE_REASONS;
+
+export const REFUSAL_REASONS = {
+  method_not_allowed: 'The endpoint does not answer this HTTP method.',
+  wrong_media_type: 'The body is not application/x-www-form-urlencoded.',
+  body_too_large: 'The body is larger than 64 KiB.',
+  parameter_repeated: 'A parameter appeared more than once.',
+  parameter_missing: 'A required parameter is missing or empty.',
+  parameter_invalid: 'A parameter has a value that is not allowed.',
+  unknown_hint: 'token_type_hint is none of access_token, refresh_token, auth_code.',
+  credentials_missing: 'The request carries no client credentials.',
+  credentials_repeated: 'The request carries two credentials, or two different client identifiers.',
+  credentials_malformed: 'The Authorization header cannot be read as Basic credentials.',
+  client_unknown: 'No client has this identifier.',
+  client_disabled: 'The client is disabled.',
+  client_secret_wrong: 'The client secret is wrong.',
+  client_secret_missing: 'A confidential client sent no secret.',
+  client_secret_unexpected: 'A public client sent a secret.',
+  client_not_confidential: 'Only confidential clients may introspect.',
+  grant_not_allowed: 'The client is not registered for this grant.',
+  grant_unknown: 'The server has no such grant.',
+  scope_not_allowed: 'A scope is not registered for the client or not part of the grant.',
+  redirect_uri_mismatch: 'The redirect URI is not registered for the client, or not the one of the code.',
+  pkce_missing: 'The request carries no PKCE challenge or verifier.',
+  pkce_mismatch: 'The PKCE verifier does not fit the challenge.',
+  code_unknown: 'No such authorization code, or it was revoked.',
+  code_expired: 'The authorization code has expired.',
+  code_foreign: 'The authorization code belongs to another client.',
+  code_reused: 'The authorization code was redeemed before; what it issued is revoked.',
+  refresh_token_dead: 'The refresh token is not alive.',
+  refresh_token_foreign: 'The refresh token belongs to another client.',
+  refresh_token_reused: 'A rotated refresh token came back after its grace; its family is revoked.',
+  issuance_overtaken: 'A revocation or disabling came in between; nothing was issued.',
+  access_token_missing: 'The request carries no access token.',
+  scope_openid_missing: 'The access token was granted without the openid scope.',
+  no_person: 'The access token belongs to no person, or to one without claims.',
+  storage_unavailable: 'Storage could not be asked, or the outcome of a write is unknown.',
+  unexpected: 'An unexpected error; see its cause in the log.',
+} as const;
+
+export type RefusalReason = keyof typeof REFUSAL_REASONS;
+
+export type ReasonCode = InactiveReason | RefusalReason;

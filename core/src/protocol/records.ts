@@ -1,0 +1,163 @@
+import type { JWK } from 'jose';
+import type { Claims } from './claims.ts';
+
+/** What storage remembers: readonly plain data. Seconds and milliseconds count from 1970-01-01T00:00:00Z. */
+
+export type GrantType = 'authorization_code' | 'client_credentials' | 'refresh_token';
+
+export const SIGNING_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const;
+export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
+
+export type TokenFormat = 'jwt' | 'opaque';
+
+export interface ClientRecord {
+  readonly id: string;
+  /** For people. */
+  readonly name?: string;
+  /** HMAC-SHA-256 of the secret under a key derived from the server's secret; a client without it is public. */
+  readonly secretHash?: string;
+  readonly grantTypes: readonly GrantType[];
+  /** Scopes that the client may obtain. */
+  readonly scopes: readonly string[];
+  readonly redirectUris: readonly string[];
+  /** URI of the API that this client is; makes it a resource server (RFC 8707). */
+  readonly resource?: string;
+  /** Whether its refresh tokens rotate; `true` unless said otherwise. */
+  readonly rotateRefreshTokens?: boolean;
+  /** Instead of the server's own. */
+  readonly accessTokenFormat?: TokenFormat;
+  readonly accessTokenAlgorithm?: SigningAlgorithm;
+  readonly idTokenAlgorithm?: SigningAlgorithm;
+  /** Raised by every mass revocation and every disabling; tokens that copied a lower one are dead. */
+  readonly generation?: number;
+  readonly disabledAtMs?: number;
+}
+
+/** What a token's life depends on besides its own row; each has a generation number. */
+export const PRINCIPALS = ['client', 'subject', 'session', 'grant'] as const;
+export type Principal = (typeof PRINCIPALS)[number];
+
+/** How a token stands to one of its principals. */
+export interface Standing {
+  /** The generation that the token copied when it was issued. */
+  readonly copied: number;
+  /** The principal's generation now. */
+  readonly current: number;
+  /** When `current` was raised last. */
+  readonly raisedAtMs?: number;
+  /** Set while the principal is disabled. */
+  readonly disabledAtMs?: number;
+}
+
+export type TokenKind = 'access_token' | 'refresh_token';
+
+/**
+ * One issued token. A pair is a refresh token with the access tokens that came along with it; a family is
+ * the line of successors of one refresh token; a grant is what one authorization by a person led to.
+ */
+export interface TokenRecord {
+  /** `jti` of a JWT, or the SHA-256 digest (base64url) of an opaque token. */
+  readonly id: string;
+  readonly kind: TokenKind;
+  /** SHA-256 (base64url) of the token as issued. A record without one is accepted by `id` alone. */
+  readonly digest?: string;
+  readonly clientId: string;
+  readonly scopes: readonly string[];
+  /** As in token responses (`Bearer`); refresh tokens have none. */
+  readonly tokenType?: string;
+  /** The server's own identifier of the person; absent where a client acts for itself. */
+  readonly subject?: string;
+  /** Claims as issued. A JWT access token may leave them to its own payload. */
+  readonly claims?: Claims;
+  /** Milliseconds. */
+  readonly issuedAtMs: number;
+  /** Seconds; equals the `exp` claim. Zero is a revoked token. */
+  readonly expiresAt: number;
+  /** `kid` of the key that signed it. */
+  readonly keyId?: string;
+  readonly pairId?: string;
+  readonly familyId?: string;
+  readonly grantId?: string;
+  readonly sessionId?: string;
+  /** Refresh tokens: when it was rotated. */
+  readonly supersededAtMs?: number;
+  /** Refresh tokens: `id` of what it was rotated to. */
+  readonly successorId?: string;
+  readonly revokedAtMs?: number;
+  /** All tokens issued before this time (milliseconds) are dead. */
+  readonly notBeforeMs?: number;
+  readonly standing?: Partial<Readonly<Record<Principal, Standing>>>;
+}
+
+/** A token about to be stored. */
+export type NewToken = Omit<
+  TokenRecord,
+  'supersededAtMs' | 'successorId' | 'revokedAtMs' | 'notBeforeMs' | 'standing'
+> & {
+  readonly digest: string;
+  /** Seconds until which the row is kept: never less than `expiresAt`. */
+  readonly keepUntil: number;
+};
+
+/** An authorization as a person gave it, waiting to be redeemed. */
+export interface AuthorizationCodeRecord {
+  /** SHA-256 digest (base64url) of the code. */
+  readonly id: string;
+  readonly clientId: string;
+  readonly redirectUri: string;
+  /** Whether the authorization request named the redirect URI (RFC 6749 §4.1.3). */
+  readonly redirectUriGiven: boolean;
+  readonly codeChallenge?: string;
+  readonly scopes: readonly string[];
+  readonly subject: string;
+  readonly grantId: string;
+  readonly sessionId?: string;
+  readonly nonce?: string;
+  /** Claims that the tokens of this grant carry: `username`, `auth_time`, `acr`, `amr`. */
+  readonly claims: Claims;
+  readonly issuedAtMs: number;
+  /** Seconds. */
+  readonly expiresAt: number;
+  readonly redeemedAtMs?: number;
+  readonly revokedAtMs?: number;
+  readonly notBeforeMs?: number;
+  readonly standing?: Partial<Readonly<Record<Principal, Standing>>>;
+}
+
+export type NewAuthorizationCode = Omit<
+  AuthorizationCodeRecord,
+  'redeemedAtMs' | 'revokedAtMs' | 'notBeforeMs' | 'standing'
+>;
+
+export interface KeyRecord {
+  readonly kid: string;
+  readonly algorithm: SigningAlgorithm;
+  /** `next` is published but does not sign yet; `retired` only verifies. */
+  readonly status: 'next' | 'current' | 'retired';
+  readonly publicJwk: JWK;
+  /** The private key, encrypted under the server's secret. */
+  readonly sealedPrivateKey: string;
+  readonly createdAtMs: number;
+  readonly retiredAtMs?: number;
+}
+
+/** Something that ended the life of tokens; written in the transaction that did it. */
+export interface EventRecord {
+  /** Increases with every event of an issuer. */
+  readonly sequence: number;
+  readonly atMs: number;
+  readonly type: EventType;
+  /** What it was done to: a token's or code's `id`, or a principal's. */
+  readonly target: string;
+}
+
+export type EventType =
+  | 'token_revoked'
+  | 'family_revoked'
+  | 'code_revoked'
+  | `${Principal}_revoked`
+  | 'client_disabled'
+  | 'subject_disabled'
+  | 'client_enabled'
+  | 'subject_enabled'
+  | 'issued_before_revoked';

@@ -1,0 +1,176 @@
+import type {
+  AuthorizationCodeRecord,
+  ClientRecord,
+  EventRecord,
+  KeyRecord,
+  NewAuthorizationCode,
+  NewToken,
+  Principal,
+  SigningAlgorithm,
+  TokenRecord,
+} from '../protocol/records.ts';
+
+/**
+ * What the server asks of storage. A store remembers; it never decides and never builds a response.
+ *
+ * Absence is `undefined` (or `null`). A rejection means that storage could not be asked, or that the outcome
+ * of a write is unknown; the server then answers 503. Every handle is bound to one issuer. Every check with
+ * its update is one atomic step, and what a write has returned from is durable.
+ */
+export interface Storage {
+  readonly clients: ClientRepository;
+  readonly tokens: TokenRepository;
+  readonly authorizationCodes: AuthorizationCodeRepository;
+  /** Not needed where the host brings its own `JwtService`. */
+  readonly keys?: KeyRepository;
+}
+
+export type Awaitable<T> = T | Promise<T>;
+export type Found<T> = Awaitable<T | undefined | null>;
+
+export interface ClientRepository {
+  /** A disabled client is found, with `disabledAtMs`. */
+  get(clientId: string): Found<ClientRecord>;
+  /** Whether an enabled client has a redirect URI of this web origin. */
+  hasRedirectOrigin(origin: string): Awaitable<boolean>;
+}
+
+/** Outcome of storing tokens. `refused`: what they rest upon is dead, disabled or gone; nothing was stored. */
+export type IssueOutcome = 'issued' | 'refused';
+
+/** The generation of the client as the caller read it (none is 0); issuance is refused when it has been raised since. */
+export interface IssueBasis {
+  readonly clientGeneration?: number;
+}
+
+export interface TokenRepository {
+  /**
+   * The record of an access token, with the standing of its principals.
+   * One indexed read.
+   * @param id `jti` of a JWT whose signature has verified, or the SHA-256 digest (base64url) of an opaque token.
+   */
+  getByAccessToken(id: string): Found<TokenRecord>;
+
+  /** The record of a refresh token; as `getByAccessToken`. A superseded one is found until `keepUntil`. */
+  getByRefreshToken(id: string): Found<TokenRecord>;
+
+  /** Whether a refresh token that was found has been revoked; asked right after the look-up, with its record. */
+  isRefreshTokenRevoked(record: TokenRecord): Awaitable<boolean>;
+
+  /** Needed where `revoke` marks a record that it keeps, and the record does not say so by `revokedAtMs`. */
+  isAccessTokenRevoked?(record: TokenRecord): Awaitable<boolean>;
+
+  /**
+   * Revokes a token, as a flag, by deletion or by an expiry of zero. Atomic and idempotent.
+   * An access token takes along its pair, and the current refresh token of its family with its pair.
+   * A refresh token takes along every token of its grant.
+   */
+  revoke(record: TokenRecord): Awaitable<void>;
+
+  /** Stores tokens that rest upon their client alone. */
+  issue(tokens: readonly NewToken[], basis: IssueBasis): Awaitable<IssueOutcome>;
+
+  /**
+   * Replaces a refresh token. Compare-and-set: only if `record` is stored, neither expired nor revoked nor behind
+   * any of its principals, and not superseded, it is marked as superseded by `successor`, and `tokens` (the
+   * successor among them) are stored. They copy its generations. Dead and superseded is `refused`.
+   */
+  rotate(
+    record: TokenRecord,
+    successor: NewToken,
+    tokens: readonly NewToken[],
+  ): Awaitable<IssueOutcome | 'superseded'>;
+
+  /**
+   * Stores access tokens beside a refresh token that stays as it is. Compare-and-set: only if the refresh
+   * token is stored, neither expired nor revoked nor behind, and not superseded.
+   */
+  issueBeside(record: TokenRecord, tokens: readonly NewToken[]): Awaitable<IssueOutcome | 'superseded'>;
+
+  /** Revokes every token of the record's family. Atomic and idempotent. */
+  revokeFamily(record: TokenRecord): Awaitable<void>;
+}
+
+export interface AuthorizationCodeRepository {
+  /** Stores a code with its principals' generations; refused where its client or subject is disabled, or no such client. */
+  issue(code: NewAuthorizationCode): Awaitable<IssueOutcome>;
+
+  /** The record of a code, redeemed ones included until they expire. */
+  get(id: string): Found<AuthorizationCodeRecord>;
+
+  /**
+   * Redeems a code. Compare-and-set: only if it is stored, not redeemed, and neither expired nor revoked nor behind,
+   * it is marked as redeemed, and the tokens are stored. They copy its generations. A redeemed code is
+   * `already_redeemed` even when it is dead.
+   */
+  redeem(
+    record: AuthorizationCodeRecord,
+    tokens: readonly NewToken[],
+  ): Awaitable<IssueOutcome | 'already_redeemed'>;
+
+  /** Revokes a code that was not redeemed yet, and everything of its grant. Atomic and idempotent. */
+  revoke(record: AuthorizationCodeRecord): Awaitable<void>;
+}
+
+export interface KeyRepository {
+  list(): Awaitable<readonly KeyRecord[]>;
+  /** `kid` of the key that signs now. One indexed read. */
+  currentKeyId(algorithm: SigningAlgorithm): Found<string>;
+  /** Stores a current and a next key, only if the algorithm has none yet. */
+  initialize(keys: readonly KeyRecord[]): Awaitable<void>;
+  /**
+   * Makes the next key current and the current one retired, and stores a new next one. Compare-and-set on the
+   * current key.
+   * @param next a key of the same algorithm
+   * @returns `false` where another process was quicker; nothing has changed then.
+   */
+  rotate(currentKid: string, next: KeyRecord): Awaitable<boolean>;
+}
+
+/** A client to be registered. */
+export type NewClient = Omit<ClientRecord, 'generation' | 'disabledAtMs'>;
+
+export interface ClientRegistry extends ClientRepository {
+  /** @returns `false` where the identifier is taken. */
+  add(client: NewClient): Awaitable<boolean>;
+  list(): Awaitable<readonly ClientRecord[]>;
+  /** @returns `false` where there is no such confidential client. */
+  replaceSecretHash(clientId: string, secretHash: string): Awaitable<boolean>;
+}
+
+/** Whose tokens: a principal's, or all that were issued before a time. */
+export type RevocationTarget =
+  | { readonly principal: Principal; readonly id: string }
+  /** Milliseconds. */
+  | { readonly issuedBeforeMs: number };
+
+/** What a running server needs of storage besides serving requests. */
+export interface AdministrableStorage extends Storage {
+  readonly clients: ClientRegistry;
+  readonly keys: KeyRepository;
+
+  /**
+   * Ends all tokens and codes of the target in one write that loads no row. A principal that nothing was ever issued
+   * for is left alone.
+   */
+  revokeAll(target: RevocationTarget): Awaitable<void>;
+
+  /** How many tokens of the target are alive, superseded ones not counted. Reads every token row of the issuer. */
+  countAlive(target: RevocationTarget): Awaitable<number>;
+
+  /** Disabling also ends all tokens; enabling brings none of them back. Idempotent. */
+  setDisabled(principal: 'client' | 'subject', id: string, disabled: boolean): Awaitable<void>;
+
+  /** Events after a sequence number, in order. */
+  eventsAfter(sequence: number, limit: number): Awaitable<readonly EventRecord[]>;
+
+  /**
+   * Deletes rows that nothing needs any more.
+   * @param limit rows of each kind at most
+   * @returns how many rows were deleted; zero once there is nothing left to sweep
+   */
+  sweep(limit: number): Awaitable<number>;
+
+  /** Ends all use of the handle: whatever is asked of it afterwards is rejected. Idempotent. */
+  close(): Awaitable<void>;
+}

@@ -1,0 +1,45 @@
+import type { SigningAlgorithm, TokenFormat } from '../protocol/records.ts';
+import type { Awaitable, Storage } from '../storage/contract.ts';
+import type { JwtService } from './jwt_service.ts';
+import type { ServerSecret } from './server_secret.ts';
+
+/** Milliseconds since 1970-01-01T00:00:00Z. */
+export type Clock = () => number;
+
+/** As many unpredictable bytes as asked for. */
+export type RandomSource = (bytes: number) => Uint8Array<ArrayBuffer>;
+
+/** How a person stands; `undefined` where the host knows no such person (any more). */
+export type SubjectState = 'active' | 'disabled' | undefined;
+
+/** Lifetimes in seconds. */
+export interface Lifetimes {
+  readonly accessToken: number;
+  readonly refreshToken: number;
+  readonly idToken: number;
+  readonly authorizationCode: number;
+  /** How long the immediate predecessor of a rotated refresh token may be retried. */
+  readonly refreshGrace: number;
+}
+
+/** What finding, judging and issuing tokens needs. */
+export interface TokenContext {
+  readonly issuer: string;
+  readonly storage: Storage;
+  readonly jwt: JwtService;
+  readonly secret: ServerSecret;
+  readonly clock: Clock;
+  readonly random: RandomSource;
+  readonly lifetimes: Lifetimes;
+  readonly defaultAudience: string | readonly string[];
+  readonly accessTokenFormat: TokenFormat;
+  readonly accessTokenAlgorithm: SigningAlgorithm;
+  readonly idTokenAlgorithm: SigningAlgorithm;
+  readonly useOpaqueRefreshTokens: boolean;
+  readonly getSubjectState: ((subject: string) => Awaitable<SubjectState>) | undefined;
+}
+
+/** Whole seconds of a clock's milliseconds. */
+export function secondsOf(milliseconds: number): number {
+  return Math.floor(milliseconds / 1000);
+}

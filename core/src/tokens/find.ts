@@ -1,0 +1,81 @@
+import { sha256 } from '#hashing';
+import type { Claims } from '../protocol/claims.ts';
+import { equalInConstantTime } from '../protocol/hashing/constant_time.ts';
+import type { InactiveReason } from '../protocol/reasons.ts';
+import type { TokenKind, TokenRecord } from '../protocol/records.ts';
+import type { TokenContext } from './context.ts';
+import { opaqueKindOf } from './opaque_token.ts';
+
+/** `typ` headers: RFC 9068 §2.1 for access tokens, our own for refresh tokens. */
+export const JWT_TYPES = { access_token: 'at+jwt', refresh_token: 'rt+jwt' } as const;
+
+/** A token with its record and its verified claims; it may still be dead. */
+export interface FoundToken {
+  readonly record: TokenRecord;
+  readonly claims: Claims;
+}
+
+/** Or why there is none; `kind` and `claims` where the signature has verified. */
+export interface NoToken {
+  readonly reason: InactiveReason;
+  readonly kind?: TokenKind;
+  readonly claims?: Claims;
+}
+
+/** RFC 6749 Appendix A.12, A.17: 1*VSCHAR. */
+const TOKEN = /^[\x20-\x7E]+$/;
+const JWT = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
+
+/**
+ * Finds a token by what it is itself: the kind comes from the `typ` header of a JWT whose signature has
+ * verified, or from an opaque token's prefix; so no hint is needed, and one look-up is enough.
+ */
+export async function findToken(context: TokenContext, token: string): Promise<FoundToken | NoToken> {
+  if (!TOKEN.test(token)) return { reason: 'malformed' };
+  return JWT.test(token) ? findJwt(context, token) : findOpaque(context, token);
+}
+
+async function findJwt(context: TokenContext, token: string): Promise<FoundToken | NoToken> {
+  const jwt = await context.jwt.verify(token);
+  if (!jwt.verified) return { reason: jwt.reason };
+  const { claims } = jwt;
+  const kind = kindOfType(jwt.type);
+  if (kind === undefined || typeof claims.jti !== 'string') return { reason: 'wrong_type', claims };
+  if (claims.iss !== context.issuer) return { reason: 'wrong_issuer', kind, claims };
+  const record = await lookUp(context, kind, claims.jti);
+  if (record === undefined) return { reason: 'no_record', kind, claims };
+  if (!(await isAsIssued(record, token))) return { reason: 'differs_from_issued', kind, claims };
+  return { record, claims };
+}
+
+async function findOpaque(context: TokenContext, token: string): Promise<FoundToken | NoToken> {
+  const kind = opaqueKindOf(token);
+  if (kind !== 'access_token' && kind !== 'refresh_token') return { reason: 'malformed' };
+  const record = await lookUp(context, kind, await sha256(token));
+  if (record === undefined) return { reason: 'no_record', kind };
+  return { record, claims: record.claims ?? {} };
+}
+
+async function lookUp(
+  { storage }: TokenContext,
+  kind: TokenKind,
+  id: string,
+): Promise<TokenRecord | undefined> {
+  const found =
+    kind === 'access_token'
+      ? await storage.tokens.getByAccessToken(id)
+      : await storage.tokens.getByRefreshToken(id);
+  return found ?? undefined;
+}
+
+/** A stolen signing key makes a JWT verify, but not be the one that was issued. */
+async function isAsIssued(record: TokenRecord, token: string): Promise<boolean> {
+  return record.digest === undefined || equalInConstantTime(record.digest, await sha256(token));
+}
+
+function kindOfType(type: string | undefined): TokenKind | undefined {
+  if (type === undefined) return undefined;
+  const subtype = type.startsWith('application/') ? type.slice('application/'.length) : type;
+  if (subtype === JWT_TYPES.access_token) return 'access_token';
+  return subtype === JWT_TYPES.refresh_token ? 'refresh_token' : undefined;
+}

@@ -1,0 +1,116 @@
+import { type CryptoKey, compactVerify, decodeProtectedHeader, errors, type JWK, SignJWT } from 'jose';
+import type { Claims } from '../protocol/claims.ts';
+import type { InactiveReason } from '../protocol/reasons.ts';
+import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/records.ts';
+import type { SigningKeys } from './signing_keys.ts';
+
+/** Why a text is no JWT of this server. */
+export type JwtRefusal = Extract<InactiveReason, 'malformed' | 'unknown_key' | 'bad_signature'>;
+
+/** The outcome of checking a signature; `type` is the `typ` header in lower case. */
+export type VerifiedJwt =
+  | {
+      readonly verified: true;
+      readonly type: string | undefined;
+      readonly keyId: string;
+      readonly claims: Claims;
+    }
+  | { readonly verified: false; readonly reason: JwtRefusal };
+
+export interface JwtSigning {
+  /** `typ` header. */
+  readonly type: string;
+  readonly algorithm: SigningAlgorithm;
+  /** A certain key, also a retired one; otherwise the current key of the algorithm. */
+  readonly keyId?: string;
+}
+
+export interface SignedJwt {
+  readonly token: string;
+  readonly keyId: string;
+}
+
+/**
+ * Signs and verifies JWTs. It speaks of signatures alone: times, issuer and state are judged elsewhere.
+ * A host may bring its own, over a KMS for example.
+ */
+export interface JwtService {
+  /** The `alg` values that it signs with. */
+  readonly algorithms: readonly SigningAlgorithm[];
+  sign(claims: Claims, signing: JwtSigning): Promise<SignedJwt>;
+  /** The algorithm is the key's own, never the token's choice. A text that is no JWT of this server is no error. */
+  verify(token: string): Promise<VerifiedJwt>;
+  /** What JWKS shows: next, current and retired keys. */
+  publicKeys(): Promise<readonly JWK[]>;
+}
+
+/** `JwtService` over the keys in storage; a rotation by any process is seen by the next call. */
+export class StoredKeysJwtService implements JwtService {
+  readonly algorithms = SIGNING_ALGORITHMS;
+  readonly #keys: SigningKeys;
+
+  constructor(keys: SigningKeys) {
+    this.#keys = keys;
+  }
+
+  async sign(claims: Claims, { type, algorithm, keyId }: JwtSigning): Promise<SignedJwt> {
+    const key = await this.#keys.forSigning(algorithm, keyId);
+    const header = { alg: key.algorithm, typ: type, kid: key.kid };
+    return {
+      token: await new SignJWT(claims).setProtectedHeader(header).sign(key.privateKey),
+      keyId: key.kid,
+    };
+  }
+
+  async verify(token: string): Promise<VerifiedJwt> {
+    const header = readHeader(token);
+    if (header === undefined) return { verified: false, reason: 'malformed' };
+    const key = await this.#keys.forVerifying(header.keyId);
+    if (key === undefined) return { verified: false, reason: 'unknown_key' };
+    const payload = await verifiedPayload(token, key.publicKey, key.algorithm);
+    if (payload === undefined) return { verified: false, reason: 'bad_signature' };
+    const claims = parseClaims(payload);
+    if (claims === undefined) return { verified: false, reason: 'malformed' };
+    return { verified: true, type: header.type?.toLowerCase(), keyId: header.keyId, claims };
+  }
+
+  publicKeys(): Promise<readonly JWK[]> {
+    return this.#keys.published();
+  }
+}
+
+/** The header of a JWS with a `kid` (RFC 7515 §4.1); `undefined` where there is none. */
+function readHeader(token: string): { keyId: string; type: string | undefined } | undefined {
+  try {
+    const { kid, typ } = decodeProtectedHeader(token);
+    return typeof kid === 'string'
+      ? { keyId: kid, type: typeof typ === 'string' ? typ : undefined }
+      : undefined;
+  } catch {
+    return undefined; // jose throws TypeError for whatever it cannot parse; nothing here asks storage
+  }
+}
+
+async function verifiedPayload(
+  token: string,
+  key: CryptoKey,
+  algorithm: string,
+): Promise<Uint8Array | undefined> {
+  try {
+    return (await compactVerify(token, key, { algorithms: [algorithm] })).payload;
+  } catch (error) {
+    if (error instanceof errors.JOSEError || error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
+function parseClaims(payload: Uint8Array): Claims | undefined {
+  try {
+    const claims: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
+    return typeof claims === 'object' && claims !== null && !Array.isArray(claims)
+      ? { ...claims }
+      : undefined;
+  } catch {
+    return undefined; // signed, but no JSON: not issued by this server
+  }
+}

@@ -1,0 +1,45 @@
+import { base64url } from 'jose';
+import type { RandomSource } from './context.ts';
+
+/**
+ * Opaque values: a prefix that secret scanners recognise and that tells the kind, then 256 bits in base64url.
+ */
+const PREFIXES = {
+  access_token: 'grantd_at_',
+  refresh_token: 'grantd_rt_',
+  authorization_code: 'grantd_ac_',
+  client_secret: 'grantd_cs_',
+} as const;
+
+export type OpaqueKind = keyof typeof PREFIXES;
+
+const BODY = /^[A-Za-z0-9_-]{43}$/;
+
+/** The kind of an opaque value, from the value itself; `undefined` where it is none of this server's. */
+export function opaqueKindOf(text: string): OpaqueKind | undefined {
+  for (const kind of Object.keys(PREFIXES) as OpaqueKind[]) {
+    if (text.startsWith(PREFIXES[kind]))
+      return BODY.test(text.slice(PREFIXES[kind].length)) ? kind : undefined;
+  }
+  return undefined;
+}
+
+/** A new value of 256 random bits. */
+export function newOpaque(kind: OpaqueKind, random: RandomSource): string {
+  return opaqueFrom(kind, newOpaqueBody(random));
+}
+
+/** The base64url of 256 random bits. */
+export function newOpaqueBody(random: RandomSource): string {
+  return base64url.encode(random(32));
+}
+
+/** A value with a given body: the base64url of 32 bytes. */
+export function opaqueFrom(kind: OpaqueKind, body: string): string {
+  return PREFIXES[kind] + body;
+}
+
+/** A new identifier of 128 random bits, for `jti`, pairs, families and grants. */
+export function newIdentifier(random: RandomSource): string {
+  return base64url.encode(random(16));
+}

@@ -1,0 +1,98 @@
+import { hmacSha256, sha256 } from '#hashing';
+import type { Claims } from '../protocol/claims.ts';
+import type { TokenRecord } from '../protocol/records.ts';
+import { formatScope } from '../protocol/scope.ts';
+import { secondsOf, type TokenContext } from './context.ts';
+import { JWT_TYPES } from './find.ts';
+import {
+  jwtIdentity,
+  type MintedToken,
+  opaqueIdentity,
+  purposeOfRecord,
+  type TokenPurpose,
+} from './minting.ts';
+import { newIdentifier, newOpaqueBody, opaqueFrom } from './opaque_token.ts';
+
+/** Deterministic, so that the same claims give the same token again (RFC 8017 §8.2). Only this server reads it. */
+export const REFRESH_TOKEN_ALGORITHM = 'RS256';
+
+/** The first refresh token of a family. */
+export function mintRefreshToken(context: TokenContext, purpose: TokenPurpose): Promise<MintedToken> {
+  return mintFrom(context, purpose, newOpaqueBody(context.random));
+}
+
+/**
+ * The refresh token that a presented one rotates to. It is derived from the presented token, so that every
+ * retry leads to the same one and nothing secret needs to be stored for it.
+ */
+export async function mintSuccessor(
+  context: TokenContext,
+  purpose: TokenPurpose,
+  presented: string,
+): Promise<MintedToken> {
+  return mintFrom(
+    context,
+    purpose,
+    await hmacSha256(await context.secret.key('refresh_successor'), presented),
+  );
+}
+
+/**
+ * The text of a successor that was stored before, again.
+ * @returns `undefined` where the record is not the presented token's successor
+ */
+export async function recallSuccessor(
+  context: TokenContext,
+  successor: TokenRecord,
+  presented: string,
+): Promise<string | undefined> {
+  for (const key of await context.secret.keys('refresh_successor')) {
+    const token = await textOf(context, successor, await hmacSha256(key, presented));
+    if (token !== undefined && (await sha256(token)) === successor.digest) return token;
+  }
+  return undefined;
+}
+
+async function mintFrom(context: TokenContext, purpose: TokenPurpose, body: string): Promise<MintedToken> {
+  const { client, scopes } = purpose;
+  const issuedAtMs = context.clock();
+  const iat = secondsOf(issuedAtMs);
+  const exp = iat + (purpose.lifetime ?? context.lifetimes.refreshToken);
+  const claims: Claims = {
+    iss: context.issuer,
+    sub: purpose.subject ?? client.id,
+    aud: context.issuer,
+    client_id: client.id,
+    ...(scopes.length > 0 && { scope: formatScope(scopes) }),
+    ...purpose.claims,
+    iat,
+    exp,
+    jti: context.useOpaqueRefreshTokens ? newIdentifier(context.random) : body,
+  };
+  const record = {
+    ...purposeOfRecord(purpose),
+    kind: 'refresh_token',
+    claims,
+    issuedAtMs,
+    expiresAt: exp,
+    keepUntil: exp,
+  } as const;
+  if (context.useOpaqueRefreshTokens) {
+    const token = opaqueFrom('refresh_token', body);
+    return { token, record: { ...record, ...(await opaqueIdentity(token)) } };
+  }
+  const signed = await context.jwt.sign(claims, {
+    type: JWT_TYPES.refresh_token,
+    algorithm: REFRESH_TOKEN_ALGORITHM,
+  });
+  return { token: signed.token, record: { ...record, ...(await jwtIdentity(body, signed)) } };
+}
+
+/** The token with this body, in the format that the record has: a signed one names its key. */
+async function textOf(context: TokenContext, record: TokenRecord, body: string): Promise<string | undefined> {
+  const { keyId, claims } = record;
+  if (keyId === undefined) return opaqueFrom('refresh_token', body);
+  if (claims?.jti !== body) return undefined;
+  const signing = { type: JWT_TYPES.refresh_token, algorithm: REFRESH_TOKEN_ALGORITHM, keyId } as const;
+  return (await context.jwt.sign(claims, signing)).token;
+}

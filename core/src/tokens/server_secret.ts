@@ -1,0 +1,55 @@
+import { ConfigurationError } from '../protocol/oauth_error.ts';
+
+/** What keys are derived for; each use has keys of its own. */
+export type SecretUse = 'client_secret' | 'signing_key' | 'refresh_successor' | (string & {});
+
+/**
+ * The server's secret, or a list of them: the first is used, all are accepted. Keys are derived by HKDF (RFC 5869).
+ */
+export class ServerSecret {
+  readonly #secrets: readonly string[];
+  readonly #derived = new Map<string, Promise<readonly Uint8Array<ArrayBuffer>[]>>();
+
+  /** @throws {ConfigurationError} no secret, or one of fewer than 32 characters. */
+  constructor(secret: string | readonly string[]) {
+    this.#secrets = typeof secret === 'string' ? [secret] : [...secret];
+    if (
+      this.#secrets.length === 0 ||
+      this.#secrets.some((one) => typeof one !== 'string' || one.length < 32)
+    ) {
+      throw new ConfigurationError(
+        'secret',
+        'a text of at least 32 characters, or a list of them, the newest first',
+      );
+    }
+  }
+
+  /** Keys of 32 bytes for a use, in the order of the secrets. */
+  keys(use: SecretUse): Promise<readonly Uint8Array<ArrayBuffer>[]> {
+    let keys = this.#derived.get(use);
+    if (keys === undefined) {
+      keys = Promise.all(this.#secrets.map((secret) => deriveKey(secret, use)));
+      this.#derived.set(use, keys);
+    }
+    return keys;
+  }
+
+  /** The key of 32 bytes that is used for new values. */
+  async key(use: SecretUse): Promise<Uint8Array<ArrayBuffer>> {
+    const [first] = await this.keys(use);
+    if (first === undefined) throw new Error('a server secret is never empty');
+    return first;
+  }
+}
+
+async function deriveKey(secret: string, use: string): Promise<Uint8Array<ArrayBuffer>> {
+  const text = new TextEncoder();
+  const material = await crypto.subtle.importKey('raw', text.encode(secret), 'HKDF', false, ['deriveBits']);
+  const parameters = {
+    name: 'HKDF',
+    hash: 'SHA-256',
+    salt: new Uint8Array(),
+    info: text.encode(`grantd ${use}`),
+  };
+  return new Uint8Array(await crypto.subtle.deriveBits(parameters, material, 256));
+}

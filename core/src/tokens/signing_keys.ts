@@ -1,0 +1,158 @@
+import {
+  CompactEncrypt,
+  type CryptoKey,
+  calculateJwkThumbprint,
+  compactDecrypt,
+  errors,
+  exportJWK,
+  generateKeyPair,
+  importJWK,
+  type JWK,
+} from 'jose';
+import type { KeyRecord, SigningAlgorithm } from '../protocol/records.ts';
+import type { KeyRepository } from '../storage/contract.ts';
+import type { Clock } from './context.ts';
+import type { ServerSecret } from './server_secret.ts';
+
+interface VerifyingKey {
+  readonly kid: string;
+  readonly algorithm: SigningAlgorithm;
+  readonly publicKey: CryptoKey;
+}
+
+interface SigningKey extends VerifyingKey {
+  readonly privateKey: CryptoKey;
+}
+
+/**
+ * The signing keys in storage, sealed under the server's secret. For each algorithm one key is `next`
+ * (published, so that everyone knows it before it signs), one `current`, and any number `retired`.
+ *
+ * Imported keys are remembered by `kid`. Which one is current is asked each time, so that a rotation by any
+ * process is followed at once.
+ */
+export class SigningKeys {
+  readonly #repository: KeyRepository;
+  readonly #secret: ServerSecret;
+  readonly #clock: Clock;
+  readonly #verifying = new Map<string, VerifyingKey>();
+  readonly #signing = new Map<string, SigningKey>();
+
+  constructor(repository: KeyRepository, secret: ServerSecret, clock: Clock) {
+    this.#repository = repository;
+    this.#secret = secret;
+    this.#clock = clock;
+  }
+
+  /** Makes a current and a next key where an algorithm has none, and opens those that sign. */
+  async prepare(algorithms: readonly SigningAlgorithm[]): Promise<void> {
+    for (const algorithm of algorithms) await this.forSigning(algorithm);
+  }
+
+  /**
+   * The current key of an algorithm, or a certain one.
+   * @throws {Error} the key is not there, or was sealed under a secret that the server was not given.
+   */
+  async forSigning(algorithm: SigningAlgorithm, keyId?: string): Promise<SigningKey> {
+    const kid = keyId ?? (await this.#currentKeyId(algorithm));
+    const remembered = this.#signing.get(kid);
+    if (remembered !== undefined) return remembered;
+    const record = (await this.#repository.list()).find((key) => key.kid === kid);
+    if (record === undefined) throw new Error(`the signing key ${kid} is not in storage`);
+    const key = { ...(await importPublic(record)), privateKey: await this.#open(record) };
+    this.#signing.set(kid, key);
+    return key;
+  }
+
+  /** The key of that `kid`, whatever its status; `undefined` where there is none. */
+  async forVerifying(kid: string): Promise<VerifyingKey | undefined> {
+    const remembered = this.#verifying.get(kid);
+    if (remembered !== undefined) return remembered;
+    const record = (await this.#repository.list()).find((key) => key.kid === kid);
+    if (record === undefined) return undefined;
+    const key = await importPublic(record);
+    this.#verifying.set(kid, key);
+    return key;
+  }
+
+  /** Public keys with `kid`, `alg` and `use` (RFC 7517 §4). */
+  async published(): Promise<readonly JWK[]> {
+    return (await this.#repository.list()).map(({ kid, algorithm, publicJwk }) => ({
+      ...publicJwk,
+      kid,
+      alg: algorithm,
+      use: 'sig',
+    }));
+  }
+
+  /**
+   * Lets the next key sign from now on, and publishes a new next one.
+   * @returns `kid` of the key that signs now
+   */
+  async rotate(algorithm: SigningAlgorithm): Promise<string> {
+    const current = await this.#currentKeyId(algorithm);
+    // Where another process was quicker, its rotation is the one that was asked for.
+    await this.#repository.rotate(current, await this.#generate(algorithm, 'next'));
+    return this.#currentKeyId(algorithm);
+  }
+
+  async #currentKeyId(algorithm: SigningAlgorithm): Promise<string> {
+    const stored = await this.#repository.currentKeyId(algorithm);
+    if (stored) return stored;
+    await this.#repository.initialize([
+      await this.#generate(algorithm, 'current'),
+      await this.#generate(algorithm, 'next'),
+    ]);
+    const initialized = await this.#repository.currentKeyId(algorithm);
+    if (!initialized) throw new Error(`storage keeps no ${algorithm} key`);
+    return initialized;
+  }
+
+  async #generate(algorithm: SigningAlgorithm, status: 'current' | 'next'): Promise<KeyRecord> {
+    const pair = await generateKeyPair(algorithm, { modulusLength: 2048, crv: 'Ed25519', extractable: true });
+    const publicJwk = await exportJWK(pair.publicKey);
+    const kid = await calculateJwkThumbprint(publicJwk);
+    const sealedPrivateKey = await this.#seal(kid, await exportJWK(pair.privateKey));
+    return { kid, algorithm, status, publicJwk, sealedPrivateKey, createdAtMs: this.#clock() };
+  }
+
+  /** The key's `kid` is in the protected header, so that sealed keys cannot be swapped. */
+  async #seal(kid: string, privateJwk: JWK): Promise<string> {
+    return new CompactEncrypt(new TextEncoder().encode(JSON.stringify(privateJwk)))
+      .setProtectedHeader({ alg: 'dir', enc: 'A256GCM', kid })
+      .encrypt(await this.#secret.key('signing_key'));
+  }
+
+  async #open({ kid, algorithm, sealedPrivateKey }: KeyRecord): Promise<CryptoKey> {
+    for (const key of await this.#secret.keys('signing_key')) {
+      const opened = await decryptWith(key, sealedPrivateKey);
+      if (opened === undefined || opened.kid !== kid) continue;
+      return asCryptoKey(await importJWK(opened.privateJwk, algorithm));
+    }
+    throw new Error(
+      `the signing key ${kid} was sealed under another server secret; start with the secret that made it`,
+    );
+  }
+}
+
+async function decryptWith(
+  key: Uint8Array,
+  sealed: string,
+): Promise<{ kid: unknown; privateJwk: JWK } | undefined> {
+  try {
+    const { plaintext, protectedHeader } = await compactDecrypt(sealed, key);
+    return { kid: protectedHeader.kid, privateJwk: JSON.parse(new TextDecoder().decode(plaintext)) };
+  } catch (error) {
+    if (error instanceof errors.JWEDecryptionFailed) return undefined; // another secret of the list may fit
+    throw error;
+  }
+}
+
+async function importPublic({ kid, algorithm, publicJwk }: KeyRecord): Promise<VerifyingKey> {
+  return { kid, algorithm, publicKey: asCryptoKey(await importJWK(publicJwk, algorithm)) };
+}
+
+function asCryptoKey(key: CryptoKey | Uint8Array): CryptoKey {
+  if (key instanceof Uint8Array) throw new TypeError('a symmetric key cannot sign');
+  return key;
+}

@@ -1,0 +1,48 @@
+// Runs a script under the Node that package.json pins, after installing what is missing.
+// Plain JavaScript without dependencies: it is what a Node 20 without node_modules can start.
+import { spawn, spawnSync } from 'node:child_process';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const pinnedNode = join(root, 'node_modules', '.bin', process.platform === 'win32' ? 'node.cmd' : 'node');
+
+function isInstalled() {
+  const marker = join(root, 'node_modules', '.package-lock.json');
+  if (!existsSync(marker) || !existsSync(pinnedNode)) return false;
+  if (statSync(join(root, 'package-lock.json')).mtimeMs <= statSync(marker).mtimeMs) return true;
+  return lockedPackages(join(root, 'package-lock.json')) === lockedPackages(marker);
+}
+
+/** Every installed path with its version; what npm records on both sides. */
+function lockedPackages(file) {
+  const { packages } = JSON.parse(readFileSync(file, 'utf8'));
+  const wanted = Object.entries(packages).filter(
+    ([path, entry]) => path.startsWith('node_modules/') && !entry.optional,
+  );
+  return JSON.stringify(wanted.map(([path, entry]) => [path, entry.version ?? entry.resolved]).sort());
+}
+
+if (!isInstalled()) {
+  console.error('Installing dependencies (first start only; this takes a few seconds) …');
+  const npm = process.env.npm_execpath;
+  const [command, args] = npm ? [process.execPath, [npm]] : ['npm', []];
+  const installed = spawnSync(command, [...args, 'ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: root,
+    stdio: ['ignore', 2, 2],
+    shell: process.platform === 'win32' && !npm,
+  });
+  if (installed.status !== 0) {
+    console.error('The installation failed; run `npm ci` to see why.');
+    process.exit(1);
+  }
+}
+
+const [script, ...args] = process.argv.slice(2);
+const child = spawn(pinnedNode, [join(root, script), ...args], {
+  stdio: 'inherit',
+  shell: process.platform === 'win32',
+});
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : 143)));
