@@ -1,0 +1,18 @@
+import { type AdministrableStorage, AuthorizationServer, type KeyRecord } from '@grantd/core';
+import { memoryStorage } from '@grantd/core/memory';
+import type { SettableClock } from './settable_clock.ts';
+import { ISSUER, SECRET } from './world.ts';
+
+let generated: Promise<readonly KeyRecord[]> | undefined;
+
+/** The same signing keys for every world of a process: making them would be most of the tests' time. */
+export async function seedKeys(storage: AdministrableStorage, clock: SettableClock): Promise<void> {
+  generated ??= generate(clock);
+  await storage.keys.initialize(await generated);
+}
+
+async function generate(clock: SettableClock): Promise<readonly KeyRecord[]> {
+  const storage = memoryStorage({ clock: clock.read });
+  await new AuthorizationServer({ issuer: ISSUER, secret: SECRET, storage, clock: clock.read }).prepare();
+  return storage.keys.list();
+}

@@ -1,0 +1,253 @@
+import { describe, type TestContext, test } from 'node:test';
+import {
+  type AdministrableStorage,
+  AuthorizationServer,
+  type AuthorizationServerOptions,
+  type Claims,
+  type NewClient,
+  type ServerEvent,
+} from '@grantd/core';
+import { seedKeys } from './keys.ts';
+import { SettableClock } from './settable_clock.ts';
+import { HOSTS_BY_REVOCATION, MEMORY, SQLITE, type StoreKind } from './stores.ts';
+import { FETCH, FUNCTION, NODE, type OpenTransport, type TestRequest, type TestResponse, type Transport } from './transports.ts';
+
+export const ISSUER = 'https://as.example';
+export const SECRET = 'a secret of the tests with more than 32 characters';
+
+/** Where a spec suite runs: how requests arrive, and what remembers. */
+export interface Place {
+  readonly transport: Transport;
+  readonly store: StoreKind;
+}
+
+export const PLACES: readonly Place[] = [
+  ...[FUNCTION, NODE, FETCH].flatMap((transport) => [MEMORY, SQLITE].map((store) => ({ transport, store }))),
+  ...HOSTS_BY_REVOCATION.map((store) => ({ transport: FUNCTION, store })),
+];
+
+/** The people of the tests, with attributes for every standard scope and some that no scope permits. */
+export const PEOPLE: Readonly<Record<string, Claims>> = {
+  alice: {
+    sub: 'somebody-else',
+    name: 'Alice Liddell',
+    email: 'alice@example.org',
+    email_verified: true,
+    phone_number: '+44 1865 000000',
+    address: { locality: 'Oxford' },
+    password_hash: 'never to be seen',
+  },
+  bob: { name: 'Bob' },
+};
+
+export const CLIENTS = {
+  web: {
+    id: 'web',
+    grantTypes: ['authorization_code', 'refresh_token'],
+    scopes: ['openid', 'profile', 'email', 'read', 'write'],
+    redirectUris: ['https://web.example/callback'],
+  },
+  spa: {
+    id: 'spa',
+    grantTypes: ['authorization_code', 'refresh_token'],
+    scopes: ['openid', 'profile', 'read'],
+    redirectUris: ['https://spa.example/callback'],
+  },
+  machine: { id: 'machine', grantTypes: ['client_credentials'], scopes: ['read', 'write'], redirectUris: [] },
+  api: { id: 'api', grantTypes: [], scopes: [], redirectUris: [], resource: 'https://api.example' },
+} as const satisfies Record<string, NewClient>;
+
+export type ClientId = keyof typeof CLIENTS;
+
+const CONFIDENTIAL: readonly string[] = ['web', 'machine', 'api'];
+
+export function secretOf(clientId: string): string {
+  return `the secret of ${clientId}`;
+}
+
+/** A whole server with its storage, clients and people, to which a test sends requests. */
+export class World {
+  readonly server: AuthorizationServer;
+  readonly storage: AdministrableStorage;
+  readonly clock: SettableClock;
+  readonly events: ServerEvent[];
+  readonly #transport: OpenTransport;
+
+  constructor(parts: {
+    server: AuthorizationServer;
+    storage: AdministrableStorage;
+    clock: SettableClock;
+    events: ServerEvent[];
+    transport: OpenTransport;
+  }) {
+    this.server = parts.server;
+    this.storage = parts.storage;
+    this.clock = parts.clock;
+    this.events = parts.events;
+    this.#transport = parts.transport;
+  }
+
+  send(request: TestRequest): Promise<TestResponse> {
+    return this.#transport.send(request);
+  }
+
+  /** Posts a form, as the client by Basic unless `as` is `null`. */
+  post(
+    path: string,
+    parameters: Readonly<Record<string, string>>,
+    as: ClientId | null = null,
+    headers: Readonly<Record<string, string>> = {},
+  ): Promise<TestResponse> {
+    return this.send({
+      method: 'POST',
+      path,
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        ...(as !== null && { authorization: basic(as) }),
+        ...headers,
+      },
+      body: new URLSearchParams(parameters).toString(),
+    });
+  }
+
+  introspect(token: string, as: ClientId | null = 'api', hint?: string): Promise<TestResponse> {
+    return this.post('/token/introspect', { token, ...(hint !== undefined && { token_type_hint: hint }) }, as);
+  }
+
+  /** Public clients name themselves in the body. */
+  revoke(token: string, as: ClientId | null = 'web', hint?: string): Promise<TestResponse> {
+    const parameters = { token, ...(hint !== undefined && { token_type_hint: hint }) };
+    if (as === 'spa') return this.post('/token/revoke', { ...parameters, client_id: as });
+    return this.post('/token/revoke', parameters, as);
+  }
+
+  userInfo(accessToken: string): Promise<TestResponse> {
+    return this.send({ method: 'GET', path: '/userinfo', headers: { authorization: `Bearer ${accessToken}` } });
+  }
+
+  refresh(refreshToken: string, parameters: Readonly<Record<string, string>> = {}): Promise<TestResponse> {
+    return this.post('/token', { grant_type: 'refresh_token', refresh_token: refreshToken, ...parameters }, 'web');
+  }
+
+  /** Access and refresh token of a person, issued by code as a client would get them. */
+  async grant(person = 'alice', clientId: 'web' | 'spa' = 'web', scope?: string): Promise<GrantedTokens> {
+    const code = await this.code(person, clientId, scope);
+    const response = await this.redeem(code, clientId);
+    if (response.status !== 200) throw new Error(`the code was not redeemed: ${response.body}`);
+    return JSON.parse(response.body);
+  }
+
+  /** An authorization code as the host gets it after the person has approved. */
+  async code(person = 'alice', clientId: 'web' | 'spa' = 'web', scope?: string): Promise<string> {
+    const client = CLIENTS[clientId];
+    const query = new URLSearchParams({
+      client_id: clientId,
+      response_type: 'code',
+      redirect_uri: client.redirectUris[0],
+      code_challenge: CHALLENGE,
+      code_challenge_method: 'S256',
+      nonce: 'n-0S6_WzA2Mj',
+      scope: scope ?? client.scopes.join(' '),
+    });
+    const url = `/authorize?${query}`;
+    const request = await this.server.validateAuthorizationRequest({ method: 'GET', url, headers: {} });
+    const response = await this.server.completeAuthorization(request, {
+      subject: person,
+      username: person,
+      authTime: this.clock.seconds,
+      sessionId: `session of ${person}`,
+    });
+    return new URL(String(response.headers.location)).searchParams.get('code') ?? '';
+  }
+
+  redeem(
+    code: string,
+    clientId: 'web' | 'spa' = 'web',
+    parameters: Readonly<Record<string, string>> = {},
+  ): Promise<TestResponse> {
+    const form = {
+      grant_type: 'authorization_code',
+      code,
+      code_verifier: VERIFIER,
+      redirect_uri: CLIENTS[clientId].redirectUris[0],
+      ...(clientId === 'spa' && { client_id: clientId }),
+      ...parameters,
+    };
+    return this.post('/token', form, clientId === 'spa' ? null : clientId);
+  }
+
+  /** An access token that a client has for itself. */
+  async machineToken(scope = 'read'): Promise<string> {
+    const response = await this.post('/token', { grant_type: 'client_credentials', scope }, 'machine');
+    return JSON.parse(response.body).access_token;
+  }
+
+  /** The reason of the last event that has one. */
+  get lastReason(): string | undefined {
+    return this.events.flatMap((event) => ('reason' in event ? [event.reason] : [])).at(-1);
+  }
+}
+
+/** RFC 7636 Appendix B. */
+export const VERIFIER = 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk';
+export const CHALLENGE = 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM';
+
+export interface GrantedTokens {
+  readonly access_token: string;
+  readonly refresh_token: string;
+  readonly id_token: string;
+  readonly scope: string;
+  readonly expires_in: number;
+}
+
+export function basic(clientId: string, secret = secretOf(clientId)): string {
+  return `Basic ${btoa(`${clientId}:${encodeURIComponent(secret)}`)}`;
+}
+
+export type WorldOptions = Partial<Omit<AuthorizationServerOptions, 'storage' | 'clock'>>;
+
+/** Opens a world that goes away with the test. */
+export async function openWorld(t: TestContext, options: WorldOptions = {}, place: Place = PLACES[0] as Place): Promise<World> {
+  const clock = new SettableClock();
+  const issuer = options.issuer ?? ISSUER;
+  const store = place.store.open(issuer, clock.read);
+  const events: ServerEvent[] = [];
+  const server = new AuthorizationServer({
+    issuer,
+    secret: SECRET,
+    oidc: { getUserClaims: (subject) => PEOPLE[subject] },
+    onEvent: (event) => events.push(event),
+    ...options,
+    storage: store.storage,
+    clock: clock.read,
+  });
+  await seedKeys(store.storage, clock);
+  for (const client of Object.values(CLIENTS)) {
+    const secretHash = CONFIDENTIAL.includes(client.id) && (await server.hashClientSecret(secretOf(client.id)));
+    await store.storage.clients.add({ ...client, ...(secretHash && { secretHash }) });
+  }
+  const transport = await place.transport.open(server);
+  t.after(async () => {
+    await transport.close();
+    await store.dispose();
+  });
+  return new World({ server, storage: store.storage, clock, events, transport });
+}
+
+/** Declares the tests of a specification once, and runs each at every place, in a world of its own. */
+export function specification(title: string, declare: (spec: Spec) => void): void {
+  for (const place of PLACES) {
+    describe(`${title}, through ${place.transport.name} on ${place.store.name}`, () => {
+      declare((sentence, run, options = {}) => {
+        test(sentence, async (t) => run(await openWorld(t, options, place), t));
+      });
+    });
+  }
+}
+
+/** One rule: a sentence that begins with its section, and what shows it. */
+export type Spec = (
+  sentence: string,
+  run: (world: World, t: TestContext) => Promise<void> | void,
+  options?: WorldOptions,
+) => void;

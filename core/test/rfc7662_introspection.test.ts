@@ -1,0 +1,326 @@
+import assert from 'node:assert/strict';
+import { decodeJwt, SignJWT } from 'jose';
+import { stolenKey } from './harness/stolen_key.ts';
+import { basic, ISSUER, specification, type World } from './harness/world.ts';
+import type { TestResponse } from './harness/transports.ts';
+
+const JSON_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' };
+const INACTIVE: TestResponse = { status: 200, headers: JSON_HEADERS, body: '{"active":false}' };
+const REFUSED: TestResponse = {
+  status: 401,
+  headers: { ...JSON_HEADERS, 'www-authenticate': `Basic realm="${ISSUER}", charset="UTF-8"` },
+  body: '{"error":"invalid_client","error_description":"client authentication failed"}',
+};
+
+function badRequest(error: string, description: string): TestResponse {
+  const body = JSON.stringify({ error, error_description: description });
+  return { status: 400, headers: JSON_HEADERS, body };
+}
+
+function members(response: TestResponse): Record<string, unknown> {
+  assert.equal(response.status, 200);
+  return JSON.parse(response.body);
+}
+
+specification('Introspection (RFC 7662)', (spec) => {
+  spec('§2.2 a live access token is described by its record and its verified claims', async (world) => {
+    const { access_token } = await world.grant();
+    const { jti } = decodeJwt(access_token);
+    const response = await world.introspect(access_token);
+    assert.deepEqual(response.headers, JSON_HEADERS);
+    assert.deepEqual(members(response), {
+      active: true,
+      scope: 'openid profile email read write',
+      client_id: 'web',
+      token_type: 'Bearer',
+      username: 'alice',
+      exp: world.clock.seconds + 3600,
+      iat: world.clock.seconds,
+      sub: 'alice',
+      aud: ISSUER,
+      iss: ISSUER,
+      jti,
+    });
+  });
+
+  spec('§2.2 a live refresh token has its own expiry and no token_type', async (world) => {
+    const { refresh_token } = await world.grant();
+    const answer = members(await world.introspect(refresh_token));
+    assert.equal(answer.active, true);
+    assert.equal(answer.exp, world.clock.seconds + 14 * 24 * 60 * 60);
+    assert.equal('token_type' in answer, false);
+  });
+
+  spec('§2.2 the token of a client without a person has no username, and the client as its subject', async (world) => {
+    const answer = members(await world.introspect(await world.machineToken()));
+    assert.deepEqual([answer.active, answer.sub, 'username' in answer], [true, 'machine', false]);
+  });
+
+  spec(
+    '§2.2 an opaque access token is described like a JWT',
+    async (world) => {
+      const { access_token } = await world.grant();
+      assert.match(access_token, /^grantd_at_/);
+      const answer = members(await world.introspect(access_token));
+      assert.equal(typeof answer.jti, 'string');
+      assert.deepEqual(
+        [answer.active, answer.client_id, answer.username, answer.sub, answer.aud, answer.exp],
+        [true, 'web', 'alice', 'alice', ISSUER, world.clock.seconds + 3600],
+      );
+    },
+    { accessTokenFormat: 'opaque' },
+  );
+
+  spec(
+    '§2.2 an opaque refresh token is read by getByRefreshToken and described',
+    async (world) => {
+      const { refresh_token } = await world.grant();
+      assert.match(refresh_token, /^grantd_rt_/);
+      assert.equal(members(await world.introspect(refresh_token)).active, true);
+    },
+    { useOpaqueRefreshTokens: true },
+  );
+
+  spec(
+    '§2.2 an audience that was issued as a list is told as a list',
+    async (world) => {
+      const answer = members(await world.introspect(await world.machineToken()));
+      assert.deepEqual(answer.aud, ['https://api.example', 'https://b.example']);
+    },
+    { defaultAudience: ['https://api.example', 'https://b.example'] },
+  );
+
+  spec('§4.1.1 a wrong hint changes nothing: the kind is found from the token itself', async (world) => {
+    const { access_token, refresh_token } = await world.grant();
+    for (const token of [access_token, refresh_token]) {
+      const without = await world.introspect(token);
+      assert.equal(members(without).active, true);
+      for (const hint of ['access_token', 'refresh_token', '']) {
+        assert.deepEqual(await world.introspect(token, 'api', hint), without);
+      }
+    }
+  });
+
+  spec('§4.1.2 an unknown hint is refused with unsupported_token_type', async (world) => {
+    const { access_token } = await world.grant();
+    const expected = badRequest('unsupported_token_type', 'the token_type_hint is unknown');
+    assert.deepEqual(await world.introspect(access_token, 'api', 'id_token'), expected);
+  });
+
+  spec('§4.1.3 with the hint auth_code the answer is inactive, for a live code and a live token alike', async (world) => {
+    const { access_token } = await world.grant();
+    for (const token of [await world.code(), access_token]) {
+      assert.deepEqual(await world.introspect(token, 'api', 'auth_code'), INACTIVE);
+    }
+  });
+
+  spec('§4.1.3 an authorization code is inactive without a hint as well', async (world) => {
+    assert.deepEqual(await world.introspect(await world.code()), INACTIVE);
+  });
+
+  spec('§4.1.4 a JWT whose signature does not verify is {"active":false} and nothing more', async (world) => {
+    const { access_token } = await world.grant();
+    assert.deepEqual(await world.introspect(withBrokenSignature(access_token)), INACTIVE);
+    assert.equal(world.lastReason, 'bad_signature');
+  });
+
+  spec('§4.1.4 a JWT with an unknown kid, no kid, or the algorithm none is {"active":false}', async (world) => {
+    const { access_token } = await world.grant();
+    const [, payload = '', signature = ''] = access_token.split('.');
+    for (const header of [{ alg: 'RS256', kid: 'unknown' }, { alg: 'RS256' }, { alg: 'none' }, { alg: 'HS256', kid: 1 }]) {
+      const forged = [btoa(JSON.stringify({ typ: 'at+jwt', ...header })).replaceAll('=', ''), payload, signature];
+      assert.deepEqual(await world.introspect(forged.join('.')), INACTIVE);
+    }
+  });
+
+  spec('§4.1.4 whatever is no token at all is {"active":false}', async (world) => {
+    for (const text of ['x', 'a.b.c', '..', 'grantd_at_short', `grantd_at_${'A'.repeat(43)}`, 'grantd_xx_', 'ä', '\u0000', ' ']) {
+      assert.deepEqual(await world.introspect(text), INACTIVE, JSON.stringify(text));
+    }
+  });
+
+  spec('§4.1.5 a token whose record is gone from storage is {"active":false}', async (world) => {
+    const token = await signedLike(world, {});
+    assert.deepEqual(await world.introspect(token), INACTIVE);
+    assert.equal(world.lastReason, 'no_record');
+  });
+
+  spec('§4.1.6 an expired token is {"active":false} and nothing more, from the very second of its exp', async (world) => {
+    const { access_token } = await world.grant();
+    const { exp = 0 } = decodeJwt(access_token);
+    world.clock.nowMs = exp * 1000 - 1;
+    assert.equal(members(await world.introspect(access_token)).active, true);
+    world.clock.nowMs = exp * 1000;
+    assert.deepEqual(await world.introspect(access_token), INACTIVE);
+    assert.equal(world.lastReason, 'expired');
+  });
+
+  spec('§4.1.6 an expired refresh token is {"active":false}', async (world) => {
+    const { refresh_token } = await world.grant();
+    world.clock.advance(14 * 24 * 60 * 60);
+    assert.deepEqual(await world.introspect(refresh_token), INACTIVE);
+  });
+
+  spec('§4.1.6 a revoked access token is {"active":false}', async (world) => {
+    const { access_token } = await world.grant();
+    await world.revoke(access_token);
+    assert.deepEqual(await world.introspect(access_token), INACTIVE);
+  });
+
+  spec('§4.1.6 a revoked refresh token is {"active":false}', async (world) => {
+    const { refresh_token } = await world.grant();
+    await world.revoke(refresh_token);
+    assert.deepEqual(await world.introspect(refresh_token), INACTIVE);
+  });
+
+  spec('§4.1.6 a rotated refresh token is {"active":false}, its successor is active', async (world) => {
+    const { refresh_token } = await world.grant();
+    const rotated = JSON.parse((await world.refresh(refresh_token)).body);
+    assert.deepEqual(await world.introspect(refresh_token), INACTIVE);
+    assert.equal(members(await world.introspect(rotated.refresh_token)).active, true);
+  });
+
+  spec('§4.1.7 a forged JWT with the jti of a live record is {"active":false}, though its key is ours', async (world) => {
+    const { access_token } = await world.grant();
+    const { jti } = decodeJwt(access_token);
+    const forged = await signedLike(world, { jti: String(jti), scope: 'admin', sub: 'bob' });
+    assert.deepEqual(await world.introspect(forged), INACTIVE);
+    assert.equal(world.lastReason, 'differs_from_issued');
+  });
+
+  spec('§4.1.7 an ID token is no token for introspection', async (world) => {
+    const { id_token } = await world.grant();
+    assert.deepEqual(await world.introspect(id_token), INACTIVE);
+    assert.equal(world.lastReason, 'wrong_type');
+  });
+
+  spec('§4.1.8 a confidential client may ask about the tokens of any other, without the grant client_credentials', async (world) => {
+    const { access_token } = await world.grant();
+    assert.equal(members(await world.introspect(access_token, 'api')).active, true);
+    assert.equal(members(await world.introspect(access_token, 'machine')).active, true);
+    assert.equal(members(await world.introspect(access_token, 'web')).active, true);
+  });
+
+  spec('§4 introspection changes nothing: asked again and again, the answer stays', async (world) => {
+    const { access_token, refresh_token } = await world.grant();
+    for (const token of [access_token, refresh_token]) {
+      const first = await world.introspect(token);
+      assert.deepEqual(await world.introspect(token), first);
+    }
+  });
+
+  spec('§5.1 client authentication that fails is 401 invalid_client with a challenge', async (world) => {
+    const { access_token: token } = await world.grant();
+    const form = { token };
+    const attempts = [
+      await world.post('/token/introspect', form),
+      await world.post('/token/introspect', form, null, { authorization: basic('api', 'wrong') }),
+      await world.post('/token/introspect', form, null, { authorization: basic('nobody') }),
+      await world.post('/token/introspect', { ...form, client_id: 'api' }),
+      await world.post('/token/introspect', { ...form, client_id: 'api', client_secret: 'wrong' }),
+    ];
+    for (const response of attempts) assert.deepEqual(withoutDescription(response), withoutDescription(REFUSED));
+  });
+
+  spec('§5.1 credentials in the form body are as good as Basic', async (world) => {
+    const { access_token: token } = await world.grant();
+    const form = { token, client_id: 'api', client_secret: 'the secret of api' };
+    assert.equal(members(await world.post('/token/introspect', form)).active, true);
+  });
+
+  spec('§5.1 a public client gets 401 invalid_client', async (world) => {
+    const { access_token: token } = await world.grant();
+    assert.deepEqual(await world.post('/token/introspect', { token, client_id: 'spa' }), REFUSED);
+  });
+
+  spec(
+    '§5.1 a public client may ask where introspectionRequiresConfidentialClient is false',
+    async (world) => {
+      const { access_token: token } = await world.grant();
+      assert.equal(members(await world.post('/token/introspect', { token, client_id: 'spa' })).active, true);
+    },
+    { introspectionRequiresConfidentialClient: false },
+  );
+
+  spec(
+    '§5.1 without authentication only token and hint are sent, whatever introspectionRequiresConfidentialClient says',
+    async (world) => {
+      const { access_token } = await world.grant();
+      assert.equal(members(await world.introspect(access_token, null)).active, true);
+      assert.equal(members(await world.introspect(access_token, null, 'refresh_token')).active, true);
+    },
+    { authenticateIntrospect: false, introspectionRequiresConfidentialClient: true },
+  );
+
+  spec('§2.4 a missing or empty token is 400 invalid_request', async (world) => {
+    const expected = badRequest('invalid_request', 'the parameter token is missing');
+    assert.deepEqual(await world.post('/token/introspect', {}, 'api'), expected);
+    assert.deepEqual(await world.introspect(''), expected);
+  });
+
+  spec('§4 a repeated parameter, and another media type, are 400 invalid_request', async (world) => {
+    const headers = { authorization: basic('api'), 'content-type': 'application/x-www-form-urlencoded' };
+    const send = (body: string, contentType: string) =>
+      world.send({
+        method: 'POST',
+        path: '/token/introspect',
+        headers: { ...headers, 'content-type': contentType },
+        body,
+      });
+    assert.deepEqual(
+      await send('token=a&token=b', 'application/x-www-form-urlencoded'),
+      badRequest('invalid_request', 'a parameter is repeated'),
+    );
+    assert.deepEqual(
+      await send('{"token":"a"}', 'application/json'),
+      badRequest('invalid_request', 'the content type must be application/x-www-form-urlencoded'),
+    );
+  });
+
+  spec('§4 another method is 405 with Allow, and OPTIONS is no exception: no page may introspect', async (world) => {
+    for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS']) {
+      const headers = { authorization: basic('api'), origin: 'https://web.example' };
+      const response = await world.send({ method, path: '/token/introspect?token=x', headers });
+      assert.deepEqual(response, {
+        status: 405,
+        headers: { ...JSON_HEADERS, allow: 'POST' },
+        body: '{"error":"invalid_request","error_description":"the method is not allowed"}',
+      });
+    }
+  });
+
+  spec('§8 a body of more than 64 KiB is 413', async (world) => {
+    const response = await world.introspect('x'.repeat(64 * 1024));
+    assert.deepEqual([response.status, JSON.parse(response.body).error], [413, 'invalid_request']);
+  });
+
+  spec('§4.1 JSON is answered whatever Accept says, to errors too', async (world) => {
+    const { access_token: token } = await world.grant();
+    const headers = { accept: 'text/html' };
+    const good = await world.post('/token/introspect', { token }, 'api', headers);
+    const bad = await world.post('/token/introspect', {}, 'api', headers);
+    assert.deepEqual([good.headers, bad.headers], [JSON_HEADERS, JSON_HEADERS]);
+  });
+});
+
+/** A JWT that the server's own key has signed, though the server never issued it. */
+async function signedLike(world: World, claims: Record<string, string>): Promise<string> {
+  const { kid, privateKey } = await stolenKey(world);
+  const now = world.clock.seconds;
+  return new SignJWT({ jti: 'never-issued', client_id: 'web', scope: 'openid', sub: 'alice', ...claims })
+    .setProtectedHeader({ alg: 'RS256', typ: 'at+jwt', kid })
+    .setIssuer(ISSUER)
+    .setIssuedAt(now)
+    .setExpirationTime(now + 3600)
+    .sign(privateKey);
+}
+
+function withBrokenSignature(token: string): string {
+  const [header, payload, signature = ''] = token.split('.');
+  const first = signature.startsWith('A') ? 'B' : 'A';
+  return [header, payload, first + signature.slice(1)].join('.');
+}
+
+function withoutDescription({ status, headers, body }: TestResponse) {
+  return { status, headers, error: JSON.parse(body).error };
+}
