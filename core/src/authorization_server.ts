@@ -118,12 +118,20 @@ export class AuthorizationServer {
 
   /**
    * Redirects the person back to the client with a code.
+   * @param requestId the host's identifier of the HTTP request in which the person approved, for events
    * @throws {OAuthError} `access_denied`: the person or the client was disabled meanwhile
    */
-  completeAuthorization(request: AuthorizationRequest, approval: Approval): Promise<HttpResponse> {
-    return reported(this.#context, { operation: 'authorization', clientId: request.client.id }, () =>
-      completeAuthorization(this.#context, request, approval),
-    );
+  completeAuthorization(
+    request: AuthorizationRequest,
+    approval: Approval,
+    requestId?: string,
+  ): Promise<HttpResponse> {
+    const call = {
+      operation: 'authorization',
+      clientId: request.client.id,
+      ...(requestId !== undefined && { requestId }),
+    } as const;
+    return reported(this.#context, call, () => completeAuthorization(this.#context, request, approval));
   }
 
   /** Redirects the person back to the client without a code: `access_denied`, `login_required` and the like. */

@@ -13,6 +13,7 @@ export type { TokenTypeHint } from './endpoints/token_type_hint.ts';
 export type { AuthorizationServerOptions, OidcOptions } from './options.ts';
 export { DEFAULT_PATHS } from './options.ts';
 export { type Claims, type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
+export type { Clock, RandomSource } from './protocol/environment.ts';
 export {
   type HttpConnection,
   type HttpRequest,
@@ -49,12 +50,13 @@ export type {
   IssueOutcome,
   KeyRepository,
   NewClient,
+  PrincipalState,
   RevocationTarget,
   Storage,
   TokenRepository,
 } from './storage/contract.ts';
 export { AccessTokenVerifier } from './tokens/access_token_verifier.ts';
-export type { Clock, Lifetimes, RandomSource, SubjectState } from './tokens/context.ts';
+export type { Lifetimes, SubjectState } from './tokens/context.ts';
 export type { FoundToken } from './tokens/find.ts';
 export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt_service.ts';
 export { opaqueKindOf } from './tokens/opaque_token.ts';

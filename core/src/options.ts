@@ -3,10 +3,11 @@ import type { ServerEvent } from './endpoints/events.ts';
 import { anyClientPolicy, audiencePolicy } from './endpoints/introspection_policy.ts';
 import type { ClaimsByScope } from './protocol/claims.ts';
 import { STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
+import type { Clock, RandomSource } from './protocol/environment.ts';
 import { ConfigurationError } from './protocol/oauth_error.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm, type TokenFormat } from './protocol/records.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
-import type { Clock, Lifetimes, RandomSource, SubjectState } from './tokens/context.ts';
+import type { Lifetimes, SubjectState } from './tokens/context.ts';
 import type { JwtService } from './tokens/jwt_service.ts';
 
 /** OpenID Connect is on where this block is given. */
@@ -104,6 +105,10 @@ export const DEFAULT_PATHS: EndpointPaths = {
   jwks: '/jwks',
 };
 
+/** ASCII, since issuer and paths go into headers and are compared to the letter; neither query nor fragment. */
+const WEB_URL = /^https?:\/\/(?!\/|.*[?#\\])[\x21-\x7E]+$/;
+const PATH = /^\/(?!.*[?#\\])[\x21-\x7E]*$/;
+
 /** Seconds; longer ones would not be exact any more in milliseconds, and nobody means them. */
 const LONGEST_LIFETIME = 10 * 365 * 24 * 60 * 60;
 
@@ -116,7 +121,7 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
     issuer: requireIssuer(options.issuer),
     secret: options.secret,
     storage: requireStorage(options),
-    jwtService: options.jwtService,
+    jwtService: resolveJwtService(options.jwtService),
     oidc: resolveOidc(options.oidc),
     authenticateIntrospect: flag(options, 'authenticateIntrospect', true),
     authenticateRevoke: flag(options, 'authenticateRevoke', true),
@@ -144,15 +149,8 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
 }
 
 function requireIssuer(issuer: unknown): string {
-  const url = typeof issuer === 'string' ? URL.parse(issuer) : null;
-  const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
-  if (
-    typeof issuer !== 'string' ||
-    !isWeb ||
-    /[?#\s]/.test(issuer) ||
-    url.username !== '' ||
-    url.password !== ''
-  ) {
+  const url = typeof issuer === 'string' && WEB_URL.test(issuer) ? URL.parse(issuer) : null;
+  if (typeof issuer !== 'string' || url === null || url.username !== '' || url.password !== '') {
     throw new ConfigurationError('issuer', 'an http or https URL without query, fragment and credentials');
   }
   return issuer;
@@ -160,12 +158,24 @@ function requireIssuer(issuer: unknown): string {
 
 function requireStorage({ storage, jwtService }: AuthorizationServerOptions): Storage {
   for (const part of ['clients', 'tokens', 'authorizationCodes'] as const) {
-    if (typeof storage?.[part] !== 'object') throw new ConfigurationError(`storage.${part}`, 'a repository');
+    if (!isObject(storage?.[part])) throw new ConfigurationError(`storage.${part}`, 'a repository');
   }
-  if (storage.keys === undefined && jwtService === undefined) {
+  if (jwtService === undefined && !isObject(storage.keys)) {
     throw new ConfigurationError('storage.keys', 'a repository of signing keys, unless jwtService is given');
   }
   return storage;
+}
+
+function resolveJwtService(jwtService: JwtService | undefined): JwtService | undefined {
+  if (jwtService === undefined) return undefined;
+  const { algorithms, sign, verify, publicKeys }: Partial<JwtService> = jwtService ?? {};
+  if (Array.isArray(algorithms) && [sign, verify, publicKeys].every((method) => typeof method === 'function'))
+    return jwtService;
+  throw new ConfigurationError('jwtService', 'an object with algorithms, sign, verify and publicKeys');
+}
+
+function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null;
 }
 
 function resolveOidc(oidc: OidcOptions | undefined): Required<OidcOptions> | undefined {
@@ -173,11 +183,17 @@ function resolveOidc(oidc: OidcOptions | undefined): Required<OidcOptions> | und
   if (typeof oidc?.getUserClaims !== 'function')
     throw new ConfigurationError('oidc.getUserClaims', 'a function');
   const claimsByScope = oidc.claimsByScope ?? STANDARD_CLAIMS_BY_SCOPE;
-  const isValid = Object.values(claimsByScope).every(
-    (claims) => Array.isArray(claims) && claims.every((claim) => typeof claim === 'string'),
-  );
+  const isValid =
+    isObject(claimsByScope) &&
+    Object.values(claimsByScope).every(
+      (claims) => Array.isArray(claims) && claims.every((claim) => typeof claim === 'string'),
+    );
   if (!isValid) throw new ConfigurationError('oidc.claimsByScope', 'a list of claims for each scope');
-  return Object.freeze({ getUserClaims: oidc.getUserClaims, claimsByScope });
+  const copied = Object.entries(claimsByScope).map(([scope, claims]) => [scope, Object.freeze([...claims])]);
+  return Object.freeze({
+    getUserClaims: oidc.getUserClaims,
+    claimsByScope: Object.freeze(Object.fromEntries(copied)),
+  });
 }
 
 function resolvePolicy(options: AuthorizationServerOptions): IntrospectionPolicy {
@@ -203,14 +219,19 @@ function requireAudience(audience: unknown): string | readonly string[] {
 }
 
 function resolvePaths(paths: Partial<EndpointPaths> = {}): EndpointPaths {
+  if (!isObject(paths)) throw new ConfigurationError('paths', 'an object of paths');
   for (const [name, path] of Object.entries(paths)) {
     if (!Object.hasOwn(DEFAULT_PATHS, name))
       throw new ConfigurationError(`paths.${name}`, 'no such endpoint');
-    if (typeof path !== 'string' || !/^\/[^?#\s]*$/.test(path)) {
+    if (typeof path !== 'string' || !PATH.test(path)) {
       throw new ConfigurationError(`paths.${name}`, 'a path with a leading slash');
     }
   }
-  return Object.freeze({ ...DEFAULT_PATHS, ...paths });
+  const resolved = { ...DEFAULT_PATHS, ...paths };
+  if (new Set(Object.values(resolved)).size < Object.keys(resolved).length) {
+    throw new ConfigurationError('paths', 'a path of its own for each endpoint');
+  }
+  return Object.freeze(resolved);
 }
 
 type Options = AuthorizationServerOptions;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { decodeJwt, SignJWT } from 'jose';
 import { stolenKey } from './harness/stolen_key.ts';
-import { basic, ISSUER, specification, type World } from './harness/world.ts';
 import type { TestResponse } from './harness/transports.ts';
+import { basic, ISSUER, specification, type World } from './harness/world.ts';
 
 const JSON_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' };
 const INACTIVE: TestResponse = { status: 200, headers: JSON_HEADERS, body: '{"active":false}' };
@@ -51,10 +51,13 @@ specification('Introspection (RFC 7662)', (spec) => {
     assert.equal('token_type' in answer, false);
   });
 
-  spec('§2.2 the token of a client without a person has no username, and the client as its subject', async (world) => {
-    const answer = members(await world.introspect(await world.machineToken()));
-    assert.deepEqual([answer.active, answer.sub, 'username' in answer], [true, 'machine', false]);
-  });
+  spec(
+    '§2.2 the token of a client without a person has no username, and the client as its subject',
+    async (world) => {
+      const answer = members(await world.introspect(await world.machineToken()));
+      assert.deepEqual([answer.active, answer.sub, 'username' in answer], [true, 'machine', false]);
+    },
+  );
 
   spec(
     '§2.2 an opaque access token is described like a JWT',
@@ -107,12 +110,15 @@ specification('Introspection (RFC 7662)', (spec) => {
     assert.deepEqual(await world.introspect(access_token, 'api', 'id_token'), expected);
   });
 
-  spec('§4.1.3 with the hint auth_code the answer is inactive, for a live code and a live token alike', async (world) => {
-    const { access_token } = await world.grant();
-    for (const token of [await world.code(), access_token]) {
-      assert.deepEqual(await world.introspect(token, 'api', 'auth_code'), INACTIVE);
-    }
-  });
+  spec(
+    '§4.1.3 with the hint auth_code the answer is inactive, for a live code and a live token alike',
+    async (world) => {
+      const { access_token } = await world.grant();
+      for (const token of [await world.code(), access_token]) {
+        assert.deepEqual(await world.introspect(token, 'api', 'auth_code'), INACTIVE);
+      }
+    },
+  );
 
   spec('§4.1.3 an authorization code is inactive without a hint as well', async (world) => {
     assert.deepEqual(await world.introspect(await world.code()), INACTIVE);
@@ -124,17 +130,39 @@ specification('Introspection (RFC 7662)', (spec) => {
     assert.equal(world.lastReason, 'bad_signature');
   });
 
-  spec('§4.1.4 a JWT with an unknown kid, no kid, or the algorithm none is {"active":false}', async (world) => {
-    const { access_token } = await world.grant();
-    const [, payload = '', signature = ''] = access_token.split('.');
-    for (const header of [{ alg: 'RS256', kid: 'unknown' }, { alg: 'RS256' }, { alg: 'none' }, { alg: 'HS256', kid: 1 }]) {
-      const forged = [btoa(JSON.stringify({ typ: 'at+jwt', ...header })).replaceAll('=', ''), payload, signature];
-      assert.deepEqual(await world.introspect(forged.join('.')), INACTIVE);
-    }
-  });
+  spec(
+    '§4.1.4 a JWT with an unknown kid, no kid, or the algorithm none is {"active":false}',
+    async (world) => {
+      const { access_token } = await world.grant();
+      const [, payload = '', signature = ''] = access_token.split('.');
+      for (const header of [
+        { alg: 'RS256', kid: 'unknown' },
+        { alg: 'RS256' },
+        { alg: 'none' },
+        { alg: 'HS256', kid: 1 },
+      ]) {
+        const forged = [
+          btoa(JSON.stringify({ typ: 'at+jwt', ...header })).replaceAll('=', ''),
+          payload,
+          signature,
+        ];
+        assert.deepEqual(await world.introspect(forged.join('.')), INACTIVE);
+      }
+    },
+  );
 
   spec('§4.1.4 whatever is no token at all is {"active":false}', async (world) => {
-    for (const text of ['x', 'a.b.c', '..', 'grantd_at_short', `grantd_at_${'A'.repeat(43)}`, 'grantd_xx_', 'ä', '\u0000', ' ']) {
+    for (const text of [
+      'x',
+      'a.b.c',
+      '..',
+      'grantd_at_short',
+      `grantd_at_${'A'.repeat(43)}`,
+      'grantd_xx_',
+      'ä',
+      '\u0000',
+      ' ',
+    ]) {
       assert.deepEqual(await world.introspect(text), INACTIVE, JSON.stringify(text));
     }
   });
@@ -145,15 +173,18 @@ specification('Introspection (RFC 7662)', (spec) => {
     assert.equal(world.lastReason, 'no_record');
   });
 
-  spec('§4.1.6 an expired token is {"active":false} and nothing more, from the very second of its exp', async (world) => {
-    const { access_token } = await world.grant();
-    const { exp = 0 } = decodeJwt(access_token);
-    world.clock.nowMs = exp * 1000 - 1;
-    assert.equal(members(await world.introspect(access_token)).active, true);
-    world.clock.nowMs = exp * 1000;
-    assert.deepEqual(await world.introspect(access_token), INACTIVE);
-    assert.equal(world.lastReason, 'expired');
-  });
+  spec(
+    '§4.1.6 an expired token is {"active":false} and nothing more, from the very second of its exp',
+    async (world) => {
+      const { access_token } = await world.grant();
+      const { exp = 0 } = decodeJwt(access_token);
+      world.clock.nowMs = exp * 1000 - 1;
+      assert.equal(members(await world.introspect(access_token)).active, true);
+      world.clock.nowMs = exp * 1000;
+      assert.deepEqual(await world.introspect(access_token), INACTIVE);
+      assert.equal(world.lastReason, 'expired');
+    },
+  );
 
   spec('§4.1.6 an expired refresh token is {"active":false}', async (world) => {
     const { refresh_token } = await world.grant();
@@ -180,13 +211,16 @@ specification('Introspection (RFC 7662)', (spec) => {
     assert.equal(members(await world.introspect(rotated.refresh_token)).active, true);
   });
 
-  spec('§4.1.7 a forged JWT with the jti of a live record is {"active":false}, though its key is ours', async (world) => {
-    const { access_token } = await world.grant();
-    const { jti } = decodeJwt(access_token);
-    const forged = await signedLike(world, { jti: String(jti), scope: 'admin', sub: 'bob' });
-    assert.deepEqual(await world.introspect(forged), INACTIVE);
-    assert.equal(world.lastReason, 'differs_from_issued');
-  });
+  spec(
+    '§4.1.7 a forged JWT with the jti of a live record is {"active":false}, though its key is ours',
+    async (world) => {
+      const { access_token } = await world.grant();
+      const { jti } = decodeJwt(access_token);
+      const forged = await signedLike(world, { jti: String(jti), scope: 'admin', sub: 'bob' });
+      assert.deepEqual(await world.introspect(forged), INACTIVE);
+      assert.equal(world.lastReason, 'differs_from_issued');
+    },
+  );
 
   spec('§4.1.7 an ID token is no token for introspection', async (world) => {
     const { id_token } = await world.grant();
@@ -194,12 +228,15 @@ specification('Introspection (RFC 7662)', (spec) => {
     assert.equal(world.lastReason, 'wrong_type');
   });
 
-  spec('§4.1.8 a confidential client may ask about the tokens of any other, without the grant client_credentials', async (world) => {
-    const { access_token } = await world.grant();
-    assert.equal(members(await world.introspect(access_token, 'api')).active, true);
-    assert.equal(members(await world.introspect(access_token, 'machine')).active, true);
-    assert.equal(members(await world.introspect(access_token, 'web')).active, true);
-  });
+  spec(
+    '§4.1.8 a confidential client may ask about the tokens of any other, without the grant client_credentials',
+    async (world) => {
+      const { access_token } = await world.grant();
+      assert.equal(members(await world.introspect(access_token, 'api')).active, true);
+      assert.equal(members(await world.introspect(access_token, 'machine')).active, true);
+      assert.equal(members(await world.introspect(access_token, 'web')).active, true);
+    },
+  );
 
   spec('§4 introspection changes nothing: asked again and again, the answer stays', async (world) => {
     const { access_token, refresh_token } = await world.grant();
@@ -219,7 +256,8 @@ specification('Introspection (RFC 7662)', (spec) => {
       await world.post('/token/introspect', { ...form, client_id: 'api' }),
       await world.post('/token/introspect', { ...form, client_id: 'api', client_secret: 'wrong' }),
     ];
-    for (const response of attempts) assert.deepEqual(withoutDescription(response), withoutDescription(REFUSED));
+    for (const response of attempts)
+      assert.deepEqual(withoutDescription(response), withoutDescription(REFUSED));
   });
 
   spec('§5.1 credentials in the form body are as good as Basic', async (world) => {
@@ -277,17 +315,20 @@ specification('Introspection (RFC 7662)', (spec) => {
     );
   });
 
-  spec('§4 another method is 405 with Allow, and OPTIONS is no exception: no page may introspect', async (world) => {
-    for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS']) {
-      const headers = { authorization: basic('api'), origin: 'https://web.example' };
-      const response = await world.send({ method, path: '/token/introspect?token=x', headers });
-      assert.deepEqual(response, {
-        status: 405,
-        headers: { ...JSON_HEADERS, allow: 'POST' },
-        body: '{"error":"invalid_request","error_description":"the method is not allowed"}',
-      });
-    }
-  });
+  spec(
+    '§4 another method is 405 with Allow, and OPTIONS is no exception: no page may introspect',
+    async (world) => {
+      for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS']) {
+        const headers = { authorization: basic('api'), origin: 'https://web.example' };
+        const response = await world.send({ method, path: '/token/introspect?token=x', headers });
+        assert.deepEqual(response, {
+          status: 405,
+          headers: { ...JSON_HEADERS, allow: 'POST' },
+          body: '{"error":"invalid_request","error_description":"the method is not allowed"}',
+        });
+      }
+    },
+  );
 
   spec('§8 a body of more than 64 KiB is 413', async (world) => {
     const response = await world.introspect('x'.repeat(64 * 1024));

@@ -3,14 +3,14 @@ import type { AuthorizationServer } from '../authorization_server.ts';
 import { errorResponse } from '../endpoints/operation.ts';
 import { MAX_BODY_BYTES } from '../protocol/form.ts';
 import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
+import { OAuthError } from '../protocol/oauth_error.ts';
 
 /** Answers with what the server says at the request's path; 404 where it has no endpoint there. */
 export function mount(server: AuthorizationServer): (request: Request) => Promise<Response> {
+  const answer = handler(async (request) => (await server.handle(request)) ?? NOT_FOUND);
   return async (request) => {
-    const response = server.serves(request.url)
-      ? await server.handle(await toHttpRequest(request))
-      : undefined;
-    return response === undefined ? new Response(null, { status: 404 }) : fromHttpResponse(response);
+    if (!server.serves(request.url)) return new Response(null, { status: 404 });
+    return answer(request);
   };
 }
 
@@ -18,15 +18,28 @@ export function mount(server: AuthorizationServer): (request: Request) => Promis
 export function handler(
   operation: (request: HttpRequest) => Promise<HttpResponse>,
 ): (request: Request) => Promise<Response> {
-  return async (request) =>
-    fromHttpResponse(await operation(await toHttpRequest(request)).catch(errorResponse));
+  return async (request) => {
+    const response = await toHttpRequest(request).then(operation).catch(errorResponse);
+    // RFC 9110 §9.3.2: no body, whatever the runtime would make of it.
+    return fromHttpResponse(request.method === 'HEAD' ? { ...response, body: '' } : response);
+  };
 }
 
-/** The request as a plain value. A body is read no further than just past the server's limit. */
+const NOT_FOUND: HttpResponse = { status: 404, headers: {}, body: '' };
+
+/**
+ * The request as a plain value. A body is read no further than just past the server's limit.
+ * @throws {OAuthError} `invalid_request`: the body broke off, or was read before
+ */
 export async function toHttpRequest(request: Request): Promise<HttpRequest> {
   const { method, url, headers } = request;
   const plain = { method, url, headers: Object.fromEntries(headers) };
-  return request.body === null ? plain : { ...plain, body: await readText(request.body) };
+  if (request.body === null) return plain;
+  try {
+    return { ...plain, body: await readText(request.body) };
+  } catch (cause) {
+    throw new OAuthError('invalid_request', 'the request body cannot be read', { cause });
+  }
 }
 
 export function fromHttpResponse({ status, headers, body }: HttpResponse): Response {
@@ -37,7 +50,7 @@ export function fromHttpResponse({ status, headers, body }: HttpResponse): Respo
 }
 
 async function readText(stream: ReadableStream<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true }); // a byte counts, also where it shows nothing
   let text = '';
   let bytes = 0;
   for await (const chunk of stream) {

@@ -48,15 +48,15 @@ const NOT_FOUND: HttpResponse = { status: 404, headers: {}, body: '' };
  * @throws {Error} the connection broke before the body was complete
  */
 export async function toHttpRequest(request: NodeRequest): Promise<HttpRequest> {
-  const { method = 'GET', url = '/', headers, id } = request;
+  const { method = 'GET', url = '/', id } = request;
   const { remoteAddress } = request.socket;
   return {
     method,
     url,
-    headers,
+    headers: headersOf(request),
     ...(remoteAddress !== undefined && { connection: { remoteAddress } }),
     ...(typeof id === 'string' && { id }),
-    ...(isParsedForm(request.body) ? { body: request.body } : await readBody(request)),
+    ...(isParsedForm(request, request.body) ? { body: request.body } : await readBody(request)),
   };
 }
 
@@ -71,8 +71,18 @@ export function sendResponse(request: IncomingMessage, response: ServerResponse,
   response.end(answer.body);
 }
 
-function isParsedForm(body: unknown): body is ParsedForm {
-  return typeof body === 'object' && body !== null && !Buffer.isBuffer(body);
+/** Node keeps the first of several Authorization lines alone; nobody may choose which of them counts. */
+function headersOf({ headers, rawHeaders }: NodeRequest): HttpRequest['headers'] {
+  const lines = rawHeaders.filter(
+    (_, index) => rawHeaders[index - 1]?.toLowerCase() === 'authorization' && index % 2 === 1,
+  );
+  return lines.length > 1 ? { ...headers, authorization: lines } : headers;
+}
+
+/** Parsers of other media types leave an empty object behind and the body unread. */
+function isParsedForm(request: NodeRequest, body: unknown): body is ParsedForm {
+  if (typeof body !== 'object' || body === null || Buffer.isBuffer(body)) return false;
+  return Object.keys(body).length > 0 || request.readableDidRead;
 }
 
 async function readBody(request: NodeRequest): Promise<{ body?: string }> {
@@ -80,6 +90,8 @@ async function readBody(request: NodeRequest): Promise<{ body?: string }> {
   if (Buffer.isBuffer(request.body)) return { body: request.body.toString('utf8') };
   if (request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined)
     return {};
+  if (request.readableEnded) return {}; // somebody else has read it, and kept it to themselves
+  if (request.destroyed) throw new Error('the connection was closed');
   const chunks: Buffer[] = [];
   let bytes = 0;
   return new Promise((resolve, reject) => {

@@ -1,4 +1,5 @@
 import { sha256 } from '#hashing';
+import { secondsOf } from '../protocol/environment.ts';
 import { type Form, parseForm, readForm, requireParameter } from '../protocol/form.ts';
 import { type HttpRequest, type HttpResponse, queryOf } from '../protocol/http.ts';
 import { type ErrorCode, OAuthError } from '../protocol/oauth_error.ts';
@@ -7,7 +8,6 @@ import type { RefusalReason } from '../protocol/reasons.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { redirectUriMatches } from '../protocol/redirect_uri.ts';
 import { selectScopes } from '../protocol/scope.ts';
-import { secondsOf } from '../tokens/context.ts';
 import { newIdentifier, newOpaque } from '../tokens/opaque_token.ts';
 import { subjectLife } from '../tokens/state.ts';
 import type { Context } from './context.ts';

@@ -120,7 +120,7 @@ async function withErrorHeaders(
     return error.withHeaders({ ...challenge, ...crossOrigin });
   } catch (thrown) {
     // Storage failed while the origin was looked up: the refusal stands, but no other origin may read it.
-    if (thrown instanceof StorageFault) return error.withHeaders(challenge);
+    if (thrown instanceof StorageFault) return error.withHeaders({ ...challenge, vary: 'Origin' });
     throw thrown;
   }
 }

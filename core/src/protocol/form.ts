@@ -13,7 +13,11 @@ export type Form = ReadonlyMap<string, string>;
  */
 export function readForm(request: HttpRequest): Form {
   const { body } = request;
-  if (typeof body === 'object') return fromParsed(body);
+  if (typeof body === 'object') {
+    // A host may have parsed JSON as well; without a media type it vouches for the form itself.
+    if (headerValue(request, 'content-type') !== undefined) requireFormMediaType(request);
+    return fromParsed(body);
+  }
   if (body === undefined || body === '') return new Map();
   if (exceeds(body, MAX_BODY_BYTES)) {
     throw new OAuthError('invalid_request', 'the request body is too large', {
@@ -21,11 +25,7 @@ export function readForm(request: HttpRequest): Form {
       reason: 'body_too_large',
     });
   }
-  if (!isFormMediaType(request)) {
-    throw new OAuthError('invalid_request', 'the content type must be application/x-www-form-urlencoded', {
-      reason: 'wrong_media_type',
-    });
-  }
+  requireFormMediaType(request);
   return parseForm(body);
 }
 
@@ -42,6 +42,13 @@ export function parseForm(text: string): Form {
     if (value !== '') form.set(name, value);
   }
   return form;
+}
+
+function requireFormMediaType(request: HttpRequest): void {
+  if (isFormMediaType(request)) return;
+  throw new OAuthError('invalid_request', 'the content type must be application/x-www-form-urlencoded', {
+    reason: 'wrong_media_type',
+  });
 }
 
 /** Whether the body is declared to be a form (RFC 6749 Appendix B). */

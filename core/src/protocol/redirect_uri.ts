@@ -13,10 +13,10 @@ export function redirectUriMatches(registered: string, requested: string): boole
   return withoutPort(registered) === withoutPort(requested);
 }
 
-/** Whether a URI can be registered: absolute, without fragment, and not one that a browser would run. */
+/** Whether a URI can be registered: absolute, ASCII, without fragment, and not one that a browser would run. */
 export function isRegistrableRedirectUri(uri: string): boolean {
   const url = URL.parse(uri);
-  if (url === null || uri.includes('#') || /\s/.test(uri)) return false;
+  if (url === null || uri.includes('#') || !/^[\x21-\x7E]+$/.test(uri)) return false;
   return !['javascript:', 'data:', 'vbscript:', 'blob:', 'file:', 'about:'].includes(url.protocol);
 }
 

@@ -7,6 +7,7 @@ import type {
   NewToken,
   Principal,
   SigningAlgorithm,
+  Standing,
   TokenRecord,
 } from '../protocol/records.ts';
 
@@ -144,6 +145,9 @@ export type RevocationTarget =
   /** Milliseconds. */
   | { readonly issuedBeforeMs: number };
 
+/** What was done to a principal as a whole. */
+export type PrincipalState = Pick<Standing, 'raisedAtMs' | 'disabledAtMs'>;
+
 /** What a running server needs of storage besides serving requests. */
 export interface AdministrableStorage extends Storage {
   readonly clients: ClientRegistry;
@@ -155,11 +159,17 @@ export interface AdministrableStorage extends Storage {
    */
   revokeAll(target: RevocationTarget): Awaitable<void>;
 
-  /** How many tokens of the target are alive, superseded ones not counted. Reads every token row of the issuer. */
+  /** How many tokens of the target are alive, superseded ones not counted. Reads all rows that are not over yet. */
   countAlive(target: RevocationTarget): Awaitable<number>;
 
   /** Disabling also ends all tokens; enabling brings none of them back. Idempotent. */
   setDisabled(principal: 'client' | 'subject', id: string, disabled: boolean): Awaitable<void>;
+
+  /**
+   * When the tokens of a client or subject were ended last, and since when it is disabled; absent where nothing was
+   * ever issued or done. For a host's own sign-in. One indexed read.
+   */
+  getPrincipalState(principal: 'client' | 'subject', id: string): Found<PrincipalState>;
 
   /** Events after a sequence number, in order. */
   eventsAfter(sequence: number, limit: number): Awaitable<readonly EventRecord[]>;

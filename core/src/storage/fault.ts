@@ -6,13 +6,15 @@ import { StorageFault } from '../protocol/oauth_error.ts';
  */
 export function faultsMarked<T extends object>(repository: T): T {
   const marked = new Map<PropertyKey, unknown>();
-  return new Proxy(repository, {
-    get(target, name) {
-      const member: unknown = Reflect.get(target, name, target);
+  // Not a proxy of the repository itself: it may be frozen, and then nothing else could be returned for it.
+  const stand: T = Object.create(null);
+  return new Proxy(stand, {
+    get(_, name) {
+      const member: unknown = Reflect.get(repository, name, repository);
       if (typeof member !== 'function') return member;
       let method = marked.get(name);
       if (method === undefined) {
-        method = markFaults((...args: unknown[]): unknown => Reflect.apply(member, target, args));
+        method = markFaults((...args: unknown[]): unknown => Reflect.apply(member, repository, args));
         marked.set(name, method);
       }
       return method;
@@ -29,7 +31,7 @@ export function markFaults<A extends unknown[], R>(call: (...args: A) => R): (..
     } catch (error) {
       throw new StorageFault(error);
     }
-    return isPromise(result) ? (result.catch(rethrow) as R) : result;
+    return isThenable(result) ? (Promise.resolve(result).catch(rethrow) as R) : result;
   };
 }
 
@@ -37,6 +39,7 @@ function rethrow(error: unknown): never {
   throw new StorageFault(error);
 }
 
-function isPromise(value: unknown): value is Promise<unknown> {
-  return value instanceof Promise;
+/** Query builders are awaited like promises without being any. */
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }

@@ -1,6 +1,7 @@
 import type { Claims } from '../protocol/claims.ts';
+import { secondsOf } from '../protocol/environment.ts';
 import { formatScope } from '../protocol/scope.ts';
-import { secondsOf, type TokenContext } from './context.ts';
+import type { TokenContext } from './context.ts';
 import { JWT_TYPES } from './find.ts';
 import {
   jwtIdentity,

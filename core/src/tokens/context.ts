@@ -1,13 +1,8 @@
+import type { Clock, RandomSource } from '../protocol/environment.ts';
 import type { SigningAlgorithm, TokenFormat } from '../protocol/records.ts';
 import type { Awaitable, Storage } from '../storage/contract.ts';
 import type { JwtService } from './jwt_service.ts';
 import type { ServerSecret } from './server_secret.ts';
-
-/** Milliseconds since 1970-01-01T00:00:00Z. */
-export type Clock = () => number;
-
-/** As many unpredictable bytes as asked for. */
-export type RandomSource = (bytes: number) => Uint8Array<ArrayBuffer>;
 
 /** How a person stands; `undefined` where the host knows no such person (any more). */
 export type SubjectState = 'active' | 'disabled' | undefined;
@@ -37,9 +32,4 @@ export interface TokenContext {
   readonly idTokenAlgorithm: SigningAlgorithm;
   readonly useOpaqueRefreshTokens: boolean;
   readonly getSubjectState: ((subject: string) => Awaitable<SubjectState>) | undefined;
-}
-
-/** Whole seconds of a clock's milliseconds. */
-export function secondsOf(milliseconds: number): number {
-  return Math.floor(milliseconds / 1000);
 }

@@ -1,7 +1,8 @@
 import { base64url } from 'jose';
 import type { Claims } from '../protocol/claims.ts';
+import { secondsOf } from '../protocol/environment.ts';
 import type { ClientRecord, SigningAlgorithm } from '../protocol/records.ts';
-import { secondsOf, type TokenContext } from './context.ts';
+import type { TokenContext } from './context.ts';
 
 /** What an ID token says besides its issuer and times (OpenID Connect Core §2). */
 export interface IdTokenContent {

@@ -1,5 +1,5 @@
 import { base64url } from 'jose';
-import type { RandomSource } from './context.ts';
+import type { RandomSource } from '../protocol/environment.ts';
 
 /**
  * Opaque values: a prefix that secret scanners recognise and that tells the kind, then 256 bits in base64url.

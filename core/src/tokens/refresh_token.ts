@@ -1,9 +1,11 @@
 import { hmacSha256, sha256 } from '#hashing';
 import type { Claims } from '../protocol/claims.ts';
+import { secondsOf } from '../protocol/environment.ts';
 import type { TokenRecord } from '../protocol/records.ts';
 import { formatScope } from '../protocol/scope.ts';
-import { secondsOf, type TokenContext } from './context.ts';
+import type { TokenContext } from './context.ts';
 import { JWT_TYPES } from './find.ts';
+import type { SignedJwt } from './jwt_service.ts';
 import {
   jwtIdentity,
   type MintedToken,
@@ -81,10 +83,7 @@ async function mintFrom(context: TokenContext, purpose: TokenPurpose, body: stri
     const token = opaqueFrom('refresh_token', body);
     return { token, record: { ...record, ...(await opaqueIdentity(token)) } };
   }
-  const signed = await context.jwt.sign(claims, {
-    type: JWT_TYPES.refresh_token,
-    algorithm: REFRESH_TOKEN_ALGORITHM,
-  });
+  const signed = await sign(context, claims);
   return { token: signed.token, record: { ...record, ...(await jwtIdentity(body, signed)) } };
 }
 
@@ -93,6 +92,15 @@ async function textOf(context: TokenContext, record: TokenRecord, body: string):
   const { keyId, claims } = record;
   if (keyId === undefined) return opaqueFrom('refresh_token', body);
   if (claims?.jti !== body) return undefined;
-  const signing = { type: JWT_TYPES.refresh_token, algorithm: REFRESH_TOKEN_ALGORITHM, keyId } as const;
-  return (await context.jwt.sign(claims, signing)).token;
+  return (await sign(context, claims, keyId)).token;
+}
+
+/** Signs the claims in an order of their own, so that a store may give them back in any (RFC 8259 §4). */
+function sign(context: TokenContext, claims: Claims, keyId?: string): Promise<SignedJwt> {
+  const ordered = Object.entries(claims).sort(([one], [other]) => (one < other ? -1 : 1));
+  return context.jwt.sign(Object.fromEntries(ordered), {
+    type: JWT_TYPES.refresh_token,
+    algorithm: REFRESH_TOKEN_ALGORITHM,
+    ...(keyId !== undefined && { keyId }),
+  });
 }

@@ -12,7 +12,7 @@ export class ServerSecret {
 
   /** @throws {ConfigurationError} no secret, or one of fewer than 32 characters. */
   constructor(secret: string | readonly string[]) {
-    this.#secrets = typeof secret === 'string' ? [secret] : [...secret];
+    this.#secrets = Array.isArray(secret) ? [...secret] : [secret];
     if (
       this.#secrets.length === 0 ||
       this.#secrets.some((one) => typeof one !== 'string' || one.length < 32)

@@ -9,9 +9,9 @@ import {
   importJWK,
   type JWK,
 } from 'jose';
+import type { Clock } from '../protocol/environment.ts';
 import type { KeyRecord, SigningAlgorithm } from '../protocol/records.ts';
 import type { KeyRepository } from '../storage/contract.ts';
-import type { Clock } from './context.ts';
 import type { ServerSecret } from './server_secret.ts';
 
 interface VerifyingKey {
@@ -109,7 +109,11 @@ export class SigningKeys {
   }
 
   async #generate(algorithm: SigningAlgorithm, status: 'current' | 'next'): Promise<KeyRecord> {
-    const pair = await generateKeyPair(algorithm, { modulusLength: 2048, crv: 'Ed25519', extractable: true });
+    const pair = await generateKeyPair(algorithm, {
+      modulusLength: 2048,
+      extractable: true,
+      ...(algorithm === 'EdDSA' && { crv: 'Ed25519' }),
+    });
     const publicJwk = await exportJWK(pair.publicKey);
     const kid = await calculateJwkThumbprint(publicJwk);
     const sealedPrivateKey = await this.#seal(kid, await exportJWK(pair.privateKey));

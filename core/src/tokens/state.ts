@@ -47,9 +47,9 @@ export function storedLife(record: TokenRecord | AuthorizationCodeRecord, nowMs:
   if (record.notBeforeMs !== undefined && record.issuedAtMs < record.notBeforeMs) {
     return { alive: false, reason: 'issued_before_cutoff', sinceMs: record.notBeforeMs };
   }
-  if (record.expiresAt * 1000 <= nowMs)
-    return { alive: false, reason: 'expired', sinceMs: record.expiresAt * 1000 };
-  return ALIVE;
+  // Asked this way round, a record whose expiry is no number is dead.
+  if (nowMs < record.expiresAt * 1000) return ALIVE;
+  return { alive: false, reason: 'expired', sinceMs: record.expiresAt * 1000 };
 }
 
 /** Whether the host still knows the person and lets them in. */

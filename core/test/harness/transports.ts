@@ -29,7 +29,9 @@ export interface Transport {
   open(server: AuthorizationServer): Promise<OpenTransport>;
 }
 
-const OPERATIONS: Readonly<Record<string, 'introspect' | 'revoke' | 'userInfo' | 'token' | 'jwks' | 'metadata'>> = {
+const OPERATIONS: Readonly<
+  Record<string, 'introspect' | 'revoke' | 'userInfo' | 'token' | 'jwks' | 'metadata'>
+> = {
   '/token/introspect': 'introspect',
   '/token/revoke': 'revoke',
   '/userinfo': 'userInfo',
@@ -64,7 +66,9 @@ export const FETCH: Transport = {
     return {
       async send({ method, path, headers, body }) {
         const url = new URL(path, server.issuer);
-        const response = await answer(new Request(url, { method, headers, ...(body !== undefined && { body }) }));
+        const response = await answer(
+          new Request(url, { method, headers, ...(body !== undefined && { body }) }),
+        );
         return { status: response.status, headers: chosen(response.headers), body: await response.text() };
       },
       close: async () => {},
@@ -94,7 +98,14 @@ export const NODE: Transport = {
 function sendHttp(port: number, { method, path, headers, body }: TestRequest): Promise<TestResponse> {
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
-    const options = { host: '127.0.0.1', port, method, path, headers: { ...headers, ...length }, agent: false };
+    const options = {
+      host: '127.0.0.1',
+      port,
+      method,
+      path,
+      headers: { ...headers, ...length },
+      agent: false,
+    };
     const sent = httpRequest(options, async (response) => {
       const chunks: Buffer[] = [];
       for await (const chunk of response) chunks.push(chunk);
@@ -116,5 +127,7 @@ const ADDED = new Set(['connection', 'date', 'keep-alive', 'transfer-encoding', 
 function chosen(
   headers: Iterable<readonly [string, string | readonly string[]]>,
 ): Readonly<Record<string, string>> {
-  return Object.fromEntries([...headers].filter(([name]) => !ADDED.has(name)).map(([n, v]) => [n, String(v)]));
+  return Object.fromEntries(
+    [...headers].filter(([name]) => !ADDED.has(name)).map(([n, v]) => [n, String(v)]),
+  );
 }

@@ -5,12 +5,21 @@ import {
   type AuthorizationServerOptions,
   type Claims,
   type NewClient,
+  type OidcOptions,
   type ServerEvent,
 } from '@grantd/core';
 import { seedKeys } from './keys.ts';
 import { SettableClock } from './settable_clock.ts';
 import { HOSTS_BY_REVOCATION, MEMORY, SQLITE, type StoreKind } from './stores.ts';
-import { FETCH, FUNCTION, NODE, type OpenTransport, type TestRequest, type TestResponse, type Transport } from './transports.ts';
+import {
+  FETCH,
+  FUNCTION,
+  NODE,
+  type OpenTransport,
+  type TestRequest,
+  type TestResponse,
+  type Transport,
+} from './transports.ts';
 
 export const ISSUER = 'https://as.example';
 export const SECRET = 'a secret of the tests with more than 32 characters';
@@ -111,7 +120,11 @@ export class World {
   }
 
   introspect(token: string, as: ClientId | null = 'api', hint?: string): Promise<TestResponse> {
-    return this.post('/token/introspect', { token, ...(hint !== undefined && { token_type_hint: hint }) }, as);
+    return this.post(
+      '/token/introspect',
+      { token, ...(hint !== undefined && { token_type_hint: hint }) },
+      as,
+    );
   }
 
   /** Public clients name themselves in the body. */
@@ -121,12 +134,31 @@ export class World {
     return this.post('/token/revoke', parameters, as);
   }
 
+  /** Of each token in turn, whether introspection calls it active. */
+  async alive(...tokens: readonly string[]): Promise<readonly boolean[]> {
+    const answers: boolean[] = [];
+    for (const token of tokens) {
+      const { status, body } = await this.introspect(token);
+      if (status !== 200) throw new Error(`introspection answered with ${status}: ${body}`);
+      answers.push(JSON.parse(body).active);
+    }
+    return answers;
+  }
+
   userInfo(accessToken: string): Promise<TestResponse> {
-    return this.send({ method: 'GET', path: '/userinfo', headers: { authorization: `Bearer ${accessToken}` } });
+    return this.send({
+      method: 'GET',
+      path: '/userinfo',
+      headers: { authorization: `Bearer ${accessToken}` },
+    });
   }
 
   refresh(refreshToken: string, parameters: Readonly<Record<string, string>> = {}): Promise<TestResponse> {
-    return this.post('/token', { grant_type: 'refresh_token', refresh_token: refreshToken, ...parameters }, 'web');
+    return this.post(
+      '/token',
+      { grant_type: 'refresh_token', refresh_token: refreshToken, ...parameters },
+      'web',
+    );
   }
 
   /** Access and refresh token of a person, issued by code as a client would get them. */
@@ -176,6 +208,16 @@ export class World {
     return this.post('/token', form, clientId === 'spa' ? null : clientId);
   }
 
+  /** The tokens that a refresh token is exchanged for. */
+  async rotated(
+    refreshToken: string,
+    parameters: Readonly<Record<string, string>> = {},
+  ): Promise<GrantedTokens> {
+    const response = await this.refresh(refreshToken, parameters);
+    if (response.status !== 200) throw new Error(`the token was not refreshed: ${response.body}`);
+    return JSON.parse(response.body);
+  }
+
   /** An access token that a client has for itself. */
   async machineToken(scope = 'read'): Promise<string> {
     const response = await this.post('/token', { grant_type: 'client_credentials', scope }, 'machine');
@@ -206,24 +248,24 @@ export function basic(clientId: string, secret = secretOf(clientId)): string {
 
 export type WorldOptions = Partial<Omit<AuthorizationServerOptions, 'storage' | 'clock'>>;
 
+/** Given as the option `oidc`, it takes OpenID Connect away, which a world has otherwise. */
+export const OIDC_OFF: OidcOptions = { getUserClaims: () => undefined };
+
 /** Opens a world that goes away with the test. */
-export async function openWorld(t: TestContext, options: WorldOptions = {}, place: Place = PLACES[0] as Place): Promise<World> {
+export async function openWorld(
+  t: TestContext,
+  options: WorldOptions = {},
+  place: Place = PLACES[0] as Place,
+): Promise<World> {
   const clock = new SettableClock();
   const issuer = options.issuer ?? ISSUER;
   const store = place.store.open(issuer, clock.read);
   const events: ServerEvent[] = [];
-  const server = new AuthorizationServer({
-    issuer,
-    secret: SECRET,
-    oidc: { getUserClaims: (subject) => PEOPLE[subject] },
-    onEvent: (event) => events.push(event),
-    ...options,
-    storage: store.storage,
-    clock: clock.read,
-  });
+  const server = newServer(store.storage, clock, events, options);
   await seedKeys(store.storage, clock);
   for (const client of Object.values(CLIENTS)) {
-    const secretHash = CONFIDENTIAL.includes(client.id) && (await server.hashClientSecret(secretOf(client.id)));
+    const secretHash =
+      CONFIDENTIAL.includes(client.id) && (await server.hashClientSecret(secretOf(client.id)));
     await store.storage.clients.add({ ...client, ...(secretHash && { secretHash }) });
   }
   const transport = await place.transport.open(server);
@@ -232,6 +274,23 @@ export async function openWorld(t: TestContext, options: WorldOptions = {}, plac
     await store.dispose();
   });
   return new World({ server, storage: store.storage, clock, events, transport });
+}
+
+function newServer(
+  storage: AdministrableStorage,
+  clock: SettableClock,
+  events: ServerEvent[],
+  { oidc = { getUserClaims: (subject) => PEOPLE[subject] }, ...options }: WorldOptions,
+): AuthorizationServer {
+  return new AuthorizationServer({
+    issuer: ISSUER,
+    secret: SECRET,
+    onEvent: (event) => events.push(event),
+    ...(oidc !== OIDC_OFF && { oidc }),
+    ...options,
+    storage,
+    clock: clock.read,
+  });
 }
 
 /** Declares the tests of a specification once, and runs each at every place, in a world of its own. */

@@ -34,13 +34,14 @@ export const authorizationCode: Grant = async (context, client, form, call) => {
     : undefined;
   const access = await mintAccessToken(context, purpose, refresh?.record.keepUntil);
   const tokens = refresh === undefined ? [access.record] : [access.record, refresh.record];
-  const outcome = await context.storage.authorizationCodes.redeem(record, tokens);
-  if (outcome === 'already_redeemed') throw await reused(context, record, call);
-  if (outcome === 'refused') throw overtaken();
-
   const idToken = scopes.includes('openid')
     ? await mintIdToken(context, { ...record, client, accessToken: access.token })
     : undefined;
+
+  // Everything is made before the code is spent: where signing fails, it can be redeemed again.
+  const outcome = await context.storage.authorizationCodes.redeem(record, tokens);
+  if (outcome === 'already_redeemed') throw await reused(context, record, call);
+  if (outcome === 'refused') throw overtaken();
   return tokenResponse(context, { access, refreshToken: refresh?.token, idToken });
 };
 

@@ -1,7 +1,7 @@
 import type { Claims } from '../../protocol/claims.ts';
+import { secondsOf } from '../../protocol/environment.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
 import { formatScope } from '../../protocol/scope.ts';
-import { secondsOf } from '../../tokens/context.ts';
 import type { MintedToken } from '../../tokens/minting.ts';
 import type { Context } from '../context.ts';
 import type { TokenResponse } from './grant.ts';

@@ -1,0 +1,240 @@
+import type { Principal } from '../../protocol/records.ts';
+import type { RevocationTarget } from '../contract.ts';
+import { type KitCase, kitCase } from './case.ts';
+import { expect, expectEqual } from './failure.ts';
+import { basisOf, type Grant, type Stage } from './stage.ts';
+
+/** Where a grant has the identifier of each principal. */
+const FIELD = { client: 'clientId', subject: 'subject', session: 'sessionId', grant: 'grantId' } as const;
+
+const REVOCATIONS = (['client', 'subject', 'session', 'grant'] as const).map((principal: Principal) =>
+  kitCase(
+    'administration',
+    `revoking all of a ${principal} ends its tokens and codes, and no others`,
+    async (stage) => {
+      const grant = await stage.grant();
+      const { refresh, access } = await stage.redeemed(grant);
+      const code = await stage.code(grant);
+      const other = await stage.redeemed(await stage.grant());
+      const target: RevocationTarget = { principal, id: grant[FIELD[principal]] };
+      expectEqual(await stage.administration.countAlive(target), 2, 'alive before');
+
+      await stage.administration.revokeAll(target);
+      await stage.expectDead(refresh, access);
+      await stage.expectAlive(other.refresh, other.access);
+      await expectNothingRestsOn(stage, grant, code.id, refresh);
+      expectEqual(await stage.administration.countAlive(target), 0, 'alive afterwards');
+
+      const later = await stage.redeemed({ ...grant, grantId: `${grant.grantId}-2` });
+      await stage.expectAlive(later.refresh, later.access);
+      await stage.expectDead(refresh, access);
+    },
+  ),
+);
+
+/** A code and a refresh token from before lead to nothing. */
+async function expectNothingRestsOn(
+  stage: Stage,
+  grant: Grant,
+  codeId: string,
+  refresh: Parameters<Stage['rotated']>[1],
+): Promise<void> {
+  const { tokens, authorizationCodes } = stage.storage;
+  const next = stage.pair(grant);
+  const code = await authorizationCodes.get(codeId);
+  expect(code !== undefined && code !== null, 'a code that was not swept is found');
+  expectEqual(await authorizationCodes.redeem(code, [next.refresh, next.access]), 'refused', 'redeeming');
+  expectEqual(await tokens.rotate(refresh, next.refresh, [next.refresh, next.access]), 'refused', 'rotating');
+  expectEqual(await tokens.issueBeside(refresh, [next.access]), 'refused', 'issuing beside it');
+  await stage.expectAbsent(next.refresh, next.access);
+}
+
+const DISABLINGS = (['client', 'subject'] as const).map((principal) =>
+  kitCase(
+    'administration',
+    `disabling a ${principal} ends its tokens and lets none be issued, and enabling brings none back`,
+    async (stage) => {
+      const grant = await stage.grant();
+      const { refresh, access } = await stage.redeemed(grant);
+      const code = await stage.code(grant);
+      const { clients } = stage.storage;
+      const id = grant[FIELD[principal]];
+      const before = await clients.get(grant.clientId);
+      expect(before !== undefined && before !== null, 'the client is found');
+
+      await stage.administration.setDisabled(principal, id, true);
+      await stage.expectDead(refresh, access);
+      await expectNothingRestsOn(stage, grant, code.id, refresh);
+      const token = stage.accessToken({ ...grant, grantId: 'later' });
+      const current = await clients.get(grant.clientId);
+      expect(current !== undefined && current !== null, 'a client is found also while it is disabled');
+      expectEqual(
+        current.disabledAtMs,
+        principal === 'client' ? stage.clock.nowMs : undefined,
+        'disabledAtMs',
+      );
+      expectEqual(
+        await stage.storage.tokens.issue([token], basisOf(current)),
+        'refused',
+        'issuing while disabled',
+      );
+      const later = { ...code, id: 'later', grantId: 'later' };
+      expectEqual(
+        await stage.storage.authorizationCodes.issue(later),
+        'refused',
+        'issuing a code while disabled',
+      );
+
+      await stage.administration.setDisabled(principal, id, false);
+      await stage.expectDead(refresh, access);
+      await expectNothingRestsOn(stage, grant, code.id, refresh);
+      if (principal === 'client') {
+        const outcome = await stage.storage.tokens.issue([token], basisOf(before));
+        expectEqual(outcome, 'refused', 'issuing upon what was read before the disabling');
+      }
+      const again = await stage.redeemed({ ...grant, grantId: 'again' });
+      await stage.expectAlive(again.refresh, again.access);
+    },
+  ),
+);
+
+export const administration: readonly KitCase[] = [
+  ...REVOCATIONS,
+  ...DISABLINGS,
+
+  kitCase('administration', 'a person can be disabled before anything was issued for them', async (stage) => {
+    const grant = await stage.grant();
+    const code = await stage.code(grant);
+    const newcomer = { ...code, id: 'newcomer', subject: 'newcomer', grantId: 'newcomer' };
+    await stage.administration.setDisabled('subject', 'newcomer', true);
+    expectEqual(await stage.storage.authorizationCodes.issue(newcomer), 'refused', 'issuing a code');
+  }),
+
+  kitCase('administration', 'disabling or enabling what is so already changes nothing', async (stage) => {
+    const grant = await stage.grant();
+    const { refresh } = await stage.redeemed(grant);
+    const store = stage.administration;
+    await store.setDisabled('client', grant.clientId, false);
+    await store.setDisabled('subject', grant.subject, false);
+    await store.setDisabled('client', 'unknown', true);
+    await stage.expectAlive(refresh);
+    expectEqual(await store.eventsAfter(0, 10), [], 'events');
+    await store.setDisabled('subject', grant.subject, true);
+    await store.setDisabled('subject', grant.subject, true);
+    expectEqual((await store.eventsAfter(0, 10)).length, 1, 'events after disabling twice');
+  }),
+
+  kitCase(
+    'administration',
+    'all that was issued before a time is dead, to the millisecond',
+    async (stage) => {
+      const store = stage.administration;
+      const before = await stage.redeemed(await stage.grant());
+      const code = await stage.code(await stage.grant());
+      stage.advance(0.001);
+      const client = await stage.client();
+      const after = stage.accessToken({ clientId: client.id });
+      await stage.issued(client, after);
+      const target = { issuedBeforeMs: stage.clock.nowMs };
+      expectEqual(await store.countAlive(target), 2, 'alive before');
+
+      await store.revokeAll(target);
+      await stage.expectDead(before.refresh, before.access);
+      await stage.expectAlive(after);
+      const token = stage.accessToken({ clientId: client.id });
+      expectEqual(await stage.storage.authorizationCodes.redeem(code, [token]), 'refused', 'redeeming');
+
+      await store.revokeAll({ issuedBeforeMs: stage.clock.nowMs - 1000 });
+      await store.revokeAll({ principal: 'client', id: client.id });
+      await stage.expectDead(before.refresh, before.access, after);
+    },
+  ),
+
+  kitCase('administration', 'every revocation writes one event, and a repeated one none', async (stage) => {
+    const store = stage.administration;
+    const { tokens, authorizationCodes } = store;
+    const one = await stage.redeemed(await stage.grant());
+    const other = await stage.grant();
+    const { code, refresh } = await stage.redeemed(other);
+    const third = await stage.redeemed(await stage.grant());
+    for (let times = 0; times < 2; times++) {
+      await tokens.revoke(one.access);
+      await tokens.revoke(one.refresh);
+      await tokens.revokeFamily(refresh);
+      await authorizationCodes.revoke(code);
+      await tokens.revoke(third.refresh);
+      await tokens.revoke({ ...one.access, id: 'unknown', pairId: 'unknown', familyId: 'unknown' });
+    }
+    stage.advance(1);
+    await store.revokeAll({ principal: 'subject', id: other.subject });
+    await store.revokeAll({ principal: 'session', id: 'unknown' });
+    await store.setDisabled('client', other.clientId, true);
+    await store.setDisabled('client', other.clientId, false);
+    await store.revokeAll({ issuedBeforeMs: 1234 });
+    await store.revokeAll({ issuedBeforeMs: 1234 });
+
+    const events = await store.eventsAfter(0, 100);
+    const early = stage.clock.nowMs - 1000;
+    expectEqual(
+      events.map(({ type, target, atMs }) => [type, target, atMs]),
+      [
+        ['token_revoked', one.access.id, early],
+        ['token_revoked', one.refresh.id, early],
+        ['family_revoked', other.familyId, early],
+        ['code_revoked', code.id, early],
+        ['token_revoked', third.refresh.id, early],
+        ['subject_revoked', other.subject, stage.clock.nowMs],
+        ['client_disabled', other.clientId, stage.clock.nowMs],
+        ['client_enabled', other.clientId, stage.clock.nowMs],
+        ['issued_before_revoked', '1234', stage.clock.nowMs],
+      ],
+      'events',
+    );
+    const sequences = events.map(({ sequence }) => sequence);
+    expectEqual(
+      sequences,
+      [...new Set(sequences)].sort((a, b) => a - b),
+      'sequence numbers',
+    );
+    const [, second, next] = events;
+    expectEqual(
+      await store.eventsAfter(second?.sequence ?? 0, 1),
+      [next],
+      'events after the second, at most one',
+    );
+  }),
+
+  kitCase(
+    'administration',
+    'a client is added once, and its secret replaced only where it has one',
+    async (stage) => {
+      const { clients } = stage.administration;
+      const open = await stage.client({ id: 'b' });
+      const closed = await stage.client({ id: 'a', secretHash: 'old' });
+      expectEqual(await clients.add({ ...open, name: 'another' }), false, 'adding it again');
+      expectEqual((await clients.get('b'))?.name, undefined, 'its name');
+      expectEqual(await clients.replaceSecretHash('a', 'new'), true, 'replacing a secret');
+      expectEqual(
+        await clients.replaceSecretHash('b', 'new'),
+        false,
+        'replacing the secret of a public client',
+      );
+      expectEqual(await clients.replaceSecretHash('unknown', 'new'), false, 'replacing the secret of nobody');
+      expectEqual((await clients.get('a'))?.secretHash, 'new', 'its secret');
+      expectEqual(
+        (await clients.list()).map(({ id }) => id),
+        [closed.id, open.id],
+        'the list',
+      );
+    },
+  ),
+
+  kitCase('administration', 'the redirect origins of a disabled client do not count', async (stage) => {
+    const store = stage.administration;
+    const { id } = await stage.client({ redirectUris: ['https://only.example/cb'] });
+    await store.setDisabled('client', id, true);
+    expectEqual(await store.clients.hasRedirectOrigin('https://only.example'), false, 'while disabled');
+    await store.setDisabled('client', id, false);
+    expectEqual(await store.clients.hasRedirectOrigin('https://only.example'), true, 'while enabled');
+  }),
+];

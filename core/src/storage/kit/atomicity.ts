@@ -1,0 +1,231 @@
+import { type KitCase, kitCase } from './case.ts';
+import { expect, expectEqual, expectRejection } from './failure.ts';
+import { basisOf } from './stage.ts';
+
+export const atomicity: readonly KitCase[] = [
+  kitCase(
+    'atomicity',
+    'revoking an access token ends its pair and nothing of another grant',
+    async (stage) => {
+      const one = await stage.redeemed(await stage.grant());
+      const other = await stage.redeemed(await stage.grant());
+      await stage.storage.tokens.revoke(one.access);
+      await stage.expectDead(one.access, one.refresh);
+      await stage.expectAlive(other.access, other.refresh);
+    },
+  ),
+
+  kitCase(
+    'atomicity',
+    'revoking an access token ends the current refresh token of its family with its pair, and leaves the others',
+    async (stage) => {
+      const grant = await stage.grant();
+      const first = await stage.redeemed(grant);
+      const second = await stage.rotated(grant, first.refresh);
+      const third = await stage.rotated(grant, second.refresh);
+      await stage.storage.tokens.revoke(first.access);
+      await stage.expectDead(first.access, first.refresh, third.refresh, third.access);
+      await stage.expectAlive(second.access);
+    },
+  ),
+
+  kitCase(
+    'atomicity',
+    'revoking a refresh token ends every token of its grant and no other',
+    async (stage) => {
+      const grant = await stage.grant();
+      const first = await stage.redeemed(grant);
+      const sibling = await stage.redeemed({ ...grant, familyId: 'sibling' });
+      const second = await stage.rotated(grant, first.refresh);
+      const other = await stage.redeemed({ ...(await stage.grant()), subject: grant.subject });
+      await stage.storage.tokens.revoke(second.refresh);
+      await stage.expectDead(first.refresh, first.access, second.refresh, second.access);
+      await stage.expectDead(sibling.refresh, sibling.access);
+      await stage.expectAlive(other.refresh, other.access);
+    },
+  ),
+
+  kitCase('atomicity', 'revoking a superseded refresh token ends every token of its grant', async (stage) => {
+    const grant = await stage.grant();
+    const first = await stage.redeemed(grant);
+    const second = await stage.rotated(grant, first.refresh);
+    await stage.storage.tokens.revoke(first.refresh);
+    await stage.expectDead(first.refresh, first.access, second.refresh, second.access);
+  }),
+
+  kitCase(
+    'atomicity',
+    'revoking a refresh token that went with its access token still ends its grant',
+    async (stage) => {
+      const grant = await stage.grant();
+      const one = await stage.redeemed(grant);
+      const sibling = await stage.redeemed({ ...grant, familyId: 'sibling' });
+      await stage.storage.tokens.revoke(one.access);
+      await stage.expectAlive(sibling.refresh, sibling.access);
+      await stage.storage.tokens.revoke(one.refresh);
+      await stage.expectDead(sibling.refresh, sibling.access);
+    },
+  ),
+
+  kitCase('atomicity', 'revoking a refresh token without a grant ends its family', async (stage) => {
+    const client = await stage.client();
+    const refresh = stage.refreshToken({ clientId: client.id, familyId: 'family', pairId: 'pair' });
+    const access = stage.accessToken({ clientId: client.id, familyId: 'family', pairId: 'pair' });
+    const later = stage.accessToken({ clientId: client.id, familyId: 'family', pairId: 'later' });
+    const other = stage.accessToken({ clientId: client.id, familyId: 'other' });
+    await stage.issued(client, refresh, access, later, other);
+    await stage.storage.tokens.revoke(refresh);
+    await stage.expectDead(refresh, access, later);
+    await stage.expectAlive(other);
+  }),
+
+  kitCase(
+    'atomicity',
+    'revoking a token without pair, family and grant ends that token alone',
+    async (stage) => {
+      const client = await stage.client();
+      const one = stage.accessToken({ clientId: client.id });
+      const other = stage.accessToken({ clientId: client.id });
+      await stage.issued(client, one, other);
+      await stage.storage.tokens.revoke(one);
+      await stage.expectDead(one);
+      await stage.expectAlive(other);
+    },
+  ),
+
+  kitCase('atomicity', 'revoking a family ends all of it and leaves the rest of the grant', async (stage) => {
+    const grant = await stage.grant();
+    const first = await stage.redeemed(grant);
+    const second = await stage.rotated(grant, first.refresh);
+    const sibling = await stage.redeemed({ ...grant, familyId: 'sibling' });
+    await stage.storage.tokens.revokeFamily(first.refresh);
+    await stage.expectDead(first.refresh, first.access, second.refresh, second.access);
+    await stage.expectAlive(sibling.refresh, sibling.access);
+  }),
+
+  kitCase('atomicity', 'revoking twice, or what is not stored, is no error', async (stage) => {
+    const { code, refresh, access } = await stage.redeemed(await stage.grant());
+    const { tokens, authorizationCodes } = stage.storage;
+    for (let times = 0; times < 2; times++) {
+      await tokens.revoke(access);
+      await tokens.revokeFamily(refresh);
+      await tokens.revoke(refresh);
+      await authorizationCodes.revoke(code);
+    }
+    await tokens.revoke({ ...access, id: 'unknown' });
+    await authorizationCodes.revoke({ ...code, id: 'unknown' });
+    await stage.expectDead(refresh, access);
+  }),
+
+  kitCase(
+    'atomicity',
+    'a rotated token is found with its successor, and not rotated again',
+    async (stage) => {
+      const grant = await stage.grant();
+      const first = await stage.redeemed(grant);
+      const second = await stage.rotated(grant, first.refresh);
+      const record = await stage.find(first.refresh);
+      expectEqual(record?.successorId, second.refresh.id, 'successorId');
+      expectEqual(record?.supersededAtMs, stage.clock.nowMs, 'supersededAtMs');
+      await stage.expectAlive(first.access, second.refresh, second.access);
+
+      const again = stage.pair(grant);
+      const { tokens } = stage.storage;
+      expectEqual(
+        await tokens.rotate(first.refresh, again.refresh, [again.refresh, again.access]),
+        'superseded',
+        'again',
+      );
+      expectEqual(await tokens.issueBeside(first.refresh, [again.access]), 'superseded', 'issuing beside it');
+      await stage.expectAbsent(again.refresh, again.access);
+      expectEqual(
+        (await stage.find(first.refresh))?.successorId,
+        second.refresh.id,
+        'successorId afterwards',
+      );
+    },
+  ),
+
+  kitCase('atomicity', 'access tokens are stored beside a refresh token that stays', async (stage) => {
+    const grant = await stage.grant();
+    const { refresh } = await stage.redeemed(grant);
+    const beside = stage.accessToken({ ...grant, pairId: refresh.pairId ?? 'pair' });
+    expectEqual(await stage.storage.tokens.issueBeside(refresh, [beside]), 'issued', 'issuing beside it');
+    await stage.expectAlive(refresh, beside);
+    await stage.storage.tokens.revoke(beside);
+    await stage.expectDead(refresh, beside);
+  }),
+
+  kitCase('atomicity', 'nothing is issued upon a refresh token that is revoked or unknown', async (stage) => {
+    const grant = await stage.grant();
+    const { refresh } = await stage.redeemed(grant);
+    const { tokens } = stage.storage;
+    await tokens.revoke(refresh);
+    const next = stage.pair(grant);
+    for (const dead of [refresh, stage.refreshToken(grant)]) {
+      expectEqual(
+        await tokens.rotate(dead, next.refresh, [next.refresh, next.access]),
+        'refused',
+        'rotating',
+      );
+      expectEqual(await tokens.issueBeside(dead, [next.access]), 'refused', 'issuing beside it');
+    }
+    await stage.expectAbsent(next.refresh, next.access);
+  }),
+
+  kitCase('atomicity', 'a code is redeemed once', async (stage) => {
+    const grant = await stage.grant();
+    const { code, refresh, access } = await stage.redeemed(grant);
+    const again = stage.pair(grant);
+    const { authorizationCodes } = stage.storage;
+    const outcome = await authorizationCodes.redeem(code, [again.refresh, again.access]);
+    expectEqual(outcome, 'already_redeemed', 'redeeming again');
+    await stage.expectAbsent(again.refresh, again.access);
+    await stage.expectAlive(refresh, access);
+    expectEqual((await authorizationCodes.get(code.id))?.redeemedAtMs, stage.clock.nowMs, 'redeemedAtMs');
+  }),
+
+  kitCase('atomicity', 'revoking a redeemed code ends what it led to', async (stage) => {
+    const grant = await stage.grant();
+    const { code, refresh, access } = await stage.redeemed(grant);
+    const second = await stage.rotated(grant, refresh);
+    await stage.storage.authorizationCodes.revoke(code);
+    await stage.expectDead(refresh, access, second.refresh, second.access);
+  }),
+
+  kitCase('atomicity', 'a revoked code, or an unknown one, is not redeemed', async (stage) => {
+    const grant = await stage.grant();
+    const code = await stage.code(grant);
+    const { authorizationCodes } = stage.storage;
+    await authorizationCodes.revoke(code);
+    const { refresh, access } = stage.pair(grant);
+    for (const dead of [code, { ...code, id: 'unknown' }]) {
+      expectEqual(await authorizationCodes.redeem(dead, [refresh, access]), 'refused', 'redeeming');
+    }
+    await stage.expectAbsent(refresh, access);
+  }),
+
+  kitCase('atomicity', 'nothing is issued for an unknown client', async (stage) => {
+    const token = stage.accessToken({ clientId: 'unknown' });
+    expectEqual(await stage.storage.tokens.issue([token], {}), 'refused', 'issuing');
+    await stage.expectAbsent(token);
+  }),
+
+  kitCase('atomicity', 'where one of several tokens cannot be stored, none is', async (stage) => {
+    const client = await stage.client();
+    const stored = stage.accessToken({ clientId: client.id });
+    await stage.issued(client, stored);
+    const fresh = stage.accessToken({ clientId: client.id });
+    const { tokens } = stage.storage;
+    await expectRejection(() => tokens.issue([fresh, stored], basisOf(client)), 'a taken identifier');
+    await stage.expectAbsent(fresh);
+
+    const grant = await stage.grant({ clientId: client.id });
+    const { refresh } = await stage.redeemed(grant);
+    const successor = stage.refreshToken(grant);
+    await expectRejection(() => tokens.rotate(refresh, successor, [successor, stored]), 'a taken identifier');
+    await stage.expectAbsent(successor);
+    expect((await stage.find(refresh))?.supersededAtMs === undefined, 'a failed rotation supersedes nothing');
+    await stage.rotated(grant, refresh);
+  }),
+];

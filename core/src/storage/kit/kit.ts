@@ -1,0 +1,33 @@
+import { administration } from './administration.ts';
+import { atomicity } from './atomicity.ts';
+import type { KitCase } from './case.ts';
+import { concurrency } from './concurrency.ts';
+import { expiry } from './expiry.ts';
+import { faults } from './faults.ts';
+import { keys } from './keys.ts';
+import { principalState } from './principal_state.ts';
+import { records } from './records.ts';
+import { sweeping } from './sweeping.ts';
+
+export type { KitCase, KitGroup } from './case.ts';
+export { KitFailure } from './failure.ts';
+export type { KitSubject } from './subject.ts';
+
+/**
+ * What every store must do, as cases for whatever test runner a host has: run each with a subject that opens the
+ * store, and expect no rejection. Cases of the group `administration` need an `AdministrableStorage`, those of
+ * `faults` a subject that can break its store; leave out a group that does not apply.
+ */
+export function storageKit(): readonly KitCase[] {
+  return [
+    ...records,
+    ...atomicity,
+    ...concurrency,
+    ...expiry,
+    ...faults,
+    ...administration,
+    ...principalState,
+    ...keys,
+    ...sweeping,
+  ];
+}

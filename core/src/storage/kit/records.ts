@@ -1,0 +1,137 @@
+import type { NewAuthorizationCode, NewToken } from '../../protocol/records.ts';
+import type { NewClient } from '../contract.ts';
+import { type KitCase, kitCase } from './case.ts';
+import { expect, expectEqual } from './failure.ts';
+import type { Stage } from './stage.ts';
+
+const isAbsent = (found: unknown): boolean => found === undefined || found === null;
+
+/** Neither alphabetical nor short of what breaks naive storage. */
+const CLAIMS = {
+  sub: 'né "quoted" \\ \u0000 \u{1f511}',
+  aud: ['https://api.example', "o'brien"],
+  act: { sub: 'other', nested: { b: 1, a: [null, true, 1.5] } },
+  auth_time: 1_893_456_000,
+  acr: '',
+};
+
+/** The members of `expected`, of what was read. */
+function pick(record: object, expected: object): object {
+  const read = new Map(Object.entries(record));
+  return Object.fromEntries(Object.keys(expected).map((name) => [name, read.get(name)]));
+}
+
+async function expectStored(stage: Stage, token: NewToken): Promise<void> {
+  const record = await stage.find(token);
+  expect(record !== undefined, 'a stored token is found');
+  const { keepUntil: _, ...expected } = token;
+  expectEqual(pick(record, expected), expected, 'a stored token');
+}
+
+export const records: readonly KitCase[] = [
+  kitCase('records', 'an unknown identifier is absence, not an error', async ({ storage }) => {
+    expect(isAbsent(await storage.tokens.getByAccessToken('unknown')), 'no access token');
+    expect(isAbsent(await storage.tokens.getByRefreshToken('unknown')), 'no refresh token');
+    expect(isAbsent(await storage.authorizationCodes.get('unknown')), 'no code');
+    expect(isAbsent(await storage.clients.get('unknown')), 'no client');
+  }),
+
+  kitCase('records', 'every field of a token comes back, its claims in their order', async (stage) => {
+    const grant = await stage.grant();
+    const { refresh, access } = stage.pair(grant, {
+      claims: CLAIMS,
+      keyId: 'k1',
+      scopes: ['openid', 'a:b/c'],
+    });
+    const code = await stage.code(grant);
+    expectEqual(
+      await stage.storage.authorizationCodes.redeem(code, [refresh, access]),
+      'issued',
+      'redeeming',
+    );
+    await expectStored(stage, refresh);
+    await expectStored(stage, access);
+    await stage.expectAlive(refresh, access);
+  }),
+
+  kitCase('records', 'a field that a token does not have is absent from its record', async (stage) => {
+    const client = await stage.client();
+    const { tokenType: _, ...token } = stage.accessToken({ clientId: client.id, scopes: [] });
+    await stage.issued(client, token);
+    const record = await stage.find(token);
+    const names = Object.entries(record ?? {}).filter(([, value]) => value !== undefined);
+    const allowed = new Set([...Object.keys(token), 'standing', 'notBeforeMs']);
+    for (const [name, value] of names) {
+      expect(allowed.has(name), `${name} must be absent, got ${JSON.stringify(value)}`);
+    }
+    await stage.expectAlive(token);
+  }),
+
+  kitCase('records', 'what the caller does to its objects afterwards changes no record', async (stage) => {
+    const client = await stage.client();
+    const claims: Record<string, unknown> = { sub: 'one', roles: ['reader'] };
+    const token = stage.accessToken({ clientId: client.id, claims });
+    await stage.issued(client, token);
+    claims.sub = 'two';
+    expectEqual((await stage.find(token))?.claims, { sub: 'one', roles: ['reader'] }, 'claims');
+  }),
+
+  kitCase('records', 'a token of one kind is not found as the other', async (stage) => {
+    const { refresh, access } = await stage.redeemed(await stage.grant());
+    const { tokens } = stage.storage;
+    expect(isAbsent(await tokens.getByRefreshToken(access.id)), 'an access token is no refresh token');
+    expect(isAbsent(await tokens.getByAccessToken(refresh.id)), 'a refresh token is no access token');
+  }),
+
+  kitCase('records', 'every field of a code comes back', async (stage) => {
+    const grant = await stage.grant();
+    const fields: Partial<NewAuthorizationCode> = {
+      redirectUriGiven: false,
+      codeChallenge: 'challenge',
+      nonce: 'nonce',
+      scopes: ['openid', 'email'],
+      claims: CLAIMS,
+    };
+    const code = await stage.code(grant, fields);
+    const record = await stage.storage.authorizationCodes.get(code.id);
+    expectEqual(pick(record ?? {}, code), code, 'a stored code');
+    expect(record?.redeemedAtMs === undefined && record?.revokedAtMs === undefined, 'a new code is unused');
+  }),
+
+  kitCase('records', 'every field of a client comes back', async (stage) => {
+    const client: NewClient = {
+      id: 'https://client.example/a b',
+      name: 'Åsa’s "client"',
+      secretHash: 'hash',
+      grantTypes: ['client_credentials'],
+      scopes: ['z', 'a'],
+      redirectUris: ['https://app.example/callback?x=1', 'com.example.app:/callback'],
+      resource: 'https://api.example',
+      rotateRefreshTokens: false,
+      accessTokenFormat: 'opaque',
+      accessTokenAlgorithm: 'ES256',
+      idTokenAlgorithm: 'PS256',
+    };
+    const record = await stage.client(client);
+    expectEqual(pick(record, client), client, 'a stored client');
+    expect(record.disabledAtMs === undefined, 'a new client is enabled');
+  }),
+
+  kitCase('records', 'the web origins of redirect URIs are known, and only they', async (stage) => {
+    await stage.client({
+      redirectUris: [
+        'https://app.example/callback',
+        'https://app.example/other',
+        'com.example.app:/callback',
+      ],
+    });
+    await stage.client({ redirectUris: ['https://app.example/callback', 'http://127.0.0.1:8080/cb'] });
+    const { clients } = stage.storage;
+    for (const origin of ['https://app.example', 'http://127.0.0.1:8080']) {
+      expect((await clients.hasRedirectOrigin(origin)) === true, `${origin} is known`);
+    }
+    for (const origin of ['https://app.example.evil', 'http://app.example', 'http://127.0.0.1', 'null', '']) {
+      expect((await clients.hasRedirectOrigin(origin)) === false, `"${origin}" is unknown`);
+    }
+  }),
+];

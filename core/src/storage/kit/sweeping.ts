@@ -1,0 +1,108 @@
+import { type KitCase, kitCase } from './case.ts';
+import { expect, expectEqual } from './failure.ts';
+import { CODE_SECONDS, REFRESH_TOKEN_SECONDS } from './stage.ts';
+
+export const sweeping: readonly KitCase[] = [
+  kitCase(
+    'administration',
+    'sweeping deletes what is over, a few rows a call, and nothing else',
+    async (stage) => {
+      const store = stage.administration;
+      const client = await stage.client();
+      const over = Array.from({ length: 5 }, () =>
+        stage.accessToken({ clientId: client.id, expiresAt: stage.now + 10, keepUntil: stage.now + 20 }),
+      );
+      const kept = stage.accessToken({
+        clientId: client.id,
+        expiresAt: stage.now + 10,
+        keepUntil: stage.now + 21,
+      });
+      await stage.issued(client, ...over, kept);
+
+      stage.advance(19);
+      expectEqual(await store.sweep(100), 0, 'rows swept while all are to be kept');
+      stage.advance(1);
+      expectEqual(
+        [await store.sweep(2), await store.sweep(2), await store.sweep(2)],
+        [2, 2, 1],
+        'rows swept',
+      );
+      expectEqual(await store.sweep(2), 0, 'rows swept at the end');
+      await stage.expectAbsent(...over);
+      expect((await stage.find(kept)) !== undefined, 'a row that is to be kept is there');
+    },
+  ),
+
+  kitCase('administration', 'sweeping leaves what a live token needs', async (stage) => {
+    const store = stage.administration;
+    const grant = await stage.grant();
+    const first = await stage.redeemed(grant);
+    stage.advance(REFRESH_TOKEN_SECONDS / 2);
+    const second = await stage.rotated(grant, first.refresh);
+    stage.advance(CODE_SECONDS);
+    while ((await store.sweep(100)) > 0);
+    expect((await stage.find(first.refresh)) !== undefined, 'a superseded token is there until its expiry');
+    stage.advance(REFRESH_TOKEN_SECONDS / 2);
+    while ((await store.sweep(100)) > 0);
+    await stage.expectAbsent(first.refresh);
+    await stage.expectAlive(second.refresh);
+    await stage.rotated(grant, second.refresh);
+    expect((await store.authorizationCodes.get(first.code.id)) == null, 'an expired code is swept');
+  }),
+
+  kitCase(
+    'administration',
+    'what sweeping forgets of a session or grant brings no token back',
+    async (stage) => {
+      const store = stage.administration;
+      const grant = await stage.grant();
+      const tokens = Array.from({ length: 6 }, () => stage.refreshToken(grant));
+      const code = await stage.code(grant);
+      expectEqual(await store.authorizationCodes.redeem(code, tokens), 'issued', 'redeeming');
+      await store.revokeAll({ principal: 'session', id: grant.sessionId });
+      await store.revokeAll({ principal: 'grant', id: grant.grantId });
+      const revokedAtMs = stage.clock.nowMs;
+
+      // One row a call leaves tokens whose session and grant are gone; to a clock that is behind they are not expired.
+      stage.advance(REFRESH_TOKEN_SECONDS);
+      const sweptAtMs = stage.clock.nowMs;
+      for (let times = 0; times < 3; times++) await store.sweep(1);
+      stage.clock.nowMs = revokedAtMs;
+      await stage.expectDead(...tokens);
+
+      stage.clock.nowMs = sweptAtMs;
+      const later = await stage.redeemed({ ...grant, familyId: 'later' });
+      await stage.expectAlive(later.refresh, later.access);
+      stage.clock.nowMs = revokedAtMs;
+      await stage.expectDead(...tokens);
+    },
+  ),
+
+  kitCase('administration', 'a disabling is never swept', async (stage) => {
+    const store = stage.administration;
+    const grant = await stage.grant();
+    const code = await stage.code(grant);
+    await store.setDisabled('subject', grant.subject, true);
+    stage.advance(400 * 24 * 60 * 60);
+    while ((await store.sweep(100)) > 0);
+    const expiresAt = stage.now + CODE_SECONDS;
+    const later = { ...code, id: 'later', issuedAtMs: stage.clock.nowMs, expiresAt };
+    expectEqual(await store.authorizationCodes.issue(later), 'refused', 'issuing a code');
+  }),
+
+  kitCase('administration', 'events are swept by age, and their numbers go on', async (stage) => {
+    const store = stage.administration;
+    await store.revokeAll({ issuedBeforeMs: 1 });
+    const [first] = await store.eventsAfter(0, 10);
+    expect(first !== undefined, 'an event is written');
+    stage.advance(24 * 60 * 60);
+    while ((await store.sweep(100)) > 0);
+    expectEqual(await store.eventsAfter(0, 10), [first], 'events after a day');
+    stage.advance(400 * 24 * 60 * 60);
+    while ((await store.sweep(100)) > 0);
+    expectEqual(await store.eventsAfter(0, 10), [], 'events after 400 days');
+    await store.revokeAll({ issuedBeforeMs: 2 });
+    const [next] = await store.eventsAfter(first.sequence, 10);
+    expect(next !== undefined && next.sequence > first.sequence, 'a sequence number is not given twice');
+  }),
+];

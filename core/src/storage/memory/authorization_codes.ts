@@ -1,0 +1,54 @@
+import type { AuthorizationCodeRecord } from '../../protocol/records.ts';
+import { canContinue } from '../continuation.ts';
+import type { AuthorizationCodeRepository } from '../contract.ts';
+import type { Issuing } from './issuing.ts';
+import type { Principals } from './principals.ts';
+import type { Revoking } from './revoking.ts';
+import { addEvent, type MemoryHandle, snapshot } from './tables.ts';
+
+export function memoryAuthorizationCodes(
+  handle: MemoryHandle,
+  parts: { readonly issuing: Issuing; readonly principals: Principals; readonly revoking: Revoking },
+): AuthorizationCodeRepository {
+  const { issuing, principals, revoking } = parts;
+  const { tables, clock } = handle;
+
+  const find = (id: string): AuthorizationCodeRecord | undefined => {
+    const row = tables().authorizationCodes.get(id);
+    return row && { ...row.record, ...principals.standingsOf(row.record, row.generations) };
+  };
+
+  return {
+    get: find,
+
+    issue(code) {
+      const { authorizationCodes } = tables();
+      if (!issuing.admits(code)) return 'refused';
+      if (authorizationCodes.has(code.id)) throw new Error('a code with this identifier is stored already');
+      const record = snapshot(code);
+      const keepUntil = code.expiresAt;
+      authorizationCodes.set(code.id, { record, keepUntil, generations: principals.keep(code, keepUntil) });
+      return 'issued';
+    },
+
+    redeem({ id }, tokens) {
+      const stored = find(id);
+      const row = tables().authorizationCodes.get(id);
+      if (stored === undefined || row === undefined) return 'refused';
+      if (stored.redeemedAtMs !== undefined) return 'already_redeemed';
+      if (!canContinue(stored, clock())) return 'refused';
+      if (!tokens.every((token) => issuing.admits(token))) return 'refused';
+      issuing.insert(tokens);
+      tables().authorizationCodes.set(id, { ...row, record: { ...row.record, redeemedAtMs: clock() } });
+      return 'issued';
+    },
+
+    revoke({ id, grantId }) {
+      const row = tables().authorizationCodes.get(id);
+      if (row === undefined) return;
+      const marked = revoking.endCode(row);
+      const ended = revoking.endGrant(grantId, row.generations.grant);
+      if (marked || ended > 0) addEvent(handle, 'code_revoked', id);
+    },
+  };
+}

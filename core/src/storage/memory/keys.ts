@@ -1,0 +1,50 @@
+import type { KeyRecord, SigningAlgorithm } from '../../protocol/records.ts';
+import type { KeyRepository } from '../contract.ts';
+import { SIGNING_IN_FLIGHT_SECONDS } from '../retention.ts';
+import { type MemoryHandle, snapshot } from './tables.ts';
+
+export function memoryKeys({ tables, clock }: MemoryHandle): KeyRepository {
+  const find = (algorithm: SigningAlgorithm, status: KeyRecord['status']): KeyRecord | undefined =>
+    [...tables().keys.values()].find(
+      ({ record }) => record.algorithm === algorithm && record.status === status,
+    )?.record;
+
+  const set = (record: KeyRecord, neededUntil = 0): void => {
+    tables().keys.set(record.kid, { record: snapshot(record), neededUntil });
+  };
+
+  return {
+    list() {
+      return [...tables().keys.values()]
+        .map(({ record }) => record)
+        .sort((one, other) => one.createdAtMs - other.createdAtMs || (one.kid < other.kid ? -1 : 1));
+    },
+    currentKeyId(algorithm) {
+      return find(algorithm, 'current')?.kid;
+    },
+    initialize(keys) {
+      const missing = keys.filter(({ algorithm }) => find(algorithm, 'current') === undefined);
+      for (const key of missing) set(key);
+    },
+    rotate(currentKid, next) {
+      const current = tables().keys.get(currentKid)?.record;
+      if (current?.status !== 'current') return false;
+      if (next.algorithm !== current.algorithm || next.status !== 'next') {
+        throw new TypeError(`the key to follow ${currentKid} must be a next one for ${current.algorithm}`);
+      }
+      const promoted = find(current.algorithm, 'next');
+      if (promoted === undefined) throw new Error(`no key is ready to follow ${currentKid}`);
+
+      // Whatever the key signed so far is kept no longer than the row that is kept longest.
+      const nowMs = clock();
+      const neededUntil = [...tables().tokens.values()].reduce(
+        (latest, { keepUntil }) => Math.max(latest, keepUntil),
+        Math.floor(nowMs / 1000) + SIGNING_IN_FLIGHT_SECONDS,
+      );
+      set({ ...current, status: 'retired', retiredAtMs: nowMs }, neededUntil);
+      set({ ...promoted, status: 'current' });
+      set(next);
+      return true;
+    },
+  };
+}

@@ -1,0 +1,90 @@
+import type {
+  AuthorizationCodeRecord,
+  ClientRecord,
+  EventRecord,
+  EventType,
+  KeyRecord,
+  Principal,
+  TokenRecord,
+} from '../../protocol/records.ts';
+
+/** A stored record with the generations that it copied. Rows are never changed, only replaced. */
+export interface Row<R> {
+  readonly record: R;
+  readonly generations: Generations;
+  /** Seconds. */
+  readonly keepUntil: number;
+}
+
+export type Generations = Readonly<Partial<Record<Principal, number>>>;
+
+export type TokenRow = Row<Omit<TokenRecord, 'standing' | 'notBeforeMs'>>;
+export type CodeRow = Row<Omit<AuthorizationCodeRecord, 'standing' | 'notBeforeMs'>>;
+
+export interface PrincipalRow {
+  readonly generation: number;
+  readonly raisedAtMs?: number;
+  readonly disabledAtMs?: number;
+  /** Seconds; for ever where it is infinite. */
+  readonly keepUntil: number;
+}
+
+export interface KeyRow {
+  readonly record: KeyRecord;
+  /** Seconds; of a retired key, until when rows that it signed are kept. */
+  readonly neededUntil: number;
+}
+
+/** Everything that a memory store holds. */
+export interface Tables {
+  readonly clients: Map<string, ClientRecord>;
+  /** Of all four kinds, under `principalKey`. */
+  readonly principals: Map<string, PrincipalRow>;
+  readonly tokens: Map<string, TokenRow>;
+  readonly authorizationCodes: Map<string, CodeRow>;
+  readonly keys: Map<string, KeyRow>;
+  readonly events: EventRecord[];
+  lastSequence: number;
+  notBeforeMs: number | undefined;
+}
+
+/** What each part of the store works with. */
+export interface MemoryHandle {
+  /** @throws Error once the store is closed */
+  readonly tables: () => Tables;
+  /** Milliseconds. */
+  readonly clock: () => number;
+}
+
+export function emptyTables(): Tables {
+  return {
+    clients: new Map(),
+    principals: new Map(),
+    tokens: new Map(),
+    authorizationCodes: new Map(),
+    keys: new Map(),
+    events: [],
+    lastSequence: 0,
+    notBeforeMs: undefined,
+  };
+}
+
+export function principalKey(principal: Principal, id: string): string {
+  return `${principal} ${id}`;
+}
+
+export function addEvent({ tables, clock }: MemoryHandle, type: EventType, target: string): void {
+  const held = tables();
+  held.lastSequence += 1;
+  held.events.push({ sequence: held.lastSequence, atMs: clock(), type, target });
+}
+
+/** A copy that neither the caller's changes nor a reader's can reach. */
+export function snapshot<T>(value: T): T {
+  return frozen(structuredClone(value));
+}
+
+function frozen<T>(value: T): T {
+  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen);
+  return value;
+}

@@ -1,0 +1,40 @@
+import { existsSync } from 'node:fs';
+import { DatabaseSync } from 'node:sqlite';
+import { schemaVersion } from './schema.ts';
+
+export const ISSUER_SQL = {
+  find: 'SELECT id FROM issuers WHERE issuer = ?',
+  add: 'INSERT INTO issuers (issuer) VALUES (?) ON CONFLICT (issuer) DO NOTHING',
+  first: 'SELECT issuer FROM issuers ORDER BY id LIMIT 1',
+};
+
+/** The number that stands for an issuer in every key; `undefined` where it has none yet. */
+export function findIssuerId(database: DatabaseSync, issuer: string): number | undefined {
+  const row = database.prepare(ISSUER_SQL.find).get(issuer);
+  return row && Number(row.id);
+}
+
+/** Gives an issuer its number where it has none yet; inside the caller's transaction. */
+export function addIssuer(database: DatabaseSync, issuer: string): number {
+  database.prepare(ISSUER_SQL.add).run(issuer);
+  const id = findIssuerId(database, issuer);
+  if (id === undefined) throw new Error(`the issuer ${issuer} was not stored`);
+  return id;
+}
+
+/**
+ * The issuer for which a database file was opened first. Neither makes the file nor changes it.
+ * @returns `undefined` where there is no such file, or no issuer in it yet
+ * @throws Error where the file is no database, or belongs to a newer program
+ */
+export function readStoredIssuer(path: string): string | undefined {
+  if (!existsSync(path)) return undefined;
+  const database = new DatabaseSync(path, { readOnly: true });
+  try {
+    if (schemaVersion(database, path) === 0) return undefined;
+    const row = database.prepare(ISSUER_SQL.first).get();
+    return row && String(row.issuer);
+  } finally {
+    database.close();
+  }
+}

@@ -1,0 +1,72 @@
+import type { NewToken } from '../../../protocol/records.ts';
+import { prepareAll, type SqliteHandle } from './connection.ts';
+import type { Principals } from './principals.ts';
+import { toTokenParameters } from './token_rows.ts';
+
+export const ISSUING_SQL = {
+  // Answers with a row only where something may be issued; the client's generation is what it rests upon.
+  admit: `
+    SELECT c.generation
+    FROM issuers i
+    JOIN clients c ON c.issuer_id = i.id AND c.id = :clientId
+    LEFT JOIN principals s ON s.issuer_id = i.id AND s.kind = 'subject' AND s.id = :subject
+    WHERE i.id = :issuerId AND coalesce(i.not_before_ms, 0) <= :issuedAtMs
+      AND c.disabled_at_ms IS NULL AND s.disabled_at_ms IS NULL`,
+
+  // Generations are copied by the statement that stores the row.
+  insert: `
+    INSERT INTO tokens (issuer_id, id, kind, digest, client_id, scopes, token_type, subject, claims,
+      issued_at_ms, expires_at, keep_until, key_id, pair_id, family_id, grant_id, session_id,
+      client_generation, subject_generation, session_generation, grant_generation)
+    VALUES (:issuerId, :id, :kind, :digest, :clientId, :scopes, :tokenType, :subject, :claims,
+      :issuedAtMs, :expiresAt, :keepUntil, :keyId, :pairId, :familyId, :grantId, :sessionId,
+      (SELECT generation FROM clients WHERE issuer_id = :issuerId AND id = :clientId),
+      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'subject' AND id = :subject),
+      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'session' AND id = :sessionId),
+      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :grantId))`,
+
+  // For a token that was being signed while its key was retired.
+  extendKey: `
+    UPDATE signing_keys SET needed_until = :keepUntil
+    WHERE issuer_id = :issuerId AND kid = :keyId AND status = 'retired' AND needed_until < :keepUntil`,
+};
+
+/** What is about to be issued, as far as it matters for whether it may be. */
+export interface Candidate {
+  readonly clientId: string;
+  readonly subject?: string;
+  /** Milliseconds. */
+  readonly issuedAtMs: number;
+}
+
+export interface Issuing {
+  /**
+   * Whether a token or code may be issued: its client is there, nobody concerned is disabled, and it would not be
+   * dead at birth.
+   * @param clientGeneration what the client's generation must still be, where the caller read it before
+   */
+  admits(candidate: Candidate, clientGeneration?: number): boolean;
+  /** Stores tokens with the present generations of their principals. */
+  insert(tokens: readonly NewToken[]): void;
+}
+
+/** The one way in which tokens come into the store. Everything here runs inside a caller's transaction. */
+export function sqliteIssuing({ database, issuerId }: SqliteHandle, principals: Principals): Issuing {
+  const sql = prepareAll(database, ISSUING_SQL);
+  return {
+    admits({ clientId, subject, issuedAtMs }, clientGeneration) {
+      const client = sql.admit.get({ issuerId, clientId, subject: subject ?? null, issuedAtMs });
+      return (
+        client !== undefined && (clientGeneration === undefined || client.generation === clientGeneration)
+      );
+    },
+    insert(tokens) {
+      for (const token of tokens) {
+        principals.keep(token, token.keepUntil);
+        sql.insert.run({ issuerId, ...toTokenParameters(token) });
+        const { keyId, keepUntil } = token;
+        if (keyId !== undefined) sql.extendKey.run({ issuerId, keyId, keepUntil });
+      }
+    },
+  };
+}

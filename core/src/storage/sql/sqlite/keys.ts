@@ -1,0 +1,101 @@
+import type { KeyRecord } from '../../../protocol/records.ts';
+import type { KeyRepository } from '../../contract.ts';
+import { SIGNING_IN_FLIGHT_SECONDS } from '../../retention.ts';
+import { prepareAll, type SqliteHandle } from './connection.ts';
+
+export const KEYS_SQL = {
+  list: `
+    SELECT kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms, retired_at_ms
+    FROM signing_keys WHERE issuer_id = :issuerId ORDER BY created_at_ms, kid`,
+
+  currentKeyId: `
+    SELECT kid FROM signing_keys
+    WHERE issuer_id = :issuerId AND algorithm = :algorithm AND status = 'current'`,
+
+  currentAlgorithm: `
+    SELECT algorithm FROM signing_keys WHERE issuer_id = :issuerId AND kid = :kid AND status = 'current'`,
+
+  add: `
+    INSERT INTO signing_keys (issuer_id, kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms)
+    VALUES (:issuerId, :kid, :algorithm, :status, :publicJwk, :sealedPrivateKey, :createdAtMs)`,
+
+  // Whatever the key signed so far is kept no longer than the row that is kept longest.
+  retire: `
+    UPDATE signing_keys SET status = 'retired', retired_at_ms = :nowMs, needed_until = max(:inFlightUntil,
+      coalesce((SELECT max(keep_until) FROM tokens WHERE issuer_id = :issuerId), 0))
+    WHERE issuer_id = :issuerId AND kid = :kid AND status = 'current'`,
+
+  promote: `
+    UPDATE signing_keys SET status = 'current'
+    WHERE issuer_id = :issuerId AND algorithm = :algorithm AND status = 'next'`,
+};
+
+type KeyRow = {
+  readonly kid: string;
+  readonly algorithm: KeyRecord['algorithm'];
+  readonly status: KeyRecord['status'];
+  readonly public_jwk: string;
+  readonly sealed_private_key: string;
+  readonly created_at_ms: number;
+  readonly retired_at_ms: number | null;
+};
+
+export function sqliteKeys({ database, issuerId, clock, transaction }: SqliteHandle): KeyRepository {
+  const sql = prepareAll(database, KEYS_SQL);
+  const add = (key: KeyRecord): void => {
+    sql.add.run({
+      issuerId,
+      kid: key.kid,
+      algorithm: key.algorithm,
+      status: key.status,
+      publicJwk: JSON.stringify(key.publicJwk),
+      sealedPrivateKey: key.sealedPrivateKey,
+      createdAtMs: key.createdAtMs,
+    });
+  };
+  const currentKeyId = (algorithm: KeyRecord['algorithm']): string | undefined =>
+    (sql.currentKeyId.get({ issuerId, algorithm }) as Pick<KeyRow, 'kid'> | undefined)?.kid;
+
+  return {
+    currentKeyId,
+    list() {
+      return (sql.list.all({ issuerId }) as KeyRow[]).map(toRecord);
+    },
+    initialize(keys) {
+      transaction(() => {
+        const isNew = new Map(
+          keys.map(({ algorithm }) => [algorithm, currentKeyId(algorithm) === undefined]),
+        );
+        for (const key of keys) if (isNew.get(key.algorithm)) add(key);
+      });
+    },
+    rotate(currentKid, next) {
+      const nowMs = clock();
+      return transaction(() => {
+        const current = sql.currentAlgorithm.get({ issuerId, kid: currentKid });
+        if (current === undefined) return false;
+        if (next.algorithm !== current.algorithm || next.status !== 'next') {
+          throw new TypeError(`the key to follow ${currentKid} must be a next one for ${current.algorithm}`);
+        }
+        const inFlightUntil = Math.floor(nowMs / 1000) + SIGNING_IN_FLIGHT_SECONDS;
+        sql.retire.run({ issuerId, kid: currentKid, nowMs, inFlightUntil });
+        const promoted = sql.promote.run({ issuerId, algorithm: next.algorithm }).changes;
+        if (promoted !== 1) throw new Error(`no key is ready to follow ${currentKid}`);
+        add(next);
+        return true;
+      });
+    },
+  };
+}
+
+function toRecord(row: KeyRow): KeyRecord {
+  return {
+    kid: row.kid,
+    algorithm: row.algorithm,
+    status: row.status,
+    publicJwk: JSON.parse(row.public_jwk),
+    sealedPrivateKey: row.sealed_private_key,
+    createdAtMs: row.created_at_ms,
+    ...(row.retired_at_ms !== null && { retiredAtMs: row.retired_at_ms }),
+  };
+}

@@ -1,0 +1,173 @@
+import type { DatabaseSync } from 'node:sqlite';
+
+/**
+ * Version 1. Every key begins with the issuer. Times ending in `_ms` are milliseconds, all others seconds; lists and
+ * claims are JSON text, which keeps the order of their members.
+ */
+const VERSION_1 = `
+  CREATE TABLE issuers (
+    id            INTEGER PRIMARY KEY,
+    issuer        TEXT NOT NULL UNIQUE,
+    not_before_ms INTEGER
+  ) STRICT;
+
+  CREATE TABLE clients (
+    issuer_id              INTEGER NOT NULL REFERENCES issuers (id),
+    id                     TEXT NOT NULL,
+    name                   TEXT,
+    secret_hash            TEXT,
+    grant_types            TEXT NOT NULL,
+    scopes                 TEXT NOT NULL,
+    redirect_uris          TEXT NOT NULL,
+    resource               TEXT,
+    rotate_refresh_tokens  INTEGER,
+    access_token_format    TEXT,
+    access_token_algorithm TEXT,
+    id_token_algorithm     TEXT,
+    generation             INTEGER NOT NULL DEFAULT 0,
+    raised_at_ms           INTEGER,
+    disabled_at_ms         INTEGER,
+    PRIMARY KEY (issuer_id, id)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE redirect_origins (
+    issuer_id INTEGER NOT NULL,
+    origin    TEXT NOT NULL,
+    client_id TEXT NOT NULL,
+    PRIMARY KEY (issuer_id, origin, client_id),
+    FOREIGN KEY (issuer_id, client_id) REFERENCES clients (issuer_id, id)
+  ) STRICT, WITHOUT ROWID;
+
+  -- Subjects, sessions and grants. Subjects have no keep_until: they stay for ever.
+  CREATE TABLE principals (
+    issuer_id      INTEGER NOT NULL REFERENCES issuers (id),
+    kind           TEXT NOT NULL CHECK (kind IN ('subject', 'session', 'grant')),
+    id             TEXT NOT NULL,
+    generation     INTEGER NOT NULL,
+    raised_at_ms   INTEGER,
+    disabled_at_ms INTEGER,
+    keep_until     INTEGER,
+    PRIMARY KEY (issuer_id, kind, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX principals_by_keep_until ON principals (issuer_id, keep_until) WHERE keep_until IS NOT NULL;
+
+  -- With a rowid: new rows go to the end of the file whatever their random key, and each index stays narrow.
+  CREATE TABLE tokens (
+    issuer_id          INTEGER NOT NULL REFERENCES issuers (id),
+    id                 TEXT NOT NULL,
+    kind               TEXT NOT NULL CHECK (kind IN ('access_token', 'refresh_token')),
+    digest             TEXT NOT NULL,
+    client_id          TEXT NOT NULL,
+    scopes             TEXT NOT NULL,
+    token_type         TEXT,
+    subject            TEXT,
+    claims             TEXT,
+    issued_at_ms       INTEGER NOT NULL,
+    expires_at         INTEGER NOT NULL,
+    keep_until         INTEGER NOT NULL CHECK (keep_until >= expires_at),
+    key_id             TEXT,
+    pair_id            TEXT,
+    family_id          TEXT,
+    grant_id           TEXT,
+    session_id         TEXT,
+    superseded_at_ms   INTEGER,
+    successor_id       TEXT,
+    revoked_at_ms      INTEGER,
+    client_generation  INTEGER NOT NULL,
+    subject_generation INTEGER,
+    session_generation INTEGER,
+    grant_generation   INTEGER,
+    PRIMARY KEY (issuer_id, id)
+  ) STRICT;
+  CREATE INDEX tokens_by_pair ON tokens (issuer_id, pair_id) WHERE pair_id IS NOT NULL;
+  CREATE INDEX tokens_by_family ON tokens (issuer_id, family_id, kind, superseded_at_ms)
+    WHERE family_id IS NOT NULL;
+  CREATE INDEX tokens_by_keep_until ON tokens (issuer_id, keep_until);
+
+  CREATE TABLE authorization_codes (
+    issuer_id          INTEGER NOT NULL REFERENCES issuers (id),
+    id                 TEXT NOT NULL,
+    client_id          TEXT NOT NULL,
+    redirect_uri       TEXT NOT NULL,
+    redirect_uri_given INTEGER NOT NULL,
+    code_challenge     TEXT,
+    scopes             TEXT NOT NULL,
+    subject            TEXT NOT NULL,
+    grant_id           TEXT NOT NULL,
+    session_id         TEXT,
+    nonce              TEXT,
+    claims             TEXT NOT NULL,
+    issued_at_ms       INTEGER NOT NULL,
+    expires_at         INTEGER NOT NULL,
+    redeemed_at_ms     INTEGER,
+    revoked_at_ms      INTEGER,
+    client_generation  INTEGER NOT NULL,
+    subject_generation INTEGER NOT NULL,
+    session_generation INTEGER,
+    grant_generation   INTEGER NOT NULL,
+    PRIMARY KEY (issuer_id, id)
+  ) STRICT;
+  CREATE INDEX authorization_codes_by_expires_at ON authorization_codes (issuer_id, expires_at);
+
+  CREATE TABLE signing_keys (
+    issuer_id          INTEGER NOT NULL REFERENCES issuers (id),
+    kid                TEXT NOT NULL,
+    algorithm          TEXT NOT NULL,
+    status             TEXT NOT NULL CHECK (status IN ('next', 'current', 'retired')),
+    public_jwk         TEXT NOT NULL,
+    sealed_private_key TEXT NOT NULL,
+    created_at_ms      INTEGER NOT NULL,
+    retired_at_ms      INTEGER,
+    needed_until       INTEGER CHECK (needed_until IS NOT NULL OR status <> 'retired'),
+    PRIMARY KEY (issuer_id, kid)
+  ) STRICT, WITHOUT ROWID;
+  CREATE UNIQUE INDEX signing_keys_current ON signing_keys (issuer_id, algorithm) WHERE status = 'current';
+  CREATE UNIQUE INDEX signing_keys_next ON signing_keys (issuer_id, algorithm) WHERE status = 'next';
+  CREATE INDEX signing_keys_retired ON signing_keys (issuer_id, needed_until) WHERE status = 'retired';
+
+  -- AUTOINCREMENT: a number is never given twice, not even after the newest rows were swept.
+  CREATE TABLE events (
+    sequence  INTEGER PRIMARY KEY AUTOINCREMENT,
+    issuer_id INTEGER NOT NULL REFERENCES issuers (id),
+    at_ms     INTEGER NOT NULL,
+    type      TEXT NOT NULL,
+    target    TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX events_by_sequence ON events (issuer_id, sequence);
+  CREATE INDEX events_by_age ON events (issuer_id, at_ms);
+`;
+
+/** One entry for each version, applied in order and never edited once released. */
+const MIGRATIONS: readonly string[] = [VERSION_1];
+
+/** The version that this program writes; kept in the file as `PRAGMA user_version`. */
+export const SCHEMA_VERSION = MIGRATIONS.length;
+
+/**
+ * Brings the schema up to date. To be called inside a write transaction, so that of several processes that
+ * start together one migrates and the others find it done.
+ * @throws Error where the file belongs to a newer program, or to another one
+ */
+export function migrate(database: DatabaseSync, path: string): void {
+  const version = schemaVersion(database, path);
+  if (version === SCHEMA_VERSION) return;
+  if (version === 0 && hasTables(database)) throw new Error(`${path} is not a grantd database`);
+  for (const migration of MIGRATIONS.slice(version)) database.exec(migration);
+  database.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+}
+
+/**
+ * The version of a file's schema; 0 where it has none yet.
+ * @throws Error where it is newer than this program
+ */
+export function schemaVersion(database: DatabaseSync, path: string): number {
+  const version = Number(database.prepare('PRAGMA user_version').get()?.user_version);
+  if (version <= SCHEMA_VERSION) return version;
+  throw new Error(
+    `${path} was written by a newer grantd (schema ${version}); this one knows schemas up to ${SCHEMA_VERSION}`,
+  );
+}
+
+function hasTables(database: DatabaseSync): boolean {
+  return database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").get() !== undefined;
+}

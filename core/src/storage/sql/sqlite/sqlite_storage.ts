@@ -1,0 +1,85 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { AdministrableStorage } from '../../contract.ts';
+import { DEFAULT_EVENT_RETENTION_SECONDS } from '../../retention.ts';
+import { sqliteAdministration } from './administration.ts';
+import { sqliteAuthorizationCodes } from './authorization_codes.ts';
+import { sqliteClients } from './clients.ts';
+import { openDatabase, type SqliteHandle, transactions } from './connection.ts';
+import { sqliteEvents } from './events.ts';
+import { addIssuer, findIssuerId } from './issuer.ts';
+import { sqliteIssuing } from './issuing.ts';
+import { sqliteKeys } from './keys.ts';
+import { sqlitePrincipals } from './principals.ts';
+import { migrate, SCHEMA_VERSION, schemaVersion } from './schema.ts';
+import { sqliteSweep } from './sweep.ts';
+import { sqliteTokens } from './tokens.ts';
+
+export { readStoredIssuer } from './issuer.ts';
+
+export interface SqliteStorageOptions {
+  /** The database file; made with its folder, readable by its owner alone, where it is missing. */
+  readonly path: string;
+  /** Whose records this handle sees; one file can hold several issuers. */
+  readonly issuer: string;
+  /** Milliseconds; the system's clock unless said otherwise. */
+  readonly clock?: () => number;
+  /** How long a write waits for another process's, in milliseconds; 2000 unless said otherwise. */
+  readonly busyTimeoutMs?: number;
+  /** Age in seconds at which events are swept; 30 days unless said otherwise. */
+  readonly eventRetentionSeconds?: number;
+}
+
+export interface SqliteStorage extends AdministrableStorage {
+  /** The database file. */
+  readonly path: string;
+}
+
+/**
+ * Opens a store in a SQLite file, which any number of processes of one machine may share. Its operations run at
+ * once and throw where SQLite cannot do them; what has returned is on disk.
+ * @throws Error where the file cannot be opened, was written by a newer program, or cannot be kept durable
+ */
+export function openSqliteStorage(options: SqliteStorageOptions): SqliteStorage {
+  const { path, issuer, busyTimeoutMs = 2000 } = options;
+  const database = openDatabase(path, busyTimeoutMs);
+  try {
+    const transaction = transactions(database);
+    const issuerId =
+      knownIssuerId(database, path, issuer) ??
+      transaction(() => {
+        migrate(database, path);
+        return addIssuer(database, issuer);
+      });
+    const handle = { database, issuerId, clock: options.clock ?? Date.now, transaction };
+    return storageOn(handle, path, options.eventRetentionSeconds ?? DEFAULT_EVENT_RETENTION_SECONDS);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Without a write, so that opening a file that is in order never waits for another process. */
+function knownIssuerId(database: DatabaseSync, path: string, issuer: string): number | undefined {
+  return schemaVersion(database, path) === SCHEMA_VERSION ? findIssuerId(database, issuer) : undefined;
+}
+
+function storageOn(handle: SqliteHandle, path: string, eventRetentionSeconds: number): SqliteStorage {
+  const { database } = handle;
+  const events = sqliteEvents(handle);
+  const principals = sqlitePrincipals(handle);
+  const issuing = sqliteIssuing(handle, principals);
+
+  return {
+    path,
+    clients: sqliteClients(handle),
+    keys: sqliteKeys(handle),
+    tokens: sqliteTokens(handle, { issuing, principals, events }),
+    authorizationCodes: sqliteAuthorizationCodes(handle, { issuing, principals, events }),
+    ...sqliteAdministration(handle, { principals, events }),
+    eventsAfter: events.after,
+    sweep: sqliteSweep(handle, eventRetentionSeconds),
+    close() {
+      if (database.isOpen) database.close();
+    },
+  };
+}

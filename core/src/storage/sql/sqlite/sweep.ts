@@ -1,0 +1,53 @@
+import { prepareAll, type SqliteHandle } from './connection.ts';
+
+/** Each statement finds its oldest rows by an index and deletes no more than `limit` of them. */
+export const SWEEP_SQL = {
+  tokens: `
+    DELETE FROM tokens WHERE rowid IN (
+      SELECT rowid FROM tokens WHERE issuer_id = :issuerId AND keep_until <= :now ORDER BY keep_until LIMIT :limit)`,
+
+  authorizationCodes: `
+    DELETE FROM authorization_codes WHERE rowid IN (
+      SELECT rowid FROM authorization_codes
+      WHERE issuer_id = :issuerId AND expires_at <= :now ORDER BY expires_at LIMIT :limit)`,
+
+  principals: `
+    DELETE FROM principals WHERE issuer_id = :issuerId AND (kind, id) IN (
+      SELECT kind, id FROM principals
+      WHERE issuer_id = :issuerId AND keep_until <= :now ORDER BY keep_until LIMIT :limit)`,
+
+  // Every row that a retired key signed is kept until its needed_until at the latest.
+  keys: `
+    DELETE FROM signing_keys WHERE issuer_id = :issuerId AND kid IN (
+      SELECT kid FROM signing_keys k
+      WHERE k.issuer_id = :issuerId AND k.status = 'retired' AND k.needed_until <= :now AND NOT EXISTS (
+        SELECT 1 FROM tokens t WHERE t.issuer_id = k.issuer_id AND t.keep_until <= k.needed_until)
+      ORDER BY k.needed_until LIMIT :limit)`,
+
+  events: `
+    DELETE FROM events WHERE sequence IN (
+      SELECT sequence FROM events WHERE issuer_id = :issuerId AND at_ms <= :untilMs ORDER BY at_ms LIMIT :limit)`,
+};
+
+/**
+ * Deletion of what nothing needs any more, one short transaction a call.
+ * @param eventRetentionSeconds age at which events go
+ */
+export function sqliteSweep(handle: SqliteHandle, eventRetentionSeconds: number): (limit: number) => number {
+  const { database, issuerId, clock, transaction } = handle;
+  const sql = prepareAll(database, SWEEP_SQL);
+  return (limit) => {
+    const nowMs = clock();
+    const now = Math.floor(nowMs / 1000);
+    const untilMs = nowMs - eventRetentionSeconds * 1000;
+    return transaction(() =>
+      [
+        sql.tokens.run({ issuerId, now, limit }),
+        sql.authorizationCodes.run({ issuerId, now, limit }),
+        sql.principals.run({ issuerId, now, limit }),
+        sql.keys.run({ issuerId, now, limit }),
+        sql.events.run({ issuerId, untilMs, limit }),
+      ].reduce((swept, { changes }) => swept + Number(changes), 0),
+    );
+  };
+}

@@ -1,0 +1,74 @@
+import type { NewToken, TokenKind, TokenRecord } from '../../../protocol/records.ts';
+import { STANDING_COLUMNS, type StandingRow, standingsOf } from './standing.ts';
+
+/** What a look-up of a token reads; `t` is the token's row. */
+export const TOKEN_COLUMNS = `
+  t.id, t.kind, t.digest, t.client_id, t.scopes, t.token_type, t.subject, t.claims, t.issued_at_ms, t.expires_at,
+  t.key_id, t.pair_id, t.family_id, t.grant_id, t.session_id, t.superseded_at_ms, t.successor_id, t.revoked_at_ms,
+  ${STANDING_COLUMNS}`;
+
+export type TokenRow = StandingRow & {
+  readonly id: string;
+  readonly kind: TokenKind;
+  readonly digest: string;
+  readonly client_id: string;
+  readonly scopes: string;
+  readonly token_type: string | null;
+  readonly subject: string | null;
+  readonly claims: string | null;
+  readonly issued_at_ms: number;
+  readonly expires_at: number;
+  readonly key_id: string | null;
+  readonly pair_id: string | null;
+  readonly family_id: string | null;
+  readonly grant_id: string | null;
+  readonly session_id: string | null;
+  readonly superseded_at_ms: number | null;
+  readonly successor_id: string | null;
+  readonly revoked_at_ms: number | null;
+};
+
+export function toTokenRecord(row: TokenRow): TokenRecord {
+  return {
+    id: row.id,
+    kind: row.kind,
+    digest: row.digest,
+    clientId: row.client_id,
+    scopes: JSON.parse(row.scopes),
+    ...(row.token_type !== null && { tokenType: row.token_type }),
+    ...(row.subject !== null && { subject: row.subject }),
+    ...(row.claims !== null && { claims: JSON.parse(row.claims) }),
+    issuedAtMs: row.issued_at_ms,
+    expiresAt: row.expires_at,
+    ...(row.key_id !== null && { keyId: row.key_id }),
+    ...(row.pair_id !== null && { pairId: row.pair_id }),
+    ...(row.family_id !== null && { familyId: row.family_id }),
+    ...(row.grant_id !== null && { grantId: row.grant_id }),
+    ...(row.session_id !== null && { sessionId: row.session_id }),
+    ...(row.superseded_at_ms !== null && { supersededAtMs: row.superseded_at_ms }),
+    ...(row.successor_id !== null && { successorId: row.successor_id }),
+    ...(row.revoked_at_ms !== null && { revokedAtMs: row.revoked_at_ms }),
+    ...standingsOf(row),
+  };
+}
+
+export function toTokenParameters(token: NewToken) {
+  return {
+    id: token.id,
+    kind: token.kind,
+    digest: token.digest,
+    clientId: token.clientId,
+    scopes: JSON.stringify(token.scopes),
+    tokenType: token.tokenType ?? null,
+    subject: token.subject ?? null,
+    claims: token.claims === undefined ? null : JSON.stringify(token.claims),
+    issuedAtMs: token.issuedAtMs,
+    expiresAt: token.expiresAt,
+    keepUntil: token.keepUntil,
+    keyId: token.keyId ?? null,
+    pairId: token.pairId ?? null,
+    familyId: token.familyId ?? null,
+    grantId: token.grantId ?? null,
+    sessionId: token.sessionId ?? null,
+  };
+}

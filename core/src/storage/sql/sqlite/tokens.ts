@@ -1,0 +1,143 @@
+import type { NewToken, TokenRecord } from '../../../protocol/records.ts';
+import { canContinue } from '../../continuation.ts';
+import type { IssueOutcome, TokenRepository } from '../../contract.ts';
+import { prepareAll, type SqliteHandle } from './connection.ts';
+import type { Events } from './events.ts';
+import type { Issuing } from './issuing.ts';
+import type { Principals } from './principals.ts';
+import { STANDING_JOINS } from './standing.ts';
+import { TOKEN_COLUMNS, type TokenRow, toTokenRecord } from './token_rows.ts';
+
+export const TOKENS_SQL = {
+  accessToken: `
+    SELECT ${TOKEN_COLUMNS} FROM tokens t ${STANDING_JOINS}
+    WHERE t.issuer_id = ? AND t.id = ? AND t.kind = 'access_token'`,
+
+  refreshToken: `
+    SELECT ${TOKEN_COLUMNS} FROM tokens t ${STANDING_JOINS}
+    WHERE t.issuer_id = ? AND t.id = ? AND t.kind = 'refresh_token'`,
+
+  supersede: `
+    UPDATE tokens SET superseded_at_ms = :nowMs, successor_id = :successorId
+    WHERE issuer_id = :issuerId AND id = :id AND superseded_at_ms IS NULL AND revoked_at_ms IS NULL`,
+
+  revoke: `
+    UPDATE tokens SET revoked_at_ms = :nowMs
+    WHERE issuer_id = :issuerId AND id = :id AND revoked_at_ms IS NULL`,
+
+  revokePair: `
+    UPDATE tokens SET revoked_at_ms = :nowMs
+    WHERE issuer_id = :issuerId AND pair_id = :pairId AND revoked_at_ms IS NULL`,
+
+  revokeFamily: `
+    UPDATE tokens SET revoked_at_ms = :nowMs
+    WHERE issuer_id = :issuerId AND family_id = :familyId AND revoked_at_ms IS NULL`,
+
+  // Revoked ones too: an earlier attempt may have ended the refresh token and not its pair.
+  currentOfFamily: `
+    SELECT id, pair_id FROM tokens
+    WHERE issuer_id = :issuerId AND family_id = :familyId AND kind = 'refresh_token' AND superseded_at_ms IS NULL`,
+};
+
+/** A refresh token's row as far as revocation by way of its family needs it. */
+type CurrentRow = { readonly id: string; readonly pair_id: string | null };
+
+export function sqliteTokens(
+  { database, issuerId, clock, transaction }: SqliteHandle,
+  parts: { readonly issuing: Issuing; readonly principals: Principals; readonly events: Events },
+): TokenRepository {
+  const { issuing, principals, events } = parts;
+  const sql = prepareAll(database, TOKENS_SQL);
+
+  const findRefreshToken = (id: string): TokenRecord | undefined => {
+    const row = sql.refreshToken.get(issuerId, id) as TokenRow | undefined;
+    return row && toTokenRecord(row);
+  };
+
+  /** The condition of `rotate` and `issueBeside`; to be asked inside their transaction. */
+  const outcomeFor = (id: string, tokens: readonly NewToken[]): IssueOutcome | 'superseded' => {
+    const presented = findRefreshToken(id);
+    if (presented === undefined || !canContinue(presented, clock())) return 'refused';
+    if (presented.supersededAtMs !== undefined) return 'superseded';
+    return tokens.every((token) => issuing.admits(token)) ? 'issued' : 'refused';
+  };
+
+  /** @returns how many tokens that ended */
+  const revokePair = (id: string, pairId: string | undefined | null): number => {
+    const itself = sql.revoke.run({ issuerId, id, nowMs: clock() }).changes;
+    if (pairId === undefined || pairId === null) return Number(itself);
+    return Number(itself) + Number(sql.revokePair.run({ issuerId, pairId, nowMs: clock() }).changes);
+  };
+
+  const revokeFamily = (familyId: string): number =>
+    Number(sql.revokeFamily.run({ issuerId, familyId, nowMs: clock() }).changes);
+
+  /** An access token's way to the refresh token that would bring it back. */
+  const revokeCurrentOfFamily = (familyId: string): number => {
+    const rows = sql.currentOfFamily.all({ issuerId, familyId }) as CurrentRow[];
+    return rows.reduce((count, row) => count + revokePair(row.id, row.pair_id), 0);
+  };
+
+  /** RFC 7009 §2.1: with a refresh token go all tokens of its grant. @returns how much that ended */
+  const revokeGrant = (id: string, grantId: string): number => {
+    const copied = findRefreshToken(id)?.standing?.grant?.copied;
+    return Number(copied !== undefined && principals.raiseGrantOnce(grantId, copied));
+  };
+
+  return {
+    getByAccessToken(id) {
+      const row = sql.accessToken.get(issuerId, id) as TokenRow | undefined;
+      return row && toTokenRecord(row);
+    },
+
+    getByRefreshToken: findRefreshToken,
+
+    isRefreshTokenRevoked(record) {
+      return record.revokedAtMs !== undefined;
+    },
+
+    revoke({ id, kind, pairId, familyId, grantId }) {
+      transaction(() => {
+        let ended = revokePair(id, pairId);
+        if (kind === 'refresh_token' && grantId !== undefined) ended += revokeGrant(id, grantId);
+        else if (kind === 'refresh_token' && familyId !== undefined) ended += revokeFamily(familyId);
+        else if (familyId !== undefined) ended += revokeCurrentOfFamily(familyId);
+        if (ended > 0) events.add('token_revoked', id);
+      });
+    },
+
+    revokeFamily({ id, pairId, familyId }) {
+      transaction(() => {
+        const ended = revokePair(id, pairId) + (familyId === undefined ? 0 : revokeFamily(familyId));
+        if (ended > 0) events.add('family_revoked', familyId ?? id);
+      });
+    },
+
+    issue(tokens, { clientGeneration = 0 }) {
+      return transaction(() => {
+        if (!tokens.every((token) => issuing.admits(token, clientGeneration))) return 'refused';
+        issuing.insert(tokens);
+        return 'issued';
+      });
+    },
+
+    rotate({ id }, successor, tokens) {
+      return transaction(() => {
+        const outcome = outcomeFor(id, tokens);
+        if (outcome !== 'issued') return outcome;
+        const marked = sql.supersede.run({ issuerId, id, nowMs: clock(), successorId: successor.id }).changes;
+        if (marked !== 1) throw new Error('a refresh token changed inside the transaction that rotates it');
+        issuing.insert(tokens);
+        return outcome;
+      });
+    },
+
+    issueBeside({ id }, tokens) {
+      return transaction(() => {
+        const outcome = outcomeFor(id, tokens);
+        if (outcome === 'issued') issuing.insert(tokens);
+        return outcome;
+      });
+    },
+  };
+}

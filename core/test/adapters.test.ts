@@ -1,0 +1,576 @@
+import assert from 'node:assert/strict';
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestListener,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http';
+import { type AddressInfo, connect, type Socket } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import { type HttpRequest, type HttpResponse, OAuthError } from '@grantd/core';
+import * as fetchAdapter from '@grantd/core/fetch';
+import * as nodeAdapter from '@grantd/core/node';
+import { basic, openWorld } from './harness/world.ts';
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+const INACTIVE = '{"active":false}';
+const MISSING = '{"error":"invalid_request","error_description":"the parameter token is missing"}';
+const TOO_LARGE = '{"error":"invalid_request","error_description":"the request body is too large"}';
+const LIMIT = 64 * 1024;
+
+// ── node:http ─────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A listener on loopback that goes away with the test; what it has accepted stays in sight. */
+async function listen(t: TestContext, listener: RequestListener, options: ServerOptions = {}) {
+  const sockets: Socket[] = [];
+  const server = createServer(options, listener);
+  server.on('connection', (socket) => sockets.push(socket));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return { port: (server.address() as AddressInfo).port, sockets };
+}
+
+interface NodeAnswer {
+  readonly status: number | undefined;
+  readonly headers: IncomingMessage['headers'];
+  readonly body: string;
+}
+
+function send(
+  port: number,
+  {
+    method = 'POST',
+    path = '/token/introspect',
+    headers = {},
+    body = '',
+  }: {
+    readonly method?: string;
+    readonly path?: string;
+    readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+    readonly body?: string | Buffer;
+  },
+): Promise<NodeAnswer> {
+  return new Promise((resolve, reject) => {
+    const lines = Object.entries(headers).map(([name, value]) => [
+      name,
+      typeof value === 'string' ? value : [...value],
+    ]);
+    const request = httpRequest({
+      host: '127.0.0.1',
+      port,
+      method,
+      path,
+      headers: Object.fromEntries(lines),
+      agent: false,
+    });
+    request.on('error', reject);
+    request.on('response', async (response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of response) chunks.push(chunk);
+      resolve({
+        status: response.statusCode,
+        headers: response.headers,
+        body: Buffer.concat(chunks).toString(),
+      });
+    });
+    request.end(body);
+  });
+}
+
+/** What comes back over a bare connection until it ends. */
+function received(socket: Socket): Promise<string> {
+  return new Promise((resolve) => {
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+    });
+    socket.on('error', () => {}); // a reset is an end as well
+    socket.on('close', () => resolve(text));
+  });
+}
+
+function head(...lines: readonly string[]): string {
+  return [
+    'POST /token/introspect HTTP/1.1',
+    'Host: as.example',
+    'Content-Type: application/x-www-form-urlencoded',
+    `Authorization: ${basic('api')}`,
+    ...lines,
+    '',
+    '',
+  ].join('\r\n');
+}
+
+const AS_API = { ...FORM, authorization: basic('api') };
+
+test('§1.2 node: a form that the host has parsed is taken as it is', async (t) => {
+  const { server } = await openWorld(t);
+  const parsed: readonly (readonly [unknown, number, string])[] = [
+    [{ token: 'x' }, 200, INACTIVE],
+    [Object.assign(Object.create(null), { token: 'x' }), 200, INACTIVE],
+    ['token=x', 200, INACTIVE],
+    [Buffer.from('token=x'), 200, INACTIVE],
+    [{ token: ['x', 'y'] }, 400, '{"error":"invalid_request","error_description":"a parameter is repeated"}'],
+    [
+      { token: { a: 'x' } },
+      400,
+      '{"error":"invalid_request","error_description":"a parameter is not a text"}',
+    ],
+    [{ other: 'x' }, 400, MISSING],
+    [{}, 400, MISSING],
+    ['', 400, MISSING],
+    ['x'.repeat(LIMIT + 1), 413, TOO_LARGE],
+    [Buffer.alloc(LIMIT + 1, 'x'), 413, TOO_LARGE],
+  ];
+  for (const [body, status, expected] of parsed) {
+    const mounted = nodeAdapter.mount(server);
+    const { port } = await listen(t, async (request, response) => {
+      for await (const _ of request); // as a parser of the host does
+      await mounted(Object.assign(request, { body }), response);
+    });
+    const answer = await send(port, { headers: AS_API, body: 'token=something+else' });
+    assert.deepEqual([answer.status, answer.body], [status, expected]);
+  }
+});
+
+test('§1.2 node: an empty object that a parser of other media types leaves behind hides no form', async (t) => {
+  const { server } = await openWorld(t);
+  const mounted = nodeAdapter.mount(server);
+  for (const body of [{}, undefined, null]) {
+    const { port } = await listen(t, (request, response) =>
+      mounted(Object.assign(request, { body }), response),
+    );
+    const answer = await send(port, { headers: AS_API, body: 'token=x' });
+    assert.deepEqual([answer.status, answer.body], [200, INACTIVE]);
+  }
+});
+
+test('§1.2 node: a body that the host has read and kept to itself is an absent one, and nobody waits for it', async (t) => {
+  const { server } = await openWorld(t);
+  const mounted = nodeAdapter.mount(server);
+  const { port } = await listen(t, async (request, response) => {
+    for await (const _ of request);
+    await mounted(request, response);
+  });
+  const answer = await send(port, { headers: AS_API, body: 'token=x' });
+  assert.deepEqual([answer.status, answer.body], [400, MISSING]);
+});
+
+test('RFC 9112 §7.1 node: a chunked body is put together, also where a chunk ends within a letter', async (t) => {
+  const { server } = await openWorld(t);
+  const bodies: unknown[] = [];
+  const { port } = await listen(
+    t,
+    nodeAdapter.handler(async (request) => {
+      bodies.push(request.body);
+      return server.introspect(request);
+    }),
+  );
+  const body = Buffer.from('token=ä€😀');
+  const socket = connect(port, '127.0.0.1');
+  const answer = received(socket);
+  socket.write(head('Transfer-Encoding: chunked', 'Connection: close'));
+  for (const byte of body) {
+    socket.write(Buffer.concat([Buffer.from('1\r\n'), Buffer.from([byte]), Buffer.from('\r\n')]));
+    await new Promise(setImmediate);
+  }
+  socket.write('0\r\n\r\n');
+  assert.match(await answer, /^HTTP\/1\.1 200 /);
+  assert.deepEqual(bodies, ['token=ä€😀']);
+});
+
+test('§8 node: a body of exactly 64 KiB is read', async (t) => {
+  const { server } = await openWorld(t);
+  const { port } = await listen(t, nodeAdapter.mount(server));
+  const body = 'token='.padEnd(LIMIT, 'x');
+  for (const length of [{ 'content-length': String(LIMIT) }, { 'transfer-encoding': 'chunked' }]) {
+    const exact = await send(port, { headers: { ...AS_API, ...length }, body });
+    assert.deepEqual([exact.status, exact.body], [200, INACTIVE]);
+  }
+  const longer = await send(port, { headers: AS_API, body: `${body}x` });
+  assert.deepEqual([longer.status, longer.body, longer.headers.connection], [413, TOO_LARGE, 'close']);
+});
+
+for (const framing of ['Content-Length: 1000000000', 'Transfer-Encoding: chunked']) {
+  test(`§8 node: of a body without end little more than the limit is read, then the connection closes (${framing})`, async (t) => {
+    const { server } = await openWorld(t);
+    const { port, sockets } = await listen(t, nodeAdapter.mount(server));
+    const socket = connect(port, '127.0.0.1');
+    const answer = received(socket);
+    socket.write(head(framing));
+    const data = 'x'.repeat(16 * 1024);
+    const chunk = framing.startsWith('T') ? `4000\r\n${data}\r\n` : data;
+    let isOver = false;
+    socket.on('close', () => {
+      isOver = true;
+    });
+    let written = 0;
+    while (!isOver && written < 64 * 1024 * 1024) {
+      written += chunk.length;
+      await new Promise((resolve) => socket.write(chunk, () => setImmediate(resolve)));
+    }
+    const text = await answer;
+    if (text !== '') assert.match(text, /^HTTP\/1\.1 413 [\s\S]*\r\nconnection: close\r\n/i); // a reset may overtake it
+    assert.ok(written < 64 * 1024 * 1024, 'the server hung up');
+    assert.ok((sockets[0]?.bytesRead ?? Infinity) < 16 * LIMIT, `${sockets[0]?.bytesRead} bytes were read`);
+    const next = await send(port, { headers: AS_API, body: 'token=x' });
+    assert.equal(next.status, 200);
+  });
+}
+
+test('§8 node: a client that says how much it will send is refused before it sends the rest', async (t) => {
+  const { server } = await openWorld(t);
+  const { port } = await listen(t, nodeAdapter.mount(server));
+  const socket = connect(port, '127.0.0.1');
+  const answer = received(socket);
+  socket.write(head(`Content-Length: ${10 * LIMIT}`));
+  socket.write('x'.repeat(LIMIT + 1));
+  assert.match(await answer, /^HTTP\/1\.1 413 /);
+});
+
+test('RFC 9112 §9.6 node: a client that goes away in the middle of its body harms nobody', async (t) => {
+  const world = await openWorld(t);
+  const mounted = nodeAdapter.mount(world.server);
+  const outcomes: Promise<void>[] = [];
+  const { port } = await listen(t, (request, response) => {
+    outcomes.push(mounted(request, response));
+  });
+  const partings: readonly ((socket: Socket) => void)[] = [
+    (socket) => socket.destroy(),
+    (socket) => socket.resetAndDestroy(),
+    (socket) => socket.end(),
+  ];
+  for (const framing of ['Content-Length: 1000', 'Transfer-Encoding: chunked']) {
+    for (const part of partings) {
+      const socket = connect(port, '127.0.0.1');
+      const closed = received(socket);
+      const before = outcomes.length;
+      socket.write(`${head(framing)}3\r\ntok\r\n`);
+      while (outcomes.length === before) await new Promise(setImmediate);
+      part(socket);
+      await closed;
+    }
+  }
+  assert.deepEqual(await Promise.all(outcomes), Array(6).fill(undefined));
+  assert.deepEqual(world.events, []);
+  assert.equal((await send(port, { headers: AS_API, body: 'token=x' })).status, 200);
+});
+
+test('RFC 9112 §9.6 node: a client that had gone before the host came round to it is nobody to wait for', async (t) => {
+  const world = await openWorld(t);
+  const mounted = nodeAdapter.mount(world.server);
+  let outcome: Promise<void> | undefined;
+  const { port } = await listen(t, (request, response) => {
+    request.on('error', () => {});
+    request.once('close', () => {
+      outcome = mounted(request, response);
+    });
+  });
+  const socket = connect(port, '127.0.0.1');
+  socket.write(`${head('Content-Length: 1000')}tok`, () => socket.destroy());
+  while (outcome === undefined) await new Promise(setImmediate);
+  await outcome;
+  assert.deepEqual(world.events, []);
+});
+
+test('§1.2 node: paths of the host go to next, and its query is no part of the path', async (t) => {
+  const { server } = await openWorld(t);
+  const mounted = nodeAdapter.mount(server);
+  const host = (request: IncomingMessage, response: ServerResponse) =>
+    mounted(request, response, () => response.end(`the host’s own ${request.url}`));
+  const { port } = await listen(t, host);
+  for (const path of ['/', '/authorize', '/token/', '/tokens', '/x?/token', '//token', '/.well-known/x']) {
+    assert.equal((await send(port, { path, body: 'a=b' })).body, `the host’s own ${path}`);
+  }
+  assert.equal(
+    (await send(port, { path: '/token/introspect?x', headers: AS_API, body: 'token=x' })).body,
+    INACTIVE,
+  );
+  assert.equal((await send(port, { method: 'GET', path: '/jwks?x' })).status, 200);
+});
+
+test('RFC 9110 §15.5.5 node: without next another path is 404', async (t) => {
+  const { server } = await openWorld(t);
+  const { port } = await listen(t, nodeAdapter.mount(server));
+  for (const path of ['/', '/authorize', '/token/', '/constructor']) {
+    const answer = await send(port, { path, body: 'a=b' });
+    assert.deepEqual([answer.status, answer.body, answer.headers['content-length']], [404, '', '0']);
+  }
+});
+
+test('§1.2 node: a single operation serves at whatever path the host has for it', async (t) => {
+  const world = await openWorld(t);
+  const { port } = await listen(
+    t,
+    nodeAdapter.handler((request) => world.server.introspect(request)),
+  );
+  const { access_token: token } = await world.grant();
+  const good = await send(port, { path: '/anything', headers: AS_API, body: `token=${token}` });
+  assert.deepEqual([good.status, JSON.parse(good.body).active], [200, true]);
+  assert.deepEqual(good.headers['content-type'], 'application/json');
+  const bad = await send(port, { path: '/anything', headers: FORM, body: 'token=x' });
+  assert.deepEqual([bad.status, JSON.parse(bad.body).error], [401, 'invalid_client']);
+  assert.match(bad.headers['www-authenticate'] ?? '', /^Basic realm=/);
+});
+
+test('RFC 9110 §9.3.2 node: HEAD has the headers of GET, its length included, and no body', async (t) => {
+  const { server } = await openWorld(t);
+  const { port } = await listen(t, nodeAdapter.mount(server));
+  for (const path of ['/jwks', '/.well-known/openid-configuration']) {
+    const got = await send(port, { method: 'GET', path });
+    const socket = connect(port, '127.0.0.1');
+    const answer = received(socket);
+    socket.write(`HEAD ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`);
+    const [lines = '', body] = (await answer).split('\r\n\r\n');
+    assert.equal(body, '');
+    assert.ok(lines.includes(`content-length: ${got.body.length}`) && got.body.length > 0, lines);
+  }
+});
+
+test('RFC 9110 §5.3 node: several values of a header are several lines', async (t) => {
+  const response: HttpResponse = {
+    status: 200,
+    headers: { 'set-cookie': ['a=1', 'b=2'], vary: ['A', 'B'] },
+    body: 'ä',
+  };
+  const { port } = await listen(
+    t,
+    nodeAdapter.handler(async () => response),
+  );
+  const { headers, body } = await send(port, {});
+  assert.deepEqual(
+    [headers['set-cookie'], headers.vary, headers['content-length']],
+    [['a=1', 'b=2'], 'A, B', '2'],
+  );
+  assert.equal(body, 'ä');
+});
+
+test('RFC 9110 §15.3.5 node: a preflight without a body has no length', async (t) => {
+  const { server } = await openWorld(t);
+  const { port } = await listen(t, nodeAdapter.mount(server));
+  const answer = await send(port, { method: 'OPTIONS', path: '/token' });
+  assert.deepEqual([answer.status, answer.body, answer.headers['content-length']], [204, '', undefined]);
+});
+
+for (const joinDuplicateHeaders of [false, true]) {
+  test(`RFC 6749 §2.3 node: of two Authorization headers none is believed (joinDuplicateHeaders: ${joinDuplicateHeaders})`, async (t) => {
+    const { server } = await openWorld(t);
+    const { port } = await listen(t, nodeAdapter.mount(server), { joinDuplicateHeaders });
+    const pairs = [
+      [basic('api'), basic('api')],
+      [basic('api'), basic('web')],
+      [basic('api', 'wrong'), basic('api')],
+      [basic('api'), 'Bearer x'],
+    ];
+    for (const authorization of pairs) {
+      const answer = await send(port, { headers: { ...FORM, authorization }, body: 'token=x' });
+      assert.deepEqual([answer.status, JSON.parse(answer.body).error], [401, 'invalid_client']);
+    }
+    const bearers = { authorization: ['Bearer a', 'Bearer b'] };
+    const answer = await send(port, { method: 'GET', path: '/userinfo', headers: bearers });
+    assert.deepEqual([answer.status, JSON.parse(answer.body).error], [401, 'invalid_token']);
+    assert.equal((await send(port, { headers: AS_API, body: 'token=x' })).status, 200);
+  });
+}
+
+test('§1.2 node: address and request identifier of the host go along to the events', async (t) => {
+  const world = await openWorld(t);
+  const requests: HttpRequest[] = [];
+  const answer = nodeAdapter.handler((request) => {
+    requests.push(request);
+    return world.server.introspect(request);
+  });
+  const ids = ['r-1', 7, undefined];
+  for (const id of ids) {
+    const { port } = await listen(t, (request, response) => answer(Object.assign(request, { id }), response));
+    await send(port, { headers: FORM, body: 'token=x' });
+  }
+  assert.deepEqual(
+    requests.map(({ id, connection }) => [id, connection?.remoteAddress]),
+    [
+      ['r-1', '127.0.0.1'],
+      [undefined, '127.0.0.1'],
+      [undefined, '127.0.0.1'],
+    ],
+  );
+  assert.deepEqual(
+    world.events.map(({ requestId }) => requestId),
+    ['r-1', undefined, undefined],
+  );
+});
+
+test('§1.2 node: whatever an operation throws becomes a response, and a connection serves on', async (t) => {
+  const thrown: unknown[] = [new OAuthError('invalid_grant', 'no'), new Error('hush'), 'hush', undefined];
+  const { port, sockets } = await listen(
+    t,
+    nodeAdapter.handler(() => Promise.reject(thrown.shift())),
+  );
+  const socket = connect(port, '127.0.0.1');
+  const answer = received(socket);
+  const request = 'GET / HTTP/1.1\r\nHost: x\r\n';
+  socket.write(`${request}\r\n`.repeat(3));
+  socket.write(`${request}Connection: close\r\n\r\n`);
+  const statuses = [...(await answer).matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);
+  assert.deepEqual(statuses, ['400', '500', '500', '500']);
+  assert.doesNotMatch(await answer, /hush/);
+  assert.equal(sockets.length, 1);
+});
+
+// ── Fetch ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+const ADDRESS = 'https://as.example/token/introspect';
+
+/** A body that comes in chunks, and remembers how much of it was asked for. */
+function streamOf(chunks: Iterable<Uint8Array>) {
+  const iterator = chunks[Symbol.iterator]();
+  const seen = { pulled: 0, isCancelled: false };
+  const stream = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      const { done, value } = iterator.next();
+      if (done) return controller.close();
+      seen.pulled += value.length;
+      controller.enqueue(value);
+    },
+    cancel() {
+      seen.isCancelled = true;
+    },
+  });
+  return { seen, stream };
+}
+
+function posted(body: BodyInit | null, headers: HeadersInit = AS_API): Request {
+  const init: RequestInit & { readonly duplex: 'half' } = { method: 'POST', headers, body, duplex: 'half' };
+  return new Request(ADDRESS, init);
+}
+
+function* endless(): Generator<Uint8Array> {
+  for (;;) yield new Uint8Array(16 * 1024).fill(0x78);
+}
+
+test('§1.2 fetch: a form is read as it comes, in one piece or in many, also cut within a letter', async (t) => {
+  const { server } = await openWorld(t);
+  const bodies: unknown[] = [];
+  const answer = fetchAdapter.handler((request) => {
+    bodies.push(request.body);
+    return server.introspect(request);
+  });
+  const bytes = new TextEncoder().encode('token=ä€😀');
+  const { stream } = streamOf([...bytes].map((byte) => Uint8Array.of(byte)));
+  for (const body of [stream, 'token=ä€😀', bytes, new Blob([bytes])]) {
+    const response = await answer(posted(body));
+    assert.deepEqual([response.status, await response.text()], [200, INACTIVE]);
+  }
+  assert.deepEqual(bodies, Array(4).fill('token=ä€😀'));
+  const parameters = await answer(posted(new URLSearchParams({ token: 'x' })));
+  assert.equal(parameters.status, 200);
+  const empty = await answer(posted(null));
+  assert.deepEqual([empty.status, await empty.text()], [400, MISSING]);
+});
+
+test('§8 fetch: a body of exactly 64 KiB is read, one byte more is 413, also where that byte shows nothing', async (t) => {
+  const { server } = await openWorld(t);
+  const answer = fetchAdapter.mount(server);
+  const body = 'token='.padEnd(LIMIT, 'x');
+  assert.equal((await answer(posted(body))).status, 200);
+  const longer = await answer(posted(`${body}x`));
+  assert.deepEqual([longer.status, await longer.text()], [413, TOO_LARGE]);
+  // A byte order mark of three bytes, in a first chunk that goes just past the limit.
+  const marked = new TextEncoder().encode(`\ufeff${body.slice(2)}`);
+  assert.equal(marked.length, LIMIT + 1);
+  const { stream } = streamOf([marked, new TextEncoder().encode('&token=y')]);
+  assert.equal((await answer(posted(stream))).status, 413);
+});
+
+test('§8 fetch: of a body without end little more than the limit is read, and the rest is cancelled', async (t) => {
+  const { server } = await openWorld(t);
+  const { stream, seen } = streamOf(endless());
+  const response = await fetchAdapter.mount(server)(posted(stream));
+  assert.equal(response.status, 413);
+  assert.ok(seen.pulled < 4 * LIMIT, `${seen.pulled} bytes were read`);
+  assert.equal(seen.isCancelled, true);
+});
+
+test('RFC 9112 §8 fetch: a body that breaks off, or that the host has read already, is 400', async (t) => {
+  const world = await openWorld(t);
+  const answer = fetchAdapter.mount(world.server);
+  const expected = '{"error":"invalid_request","error_description":"the request body cannot be read"}';
+  const broken = new ReadableStream<Uint8Array>({
+    pull(controller) {
+      controller.error(new Error('the connection was reset'));
+    },
+  });
+  const used = posted('token=x');
+  await used.text();
+  const locked = posted('token=x');
+  locked.body?.getReader();
+  for (const request of [posted(broken), used, locked]) {
+    const response = await answer(request);
+    assert.deepEqual([response.status, await response.text()], [400, expected]);
+  }
+});
+
+test('RFC 9110 §15.5.5 fetch: another path is 404, without a look at the body', async (t) => {
+  const { server } = await openWorld(t);
+  const { stream, seen } = streamOf(endless());
+  const init = { method: 'POST', body: stream, duplex: 'half' };
+  const response = await fetchAdapter.mount(server)(new Request('https://as.example/elsewhere', init));
+  assert.deepEqual([response.status, await response.text(), [...response.headers]], [404, '', []]);
+  assert.ok(seen.pulled <= 16 * 1024);
+});
+
+test('RFC 9110 §9.3.2 fetch: HEAD has the headers of GET and no body, errors included', async (t) => {
+  const { server } = await openWorld(t);
+  const answer = fetchAdapter.mount(server);
+  for (const path of ['/jwks', '/.well-known/openid-configuration', '/userinfo']) {
+    const url = `https://as.example${path}`;
+    const head = await answer(new Request(url, { method: 'HEAD' }));
+    assert.equal(head.body, null);
+    if (path !== '/userinfo') {
+      const got = await answer(new Request(url));
+      assert.deepEqual([head.status, [...head.headers]], [200, [...got.headers]]);
+    }
+  }
+});
+
+test('RFC 9110 §5.3 fetch: several values of a header are several lines', async () => {
+  const headers = { 'set-cookie': ['a=1', 'b=2'], vary: ['A', 'B'] };
+  const response = fetchAdapter.fromHttpResponse({ status: 200, headers, body: 'ä' });
+  assert.deepEqual(response.headers.getSetCookie(), ['a=1', 'b=2']);
+  assert.deepEqual([response.headers.get('vary'), await response.text()], ['A, B', 'ä']);
+});
+
+test('RFC 6749 §2.3 fetch: of two Authorization headers none is believed', async (t) => {
+  const { server } = await openWorld(t);
+  const headers = new Headers(FORM);
+  headers.append('authorization', basic('api'));
+  headers.append('authorization', basic('api'));
+  const response = await fetchAdapter.mount(server)(posted('token=x', headers));
+  assert.deepEqual([response.status, (await response.json()).error], [401, 'invalid_client']);
+});
+
+test('RFC 9110 §15 fetch: a response without a body is one, whatever its status', async (t) => {
+  const { server } = await openWorld(t);
+  const answer = fetchAdapter.mount(server);
+  const preflight = await answer(new Request('https://as.example/token', { method: 'OPTIONS' }));
+  assert.deepEqual([preflight.status, preflight.body], [204, null]);
+  const headers = { ...FORM, authorization: basic('web') };
+  const revoked = await answer(
+    new Request('https://as.example/token/revoke', { method: 'POST', headers, body: 'token=x' }),
+  );
+  assert.deepEqual([revoked.status, revoked.body], [200, null]);
+});
+
+test('§1.2 fetch: whatever an operation throws becomes a response', async () => {
+  const thrown: unknown[] = [new OAuthError('invalid_grant', 'no'), new Error('hush'), 'hush', undefined];
+  for (const [status, one] of [400, 500, 500, 500].entries()) {
+    const answer = fetchAdapter.handler(() => Promise.reject(thrown[status]));
+    const response = await answer(new Request(ADDRESS));
+    assert.equal(response.status, one);
+    assert.doesNotMatch(await response.text(), /hush/);
+  }
+});

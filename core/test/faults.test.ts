@@ -1,0 +1,607 @@
+import assert from 'node:assert/strict';
+import { type TestContext, test } from 'node:test';
+import {
+  AuthorizationServer,
+  type AuthorizationServerOptions,
+  errorResponse,
+  type HttpResponse,
+  StorageFault,
+  type TokenRepository,
+} from '@grantd/core';
+import { memoryStorage } from '@grantd/core/memory';
+import { BreakableStore, DRIVER_MESSAGE, FAILURES, type Failure } from './harness/breakable_store.ts';
+import {
+  bearerError,
+  errorOf,
+  INACTIVE,
+  JSON_HEADERS,
+  OPEN_JSON_HEADERS,
+  OUTAGE,
+  OUTAGE_DESCRIPTION,
+} from './harness/responses.ts';
+import { HOSTS_BY_REVOCATION, SQLITE } from './harness/stores.ts';
+import { FUNCTION, type TestResponse } from './harness/transports.ts';
+import { CHALLENGE, ISSUER, openWorld, SECRET, type World, type WorldOptions } from './harness/world.ts';
+
+const OPEN_OUTAGE = errorOf(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, {
+  ...OPEN_JSON_HEADERS,
+  'retry-after': '1',
+});
+const BEARER_OUTAGE = bearerError(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, { 'retry-after': '1' });
+
+const CALLER = ['clients.get'];
+const VERIFYING = ['keys.list'];
+const SIGNING = ['keys.currentKeyId', 'keys.list'];
+const ACCESS = ['tokens.getByAccessToken', 'tokens.isAccessTokenRevoked'];
+const REFRESH = ['tokens.getByRefreshToken', 'tokens.isRefreshTokenRevoked'];
+
+/** A request that asks storage, in a world of its own. */
+interface Scene {
+  readonly sentence: string;
+  /** Everything that it asks; each of them is made to fail in turn. */
+  readonly asks: readonly string[];
+  /** The status without any failure, and again once storage is back. */
+  readonly status: number;
+  /** The status of a retry after a write that was done though it failed, where that is another one. */
+  readonly statusOnceDone?: number;
+  readonly outage: TestResponse;
+  readonly options?: WorldOptions;
+  /** @returns what sends the request */
+  arrange(world: World): Promise<() => Promise<TestResponse>>;
+}
+
+const SCENES: readonly Scene[] = [
+  {
+    sentence: '§7 introspection of an access token is 503 whenever storage fails, never {"active":false}',
+    asks: [...CALLER, ...VERIFYING, ...ACCESS],
+    status: 200,
+    outage: OUTAGE,
+    async arrange(world) {
+      const { access_token } = await world.grant();
+      return () => world.introspect(access_token);
+    },
+  },
+  {
+    sentence: '§7 introspection of a refresh token is 503 whenever storage fails, never {"active":false}',
+    asks: [...CALLER, ...VERIFYING, ...REFRESH],
+    status: 200,
+    outage: OUTAGE,
+    async arrange(world) {
+      const { refresh_token } = await world.grant();
+      return () => world.introspect(refresh_token);
+    },
+  },
+  {
+    sentence: '§7 introspection of opaque tokens is 503 whenever storage fails, never {"active":false}',
+    asks: [...CALLER, ...ACCESS],
+    status: 200,
+    outage: OUTAGE,
+    options: { accessTokenFormat: 'opaque', useOpaqueRefreshTokens: true },
+    async arrange(world) {
+      const { access_token } = await world.grant();
+      return () => world.introspect(access_token);
+    },
+  },
+  {
+    sentence: '§7 introspection of a token that storage does not know is 503 whenever storage fails',
+    asks: [...CALLER, 'tokens.getByAccessToken'],
+    status: 200,
+    outage: OUTAGE,
+    arrange: async (world) => () => world.introspect(`grantd_at_${'A'.repeat(43)}`),
+  },
+  {
+    sentence: '§7 revocation of an access token is 503 whenever storage fails, never 200',
+    asks: [...CALLER, ...VERIFYING, 'tokens.getByAccessToken', 'tokens.revoke'],
+    status: 200,
+    outage: OPEN_OUTAGE,
+    async arrange(world) {
+      const { access_token } = await world.grant();
+      return () => world.revoke(access_token);
+    },
+  },
+  {
+    sentence: '§7 revocation of a refresh token is 503 whenever storage fails, never 200',
+    asks: [...CALLER, ...VERIFYING, 'tokens.getByRefreshToken', 'tokens.revoke'],
+    status: 200,
+    outage: OPEN_OUTAGE,
+    async arrange(world) {
+      const { refresh_token } = await world.grant();
+      return () => world.revoke(refresh_token);
+    },
+  },
+  {
+    sentence: '§7 revocation of a code is 503 whenever storage fails, never 200',
+    asks: [...CALLER, 'authorizationCodes.get', 'authorizationCodes.revoke'],
+    status: 200,
+    outage: OPEN_OUTAGE,
+    async arrange(world) {
+      const code = await world.code();
+      return () => world.revoke(code, 'web', 'auth_code');
+    },
+  },
+  {
+    sentence: '§7 UserInfo is 503 with a challenge whenever storage fails, never 401',
+    asks: [...VERIFYING, ...ACCESS],
+    status: 200,
+    outage: BEARER_OUTAGE,
+    async arrange(world) {
+      const { access_token } = await world.grant();
+      return () => world.userInfo(access_token);
+    },
+  },
+  {
+    sentence: 'RFC 6749 §4.1.3 the redemption of a code is 503 whenever storage fails',
+    asks: [...CALLER, ...SIGNING, 'authorizationCodes.get', 'authorizationCodes.redeem'],
+    status: 200,
+    statusOnceDone: 400,
+    outage: OPEN_OUTAGE,
+    async arrange(world) {
+      const code = await world.code();
+      return () => world.redeem(code);
+    },
+  },
+  {
+    sentence:
+      'RFC 6749 §4.1.2 the second redemption of a code is 503 whenever storage fails, never a mere refusal',
+    asks: [...CALLER, 'authorizationCodes.get', 'authorizationCodes.revoke'],
+    status: 400,
+    outage: OPEN_OUTAGE,
+    async arrange(world) {
+      const code = await world.code();
+      await world.redeem(code);
+      return () => world.redeem(code);
+    },
+  },
+  {
+    sentence: 'RFC 6749 §6 a refresh is 503 whenever storage fails, and a retry leads on',
+    asks: [...CALLER, ...SIGNING, ...REFRESH, 'tokens.rotate'],
+    status: 200,
+    outage: OPEN_OUTAGE,
+    async arrange(world) {
+      const { refresh_token } = await world.grant();
+      return () => world.refresh(refresh_token);
+    },
+  },
+  {
+    sentence: 'RFC 6749 §6 the retry of a refresh is 503 whenever storage fails',
+    asks: [...CALLER, 'keys.currentKeyId', ...REFRESH, 'tokens.issueBeside'],
+    status: 200,
+    outage: OPEN_OUTAGE,
+    async arrange(world) {
+      const { refresh_token } = await world.grant();
+      await world.rotated(refresh_token);
+      return () => world.refresh(refresh_token);
+    },
+  },
+  {
+    sentence:
+      'RFC 9700 §4.14.2 the reuse of a refresh token is 503 whenever storage fails, never a mere refusal',
+    asks: [...CALLER, ...REFRESH, 'tokens.revokeFamily'],
+    status: 400,
+    outage: OPEN_OUTAGE,
+    async arrange(world) {
+      const { refresh_token } = await world.grant();
+      await world.rotated(refresh_token);
+      world.clock.advance(60);
+      return () => world.refresh(refresh_token);
+    },
+  },
+  {
+    sentence: 'RFC 6749 §6 a refresh without rotation is 503 whenever storage fails',
+    asks: [...CALLER, ...SIGNING, ...REFRESH, 'tokens.issueBeside'],
+    status: 200,
+    outage: OPEN_OUTAGE,
+    async arrange(world) {
+      const { storage, server } = world;
+      const id = 'still';
+      const secretHash = await server.hashClientSecret(`the secret of ${id}`);
+      const client = {
+        id,
+        secretHash,
+        grantTypes: ['refresh_token'],
+        scopes: ['read'],
+        redirectUris: [],
+      } as const;
+      await storage.clients.add({ ...client, rotateRefreshTokens: false });
+      const [issued] = await server.issueTokens({ clientId: id, subject: 'alice', refresh: true });
+      const form = { grant_type: 'refresh_token', refresh_token: issued?.refreshToken ?? '' };
+      const credentials = { client_id: id, client_secret: `the secret of ${id}` };
+      return () => world.post('/token', { ...form, ...credentials });
+    },
+  },
+  {
+    sentence: 'RFC 6749 §4.4 a client that asks for itself is answered with 503 whenever storage fails',
+    asks: [...CALLER, ...SIGNING, 'tokens.issue'],
+    status: 200,
+    outage: OPEN_OUTAGE,
+    arrange: async (world) => () => world.post('/token', { grant_type: 'client_credentials' }, 'machine'),
+  },
+  {
+    sentence:
+      'RFC 6749 §4.1.1 an authorization request is 503 whenever storage fails, never an unknown client',
+    asks: CALLER,
+    status: 200,
+    outage: OUTAGE,
+    arrange: async (world) => () =>
+      asResponse(world.server.validateAuthorizationRequest(authorizationRequest('web'))),
+  },
+  {
+    sentence: 'RFC 6749 §4.1.2 an approval is 503 whenever storage fails, and no code goes to the client',
+    asks: ['authorizationCodes.issue'],
+    status: 303,
+    outage: OUTAGE,
+    async arrange({ server }) {
+      const request = await server.validateAuthorizationRequest(authorizationRequest('web'));
+      return () => asResponse(server.completeAuthorization(request, { subject: 'alice' }));
+    },
+  },
+  {
+    sentence: 'RFC 7517 §5 the key set is 503 whenever storage fails, never an empty one',
+    asks: ['keys.list'],
+    status: 200,
+    outage: errorOf(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, {
+      ...JSON_HEADERS,
+      'retry-after': '1',
+      'access-control-allow-origin': '*',
+    }),
+    arrange: async (world) => () => world.send({ method: 'GET', path: '/jwks', headers: {} }),
+  },
+  {
+    sentence: '§7 a preflight is 503 whenever storage fails',
+    asks: ['clients.hasRedirectOrigin'],
+    status: 204,
+    outage: BEARER_OUTAGE,
+    arrange: async (world) => () =>
+      world.send({ method: 'OPTIONS', path: '/userinfo', headers: { origin: 'https://web.example' } }),
+  },
+];
+
+/** Those that no request asks: the operator's, and what only a start or an operator does to keys. */
+const NEVER_ASKED = [
+  'clients.add',
+  'clients.list',
+  'clients.replaceSecretHash',
+  'keys.initialize',
+  'keys.rotate',
+];
+
+/** A host that has every method of the contract, the optional one included. */
+const [WHOLE_HOST] = HOSTS_BY_REVOCATION;
+
+/** Opens the world of a scene and breaks a method of its store just before the request. */
+async function play(t: TestContext, scene: Scene, broken?: { method: string; failure: Failure }) {
+  assert.ok(WHOLE_HOST);
+  const store = new BreakableStore(WHOLE_HOST);
+  const world = await openWorld(t, scene.options, { transport: FUNCTION, store });
+  const request = await scene.arrange(world);
+  store.asked.clear();
+  if (broken !== undefined) store.break(broken.method, broken.failure);
+  const response = await request();
+  return { store, world, request, response };
+}
+
+for (const scene of SCENES) {
+  test(scene.sentence, async (t) => {
+    const { store, response } = await play(t, scene);
+    assert.deepEqual([...store.asked].sort(), [...new Set(scene.asks)].sort());
+    assert.equal(response.status, scene.status);
+
+    for (const method of store.methods) {
+      for (const failure of FAILURES) {
+        const what = `${method} ${failure}`;
+        const broken = await play(t, scene, { method, failure });
+        if (!store.asked.has(method)) {
+          assert.equal(broken.response.status, scene.status, what);
+          continue;
+        }
+        assert.deepEqual(broken.response, scene.outage, what);
+        const event = broken.world.events.at(-1);
+        assert.ok(event?.type === 'refused' && event.cause instanceof Error, what);
+        assert.equal(event.reason, 'storage_unavailable', what);
+        assert.equal(event.cause.message, DRIVER_MESSAGE, what);
+        broken.store.repair();
+        const isDone = failure === 'rejects after it was done' && /redeem$/.test(method);
+        const retried = (isDone ? scene.statusOnceDone : undefined) ?? scene.status;
+        assert.equal((await broken.request()).status, retried, `${what}, and was repaired`);
+      }
+    }
+  });
+}
+
+test('§1 every method that the server asks of storage has been made to fail', async (t) => {
+  assert.ok(WHOLE_HOST);
+  const store = new BreakableStore(WHOLE_HOST);
+  await openWorld(t, {}, { transport: FUNCTION, store });
+  const asked = new Set(SCENES.flatMap((scene) => scene.asks));
+  assert.deepEqual([...store.methods].filter((method) => !asked.has(method)).sort(), NEVER_ASKED);
+});
+
+test('§7 a server without keys is 503 while it cannot make them, and goes on once it can', async (t) => {
+  for (const method of ['keys.initialize', 'keys.currentKeyId']) {
+    for (const failure of FAILURES) {
+      const keyless = memoryStorage();
+      const store = new BreakableStore({
+        name: 'store without keys',
+        open: () => ({ storage: keyless, dispose: async () => {} }),
+      });
+      const world = await openWorld(t);
+      const server = serverOn(world, { ...world.storage, keys: store.open(ISSUER, Date.now).storage.keys });
+      const body = 'grant_type=client_credentials&client_id=machine&client_secret=the+secret+of+machine';
+      const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+      const request = { method: 'POST', url: '/token', headers, body };
+      store.break(method, failure);
+      assert.deepEqual(await server.handle(request), OPEN_OUTAGE, `${method} ${failure}`);
+      if (method === 'keys.currentKeyId') await assert.rejects(server.prepare(), StorageFault);
+      store.repair();
+      assert.equal((await server.handle(request))?.status, 200);
+    }
+  }
+});
+
+test('§7 a rotation of keys that cannot be stored is told to the operator', async (t) => {
+  assert.ok(WHOLE_HOST);
+  const store = new BreakableStore(WHOLE_HOST);
+  const world = await openWorld(t, {}, { transport: FUNCTION, store });
+  for (const failure of FAILURES) {
+    store.break('keys.rotate', failure);
+    await assert.rejects(world.server.rotateSigningKey('RS256'), StorageFault);
+  }
+});
+
+test('§7 the answers without HTTP reject with a StorageFault while storage fails', async (t) => {
+  assert.ok(WHOLE_HOST);
+  const store = new BreakableStore(WHOLE_HOST);
+  const world = await openWorld(t, {}, { transport: FUNCTION, store });
+  const { access_token } = await world.grant();
+  for (const failure of FAILURES) {
+    store.break('tokens.getByAccessToken', failure);
+    await assert.rejects(world.server.introspectToken(access_token), StorageFault);
+    await assert.rejects(world.server.revokeToken(access_token), StorageFault);
+    await assert.rejects(world.server.userInfoOf(access_token), StorageFault);
+    await assert.rejects(world.server.explainToken(access_token), StorageFault);
+    await assert.rejects(world.server.accessTokens.verify(access_token), StorageFault);
+  }
+});
+
+test('§7 a database that is closed is 503 at every endpoint', async (t) => {
+  const world = await openWorld(t, {}, { transport: FUNCTION, store: SQLITE });
+  const { access_token, refresh_token } = await world.grant();
+  await world.storage.close();
+  assert.deepEqual(await world.introspect(access_token), OUTAGE);
+  assert.deepEqual(await world.introspect(refresh_token), OUTAGE);
+  assert.deepEqual(await world.revoke(access_token), OPEN_OUTAGE);
+  assert.deepEqual(await world.refresh(refresh_token), OPEN_OUTAGE);
+  assert.deepEqual(await world.userInfo(access_token), BEARER_OUTAGE);
+});
+
+test('§7 a refusal stands though the origin of its page cannot be looked up, but no other origin reads it', async (t) => {
+  assert.ok(WHOLE_HOST);
+  const store = new BreakableStore(WHOLE_HOST);
+  const world = await openWorld(t, {}, { transport: FUNCTION, store });
+  store.break('clients.hasRedirectOrigin', 'rejects');
+  const headers = { origin: 'https://web.example', authorization: 'Bearer bad' };
+  const { status, headers: answered } = await world.send({ method: 'GET', path: '/userinfo', headers });
+  assert.equal(status, 401);
+  assert.equal('access-control-allow-origin' in answered, false);
+});
+
+test('§7 getUserClaims and getSubjectState that reject or throw are 503, wherever they are asked', async (t) => {
+  const error = new Error(DRIVER_MESSAGE);
+  const broken = [() => Promise.reject(error), throwing(error)];
+  for (const getUserClaims of broken) {
+    const world = await openWorld(t, { oidc: { getUserClaims } });
+    assert.deepEqual(await world.userInfo((await world.grant()).access_token), BEARER_OUTAGE);
+  }
+  for (const fails of broken) {
+    let getSubjectState: NonNullable<AuthorizationServerOptions['getSubjectState']> = () => 'active';
+    const world = await openWorld(t, { getSubjectState: (subject) => getSubjectState(subject) });
+    const { access_token, refresh_token } = await world.grant();
+    const code = await world.code();
+    const request = await world.server.validateAuthorizationRequest(authorizationRequest('web'));
+    getSubjectState = fails;
+    assert.deepEqual(await world.introspect(access_token), OUTAGE);
+    assert.deepEqual(await world.introspect(refresh_token), OUTAGE);
+    assert.deepEqual(await world.userInfo(access_token), BEARER_OUTAGE);
+    assert.deepEqual(await world.refresh(refresh_token), OPEN_OUTAGE);
+    assert.deepEqual(await world.redeem(code), OPEN_OUTAGE);
+    const approval = world.server.completeAuthorization(request, { subject: 'alice' });
+    assert.deepEqual(await asResponse(approval), OUTAGE);
+    getSubjectState = () => 'active';
+    assert.equal((await world.refresh(refresh_token)).status, 200);
+    assert.equal((await world.redeem(code)).status, 200);
+  }
+});
+
+test('§7 an unexpected error is 500, told to the operator with its cause and to nobody else', async (t) => {
+  const cause = new Error(DRIVER_MESSAGE);
+  for (const introspectionPolicy of [() => Promise.reject(cause), throwing(cause)]) {
+    const world = await openWorld(t, { introspectionPolicy });
+    const { access_token } = await world.grant();
+    assert.deepEqual(
+      await world.introspect(access_token),
+      errorOf(500, 'server_error', 'an unexpected error'),
+    );
+    assert.deepEqual(world.events.at(-1), {
+      operation: 'introspection',
+      clientId: 'api',
+      type: 'refused',
+      error: 'server_error',
+      status: 500,
+      reason: 'unexpected',
+      cause,
+    });
+  }
+});
+
+test('§7 a generator of random bytes that fails is 500 at the token endpoint and at an approval', async (t) => {
+  const cause = new Error(DRIVER_MESSAGE);
+  const world = await openWorld(t, { random: throwing(cause) });
+  const expected = errorOf(500, 'server_error', 'an unexpected error', OPEN_JSON_HEADERS);
+  assert.deepEqual(await world.post('/token', { grant_type: 'client_credentials' }, 'machine'), expected);
+  const request = await world.server.validateAuthorizationRequest(authorizationRequest('web'));
+  const approval = world.server.completeAuthorization(request, { subject: 'alice' });
+  assert.deepEqual(await asResponse(approval), errorOf(500, 'server_error', 'an unexpected error'));
+  const event = world.events.at(-1);
+  assert.ok(event?.type === 'refused');
+  assert.equal(event.cause, cause);
+});
+
+test('§1 null from a host is absence: no client, no token, no code, no key', async (t) => {
+  const world = await openWorld(t);
+  const { access_token, refresh_token } = await world.grant();
+  const code = await world.code();
+  const request = (path: string, form: Readonly<Record<string, string>>) => ({
+    method: 'POST',
+    url: path,
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: new URLSearchParams(form).toString(),
+  });
+  const web = { client_id: 'web', client_secret: 'the secret of web' };
+  const { clients, tokens, authorizationCodes, keys } = world.storage;
+  const nothing = () => null;
+
+  const tokenless = serverOn(world, {
+    ...world.storage,
+    tokens: { ...tokens, getByAccessToken: nothing, getByRefreshToken: nothing },
+    authorizationCodes: { ...authorizationCodes, get: nothing },
+  });
+  for (const token of [access_token, refresh_token]) {
+    assert.deepEqual(await tokenless.handle(request('/token/introspect', { token, ...web })), INACTIVE);
+    assert.equal((await tokenless.handle(request('/token/revoke', { token, ...web })))?.status, 200);
+  }
+  const refresh = { grant_type: 'refresh_token', refresh_token, ...web };
+  assert.equal((await tokenless.handle(request('/token', refresh)))?.status, 400);
+  const redeem = { grant_type: 'authorization_code', code, ...web };
+  assert.equal((await tokenless.handle(request('/token', redeem)))?.status, 400);
+  const revoke = { token: code, token_type_hint: 'auth_code', ...web };
+  assert.equal((await tokenless.handle(request('/token/revoke', revoke)))?.status, 200);
+  const url = '/userinfo';
+  const headers = { authorization: `Bearer ${access_token}` };
+  assert.equal((await tokenless.handle({ method: 'GET', url, headers }))?.status, 401);
+
+  const clientless = serverOn(world, { ...world.storage, clients: { ...clients, get: nothing } });
+  assert.equal((await clientless.handle(request('/token', redeem)))?.status, 401);
+  const authorization = clientless.validateAuthorizationRequest(authorizationRequest('web'));
+  assert.equal((await asResponse(authorization)).status, 400);
+
+  let current: string | null = null;
+  const keyless = serverOn(world, {
+    ...world.storage,
+    keys: {
+      ...keys,
+      currentKeyId: () => current,
+      initialize: async () => {
+        current = (await keys.currentKeyId('RS256')) ?? null;
+      },
+    },
+  });
+  const machine = { client_id: 'machine', client_secret: 'the secret of machine' };
+  const issued = await keyless.handle(request('/token', { grant_type: 'client_credentials', ...machine }));
+  assert.equal(issued?.status, 200);
+});
+
+test('§1 repositories that are frozen, or hold their state in private members, are as good as any', async (t) => {
+  const world = await openWorld(t);
+  const { access_token } = await world.grant();
+  const { clients, tokens, authorizationCodes, keys } = world.storage;
+  class PrivateTokens implements TokenRepository {
+    readonly #tokens = tokens;
+    getByAccessToken(...args: Parameters<TokenRepository['getByAccessToken']>) {
+      return this.#tokens.getByAccessToken(...args);
+    }
+    readonly getByRefreshToken = tokens.getByRefreshToken;
+    readonly isRefreshTokenRevoked = tokens.isRefreshTokenRevoked;
+    readonly revoke = tokens.revoke;
+    readonly issue = tokens.issue;
+    readonly rotate = tokens.rotate;
+    readonly issueBeside = tokens.issueBeside;
+    readonly revokeFamily = tokens.revokeFamily;
+  }
+  const frozen = serverOn(world, {
+    clients: Object.freeze({ ...clients }),
+    tokens: Object.freeze({ ...tokens }),
+    authorizationCodes: Object.freeze({ ...authorizationCodes }),
+    keys: Object.freeze({ ...keys }),
+  });
+  assert.equal((await frozen.introspectToken(access_token)).active, true);
+  const withPrivateMembers = serverOn(world, { ...world.storage, tokens: new PrivateTokens() });
+  assert.equal((await withPrivateMembers.introspectToken(access_token)).active, true);
+});
+
+test('§3 a record whose expiry is no number is dead', async (t) => {
+  const world = await openWorld(t);
+  const { access_token } = await world.grant();
+  const { tokens } = world.storage;
+  for (const expiresAt of [world.clock.seconds + 1, Number.NaN, -1, 0]) {
+    const server = serverOn(world, {
+      ...world.storage,
+      tokens: {
+        ...tokens,
+        async getByAccessToken(id) {
+          const record = await tokens.getByAccessToken(id);
+          return record && { ...record, expiresAt };
+        },
+      },
+    });
+    const { active } = await server.introspectToken(access_token);
+    assert.equal(active, expiresAt > 0, String(expiresAt));
+  }
+});
+
+test('§7 a body that the host has parsed is a form by its media type too', async (t) => {
+  const world = await openWorld(t);
+  const { access_token: token } = await world.grant();
+  const body = { token, client_id: 'web', client_secret: 'the secret of web' };
+  const post = (contentType: string | undefined, parsed: Readonly<Record<string, unknown>>) =>
+    world.server.handle({
+      method: 'POST',
+      url: '/token/revoke',
+      headers: contentType === undefined ? {} : { 'content-type': contentType },
+      body: parsed,
+    });
+  const description = 'the content type must be application/x-www-form-urlencoded';
+  const refused = (text: string) => errorOf(400, 'invalid_request', text, OPEN_JSON_HEADERS);
+  for (const contentType of ['application/json', 'multipart/form-data; boundary=x', '']) {
+    assert.deepEqual(await post(contentType, body), refused(description));
+  }
+  const form = 'application/x-www-form-urlencoded; charset=utf-8';
+  assert.deepEqual(await post(form, { ...body, token: [token, token] }), refused('a parameter is repeated'));
+  assert.deepEqual(await post(form, { ...body, token: { a: 'x' } }), refused('a parameter is not a text'));
+  assert.deepEqual(await post(form, { ...body, token: '' }), refused('the parameter token is missing'));
+  assert.deepEqual(await world.alive(token), [true]);
+  assert.equal((await post(form, { ...body, token: [token] }))?.status, 200);
+  assert.deepEqual(await world.alive(token), [false]);
+  assert.equal((await post(undefined, body))?.status, 200);
+});
+
+/** A server over other storage, at the time of a world. */
+function serverOn({ clock }: World, storage: AuthorizationServerOptions['storage']): AuthorizationServer {
+  const oidc = { getUserClaims: () => ({}) };
+  return new AuthorizationServer({ issuer: ISSUER, secret: SECRET, storage, oidc, clock: clock.read });
+}
+
+function throwing(error: Error): () => never {
+  return () => {
+    throw error;
+  };
+}
+
+function authorizationRequest(clientId: 'web') {
+  const query = new URLSearchParams({
+    client_id: clientId,
+    response_type: 'code',
+    redirect_uri: 'https://web.example/callback',
+    code_challenge: CHALLENGE,
+    code_challenge_method: 'S256',
+    scope: 'openid',
+  });
+  return { method: 'GET', url: `/authorize?${query}`, headers: {} };
+}
+
+/** What a host makes of a step of the authorization endpoint. */
+async function asResponse(step: Promise<HttpResponse | object>): Promise<TestResponse> {
+  const answer = await step.catch(errorResponse);
+  if (!('status' in answer && 'headers' in answer)) return { status: 200, headers: {}, body: '' };
+  const headers = Object.entries(answer.headers).map(([name, value]) => [name, String(value)] as const);
+  return { status: answer.status, headers: Object.fromEntries(headers), body: answer.body };
+}

@@ -1,0 +1,77 @@
+import type { AdministrableStorage } from '@grantd/core';
+import type { OpenStore, StoreKind } from './stores.ts';
+
+export const FAILURES = ['rejects', 'throws', 'rejects as a thenable', 'rejects after it was done'] as const;
+export type Failure = (typeof FAILURES)[number];
+
+/** What the driver of a database would say; nobody outside may read it. */
+export const DRIVER_MESSAGE = 'connect ECONNREFUSED 10.0.0.5:5432 as grantd:hunter2';
+
+const PARTS = ['clients', 'tokens', 'authorizationCodes', 'keys'] as const;
+type Part = (typeof PARTS)[number];
+
+/** A real store of which one method at a time can be made to fail, and which remembers what it was asked. */
+export class BreakableStore implements StoreKind {
+  readonly name: string;
+  /** `part.method` of every call. */
+  readonly asked = new Set<string>();
+  /** `part.method` of every method that the store has. */
+  readonly methods = new Set<string>();
+  readonly #kind: StoreKind;
+  #broken: { readonly method: string; readonly failure: Failure } | undefined;
+
+  constructor(kind: StoreKind) {
+    this.name = `a breakable ${kind.name}`;
+    this.#kind = kind;
+  }
+
+  open(issuer: string, clock: () => number): OpenStore {
+    const { storage, dispose } = this.#kind.open(issuer, clock);
+    const watched: AdministrableStorage = {
+      ...storage,
+      clients: this.#watch('clients', storage.clients),
+      tokens: this.#watch('tokens', storage.tokens),
+      authorizationCodes: this.#watch('authorizationCodes', storage.authorizationCodes),
+      keys: this.#watch('keys', storage.keys),
+    };
+    return { storage: watched, dispose };
+  }
+
+  break(method: string, failure: Failure): void {
+    this.#broken = { method, failure };
+  }
+
+  repair(): void {
+    this.#broken = undefined;
+  }
+
+  #watch<T extends object>(part: Part, repository: T): T {
+    const names = Object.keys(repository);
+    for (const name of names) this.methods.add(`${part}.${name}`);
+    return new Proxy(repository, {
+      get: (target, name) => {
+        const member: unknown = Reflect.get(target, name, target);
+        if (typeof member !== 'function') return member;
+        return (...args: unknown[]) =>
+          this.#call(`${part}.${String(name)}`, () => Reflect.apply(member, target, args));
+      },
+    });
+  }
+
+  #call(method: string, call: () => unknown): unknown {
+    this.asked.add(method);
+    if (this.#broken?.method !== method) return call();
+    const error = new Error(DRIVER_MESSAGE);
+    switch (this.#broken.failure) {
+      case 'throws':
+        throw error;
+      case 'rejects':
+        return Promise.reject(error);
+      case 'rejects as a thenable':
+        // biome-ignore lint/suspicious/noThenProperty: query builders answer with such objects
+        return { then: (_: unknown, reject: (reason: unknown) => void) => reject(error) };
+      case 'rejects after it was done':
+        return Promise.resolve(call()).then(() => Promise.reject(error));
+    }
+  }
+}

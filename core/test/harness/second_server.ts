@@ -1,0 +1,26 @@
+import { type AdministrableStorage, AuthorizationServer, type ServerEvent } from '@grantd/core';
+import { FUNCTION } from './transports.ts';
+import { SECRET, World, type WorldOptions } from './world.ts';
+
+/**
+ * Another server object over the storage and clock of a world, as a restart or a second process makes one. It has
+ * none of the harness's options but the secret: OpenID Connect is off unless it is asked for.
+ * @param storage the same records behind a wrapper
+ */
+export async function secondServer(
+  { storage: shared, clock, server: { issuer } }: World,
+  options: WorldOptions = {},
+  storage: AdministrableStorage = shared,
+): Promise<World> {
+  const events: ServerEvent[] = [];
+  const onEvent = (event: ServerEvent) => events.push(event);
+  const server = new AuthorizationServer({
+    issuer,
+    secret: SECRET,
+    onEvent,
+    ...options,
+    storage,
+    clock: clock.read,
+  });
+  return new World({ server, storage, clock, events, transport: await FUNCTION.open(server) });
+}

@@ -1,0 +1,384 @@
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { type TestContext, test } from 'node:test';
+import { type AdministrableStorage, AuthorizationServer, type KeyRecord, ServerSecret } from '@grantd/core';
+import {
+  base64url,
+  createLocalJWKSet,
+  decodeJwt,
+  decodeProtectedHeader,
+  exportJWK,
+  exportSPKI,
+  generateKeyPair,
+  importJWK,
+  type JSONWebKeySet,
+  jwtVerify,
+  SignJWT,
+} from 'jose';
+import { StoredKeysJwtService } from '../src/tokens/jwt_service.ts';
+import { SigningKeys } from '../src/tokens/signing_keys.ts';
+import { secondServer } from './harness/second_server.ts';
+import { SettableClock } from './harness/settable_clock.ts';
+import { stolenKey } from './harness/stolen_key.ts';
+import { MEMORY, SQLITE } from './harness/stores.ts';
+import { FUNCTION } from './harness/transports.ts';
+import { ISSUER, openWorld, SECRET, type World } from './harness/world.ts';
+
+const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const;
+const NEW_SECRET = 'the secret that follows it, with more than 32 characters';
+const STORES = [MEMORY, SQLITE];
+
+/** Empty storage, and services over it as several processes would have them. */
+function openStore(t: TestContext, store = MEMORY) {
+  const clock = new SettableClock();
+  const { storage, dispose } = store.open(ISSUER, clock.read);
+  t.after(dispose);
+  const service = (secret: string | readonly string[] = SECRET) =>
+    new StoredKeysJwtService(new SigningKeys(storage.keys, new ServerSecret(secret), clock.read));
+  const server = (secret: string | readonly string[] = SECRET) =>
+    new AuthorizationServer({ issuer: ISSUER, secret, storage, clock: clock.read });
+  return { storage, clock, service, server };
+}
+
+function encoded(part: unknown): string {
+  return base64url.encode(JSON.stringify(part));
+}
+
+/** What JWKS says at this moment. */
+async function keySetOf(world: World): Promise<JSONWebKeySet> {
+  const { body } = await world.send({ method: 'GET', path: '/jwks', headers: {} });
+  return JSON.parse(body);
+}
+
+/** Whether a client that reads JWKS at this moment finds the signature in order. */
+async function verifies(world: World, token: string): Promise<boolean> {
+  const options = { currentDate: new Date(world.clock.nowMs) };
+  return jwtVerify(token, createLocalJWKSet(await keySetOf(world)), options).then(
+    () => true,
+    () => false,
+  );
+}
+
+for (const algorithm of ALGORITHMS) {
+  const standard = algorithm === 'EdDSA' ? 'RFC 8037' : 'RFC 7518';
+  test(`${standard} §3.1 ${algorithm} signs and verifies`, async (t) => {
+    const jwt = openStore(t).service();
+    const claims = { sub: 'alice', nested: { list: [1, 'ä'] } };
+    const { token, keyId } = await jwt.sign(claims, { type: 'at+jwt', algorithm });
+    assert.deepEqual(decodeProtectedHeader(token), { alg: algorithm, typ: 'at+jwt', kid: keyId });
+    assert.deepEqual(await jwt.verify(token), { verified: true, type: 'at+jwt', keyId, claims });
+
+    const [published] = (await jwt.publicKeys()).filter(({ kid }) => kid === keyId);
+    assert.equal(published?.alg, algorithm);
+    const { payload } = await jwtVerify(token, await importJWK(published ?? {}, algorithm));
+    assert.deepEqual(payload, claims);
+  });
+}
+
+test('RFC 8725 §3.1 the algorithm is the key’s own: a token that names another with the same kid does not verify', async (t) => {
+  const { storage, service } = openStore(t);
+  const jwt = service();
+  const { token, keyId } = await jwt.sign({ sub: 'alice' }, { type: 'at+jwt', algorithm: 'RS256' });
+  const [, payload, signature] = token.split('.');
+  const publicJwk = (await storage.keys.list()).find(({ kid }) => kid === keyId)?.publicJwk ?? {};
+  const publicKey = await importJWK(publicJwk, 'RS256', { extractable: true });
+  assert.ok(!(publicKey instanceof Uint8Array));
+  const pem = await exportSPKI(publicKey);
+
+  for (const alg of ['PS256', 'RS384', 'RS512', 'ES256', 'EdDSA', 'HS256', 'none', 'NONE', 'rs256', '']) {
+    const header = encoded({ alg, typ: 'at+jwt', kid: keyId });
+    const signatures = [
+      signature,
+      '',
+      createHmac('sha256', pem).update(`${header}.${payload}`).digest('base64url'),
+      createHmac('sha256', JSON.stringify(publicJwk)).update(`${header}.${payload}`).digest('base64url'),
+      createHmac('sha256', String(publicJwk.n)).update(`${header}.${payload}`).digest('base64url'),
+    ];
+    for (const one of signatures) {
+      assert.deepEqual(
+        await jwt.verify(`${header}.${payload}.${one}`),
+        { verified: false, reason: 'bad_signature' },
+        alg,
+      );
+    }
+  }
+});
+
+test('RFC 8725 §3.1 a signature by our own key under another algorithm does not verify', async (t) => {
+  const world = await openWorld(t);
+  const { access_token } = await world.grant();
+  const { kid, privateKey } = await stolenKey(world);
+  const jwk = await crypto.subtle.exportKey('jwk', privateKey).catch(() => undefined);
+  assert.equal(jwk, undefined, 'an imported signing key does not leave the process');
+  const otherPair = await generateKeyPair('PS256', { modulusLength: 2048 });
+  const forged = await new SignJWT(decodeJwt(access_token))
+    .setProtectedHeader({ alg: 'PS256', typ: 'at+jwt', kid })
+    .sign(otherPair.privateKey);
+  assert.equal((await world.server.introspectToken(forged)).active, false);
+  assert.equal(world.lastReason, 'bad_signature');
+});
+
+test('RFC 7515 §4.1 a header that brings its own key, or says something critical, is not believed', async (t) => {
+  const jwt = openStore(t).service();
+  const { keyId } = await jwt.sign({}, { type: 'at+jwt', algorithm: 'ES256' });
+  const { publicKey, privateKey } = await generateKeyPair('ES256', { extractable: true });
+  const own = await exportJWK(publicKey);
+  const headers = [
+    { alg: 'ES256', kid: keyId, jwk: own },
+    { alg: 'ES256', kid: keyId, jku: 'https://evil.example/jwks', x5u: 'https://evil.example/x' },
+    { alg: 'ES256', kid: keyId },
+  ];
+  for (const header of headers) {
+    const token = await new SignJWT({ sub: 'alice' }).setProtectedHeader(header).sign(privateKey);
+    assert.deepEqual(await jwt.verify(token), { verified: false, reason: 'bad_signature' });
+  }
+  const unknownKey = await new SignJWT({})
+    .setProtectedHeader({ alg: 'ES256', kid: 'own', jwk: own })
+    .sign(privateKey);
+  assert.deepEqual(await jwt.verify(unknownKey), { verified: false, reason: 'unknown_key' });
+});
+
+test('RFC 7515 §5.2 whatever is no JWS with a kid is malformed, and nothing is thrown', async (t) => {
+  const jwt = openStore(t).service();
+  const { token, keyId } = await jwt.sign({ sub: 'alice' }, { type: 'at+jwt', algorithm: 'ES256' });
+  const [header = '', payload = '', signature = ''] = token.split('.');
+  const malformed = [
+    '',
+    '.',
+    '..',
+    'a.b',
+    'a.b.c',
+    'a.b.c.d',
+    '!.!.!',
+    `${encoded('text')}.${payload}.${signature}`,
+    `${encoded(null)}.${payload}.${signature}`,
+    `${encoded([])}.${payload}.${signature}`,
+    `${encoded({ alg: 'ES256' })}.${payload}.${signature}`,
+    `${encoded({ alg: 'ES256', kid: 1 })}.${payload}.${signature}`,
+    `${encoded({ alg: 'ES256', kid: { toString: 'x' } })}.${payload}.${signature}`,
+  ];
+  for (const text of malformed) {
+    assert.deepEqual(await jwt.verify(text), { verified: false, reason: 'malformed' }, text);
+  }
+  const broken = [
+    `${header}.${payload}.`,
+    `${header}.${payload}`,
+    `${header}..${signature}`,
+    `${header}.${payload}.${signature.slice(0, -4)}`,
+    `${header}.${payload}.${signature}.${signature}`,
+    `${header}.${payload}.${signature}=`,
+    `${header}.${encoded({ sub: 'bob' })}.${signature}`,
+    `${encoded({ alg: 'ES256', kid: keyId, crit: ['exp'], exp: 1 })}.${payload}.${signature}`,
+    `${encoded({ alg: 'ES256', kid: keyId, b64: false, crit: ['b64'] })}.${payload}.${signature}`,
+  ];
+  for (const text of broken) assert.equal((await jwt.verify(text)).verified, false, text);
+  for (const kid of ['constructor', '__proto__', '']) {
+    const text = `${encoded({ alg: 'ES256', kid })}.${payload}.${signature}`;
+    assert.deepEqual(await jwt.verify(text), { verified: false, reason: 'unknown_key' });
+  }
+});
+
+for (const store of STORES) {
+  test(`OpenID Connect Core §10.1.1 on ${store.name}, through three rotations every retired key verifies, and each kid was published before it signed`, async (t) => {
+    const world = await openWorld(t, {}, { transport: FUNCTION, store });
+    const published = async () => (await keySetOf(world)).keys.map(({ kid }) => kid);
+    const tokens = [await world.machineToken()];
+    for (let rotation = 1; rotation <= 3; rotation++) {
+      const before = await published();
+      world.clock.advance(60);
+      const kid = await world.server.rotateSigningKey('RS256');
+      const token = await world.machineToken();
+      assert.equal(decodeProtectedHeader(token).kid, kid);
+      assert.ok(before.includes(kid), 'everyone could know the key before it signed');
+      tokens.push(token);
+
+      const after = await published();
+      assert.equal(after.length, rotation + 2);
+      assert.deepEqual(
+        before.filter((one) => !after.includes(one)),
+        [],
+      );
+      assert.deepEqual(
+        await world.alive(...tokens),
+        tokens.map(() => true),
+      );
+      for (const one of tokens) assert.equal(await verifies(world, one), true);
+    }
+    assert.equal(new Set(tokens.map((token) => decodeProtectedHeader(token).kid)).size, 4);
+    const statuses = (await world.storage.keys.list()).map(({ status }) => status).sort();
+    assert.deepEqual(statuses, ['current', 'next', 'retired', 'retired', 'retired']);
+  });
+
+  test(`OpenID Connect Core §10.1.1 on ${store.name}, two servers over one storage follow each other’s rotation at the next call`, async (t) => {
+    const one = await openWorld(t, {}, { transport: FUNCTION, store });
+    const other = await secondServer(one);
+    for (const [rotating, following] of [
+      [one, other],
+      [other, one],
+      [one, other],
+    ] as const) {
+      const kid = await rotating.server.rotateSigningKey('RS256');
+      const token = await following.machineToken();
+      assert.equal(decodeProtectedHeader(token).kid, kid);
+      assert.deepEqual(await rotating.alive(token), [true]);
+      const [ofOne, ofOther] = [await keySetOf(rotating), await keySetOf(following)];
+      assert.deepEqual(ofOne, ofOther);
+    }
+  });
+
+  test(`OpenID Connect Core §10.1.1 on ${store.name}, two rotations at once are one, or two in a row, and leave one current key`, async (t) => {
+    const { storage, server } = openStore(t, store);
+    const [one, other] = [server(), server()];
+    await one.prepare();
+    await Promise.all([one.rotateSigningKey('RS256'), other.rotateSigningKey('RS256')]);
+    const statuses = (await storage.keys.list()).map(({ status }) => status);
+    assert.equal(statuses.filter((status) => status === 'current').length, 1);
+    assert.equal(statuses.filter((status) => status === 'next').length, 1);
+  });
+
+  test(`RFC 7517 §9.2 on ${store.name}, private keys are sealed at rest, opened by the server’s secret alone`, async (t) => {
+    const { storage, server, service } = openStore(t, store);
+    for (const algorithm of ALGORITHMS) await service().sign({}, { type: 'JWT', algorithm });
+    const records = await storage.keys.list();
+    assert.equal(records.length, 8);
+    for (const { publicJwk, sealedPrivateKey } of records) {
+      for (const member of ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k']) assert.equal(member in publicJwk, false);
+      const { alg, enc } = decodeProtectedHeader(sealedPrivateKey);
+      assert.deepEqual([alg, enc, sealedPrivateKey.split('.').length], ['dir', 'A256GCM', 5]);
+    }
+
+    await assert.rejects(server(NEW_SECRET).prepare(), {
+      message:
+        /^the signing key \S+ was sealed under another server secret; start with the secret that made it$/,
+    });
+    await server([NEW_SECRET, SECRET]).prepare();
+    const signed = await service([NEW_SECRET, SECRET]).sign({}, { type: 'JWT', algorithm: 'ES256' });
+    assert.equal(
+      (await service(NEW_SECRET).verify(signed.token)).verified,
+      true,
+      'public keys are not sealed',
+    );
+  });
+
+  test(`RFC 7517 §9.2 on ${store.name}, a rotation seals the new key under the first secret`, async (t) => {
+    const { server } = openStore(t, store);
+    await server().prepare();
+    const changing = server([NEW_SECRET, SECRET]);
+    await changing.rotateSigningKey('RS256');
+    await assert.rejects(server(NEW_SECRET).prepare(), /sealed under another server secret/);
+    await changing.rotateSigningKey('RS256');
+    await server(NEW_SECRET).prepare();
+  });
+
+  test(`OpenID Connect Core §10.1.1 on ${store.name}, a retired key goes only when nothing that it signed remains`, async (t) => {
+    const world = await openWorld(t, { accessTokenLifetime: 7200 }, { transport: FUNCTION, store });
+    const { access_token, refresh_token } = await world.grant();
+    const retired = decodeProtectedHeader(access_token).kid;
+    const isThere = async () => (await world.storage.keys.list()).some(({ kid }) => kid === retired);
+    const sweepAll = async () => {
+      while ((await world.storage.sweep(100)) > 0);
+    };
+    await world.server.rotateSigningKey('RS256');
+    await world.server.rotateSigningKey('RS256');
+
+    world.clock.advance(7200 - 1);
+    await sweepAll();
+    assert.deepEqual(
+      [await isThere(), ...(await world.alive(access_token, refresh_token))],
+      [true, true, true],
+    );
+
+    world.clock.advance(14 * 24 * 60 * 60 - 7200 - 1); // two seconds before the refresh token ends
+    await sweepAll();
+    assert.deepEqual([await isThere(), ...(await world.alive(refresh_token))], [true, true]);
+    const successor = await world.rotated(refresh_token);
+    world.clock.advance(1);
+    assert.deepEqual(await world.alive(refresh_token, successor.refresh_token), [false, true]);
+
+    world.clock.advance(60 * 60);
+    await sweepAll();
+    assert.equal(await isThere(), false);
+    assert.deepEqual(await world.alive(successor.refresh_token), [true]);
+    assert.equal((await world.refresh(successor.refresh_token)).status, 200);
+  });
+}
+
+test('RFC 7517 §9.2 sealed keys that were swapped between rows are refused', async (t) => {
+  const { storage, server } = openStore(t);
+  await server().prepare();
+  await server().rotateSigningKey('RS256');
+  const records = await storage.keys.list();
+  const rotated = records.map((record, index): KeyRecord => {
+    const { sealedPrivateKey } = records[(index + 1) % records.length] ?? record;
+    return { ...record, sealedPrivateKey };
+  });
+  const swapped: AdministrableStorage = { ...storage, keys: { ...storage.keys, list: () => rotated } };
+  const attacked = new AuthorizationServer({ issuer: ISSUER, secret: SECRET, storage: swapped });
+  await assert.rejects(attacked.prepare(), /sealed under another server secret/);
+});
+
+test('RFC 7517 §9.2 a sealed key that was altered is refused', async (t) => {
+  const { storage, server } = openStore(t);
+  await server().prepare();
+  const altered = (await storage.keys.list()).map((record) => {
+    const parts = record.sealedPrivateKey.split('.');
+    const ciphertext = parts[3] ?? '';
+    parts[3] = (ciphertext.startsWith('A') ? 'B' : 'A') + ciphertext.slice(1);
+    return { ...record, sealedPrivateKey: parts.join('.') };
+  });
+  const keys = { ...storage.keys, list: () => altered };
+  const attacked = new AuthorizationServer({ issuer: ISSUER, secret: SECRET, storage: { ...storage, keys } });
+  await assert.rejects(attacked.prepare());
+});
+
+test('RFC 9068 §2.1 the algorithm is the client’s own, or else the server’s, for each kind of token', async (t) => {
+  const world = await openWorld(t);
+  const server = await secondServer(world, {
+    accessTokenAlgorithm: 'EdDSA',
+    idTokenAlgorithm: 'PS256',
+    oidc: { getUserClaims: () => ({}) },
+  });
+  const { access_token, id_token, refresh_token } = await server.grant();
+  const algorithms = [access_token, id_token, refresh_token].map((token) => decodeProtectedHeader(token).alg);
+  assert.deepEqual(algorithms, ['EdDSA', 'PS256', 'RS256']);
+  assert.deepEqual(await world.alive(access_token, refresh_token), [true, true]);
+
+  const secretHash = await world.server.hashClientSecret('x');
+  await world.storage.clients.add({
+    id: 'own',
+    secretHash,
+    grantTypes: [],
+    scopes: [],
+    redirectUris: [],
+    accessTokenAlgorithm: 'ES256',
+  });
+  const [issued] = await server.server.issueTokens({ clientId: 'own' });
+  assert.equal(decodeProtectedHeader(issued?.accessToken ?? '').alg, 'ES256');
+  assert.deepEqual(await world.alive(issued?.accessToken ?? ''), [true]);
+});
+
+test('RFC 9068 §2.1 changing the algorithm kills nothing that was issued', async (t) => {
+  const world = await openWorld(t);
+  const { access_token, refresh_token } = await world.grant();
+  const changed = await secondServer(world, { accessTokenAlgorithm: 'ES256' });
+  await changed.server.prepare();
+  assert.deepEqual(await changed.alive(access_token, refresh_token), [true, true]);
+  const next = await changed.rotated(refresh_token);
+  assert.equal(decodeProtectedHeader(next.access_token).alg, 'ES256');
+  assert.deepEqual(await world.alive(next.access_token, access_token), [true, true]);
+});
+
+test('OpenID Connect Core §10.1.1 prepare makes a current and a next key for each algorithm of the server, once', async (t) => {
+  const { storage, clock } = openStore(t);
+  const server = new AuthorizationServer({
+    issuer: ISSUER,
+    secret: SECRET,
+    storage,
+    clock: clock.read,
+    accessTokenAlgorithm: 'ES256',
+  });
+  await Promise.all([server.prepare(), server.prepare()]);
+  await server.prepare();
+  const kinds = (await storage.keys.list()).map(({ algorithm, status }) => `${algorithm} ${status}`).sort();
+  assert.deepEqual(kinds, ['ES256 current', 'ES256 next', 'RS256 current', 'RS256 next']);
+});

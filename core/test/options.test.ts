@@ -1,0 +1,631 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  AuthorizationServer,
+  type AuthorizationServerOptions,
+  ConfigurationError,
+  DEFAULT_PATHS,
+  type FoundToken,
+  type HttpResponse,
+  type IntrospectionPolicy,
+  STANDARD_CLAIMS_BY_SCOPE,
+} from '@grantd/core';
+import { memoryStorage } from '@grantd/core/memory';
+import { resolveOptions } from '../src/options.ts';
+import { secondServer } from './harness/second_server.ts';
+import {
+  basic,
+  CLIENTS,
+  type GrantedTokens,
+  ISSUER,
+  openWorld,
+  PEOPLE,
+  SECRET,
+  specification,
+  VERIFIER,
+  type World,
+  type WorldOptions,
+} from './harness/world.ts';
+
+const REQUIRED = {
+  issuer: ISSUER,
+  secret: SECRET,
+  storage: memoryStorage(),
+} satisfies AuthorizationServerOptions;
+const OIDC = { getUserClaims: (subject: string) => PEOPLE[subject] };
+const INACTIVE = '{"active":false}';
+
+// ── The matrix of what the specification names ────────────────────────────────────────────────────────────
+
+interface Combination {
+  readonly authenticateIntrospect: boolean;
+  readonly authenticateRevoke: boolean;
+  readonly introspectionRequiresConfidentialClient: boolean;
+  readonly useOpaqueRefreshTokens: boolean;
+  readonly issuer: string;
+  readonly isOidc: boolean;
+}
+
+const BOTH = [true, false] as const;
+
+const COMBINATIONS: readonly Combination[] = BOTH.flatMap((authenticateIntrospect) =>
+  BOTH.flatMap((authenticateRevoke) =>
+    BOTH.flatMap((introspectionRequiresConfidentialClient) =>
+      BOTH.flatMap((useOpaqueRefreshTokens) =>
+        [ISSUER, `${ISSUER}/tenants/one`].flatMap((issuer) =>
+          BOTH.map((isOidc) => ({
+            authenticateIntrospect,
+            authenticateRevoke,
+            introspectionRequiresConfidentialClient,
+            useOpaqueRefreshTokens,
+            issuer,
+            isOidc,
+          })),
+        ),
+      ),
+    ),
+  ),
+);
+
+/** The server of a combination, asked at the paths below its issuer. */
+class CombinedServer {
+  readonly world: World;
+  readonly base: string;
+  readonly scope: string;
+
+  constructor(world: World, { issuer, isOidc }: Combination) {
+    this.world = world;
+    this.base = new URL(issuer).pathname.replace(/\/$/, '');
+    this.scope = isOidc ? 'openid read' : 'read';
+  }
+
+  async ask(
+    path: string,
+    form: Readonly<Record<string, string>>,
+    authorization?: string,
+  ): Promise<HttpResponse> {
+    const response = await this.world.server.handle({
+      method: 'POST',
+      url: this.base + path,
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        ...(authorization !== undefined && { authorization }),
+      },
+      body: new URLSearchParams(form).toString(),
+    });
+    assert.ok(response, `nothing answers at ${path}`);
+    return response;
+  }
+
+  async grant(clientId: 'web' | 'spa'): Promise<GrantedTokens> {
+    const code = await this.world.code('alice', clientId, this.scope);
+    const { body } = await this.ask('/token', {
+      grant_type: 'authorization_code',
+      code,
+      code_verifier: VERIFIER,
+      redirect_uri: CLIENTS[clientId].redirectUris[0],
+      client_id: clientId,
+      ...(clientId === 'web' && { client_secret: 'the secret of web' }),
+    });
+    return JSON.parse(body);
+  }
+
+  /** What introspection says about a live token: `active`, `inactive` or the status of a refusal. */
+  async introspected(token: string, credentials: Readonly<Record<string, string>>, authorization?: string) {
+    const { status, body } = await this.ask('/token/introspect', { token, ...credentials }, authorization);
+    return status === 200 ? (body === INACTIVE ? 'inactive' : 'active') : status;
+  }
+
+  /** Whether a token still is alive, asked without HTTP. */
+  async isAlive(token: string): Promise<boolean> {
+    return (await this.world.server.introspectToken(token)).active;
+  }
+
+  /** What becomes of a token when somebody asks for its revocation. */
+  async revoked(token: string, credentials: Readonly<Record<string, string>>, authorization?: string) {
+    const { status } = await this.ask('/token/revoke', { token, ...credentials }, authorization);
+    return [status, (await this.isAlive(token)) ? 'alive' : 'dead'];
+  }
+}
+
+for (const combination of COMBINATIONS) {
+  const { isOidc, ...options } = combination;
+  const { authenticateIntrospect, authenticateRevoke, introspectionRequiresConfidentialClient } = options;
+  const words = Object.entries(combination).map(([name, value]) => `${name}=${value}`);
+
+  test(`§5 the endpoints do what the options say: ${words.join(', ')}`, async (t) => {
+    const { issuer, useOpaqueRefreshTokens } = options;
+    const first = await openWorld(t, { issuer });
+    const world = await secondServer(first, { ...options, ...(isOidc && { oidc: OIDC }) });
+    const server = new CombinedServer(world, combination);
+    const { access_token, refresh_token, ...others } = await server.grant('web');
+
+    // §2.1, §4.3 formats and the ID token
+    assert.equal(/^grantd_rt_/.test(refresh_token), useOpaqueRefreshTokens);
+    assert.equal('id_token' in others, isOidc);
+
+    // §4.1, §5.1 who may introspect
+    const nobody = authenticateIntrospect ? 401 : 'active';
+    const ofPublic = authenticateIntrospect && introspectionRequiresConfidentialClient ? 401 : 'active';
+    for (const token of [access_token, refresh_token]) {
+      assert.equal(await server.introspected(token, {}, basic('api')), 'active');
+      assert.equal(await server.introspected(token, { client_id: 'spa' }), ofPublic);
+      assert.equal(await server.introspected(token, {}), nobody);
+      assert.equal(await server.introspected(token, {}, basic('api', 'wrong')), nobody);
+      assert.equal(await server.introspected(token, {}, 'Nonsense'), nobody);
+    }
+
+    // §4.2, §5.1 who may revoke
+    const byStrangers = authenticateRevoke ? [401, 'alive'] : [200, 'dead'];
+    const byOthers = authenticateRevoke ? [200, 'alive'] : [200, 'dead'];
+    const byNobody = await server.grant('web');
+    assert.deepEqual(await server.revoked(byNobody.access_token, {}), byStrangers);
+    const byWrongSecret = await server.grant('web');
+    assert.deepEqual(
+      await server.revoked(byWrongSecret.refresh_token, {}, basic('web', 'wrong')),
+      byStrangers,
+    );
+    const byAnother = await server.grant('web');
+    assert.deepEqual(await server.revoked(byAnother.refresh_token, {}, basic('api')), byOthers);
+    const byItself = await server.grant('web');
+    assert.deepEqual(await server.revoked(byItself.access_token, {}, basic('web')), [200, 'dead']);
+    const ofPublicClient = await server.grant('spa');
+    assert.deepEqual(await server.revoked(ofPublicClient.refresh_token, { client_id: 'spa' }), [200, 'dead']);
+    assert.equal(await server.isAlive(access_token), true);
+
+    // §4.3 UserInfo is there with OpenID Connect, and what was revoked has no claims
+    assert.equal(world.server.serves(`${server.base}/userinfo`), isOidc);
+    if (isOidc) {
+      const userInfo = await server.ask('/userinfo', {}, `Bearer ${access_token}`);
+      assert.deepEqual([userInfo.status, userInfo.body], [200, '{"sub":"alice"}']);
+      assert.equal((await server.ask('/userinfo', {}, `Bearer ${byItself.access_token}`)).status, 401);
+    } else {
+      await assert.rejects(world.server.userInfoOf(access_token), { status: 404 });
+    }
+
+    // RFC 8414 §2 the document says the same
+    const {
+      issuer: told,
+      introspection_endpoint_auth_methods_supported: introspectionMethods,
+      revocation_endpoint_auth_methods_supported: revocationMethods,
+      userinfo_endpoint,
+    } = world.server.serverMetadata;
+    assert.equal(told, issuer);
+    assert.equal(
+      Array.isArray(introspectionMethods) && introspectionMethods.includes('none'),
+      ofPublic === 'active',
+    );
+    assert.equal(
+      Array.isArray(revocationMethods) && revocationMethods.includes('client_secret_basic'),
+      authenticateRevoke,
+    );
+    assert.equal(userinfo_endpoint, isOidc ? `${issuer}/userinfo` : undefined);
+  });
+}
+
+// ── Validation ────────────────────────────────────────────────────────────────────────────────────────────
+
+test('every option that is left out has its default', () => {
+  const { clock, random, onEvent, introspectionPolicy, storage, ...resolved } = resolveOptions(REQUIRED);
+  assert.deepEqual(resolved, {
+    issuer: ISSUER,
+    secret: SECRET,
+    jwtService: undefined,
+    oidc: undefined,
+    authenticateIntrospect: true,
+    authenticateRevoke: true,
+    introspectionRequiresConfidentialClient: true,
+    useOpaqueRefreshTokens: false,
+    accessTokenFormat: 'jwt',
+    accessTokenAlgorithm: 'RS256',
+    idTokenAlgorithm: 'RS256',
+    defaultAudience: ISSUER,
+    lifetimes: {
+      accessToken: 3600,
+      refreshToken: 14 * 24 * 60 * 60,
+      idToken: 3600,
+      authorizationCode: 60,
+      refreshGrace: 10,
+    },
+    allowConfidentialClientsWithoutPkce: false,
+    paths: DEFAULT_PATHS,
+    getSubjectState: undefined,
+  });
+  assert.equal(storage, REQUIRED.storage);
+  assert.ok(Math.abs(clock() - Date.now()) < 1000);
+  assert.deepEqual([random(7).length, random(32).length], [7, 32]);
+  assert.notDeepEqual(random(32), random(32));
+  assert.equal(onEvent({ type: 'client_secret_not_decoded', operation: 'token' }), undefined);
+  assert.equal(typeof introspectionPolicy, 'function');
+  assert.deepEqual(resolveOptions({ ...REQUIRED, oidc: OIDC }).oidc, {
+    getUserClaims: OIDC.getUserClaims,
+    claimsByScope: STANDARD_CLAIMS_BY_SCOPE,
+  });
+});
+
+/** Values that do not fit, and the name that the error gives. */
+const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
+  ...[
+    '',
+    'as.example',
+    '/as',
+    'ftp://as.example',
+    'urn:x',
+    'https://as.example?x',
+    'https://as.example#x',
+  ].map((issuer) => ['issuer', { issuer }] as const),
+  ...[
+    'https://',
+    'https://a b',
+    ' https://as.example',
+    'https://u:p@as.example',
+    'https://u@as.example',
+    'https:as.example',
+    'https:///',
+    'https:///as.example',
+    'https://as.example\\x',
+    'https://例え.example',
+    'https://as.example/ü',
+  ].map((issuer) => ['issuer', { issuer }] as const),
+  ...[undefined, null, 5, {}, new URL(ISSUER)].map((issuer) => ['issuer', { issuer }] as const),
+  ...[undefined, null, '', 5, {}, [], 'x'.repeat(31), [SECRET, 'short'], [SECRET, 5], [[SECRET]]].map(
+    (secret) => ['secret', { secret }] as const,
+  ),
+  ...[undefined, null, 5, {}].map((storage) => ['storage.clients', { storage }] as const),
+  ...(['clients', 'tokens', 'authorizationCodes', 'keys'] as const).flatMap((part) =>
+    [undefined, null, 'x'].map(
+      (value) => [`storage.${part}`, { storage: { ...REQUIRED.storage, [part]: value } }] as const,
+    ),
+  ),
+  ...[
+    null,
+    5,
+    {},
+    { algorithms: 'RS256', sign() {}, verify() {}, publicKeys() {} },
+    { algorithms: [], sign() {} },
+  ].map((jwtService) => ['jwtService', { jwtService }] as const),
+  ...[null, {}, 'on', { getUserClaims: 'x' }].map((oidc) => ['oidc.getUserClaims', { oidc }] as const),
+  ...[5, 'x', { openid: 'sub' }, { openid: [5] }, { openid: null }].map(
+    (claimsByScope) => ['oidc.claimsByScope', { oidc: { ...OIDC, claimsByScope } }] as const,
+  ),
+  ...(
+    [
+      'authenticateIntrospect',
+      'authenticateRevoke',
+      'introspectionRequiresConfidentialClient',
+      'useOpaqueRefreshTokens',
+      'allowConfidentialClientsWithoutPkce',
+    ] as const
+  ).flatMap((name) => ['false', 'true', 0, 1, {}].map((value) => [name, { [name]: value }] as const)),
+  ...['everyone', 5, {}, null].map(
+    (introspectionPolicy) => ['introspectionPolicy', { introspectionPolicy }] as const,
+  ),
+  ['introspectionPolicy', { introspectionPolicy: 'audience', authenticateIntrospect: false }],
+  ...['JWT', 'reference', 5].map(
+    (accessTokenFormat) => ['accessTokenFormat', { accessTokenFormat }] as const,
+  ),
+  ...['none', 'HS256', 'rs256', 'RS512', 'ES384', 5].flatMap((algorithm) => [
+    ['accessTokenAlgorithm', { accessTokenAlgorithm: algorithm }] as const,
+    ['idTokenAlgorithm', { idTokenAlgorithm: algorithm }] as const,
+  ]),
+  ...['', [], [''], ['a', 5], 5, {}].map(
+    (defaultAudience) => ['defaultAudience', { defaultAudience }] as const,
+  ),
+  ...(
+    ['accessTokenLifetime', 'refreshTokenLifetime', 'idTokenLifetime', 'authorizationCodeLifetime'] as const
+  ).flatMap((name) =>
+    [0, -1, 1.5, NaN, Infinity, '60', 60n, 10 * 365 * 24 * 60 * 60 + 1].map(
+      (value) => [name, { [name]: value }] as const,
+    ),
+  ),
+  ...[-1, 0.5, '10', NaN].map((refreshGrace) => ['refreshGrace', { refreshGrace }] as const),
+  ...['token', '', '/to ken', '/tökén', '/token?x', '/token#x', 5, null].map(
+    (token) => ['paths.token', { paths: { token } }] as const,
+  ),
+  ['paths.logout', { paths: { logout: '/logout' } }],
+  ['paths.__proto__', { paths: JSON.parse('{"__proto__":"/x"}') }],
+  ...[null, 5, { token: '/jwks' }, { token: '/x', jwks: '/x' }].map((paths) => ['paths', { paths }] as const),
+  ...(['getSubjectState', 'onEvent', 'clock', 'random'] as const).flatMap((name) =>
+    [null, 'x', 5, {}].map((value) => [name, { [name]: value }] as const),
+  ),
+];
+
+test('a value that does not fit is refused with the name of its option and what was expected', () => {
+  for (const [option, values] of BAD) {
+    // What TypeScript would not let through comes from JavaScript and from configuration files.
+    const given = { ...REQUIRED, ...values } as AuthorizationServerOptions;
+    assert.throws(
+      () => new AuthorizationServer(given),
+      (error) => {
+        assert.ok(error instanceof ConfigurationError, `${option}: ${error}`);
+        assert.equal(error.option, option);
+        assert.match(error.message, new RegExp(`^${option}: expected .+`));
+        assert.doesNotMatch(error.message, /a secret of the tests/);
+        return true;
+      },
+      `${option} was accepted`,
+    );
+  }
+});
+
+test('values at the edge of what is allowed are accepted', () => {
+  const accepted: readonly WorldOptions[] = [
+    { issuer: 'http://localhost:4000' },
+    { issuer: 'https://as.example/' },
+    { issuer: 'https://as.example/a/b' },
+    { issuer: 'http://[::1]:1' },
+    { secret: 'x'.repeat(32) },
+    { secret: [SECRET] },
+    { secret: Object.freeze([SECRET, 'y'.repeat(40)]) },
+    { refreshGrace: 0 },
+    { accessTokenLifetime: 1, authorizationCodeLifetime: 10 * 365 * 24 * 60 * 60 },
+    { oidc: { ...OIDC, claimsByScope: {} } },
+    { paths: {} },
+    { paths: { token: '/jwks', jwks: '/token' } },
+    { defaultAudience: ['https://a.example'] },
+    { introspectionPolicy: () => true, authenticateIntrospect: false },
+  ];
+  for (const options of accepted) new AuthorizationServer({ ...REQUIRED, ...options });
+});
+
+test('a host with a JwtService of its own needs no repository of keys', async (t) => {
+  const world = await openWorld(t);
+  const { clients, tokens, authorizationCodes } = world.storage;
+  const server = new AuthorizationServer({
+    ...REQUIRED,
+    storage: { clients, tokens, authorizationCodes },
+    clock: world.clock.read,
+    jwtService: {
+      algorithms: ['RS256'],
+      sign: async (claims) => ({
+        token: `a.${btoa(JSON.stringify(claims)).replaceAll('=', '')}.c`,
+        keyId: 'of the host',
+      }),
+      verify: async (token) => ({
+        verified: true,
+        type: 'at+jwt',
+        keyId: 'of the host',
+        claims: JSON.parse(atob(token.split('.')[1] ?? '')),
+      }),
+      publicKeys: async () => [{ kty: 'RSA', kid: 'of the host' }],
+    },
+  });
+  await server.prepare();
+  const [issued] = await server.issueTokens({ clientId: 'machine' });
+  const { active, client_id } = await server.introspectToken(issued?.accessToken ?? '');
+  assert.deepEqual([active, client_id], [true, 'machine']);
+  const { body } = await server.jwks({ method: 'GET', url: '/jwks', headers: {} });
+  assert.equal(body, '{"keys":[{"kty":"RSA","kid":"of the host"}]}');
+  await assert.rejects(server.rotateSigningKey('RS256'), /host’s own JwtService/);
+});
+
+// ── What becomes of the caller's object ───────────────────────────────────────────────────────────────────
+
+function deepFrozen<T>(value: T): T {
+  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
+    Object.freeze(value);
+    for (const member of Object.values(value)) deepFrozen(member);
+  }
+  return value;
+}
+
+test('the caller’s options are only read: deeply frozen ones serve every endpoint', async (t) => {
+  const first = await openWorld(t);
+  const { clients, tokens, authorizationCodes, keys } = first.storage;
+  const storage = {
+    clients: { ...clients },
+    tokens: { ...tokens },
+    authorizationCodes: { ...authorizationCodes },
+    keys: { ...keys },
+  };
+  const server = new AuthorizationServer(
+    deepFrozen({
+      issuer: ISSUER,
+      secret: [SECRET],
+      storage,
+      clock: first.clock.read,
+      oidc: { ...OIDC, claimsByScope: { openid: [], profile: ['name'] } },
+      defaultAudience: ['https://api.example'],
+      paths: { jwks: '/keys' },
+    }),
+  );
+  await server.prepare();
+  const code = await first.code();
+  const headers = { authorization: basic('web'), 'content-type': 'application/x-www-form-urlencoded' };
+  const post = (url: string, form: Readonly<Record<string, string>>) =>
+    server.handle({ method: 'POST', url, headers, body: new URLSearchParams(form).toString() });
+  const redeemed = await post('/token', {
+    grant_type: 'authorization_code',
+    code,
+    code_verifier: VERIFIER,
+    redirect_uri: CLIENTS.web.redirectUris[0],
+  });
+  const { access_token, refresh_token } = JSON.parse(redeemed?.body ?? '');
+  assert.deepEqual(await server.userInfoOf(access_token), { name: 'Alice Liddell', sub: 'alice' });
+  assert.equal((await post('/token', { grant_type: 'refresh_token', refresh_token }))?.status, 200);
+  assert.equal((await post('/token/introspect', { token: access_token }))?.status, 200);
+  assert.equal((await post('/token/revoke', { token: access_token }))?.status, 200);
+  assert.equal((await server.introspectToken(access_token)).active, false);
+  await server.rotateSigningKey('RS256');
+});
+
+test('what the caller changes afterwards changes nothing', async (t) => {
+  const world = await openWorld(t);
+  const claimsByScope = { openid: [], profile: ['name'] };
+  const options = {
+    issuer: ISSUER,
+    secret: [SECRET],
+    storage: world.storage,
+    clock: world.clock.read,
+    oidc: { getUserClaims: OIDC.getUserClaims, claimsByScope },
+    defaultAudience: ['https://api.example'],
+    paths: { token: '/oauth/token' },
+  };
+  const server = new AuthorizationServer(options);
+  const before = structuredClone(server.serverMetadata);
+  const { access_token } = await world.grant();
+
+  options.secret[0] = 'another secret with more than 32 characters';
+  options.defaultAudience.push('https://evil.example');
+  options.paths.token = '/elsewhere';
+  options.oidc.claimsByScope.profile.push('password_hash');
+  Object.assign(claimsByScope, { read: ['email'] });
+  options.oidc.getUserClaims = () => ({ name: 'Mallory' });
+  options.issuer = 'https://evil.example';
+
+  assert.deepEqual(structuredClone(server.serverMetadata), before);
+  assert.deepEqual(await server.userInfoOf(access_token), { name: 'Alice Liddell', sub: 'alice' });
+  const [issued] = await server.issueTokens({ clientId: 'machine' });
+  const { aud } = await server.introspectToken(issued?.accessToken ?? '');
+  assert.deepEqual(aud, ['https://api.example']);
+  assert.equal(await server.hashClientSecret('x'), await world.server.hashClientSecret('x'));
+});
+
+test('no default is shared between servers in a way that one could change for the other', () => {
+  const { lifetimes, paths, oidc } = resolveOptions({ ...REQUIRED, oidc: OIDC });
+  for (const part of [lifetimes, paths, oidc, oidc?.claimsByScope, oidc?.claimsByScope.profile]) {
+    assert.equal(Object.isFrozen(part), true);
+  }
+});
+
+// ── Clock and randomness ──────────────────────────────────────────────────────────────────────────────────
+
+test('everything random comes from the source that was given', async (t) => {
+  const world = await openWorld(t);
+  let drawn = 0;
+  const random = (bytes: number) => new Uint8Array(bytes).fill(++drawn);
+  const server = (await secondServer(world, { random, accessTokenFormat: 'opaque' })).server;
+  const bodyOf = (byte: number) => Buffer.alloc(32, byte).toString('base64url');
+  assert.equal(server.newClientSecret(), `grantd_cs_${bodyOf(1)}`);
+  const [issued] = await server.issueTokens({ clientId: 'machine' });
+  assert.equal(issued?.accessToken, `grantd_at_${bodyOf(drawn)}`);
+});
+
+test('time is what the clock says, whatever the system’s says', async (t) => {
+  const world = await openWorld(t);
+  const { access_token } = await world.grant();
+  assert.deepEqual(await world.alive(access_token), [true]);
+  const ahead = new AuthorizationServer({
+    ...REQUIRED,
+    storage: world.storage,
+    clock: () => world.clock.nowMs + 3600_000,
+  });
+  assert.equal((await ahead.introspectToken(access_token)).active, false);
+  const [issued] = await ahead.issueTokens({ clientId: 'machine' });
+  assert.equal(issued?.expiresAt, world.clock.seconds + 7200);
+});
+
+// ── Introspection policies ────────────────────────────────────────────────────────────────────────────────
+
+specification('Introspection policy (RFC 7662 §4)', (spec) => {
+  spec('§4 by default every authenticated confidential client may ask', async (world) => {
+    const token = await world.machineToken();
+    for (const client of ['web', 'api', 'machine'] as const) {
+      assert.equal(JSON.parse((await world.introspect(token, client)).body).active, true);
+    }
+  });
+
+  spec(
+    'CVE-2024-47077 with the audience policy the caller is held against the token: its client and its resource servers',
+    async (world) => {
+      const token = await world.machineToken();
+      const { refresh_token, access_token } = await world.grant();
+      const answers = async (which: string, client: 'web' | 'api' | 'machine') => {
+        const { status, body } = await world.introspect(which, client);
+        assert.equal(status, 200);
+        return body === INACTIVE ? 'inactive' : JSON.parse(body).active;
+      };
+      assert.deepEqual([await answers(token, 'machine'), await answers(token, 'api')], [true, true]);
+      assert.equal(await answers(token, 'web'), 'inactive');
+      assert.deepEqual(
+        world.events.map((event) => [event.type, 'reason' in event && event.reason, event.clientId]),
+        [['inactive', 'policy', 'web']],
+      );
+      assert.deepEqual(
+        [await answers(access_token, 'web'), await answers(access_token, 'api')],
+        [true, true],
+      );
+      assert.equal(await answers(access_token, 'machine'), 'inactive');
+      assert.deepEqual(
+        [await answers(refresh_token, 'web'), await answers(refresh_token, 'api')],
+        [true, 'inactive'],
+      );
+    },
+    { introspectionPolicy: 'audience', defaultAudience: ['https://api.example', 'https://b.example'] },
+  );
+
+  spec(
+    '§4 with the audience policy a resource must be in the audience as a whole, not as a part of it',
+    async (world) => {
+      await world.storage.clients.add({ ...CLIENTS.api, id: 'part', resource: 'https://api.example' });
+      assert.deepEqual(await world.introspect(await world.machineToken(), 'api'), {
+        status: 200,
+        headers: { 'content-type': 'application/json', 'cache-control': 'no-store' },
+        body: INACTIVE,
+      });
+    },
+    { introspectionPolicy: 'audience', defaultAudience: 'https://api.example/v2' },
+  );
+
+  const asked: (readonly [string | undefined, string, string])[] = [];
+  spec(
+    '§4 a policy of the host’s own learns who asks about which live token, and its refusal looks like any inactive token',
+    async (world) => {
+      asked.length = 0;
+      const token = await world.machineToken();
+      const { access_token } = await world.grant();
+      assert.equal(JSON.parse((await world.introspect(token, 'web')).body).active, true);
+      assert.equal((await world.introspect(token, 'api')).body, INACTIVE);
+      assert.equal((await world.introspect('no token', 'web')).body, INACTIVE);
+      assert.equal((await world.introspect(token, 'web', 'auth_code')).body, INACTIVE);
+      await world.revoke(access_token);
+      assert.equal((await world.introspect(access_token, 'web')).body, INACTIVE);
+      assert.deepEqual(asked, [
+        ['web', 'machine', 'read'],
+        ['api', 'machine', 'read'],
+      ]);
+    },
+    {
+      introspectionPolicy: async (caller, { record, claims }) => {
+        asked.push([caller?.id, record.clientId, String(claims.scope)]);
+        return caller?.id === 'web';
+      },
+    },
+  );
+
+  spec(
+    '§4 a policy that fails is a 500 that tells nothing',
+    async (world) => {
+      const { status, body } = await world.introspect(await world.machineToken());
+      assert.deepEqual(
+        [status, body],
+        [500, '{"error":"server_error","error_description":"an unexpected error"}'],
+      );
+    },
+    { introspectionPolicy: () => Promise.reject(new Error('the rules are gone')) },
+  );
+
+  spec(
+    '§4 where introspection is not authenticated a policy has no caller to go by',
+    async (world) => {
+      assert.equal((await world.introspect(await world.machineToken())).body, INACTIVE);
+    },
+    { authenticateIntrospect: false, introspectionPolicy: (caller) => caller !== undefined },
+  );
+});
+
+test('§4 the audience policy lets nobody in by two absent values', async () => {
+  const { introspectionPolicy } = resolveOptions({ ...REQUIRED, introspectionPolicy: 'audience' });
+  const token = (claims: FoundToken['claims']): FoundToken => ({
+    claims,
+    record: { id: 'x', kind: 'access_token', clientId: 'web', scopes: [], issuedAtMs: 0, expiresAt: 1 },
+  });
+  const may = (...[caller, found]: Parameters<IntrospectionPolicy>) => introspectionPolicy(caller, found);
+  const { resource, ...plain } = CLIENTS.api;
+  assert.equal(await may(plain, token({})), false);
+  assert.equal(await may(plain, token({ aud: [undefined] })), false);
+  assert.equal(await may(undefined, token({ aud: resource })), false);
+  assert.equal(await may({ ...plain, resource }, token({ aud: [resource] })), true);
+  assert.equal(await may({ ...plain, resource }, token({ aud: resource })), true);
+  assert.equal(await may({ ...plain, resource }, token({ aud: { [resource]: true } })), false);
+});

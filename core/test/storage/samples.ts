@@ -1,0 +1,29 @@
+import { randomUUID } from 'node:crypto';
+import type { NewToken } from '../../src/protocol/records.ts';
+import type { NewClient } from '../../src/storage/contract.ts';
+
+export function newClient(id: string): NewClient {
+  return {
+    id,
+    grantTypes: ['client_credentials'],
+    scopes: ['openid'],
+    redirectUris: ['https://app.example/callback'],
+  };
+}
+
+/** An access token that is good for an hour of the system's clock. */
+export function newToken(clientId: string, fields: Partial<NewToken> = {}): NewToken {
+  const issuedAtMs = Date.now();
+  const expiresAt = Math.floor(issuedAtMs / 1000) + 3600;
+  return {
+    id: randomUUID(),
+    kind: 'access_token',
+    digest: 'digest',
+    clientId,
+    scopes: ['openid'],
+    issuedAtMs,
+    expiresAt,
+    keepUntil: expiresAt,
+    ...fields,
+  };
+}

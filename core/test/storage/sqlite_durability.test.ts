@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { assertDurable, openDatabase, transactions } from '../../src/storage/sql/sqlite/connection.ts';
+import { openSqliteStorage } from '../../src/storage/sql/sqlite/sqlite_storage.ts';
+import { newClient, newToken } from './samples.ts';
+import { temporaryFolder } from './temporary_folder.ts';
+
+const folder = temporaryFolder();
+const issuer = 'https://issuer.example';
+
+function modeOf(path: string): number {
+  return statSync(path).mode & 0o777;
+}
+
+test('an opened file has a write-ahead log that is flushed at every commit', () => {
+  const database = openDatabase(join(folder, 'pragmas.db'), 100);
+  assert.equal(database.prepare('PRAGMA journal_mode').get()?.journal_mode, 'wal');
+  assert.equal(database.prepare('PRAGMA synchronous').get()?.synchronous, 2);
+  assert.equal(database.prepare('PRAGMA busy_timeout').get()?.timeout, 100);
+  assert.equal(database.prepare('PRAGMA foreign_keys').get()?.foreign_keys, 1);
+  database.exec('PRAGMA synchronous = NORMAL');
+  assert.throws(() => assertDurable(database), /synchronous=1 instead of 2 \(FULL\)/);
+  database.close();
+});
+
+test('what cannot have a write-ahead log is refused', () => {
+  const inMemory = new DatabaseSync(':memory:');
+  assert.throws(() => assertDurable(inMemory), /journal as "memory" instead of "wal"/);
+  inMemory.close();
+});
+
+test('the file and its log can be read by their owner alone, in a folder that is made for them', () => {
+  const path = join(folder, 'made', 'for', 'it', 'grantd.db');
+  const storage = openSqliteStorage({ path, issuer });
+  storage.clients.add(newClient('app'));
+  for (const suffix of ['', '-wal', '-shm']) assert.equal(modeOf(path + suffix), 0o600, path + suffix);
+  assert.equal(modeOf(join(folder, 'made')), 0o700);
+  assert.equal(storage.path, path);
+  storage.close();
+});
+
+test('look-ups write nothing', async () => {
+  const path = join(folder, 'reads.db');
+  const storage = openSqliteStorage({ path, issuer });
+  storage.clients.add(newClient('app'));
+  const token = newToken('app');
+  await storage.tokens.issue([token], {});
+  const observer = new DatabaseSync(path, { readOnly: true });
+  const observed = () => [
+    observer.prepare('PRAGMA data_version').get()?.data_version,
+    statSync(`${path}-wal`).size,
+    statSync(path).mtimeMs,
+  ];
+
+  const before = observed();
+  const record = await storage.tokens.getByAccessToken(token.id);
+  assert.ok(record);
+  await storage.tokens.isRefreshTokenRevoked(record);
+  await storage.tokens.getByRefreshToken(token.id);
+  await storage.authorizationCodes.get('unknown');
+  await storage.clients.get('app');
+  await storage.clients.hasRedirectOrigin('https://app.example');
+  await storage.keys.currentKeyId('RS256');
+  await storage.keys.list();
+  await storage.eventsAfter(0, 10);
+  await storage.countAlive({ principal: 'client', id: 'app' });
+  assert.deepEqual(observed(), before);
+  observer.close();
+  storage.close();
+});
+
+test('a write that has to wait too long is rejected and has not happened, while look-ups go on', async () => {
+  const path = join(folder, 'busy.db');
+  const storage = openSqliteStorage({ path, issuer, busyTimeoutMs: 1 });
+  storage.clients.add(newClient('app'));
+  const token = newToken('app');
+  await storage.tokens.issue([token], {});
+  const writer = new DatabaseSync(path);
+  writer.exec('BEGIN IMMEDIATE');
+  const record = await storage.tokens.getByAccessToken(token.id);
+  assert.ok(record);
+  assert.throws(() => storage.tokens.revoke(record), /database is locked/);
+  writer.exec('ROLLBACK');
+  writer.close();
+  assert.equal((await storage.tokens.getByAccessToken(token.id))?.revokedAtMs, undefined);
+  await storage.tokens.revoke(record);
+  assert.notEqual((await storage.tokens.getByAccessToken(token.id))?.revokedAtMs, undefined);
+  storage.close();
+});
+
+test('a transaction that finds the disk full is a fault, and nothing of it is left', () => {
+  const database = openDatabase(join(folder, 'full.db'), 100);
+  const transaction = transactions(database);
+  database.exec('CREATE TABLE notes (text TEXT) STRICT');
+  const pages = Number(database.prepare('PRAGMA page_count').get()?.page_count);
+  database.exec(`PRAGMA max_page_count = ${pages}`);
+  const insert = database.prepare('INSERT INTO notes (text) VALUES (?)');
+  assert.throws(
+    () =>
+      transaction(() => {
+        insert.run('short');
+        insert.run('x'.repeat(100_000));
+      }),
+    /database or disk is full/,
+  );
+  assert.deepEqual(database.prepare('SELECT text FROM notes').all(), []);
+  transaction(() => insert.run('short'));
+  assert.equal(database.prepare('SELECT text FROM notes').all().length, 1);
+  database.close();
+});

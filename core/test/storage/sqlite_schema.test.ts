@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, test } from 'node:test';
+import { ADMINISTRATION_SQL } from '../../src/storage/sql/sqlite/administration.ts';
+import { AUTHORIZATION_CODES_SQL } from '../../src/storage/sql/sqlite/authorization_codes.ts';
+import { CLIENTS_SQL } from '../../src/storage/sql/sqlite/clients.ts';
+import { EVENTS_SQL } from '../../src/storage/sql/sqlite/events.ts';
+import { ISSUER_SQL } from '../../src/storage/sql/sqlite/issuer.ts';
+import { ISSUING_SQL } from '../../src/storage/sql/sqlite/issuing.ts';
+import { KEYS_SQL } from '../../src/storage/sql/sqlite/keys.ts';
+import { PRINCIPALS_SQL } from '../../src/storage/sql/sqlite/principals.ts';
+import { SCHEMA_VERSION } from '../../src/storage/sql/sqlite/schema.ts';
+import { openSqliteStorage } from '../../src/storage/sql/sqlite/sqlite_storage.ts';
+import { SWEEP_SQL } from '../../src/storage/sql/sqlite/sweep.ts';
+import { TOKENS_SQL } from '../../src/storage/sql/sqlite/tokens.ts';
+import { temporaryFolder } from './temporary_folder.ts';
+
+const folder = temporaryFolder();
+const issuer = 'https://issuer.example';
+
+/** A second connection to a new store's file. */
+function newFile(name: string): { readonly path: string; readonly database: DatabaseSync } {
+  const path = join(folder, name);
+  openSqliteStorage({ path, issuer }).close();
+  const database = new DatabaseSync(path);
+  after(() => database.close());
+  return { path, database };
+}
+
+const { database } = newFile('plans.db');
+
+function planOf(sql: string): string[] {
+  return database
+    .prepare(`EXPLAIN QUERY PLAN ${sql}`)
+    .all()
+    .map(({ detail }) => String(detail));
+}
+
+const STATEMENTS = Object.entries({
+  administration: ADMINISTRATION_SQL,
+  authorization_codes: AUTHORIZATION_CODES_SQL,
+  clients: CLIENTS_SQL,
+  events: EVENTS_SQL,
+  issuing: ISSUING_SQL,
+  keys: KEYS_SQL,
+  principals: PRINCIPALS_SQL,
+  sweep: SWEEP_SQL,
+  tokens: TOKENS_SQL,
+}).flatMap(([file, statements]) =>
+  Object.entries<string>(statements).map(([name, sql]) => ({ file, name, sql })),
+);
+
+/** Statements that sort what they found: there are no more than a handful of keys. */
+const SORTS: readonly string[] = [KEYS_SQL.list];
+
+for (const { file, name, sql } of STATEMENTS) {
+  test(`the statement ${file}.${name} finds its rows by a key or an index`, () => {
+    for (const step of planOf(sql)) {
+      assert.doesNotMatch(step, /^SCAN (?!CONSTANT ROW)|AUTOMATIC/, sql);
+      if (!SORTS.includes(sql)) assert.doesNotMatch(step, /TEMP B-TREE/, sql);
+      if (step.startsWith('SEARCH'))
+        assert.match(step, /USING (INTEGER )?(PRIMARY KEY|(COVERING )?INDEX)/, sql);
+    }
+  });
+}
+
+for (const [name, sql] of Object.entries({
+  accessToken: TOKENS_SQL.accessToken,
+  refreshToken: TOKENS_SQL.refreshToken,
+  authorizationCode: AUTHORIZATION_CODES_SQL.get,
+})) {
+  test(`the look-up ${name} reads six rows, each by its whole primary key`, () => {
+    const steps = planOf(sql).sort();
+    assert.equal(steps.length, 6, steps.join('\n'));
+    assert.match(steps[0] ?? '', /^SEARCH c USING PRIMARY KEY \(issuer_id=\? AND id=\?\) LEFT-JOIN$/);
+    assert.match(
+      steps[1] ?? '',
+      /^SEARCH e USING PRIMARY KEY \(issuer_id=\? AND kind=\? AND id=\?\) LEFT-JOIN$/,
+    );
+    assert.match(
+      steps[2] ?? '',
+      /^SEARCH g USING PRIMARY KEY \(issuer_id=\? AND kind=\? AND id=\?\) LEFT-JOIN$/,
+    );
+    assert.match(steps[3] ?? '', /^SEARCH i USING INTEGER PRIMARY KEY \(rowid=\?\)$/);
+    assert.match(
+      steps[4] ?? '',
+      /^SEARCH s USING PRIMARY KEY \(issuer_id=\? AND kind=\? AND id=\?\) LEFT-JOIN$/,
+    );
+    assert.match(steps[5] ?? '', /^SEARCH t USING INDEX sqlite_autoindex_\w+_1 \(issuer_id=\? AND id=\?\)$/);
+  });
+}
+
+test('the issuer is found by an index', () => {
+  assert.match(planOf(ISSUER_SQL.find).join(), /^SEARCH issuers USING COVERING INDEX/);
+});
+
+test('the schema of a new file has the version that this program knows', () => {
+  assert.equal(database.prepare('PRAGMA user_version').get()?.user_version, SCHEMA_VERSION);
+});
+
+test('every table is strict, and every key begins with the issuer', () => {
+  const tables = database
+    .prepare('PRAGMA table_list')
+    .all()
+    .filter(({ name }) => !String(name).startsWith('sqlite_'));
+  assert.equal(tables.length, 8);
+  for (const { name, strict } of tables) {
+    assert.equal(strict, 1, `${name} is strict`);
+    for (const index of database.prepare(`PRAGMA index_list(${name})`).all()) {
+      const [first] = database.prepare(`PRAGMA index_info(${index.name})`).all();
+      assert.match(String(first?.name), /^issuer(_id)?$/, `${index.name} begins with the issuer`);
+    }
+  }
+});
+
+test('a file that is up to date is opened again without a write', () => {
+  const { path, database: other } = newFile('again.db');
+  const version = () => other.prepare('PRAGMA data_version').get()?.data_version;
+  const before = version();
+  openSqliteStorage({ path, issuer }).close();
+  assert.equal(version(), before);
+});
+
+test('a file that a newer program wrote is refused and left as it is', () => {
+  const { path, database: newer } = newFile('newer.db');
+  newer.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
+  assert.throws(
+    () => openSqliteStorage({ path, issuer }),
+    /newer\.db was written by a newer grantd \(schema 2\)/,
+  );
+  assert.equal(newer.prepare('PRAGMA user_version').get()?.user_version, SCHEMA_VERSION + 1);
+});
+
+test('a database of another program is refused', () => {
+  const path = join(folder, 'foreign.db');
+  const foreign = new DatabaseSync(path);
+  foreign.exec('CREATE TABLE songs (title TEXT)');
+  foreign.close();
+  assert.throws(() => openSqliteStorage({ path, issuer }), /foreign\.db is not a grantd database/);
+});
+
+test('a file that is no database is refused and left as it is', () => {
+  const path = import.meta.filename;
+  const before = readFileSync(path, 'utf8');
+  assert.throws(() => openSqliteStorage({ path, issuer }), /not a database/);
+  assert.equal(readFileSync(path, 'utf8'), before);
+});

@@ -1,0 +1,58 @@
+// The ledger in docs/specs/ ties each requirement to code and tests: every title it names must have passed, every
+// place it names must exist. So must a description of every reason code in docs/reason_codes.md.
+import { existsSync, globSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { INACTIVE_REASONS, REFUSAL_REASONS } from '@grantd/core';
+
+process.chdir(dirname(import.meta.dirname));
+
+const outcomes: Readonly<Record<string, 'passed' | 'failed'>> = JSON.parse(
+  readFileSync('.test-results/titles.json', 'utf8'),
+);
+const faults: string[] = [];
+let rows = 0;
+
+for (const file of globSync('docs/specs/*.md').sort()) {
+  for (const [number, line] of readFileSync(file, 'utf8').split('\n').entries()) {
+    if (!line.startsWith('|') || /^\|[\s:|-]+\|$/.test(line) || /^\|\s*(section|document)/i.test(line))
+      continue;
+    rows++;
+    checkRow(`${file}:${number + 1}`, cellsOf(line));
+  }
+}
+
+const reasonCodes = readFileSync('docs/reason_codes.md', 'utf8');
+for (const code of Object.keys({ ...INACTIVE_REASONS, ...REFUSAL_REASONS })) {
+  if (!reasonCodes.includes(`\`${code}\``)) faults.push(`docs/reason_codes.md does not explain ${code}`);
+}
+
+for (const fault of faults) console.error(fault);
+console.log(`${rows} requirements`);
+process.exit(faults.length === 0 && rows > 0 ? 0 : 1);
+
+function checkRow(place: string, cells: readonly string[]): void {
+  if (cells.length !== 5) {
+    faults.push(`${place} has ${cells.length} columns instead of 5`);
+    return;
+  }
+  const [, , , where = '', tests = ''] = cells;
+  for (const [, path = '', name = ''] of where.matchAll(/`([^`:]+)(?::([^`]+))?`/g)) {
+    if (!existsSync(path)) faults.push(`${place} names ${path}, which does not exist`);
+    else if (name !== '' && !new RegExp(`\\b${name}\\b`).test(readFileSync(path, 'utf8'))) {
+      faults.push(`${place} names ${name}, which is not in ${path}`);
+    }
+  }
+  const titles = [...tests.matchAll(/`([^`]+)`/g)].map(([, title = '']) => title.replaceAll('\\|', '|'));
+  if (titles.length === 0 && !tests.startsWith('not done, because ')) {
+    faults.push(`${place} names neither a test nor why it is not done`);
+  }
+  for (const title of titles) {
+    if (outcomes[title] !== 'passed') faults.push(`${place}: ${outcomes[title] ?? 'no such test'}: ${title}`);
+  }
+}
+
+/** The cells of a table row; a bar inside a cell is written `\|`. */
+function cellsOf(line: string): readonly string[] {
+  const cells = line.trim().replaceAll('\\|', '\u0000').split('|').slice(1, -1);
+  return cells.map((cell) => cell.replaceAll('\u0000', '\\|').trim());
+}

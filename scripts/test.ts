@@ -1,0 +1,41 @@
+// Every check and test, in the order in which they are quickest to fail. `npm test -- PATTERN…` runs only those test files.
+import { spawnSync } from 'node:child_process';
+import { globSync, mkdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+
+const root = dirname(import.meta.dirname);
+process.chdir(root);
+mkdirSync('.test-results', { recursive: true });
+
+const bin = (name: string) => join(root, 'node_modules', '.bin', name);
+const chosen = process.argv.slice(2);
+const files = globSync(chosen.length > 0 ? chosen : ['core/test/**/*.test.ts', 'server/test/**/*.test.ts']);
+if (files.length === 0) {
+  console.error(`No test file matches ${chosen.join(' ')}.`);
+  process.exit(2);
+}
+
+const tests = [
+  '--test',
+  '--test-reporter=./scripts/test_reporter.ts',
+  '--test-reporter-destination=stdout',
+  ...files,
+];
+const steps: readonly (readonly [string, string, readonly string[]])[] = [
+  ['types', bin('tsc'), ['-p', 'tsconfig.json']],
+  ['format and lint', bin('biome'), ['ci', '--colors=off', '.']],
+  ['layers', process.execPath, ['scripts/check_layers.ts']],
+  ['tests', process.execPath, tests],
+  ['ledger', process.execPath, ['scripts/check_ledger.ts']],
+];
+
+for (const [name, command, args] of chosen.length > 0 ? steps.filter(([step]) => step === 'tests') : steps) {
+  const startedAt = performance.now();
+  console.log(`— ${name}`);
+  const { status } = spawnSync(command, args, { stdio: 'inherit' });
+  if (status !== 0) {
+    console.error(`✖ ${name} failed`);
+    process.exit(1);
+  }
+  console.log(`✔ ${name} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
+}

@@ -1,0 +1,33 @@
+import { Command } from 'commander';
+import packageJson from '../../package.json' with { type: 'json' };
+import { clientCommands } from './client.ts';
+import { EXIT_HELP } from './exit.ts';
+import { gcCommand } from './gc.ts';
+import { keysCommands } from './keys.ts';
+import { serveCommand } from './serve.ts';
+import { tokenCommands } from './token.ts';
+import { userCommands } from './user.ts';
+
+/** The command line: every command, its help, and errors as exceptions instead of exits. */
+export function createProgram(): Command {
+  const program = new Command('grantd')
+    .description('An OAuth 2.0 and OpenID Connect authorization server.')
+    .version(packageJson.version)
+    .addHelpText('afterAll', EXIT_HELP);
+  const commands = [
+    serveCommand(),
+    clientCommands(),
+    userCommands(),
+    tokenCommands(),
+    keysCommands(),
+    gcCommand(),
+  ];
+  for (const command of commands) program.addCommand(command);
+  throwInsteadOfExit(program);
+  return program;
+}
+
+function throwInsteadOfExit(command: Command): void {
+  command.exitOverride().showHelpAfterError('(--help tells more)');
+  for (const subcommand of command.commands) throwInsteadOfExit(subcommand);
+}

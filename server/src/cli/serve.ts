@@ -1,0 +1,25 @@
+import { Command } from 'commander';
+import { type GivenFlags, readConfiguration } from '../config/configuration.ts';
+import { addFlags } from '../config/flags.ts';
+import { OPTION_NAMES } from '../config/options.ts';
+import { unknownVariables } from '../config/unknown_variables.ts';
+import { databasePath } from '../instance/database_path.ts';
+
+export function serveCommand(): Command {
+  return addFlags(new Command('serve').description('serve until SIGTERM or Ctrl-C'), OPTION_NAMES)
+    .addHelpText(
+      'after',
+      `
+A value is taken from its flag, else its GRANTD_… variable, else the file, else the default. In the file an option has
+the name of its flag in camel case: {"accessTokenLifetime": 300}. The server's secret has no flag: set GRANTD_SECRET,
+or "secret" in the file.`,
+    )
+    .action(async (flags: GivenFlags) => {
+      const configuration = readConfiguration(flags, process.env);
+      for (const name of unknownVariables(process.env))
+        console.error(`grantd: ${name} is no option of grantd, and ignored`);
+      // Loaded only here: the other commands start sooner without a web server.
+      const { serve } = await import('../serve/serve.ts');
+      await serve(configuration, databasePath(configuration.settings.database, process.env));
+    });
+}

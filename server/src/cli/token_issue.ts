@@ -1,0 +1,89 @@
+import type { OperatorIssue } from '@grantd/core';
+import type { Command } from 'commander';
+import type { GivenFlags } from '../config/configuration.ts';
+import { collect, databaseFlags } from './database_flags.ts';
+import { BadUsage } from './exit.ts';
+import { endProgress, showProgress } from './output.ts';
+import { requirePerson } from './user.ts';
+import { type CommandParts, withInstance } from './with_instance.ts';
+
+/** Tokens of one transaction. */
+const AT_ONCE = 500;
+const MOST_TOKENS = 10_000_000;
+const LONGEST_SECONDS = 10 * 365 * 24 * 60 * 60;
+
+interface IssueFlags extends GivenFlags {
+  readonly client: string;
+  readonly user?: string;
+  readonly scope?: readonly string[];
+  readonly ttl?: number;
+  readonly refresh?: true;
+  readonly opaque?: true;
+  readonly count: number;
+}
+
+export function addIssueCommand(group: Command): void {
+  databaseFlags(
+    group.command('issue').description('mint real tokens, for trying things out and for load tests'),
+  )
+    .requiredOption('--client <ID>', 'the client that they are issued to')
+    .option('--user <NAME>', 'the person that they are issued for; without one the client acts for itself')
+    .option('--scope <SCOPE>', 'a scope of the client; repeatable; default: all that fit', collect)
+    .option('--ttl <SECONDS>', 'how long the access token lives', wholeNumber('--ttl', LONGEST_SECONDS))
+    .option('--refresh', 'a refresh token as well; needs --user')
+    .option('--opaque', 'an opaque access token, whatever the format that the server is set to')
+    .option('--count <N>', 'how many', wholeNumber('--count', MOST_TOKENS), 1)
+    .addHelpText(
+      'after',
+      `
+Prints one token a line, a refresh token on the line after its access token; with --json one object a line.`,
+    )
+    .action((flags: IssueFlags) =>
+      withInstance(flags, 'needs_database', (parts) => issueTokens(parts, flags)),
+    );
+}
+
+async function issueTokens(parts: CommandParts, flags: IssueFlags): Promise<void> {
+  const order = orderFrom(parts, flags);
+  const server = await parts.server();
+  for (let issued = 0; issued < flags.count; ) {
+    const batch = await server.issueTokens(order, Math.min(AT_ONCE, flags.count - issued));
+    const lines = batch.flatMap((tokens) =>
+      parts.isJson ? JSON.stringify(tokens) : [tokens.accessToken, tokens.refreshToken ?? []].flat(),
+    );
+    await write(`${lines.join('\n')}\n`);
+    issued += batch.length;
+    if (flags.count > AT_ONCE) showProgress(`${issued} of ${flags.count} issued`);
+  }
+  endProgress();
+}
+
+function orderFrom(
+  parts: CommandParts,
+  { client, user, scope, ttl, refresh, opaque }: IssueFlags,
+): OperatorIssue {
+  const person = user === undefined ? undefined : requirePerson(parts, user);
+  return {
+    clientId: client,
+    ...(person !== undefined && { subject: person.subject, username: person.name }),
+    ...(scope !== undefined && { scopes: [...new Set(scope.flatMap((one) => one.split(' ')))] }),
+    ...(ttl !== undefined && { lifetime: ttl }),
+    ...(refresh && { refresh }),
+    ...(opaque && { format: 'opaque' as const }),
+  };
+}
+
+/** At the pace of whoever reads: a million tokens do not fit into memory. */
+function write(text: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
+  });
+}
+
+function wholeNumber(flag: string, most: number): (text: string) => number {
+  return (text) => {
+    const number = Number(text);
+    if (/^\d+$/.test(text) && number >= 1 && number <= most) return number;
+    throw new BadUsage(`${flag}: expected a whole number from 1 to ${most}`);
+  };
+}

@@ -1,0 +1,220 @@
+import { type ClaimsByScope, SIGNING_ALGORITHMS } from '@grantd/core';
+import {
+  isBlock,
+  type Kind,
+  oneOf,
+  seconds,
+  switchOrBlock,
+  text,
+  textList,
+  trueOrFalse,
+  wholeNumber,
+} from './kinds.ts';
+
+/**
+ * One option of the program. Its name in the table is its name in the configuration file; flag and environment
+ * variable follow from it: `accessTokenFormat`, `--access-token-format`, `GRANTD_ACCESS_TOKEN_FORMAT`.
+ */
+export interface Option<V, D extends V | undefined = V | undefined> {
+  readonly kind: Kind<V>;
+  readonly group: Group;
+  /** One sentence, for the help. */
+  readonly about: string;
+  readonly byDefault: D;
+  /** The default in words, where it is not a fixed value. */
+  readonly defaultInWords?: string;
+  /** Secrets have none: arguments are visible to every user of the machine. */
+  readonly hasFlag: boolean;
+}
+
+export type Group = 'Server' | 'Endpoints' | 'Tokens' | 'Lifetimes';
+
+const algorithm = oneOf(...SIGNING_ALGORITHMS);
+
+/** Every option, once: flags, variables, file, validation, messages and help come from here. */
+export const OPTIONS = {
+  port: option('Server', wholeNumber(0, 65535), 'Port to listen on; 0 takes a free one.', 4000),
+  host: option(
+    'Server',
+    text('HOST', 'a host name or an IP address', isHost),
+    'Address to listen on.',
+    '127.0.0.1',
+  ),
+  issuer: optionWithoutDefault(
+    'Server',
+    text('URL', 'an http or https URL without query, fragment and credentials', isIssuer),
+    'URL that names this server, base of every other URL; stored in the database at the first start.',
+    'the stored one, or http://localhost:PORT',
+  ),
+  database: option(
+    'Server',
+    text('URL', 'sqlite:PATH', (url) => /^sqlite:(?!:memory:$).+/.test(url)),
+    'Where everything is kept; a relative path begins in the folder where the command is typed.',
+    'sqlite:grantd-data/grantd.db',
+  ),
+  secret: {
+    ...optionWithoutDefault(
+      'Server',
+      textList('SECRET', 'a text of at least 32 characters, or a list of them, the newest first', isSecret),
+      'Secret that all keys derive from; of a list the first is used and all are accepted.',
+      'a file made beside the database at the first start',
+    ),
+    hasFlag: false,
+  },
+  demo: option(
+    'Server',
+    trueOrFalse,
+    'Adds demo data with known passwords; listens on loopback only.',
+    false,
+  ),
+  log: option(
+    'Server',
+    oneOf('json', 'pretty', 'off'),
+    'How requests and events are logged on stdout.',
+    'json',
+  ),
+  sweepInterval: option(
+    'Server',
+    wholeNumber(1, 24 * 60 * 60),
+    'Seconds between two sweeps of expired rows.',
+    60,
+  ),
+  sessionLifetime: option('Server', seconds(1), 'Seconds that a browser stays signed in.', 12 * 60 * 60),
+
+  authenticateIntrospect: option(
+    'Endpoints',
+    trueOrFalse,
+    'Whether callers of introspection authenticate (RFC 7662 §2.1).',
+    true,
+  ),
+  authenticateRevoke: option(
+    'Endpoints',
+    trueOrFalse,
+    'Whether callers of revocation authenticate (RFC 7009 §2.1).',
+    true,
+  ),
+  introspectionRequiresConfidentialClient: option(
+    'Endpoints',
+    trueOrFalse,
+    'Whether public clients are kept from introspection.',
+    true,
+  ),
+  introspectionPolicy: option(
+    'Endpoints',
+    oneOf('any_client', 'audience'),
+    'Who may introspect which token: any client, or only its own client and the APIs it is meant for.',
+    'any_client',
+  ),
+  oidc: option(
+    'Endpoints',
+    switchOrBlock('true, false or {"claimsByScope": {"SCOPE": ["CLAIM", …], …}}', readOidcBlock),
+    'Whether OpenID Connect with UserInfo is on; in the file also which scope permits which claims.',
+    true,
+  ),
+  allowConfidentialClientsWithoutPkce: option(
+    'Endpoints',
+    trueOrFalse,
+    'Lets confidential clients leave out PKCE, which exposes them to code injection (RFC 9700 §2.1.1).',
+    false,
+  ),
+
+  accessTokenFormat: option(
+    'Tokens',
+    oneOf('jwt', 'opaque'),
+    'Format of new access tokens (RFC 9068).',
+    'jwt',
+  ),
+  accessTokenAlgorithm: option('Tokens', algorithm, 'What signs new access tokens.', 'RS256'),
+  idTokenAlgorithm: option('Tokens', algorithm, 'What signs new ID tokens.', 'RS256'),
+  useOpaqueRefreshTokens: option(
+    'Tokens',
+    trueOrFalse,
+    'Whether new refresh tokens are opaque, not JWTs.',
+    false,
+  ),
+  defaultAudience: optionWithoutDefault(
+    'Tokens',
+    textList('AUDIENCE', 'a text or a list of texts, none empty', (one) => one !== ''),
+    'Whom access tokens are meant for (aud); several separated by commas.',
+    'the issuer',
+  ),
+
+  accessTokenLifetime: option('Lifetimes', seconds(1), 'Seconds that an access token lives.', 3600),
+  refreshTokenLifetime: option(
+    'Lifetimes',
+    seconds(1),
+    'Seconds that a refresh token lives, counted anew at each rotation.',
+    14 * 24 * 60 * 60,
+  ),
+  idTokenLifetime: option('Lifetimes', seconds(1), 'Seconds that an ID token lives.', 3600),
+  authorizationCodeLifetime: option('Lifetimes', seconds(1), 'Seconds that an authorization code lives.', 60),
+  refreshGrace: option(
+    'Lifetimes',
+    seconds(0),
+    'Seconds in which the predecessor of a rotated refresh token may be retried.',
+    10,
+  ),
+};
+
+export type OptionName = keyof typeof OPTIONS;
+
+export const OPTION_NAMES = Object.keys(OPTIONS) as readonly OptionName[];
+
+/** The values of all options. */
+export type Settings = {
+  readonly [Name in OptionName]: (typeof OPTIONS)[Name] extends Option<infer V, infer D>
+    ? V | Extract<D, undefined>
+    : never;
+};
+
+export function flagOf(name: string): string {
+  return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+}
+
+export function variableOf(name: string): string {
+  return `GRANTD_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
+}
+
+function option<V>(group: Group, kind: Kind<V>, about: string, byDefault: NoInfer<V>): Option<V, V> {
+  return { group, kind, about, byDefault, hasFlag: true };
+}
+
+function optionWithoutDefault<V>(
+  group: Group,
+  kind: Kind<V>,
+  about: string,
+  defaultInWords: string,
+): Option<V, undefined> {
+  return { group, kind, about, byDefault: undefined, defaultInWords, hasFlag: true };
+}
+
+function isHost(host: string): boolean {
+  return /^[A-Za-z0-9._:-]+$/.test(host);
+}
+
+function isIssuer(issuer: string): boolean {
+  const url = URL.parse(issuer);
+  const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
+  return isWeb && !/[?#\s]/.test(issuer) && url.username === '' && url.password === '';
+}
+
+function isSecret(secret: string): boolean {
+  return secret.length >= 32;
+}
+
+function readOidcBlock(
+  block: Readonly<Record<string, unknown>>,
+): { claimsByScope: ClaimsByScope } | undefined {
+  const { claimsByScope, ...unknown } = block;
+  if (!isClaimsByScope(claimsByScope) || Object.keys(unknown).length > 0) return undefined;
+  return { claimsByScope };
+}
+
+function isClaimsByScope(value: unknown): value is ClaimsByScope {
+  return (
+    isBlock(value) &&
+    Object.values(value).every(
+      (claims) => Array.isArray(claims) && claims.every((claim) => typeof claim === 'string'),
+    )
+  );
+}

@@ -1,0 +1,65 @@
+import { type AuthorizationServer, DEFAULT_PATHS, OperatorIssueError } from '@grantd/core';
+import type { Instance } from '../instance/instance.ts';
+import type { Person } from '../people/people.ts';
+import { DEMO_CLIENTS } from './demo_clients.ts';
+import { DEMO_PERSON } from './demo_people.ts';
+
+/** Commands that work when pasted, with a token that was issued for them just now, and what they answer. */
+export async function demoCommands(
+  { issuer, storage }: Instance,
+  server: AuthorizationServer,
+  person: Person,
+): Promise<string> {
+  const { web, api } = DEMO_CLIENTS;
+  // Opaque tokens fit a line; everything works the same with the JWTs that clients get by default.
+  const order = {
+    clientId: web.id,
+    subject: person.subject,
+    username: person.name,
+    format: 'opaque',
+  } as const;
+  const issued = await server.issueTokens(order).catch((error: unknown) => {
+    if (error instanceof OperatorIssueError) return error;
+    throw error;
+  });
+  if (issued instanceof OperatorIssueError) return `No demo commands: ${issued.message}.\n`;
+  const token = issued[0]?.accessToken;
+  if (token === undefined) throw new Error('no token was issued');
+
+  const caller = (await storage.clients.get(api.id)) ?? undefined;
+  const introspection = JSON.stringify(await server.introspectToken(token, { caller }));
+  const claims = server.serves(pathAt(issuer, DEFAULT_PATHS.userInfo))
+    ? JSON.stringify(await server.userInfoOf(token))
+    : 'nothing: OpenID Connect is off';
+  const introspect = `curl -s -u ${api.id}:${api.secret} -d token=${token} ${issuer}${DEFAULT_PATHS.introspection}`;
+
+  return `
+An access token of ${DEMO_PERSON.name} (password ${DEMO_PERSON.password}) for ${web.id}, issued just now:
+
+  ${token}
+
+1. An API, ${api.id}, asks whether the token is alive (RFC 7662):
+
+  ${introspect}
+  ${introspection}
+
+2. ${web.id} asks whose it is (OpenID Connect Core §5.3):
+
+  curl -s -H "Authorization: Bearer ${token}" ${issuer}${DEFAULT_PATHS.userInfo}
+  ${claims}
+
+3. ${web.id} revokes it (RFC 7009); the answer is 200 and empty:
+
+  curl -s -u ${web.id}:${web.secret} -d token=${token} ${issuer}${DEFAULT_PATHS.revocation}
+
+4. From now on it is dead, everywhere:
+
+  ${introspect}
+  {"active":false}
+
+`;
+}
+
+function pathAt(issuer: string, path: string): string {
+  return new URL(issuer).pathname.replace(/\/$/, '') + path;
+}

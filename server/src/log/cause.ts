@@ -1,0 +1,31 @@
+/** What went wrong underneath, for the log. */
+export interface Cause {
+  readonly name: string;
+  readonly message: string;
+  readonly code?: string;
+  readonly stack?: string;
+  readonly cause?: Cause;
+}
+
+/** Opaque values of this server, and anything that looks like a JWT. */
+const BEARERS = /grantd_(at|rt|ac|cs)_[\w-]+|ey[\w-]{8,}\.[\w-]+\.[\w-]*/g;
+
+/**
+ * An error as it may be logged: of its members only those named here, since a library may hang anything on an error,
+ * and without bearer values in its text.
+ */
+export function causeOf(error: unknown, depth = 0): Cause {
+  if (!(error instanceof Error)) return { name: typeof error, message: withoutBearers(String(error)) };
+  const code = 'code' in error && error.code !== undefined ? String(error.code) : undefined;
+  return {
+    name: error.name,
+    message: withoutBearers(error.message),
+    ...(code !== undefined && { code }),
+    ...(error.stack !== undefined && { stack: withoutBearers(error.stack) }),
+    ...(error.cause !== undefined && depth < 3 && { cause: causeOf(error.cause, depth + 1) }),
+  };
+}
+
+function withoutBearers(text: string): string {
+  return text.replace(BEARERS, '[removed]');
+}

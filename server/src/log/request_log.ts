@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { RefusalReason, ServerEvent } from '@grantd/core';
+import { causeOf } from './cause.ts';
+import type { Log } from './log.ts';
+import type { PageEvent } from './page_events.ts';
+
+/** Longer paths belong to nobody here. */
+const LONGEST_PATH = 200;
+
+/** The library's own reasons, for what goes wrong around it. */
+type FailureReason = Extract<RefusalReason, 'storage_unavailable' | 'unexpected'>;
+
+/** One line for each request, and one for each event, tied by the request's identifier. */
+export class RequestLog {
+  readonly #log: Log;
+  readonly #idPrefix = randomBytes(6).toString('base64url');
+  readonly #clients = new Map<string, string>();
+  #count = 0;
+
+  constructor(log: Log) {
+    this.#log = log;
+  }
+
+  /** Begins a request. @returns its identifier */
+  begin(request: IncomingMessage, response: ServerResponse): string {
+    this.#count += 1;
+    const requestId = `${this.#idPrefix}-${this.#count.toString(36)}`;
+    const begunAt = performance.now();
+    const { method } = request;
+    // The query may carry what must not be written down; the path carries nothing.
+    const path = (request.url ?? '').split('?', 1)[0]?.slice(0, LONGEST_PATH);
+    response.once('close', () => {
+      const clientId = this.#clients.get(requestId);
+      this.#clients.delete(requestId);
+      this.#log.info({
+        event: 'request',
+        requestId,
+        method,
+        path,
+        ...(response.writableFinished ? { status: response.statusCode } : { aborted: true }),
+        durationMs: Math.round((performance.now() - begunAt) * 1000) / 1000,
+        ...(clientId !== undefined && { clientId }),
+      });
+    });
+    return requestId;
+  }
+
+  /** An event of the library. */
+  event({ type, ...event }: ServerEvent): void {
+    this.#rememberClient(event);
+    const isFailure = 'status' in event && event.status >= 500;
+    const line = { event: type, ...event, ...('cause' in event && { cause: causeOf(event.cause) }) };
+    this.#log[isFailure ? 'error' : levelOf(type)](line);
+  }
+
+  /** An event of a page. */
+  pageEvent({ type, ...event }: PageEvent): void {
+    this.#rememberClient(event);
+    this.#log.info({ event: type, ...event });
+  }
+
+  /** Something that went wrong outside the library. */
+  failure(requestId: string, reason: FailureReason, error: unknown): void {
+    this.#log.error({ event: 'failure', requestId, reason, cause: causeOf(error) });
+  }
+
+  /** The client becomes known while its request is answered. */
+  #rememberClient({ requestId, clientId }: { requestId?: string; clientId?: string }): void {
+    if (requestId !== undefined && clientId !== undefined) this.#clients.set(requestId, clientId);
+  }
+}
+
+/** What hints at an attack or a broken client is louder than what happens every day. */
+function levelOf(type: ServerEvent['type']): 'info' | 'warn' {
+  return type === 'refresh_token_reused' || type === 'authorization_code_reused' ? 'warn' : 'info';
+}

@@ -1,0 +1,37 @@
+import { plainRequest, toResponse } from './library_http.ts';
+import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
+import { isRecentEnough } from './pending_requests.ts';
+
+/** `/authorize` (RFC 6749 §3.1): sends the person to sign in or to consent. */
+export function authorizePage({ server, sessions, pendingRequests, requestLog, basePath }: PageParts) {
+  return async (c: PageContext): Promise<Response> => {
+    const plain = await plainRequest(c);
+    const authorization = await server.validateAuthorizationRequest(plain);
+
+    // Another site's form comes without our cookies; the same request as an address comes with them.
+    if (typeof plain.body === 'string')
+      return c.redirect(`${basePath}/authorize?${new URLSearchParams(plain.body)}`, 303);
+
+    const pending = { query: new URL(c.req.url).search.slice(1), begunAtMs: Date.now() };
+    const session = await sessions.current(c);
+    const isSignedIn = session !== undefined && isRecentEnough(session, authorization, pending);
+
+    // OpenID Connect Core §3.1.2.1: no page at all. Consent is asked for each time, so it never goes without one.
+    if (authorization.prompt.includes('none')) {
+      const [code, reason] = isSignedIn
+        ? (['consent_required', 'consent_required'] as const)
+        : (['login_required', 'sign_in_required'] as const);
+      const clientId = authorization.client.id;
+      requestLog.pageEvent({
+        type: 'refused',
+        page: 'authorize',
+        requestId: requestIdOf(c),
+        reason,
+        clientId,
+      });
+      return toResponse(server.refuseAuthorization(authorization, code, 'a page would have to be shown'));
+    }
+    const next = isSignedIn ? 'consent' : 'login';
+    return c.redirect(`${basePath}/${next}?pending=${await pendingRequests.seal(pending)}`, 303);
+  };
+}

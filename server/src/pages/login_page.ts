@@ -1,0 +1,74 @@
+import { type SignIn, signIn } from '../people/sign_in.ts';
+import { renderPage } from './layout.ts';
+import { addressOf, type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
+import { openPendingPage, type PendingPage, refuseForeignForm } from './pending_page.ts';
+import { signInForm } from './views.ts';
+
+/** What a person may know: whether the name exists is not among it. */
+const PROBLEMS = {
+  person_unknown: 'The name or the password is wrong.',
+  password_wrong: 'The name or the password is wrong.',
+  person_disabled: 'This account is disabled.',
+  too_many_attempts: 'Too many attempts. Wait a few minutes, then try again.',
+} as const;
+
+type Refusal = Exclude<SignIn, { person: unknown }>;
+
+/** `GET /login`: the form. */
+export function showLogin(parts: PageParts) {
+  return async (c: PageContext): Promise<Response> => {
+    const page = await openPendingPage(c, parts, 'login');
+    if (page instanceof Response) return page;
+    return renderForm(c, parts, page, page.authorization.loginHint ?? '');
+  };
+}
+
+/** `POST /login`: on to consent, or the form again. */
+export function submitLogin(parts: PageParts) {
+  const { formTokens, sessions, signInParts, requestLog, basePath } = parts;
+  return async (c: PageContext): Promise<Response> => {
+    const page = await openPendingPage(c, parts, 'login');
+    if (page instanceof Response) return page;
+    const clientId = page.authorization.client.id;
+    const form = new URLSearchParams(await c.req.text());
+    if (!(await formTokens.isFrom(c, form.get('form_token') ?? undefined, 'login', page.sealed))) {
+      return refuseForeignForm(c, parts, 'login', clientId);
+    }
+
+    const username = form.get('username') ?? '';
+    const outcome = await signIn(signInParts, username, form.get('password') ?? '', async (person) =>
+      person !== undefined && (await sessions.hasSeen(c, person)) ? 'known browser' : addressOf(c),
+    );
+    const event = { page: 'login', requestId: requestIdOf(c), clientId } as const;
+    if ('refused' in outcome) {
+      requestLog.pageEvent({ ...event, type: 'refused', reason: outcome.refused });
+      return renderForm(c, parts, page, username, outcome);
+    }
+    await sessions.begin(c, outcome.person);
+    requestLog.pageEvent({ ...event, type: 'signed_in', subject: outcome.person.subject });
+    return c.redirect(`${basePath}/consent?pending=${page.sealed}`, 303);
+  };
+}
+
+async function renderForm(
+  c: PageContext,
+  { formTokens, basePath }: PageParts,
+  { sealed, clientName }: PendingPage,
+  username: string,
+  refusal?: Refusal,
+): Promise<Response> {
+  const body = signInForm({
+    action: `${basePath}/login?pending=${sealed}`,
+    formToken: await formTokens.make(c, 'login', sealed),
+    clientName,
+    username,
+    ...(refusal !== undefined && { problem: PROBLEMS[refusal.refused] }),
+  });
+  const isLimited = refusal?.refused === 'too_many_attempts';
+  return renderPage(c, {
+    title: 'Sign in',
+    body,
+    status: refusal === undefined ? 200 : isLimited ? 429 : 403,
+    ...(isLimited && { headers: { 'retry-after': String(refusal.secondsToWait) } }),
+  });
+}

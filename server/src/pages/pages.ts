@@ -1,0 +1,90 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { type AuthorizationServer, errorResponse, OAuthError, StorageFault } from '@grantd/core';
+import { getRequestListener } from '@hono/node-server';
+import { Hono } from 'hono';
+import { bodyLimit } from 'hono/body-limit';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type { Settings } from '../config/options.ts';
+import type { Instance } from '../instance/instance.ts';
+import type { RequestLog } from '../log/request_log.ts';
+import { AttemptLimit } from '../people/attempt_limit.ts';
+import { PasswordHasher } from '../people/password_hasher.ts';
+import { authorizePage } from './authorize_page.ts';
+import { BrowserSessions } from './browser_sessions.ts';
+import { showConsent, submitConsent } from './consent_page.ts';
+import { Cookies } from './cookies.ts';
+import { FormTokens } from './form_tokens.ts';
+import { renderPage } from './layout.ts';
+import { toResponse } from './library_http.ts';
+import { showLogin, submitLogin } from './login_page.ts';
+import { type PageContext, type PageEnvironment, type PageParts, requestIdOf } from './page_parts.ts';
+import { PendingRequests } from './pending_requests.ts';
+import { problemText } from './views.ts';
+
+const MOST_BYTES = 64 * 1024;
+
+type PageListener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
+
+/** The pages for people over one database: `/authorize`, `/login`, `/consent`, and one for errors. */
+export function openPages(
+  settings: Settings,
+  instance: Instance,
+  server: AuthorizationServer,
+  requestLog: RequestLog,
+): PageListener {
+  const { issuer, storage, people } = instance;
+  const secret = instance.secret();
+  const cookies = new Cookies(issuer);
+  const lifetimeSeconds = settings.sessionLifetime;
+  return listenerOver({
+    server,
+    requestLog,
+    basePath: new URL(issuer).pathname.replace(/\/$/, ''),
+    formTokens: new FormTokens(cookies, secret),
+    pendingRequests: new PendingRequests(secret),
+    sessions: new BrowserSessions({ cookies, secret, people, storage, lifetimeSeconds }),
+    signInParts: { people, storage, hasher: new PasswordHasher(), limit: new AttemptLimit() },
+  });
+}
+
+function listenerOver(parts: PageParts): PageListener {
+  const app = new Hono<PageEnvironment>();
+  const at = (path: string) => `${parts.basePath}${path}`;
+
+  app.use(
+    bodyLimit({ maxSize: MOST_BYTES, onError: (c) => renderProblem(c, 'The request is too large.', 413) }),
+  );
+  app.all(at('/authorize'), authorizePage(parts));
+  app.get(at('/login'), showLogin(parts));
+  app.post(at('/login'), submitLogin(parts));
+  app.get(at('/consent'), showConsent(parts));
+  app.post(at('/consent'), submitConsent(parts));
+  app.notFound((c) => renderProblem(c, 'There is no page here.', 404));
+  app.onError((error, c) => answerError(parts, error, c));
+  return getRequestListener(app.fetch, { overrideGlobalObjects: false });
+}
+
+/** A refusal goes back to the client where that is safe, and is a page elsewhere. */
+function answerError({ requestLog }: PageParts, error: Error, c: PageContext): Response | Promise<Response> {
+  const isOutage = isFromStorage(error);
+  // The library has reported its own refusals and their causes.
+  if (!(error instanceof OAuthError))
+    requestLog.failure(requestIdOf(c), isOutage ? 'storage_unavailable' : 'unexpected', error);
+  const answer = errorResponse(isOutage ? new StorageFault(error) : error);
+  if (answer.status === 303) return toResponse(answer);
+  const { 'content-type': _, ...headers } = answer.headers;
+  const description =
+    error instanceof OAuthError ? error.description : 'the server cannot answer at the moment';
+  const title = 'This did not work';
+  const status = answer.status as ContentfulStatusCode;
+  return renderPage(c, { title, body: problemText(`${description}.`), status, headers });
+}
+
+function renderProblem(c: PageContext, text: string, status: ContentfulStatusCode): Promise<Response> {
+  return renderPage(c, { title: 'This did not work', body: problemText(text), status });
+}
+
+/** What `node:sqlite` throws where the database cannot be asked. */
+function isFromStorage(error: Error): boolean {
+  return 'code' in error && (error.code === 'ERR_SQLITE_ERROR' || error.code === 'ERR_INVALID_STATE');
+}

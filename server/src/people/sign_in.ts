@@ -1,0 +1,42 @@
+import type { AdministrableStorage } from '@grantd/core';
+import type { AttemptLimit } from './attempt_limit.ts';
+import { isName } from './names.ts';
+import type { PasswordHasher } from './password_hasher.ts';
+import type { People, Person } from './people.ts';
+
+export interface SignInParts {
+  readonly people: People;
+  readonly storage: Pick<AdministrableStorage, 'getPrincipalState'>;
+  readonly hasher: PasswordHasher;
+  readonly limit: AttemptLimit;
+}
+
+export type SignIn =
+  | { readonly person: Person }
+  | { readonly refused: 'person_unknown' | 'password_wrong' | 'person_disabled' }
+  | { readonly refused: 'too_many_attempts'; readonly secondsToWait: number };
+
+/**
+ * Whether a name and a password are somebody's who may sign in. An unknown name costs what a wrong password costs.
+ * @param placeOf where the attempt comes from, for the limit
+ */
+export async function signIn(
+  { people, storage, hasher, limit }: SignInParts,
+  name: string,
+  password: string,
+  placeOf: (person: Person | undefined) => Promise<string>,
+): Promise<SignIn> {
+  const person = isName(name) ? people.byName(name) : undefined;
+  const limited = person?.name ?? (isName(name) ? name : '');
+  const place = await placeOf(person);
+  const secondsToWait = limit.begin(limited, place);
+  if (secondsToWait > 0) return { refused: 'too_many_attempts', secondsToWait };
+
+  const fits = await hasher.fits(password, person?.passwordHash);
+  if (person === undefined) return { refused: 'person_unknown' };
+  if (!fits) return { refused: 'password_wrong' };
+  const state = await storage.getPrincipalState('subject', person.subject);
+  if (state?.disabledAtMs !== undefined) return { refused: 'person_disabled' };
+  limit.succeeded(limited, place);
+  return { person };
+}

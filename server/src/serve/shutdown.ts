@@ -1,0 +1,26 @@
+import type { Server } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+
+const LONGEST_MS = 10_000;
+
+/** Resolves with the signal that asks the program to end. Later ones change nothing: the end is bounded anyway. */
+export function askedToEnd(): Promise<NodeJS.Signals> {
+  return new Promise((resolve) => {
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve(signal));
+  });
+}
+
+/**
+ * Accepts nothing new, lets what is in flight finish, and closes what has not after ten seconds.
+ * @returns whether everything finished by itself
+ */
+export async function finish(http: Server, longestMs = LONGEST_MS): Promise<boolean> {
+  const closed = new Promise<true>((resolve) => http.close(() => resolve(true)));
+  // A connection that was busy becomes idle once its answer is out, and would stay open for more.
+  const idle = setInterval(() => http.closeIdleConnections(), 50);
+  const isFinished = await Promise.race([closed, pause(longestMs, false, { ref: false })]);
+  clearInterval(idle);
+  if (!isFinished) http.closeAllConnections();
+  await closed;
+  return isFinished;
+}

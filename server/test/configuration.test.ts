@@ -1,0 +1,192 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { ConfigurationError } from '@grantd/core';
+import { readConfiguration } from '../src/config/configuration.ts';
+import { ConfigurationRefused } from '../src/config/configuration_refused.ts';
+import { flagOf, OPTION_NAMES, OPTIONS, type OptionName, variableOf } from '../src/config/options.ts';
+import { unknownVariables } from '../src/config/unknown_variables.ts';
+import { rethrowAsWritten } from '../src/instance/server_options.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'grantd-configuration-'));
+after(() => rmSync(folder, { recursive: true }));
+
+const SECRET = 'a'.repeat(32);
+const NEWER = 'b'.repeat(32);
+
+interface Example {
+  readonly text: string;
+  readonly json: unknown;
+  readonly value: unknown;
+  readonly badText: string;
+  readonly badJson: unknown;
+}
+
+const SWITCH_ON: Example = { text: 'true', json: true, value: true, badText: 'yes', badJson: 'true' };
+const SWITCH_OFF: Example = { text: 'false', json: false, value: false, badText: '0', badJson: 0 };
+const LIFETIME: Example = { text: '61', json: 61, value: 61, badText: '0', badJson: 1.5 };
+const ALGORITHM: Example = {
+  text: 'EdDSA',
+  json: 'EdDSA',
+  value: 'EdDSA',
+  badText: 'HS256',
+  badJson: 'none',
+};
+
+/** For every option a value that differs from its default, and values that do not fit. */
+const EXAMPLES: Readonly<Record<OptionName, Example>> = {
+  port: { text: '8080', json: 8080, value: 8080, badText: '65536', badJson: '8080' },
+  host: { text: '::1', json: '::1', value: '::1', badText: 'a b', badJson: 1 },
+  issuer: {
+    text: 'https://id.example',
+    json: 'https://id.example',
+    value: 'https://id.example',
+    badText: 'https://id.example?x',
+    badJson: 'ftp://id.example',
+  },
+  database: {
+    text: 'sqlite:/tmp/x.db',
+    json: 'sqlite:/tmp/x.db',
+    value: 'sqlite:/tmp/x.db',
+    badText: 'postgres://x',
+    badJson: 'sqlite:',
+  },
+  secret: {
+    text: `${NEWER},${SECRET}`,
+    json: [NEWER, SECRET],
+    value: [NEWER, SECRET],
+    badText: 'short',
+    badJson: [],
+  },
+  demo: SWITCH_ON,
+  log: { text: 'pretty', json: 'off', value: 'pretty', badText: 'loud', badJson: true },
+  sweepInterval: { text: '5', json: 5, value: 5, badText: '-1', badJson: 0 },
+  sessionLifetime: LIFETIME,
+  authenticateIntrospect: SWITCH_OFF,
+  authenticateRevoke: SWITCH_OFF,
+  introspectionRequiresConfidentialClient: SWITCH_OFF,
+  introspectionPolicy: {
+    text: 'audience',
+    json: 'audience',
+    value: 'audience',
+    badText: 'nobody',
+    badJson: null,
+  },
+  oidc: {
+    text: '{"claimsByScope":{"team":["team"]}}',
+    json: { claimsByScope: { team: ['team'] } },
+    value: { claimsByScope: { team: ['team'] } },
+    badText: 'maybe',
+    badJson: { claims: {} },
+  },
+  allowConfidentialClientsWithoutPkce: SWITCH_ON,
+  accessTokenFormat: { text: 'opaque', json: 'opaque', value: 'opaque', badText: 'saml', badJson: 1 },
+  accessTokenAlgorithm: ALGORITHM,
+  idTokenAlgorithm: ALGORITHM,
+  useOpaqueRefreshTokens: SWITCH_ON,
+  defaultAudience: {
+    text: 'https://a.example, https://b.example',
+    json: ['https://a.example', 'https://b.example'],
+    value: ['https://a.example', 'https://b.example'],
+    badText: ',',
+    badJson: [''],
+  },
+  accessTokenLifetime: LIFETIME,
+  refreshTokenLifetime: LIFETIME,
+  idTokenLifetime: LIFETIME,
+  authorizationCodeLifetime: LIFETIME,
+  refreshGrace: { text: '0', json: 0, value: 0, badText: '1s', badJson: -1 },
+};
+
+function fileWith(content: unknown, name = 'grantd.json'): string {
+  const path = join(folder, name);
+  writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+  return path;
+}
+
+function refusal(message: RegExp) {
+  return (error: unknown) => error instanceof ConfigurationRefused && message.test(error.message);
+}
+
+for (const name of OPTION_NAMES) {
+  const { text, json, value, badText, badJson } = EXAMPLES[name];
+  const expected = OPTIONS[name].kind.expected;
+  const isFlag = OPTIONS[name].hasFlag;
+
+  test(`${name} is taken from ${isFlag ? flagOf(name) : 'no flag'}, ${variableOf(name)} and the file`, () => {
+    assert.notDeepEqual(readConfiguration({}, {}).settings[name], value, 'the example is the default');
+    if (isFlag) assert.deepEqual(readConfiguration({ [name]: text }, {}).settings[name], value);
+    assert.deepEqual(readConfiguration({}, { [variableOf(name)]: text }).settings[name], value);
+    const fromFile = readConfiguration({ config: fileWith({ [name]: json }) }, {}).settings[name];
+    assert.deepEqual(fromFile, name === 'log' ? 'off' : value);
+  });
+
+  test(`${name} that does not fit is refused by the name it was written with, and with what was expected`, () => {
+    const says = (source: string) => (error: unknown) =>
+      error instanceof ConfigurationRefused && error.message === `${source}: expected ${expected}`;
+    if (isFlag) assert.throws(() => readConfiguration({ [name]: badText }, {}), says(flagOf(name)));
+    assert.throws(() => readConfiguration({}, { [variableOf(name)]: badText }), says(variableOf(name)));
+    const config = fileWith({ [name]: badJson });
+    assert.throws(() => readConfiguration({ config }, {}), says(`${name} in grantd.json`));
+  });
+}
+
+test('a flag goes before a variable, a variable before the file, the file before the default', () => {
+  const config = fileWith({ port: 1 });
+  assert.equal(readConfiguration({ port: '3', config }, { GRANTD_PORT: '2' }).settings.port, 3);
+  assert.equal(readConfiguration({ config }, { GRANTD_PORT: '2' }).settings.port, 2);
+  assert.equal(readConfiguration({ config }, {}).settings.port, 1);
+  assert.equal(readConfiguration({}, {}).settings.port, 4000);
+});
+
+test('a switch alone means true', () => {
+  assert.equal(readConfiguration({ demo: true }, {}).settings.demo, true);
+});
+
+test('an empty variable counts as one that is not set', () => {
+  assert.equal(readConfiguration({}, { GRANTD_PORT: '' }).settings.port, 4000);
+});
+
+test('the file is named by GRANTD_CONFIG as well, from the folder where the command was typed', () => {
+  fileWith({ port: 8 }, 'other.json');
+  const environment = { GRANTD_CONFIG: 'other.json', INIT_CWD: folder };
+  assert.equal(readConfiguration({}, environment).settings.port, 8);
+});
+
+test('a key of the file that is no option is refused', () => {
+  const config = fileWith({ prot: 1 });
+  assert.throws(() => readConfiguration({ config }, {}), refusal(/^prot in .*grantd\.json: no such option/));
+});
+
+test('a file that is missing, no JSON or no object is refused without a word of its content', () => {
+  assert.throws(
+    () => readConfiguration({ config: join(folder, 'none.json') }, {}),
+    refusal(/none\.json: expected a readable JSON file$/),
+  );
+  const broken = fileWith(`{"secret": "${SECRET}`, 'broken.json');
+  assert.throws(
+    () => readConfiguration({ config: broken }, {}),
+    refusal(/broken\.json: expected valid JSON$/),
+  );
+  const list = fileWith([], 'list.json');
+  assert.throws(
+    () => readConfiguration({ config: list }, {}),
+    refusal(/list\.json: expected a JSON object$/),
+  );
+});
+
+test('a variable that looks like an option but is none is noticed', () => {
+  const environment = { GRANTD_INTROSPECTION_POLCY: 'audience', GRANTD_PORT: '1', GRANTD_CONFIG: 'x' };
+  assert.deepEqual(unknownVariables(environment), ['GRANTD_INTROSPECTION_POLCY']);
+});
+
+test('what the library refuses is told by the name it was written with', () => {
+  const configuration = readConfiguration({}, { GRANTD_INTROSPECTION_POLICY: 'audience' });
+  const thrown = new ConfigurationError('introspectionPolicy', 'any_client');
+  assert.throws(
+    () => rethrowAsWritten(configuration, thrown),
+    refusal(/^GRANTD_INTROSPECTION_POLICY: expected any_client$/),
+  );
+});

@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+
+/** A page as a browser without scripts has it. */
+export interface Page {
+  readonly url: string;
+  readonly status: number;
+  readonly headers: Headers;
+  readonly html: string;
+}
+
+/** Keeps cookies, follows redirects within one site, fills in forms, and stops where it would leave the site. */
+export class Browser {
+  readonly cookies = new Map<string, string>();
+  readonly #site: string;
+
+  constructor(site: string) {
+    this.#site = new URL(site).origin;
+  }
+
+  async get(url: string): Promise<Page> {
+    return this.#load(url, { method: 'GET' });
+  }
+
+  async post(url: string, fields: Readonly<Record<string, string>>): Promise<Page> {
+    return this.#load(url, { method: 'POST', body: new URLSearchParams(fields) });
+  }
+
+  /** Submits the form of a page, with its hidden fields. */
+  async submit(page: Page, fields: Readonly<Record<string, string>>): Promise<Page> {
+    return this.post(new URL(formAction(page), page.url).href, { ...hiddenFields(page), ...fields });
+  }
+
+  async #load(url: string, init: RequestInit): Promise<Page> {
+    const cookie = [...this.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const response = await fetch(url, {
+      ...init,
+      redirect: 'manual',
+      ...(cookie !== '' && { headers: { cookie } }),
+    });
+    for (const line of response.headers.getSetCookie()) this.#keep(line);
+    const html = await response.text();
+    const location = response.headers.get('location');
+    if (location === null) return { url, status: response.status, headers: response.headers, html };
+    const target = new URL(location, url);
+    if (target.origin !== this.#site)
+      return { url: target.href, status: response.status, headers: response.headers, html };
+    return this.#load(target.href, { method: 'GET' });
+  }
+
+  #keep(line: string): void {
+    const [pair = ''] = line.split(';', 1);
+    const at = pair.indexOf('=');
+    this.cookies.set(pair.slice(0, at), pair.slice(at + 1));
+  }
+}
+
+export function formAction({ html }: Page): string {
+  const action = /<form method="post" action="([^"]*)">/.exec(html)?.[1];
+  assert.ok(action, `the page has no form: ${html}`);
+  return unescaped(action);
+}
+
+export function hiddenFields({ html }: Page): Record<string, string> {
+  const fields = html.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g);
+  return Object.fromEntries([...fields].map(([, name = '', value = '']) => [name, unescaped(value)]));
+}
+
+function unescaped(text: string): string {
+  return text
+    .replaceAll('&quot;', '"')
+    .replaceAll('&#39;', "'")
+    .replaceAll('&lt;', '<')
+    .replaceAll('&amp;', '&');
+}
+
+export interface Credentials {
+  readonly username: string;
+  readonly password: string;
+}
+
+export const ALICE: Credentials = { username: 'alice', password: 'wonderland' };
+
+/** From the authorization request to the address that the client gets, through the real pages. */
+export async function signInAndConsent(
+  browser: Browser,
+  authorizationUrl: string,
+  who = ALICE,
+): Promise<URL> {
+  const login = await browser.get(authorizationUrl);
+  const consent = await browser.submit(login, { ...who });
+  assert.match(consent.html, /id="consent-allow"/);
+  const left = await browser.submit(consent, { decision: 'allow' });
+  return new URL(left.url);
+}

@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { type ChildProcessByStdio, spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Readable, Writable } from 'node:stream';
+
+const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
+const LONGEST_MS = 20_000;
+
+export type Environment = Readonly<Record<string, string>>;
+
+/** Nothing of the machine's own settings, and not the folder that npm was started in. The cache halves a start. */
+const BARE_ENVIRONMENT: Environment = {
+  PATH: process.env.PATH ?? '',
+  NODE_COMPILE_CACHE: join(tmpdir(), 'grantd-test-compile-cache'),
+};
+
+export interface Outcome {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** What a test file starts and makes, ended and removed by `after(() => workbench.clear())`. */
+export class Workbench {
+  readonly #folders: string[] = [];
+  readonly #children: Child[] = [];
+
+  /** A folder of its own. */
+  folder(): string {
+    const folder = mkdtempSync(join(tmpdir(), 'grantd-'));
+    this.#folders.push(folder);
+    return folder;
+  }
+
+  /** A server of the real program, once it says that it listens; on a free port unless it is told otherwise. */
+  async start(
+    folder: string,
+    args: readonly string[] = [],
+    environment: Environment = {},
+  ): Promise<RunningServer> {
+    const given = args.includes('--port') ? args : [...args, '--port', '0'];
+    const child = start(folder, ['serve', ...given], environment);
+    this.#children.push(child);
+    child.stdin.end();
+    return listening(child, folder, given.includes('--demo'));
+  }
+
+  async clear(): Promise<void> {
+    for (const child of this.#children) child.kill('SIGKILL');
+    for (const folder of this.#folders) rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** Runs a command of the real program to its end. */
+export async function grantd(
+  folder: string,
+  args: readonly string[],
+  { input = '', environment = {} }: { input?: string; environment?: Environment } = {},
+): Promise<Outcome> {
+  const child = start(folder, args, environment);
+  child.stdin.end(input);
+  const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS);
+  return ended(child, gather(child)).finally(() => clearTimeout(timer));
+}
+
+/** What a command prints; it must end well. */
+export async function grantdPrints(folder: string, args: readonly string[], input = ''): Promise<string> {
+  const { code, stdout, stderr } = await grantd(folder, args, { input });
+  assert.equal(code, 0, `grantd ${args.join(' ')}: ${stderr}`);
+  return stdout.trim();
+}
+
+/** A server of the real program, on a port of its own. */
+export interface RunningServer {
+  readonly url: string;
+  readonly port: number;
+  readonly folder: string;
+  stdout(): string;
+  stderr(): string;
+  /** Every line of its log so far. */
+  log(): readonly Readonly<Record<string, unknown>>[];
+  /** Ends it, and waits until it has ended. */
+  stop(signal?: NodeJS.Signals): Promise<Outcome>;
+}
+
+async function listening(child: Child, folder: string, isDemo: boolean): Promise<RunningServer> {
+  const output = gather(child);
+  const outcome = ended(child, output);
+  const port = () => Number(/^grantd serves .*port (\d+)\)$/m.exec(output.stderr)?.[1]);
+  const isReady = () => port() > 0 && (!isDemo || output.stderr.includes('{"active":false}\n'));
+  await until(() => child.exitCode !== null || isReady(), 'the server listens');
+  assert.ok(isReady(), `the server did not start: ${output.stderr}`);
+  return {
+    url: `http://localhost:${port()}`,
+    port: port(),
+    folder,
+    stdout: () => output.stdout,
+    stderr: () => output.stderr,
+    log() {
+      const lines = output.stdout.split('\n').slice(0, -1);
+      return lines.map((line): Record<string, unknown> => JSON.parse(line));
+    },
+    stop(signal = 'SIGTERM') {
+      child.kill(signal);
+      return outcome;
+    },
+  };
+}
+
+/** Waits for something that a running process does, bounded. */
+export async function until(holds: () => boolean, what: string, longestMs = LONGEST_MS): Promise<void> {
+  const endsAt = Date.now() + longestMs;
+  while (!holds()) {
+    assert.ok(Date.now() < endsAt, `waited in vain until ${what}`);
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+}
+
+type Child = ChildProcessByStdio<Writable, Readable, Readable>;
+
+function start(folder: string, args: readonly string[], environment: Environment): Child {
+  const child = spawn(process.execPath, [MAIN, ...args], {
+    cwd: folder,
+    env: { ...BARE_ENVIRONMENT, ...environment },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  child.stdout.setEncoding('utf8');
+  child.stderr.setEncoding('utf8');
+  // A command that ends without reading its input is none of the test's business.
+  child.stdin.on('error', () => {});
+  return child;
+}
+
+interface Output {
+  stdout: string;
+  stderr: string;
+}
+
+function gather(child: Child): Output {
+  const output = { stdout: '', stderr: '' };
+  child.stdout.on('data', (text: string) => {
+    output.stdout += text;
+  });
+  child.stderr.on('data', (text: string) => {
+    output.stderr += text;
+  });
+  return output;
+}
+
+function ended(child: Child, output: Output): Promise<Outcome> {
+  return new Promise((resolve) => child.on('close', (code) => resolve({ code, ...output })));
+}

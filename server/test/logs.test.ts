@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Browser, hiddenFields, signInAndConsent } from './harness/browser.ts';
+import { grantd, type RunningServer, until, Workbench } from './harness/program.ts';
+import { authorizationUrl, basic, introspect, newPkce, postForm, userInfo } from './harness/protocol.ts';
+
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+describe('the log', () => {
+  let server: RunningServer;
+  before(async () => {
+    server = await workbench.start(workbench.folder(), ['--demo']);
+  });
+
+  /** The lines of one request, once it has been answered. */
+  async function linesOf(response: Response): Promise<readonly Readonly<Record<string, unknown>>[]> {
+    const id = response.headers.get('x-request-id');
+    const lines = () => server.log().filter(({ requestId }) => requestId === id);
+    await until(() => lines().some(({ event }) => event === 'request'), 'the request is logged');
+    return lines();
+  }
+
+  test('has one line for a request, without its query', async () => {
+    const response = await fetch(`${server.url}/health?secret=hidden`);
+    const [line, ...others] = await linesOf(response);
+    assert.deepEqual(others, []);
+    const { time, durationMs, requestId, ...rest } = line ?? {};
+    assert.deepEqual(rest, { level: 'info', event: 'request', method: 'GET', path: '/health', status: 200 });
+    assert.equal(typeof durationMs, 'number');
+    assert.match(String(time), /^\d{4}-\d\d-\d\dT/);
+    assert.ok(requestId);
+  });
+
+  test('says why an answer was inactive, who asked being known, in a line of the same request', async () => {
+    const body = { token: `grantd_at_${'x'.repeat(43)}` };
+    const response = await postForm(
+      `${server.url}/token/introspect`,
+      body,
+      basic('demo-api', 'demo-api-secret'),
+    );
+    assert.deepEqual(await response.json(), { active: false });
+    const [inactive, request] = await linesOf(response);
+    assert.equal(inactive?.event, 'inactive');
+    assert.equal(inactive?.reason, 'no_record');
+    assert.equal(request?.clientId, 'demo-api');
+  });
+
+  test('says why a request was refused', async () => {
+    const response = await postForm(
+      `${server.url}/token/introspect`,
+      { token: 'x' },
+      basic('demo-api', 'wrong'),
+    );
+    const [refused] = await linesOf(response);
+    const { event, error, status, reason } = refused ?? {};
+    assert.deepEqual(
+      [event, error, status, reason],
+      ['refused', 'invalid_client', 401, 'client_secret_wrong'],
+    );
+  });
+
+  test('holds no token, secret, code or password, whatever happens', async () => {
+    const pkce = newPkce();
+    const browser = new Browser(server.url);
+    const login = await browser.get(authorizationUrl(server.url, pkce));
+    await browser.submit(login, { username: 'alice', password: 'a-wrong-password' });
+    const callback = await signInAndConsent(browser, authorizationUrl(server.url, pkce));
+    const code = callback.searchParams.get('code') ?? '';
+    const authorization = basic('demo-web', 'demo-web-secret');
+    const redeem = { grant_type: 'authorization_code', code, redirect_uri: 'http://localhost:4001/callback' };
+    const redeemed = await postForm(
+      `${server.url}/token`,
+      { ...redeem, code_verifier: pkce.verifier },
+      authorization,
+    );
+    const tokens = (await redeemed.json()) as Record<'access_token' | 'refresh_token' | 'id_token', string>;
+    // Again: reuse of a code is an event, and ends what it issued.
+    await postForm(`${server.url}/token`, { ...redeem, code_verifier: pkce.verifier }, authorization);
+    await introspect(server.url, tokens.access_token);
+    await userInfo(server.url, tokens.access_token);
+    await userInfo(server.url, `${tokens.access_token}x`);
+    await fetch(`${server.url}/userinfo?access_token=${tokens.access_token}`);
+    await postForm(`${server.url}/token/revoke`, { token: tokens.refresh_token }, authorization);
+    const { stdout } = await grantd(server.folder, ['client', 'rotate-secret', 'demo-machine', '--json']);
+    await linesOf(await fetch(`${server.url}/health`));
+
+    assert.ok(server.log().some(({ event }) => event === 'authorization_code_reused'));
+    const secrets = {
+      accessToken: tokens.access_token,
+      refreshToken: tokens.refresh_token,
+      idToken: tokens.id_token,
+      code,
+      verifier: pkce.verifier,
+      password: 'wonderland',
+      wrongPassword: 'a-wrong-password',
+      clientSecret: 'demo-web-secret',
+      newSecret: String(JSON.parse(stdout).secret),
+      basic: authorization.slice('Basic '.length),
+      formToken: hiddenFields(login).form_token ?? '',
+      ...Object.fromEntries(browser.cookies),
+    };
+    for (const [name, secret] of Object.entries(secrets)) {
+      assert.ok(secret.length >= 8, name);
+      assert.ok(!server.stdout().includes(secret), `the log holds the ${name}`);
+    }
+  });
+
+  test('is readable for people with --log pretty, and silent with --log off', async () => {
+    const pretty = await workbench.start(workbench.folder(), ['--log', 'pretty']);
+    const off = await workbench.start(workbench.folder(), ['--log', 'off']);
+    for (const { url } of [pretty, off]) await fetch(`${url}/health`);
+    await until(() => pretty.stdout().includes('"/health"'), 'the request is logged');
+    assert.match(pretty.stdout(), /^\[[\d:.]+\] INFO: .*"event":"request"/m);
+    assert.equal((await off.stop()).stdout, '');
+  });
+});

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { PasswordHasher } from '../src/people/password_hasher.ts';
+
+const hasher = new PasswordHasher();
+
+test('a password is stored as argon2id in the PHC form, each time with another salt', async () => {
+  const [one, other] = await Promise.all([hasher.hash('wonderland'), hasher.hash('wonderland')]);
+  assert.match(one, /^\$argon2id\$v=19\$m=65536,t=3,p=4\$[\w+/]{22}\$[\w+/]{43}$/);
+  assert.notEqual(one, other);
+  assert.equal(await hasher.fits('wonderland', one), true);
+  assert.equal(await hasher.fits('Wonderland', one), false);
+});
+
+test('a hash of another implementation and cost is understood', async () => {
+  // The reference implementation's own: argon2 -id -t 2 -m 16 -p 1, "password" with "somesalt".
+  const reference = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc';
+  assert.equal(await hasher.fits('password', reference), true);
+});
+
+test('two ways of typing the same characters are the same password', async () => {
+  assert.equal(await hasher.fits('cafe\u0301 au lait', await hasher.hash('caf\u00e9 au lait')), true);
+});
+
+test('nobody’s password costs as much as somebody’s, and never fits', async () => {
+  const stored = await hasher.hash('wonderland');
+  const timed = async (hash: string | undefined) => {
+    const begun = performance.now();
+    assert.equal(await hasher.fits('wrong', hash), false);
+    return performance.now() - begun;
+  };
+  const [known, nobody] = [await timed(stored), await timed(undefined)];
+  assert.ok(nobody > known / 3, `${nobody} ms for nobody, ${known} ms for somebody`);
+});

@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, before, describe, test } from 'node:test';
+import { grantd, type RunningServer, until, Workbench } from './harness/program.ts';
+import { basic, introspect, postForm } from './harness/protocol.ts';
+
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+/** A request whose body is still to come. */
+async function halfARequest(
+  { port }: RunningServer,
+  body: string,
+): Promise<{ socket: Socket; text(): string }> {
+  const socket = connect(port, '127.0.0.1');
+  let text = '';
+  socket.setEncoding('utf8').on('data', (chunk: string) => {
+    text += chunk;
+  });
+  await new Promise<void>((resolve) => socket.once('connect', resolve));
+  socket.write(
+    `POST /token HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${basic('demo-machine', 'demo-machine-secret')}\r\n` +
+      `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n`,
+  );
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  return { socket, text: () => text };
+}
+
+describe('grantd serve', () => {
+  let server: RunningServer;
+  before(async () => {
+    server = await workbench.start(workbench.folder(), ['--demo']);
+  });
+
+  test('finishes what is in flight at SIGTERM, refuses what is new, and ends with 0', async () => {
+    const own = await workbench.start(workbench.folder(), ['--demo']);
+    const body = 'grant_type=client_credentials';
+    const { socket, text } = await halfARequest(own, body);
+    const ended = own.stop('SIGTERM');
+    await until(() => own.log().some(({ event }) => event === 'ending'), 'the server is ending');
+    await assert.rejects(fetch(`${own.url}/health`));
+    socket.write(body);
+    const { code } = await ended;
+    assert.equal(code, 0);
+    assert.match(text(), /^HTTP\/1\.1 200 OK\r\n/);
+    assert.match(text(), /"access_token"/);
+    const [last] = own.log().slice(-1);
+    assert.deepEqual([last?.event, last?.inFlight], ['ended', 'finished']);
+  });
+
+  test('ends at SIGINT with idle connections open', async () => {
+    const own = await workbench.start(workbench.folder());
+    await (await fetch(`${own.url}/health`)).text();
+    const begun = Date.now();
+    assert.equal((await own.stop('SIGINT')).code, 0);
+    assert.ok(Date.now() - begun < 2000);
+  });
+
+  test('says which port is in use, and leaves no files behind', async () => {
+    const folder = workbench.folder();
+    const { code, stderr } = await grantd(folder, ['serve', '--port', String(server.port)]);
+    assert.equal(code, 1);
+    assert.match(stderr, new RegExp(`port ${server.port} on 127.0.0.1 is in use: .* --port`));
+    assert.equal(existsSync(join(folder, 'grantd-data')), false);
+  });
+
+  test('refuses to start as another issuer than the stored one', async () => {
+    const args = ['serve', '--port', '0', '--issuer', 'https://id.example'];
+    const { code, stderr } = await grantd(server.folder, args);
+    assert.equal(code, 1);
+    assert.match(stderr, new RegExp(`belongs to the issuer ${server.url}, not to https://id.example`));
+    const byPort = await grantd(server.folder, ['serve', '--port', '0']);
+    assert.equal(byPort.code, 1);
+    assert.match(byPort.stderr, new RegExp(`Use --issuer ${server.url} \\(or --port ${server.port}\\)`));
+  });
+
+  test('remembers a given issuer, which need not be given again', async () => {
+    const folder = workbench.folder();
+    const issuer = 'https://id.example/tenant';
+    const first = await workbench.start(folder, ['--issuer', issuer]);
+    await first.stop();
+    const second = await workbench.start(folder);
+    const address = `${second.url}/.well-known/oauth-authorization-server/tenant`;
+    const metadata = (await (await fetch(address)).json()) as Record<string, unknown>;
+    assert.equal(metadata.issuer, issuer);
+    assert.equal(metadata.authorization_endpoint, `${issuer}/authorize`);
+    assert.equal((await fetch(`${second.url}/tenant/authorize`)).status, 400);
+    assert.equal((await fetch(`${second.url}/authorize`)).status, 404);
+  });
+
+  test('/health answers 200 where storage does', async () => {
+    const response = await fetch(`${server.url}/health`);
+    assert.equal(response.status, 200);
+    assert.deepEqual(await response.json(), { status: 'ok' });
+  });
+
+  test('an outage of storage is 503 everywhere, and its cause is in the log alone', async () => {
+    const own = await workbench.start(workbench.folder(), ['--demo']);
+    const database = new DatabaseSync(join(own.folder, 'grantd-data', 'grantd.db'));
+    for (const table of ['clients', 'signing_keys', 'people'])
+      database.exec(`ALTER TABLE ${table} RENAME TO gone_${table}`);
+    database.close();
+    const authorization = basic('demo-api', 'demo-api-secret');
+    const answers = [
+      await fetch(`${own.url}/health`),
+      await fetch(`${own.url}/authorize?client_id=demo-web`),
+      await postForm(`${own.url}/token/introspect`, { token: 'grantd_at_x' }, authorization),
+      await postForm(`${own.url}/token/revoke`, { token: 'grantd_at_x' }, authorization),
+    ];
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [503, 503, 503, 503],
+    );
+    assert.ok(answers.every(({ headers }) => headers.has('retry-after')));
+    const bodies = await Promise.all(answers.map((answer) => answer.text()));
+    assert.doesNotMatch(bodies.join(), /table|sqlite/i);
+    await until(
+      () => own.log().filter(({ reason }) => reason === 'storage_unavailable').length >= 4,
+      'it is logged',
+    );
+    const causes = own
+      .log()
+      .filter(({ reason }) => reason === 'storage_unavailable')
+      .map(({ cause }) => JSON.stringify(cause));
+    assert.ok(causes.every((cause) => cause.includes('no such table')));
+  });
+
+  test('takes its secret from GRANTD_SECRET, makes no file then, and accepts former ones of a list', async () => {
+    const folder = workbench.folder();
+    const [old, newer] = ['o'.repeat(40), 'n'.repeat(40)];
+    const first = await workbench.start(folder, ['--demo'], { GRANTD_SECRET: old });
+    assert.equal(existsSync(join(folder, 'grantd-data', 'secret')), false);
+    await first.stop();
+    const port = ['--port', String(first.port)];
+    const second = await workbench.start(folder, ['--demo', ...port], { GRANTD_SECRET: `${newer},${old}` });
+    assert.deepEqual(await introspect(second.url, 'grantd_at_x'), { active: false });
+    await second.stop();
+    const { code, stderr } = await grantd(folder, ['serve', ...port], {
+      environment: { GRANTD_SECRET: newer },
+    });
+    assert.equal(code, 1);
+    assert.match(stderr, /sealed under another server secret/);
+  });
+
+  test('takes all its options from a file, and tells a bad one by its name before it listens', async () => {
+    const folder = workbench.folder();
+    const path = join(folder, 'grantd.json');
+    writeFileSync(path, JSON.stringify({ authenticateIntrospect: false, oidc: false, log: 'json' }));
+    const own = await workbench.start(folder, ['--config', 'grantd.json']);
+    const answer = await postForm(`${own.url}/token/introspect`, { token: 'x' });
+    assert.deepEqual(await answer.json(), { active: false });
+    assert.equal((await fetch(`${own.url}/userinfo`)).status, 404);
+    writeFileSync(path, JSON.stringify({ accessTokenLifetime: '1h' }));
+    const { code, stderr } = await grantd(folder, ['serve', '--config', 'grantd.json']);
+    assert.equal(code, 2);
+    assert.match(
+      stderr,
+      /^grantd: accessTokenLifetime in grantd\.json: expected a whole number from 1 to \d+\n$/,
+    );
+  });
+
+  test('what only the library finds wrong is told by the name that was written', async () => {
+    const environment = { GRANTD_AUTHENTICATE_INTROSPECT: 'false', GRANTD_INTROSPECTION_POLICY: 'audience' };
+    const { code, stderr } = await grantd(workbench.folder(), ['serve', '--port', '0'], { environment });
+    assert.equal(code, 2);
+    assert.match(stderr, /^grantd: GRANTD_INTROSPECTION_POLICY: expected any_client/);
+  });
+
+  test('puts its data below the folder where the command was typed, wherever npm starts it', async () => {
+    const [typed, started] = [workbench.folder(), workbench.folder()];
+    const own = await workbench.start(started, [], { INIT_CWD: typed });
+    await own.stop();
+    assert.ok(existsSync(join(typed, 'grantd-data', 'grantd.db')));
+    assert.equal(existsSync(join(started, 'grantd-data')), false);
+  });
+
+  test('sweeps expired rows while it serves', async () => {
+    const folder = workbench.folder();
+    const own = await workbench.start(folder, ['--demo'], { GRANTD_SWEEP_INTERVAL: '1' });
+    await grantd(folder, ['token', 'issue', '--client', 'demo-machine', '--ttl', '1', '--count', '5']);
+    await until(
+      () => own.log().some(({ event, rows }) => event === 'swept' && Number(rows) >= 5),
+      'rows are swept',
+    );
+  });
+
+  test('refuses a request with two credentials instead of overlooking one', async () => {
+    const socket = connect(server.port, '127.0.0.1');
+    let text = '';
+    socket.setEncoding('utf8').on('data', (chunk: string) => {
+      text += chunk;
+    });
+    const body = 'token=x';
+    const [api, web] = [basic('demo-api', 'demo-api-secret'), basic('demo-web', 'wrong')];
+    socket.end(
+      `POST /token/introspect HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${api}\r\nAuthorization: ${web}\r\n` +
+        `Content-Type: application/x-www-form-urlencoded\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    await new Promise((resolve) => socket.once('close', resolve));
+    assert.match(text, /^HTTP\/1\.1 40[01] /);
+  });
+
+  test('the secret file is made once', async () => {
+    const path = join(server.folder, 'grantd-data', 'secret');
+    const before = readFileSync(path, 'utf8');
+    await grantd(server.folder, ['client', 'list']);
+    assert.equal(readFileSync(path, 'utf8'), before);
+  });
+});
