@@ -24,7 +24,7 @@ import type { Claims } from './protocol/claims.ts';
 import { type HttpRequest, type HttpResponse, pathOf } from './protocol/http.ts';
 import type { ErrorCode } from './protocol/oauth_error.ts';
 import type { SigningAlgorithm } from './protocol/records.ts';
-import { faultsMarked, markFaults } from './storage/fault.ts';
+import { guarded, guardedCall } from './storage/guarded.ts';
 import { AccessTokenVerifier } from './tokens/access_token_verifier.ts';
 import type { TokenContext } from './tokens/context.ts';
 import { StoredKeysJwtService } from './tokens/jwt_service.ts';
@@ -220,13 +220,13 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
   const secret = new ServerSecret(options.secret);
   const { clients, tokens, authorizationCodes, keys } = options.storage;
   const storage = {
-    clients: faultsMarked(clients),
-    tokens: faultsMarked(tokens),
-    authorizationCodes: faultsMarked(authorizationCodes),
+    clients: guarded(clients),
+    tokens: guarded(tokens),
+    authorizationCodes: guarded(authorizationCodes),
   };
   const signingKeys =
     options.jwtService === undefined && keys !== undefined
-      ? new SigningKeys(faultsMarked(keys), secret, options.clock)
+      ? new SigningKeys(guarded(keys), secret, options.clock)
       : undefined;
   const jwt = options.jwtService ?? (signingKeys && new StoredKeysJwtService(signingKeys));
   if (jwt === undefined) throw new TypeError('options without keys were not refused');
@@ -237,13 +237,13 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     storage,
     secret,
     jwt,
-    getSubjectState: getSubjectState && markFaults(getSubjectState),
+    getSubjectState: getSubjectState && guardedCall(getSubjectState),
   };
   const context: Context = {
     ...options,
     ...tokenContext,
     accessTokens: new AccessTokenVerifier(tokenContext),
-    oidc: oidc && { ...oidc, getUserClaims: markFaults(oidc.getUserClaims) },
+    oidc: oidc && { ...oidc, getUserClaims: guardedCall(oidc.getUserClaims) },
   };
   return { context, signingKeys };
 }

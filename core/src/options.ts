@@ -268,6 +268,6 @@ function callable<K extends 'getSubjectState' | 'onEvent' | 'clock' | 'random', 
 ): NonNullable<Options[K]> | D {
   const value = options[name];
   if (value === undefined) return byDefault;
-  if (typeof value === 'function') return value;
+  if (typeof value === 'function') return value.bind(options) as NonNullable<Options[K]>;
   throw new ConfigurationError(name, 'a function');
 }

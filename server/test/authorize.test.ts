@@ -105,7 +105,7 @@ describe('signing in and consenting', () => {
   });
 
   test('cookies of an https issuer are bound to its host and to TLS', async () => {
-    const own = await workbench.start(workbench.folder(), ['--issuer', 'https://id.example', '--demo']);
+    const own = await workbench.start(workbench.folder(), ['--issuer', 'https://localhost', '--demo']);
     const { searchParams } = new URL(urlWith());
     const first = await fetch(`${own.url}/authorize?${searchParams}`, { redirect: 'manual' });
     const page = await fetch(new URL(first.headers.get('location') ?? '', own.url));

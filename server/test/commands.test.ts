@@ -173,7 +173,8 @@ describe('commands on a database that no server runs on', () => {
     assert.equal(dead.reason, 'revoked');
     assert.equal(typeof dead.sinceMs, 'number');
     assert.match(await prints('token', 'explain', 'nonsense'), /because +malformed: /);
-    assert.match(await prints('token', 'revoke', token), /^nothing to do, it was dead already; revoked: /);
+    assert.match(await prints('token', 'revoke', 'nonsense'), /^nothing was revoked; malformed: /);
+    assert.match(await prints('token', 'revoke', token), /^the access token was dead already \(revoked\)/);
   });
 
   test('token revoke counts only with --count or --dry-run, and --dry-run revokes nothing', async () => {

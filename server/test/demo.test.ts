@@ -150,6 +150,15 @@ describe('grantd serve --demo', () => {
     assert.equal(existsSync(join(folder, 'grantd-data')), false);
   });
 
+  test('is refused on the database of a server that others know', async () => {
+    const folder = workbench.folder();
+    await grantd(folder, ['client', 'add', 'x', '--issuer', 'https://id.example']);
+    const { code, stderr } = await grantd(folder, ['serve', '--demo', '--port', '0']);
+    assert.equal(code, 1);
+    assert.match(stderr, /belongs to https:\/\/id\.example, and --demo would bring passwords/);
+    assert.doesNotMatch((await grantd(folder, ['client', 'list'])).stdout, /demo-/);
+  });
+
   test('leaves a mark: its database is not served to others without --demo either', async () => {
     const args = ['serve', '--host', '0.0.0.0', '--port', '0', '--issuer', server.url];
     const { code, stderr } = await grantd(server.folder, args);

@@ -2,11 +2,12 @@ import { readBearerToken } from '../protocol/bearer.ts';
 import { type Claims, permittedClaims } from '../protocol/claims.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../protocol/http.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
-import type { Call, Context } from './context.ts';
+import type { Call, Context, OidcContext } from './context.ts';
 
 /** `GET` and `POST /userinfo` (OpenID Connect Core §5.3, errors by RFC 6750 §3). */
 export async function userInfo(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse> {
   // §5.3.1 the request
+  requireOidc(context);
   const token = readBearerToken(request);
   if (token === undefined) {
     throw new OAuthError('invalid_token', 'the access token is missing', { reason: 'access_token_missing' });
@@ -26,12 +27,7 @@ export async function userInfoOf(
   token: string,
   call: Call = { operation: 'userinfo' },
 ): Promise<Claims> {
-  if (context.oidc === undefined) {
-    throw new OAuthError('invalid_request', 'OpenID Connect is not enabled', {
-      status: 404,
-      reason: 'unexpected',
-    });
-  }
+  const { getUserClaims, claimsByScope } = requireOidc(context);
   const { record, claims } = await context.accessTokens.verify(token);
   call.clientId = record.clientId;
   if (!record.scopes.includes('openid')) {
@@ -40,12 +36,20 @@ export async function userInfoOf(
       scope: 'openid',
     });
   }
-  const attributes =
-    record.subject === undefined ? undefined : await context.oidc.getUserClaims(record.subject);
+  const attributes = record.subject === undefined ? undefined : await getUserClaims(record.subject);
   if (!attributes)
     throw new OAuthError('invalid_token', 'the access token has no user', { reason: 'no_person' });
 
-  // §5.3.2 the subject is the token's own, whatever the attributes say
-  const { sub: _, ...permitted } = permittedClaims(attributes, record.scopes, context.oidc.claimsByScope);
+  // The subject is the token's own, whatever the attributes say.
+  const { sub: _, ...permitted } = permittedClaims(attributes, record.scopes, claimsByScope);
   return { ...permitted, sub: claims.sub };
+}
+
+/** A host may call the operation although nothing is mounted. */
+function requireOidc({ oidc }: Context): OidcContext {
+  if (oidc !== undefined) return oidc;
+  throw new OAuthError('invalid_request', 'OpenID Connect is not enabled', {
+    status: 404,
+    reason: 'oidc_off',
+  });
 }

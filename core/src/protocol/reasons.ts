@@ -61,6 +61,7 @@ export const REFUSAL_REASONS = {
   issuance_overtaken: 'A revocation or disabling came in between; nothing was issued.',
   access_token_missing: 'The request carries no access token.',
   scope_openid_missing: 'The access token was granted without the openid scope.',
+  oidc_off: 'OpenID Connect is not configured, so there is no UserInfo.',
   no_person: 'The access token belongs to no person, or to one without claims.',
   storage_unavailable: 'Storage could not be asked, or the outcome of a write is unknown.',
   unexpected: 'An unexpected error; see its cause in the log.',

@@ -1,4 +1,4 @@
-import type { RevocationTarget } from '@grantd/core';
+import type { Explanation, RevocationResult, RevocationTarget } from '@grantd/core';
 import type { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
 import { Refused } from '../instance/refused.ts';
@@ -67,11 +67,15 @@ async function revokeOne(parts: CommandParts, token: string, { count, dryRun }: 
   // A code is revoked by its hint alone; any other kind of token is found without one.
   const order = before.kind === 'authorization_code' ? ({ hint: 'auth_code' } as const) : {};
   const result = await server.revokeToken(token, order);
+  printOne(parts, { ...result, ...counted, wasAlive: before.alive }, [doneTo(before, result)]);
+}
+
+/** A dead token may still have had a living pair or grant, which ends with it. */
+function doneTo(before: Explanation, { revoked }: RevocationResult): string {
+  if (!revoked) return `nothing was revoked; ${deathOf(before)}`;
   const what = before.kind.replace('_', ' ');
-  const done = before.alive
-    ? `revoked the ${what}`
-    : `nothing to do, it was dead already; ${deathOf(before)}`;
-  printOne(parts, { ...result, ...counted, wasAlive: before.alive }, [done]);
+  if (before.alive) return `revoked the ${what}`;
+  return `the ${what} was dead already (${before.reason}); what belongs to it is dead now, too`;
 }
 
 async function revokeAll(parts: CommandParts, flags: RevokeFlags): Promise<void> {

@@ -1,3 +1,4 @@
+import type { DatabaseSync } from 'node:sqlite';
 import { AuthorizationServer, type ServerEvent, ServerSecret } from '@grantd/core';
 import { openSqliteStorage, readStoredIssuer, type SqliteStorage } from '@grantd/core/sqlite';
 import type { Configuration } from '../config/configuration.ts';
@@ -34,7 +35,7 @@ export function openInstance(configuration: Configuration, path: string, issuer:
     if (readSecretFile(path) === undefined) createSecretFile(path);
   }
   const storage = openSqliteStorage({ path, issuer });
-  const tables = openProgramTables(path);
+  const tables = openTablesBeside(storage);
   const people = peopleOf(tables, issuer);
   const secrets = () => settings.secret ?? requireSecretFile(path);
 
@@ -67,6 +68,15 @@ export function openInstance(configuration: Configuration, path: string, issuer:
       storage.close();
     },
   };
+}
+
+function openTablesBeside(storage: SqliteStorage): DatabaseSync {
+  try {
+    return openProgramTables(storage.path);
+  } catch (error) {
+    storage.close();
+    throw error;
+  }
 }
 
 function oidcOption(oidc: Configuration['settings']['oidc'], people: People) {

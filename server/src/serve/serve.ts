@@ -1,12 +1,10 @@
 import { readStoredIssuer } from '@grantd/core/sqlite';
 import type { Configuration } from '../config/configuration.ts';
-import { ConfigurationRefused } from '../config/configuration_refused.ts';
 import { addDemoData } from '../demo/add_demo_data.ts';
 import { demoCommands } from '../demo/demo_commands.ts';
-import { isLoopback } from '../demo/loopback.ts';
+import { refuseExposedDemo, refuseMixedDemo } from '../demo/exposure.ts';
 import { type Instance, openInstance } from '../instance/instance.ts';
 import { issuerToServe } from '../instance/issuer.ts';
-import { Refused } from '../instance/refused.ts';
 import { type Log, openLog } from '../log/log.ts';
 import { RequestLog } from '../log/request_log.ts';
 import { openPages } from '../pages/pages.ts';
@@ -47,12 +45,7 @@ async function serveInstance(
   ending: Promise<NodeJS.Signals>,
 ): Promise<void> {
   const { settings } = configuration;
-  if (instance.demoMark.isSet() && !isLoopback(settings.host)) {
-    throw new Refused(
-      `the database ${instance.path} holds demo data, whose passwords everyone knows: ` +
-        'use another --database, or a loopback --host.',
-    );
-  }
+  refuseMixedDemo(configuration, instance);
   const requestLog = new RequestLog(log);
   const server = await instance.server((event) => requestLog.event(event));
   const person = settings.demo ? await addDemoData(instance, server) : undefined;
@@ -84,12 +77,4 @@ async function serveInstance(
   const isFinished = await finish(http);
   await swept;
   log.info({ event: 'ended', inFlight: isFinished ? 'finished' : 'closed' });
-}
-
-function refuseExposedDemo({ settings, sourceOf }: Configuration): void {
-  if (!settings.demo || isLoopback(settings.host)) return;
-  throw new ConfigurationRefused(
-    `${sourceOf('host')}: expected a loopback address such as 127.0.0.1, since ` +
-      `${sourceOf('demo')} brings passwords that everyone knows`,
-  );
 }

@@ -24,7 +24,7 @@ export async function* sweepAll(
   }
 }
 
-/** Sweeps now and then until it is told to stop. */
+/** Sweeps now and then until it is told to stop. A sweep that fails is tried again the next time. */
 export async function sweepPeriodically(
   storage: Sweepable,
   intervalSeconds: number,
@@ -32,15 +32,18 @@ export async function sweepPeriodically(
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
-    try {
-      let rows = 0;
-      for await (const swept of sweepAll(storage, PAUSE_MS, signal)) rows += swept;
-      if (rows > 0) log.info({ event: 'swept', rows });
-      await pause(intervalSeconds * 1000, undefined, { signal, ref: false });
-    } catch (error) {
-      if (signal.aborted) return;
-      log.error({ event: 'sweep_failed', cause: causeOf(error) });
-      await pause(intervalSeconds * 1000, undefined, { signal, ref: false }).catch(() => undefined);
-    }
+    await sweepOnce(storage, log, signal);
+    // Rejects only where it is told to stop.
+    await pause(intervalSeconds * 1000, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+}
+
+async function sweepOnce(storage: Sweepable, log: Log, signal: AbortSignal): Promise<void> {
+  try {
+    let rows = 0;
+    for await (const swept of sweepAll(storage, PAUSE_MS, signal)) rows += swept;
+    if (rows > 0) log.info({ event: 'swept', rows });
+  } catch (error) {
+    if (!signal.aborted) log.error({ event: 'sweep_failed', cause: causeOf(error) });
   }
 }

@@ -1,0 +1,44 @@
+import { isIPv4, isIPv6 } from 'node:net';
+import type { Configuration } from '../config/configuration.ts';
+import { ConfigurationRefused } from '../config/configuration_refused.ts';
+import type { Instance } from '../instance/instance.ts';
+import { Refused } from '../instance/refused.ts';
+
+/**
+ * Demo data is for this machine alone: everyone knows its passwords.
+ * @throws {ConfigurationRefused} others could reach it
+ */
+export function refuseExposedDemo({ settings, sourceOf }: Configuration): void {
+  if (!settings.demo || isLoopback(settings.host)) return;
+  throw new ConfigurationRefused(
+    `${sourceOf('host')}: expected a loopback address such as 127.0.0.1, since ` +
+      `${sourceOf('demo')} brings passwords that everyone knows`,
+  );
+}
+
+/**
+ * A database that serves others gets no demo data, and one that has some serves nobody else.
+ * @throws {Refused} it would
+ */
+export function refuseMixedDemo({ settings }: Configuration, { issuer, path, demoMark }: Instance): void {
+  if (settings.demo && !isLoopback(new URL(issuer).hostname)) {
+    throw new Refused(
+      `the database ${path} belongs to ${issuer}, and --demo would bring passwords that everyone knows: ` +
+        'use another --database.',
+    );
+  }
+  if (demoMark.isSet() && !isLoopback(settings.host)) {
+    throw new Refused(
+      `the database ${path} holds demo data, whose passwords everyone knows: ` +
+        'use another --database, or a loopback --host.',
+    );
+  }
+}
+
+/** Whether a host can be reached from this machine alone. */
+function isLoopback(host: string): boolean {
+  const address = host.replace(/^\[(.*)\]$/, '$1');
+  if (isIPv4(address)) return address.startsWith('127.');
+  if (isIPv6(address)) return address === '::1' || address === '0:0:0:0:0:0:0:1';
+  return address === 'localhost';
+}
