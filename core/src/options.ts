@@ -5,7 +5,12 @@ import type { ClaimsByScope } from './protocol/claims.ts';
 import { STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
 import type { Clock, RandomSource } from './protocol/environment.ts';
 import { ConfigurationError } from './protocol/oauth_error.ts';
-import { SIGNING_ALGORITHMS, type SigningAlgorithm, type TokenFormat } from './protocol/records.ts';
+import {
+  LONGEST_ID_TOKEN_LIFETIME,
+  SIGNING_ALGORITHMS,
+  type SigningAlgorithm,
+  type TokenFormat,
+} from './protocol/records.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
 import type { Lifetimes, SubjectState } from './tokens/context.ts';
 import type { JwtService } from './tokens/jwt_service.ts';
@@ -53,7 +58,7 @@ export interface AuthorizationServerOptions {
   readonly accessTokenLifetime?: number;
   /** Seconds, counted anew at each rotation. Default: 1209600 (14 days). */
   readonly refreshTokenLifetime?: number;
-  /** Seconds. Default: 3600. */
+  /** Seconds, a day at most. Default: 3600. */
   readonly idTokenLifetime?: number;
   /** Seconds (RFC 6749 §4.1.2). Default: 60. */
   readonly authorizationCodeLifetime?: number;
@@ -135,7 +140,7 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
     lifetimes: Object.freeze({
       accessToken: seconds(options, 'accessTokenLifetime', 3600),
       refreshToken: seconds(options, 'refreshTokenLifetime', 14 * 24 * 60 * 60),
-      idToken: seconds(options, 'idTokenLifetime', 3600),
+      idToken: seconds(options, 'idTokenLifetime', 3600, 1, LONGEST_ID_TOKEN_LIFETIME),
       authorizationCode: seconds(options, 'authorizationCodeLifetime', 60),
       refreshGrace: seconds(options, 'refreshGrace', 10, 0),
     }),
@@ -254,11 +259,16 @@ function choice<T extends string>(
   return chosen;
 }
 
-function seconds(options: Options, name: LifetimeOption, byDefault: number, least = 1): number {
+function seconds(
+  options: Options,
+  name: LifetimeOption,
+  byDefault: number,
+  least = 1,
+  most = LONGEST_LIFETIME,
+): number {
   const value: unknown = options[name] ?? byDefault;
-  if (Number.isInteger(value) && Number(value) >= least && Number(value) <= LONGEST_LIFETIME)
-    return Number(value);
-  throw new ConfigurationError(name, `whole seconds from ${least} to ${LONGEST_LIFETIME}`);
+  if (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) return Number(value);
+  throw new ConfigurationError(name, `whole seconds from ${least} to ${most}`);
 }
 
 function callable<K extends 'getSubjectState' | 'onEvent' | 'clock' | 'random', D extends Options[K]>(

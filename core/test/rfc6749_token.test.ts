@@ -1247,3 +1247,77 @@ test('§5.1 nothing of a token, secret or code is in any event', async (t) => {
   }
   assert.equal(told.includes(secretOf('web')), false);
 });
+
+specification('What outlives its own expiry', (spec) => {
+  spec('§4.1.2 a code that comes back long after its expiry still ends what it issued', async (world) => {
+    const code = await world.code();
+    const { refresh_token } = JSON.parse((await world.redeem(code)).body);
+    world.clock.advance(24 * 60 * 60);
+    await world.storage.sweep(100);
+    assert.equal((await world.redeem(code)).status, 400);
+    assert.equal(world.lastReason, 'code_reused');
+    assert.equal((await world.refresh(refresh_token)).status, 400);
+  });
+});
+
+test('§2.2.2 the refresh tokens of a public client rotate, whatever its registration says', async (t) => {
+  const world = await openWorld(t);
+  await world.storage.clients.add({ ...CLIENTS.spa, id: 'still', rotateRefreshTokens: false });
+  const [issued] = await world.server.issueTokens({ clientId: 'still', subject: 'alice', refresh: true });
+  const form = {
+    grant_type: 'refresh_token',
+    client_id: 'still',
+    refresh_token: String(issued?.refreshToken),
+  };
+  const { refresh_token } = JSON.parse((await world.post('/token', form)).body);
+  assert.notEqual(refresh_token, issued?.refreshToken);
+});
+
+test('§1 a host may answer null for what a record does not have', async (t) => {
+  const world = await openWorld(t);
+  const { tokens } = world.storage;
+  const none = {
+    revokedAtMs: null,
+    supersededAtMs: null,
+    successorId: null,
+    notBeforeMs: null,
+    sessionId: null,
+  };
+  const withNulls = async (id: string) =>
+    JSON.parse(JSON.stringify({ ...none, ...(await tokens.getByRefreshToken(id)) }));
+  const storage = { ...world.storage, tokens: { ...tokens, getByRefreshToken: withNulls } };
+  const { refresh_token } = await world.grant();
+  const { server } = await secondServer(world, {}, storage);
+  assert.equal((await server.introspectToken(refresh_token)).active, true);
+});
+
+test('§5.3 getUserClaims may be a method that needs its object', async (t) => {
+  class Directory {
+    readonly names = new Map([['alice', 'Alice Liddell']]);
+    getUserClaims(subject: string) {
+      return { name: this.names.get(subject) };
+    }
+  }
+  const world = await openWorld(t, { oidc: new Directory() });
+  const { access_token } = await world.grant();
+  assert.deepEqual(await world.server.userInfoOf(access_token), { name: 'Alice Liddell', sub: 'alice' });
+});
+
+test('§3.1.2.1 a request with max_age cannot be approved without the time of sign-in', async (t) => {
+  const world = await openWorld(t);
+  const query = new URLSearchParams({
+    client_id: 'web',
+    response_type: 'code',
+    redirect_uri: CLIENTS.web.redirectUris[0],
+    code_challenge: CHALLENGE,
+    code_challenge_method: 'S256',
+    scope: 'openid',
+    max_age: '60',
+  });
+  const request = { method: 'GET', url: `/authorize?${query}`, headers: {} };
+  const authorization = await world.server.validateAuthorizationRequest(request);
+  await assert.rejects(
+    world.server.completeAuthorization(authorization, { subject: 'alice' }),
+    /server_error/,
+  );
+});

@@ -40,7 +40,7 @@ export interface Approval {
   readonly scopes?: readonly string[];
   /** Readable name, for introspection. */
   readonly username?: string;
-  /** Seconds: when the person signed in. */
+  /** Seconds: when the person signed in; needed where the request has `maxAge`. */
   readonly authTime?: number;
   readonly acr?: string;
   readonly amr?: readonly string[];
@@ -74,6 +74,9 @@ export async function completeAuthorization(
 ): Promise<HttpResponse> {
   const { client, redirectUri, redirectUriGiven, codeChallenge, nonce } = request;
   const { subject, username, authTime, acr, amr, sessionId, scopes = request.scopes } = approval;
+  if (request.maxAge !== undefined && authTime === undefined) {
+    throw new TypeError('a request with max_age is approved with the time of sign-in');
+  }
   if (!scopes.every((scope) => request.scopes.includes(scope))) {
     throw new TypeError('only scopes of the request can be approved');
   }

@@ -28,7 +28,8 @@ export type ServerEvent = EventOrigin &
         readonly cause?: unknown;
       }
     | { readonly type: 'inactive'; readonly reason: InactiveReason; readonly tokenId?: string }
-    | { readonly type: 'token_issued'; readonly grantType: string; readonly tokenId: string }
+    /** A call of an authenticated client, or with a live token, that was answered. */
+    | { readonly type: 'answered' }
     | { readonly type: 'token_revoked'; readonly tokenId: string }
     /** Answered with 200 as RFC 7009 §2.2 wants it, but nothing was revoked. */
     | { readonly type: 'revocation_ignored'; readonly reason: InactiveReason | RefusalReason | 'foreign' }

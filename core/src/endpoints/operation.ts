@@ -92,6 +92,7 @@ async function answerWithCrossOrigin(
     return preflightResponse(endpoint, context, request);
   requireMethod(methods, request);
   const response = await endpoint.answer(context, request, call);
+  if (call.clientId !== undefined) context.onEvent({ ...call, type: 'answered' });
   const headers = await crossOriginHeaders(crossOrigin, context, request, call.clientId);
   return { ...response, headers: { ...response.headers, ...headers } };
 }

@@ -22,7 +22,7 @@ export interface ClientRecord {
   readonly redirectUris: readonly string[];
   /** URI of the API that this client is; makes it a resource server (RFC 8707). */
   readonly resource?: string;
-  /** Whether its refresh tokens rotate; `true` unless said otherwise. */
+  /** Whether the refresh tokens of a confidential client rotate; `true` unless said otherwise. */
   readonly rotateRefreshTokens?: boolean;
   /** Instead of the server's own. */
   readonly accessTokenFormat?: TokenFormat;
@@ -140,6 +140,9 @@ export interface KeyRecord {
   readonly createdAtMs: number;
   readonly retiredAtMs?: number;
 }
+
+/** Seconds. Keys that are retired stay published at least so long, since nothing tells when the last ID token ends. */
+export const LONGEST_ID_TOKEN_LIFETIME = 24 * 60 * 60;
 
 /** Something that ended the life of tokens; written in the transaction that did it. */
 export interface EventRecord {

@@ -96,7 +96,7 @@ export interface AuthorizationCodeRepository {
   /** Stores a code with its principals' generations; refused where its client or subject is disabled, or no such client. */
   issue(code: NewAuthorizationCode): Awaitable<IssueOutcome>;
 
-  /** The record of a code, redeemed ones included until they expire. */
+  /** The record of a code; a redeemed one is found as long as what it issued, so that its reuse is noticed. */
   get(id: string): Found<AuthorizationCodeRecord>;
 
   /**

@@ -1,8 +1,15 @@
+import { LONGEST_ID_TOKEN_LIFETIME, type NewToken } from '../protocol/records.ts';
+
 /** How long events stay where nothing else is said: 30 days. */
 export const DEFAULT_EVENT_RETENTION_SECONDS = 30 * 24 * 60 * 60;
 
 /**
- * Seconds for which a retired key is kept at the least, though nothing that it signed is stored: a token whose
- * signature another process was asked for before the rotation is stored after it.
+ * Seconds for which a retired key is kept at the least, though nothing that it signed is stored: an access token
+ * that was being signed during the rotation is stored after it, and ID tokens are never stored.
  */
-export const SIGNING_IN_FLIGHT_SECONDS = 60 * 60;
+export const RETIRED_KEY_SECONDS = LONGEST_ID_TOKEN_LIFETIME;
+
+/** Seconds until which the last of the tokens is kept. */
+export function latest(tokens: readonly NewToken[]): number {
+  return Math.max(0, ...tokens.map(({ keepUntil }) => keepUntil));
+}

@@ -21,9 +21,9 @@ export function wholeNumber(least: number, most: number): Kind<number> {
   };
 }
 
-/** Ten years at most, as in the library. */
-export function seconds(least: number): Kind<number> {
-  return { ...wholeNumber(least, 10 * 365 * 24 * 60 * 60), placeholder: 'SECONDS' };
+/** Ten years at most where nothing else is said, as in the library. */
+export function seconds(least: number, most = 10 * 365 * 24 * 60 * 60): Kind<number> {
+  return { ...wholeNumber(least, most), placeholder: 'SECONDS' };
 }
 
 /** Placeholder of what is on or off; its flag alone means on. */

@@ -1,4 +1,4 @@
-import { type ClaimsByScope, SIGNING_ALGORITHMS } from '@grantd/core';
+import { type ClaimsByScope, LONGEST_ID_TOKEN_LIFETIME, SIGNING_ALGORITHMS } from '@grantd/core';
 import {
   isBlock,
   type Kind,
@@ -146,7 +146,12 @@ export const OPTIONS = {
     'Seconds that a refresh token lives, counted anew at each rotation.',
     14 * 24 * 60 * 60,
   ),
-  idTokenLifetime: option('Lifetimes', seconds(1), 'Seconds that an ID token lives.', 3600),
+  idTokenLifetime: option(
+    'Lifetimes',
+    seconds(1, LONGEST_ID_TOKEN_LIFETIME),
+    'Seconds that an ID token lives.',
+    3600,
+  ),
   authorizationCodeLifetime: option('Lifetimes', seconds(1), 'Seconds that an authorization code lives.', 60),
   refreshGrace: option(
     'Lifetimes',

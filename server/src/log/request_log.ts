@@ -49,6 +49,7 @@ export class RequestLog {
   /** An event of the library. */
   event({ type, ...event }: ServerEvent): void {
     this.#rememberClient(event);
+    if (type === 'answered') return; // the request's own line says it
     const isFailure = 'status' in event && event.status >= 500;
     const line = { event: type, ...event, ...('cause' in event && { cause: causeOf(event.cause) }) };
     this.#log[isFailure ? 'error' : levelOf(type)](line);

@@ -30,9 +30,7 @@ export const refreshToken: Grant = async (context, client, form, call) => {
 
   const presented = { ...found, token, client };
   if (!life.alive) return retry(context, presented, form, call);
-  return client.rotateRefreshTokens === false
-    ? reuse(context, presented, form)
-    : rotate(context, presented, form, call);
+  return rotates(client) ? rotate(context, presented, form, call) : reuse(context, presented, form);
 };
 
 /** The presented token makes way for its successor, with a new access token beside it. */
@@ -52,6 +50,11 @@ async function rotate(context: Context, presented: Presented, form: Form, call: 
   const found = await context.storage.tokens.getByRefreshToken(record.id);
   if (!found) throw overtaken();
   return retry(context, { ...presented, record: found }, form, call);
+}
+
+/** By registration; the refresh tokens of public clients always rotate (RFC 9700 §2.2.2). */
+function rotates({ rotateRefreshTokens, secretHash }: ClientRecord): boolean {
+  return rotateRefreshTokens !== false || secretHash === undefined;
 }
 
 /** For clients whose refresh tokens do not rotate. */

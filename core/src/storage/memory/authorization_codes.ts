@@ -1,6 +1,7 @@
 import type { AuthorizationCodeRecord } from '../../protocol/records.ts';
 import { canContinue } from '../continuation.ts';
 import type { AuthorizationCodeRepository } from '../contract.ts';
+import { latest } from '../retention.ts';
 import type { Issuing } from './issuing.ts';
 import type { Principals } from './principals.ts';
 import type { Revoking } from './revoking.ts';
@@ -39,7 +40,9 @@ export function memoryAuthorizationCodes(
       if (!canContinue(stored, clock())) return 'refused';
       if (!tokens.every((token) => issuing.admits(token))) return 'refused';
       issuing.insert(tokens);
-      tables().authorizationCodes.set(id, { ...row, record: { ...row.record, redeemedAtMs: clock() } });
+      const record = { ...row.record, redeemedAtMs: clock() };
+      const keepUntil = Math.max(row.keepUntil, latest(tokens));
+      tables().authorizationCodes.set(id, { ...row, record, keepUntil });
       return 'issued';
     },
 

@@ -1,6 +1,6 @@
 import type { KeyRecord, SigningAlgorithm } from '../../protocol/records.ts';
 import type { KeyRepository } from '../contract.ts';
-import { SIGNING_IN_FLIGHT_SECONDS } from '../retention.ts';
+import { RETIRED_KEY_SECONDS } from '../retention.ts';
 import { type MemoryHandle, snapshot } from './tables.ts';
 
 export function memoryKeys({ tables, clock }: MemoryHandle): KeyRepository {
@@ -39,7 +39,7 @@ export function memoryKeys({ tables, clock }: MemoryHandle): KeyRepository {
       const nowMs = clock();
       const neededUntil = [...tables().tokens.values()].reduce(
         (latest, { keepUntil }) => Math.max(latest, keepUntil),
-        Math.floor(nowMs / 1000) + SIGNING_IN_FLIGHT_SECONDS,
+        Math.floor(nowMs / 1000) + RETIRED_KEY_SECONDS,
       );
       set({ ...current, status: 'retired', retiredAtMs: nowMs }, neededUntil);
       set({ ...promoted, status: 'current' });

@@ -1,6 +1,7 @@
 import type { AuthorizationCodeRecord, NewAuthorizationCode } from '../../../protocol/records.ts';
 import { canContinue } from '../../continuation.ts';
 import type { AuthorizationCodeRepository } from '../../contract.ts';
+import { latest } from '../../retention.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Issuing } from './issuing.ts';
@@ -17,17 +18,17 @@ export const AUTHORIZATION_CODES_SQL = {
 
   insert: `
     INSERT INTO authorization_codes (issuer_id, id, client_id, redirect_uri, redirect_uri_given, code_challenge,
-      scopes, subject, grant_id, session_id, nonce, claims, issued_at_ms, expires_at,
+      scopes, subject, grant_id, session_id, nonce, claims, issued_at_ms, expires_at, keep_until,
       client_generation, subject_generation, session_generation, grant_generation)
     VALUES (:issuerId, :id, :clientId, :redirectUri, :redirectUriGiven, :codeChallenge,
-      :scopes, :subject, :grantId, :sessionId, :nonce, :claims, :issuedAtMs, :expiresAt,
+      :scopes, :subject, :grantId, :sessionId, :nonce, :claims, :issuedAtMs, :expiresAt, :expiresAt,
       (SELECT generation FROM clients WHERE issuer_id = :issuerId AND id = :clientId),
       (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'subject' AND id = :subject),
       (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'session' AND id = :sessionId),
       (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :grantId))`,
 
   redeem: `
-    UPDATE authorization_codes SET redeemed_at_ms = :nowMs
+    UPDATE authorization_codes SET redeemed_at_ms = :nowMs, keep_until = max(keep_until, :keepUntil)
     WHERE issuer_id = :issuerId AND id = :id AND redeemed_at_ms IS NULL AND revoked_at_ms IS NULL`,
 
   revoke: `
@@ -84,7 +85,7 @@ export function sqliteAuthorizationCodes(
         if (stored.redeemedAtMs !== undefined) return 'already_redeemed';
         if (!canContinue(stored, clock())) return 'refused';
         if (!tokens.every((token) => issuing.admits(token))) return 'refused';
-        const marked = sql.redeem.run({ issuerId, id, nowMs: clock() }).changes;
+        const marked = sql.redeem.run({ issuerId, id, nowMs: clock(), keepUntil: latest(tokens) }).changes;
         if (marked !== 1) throw new Error('a code changed inside the transaction that redeems it');
         issuing.insert(tokens);
         return 'issued';

@@ -1,6 +1,6 @@
 import type { KeyRecord } from '../../../protocol/records.ts';
 import type { KeyRepository } from '../../contract.ts';
-import { SIGNING_IN_FLIGHT_SECONDS } from '../../retention.ts';
+import { RETIRED_KEY_SECONDS } from '../../retention.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 
 export const KEYS_SQL = {
@@ -77,7 +77,7 @@ export function sqliteKeys({ database, issuerId, clock, transaction }: SqliteHan
         if (next.algorithm !== current.algorithm || next.status !== 'next') {
           throw new TypeError(`the key to follow ${currentKid} must be a next one for ${current.algorithm}`);
         }
-        const inFlightUntil = Math.floor(nowMs / 1000) + SIGNING_IN_FLIGHT_SECONDS;
+        const inFlightUntil = Math.floor(nowMs / 1000) + RETIRED_KEY_SECONDS;
         sql.retire.run({ issuerId, kid: currentKid, nowMs, inFlightUntil });
         const promoted = sql.promote.run({ issuerId, algorithm: next.algorithm }).changes;
         if (promoted !== 1) throw new Error(`no key is ready to follow ${currentKid}`);

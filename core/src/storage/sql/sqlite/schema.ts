@@ -99,6 +99,7 @@ const VERSION_1 = `
     claims             TEXT NOT NULL,
     issued_at_ms       INTEGER NOT NULL,
     expires_at         INTEGER NOT NULL,
+    keep_until         INTEGER NOT NULL CHECK (keep_until >= expires_at),
     redeemed_at_ms     INTEGER,
     revoked_at_ms      INTEGER,
     client_generation  INTEGER NOT NULL,
@@ -107,7 +108,7 @@ const VERSION_1 = `
     grant_generation   INTEGER NOT NULL,
     PRIMARY KEY (issuer_id, id)
   ) STRICT;
-  CREATE INDEX authorization_codes_by_expires_at ON authorization_codes (issuer_id, expires_at);
+  CREATE INDEX authorization_codes_by_keep_until ON authorization_codes (issuer_id, keep_until);
 
   CREATE TABLE signing_keys (
     issuer_id          INTEGER NOT NULL REFERENCES issuers (id),

@@ -9,7 +9,7 @@ export const SWEEP_SQL = {
   authorizationCodes: `
     DELETE FROM authorization_codes WHERE rowid IN (
       SELECT rowid FROM authorization_codes
-      WHERE issuer_id = :issuerId AND expires_at <= :now ORDER BY expires_at LIMIT :limit)`,
+      WHERE issuer_id = :issuerId AND keep_until <= :now ORDER BY keep_until LIMIT :limit)`,
 
   principals: `
     DELETE FROM principals WHERE issuer_id = :issuerId AND (kind, id) IN (

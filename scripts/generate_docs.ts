@@ -1,0 +1,82 @@
+// Writes the pages that follow from the code: docs/configuration.md and docs/reason_codes.md. With --check it only
+// compares, and exits with 1 where a page is not what the code says.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { INACTIVE_REASONS, REFUSAL_REASONS } from '@grantd/core';
+import { OPTIONS } from '../server/src/config/options.ts';
+import { PAGE_REASONS } from '../server/src/log/page_events.ts';
+
+process.chdir(dirname(import.meta.dirname));
+
+const isCheck = process.argv.includes('--check');
+let isStale = false;
+for (const [path, text] of [
+  ['docs/configuration.md', configuration()],
+  ['docs/reason_codes.md', reasonCodes()],
+] as const) {
+  if (!isCheck) writeFileSync(path, text);
+  else if (readFileSync(path, 'utf8') !== text) {
+    console.error(`${path} is not what the code says: run \`npm run docs\``);
+    isStale = true;
+  }
+}
+process.exit(isStale ? 1 : 0);
+
+function configuration(): string {
+  const rows = Object.entries(OPTIONS).map(([name, option]) => {
+    const words = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    const flag = option.hasFlag ? `\`--${words}\`` : 'none';
+    const variable = `\`GRANTD_${words.replaceAll('-', '_').toUpperCase()}\``;
+    const byDefault = option.defaultInWords ?? `\`${String(option.byDefault)}\``;
+    return `| \`${name}\` | ${flag} | ${variable} | ${option.about} Expected: ${option.kind.expected}. | ${byDefault} |`;
+  });
+  return `# Configuration of the program
+
+A value is taken from its flag, else from its variable, else from the JSON file that \`--config\` or \`GRANTD_CONFIG\` names,
+else it is the default. A value that does not fit is refused at the start, with its name and what was expected.
+
+| name in the file | flag | variable | what it is | default |
+| --- | --- | --- | --- | --- |
+${rows.join('\n').replaceAll('true|false', 'true\\|false')}
+
+A configuration file:
+
+\`\`\`json
+{
+  "issuer": "https://login.example.com",
+  "database": "sqlite:/var/lib/grantd/grantd.db",
+  "accessTokenLifetime": 600,
+  "introspectionPolicy": "audience",
+  "oidc": { "claimsByScope": { "profile": ["name"], "email": ["email", "email_verified"] } }
+}
+\`\`\`
+`;
+}
+
+function reasonCodes(): string {
+  const table = (reasons: Readonly<Record<string, string>>) =>
+    `| code | meaning |\n| --- | --- |\n${Object.entries(reasons)
+      .map(([code, meaning]) => `| \`${code}\` | ${meaning} |`)
+      .join('\n')}`;
+  return `# Reason codes
+
+They are stable. They appear in events, in logs and in \`grantd token explain\`, never on the wire.
+
+## Why a token is not alive
+
+${table(INACTIVE_REASONS)}
+
+An answer \`{"active":false}\` is logged with the event \`inactive\` and one of these. A revocation that did nothing is logged
+as \`revocation_ignored\` with one of these, or with \`foreign\`: the token belongs to another client.
+
+## Why a request was refused
+
+${table(REFUSAL_REASONS)}
+
+A refusal is logged with the event \`refused\`, the wire's \`error\`, the status, and one of these or of the first list.
+
+## Why a page went no further
+
+${table(PAGE_REASONS)}
+`;
+}
