@@ -196,7 +196,7 @@ function resolveOidc(oidc: OidcOptions | undefined): Required<OidcOptions> | und
   if (!isValid) throw new ConfigurationError('oidc.claimsByScope', 'a list of claims for each scope');
   const copied = Object.entries(claimsByScope).map(([scope, claims]) => [scope, Object.freeze([...claims])]);
   return Object.freeze({
-    getUserClaims: oidc.getUserClaims,
+    getUserClaims: oidc.getUserClaims.bind(oidc),
     claimsByScope: Object.freeze(Object.fromEntries(copied)),
   });
 }

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ServerEvent } from '@grantd/core';
 import { decodeJwt, SignJWT } from 'jose';
 import { stolenKey } from './harness/stolen_key.ts';
 import type { TestResponse } from './harness/transports.ts';
-import { basic, ISSUER, specification, type World } from './harness/world.ts';
+import { basic, ISSUER, openWorld, specification, type World } from './harness/world.ts';
 
 const JSON_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' };
 const INACTIVE: TestResponse = { status: 200, headers: JSON_HEADERS, body: '{"active":false}' };
@@ -365,3 +367,16 @@ function withBrokenSignature(token: string): string {
 function withoutDescription({ status, headers, body }: TestResponse) {
   return { status, headers, error: JSON.parse(body).error };
 }
+
+test('§2.1 a caller that was answered is reported with the identifier of the request', async (t) => {
+  const events: ServerEvent[] = [];
+  const world = await openWorld(t, { onEvent: (event) => events.push(event) });
+  const headers = { authorization: basic('api'), 'content-type': 'application/x-www-form-urlencoded' };
+  const request = { method: 'POST', url: '/token/introspect', headers, body: 'token=x', id: 'request 7' };
+  await world.server.introspect(request);
+  const call = { operation: 'introspection', requestId: 'request 7', clientId: 'api' };
+  assert.deepEqual(events, [
+    { ...call, type: 'inactive', reason: 'malformed' },
+    { ...call, type: 'answered' },
+  ]);
+});
