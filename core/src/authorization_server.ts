@@ -1,10 +1,9 @@
+import { type Approval, completeAuthorization } from './endpoints/authorization_approval.ts';
 import {
-  type Approval,
   type AuthorizationRequest,
-  completeAuthorization,
-  refusedAuthorization,
   validateAuthorizationRequest,
-} from './endpoints/authorization.ts';
+} from './endpoints/authorization_request.ts';
+import { refusedAuthorization } from './endpoints/authorization_response.ts';
 import { hashClientSecret } from './endpoints/client_authentication/client_secret.ts';
 import type { Context } from './endpoints/context.ts';
 import { ENDPOINTS, type EndpointName, routesOf } from './endpoints/endpoints.ts';

@@ -1,6 +1,7 @@
 /** `@grantd/core`: the public names. Stores, the kit and adapters have entry points of their own. */
 export { AuthorizationServer } from './authorization_server.ts';
-export type { Approval, AuthorizationRequest, Prompt } from './endpoints/authorization.ts';
+export type { Approval } from './endpoints/authorization_approval.ts';
+export type { AuthorizationRequest, Prompt } from './endpoints/authorization_request.ts';
 export type { EndpointPaths, GetUserClaims, IntrospectionPolicy } from './endpoints/context.ts';
 export type { Operation, ServerEvent } from './endpoints/events.ts';
 export type { Explanation } from './endpoints/explanation.ts';

@@ -1,15 +1,12 @@
-import { sha256 } from '#hashing';
-import { secondsOf } from '../protocol/environment.ts';
 import { type Form, parseForm, readForm, requireParameter } from '../protocol/form.ts';
-import { type HttpRequest, type HttpResponse, queryOf } from '../protocol/http.ts';
+import { type HttpRequest, queryOf } from '../protocol/http.ts';
 import { type ErrorCode, OAuthError } from '../protocol/oauth_error.ts';
 import { isS256Challenge } from '../protocol/pkce.ts';
 import type { RefusalReason } from '../protocol/reasons.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { redirectUriMatches } from '../protocol/redirect_uri.ts';
 import { selectScopes } from '../protocol/scope.ts';
-import { newIdentifier, newOpaque } from '../tokens/opaque_token.ts';
-import { subjectLife } from '../tokens/state.ts';
+import { refusedAuthorization } from './authorization_response.ts';
 import type { Context } from './context.ts';
 
 /** An authorization request that has been checked: plain data, for the host to ask the person about. */
@@ -32,21 +29,6 @@ export interface AuthorizationRequest {
 
 export type Prompt = 'none' | 'login' | 'consent' | 'select_account';
 
-/** What a person approved, and how they signed in. */
-export interface Approval {
-  /** The host's own identifier of the person. */
-  readonly subject: string;
-  /** What was approved of the request's scopes; all of them where this is absent. */
-  readonly scopes?: readonly string[];
-  /** Readable name, for introspection. */
-  readonly username?: string;
-  /** Seconds: when the person signed in; needed where the request has `maxAge`. */
-  readonly authTime?: number;
-  readonly acr?: string;
-  readonly amr?: readonly string[];
-  readonly sessionId?: string;
-}
-
 const PROMPTS: readonly string[] = ['none', 'login', 'consent', 'select_account'] satisfies Prompt[];
 
 /**
@@ -61,70 +43,6 @@ export async function validateAuthorizationRequest(
   const client = await requireClient(context, requireParameter(form, 'client_id'));
   const target = { client, ...requireRedirectUri(client, form) };
   return { ...target, ...readRequest(context, form, target) };
-}
-
-/**
- * Second step: the person approved. The code is durable once this has resolved.
- * @throws {OAuthError} `access_denied` with `redirectTo`: the person or client was disabled meanwhile
- */
-export async function completeAuthorization(
-  context: Context,
-  request: AuthorizationRequest,
-  approval: Approval,
-): Promise<HttpResponse> {
-  const { client, redirectUri, redirectUriGiven, codeChallenge, nonce } = request;
-  const { subject, username, authTime, acr, amr, sessionId, scopes = request.scopes } = approval;
-  if (request.maxAge !== undefined && authTime === undefined) {
-    throw new TypeError('a request with max_age is approved with the time of sign-in');
-  }
-  if (!scopes.every((scope) => request.scopes.includes(scope))) {
-    throw new TypeError('only scopes of the request can be approved');
-  }
-  const code = newOpaque('authorization_code', context.random);
-  const issuedAtMs = context.clock();
-  const outcome = (await subjectLife(context, subject)).alive
-    ? await context.storage.authorizationCodes.issue({
-        id: await sha256(code),
-        clientId: client.id,
-        redirectUri,
-        redirectUriGiven,
-        scopes,
-        subject,
-        grantId: newIdentifier(context.random),
-        claims: {
-          ...(username !== undefined && { username }),
-          ...(authTime !== undefined && { auth_time: authTime }),
-          ...(acr !== undefined && { acr }),
-          ...(amr !== undefined && { amr }),
-        },
-        issuedAtMs,
-        expiresAt: secondsOf(issuedAtMs) + context.lifetimes.authorizationCode,
-        ...(codeChallenge !== undefined && { codeChallenge }),
-        ...(nonce !== undefined && { nonce }),
-        ...(sessionId !== undefined && { sessionId }),
-      })
-    : 'refused';
-  if (outcome === 'refused')
-    throw refusedAuthorization(context, request, 'access_denied', 'the authorization is void');
-  return redirect(responseUri(context, request, { code }));
-}
-
-/**
- * The refusal that a host throws or renders when the person said no, or could not be asked.
- * @param code `access_denied`, or by OpenID Connect Core §3.1.2.6 `login_required` and the like
- */
-export function refusedAuthorization(
-  context: Context,
-  request: Pick<AuthorizationRequest, 'client' | 'redirectUri' | 'state'>,
-  code: ErrorCode,
-  description: string,
-  reason: RefusalReason = 'parameter_invalid',
-): OAuthError {
-  return new OAuthError(code, description, {
-    reason,
-    clientId: request.client.id,
-    redirectTo: responseUri(context, request, { error: code, error_description: description }),
-  });
 }
 
 async function requireClient({ storage }: Context, clientId: string): Promise<ClientRecord> {
@@ -230,20 +148,6 @@ function requestedScopes(
 
 function isPrompt(text: string): text is Prompt {
   return PROMPTS.includes(text);
-}
-
-/** RFC 6749 §4.1.2 with `iss` (RFC 9207 §2). */
-function responseUri(
-  { issuer }: Context,
-  { redirectUri, state }: Pick<AuthorizationRequest, 'redirectUri' | 'state'>,
-  parameters: Readonly<Record<string, string>>,
-): string {
-  const query = new URLSearchParams({ ...parameters, ...(state !== undefined && { state }), iss: issuer });
-  return `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}`;
-}
-
-function redirect(location: string): HttpResponse {
-  return { status: 303, headers: { location, 'cache-control': 'no-store' }, body: '' };
 }
 
 /** No redirect: the browser must not be sent where the client did not register (RFC 6749 §3.1.2.4). */
