@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { INACTIVE_REASONS, REFUSAL_REASONS } from '@grantd/core';
-import { OPTIONS } from '../server/src/config/options.ts';
+import { flagOf, OPTIONS, variableOf } from '../server/src/config/options.ts';
 import { PAGE_REASONS } from '../server/src/log/page_events.ts';
 
 process.chdir(dirname(import.meta.dirname));
@@ -24,11 +24,9 @@ process.exit(isStale ? 1 : 0);
 
 function configuration(): string {
   const rows = Object.entries(OPTIONS).map(([name, option]) => {
-    const words = name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    const flag = option.hasFlag ? `\`--${words}\`` : 'none';
-    const variable = `\`GRANTD_${words.replaceAll('-', '_').toUpperCase()}\``;
+    const flag = option.hasFlag ? `\`${flagOf(name)}\`` : 'none';
     const byDefault = option.defaultInWords ?? `\`${String(option.byDefault)}\``;
-    return `| \`${name}\` | ${flag} | ${variable} | ${option.about} Expected: ${option.kind.expected}. | ${byDefault} |`;
+    return `| \`${name}\` | ${flag} | \`${variableOf(name)}\` | ${option.about} Expected: ${option.kind.expected}. | ${byDefault} |`;
   });
   return `# Configuration of the program
 

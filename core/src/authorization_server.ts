@@ -3,32 +3,43 @@ import {
   type AuthorizationRequest,
   validateAuthorizationRequest,
 } from './endpoints/authorization_request.ts';
-import { refusedAuthorization } from './endpoints/authorization_response.ts';
+import {
+  type AuthorizationRefusal,
+  REFUSAL_REASON,
+  refusedAuthorization,
+} from './endpoints/authorization_response.ts';
 import { hashClientSecret } from './endpoints/client_authentication/client_secret.ts';
 import type { Context } from './endpoints/context.ts';
 import { ENDPOINTS, type EndpointName, routesOf } from './endpoints/endpoints.ts';
+import type { ServerEvent } from './endpoints/events.ts';
 import { type Explanation, explainToken } from './endpoints/explanation.ts';
 import {
   type IntrospectionQuery,
   type IntrospectionResult,
   introspectToken,
 } from './endpoints/introspection.ts';
+import { anyClientPolicy } from './endpoints/introspection_policy.ts';
 import { serverMetadata } from './endpoints/metadata.ts';
-import { callOf, errorResponse, perform, reported, requireMethod } from './endpoints/operation.ts';
+import { callOf, errorResponse, perform, report, reported, requireMethod } from './endpoints/operation.ts';
 import { type IssuedByOperator, issueByOperator, type OperatorIssue } from './endpoints/operator_issue.ts';
 import { type RevocationOrder, type RevocationResult, revokeToken } from './endpoints/revocation.ts';
 import { userInfoOf } from './endpoints/userinfo.ts';
-import { type AuthorizationServerOptions, type ResolvedOptions, resolveOptions } from './options.ts';
+import {
+  type AuthorizationServerOptions,
+  type ResolvedOptions,
+  requiredAlgorithms,
+  resolveOptions,
+} from './options.ts';
 import type { Claims } from './protocol/claims.ts';
 import { type HttpRequest, type HttpResponse, pathOf } from './protocol/http.ts';
-import type { ErrorCode } from './protocol/oauth_error.ts';
+import { ConfigurationError } from './protocol/oauth_error.ts';
 import type { SigningAlgorithm } from './protocol/records.ts';
 import { guarded, guardedCall } from './storage/guarded.ts';
+import { hostStorage } from './storage/host_storage.ts';
 import { AccessTokenVerifier } from './tokens/access_token_verifier.ts';
 import type { TokenContext } from './tokens/context.ts';
 import { StoredKeysJwtService } from './tokens/jwt_service.ts';
 import { newOpaque } from './tokens/opaque_token.ts';
-import { REFRESH_TOKEN_ALGORITHM } from './tokens/refresh_token.ts';
 import { ServerSecret } from './tokens/server_secret.ts';
 import { SigningKeys } from './tokens/signing_keys.ts';
 
@@ -133,19 +144,34 @@ export class AuthorizationServer {
     return reported(this.#context, call, () => completeAuthorization(this.#context, request, approval));
   }
 
-  /** Redirects the person back to the client without a code: `access_denied`, `login_required` and the like. */
-  refuseAuthorization(request: AuthorizationRequest, code: ErrorCode, description: string): HttpResponse {
-    return errorResponse(refusedAuthorization(this.#context, request, code, description));
+  /**
+   * Redirects the person back to the client without a code: `access_denied`, `login_required` and the like.
+   * @param requestId the host's identifier of the request, for its log
+   */
+  refuseAuthorization(
+    request: AuthorizationRequest,
+    code: AuthorizationRefusal,
+    description: string,
+    requestId?: string,
+  ): HttpResponse {
+    const error = refusedAuthorization(this.#context, request, code, description, REFUSAL_REASON[code]);
+    report(this.#context, error, {
+      operation: 'authorization',
+      ...(requestId !== undefined && { requestId }),
+    });
+    return errorResponse(error);
   }
 
   // ── The same answers without HTTP ──────────────────────────────────────────────────────────────────────
 
   /**
-   * What introspection answers about a token.
+   * What introspection answers about a token: to a client, or to the host itself, which may know everything.
    * @throws {StorageFault} storage could not be asked
    */
   introspectToken(token: string, query: IntrospectionQuery = {}): Promise<IntrospectionResult> {
-    return introspectToken(this.#context, token, query);
+    const { caller, hint } = query;
+    const policy = caller === undefined ? anyClientPolicy : this.#context.introspectionPolicy;
+    return introspectToken(this.#context, token, { caller, hint, policy });
   }
 
   /**
@@ -195,12 +221,13 @@ export class AuthorizationServer {
     return newOpaque('client_secret', this.#context.random);
   }
 
-  /** Makes the signing keys where there are none, and opens them: a wrong server secret fails here, not later. */
+  /**
+   * Makes the signing keys where there are none, and opens them: a wrong server secret fails here, not later.
+   * @throws {Error} a key was sealed under another secret
+   * @throws {StorageFault} storage could not be asked
+   */
   async prepare(): Promise<void> {
-    const { accessTokenAlgorithm, idTokenAlgorithm } = this.#context;
-    await this.#signingKeys?.prepare([
-      ...new Set([accessTokenAlgorithm, idTokenAlgorithm, REFRESH_TOKEN_ALGORITHM] as const),
-    ]);
+    await this.#signingKeys?.prepare();
   }
 
   /**
@@ -217,18 +244,22 @@ export class AuthorizationServer {
 /** The parts of a server, each with what it depends on. */
 function wire(options: ResolvedOptions): { context: Context; signingKeys: SigningKeys | undefined } {
   const secret = new ServerSecret(options.secret);
-  const { clients, tokens, authorizationCodes, keys } = options.storage;
-  const storage = {
-    clients: guarded(clients),
-    tokens: guarded(tokens),
-    authorizationCodes: guarded(authorizationCodes),
-  };
+  const { keys } = options.storage;
+  const storage = hostStorage(options.storage);
   const signingKeys =
     options.jwtService === undefined && keys !== undefined
-      ? new SigningKeys(guarded(keys), secret, options.clock)
+      ? new SigningKeys(guarded(keys), secret, options.clock, requiredAlgorithms(options))
       : undefined;
   const jwt = options.jwtService ?? (signingKeys && new StoredKeysJwtService(signingKeys));
   if (jwt === undefined) throw new TypeError('options without keys were not refused');
+  for (const algorithm of requiredAlgorithms(options)) {
+    if (!jwt.algorithms.includes(algorithm)) {
+      throw new ConfigurationError(
+        'jwtService',
+        `a service that signs with ${algorithm}, by the other options`,
+      );
+    }
+  }
 
   const { oidc, getSubjectState } = options;
   const tokenContext: TokenContext = {
@@ -241,8 +272,18 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
   const context: Context = {
     ...options,
     ...tokenContext,
+    onEvent: (event) => observe(options.onEvent, event),
     accessTokens: new AccessTokenVerifier(tokenContext),
     oidc: oidc && { ...oidc, getUserClaims: guardedCall(oidc.getUserClaims) },
   };
   return { context, signingKeys };
+}
+
+/** What an observer throws changes no answer: what it was told of has happened. */
+function observe(onEvent: Context['onEvent'], event: ServerEvent): void {
+  try {
+    onEvent(event);
+  } catch (error) {
+    console.error('onEvent threw', error);
+  }
 }

@@ -2,9 +2,11 @@
 export { AuthorizationServer } from './authorization_server.ts';
 export type { Approval } from './endpoints/authorization_approval.ts';
 export type { AuthorizationRequest, Prompt } from './endpoints/authorization_request.ts';
+export type { AuthorizationRefusal } from './endpoints/authorization_response.ts';
 export type { EndpointPaths, GetUserClaims, IntrospectionPolicy } from './endpoints/context.ts';
 export type { Operation, ServerEvent } from './endpoints/events.ts';
 export type { Explanation } from './endpoints/explanation.ts';
+export { GRANT_TYPES } from './endpoints/grants/grants.ts';
 export type { IntrospectionQuery, IntrospectionResult } from './endpoints/introspection.ts';
 export { anyClientPolicy, audiencePolicy } from './endpoints/introspection_policy.ts';
 export { errorResponse } from './endpoints/operation.ts';
@@ -12,7 +14,7 @@ export { type IssuedByOperator, type OperatorIssue, OperatorIssueError } from '.
 export type { RevocationOrder, RevocationResult } from './endpoints/revocation.ts';
 export type { TokenTypeHint } from './endpoints/token_type_hint.ts';
 export type { AuthorizationServerOptions, OidcOptions } from './options.ts';
-export { DEFAULT_PATHS } from './options.ts';
+export { DEFAULT_PATHS, isIssuer } from './options.ts';
 export { type Claims, type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
 export type { Clock, RandomSource } from './protocol/environment.ts';
 export {
@@ -56,7 +58,8 @@ export type {
   Storage,
   TokenRepository,
 } from './storage/contract.ts';
-export { AccessTokenVerifier } from './tokens/access_token_verifier.ts';
+export { type SweepOptions, sweep } from './storage/sweep.ts';
+export type { AccessTokenVerifier } from './tokens/access_token_verifier.ts';
 export type { Lifetimes, SubjectState } from './tokens/context.ts';
 export type { FoundToken } from './tokens/find.ts';
 export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt_service.ts';

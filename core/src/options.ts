@@ -14,6 +14,7 @@ import {
 import type { Awaitable, Storage } from './storage/contract.ts';
 import type { Lifetimes, SubjectState } from './tokens/context.ts';
 import type { JwtService } from './tokens/jwt_service.ts';
+import { REFRESH_TOKEN_ALGORITHM } from './tokens/refresh_token.ts';
 
 /** OpenID Connect is on where this block is given. */
 export interface OidcOptions {
@@ -71,12 +72,26 @@ export interface AuthorizationServerOptions {
   readonly paths?: Partial<EndpointPaths>;
   /** How a person stands with the host; a disabled or unknown one has no live token. Default: as storage says. */
   readonly getSubjectState?: (subject: string) => Awaitable<SubjectState>;
-  /** Called for refusals, inactive answers and revocations, for logs and audit. It must not throw. */
+  /** Called for refusals, inactive answers and revocations, for logs and audit. Default: faults go to `console.error`. */
   readonly onEvent?: (event: ServerEvent) => void;
   /** Milliseconds since 1970. Default: the system's clock. */
   readonly clock?: Clock;
   /** Default: the system's generator. */
   readonly random?: RandomSource;
+}
+
+/** The algorithms that the server signs with by itself. */
+export function requiredAlgorithms(options: ResolvedOptions): readonly SigningAlgorithm[] {
+  const algorithms = new Set<SigningAlgorithm>();
+  if (options.accessTokenFormat === 'jwt') algorithms.add(options.accessTokenAlgorithm);
+  if (!options.useOpaqueRefreshTokens) algorithms.add(REFRESH_TOKEN_ALGORITHM);
+  if (options.oidc !== undefined) algorithms.add(options.idTokenAlgorithm);
+  return [...algorithms];
+}
+
+/** A host that listens to nothing still learns what went wrong inside. */
+function reportFault(event: ServerEvent): void {
+  if (event.type === 'refused' && event.status >= 500) console.error('grantd', event.reason, event.cause);
 }
 
 /** Options with every default in its place. */
@@ -147,18 +162,21 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
     allowConfidentialClientsWithoutPkce: flag(options, 'allowConfidentialClientsWithoutPkce', false),
     paths: resolvePaths(options.paths),
     getSubjectState: callable(options, 'getSubjectState', undefined),
-    onEvent: callable(options, 'onEvent', () => {}),
+    onEvent: callable(options, 'onEvent', reportFault),
     clock: callable(options, 'clock', () => Date.now()),
     random: callable(options, 'random', (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes))),
   });
 }
 
+/** Whether a text can name a server: an http or https URL without query, fragment and credentials (RFC 8414 §2). */
+export function isIssuer(text: string): boolean {
+  const url = WEB_URL.test(text) ? URL.parse(text) : null;
+  return url !== null && url.username === '' && url.password === '';
+}
+
 function requireIssuer(issuer: unknown): string {
-  const url = typeof issuer === 'string' && WEB_URL.test(issuer) ? URL.parse(issuer) : null;
-  if (typeof issuer !== 'string' || url === null || url.username !== '' || url.password !== '') {
-    throw new ConfigurationError('issuer', 'an http or https URL without query, fragment and credentials');
-  }
-  return issuer;
+  if (typeof issuer === 'string' && isIssuer(issuer)) return issuer;
+  throw new ConfigurationError('issuer', 'an http or https URL without query, fragment and credentials');
 }
 
 function requireStorage({ storage, jwtService }: AuthorizationServerOptions): Storage {

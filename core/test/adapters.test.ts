@@ -358,7 +358,7 @@ test('RFC 9110 §15.3.5 node: a preflight without a body has no length', async (
 });
 
 for (const joinDuplicateHeaders of [false, true]) {
-  test(`RFC 6749 §2.3 node: of two Authorization headers none is believed (joinDuplicateHeaders: ${joinDuplicateHeaders})`, async (t) => {
+  test(`RFC 6749 §2.3 node: two Authorization headers are refused as two credentials (joinDuplicateHeaders: ${joinDuplicateHeaders})`, async (t) => {
     const { server } = await openWorld(t);
     const { port } = await listen(t, nodeAdapter.mount(server), { joinDuplicateHeaders });
     const pairs = [
@@ -369,7 +369,7 @@ for (const joinDuplicateHeaders of [false, true]) {
     ];
     for (const authorization of pairs) {
       const answer = await send(port, { headers: { ...FORM, authorization }, body: 'token=x' });
-      assert.deepEqual([answer.status, JSON.parse(answer.body).error], [401, 'invalid_client']);
+      assert.deepEqual([answer.status, JSON.parse(answer.body).error], [400, 'invalid_request']);
     }
     const bearers = { authorization: ['Bearer a', 'Bearer b'] };
     const answer = await send(port, { method: 'GET', path: '/userinfo', headers: bearers });
@@ -495,10 +495,9 @@ test('§8 fetch: of a body without end little more than the limit is read, and t
   assert.equal(seen.isCancelled, true);
 });
 
-test('RFC 9112 §8 fetch: a body that breaks off, or that the host has read already, is 400', async (t) => {
+test('RFC 9112 §8 fetch: a body that breaks off is none, and one that the host has read is the host’s fault', async (t) => {
   const world = await openWorld(t);
   const answer = fetchAdapter.mount(world.server);
-  const expected = '{"error":"invalid_request","error_description":"the request body cannot be read"}';
   const broken = new ReadableStream<Uint8Array>({
     pull(controller) {
       controller.error(new Error('the connection was reset'));
@@ -508,10 +507,9 @@ test('RFC 9112 §8 fetch: a body that breaks off, or that the host has read alre
   await used.text();
   const locked = posted('token=x');
   locked.body?.getReader();
-  for (const request of [posted(broken), used, locked]) {
-    const response = await answer(request);
-    assert.deepEqual([response.status, await response.text()], [400, expected]);
-  }
+  const statuses = [];
+  for (const request of [posted(broken), used, locked]) statuses.push((await answer(request)).status);
+  assert.deepEqual(statuses, [400, 500, 500]);
 });
 
 test('RFC 9110 §15.5.5 fetch: another path is 404, without a look at the body', async (t) => {
@@ -544,13 +542,13 @@ test('RFC 9110 §5.3 fetch: several values of a header are several lines', async
   assert.deepEqual([response.headers.get('vary'), await response.text()], ['A, B', 'ä']);
 });
 
-test('RFC 6749 §2.3 fetch: of two Authorization headers none is believed', async (t) => {
+test('RFC 6749 §2.3 fetch: two Authorization headers are refused as two credentials', async (t) => {
   const { server } = await openWorld(t);
   const headers = new Headers(FORM);
   headers.append('authorization', basic('api'));
   headers.append('authorization', basic('api'));
   const response = await fetchAdapter.mount(server)(posted('token=x', headers));
-  assert.deepEqual([response.status, (await response.json()).error], [401, 'invalid_client']);
+  assert.deepEqual([response.status, (await response.json()).error], [400, 'invalid_request']);
 });
 
 test('RFC 9110 §15 fetch: a response without a body is one, whatever its status', async (t) => {

@@ -30,8 +30,8 @@ const OPEN_OUTAGE = errorOf(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, 
 const BEARER_OUTAGE = bearerError(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, { 'retry-after': '1' });
 
 const CALLER = ['clients.get'];
-const VERIFYING = ['keys.list'];
-const SIGNING = ['keys.currentKeyId', 'keys.list'];
+const VERIFYING = ['keys.get'];
+const SIGNING = ['keys.currentKeyId', 'keys.get'];
 const ACCESS = ['tokens.getByAccessToken', 'tokens.isAccessTokenRevoked'];
 const REFRESH = ['tokens.getByRefreshToken', 'tokens.isRefreshTokenRevoked'];
 
@@ -237,7 +237,7 @@ const SCENES: readonly Scene[] = [
   },
   {
     sentence: 'RFC 7517 §5 the key set is 503 whenever storage fails, never an empty one',
-    asks: ['keys.list'],
+    asks: ['keys.currentKeyId', 'keys.list'],
     status: 200,
     outage: errorOf(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, {
       ...JSON_HEADERS,

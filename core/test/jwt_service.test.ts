@@ -34,7 +34,7 @@ function openStore(t: TestContext, store = MEMORY) {
   const { storage, dispose } = store.open(ISSUER, clock.read);
   t.after(dispose);
   const service = (secret: string | readonly string[] = SECRET) =>
-    new StoredKeysJwtService(new SigningKeys(storage.keys, new ServerSecret(secret), clock.read));
+    new StoredKeysJwtService(new SigningKeys(storage.keys, new ServerSecret(secret), clock.read, []));
   const server = (secret: string | readonly string[] = SECRET) =>
     new AuthorizationServer({ issuer: ISSUER, secret, storage, clock: clock.read });
   return { storage, clock, service, server };
@@ -312,7 +312,10 @@ test('RFC 7517 §9.2 sealed keys that were swapped between rows are refused', as
     const { sealedPrivateKey } = records[(index + 1) % records.length] ?? record;
     return { ...record, sealedPrivateKey };
   });
-  const swapped: AdministrableStorage = { ...storage, keys: { ...storage.keys, list: () => rotated } };
+  const swapped: AdministrableStorage = {
+    ...storage,
+    keys: { ...storage.keys, get: (kid) => rotated.find((key) => key.kid === kid) },
+  };
   const attacked = new AuthorizationServer({ issuer: ISSUER, secret: SECRET, storage: swapped });
   await assert.rejects(attacked.prepare(), /sealed under another server secret/);
 });
@@ -326,7 +329,7 @@ test('RFC 7517 §9.2 a sealed key that was altered is refused', async (t) => {
     parts[3] = (ciphertext.startsWith('A') ? 'B' : 'A') + ciphertext.slice(1);
     return { ...record, sealedPrivateKey: parts.join('.') };
   });
-  const keys = { ...storage.keys, list: () => altered };
+  const keys = { ...storage.keys, get: (kid: string) => altered.find((key) => key.kid === kid) };
   const attacked = new AuthorizationServer({ issuer: ISSUER, secret: SECRET, storage: { ...storage, keys } });
   await assert.rejects(attacked.prepare());
 });

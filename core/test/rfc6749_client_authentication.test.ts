@@ -158,7 +158,6 @@ specification('Client authentication (RFC 6749 §2.3)', (spec) => {
       'Basic machine:secret',
       `Basic ${btoa('machine:\u00ff')}`, // no UTF-8
       `Basic ${base64('machine:x')} y`,
-      `${basic('machine')}, ${basic('machine')}`,
       'Bearer x',
       'Digest username="machine"',
       base64(`machine:${secretOf('machine')}`),

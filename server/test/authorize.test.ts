@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ALICE, Browser, formAction, hiddenFields, type Page, signInAndConsent } from './harness/browser.ts';
-import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { grantd, grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
 import { authorizationUrl, basic, introspect, newPkce, postForm } from './harness/protocol.ts';
 
 const workbench = new Workbench();
@@ -253,6 +253,41 @@ describe('signing in and consenting', () => {
     assert.equal(limited.status, 429);
     assert.ok(Number(limited.headers.get('retry-after')) > 0);
     assert.ok(isConsent(await used.submit(await used.get(urlWith({ prompt: 'login' })), dave)));
+  });
+
+  test('behind a trusted proxy a place is the client’s own address: strangers elsewhere lock nobody out', async () => {
+    const own = await workbench.start(workbench.folder(), ['--demo', '--trusted-proxies', '127.0.0.1,::1']);
+    const url = authorizationUrl(own.url, pkce);
+    const [stranger, newBrowser, householder] = ['203.0.113.9', '192.0.2.1', '203.0.113.9'].map(
+      (address) => new Browser(own.url, { 'x-forwarded-for': address }),
+    );
+    assert.ok(stranger && newBrowser && householder);
+    const form = await stranger.get(url);
+    const guess = () => stranger.submit(form, { username: 'alice', password: 'guessed' });
+    const statuses = (await Promise.all(Array.from({ length: 11 }, guess))).map(({ status }) => status);
+    assert.deepEqual(statuses.sort(), [...Array(10).fill(403), 429]);
+    assert.equal((await householder.submit(await householder.get(url), { ...ALICE })).status, 429);
+    assert.ok(isConsent(await newBrowser.submit(await newBrowser.get(url), { ...ALICE })));
+  });
+
+  test('more sign-ins than can be checked are sent away with a time to come back, and are no attempts', async () => {
+    const own = await workbench.start(workbench.folder(), ['--demo']);
+    const browser = new Browser(own.url);
+    const form = await browser.get(authorizationUrl(own.url, pkce));
+    const pages = await Promise.all(
+      Array.from({ length: 60 }, (_, index) =>
+        browser.submit(form, { username: `nobody-${index}`, password: 'guessed' }),
+      ),
+    );
+    const busy = pages.filter(({ status }) => status === 503);
+    assert.ok(busy.length > 0 && busy.length < 60 - 32, `${busy.length} were sent away`);
+    assert.ok(busy.every(({ headers }) => headers.get('retry-after') === '5'));
+    assert.match(busy[0]?.html ?? '', /Too many people are signing in/);
+    assert.ok(pages.every(({ status }) => status === 503 || status === 403));
+    await until(
+      () => own.log().filter(({ reason }) => reason === 'too_many_sign_ins').length === busy.length,
+      'it is logged',
+    );
   });
 
   test('a client that is disabled meanwhile gets no code', async () => {

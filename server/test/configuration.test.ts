@@ -54,11 +54,18 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badJson: 'sqlite:',
   },
   secret: {
-    text: `${NEWER},${SECRET}`,
+    text: JSON.stringify([NEWER, SECRET]),
     json: [NEWER, SECRET],
     value: [NEWER, SECRET],
     badText: 'short',
     badJson: [],
+  },
+  trustedProxies: {
+    text: '10.0.0.0/8, ::1',
+    json: ['10.0.0.0/8', '::1'],
+    value: ['10.0.0.0/8', '::1'],
+    badText: '10.0.0.0/33',
+    badJson: ['proxy.example'],
   },
   demo: SWITCH_ON,
   log: { text: 'pretty', json: 'off', value: 'pretty', badText: 'loud', badJson: true },
@@ -139,6 +146,34 @@ test('a flag goes before a variable, a variable before the file, the file before
   assert.equal(readConfiguration({ config }, { GRANTD_PORT: '2' }).settings.port, 2);
   assert.equal(readConfiguration({ config }, {}).settings.port, 1);
   assert.equal(readConfiguration({}, {}).settings.port, 4000);
+});
+
+test('a secret is one text, whatever it looks like', () => {
+  const looks = [
+    '4'.repeat(40),
+    `${SECRET},${NEWER}`,
+    ` ${SECRET} `,
+    `"${SECRET}"`,
+    `[${'1, '.repeat(20)}1]`,
+    `{"a":"${SECRET}"}`,
+  ];
+  for (const secret of looks) {
+    assert.deepEqual(readConfiguration({}, { GRANTD_SECRET: secret }).settings.secret, [secret]);
+    const config = fileWith({ secret });
+    assert.deepEqual(readConfiguration({ config }, {}).settings.secret, [secret]);
+  }
+});
+
+test('an audience of digits alone is a text as well', () => {
+  const { settings } = readConfiguration({ defaultAudience: '42' }, {});
+  assert.deepEqual(settings.defaultAudience, ['42']);
+});
+
+test('an issuer has to be in ASCII, as the library wants it', () => {
+  assert.throws(
+    () => readConfiguration({ issuer: 'https://bücher.example' }, {}),
+    refusal(/^--issuer: expected an http or https URL/),
+  );
 });
 
 test('a switch alone means true', () => {

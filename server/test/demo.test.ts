@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { freePort } from './harness/free_port.ts';
 import { grantd, type RunningServer, Workbench } from './harness/program.ts';
 import { basic, introspect, postForm, userInfo } from './harness/protocol.ts';
 
@@ -39,8 +40,42 @@ describe('grantd serve --demo', () => {
     assert.equal(introspectedAgain, '{"active":false}');
   });
 
+  for (const path of ['/', '/tenant', '/tenant/']) {
+    test(`prints commands that work where the issuer ends in ${path}`, {
+      skip: hasCurl ? false : 'there is no curl on this machine',
+    }, async () => {
+      const port = await freePort();
+      const issuer = `http://localhost:${port}${path}`;
+      const own = await workbench.start(workbench.folder(), [
+        '--demo',
+        '--issuer',
+        issuer,
+        '--port',
+        String(port),
+      ]);
+      const lines = own
+        .stderr()
+        .split('\n')
+        .map((line) => line.trim());
+      const commands = lines.filter((line) => line.startsWith('curl '));
+      const [introspected, claims, revoked, introspectedAgain] = commands.map((command) =>
+        execFileSync('/bin/sh', ['-c', command], { encoding: 'utf8' }),
+      );
+      assert.equal(JSON.parse(introspected ?? '').iss, issuer);
+      assert.equal(JSON.parse(claims ?? '').email, 'alice@example.com');
+      assert.equal(revoked, '');
+      assert.equal(introspectedAgain, '{"active":false}');
+    });
+  }
+
+  test('prints no command for UserInfo where OpenID Connect is off', async () => {
+    const own = await workbench.start(workbench.folder(), ['--demo', '--oidc', 'false']);
+    assert.doesNotMatch(own.stderr(), /userinfo|undefined/);
+    assert.match(own.stderr(), /OpenID Connect is off/);
+  });
+
   test('makes the database and its secret below the current folder, for their owner alone', () => {
-    for (const name of ['grantd.db', 'secret']) {
+    for (const name of ['grantd.db', 'grantd.db.secret']) {
       assert.equal(statSync(join(server.folder, 'grantd-data', name)).mode & 0o777, 0o600, name);
     }
   });

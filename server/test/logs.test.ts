@@ -60,6 +60,36 @@ describe('the log', () => {
     );
   });
 
+  test('says once why a person came back without a code, in a line of the same request', async () => {
+    const reasons = async (act: () => Promise<unknown>) => {
+      const before = server.log().length;
+      await act();
+      const id = (await fetch(`${server.url}/health`)).headers.get('x-request-id');
+      const isLogged = () =>
+        server.log().some(({ requestId, event }) => requestId === id && event === 'request');
+      await until(isLogged, 'what came before is logged');
+      const lines = server.log().slice(before);
+      const refusals = lines.filter(({ event }) => event === 'refused');
+      for (const { requestId } of refusals) {
+        const request = lines.find((line) => line.event === 'request' && line.requestId === requestId);
+        assert.equal(request?.clientId, 'demo-web');
+      }
+      return refusals.map(({ error, reason, clientId }) => [error, reason, clientId]);
+    };
+    const url = authorizationUrl(server.url, newPkce());
+    const silent = authorizationUrl(server.url, newPkce(), { prompt: 'none' });
+    const browser = new Browser(server.url);
+    assert.deepEqual(await reasons(() => browser.get(silent)), [
+      ['login_required', 'sign_in_required', 'demo-web'],
+    ]);
+    await signInAndConsent(browser, url);
+    assert.deepEqual(await reasons(() => browser.get(silent)), [
+      ['consent_required', 'consent_required', 'demo-web'],
+    ]);
+    const deny = async () => browser.submit(await browser.get(url), { decision: 'deny' });
+    assert.deepEqual(await reasons(deny), [['access_denied', 'consent_denied', 'demo-web']]);
+  });
+
   test('holds no token, secret, code or password, whatever happens', async () => {
     const pkce = newPkce();
     const browser = new Browser(server.url);

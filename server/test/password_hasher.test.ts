@@ -22,6 +22,15 @@ test('two ways of typing the same characters are the same password', async () =>
   assert.equal(await hasher.fits('cafe\u0301 au lait', await hasher.hash('caf\u00e9 au lait')), true);
 });
 
+test('it is full where many wait, and says so before the next one begins to', async () => {
+  const busy = new PasswordHasher();
+  const begun: Promise<boolean>[] = [];
+  while (!busy.isFull && begun.length < 1000) begun.push(busy.fits('wrong', undefined));
+  assert.equal(begun.length, 2 + 32);
+  await Promise.all(begun);
+  assert.equal(busy.isFull, false);
+});
+
 test('nobody’s password costs as much as somebody’s, and never fits', async () => {
   const stored = await hasher.hash('wonderland');
   const timed = async (hash: string | undefined) => {

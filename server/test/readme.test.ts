@@ -1,19 +1,76 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
+import { freePort } from './harness/free_port.ts';
+import { grantdPrints, Workbench } from './harness/program.ts';
+import { basic, postForm } from './harness/protocol.ts';
 
 const ROOT = dirname(dirname(import.meta.dirname));
 const README = readFileSync(join(ROOT, 'README.md'), 'utf8');
 
+const hasCurl = spawnSync('curl', ['--version']).status === 0;
+
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+/** What differs from one answer to the next, by the member that it is. */
+const VOLATILE = /"(exp|iat|sub|jti)":(?:\d+|"[\w-]+")/g;
+
+test('the commands of the README answer as it says', {
+  skip: hasCurl ? false : 'there is no curl on this machine',
+}, async () => {
+  const server = await workbench.start(workbench.folder(), ['--demo']);
+  const [, TOKEN = ''] = /^ {2}(grantd_at_\S+)$/m.exec(server.stderr()) ?? [];
+  assert.notEqual(TOKEN, '', server.stderr());
+  const masked = (answer: string) =>
+    answer.replaceAll(VOLATILE, '"$1":0').replaceAll(server.url, 'http://localhost:4000').trimEnd();
+
+  const [first, ...steps] = block('console', 'curl ')
+    .split(/^\$ /m)
+    .slice(1)
+    .map((step) => ({
+      command: step.split('\n', 1)[0] ?? '',
+      answer: step.slice(step.indexOf('\n') + 1),
+    }));
+  assert.match(first?.command ?? '', /^TOKEN=grantd_at_…/);
+  assert.equal(steps.length, 4);
+  for (const { command, answer } of steps) {
+    const own = replaceOnce(command, 'http://localhost:4000', server.url);
+    const env = { PATH: process.env.PATH, TOKEN };
+    const given = masked(execFileSync('/bin/sh', ['-c', own], { encoding: 'utf8', env }));
+    assertConsistsOf(given, masked(answer).split(' … '), command);
+  }
+});
+
+test('the server of one’s own of the README serves the API that it adds', async () => {
+  const folder = workbench.folder();
+  const lines = block('sh', 'npx grantd serve')
+    .trimEnd()
+    .split('\n')
+    .map((line) => line.replaceAll('/var/lib/grantd', folder));
+  const commands = lines.map((line) => /^npx grantd (.*)$/.exec(line)?.[1]?.split(' ') ?? assert.fail(line));
+  const [[serve, ...options] = [], ...others] = commands;
+  assert.equal(serve, 'serve');
+  const { url } = await workbench.start(folder, options);
+  const metadata = await (await fetch(`${url}/.well-known/oauth-authorization-server`)).json();
+  assert.equal(metadata.issuer, options[options.indexOf('--issuer') + 1]);
+
+  assert.equal(others.length, 1);
+  const printed = await grantdPrints(folder, others[0] ?? []);
+  const secret = printed.split('\n').at(-1) ?? '';
+  const answer = await postForm(`${url}/token/introspect`, { token: 'x' }, basic('my-api', secret));
+  assert.deepEqual(await answer.json(), { active: false });
+});
+
 test('the host of the README serves tokens that it introspects', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-readme-'));
   const port = await freePort();
-  const code = /```ts\n(.*?)```/s.exec(README)?.[1] ?? '';
+  const code = block('ts', 'createServer');
   const host = replaceOnce(
     replaceOnce(code, "'tokens.db'", JSON.stringify(join(folder, 'tokens.db'))),
     '.listen(3000)',
@@ -22,7 +79,8 @@ test('the host of the README serves tokens that it introspects', async (t) => {
   const file = join(ROOT, '.test-results', `readme_host_${port}.ts`);
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, host);
-  const child = spawn(process.execPath, [file], { stdio: 'inherit' });
+  const env = { ...process.env, GRANTD_SECRET: randomBytes(32).toString('base64url') };
+  const child = spawn(process.execPath, [file], { stdio: 'inherit', env });
   t.after(() => {
     child.kill();
     rmSync(file);
@@ -54,6 +112,23 @@ test('every link between the pages leads somewhere', () => {
   assert.deepEqual(broken, []);
 });
 
+/** The README's only block of code in a language that has a text in it. */
+function block(language: string, part: string): string {
+  const blocks = [...README.matchAll(/^```(\w+)\n(.*?)^```$/gms)]
+    .filter(([, name, code]) => name === language && code?.includes(part))
+    .map(([, , code = '']) => code);
+  assert.equal(blocks.length, 1, `${language} with ${part} is in the README once`);
+  return blocks[0] ?? '';
+}
+
+/** A text is these parts in this order, with whatever the README leaves out between two of them. */
+function assertConsistsOf(text: string, parts: readonly string[], what: string): void {
+  const ends = parts.map((part) => [text.indexOf(part), text.indexOf(part) + part.length] as const);
+  const isInOrder = ends.every(([start], index) => start >= (ends[index - 1]?.[1] ?? 0));
+  const isWhole = ends[0]?.[0] === 0 && text.endsWith(parts.at(-1) ?? '');
+  if (parts.length === 1 || !isInOrder || !isWhole) assert.equal(text, parts.join(' … '), what);
+}
+
 function replaceOnce(text: string, part: string, by: string): string {
   assert.equal(text.split(part).length, 2, `${part} is in the README's code once`);
   return text.replace(part, () => by);
@@ -71,17 +146,4 @@ async function answering(url: string): Promise<void> {
     await pause(50);
   }
   throw new Error('the host of the README does not answer');
-}
-
-/** A port that nobody listened on a moment ago. */
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer().on('error', reject);
-    probe.listen(0, '127.0.0.1', () => {
-      const address = probe.address();
-      probe.close(() =>
-        typeof address === 'object' && address ? resolve(address.port) : reject(new Error('no port')),
-      );
-    });
-  });
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -132,10 +132,12 @@ describe('grantd serve', () => {
     const folder = workbench.folder();
     const [old, newer] = ['o'.repeat(40), 'n'.repeat(40)];
     const first = await workbench.start(folder, ['--demo'], { GRANTD_SECRET: old });
-    assert.equal(existsSync(join(folder, 'grantd-data', 'secret')), false);
+    assert.equal(existsSync(join(folder, 'grantd-data', 'grantd.db.secret')), false);
     await first.stop();
     const port = ['--port', String(first.port)];
-    const second = await workbench.start(folder, ['--demo', ...port], { GRANTD_SECRET: `${newer},${old}` });
+    const second = await workbench.start(folder, ['--demo', ...port], {
+      GRANTD_SECRET: JSON.stringify([newer, old]),
+    });
     assert.deepEqual(await introspect(second.url, 'grantd_at_x'), { active: false });
     await second.stop();
     const { code, stderr } = await grantd(folder, ['serve', ...port], {
@@ -203,8 +205,27 @@ describe('grantd serve', () => {
     assert.match(text, /^HTTP\/1\.1 40[01] /);
   });
 
+  test('a secret that others can read is refused, with what to do', async () => {
+    const folder = workbench.folder();
+    await grantd(folder, ['client', 'add', 'x']);
+    const path = join(folder, 'grantd-data', 'grantd.db.secret');
+    chmodSync(path, 0o640);
+    const { code, stderr } = await grantd(folder, [
+      'serve',
+      '--port',
+      '0',
+      '--issuer',
+      'http://localhost:4000',
+    ]);
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /grantd\.db\.secret is open to others \(mode 640\): run chmod 600 \S+grantd\.db\.secret,/,
+    );
+  });
+
   test('the secret file is made once', async () => {
-    const path = join(server.folder, 'grantd-data', 'secret');
+    const path = join(server.folder, 'grantd-data', 'grantd.db.secret');
     const before = readFileSync(path, 'utf8');
     await grantd(server.folder, ['client', 'list']);
     assert.equal(readFileSync(path, 'utf8'), before);

@@ -3,7 +3,6 @@ import type { AuthorizationServer } from '../authorization_server.ts';
 import { errorResponse } from '../endpoints/operation.ts';
 import { MAX_BODY_BYTES } from '../protocol/form.ts';
 import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
-import { OAuthError } from '../protocol/oauth_error.ts';
 
 /** Answers with what the server says at the request's path; 404 where it has no endpoint there. */
 export function mount(server: AuthorizationServer): (request: Request) => Promise<Response> {
@@ -29,16 +28,18 @@ const NOT_FOUND: HttpResponse = { status: 404, headers: {}, body: '' };
 
 /**
  * The request as a plain value. A body is read no further than just past the server's limit.
- * @throws {OAuthError} `invalid_request`: the body broke off, or was read before
+ * @throws {TypeError} the host has read the body already
  */
 export async function toHttpRequest(request: Request): Promise<HttpRequest> {
   const { method, url, headers } = request;
   const plain = { method, url, headers: Object.fromEntries(headers) };
   if (request.body === null) return plain;
+  if (request.bodyUsed || request.body.locked)
+    throw new TypeError('the body was read before; clone the request before reading it');
   try {
     return { ...plain, body: await readText(request.body) };
-  } catch (cause) {
-    throw new OAuthError('invalid_request', 'the request body cannot be read', { cause });
+  } catch {
+    return plain; // it broke off: whatever is answered, nobody is left to read it
   }
 }
 

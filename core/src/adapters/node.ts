@@ -34,8 +34,9 @@ export function handler(operation: (request: HttpRequest) => Promise<HttpRespons
     let plain: HttpRequest;
     try {
       plain = await toHttpRequest(request);
-    } catch {
-      return; // the client went away in the middle of its request: nobody is left to answer
+    } catch (error) {
+      if (request.destroyed) return; // the client went away in the middle of its request: nobody is left to answer
+      throw error;
     }
     sendResponse(request, response, await operation(plain).catch(errorResponse));
   };

@@ -42,28 +42,37 @@ export async function completeAuthorization(
   const code = newOpaque('authorization_code', context.random);
   const issuedAtMs = context.clock();
   const outcome = (await subjectLife(context, subject)).alive
-    ? await context.storage.authorizationCodes.issue({
-        id: await sha256(code),
-        clientId: client.id,
-        redirectUri,
-        redirectUriGiven,
-        scopes,
-        subject,
-        grantId: newIdentifier(context.random),
-        claims: {
-          ...(username !== undefined && { username }),
-          ...(authTime !== undefined && { auth_time: authTime }),
-          ...(acr !== undefined && { acr }),
-          ...(amr !== undefined && { amr }),
+    ? await context.storage.authorizationCodes.issue(
+        {
+          id: await sha256(code),
+          clientId: client.id,
+          redirectUri,
+          redirectUriGiven,
+          scopes,
+          subject,
+          grantId: newIdentifier(context.random),
+          claims: {
+            ...(username !== undefined && { username }),
+            ...(authTime !== undefined && { auth_time: authTime }),
+            ...(acr !== undefined && { acr }),
+            ...(amr !== undefined && { amr }),
+          },
+          issuedAtMs,
+          expiresAt: secondsOf(issuedAtMs) + context.lifetimes.authorizationCode,
+          ...(codeChallenge !== undefined && { codeChallenge }),
+          ...(nonce !== undefined && { nonce }),
+          ...(sessionId !== undefined && { sessionId }),
         },
-        issuedAtMs,
-        expiresAt: secondsOf(issuedAtMs) + context.lifetimes.authorizationCode,
-        ...(codeChallenge !== undefined && { codeChallenge }),
-        ...(nonce !== undefined && { nonce }),
-        ...(sessionId !== undefined && { sessionId }),
-      })
+        { clientGeneration: client.generation ?? 0 },
+      )
     : 'refused';
-  if (outcome === 'refused')
-    throw refusedAuthorization(context, request, 'access_denied', 'the authorization is void');
+  if (outcome !== 'issued')
+    throw refusedAuthorization(
+      context,
+      request,
+      'access_denied',
+      'the authorization is void',
+      'issuance_overtaken',
+    );
   return grantedAuthorization(context, request, code);
 }

@@ -11,7 +11,8 @@ import type { Context } from './context.ts';
 
 /** An authorization request that has been checked: plain data, for the host to ask the person about. */
 export interface AuthorizationRequest {
-  readonly client: ClientRecord;
+  /** Who asks; `name` is for people. */
+  readonly client: Pick<ClientRecord, 'id' | 'name' | 'generation'>;
   readonly redirectUri: string;
   /** Whether the request named it (RFC 6749 §4.1.3). */
   readonly redirectUriGiven: boolean;
@@ -42,7 +43,12 @@ export async function validateAuthorizationRequest(
   const form = request.method === 'POST' ? readForm(request) : parseForm(queryOf(request));
   const client = await requireClient(context, requireParameter(form, 'client_id'));
   const target = { client, ...requireRedirectUri(client, form) };
-  return { ...target, ...readRequest(context, form, target) };
+  const { id, name, generation = 0 } = client;
+  return {
+    ...target,
+    ...readRequest(context, form, target),
+    client: { id, generation, ...(name !== undefined && { name }) },
+  };
 }
 
 async function requireClient({ storage }: Context, clientId: string): Promise<ClientRecord> {
@@ -73,7 +79,7 @@ function requireRedirectUri(client: ClientRecord, form: Form) {
 function readRequest(context: Context, form: Form, target: { client: ClientRecord; redirectUri: string }) {
   const { client } = target;
   const state = form.get('state');
-  const refuse = (code: ErrorCode, description: string, reason?: RefusalReason) =>
+  const refuse = (code: ErrorCode, description: string, reason: RefusalReason = 'parameter_invalid') =>
     refusedAuthorization(
       context,
       { ...target, ...(state !== undefined && { state }) },
@@ -86,7 +92,8 @@ function readRequest(context: Context, form: Form, target: { client: ClientRecor
   if (form.has('request_uri')) throw refuse('request_uri_not_supported', 'request_uri is not supported');
   if (form.has('registration')) throw refuse('registration_not_supported', 'registration is not supported');
   const responseType = form.get('response_type');
-  if (responseType === undefined) throw refuse('invalid_request', 'the parameter response_type is missing');
+  if (responseType === undefined)
+    throw refuse('invalid_request', 'the parameter response_type is missing', 'parameter_missing');
   if (responseType !== 'code')
     throw refuse('unsupported_response_type', 'only the response_type code is supported');
   if (!client.grantTypes.includes('authorization_code')) {

@@ -1,15 +1,27 @@
 import type { HttpResponse } from '../protocol/http.ts';
 import { type ErrorCode, OAuthError } from '../protocol/oauth_error.ts';
-import type { RefusalReason } from '../protocol/reasons.ts';
+import type { ReasonCode } from '../protocol/reasons.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { Context } from './context.ts';
 
 /** Where the answer to an authorization request goes. */
 export interface AuthorizationTarget {
-  readonly client: ClientRecord;
+  readonly client: Pick<ClientRecord, 'id'>;
   readonly redirectUri: string;
   readonly state?: string;
 }
+
+/** Why a host ends an authorization (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6), and what the operator reads of it. */
+export const REFUSAL_REASON = {
+  access_denied: 'consent_denied',
+  login_required: 'sign_in_required',
+  consent_required: 'consent_required',
+  interaction_required: 'interaction_required',
+  temporarily_unavailable: 'storage_unavailable',
+  server_error: 'unexpected',
+} as const satisfies Partial<Record<ErrorCode, ReasonCode>>;
+
+export type AuthorizationRefusal = keyof typeof REFUSAL_REASON;
 
 /** The person comes back to the client with a code (RFC 6749 §4.1.2). */
 export function grantedAuthorization(
@@ -30,9 +42,10 @@ export function refusedAuthorization(
   target: AuthorizationTarget,
   code: ErrorCode,
   description: string,
-  reason: RefusalReason = 'parameter_invalid',
+  reason: ReasonCode,
 ): OAuthError {
   return new OAuthError(code, description, {
+    status: 303,
     reason,
     clientId: target.client.id,
     redirectTo: responseUri(context, target, { error: code, error_description: description }),

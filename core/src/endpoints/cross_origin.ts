@@ -1,4 +1,5 @@
 import { type HttpRequest, type HttpResponse, headerValue } from '../protocol/http.ts';
+import { StorageFault } from '../protocol/oauth_error.ts';
 import { originOf } from '../protocol/redirect_uri.ts';
 import type { Context } from './context.ts';
 
@@ -12,7 +13,10 @@ type Headers = Readonly<Record<string, string>>;
 /** Seconds that a browser may remember a preflight. */
 const PREFLIGHT_SECONDS = 600;
 
-/** The CORS headers of a response: by the client's own redirect URIs once it is known, by anyone's before. */
+/**
+ * The CORS headers of a response: by the client's own redirect URIs once it is known, by anyone's before. Where
+ * storage cannot say, no page may read it; the answer itself stands, for what it tells of has happened.
+ */
 export async function crossOriginHeaders(
   policy: CrossOrigin,
   context: Context,
@@ -21,6 +25,41 @@ export async function crossOriginHeaders(
 ): Promise<Headers> {
   if (policy === 'off') return {};
   if (policy === 'anyone') return { 'access-control-allow-origin': '*' };
+  try {
+    return await headersForClients(context, request, clientId);
+  } catch (thrown) {
+    if (thrown instanceof StorageFault) return { vary: 'Origin' };
+    throw thrown;
+  }
+}
+
+/**
+ * The answer to a preflight (Fetch Standard, CORS protocol). No client is known yet.
+ * @throws {StorageFault} storage could not say whose pages may ask
+ */
+export async function preflightResponse(
+  endpoint: { readonly methods: readonly string[]; readonly crossOrigin: CrossOrigin },
+  context: Context,
+  request: HttpRequest,
+): Promise<HttpResponse> {
+  const { crossOrigin } = endpoint;
+  const headers =
+    crossOrigin === 'clients'
+      ? await headersForClients(context, request, undefined)
+      : await crossOriginHeaders(crossOrigin, context, request, undefined);
+  const allowed = headers['access-control-allow-origin'] !== undefined && {
+    'access-control-allow-methods': endpoint.methods.join(', '),
+    'access-control-allow-headers': 'Authorization, Content-Type',
+    'access-control-max-age': String(PREFLIGHT_SECONDS),
+  };
+  return { status: 204, headers: { ...headers, ...allowed, 'cache-control': 'no-store' }, body: '' };
+}
+
+async function headersForClients(
+  context: Context,
+  request: HttpRequest,
+  clientId: string | undefined,
+): Promise<Headers> {
   const origin = headerValue(request, 'origin');
   if (origin === undefined || !(await isAllowed(context, origin, clientId))) return { vary: 'Origin' };
   return {
@@ -28,21 +67,6 @@ export async function crossOriginHeaders(
     'access-control-allow-origin': origin,
     'access-control-expose-headers': 'WWW-Authenticate',
   };
-}
-
-/** The answer to a preflight (Fetch Standard, CORS protocol). No client is known yet. */
-export async function preflightResponse(
-  endpoint: { readonly methods: readonly string[]; readonly crossOrigin: CrossOrigin },
-  context: Context,
-  request: HttpRequest,
-): Promise<HttpResponse> {
-  const headers = await crossOriginHeaders(endpoint.crossOrigin, context, request, undefined);
-  const allowed = headers['access-control-allow-origin'] !== undefined && {
-    'access-control-allow-methods': endpoint.methods.join(', '),
-    'access-control-allow-headers': 'Authorization, Content-Type',
-    'access-control-max-age': String(PREFLIGHT_SECONDS),
-  };
-  return { status: 204, headers: { ...headers, ...allowed, 'cache-control': 'no-store' }, body: '' };
 }
 
 async function isAllowed(

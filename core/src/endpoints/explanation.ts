@@ -4,7 +4,7 @@ import { INACTIVE_REASONS, REFUSAL_REASONS, type ReasonCode } from '../protocol/
 import type { AuthorizationCodeRecord, TokenKind, TokenRecord } from '../protocol/records.ts';
 import { findToken } from '../tokens/find.ts';
 import { opaqueKindOf } from '../tokens/opaque_token.ts';
-import { lifeOf, storedLife } from '../tokens/state.ts';
+import { codeLife, lifeOf } from '../tokens/state.ts';
 import type { Context } from './context.ts';
 
 /** What an operator may know about a token, and no caller of an endpoint. */
@@ -37,13 +37,13 @@ export async function explainToken(context: Context, token: string): Promise<Exp
   return life.alive ? { ...known, alive: true } : { ...known, ...dead(life.reason, life.sinceMs) };
 }
 
-async function explainCode({ storage, clock }: Context, code: string): Promise<Explanation> {
+async function explainCode(context: Context, code: string): Promise<Explanation> {
   const kind = 'authorization_code';
-  const record = await storage.authorizationCodes.get(await sha256(code));
+  const record = await context.storage.authorizationCodes.get(await sha256(code));
   if (!record) return { kind, ...dead('code_unknown') };
   if (record.redeemedAtMs !== undefined)
     return { kind, record, ...dead('code_redeemed', record.redeemedAtMs) };
-  const life = storedLife(record, clock());
+  const life = await codeLife(context, record);
   return life.alive ? { kind, record, alive: true } : { kind, record, ...dead(life.reason, life.sinceMs) };
 }
 

@@ -6,7 +6,7 @@ import { formatScope } from '../protocol/scope.ts';
 import { type FoundToken, findToken } from '../tokens/find.ts';
 import { lifeOf } from '../tokens/state.ts';
 import { authenticateClient, requireConfidential } from './client_authentication/authenticate_client.ts';
-import type { Call, Context } from './context.ts';
+import type { Call, Context, IntrospectionPolicy } from './context.ts';
 import { readTokenTypeHint, type TokenTypeHint } from './token_type_hint.ts';
 
 /** RFC 7662 §2.2. An inactive token has no other member. */
@@ -47,10 +47,11 @@ export async function introspection(
   const hint = readTokenTypeHint(form);
 
   // §2.2 the answer
-  return jsonResponse(await introspectToken(context, token, { caller, hint }, call));
+  const policy = context.introspectionPolicy;
+  return jsonResponse(await introspectToken(context, token, { caller, hint, policy }, call));
 }
 
-/** Who asks, where that matters, and what they take the token for. */
+/** Which client asks, and what it takes the token for. */
 export interface IntrospectionQuery {
   readonly caller?: ClientRecord | undefined;
   readonly hint?: TokenTypeHint | undefined;
@@ -63,7 +64,7 @@ export interface IntrospectionQuery {
 export async function introspectToken(
   context: Context,
   token: string,
-  { caller, hint }: IntrospectionQuery,
+  { caller, hint, policy }: IntrospectionQuery & { readonly policy: IntrospectionPolicy },
   call: Call = { operation: 'introspection' },
 ): Promise<IntrospectionResult> {
   if (hint === 'auth_code') return inactive(context, call, 'authorization_code');
@@ -72,8 +73,7 @@ export async function introspectToken(
   if ('reason' in found) return inactive(context, call, found.reason);
   const life = await lifeOf(context, found.record, found.claims);
   if (!life.alive) return inactive(context, call, life.reason, found.record.id);
-  if (!(await context.introspectionPolicy(caller, found)))
-    return inactive(context, call, 'policy', found.record.id);
+  if (!(await policy(caller, found))) return inactive(context, call, 'policy', found.record.id);
   return active(found);
 }
 

@@ -116,17 +116,12 @@ async function withErrorHeaders(
 ): Promise<OAuthError> {
   const challenges = endpoint.challenges(context, error);
   const challenge = challenges.length === 0 ? {} : { 'www-authenticate': formatChallenges(challenges) };
-  try {
-    const crossOrigin = await crossOriginHeaders(endpoint.crossOrigin, context, request, call.clientId);
-    return error.withHeaders({ ...challenge, ...crossOrigin });
-  } catch (thrown) {
-    // Storage failed while the origin was looked up: the refusal stands, but no other origin may read it.
-    if (thrown instanceof StorageFault) return error.withHeaders({ ...challenge, vary: 'Origin' });
-    throw thrown;
-  }
+  const crossOrigin = await crossOriginHeaders(endpoint.crossOrigin, context, request, call.clientId);
+  return error.withHeaders({ ...challenge, ...crossOrigin });
 }
 
-function report(
+/** Tells the operator of a refusal. */
+export function report(
   { onEvent }: Context,
   { code, status, reason, clientId, cause }: OAuthError,
   call: Call,

@@ -45,6 +45,9 @@ export async function issueByOperator(
   order: OperatorIssue,
   count = 1,
 ): Promise<readonly IssuedByOperator[]> {
+  if (!isWholeFrom1(count) || !isWholeFrom1(order.lifetime ?? 1)) {
+    throw new OperatorIssueError('the lifetime and the number of tokens are whole numbers from 1');
+  }
   const client = await context.storage.clients.get(order.clientId);
   if (!client) throw new OperatorIssueError(`there is no client ${order.clientId}`);
   if (client.disabledAtMs !== undefined) throw new OperatorIssueError(`the client ${client.id} is disabled`);
@@ -90,7 +93,7 @@ export async function issueByOperator(
     refresh ? [access.record, refresh.record] : [access.record],
   );
   const outcome = await context.storage.tokens.issue(records, { clientGeneration: client.generation ?? 0 });
-  if (outcome === 'refused')
+  if (outcome !== 'issued')
     throw new OperatorIssueError(`the client ${client.id} was disabled or revoked meanwhile`);
 
   return minted.map(({ access, refresh }) => ({
@@ -100,4 +103,8 @@ export async function issueByOperator(
     ...(refresh !== undefined && { refreshToken: refresh.token }),
     ...(access.record.grantId !== undefined && { grantId: access.record.grantId }),
   }));
+}
+
+function isWholeFrom1(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 1;
 }

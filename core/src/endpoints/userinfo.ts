@@ -42,7 +42,7 @@ export async function userInfoOf(
 
   // The subject is the token's own, whatever the attributes say.
   const { sub: _, ...permitted } = permittedClaims(attributes, record.scopes, claimsByScope);
-  return { ...permitted, sub: claims.sub };
+  return { ...permitted, sub: claims.sub ?? record.subject };
 }
 
 /** A host may call the operation although nothing is mounted. */

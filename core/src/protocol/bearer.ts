@@ -1,4 +1,4 @@
-import { readForm } from './form.ts';
+import { readForm, requireBodySize } from './form.ts';
 import { type HttpRequest, headerValue } from './http.ts';
 import { OAuthError } from './oauth_error.ts';
 
@@ -13,6 +13,7 @@ const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i;
  *   `invalid_request`: a form that cannot be read.
  */
 export function readBearerToken(request: HttpRequest): string | undefined {
+  requireBodySize(request);
   const authorization = headerValue(request, 'authorization');
   if (authorization !== undefined) {
     const token = BEARER.exec(authorization)?.[1];

@@ -19,14 +19,18 @@ export function readForm(request: HttpRequest): Form {
     return fromParsed(body);
   }
   if (body === undefined || body === '') return new Map();
-  if (exceeds(body, MAX_BODY_BYTES)) {
-    throw new OAuthError('invalid_request', 'the request body is too large', {
-      status: 413,
-      reason: 'body_too_large',
-    });
-  }
+  requireBodySize(request);
   requireFormMediaType(request);
   return parseForm(body);
+}
+
+/** @throws {OAuthError} `invalid_request` with status 413: the body is too large */
+export function requireBodySize({ body }: HttpRequest): void {
+  if (typeof body !== 'string' || !exceeds(body, MAX_BODY_BYTES)) return;
+  throw new OAuthError('invalid_request', 'the request body is too large', {
+    status: 413,
+    reason: 'body_too_large',
+  });
 }
 
 /**

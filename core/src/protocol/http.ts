@@ -1,6 +1,6 @@
 /** Plain values at the border: adapters translate them from and to what their host speaks. */
 
-/** What the connection itself says about the caller. */
+/** What the connection itself says about the caller, as far as the host knows it; the adapters fill in the address. */
 export interface HttpConnection {
   /** Address of the peer, as text. */
   readonly remoteAddress?: string;

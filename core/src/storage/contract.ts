@@ -93,8 +93,11 @@ export interface TokenRepository {
 }
 
 export interface AuthorizationCodeRepository {
-  /** Stores a code with its principals' generations; refused where its client or subject is disabled, or no such client. */
-  issue(code: NewAuthorizationCode): Awaitable<IssueOutcome>;
+  /**
+   * Stores a code with its principals' generations; refused where there is no such client, it or the subject is
+   * disabled, or the client's generation was raised since the basis was read.
+   */
+  issue(code: NewAuthorizationCode, basis: IssueBasis): Awaitable<IssueOutcome>;
 
   /** The record of a code; a redeemed one is found as long as what it issued, so that its reuse is noticed. */
   get(id: string): Found<AuthorizationCodeRecord>;
@@ -114,6 +117,8 @@ export interface AuthorizationCodeRepository {
 }
 
 export interface KeyRepository {
+  /** The key of that `kid`, whatever its status. One indexed read. */
+  get(kid: string): Found<KeyRecord>;
   list(): Awaitable<readonly KeyRecord[]>;
   /** `kid` of the key that signs now. One indexed read. */
   currentKeyId(algorithm: SigningAlgorithm): Found<string>;

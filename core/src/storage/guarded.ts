@@ -1,9 +1,8 @@
 import { StorageFault } from '../protocol/oauth_error.ts';
 
 /**
- * A host's repository as everything above relies on it. Its throws and rejections are `StorageFault`s: what could
- * not be asked can be told from what was refused. A `null`, which many databases answer, is absence, also as a
- * member of a record.
+ * A host's repository, whose throws and rejections are `StorageFault`s: what could not be asked can be told from
+ * what was refused, everywhere above.
  */
 export function guarded<T extends object>(repository: T): T {
   const marked = new Map<PropertyKey, unknown>();
@@ -32,24 +31,12 @@ export function guardedCall<A extends unknown[], R>(call: (...args: A) => R): (.
     } catch (error) {
       throw new StorageFault(error);
     }
-    return isThenable(result)
-      ? (Promise.resolve(result).then(withoutNulls, rethrow) as R)
-      : withoutNulls(result);
+    return isThenable(result) ? (Promise.resolve(result).catch(rethrow) as R) : result;
   };
 }
 
 function rethrow(error: unknown): never {
   throw new StorageFault(error);
-}
-
-/** The same result; a copy is made only where there is a `null` to leave out. */
-function withoutNulls<T>(result: T): T {
-  if (typeof result !== 'object' || result === null) return result ?? (undefined as T);
-  for (const name in result) {
-    if (result[name] !== null) continue;
-    return Object.fromEntries(Object.entries(result).filter(([, value]) => value !== null)) as T;
-  }
-  return result;
 }
 
 /** Query builders are awaited like promises without being any. */

@@ -1,6 +1,7 @@
 import type { Clock, RandomSource } from '../protocol/environment.ts';
 import type { SigningAlgorithm, TokenFormat } from '../protocol/records.ts';
-import type { Awaitable, Storage } from '../storage/contract.ts';
+import type { Awaitable } from '../storage/contract.ts';
+import type { ReadableStorage } from '../storage/host_storage.ts';
 import type { JwtService } from './jwt_service.ts';
 import type { ServerSecret } from './server_secret.ts';
 
@@ -20,7 +21,7 @@ export interface Lifetimes {
 /** What finding, judging and issuing tokens needs. */
 export interface TokenContext {
   readonly issuer: string;
-  readonly storage: Storage;
+  readonly storage: ReadableStorage;
   readonly jwt: JwtService;
   readonly secret: ServerSecret;
   readonly clock: Clock;

@@ -1,5 +1,6 @@
 import { sha256 } from '#hashing';
 import type { Claims } from '../protocol/claims.ts';
+import { secondsOf } from '../protocol/environment.ts';
 import { equalInConstantTime } from '../protocol/hashing/constant_time.ts';
 import type { InactiveReason } from '../protocol/reasons.ts';
 import type { TokenKind, TokenRecord } from '../protocol/records.ts';
@@ -53,19 +54,11 @@ async function findOpaque(context: TokenContext, token: string): Promise<FoundTo
   if (kind !== 'access_token' && kind !== 'refresh_token') return { reason: 'malformed' };
   const record = await lookUp(context, kind, await sha256(token));
   if (record === undefined) return { reason: 'no_record', kind };
-  return { record, claims: record.claims ?? {} };
+  return { record, claims: { ...claimsOfRecord(context, record), ...record.claims } };
 }
 
-async function lookUp(
-  { storage }: TokenContext,
-  kind: TokenKind,
-  id: string,
-): Promise<TokenRecord | undefined> {
-  const found =
-    kind === 'access_token'
-      ? await storage.tokens.getByAccessToken(id)
-      : await storage.tokens.getByRefreshToken(id);
-  return found ?? undefined;
+function lookUp({ storage }: TokenContext, kind: TokenKind, id: string): Promise<TokenRecord | undefined> {
+  return kind === 'access_token' ? storage.tokens.getByAccessToken(id) : storage.tokens.getByRefreshToken(id);
 }
 
 /** A stolen signing key makes a JWT verify, but not be the one that was issued. */
@@ -78,4 +71,10 @@ function kindOfType(type: string | undefined): TokenKind | undefined {
   const subtype = type.startsWith('application/') ? type.slice('application/'.length) : type;
   if (subtype === JWT_TYPES.access_token) return 'access_token';
   return subtype === JWT_TYPES.refresh_token ? 'refresh_token' : undefined;
+}
+
+/** What a record says by itself, for a host that keeps no claims of its opaque tokens. */
+function claimsOfRecord({ issuer }: TokenContext, record: TokenRecord): Claims {
+  const { subject, clientId, expiresAt, issuedAtMs } = record;
+  return { iss: issuer, sub: subject ?? clientId, exp: expiresAt, iat: secondsOf(issuedAtMs) };
 }

@@ -35,8 +35,9 @@ export interface SignedJwt {
  * A host may bring its own, over a KMS for example.
  */
 export interface JwtService {
-  /** The `alg` values that it signs with. */
+  /** The `alg` values that it signs with: those of the server's options, and RS256 while refresh tokens are JWTs. */
   readonly algorithms: readonly SigningAlgorithm[];
+  /** With RS256 the same claims, type and key give the same token again (RFC 8017 §8.2); refresh tokens rest on it. */
   sign(claims: Claims, signing: JwtSigning): Promise<SignedJwt>;
   /** The algorithm is the key's own, never the token's choice. A text that is no JWT of this server is no error. */
   verify(token: string): Promise<VerifiedJwt>;
@@ -91,6 +92,14 @@ function readHeader(token: string): { keyId: string; type: string | undefined } 
   }
 }
 
+/** What jose throws because of the token alone. */
+const REFUSALS = [
+  errors.JWSSignatureVerificationFailed,
+  errors.JWSInvalid,
+  errors.JOSEAlgNotAllowed,
+  errors.JOSENotSupported,
+];
+
 async function verifiedPayload(
   token: string,
   key: CryptoKey,
@@ -99,8 +108,8 @@ async function verifiedPayload(
   try {
     return (await compactVerify(token, key, { algorithms: [algorithm] })).payload;
   } catch (error) {
-    if (error instanceof errors.JOSEError || error instanceof TypeError) return undefined;
-    throw error;
+    if (REFUSALS.some((refusal) => error instanceof refusal)) return undefined;
+    throw error; // our own key does not fit, for example: nothing that says something about the token
   }
 }
 

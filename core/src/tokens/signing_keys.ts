@@ -35,18 +35,26 @@ export class SigningKeys {
   readonly #repository: KeyRepository;
   readonly #secret: ServerSecret;
   readonly #clock: Clock;
+  readonly #algorithms: readonly SigningAlgorithm[];
   readonly #verifying = new Map<string, VerifyingKey>();
   readonly #signing = new Map<string, SigningKey>();
 
-  constructor(repository: KeyRepository, secret: ServerSecret, clock: Clock) {
+  /** @param algorithms those that the server signs with by itself; a client's own join when they are first used */
+  constructor(
+    repository: KeyRepository,
+    secret: ServerSecret,
+    clock: Clock,
+    algorithms: readonly SigningAlgorithm[],
+  ) {
+    this.#algorithms = algorithms;
     this.#repository = repository;
     this.#secret = secret;
     this.#clock = clock;
   }
 
   /** Makes a current and a next key where an algorithm has none, and opens those that sign. */
-  async prepare(algorithms: readonly SigningAlgorithm[]): Promise<void> {
-    for (const algorithm of algorithms) await this.forSigning(algorithm);
+  async prepare(): Promise<void> {
+    for (const algorithm of this.#algorithms) await this.forSigning(algorithm);
   }
 
   /**
@@ -57,8 +65,8 @@ export class SigningKeys {
     const kid = keyId ?? (await this.#currentKeyId(algorithm));
     const remembered = this.#signing.get(kid);
     if (remembered !== undefined) return remembered;
-    const record = (await this.#repository.list()).find((key) => key.kid === kid);
-    if (record === undefined) throw new Error(`the signing key ${kid} is not in storage`);
+    const record = await this.#repository.get(kid);
+    if (!record) throw new Error(`the signing key ${kid} is not in storage`);
     const key = { ...(await importPublic(record)), privateKey: await this.#open(record) };
     this.#signing.set(kid, key);
     return key;
@@ -68,15 +76,16 @@ export class SigningKeys {
   async forVerifying(kid: string): Promise<VerifyingKey | undefined> {
     const remembered = this.#verifying.get(kid);
     if (remembered !== undefined) return remembered;
-    const record = (await this.#repository.list()).find((key) => key.kid === kid);
-    if (record === undefined) return undefined;
+    const record = await this.#repository.get(kid);
+    if (!record) return undefined;
     const key = await importPublic(record);
     this.#verifying.set(kid, key);
     return key;
   }
 
-  /** Public keys with `kid`, `alg` and `use` (RFC 7517 §4). */
+  /** Public keys with `kid`, `alg` and `use` (RFC 7517 §4). Keys are made before the first answer, not after it. */
   async published(): Promise<readonly JWK[]> {
+    for (const algorithm of this.#algorithms) await this.#currentKeyId(algorithm);
     return (await this.#repository.list()).map(({ kid, algorithm, publicJwk }) => ({
       ...publicJwk,
       kid,

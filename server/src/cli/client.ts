@@ -1,8 +1,8 @@
-import type { ClientRecord, NewClient } from '@grantd/core';
+import { type ClientRecord, GRANT_TYPES, type NewClient } from '@grantd/core';
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
 import { Refused } from '../instance/refused.ts';
-import { type ClientAddFlags, GRANT_TYPES, registrationOf } from './client_registration.ts';
+import { type ClientAddFlags, registrationOf } from './client_registration.ts';
 import { collect, databaseFlags } from './database_flags.ts';
 import { BadUsage } from './exit.ts';
 import { labelled, type Output, printList, printOne, timeOf } from './output.ts';

@@ -1,4 +1,10 @@
-import { type GrantType, isRegistrableRedirectUri, isScopeToken, type NewClient } from '@grantd/core';
+import {
+  GRANT_TYPES,
+  type GrantType,
+  isRegistrableRedirectUri,
+  isScopeToken,
+  type NewClient,
+} from '@grantd/core';
 import type { GivenFlags } from '../config/configuration.ts';
 import { BadUsage } from './exit.ts';
 
@@ -11,12 +17,6 @@ export interface ClientAddFlags extends GivenFlags {
   readonly redirectUri?: readonly string[];
   readonly resource?: string;
 }
-
-export const GRANT_TYPES = [
-  'authorization_code',
-  'client_credentials',
-  'refresh_token',
-] as const satisfies readonly GrantType[];
 
 /**
  * A registration as the flags describe it, without its secret.

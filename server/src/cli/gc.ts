@@ -1,25 +1,29 @@
+import { sweep } from '@grantd/core';
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import { sweepAll } from '../serve/sweeper.ts';
 import { databaseFlags } from './database_flags.ts';
 import { endProgress, printOne, showProgress } from './output.ts';
 import { type CommandParts, withInstance } from './with_instance.ts';
 
-/** Between two batches a server on the same database gets its turn to write. */
+/** In one transaction. */
+const ROWS_AT_ONCE = 500;
+
+/** Milliseconds. Between two batches a server on the same database gets its turn to write. */
 const PAUSE_MS = 5;
 
 export function gcCommand(): Command {
   return databaseFlags(
     new Command('gc').description('sweep expired rows now; a running server does it by itself'),
-  ).action((flags: GivenFlags) => withInstance(flags, 'needs_database', sweep));
+  ).action((flags: GivenFlags) => withInstance(flags, 'needs_database', sweepNow));
 }
 
-async function sweep(parts: CommandParts): Promise<void> {
-  let rows = 0;
-  for await (const swept of sweepAll(parts.storage, PAUSE_MS)) {
-    rows += swept;
-    showProgress(`${rows} rows swept`);
-  }
+async function sweepNow(parts: CommandParts): Promise<void> {
+  let soFar = 0;
+  const onBatch = (swept: number) => {
+    soFar += swept;
+    showProgress(`${soFar} rows swept`);
+  };
+  const rows = await sweep(parts.storage, { limit: ROWS_AT_ONCE, pauseMs: PAUSE_MS, onBatch });
   endProgress();
   printOne(parts, { swept: rows }, [`${rows} rows swept`]);
 }

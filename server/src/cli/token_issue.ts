@@ -1,6 +1,7 @@
 import type { OperatorIssue } from '@grantd/core';
 import type { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
+import { type Kind, seconds, wholeNumber } from '../config/kinds.ts';
 import { collect, databaseFlags } from './database_flags.ts';
 import { BadUsage } from './exit.ts';
 import { endProgress, showProgress } from './output.ts';
@@ -10,7 +11,6 @@ import { type CommandParts, withInstance } from './with_instance.ts';
 /** Tokens of one transaction. */
 const AT_ONCE = 500;
 const MOST_TOKENS = 10_000_000;
-const LONGEST_SECONDS = 10 * 365 * 24 * 60 * 60;
 
 interface IssueFlags extends GivenFlags {
   readonly client: string;
@@ -29,10 +29,10 @@ export function addIssueCommand(group: Command): void {
     .requiredOption('--client <ID>', 'the client that they are issued to')
     .option('--user <NAME>', 'the person that they are issued for; without one the client acts for itself')
     .option('--scope <SCOPE>', 'a scope of the client; repeatable; default: all that fit', collect)
-    .option('--ttl <SECONDS>', 'how long the access token lives', wholeNumber('--ttl', LONGEST_SECONDS))
+    .option('--ttl <SECONDS>', 'how long the access token lives', flagOfKind('--ttl', seconds(1)))
     .option('--refresh', 'a refresh token as well; needs --user')
     .option('--opaque', 'an opaque access token, whatever the format that the server is set to')
-    .option('--count <N>', 'how many', wholeNumber('--count', MOST_TOKENS), 1)
+    .option('--count <N>', 'how many', flagOfKind('--count', wholeNumber(1, MOST_TOKENS)), 1)
     .addHelpText(
       'after',
       `
@@ -80,10 +80,10 @@ function write(text: string): Promise<void> {
   });
 }
 
-function wholeNumber(flag: string, most: number): (text: string) => number {
+function flagOfKind<T>(flag: string, kind: Kind<T>): (text: string) => T {
   return (text) => {
-    const number = Number(text);
-    if (/^\d+$/.test(text) && number >= 1 && number <= most) return number;
-    throw new BadUsage(`${flag}: expected a whole number from 1 to ${most}`);
+    const value = kind.fromText(text);
+    if (value === undefined) throw new BadUsage(`${flag}: expected ${kind.expected}`);
+    return value;
   };
 }

@@ -51,11 +51,29 @@ export function text(placeholder: string, expected: string, fits: (text: string)
   return { expected, placeholder, fromText: read, fromJson: read };
 }
 
+/** One text, or several as a JSON array: a text that may hold any character, commas and digits alone included. */
+export function textOrArray(
+  placeholder: string,
+  expected: string,
+  fits: (text: string) => boolean,
+): Kind<readonly string[]> {
+  return texts(placeholder, expected, fits, (given) => [given]);
+}
+
 /** One text or several: separated by commas, or as a JSON array. */
 export function textList(
   placeholder: string,
   expected: string,
   fits: (text: string) => boolean,
+): Kind<readonly string[]> {
+  return texts(placeholder, expected, fits, (given) => given.split(',').map((one) => one.trim()));
+}
+
+function texts(
+  placeholder: string,
+  expected: string,
+  fits: (text: string) => boolean,
+  split: (given: string) => readonly string[],
 ): Kind<readonly string[]> {
   const fromJson = (value: unknown) => {
     const list: unknown[] = Array.isArray(value) ? value : [value];
@@ -65,7 +83,7 @@ export function textList(
   return {
     expected,
     placeholder,
-    fromText: (given) => fromJson(parsedJson(given) ?? given.split(',').map((one) => one.trim())),
+    fromText: (given) => fromJson(arrayOfTexts(given) ?? split(given)),
     fromJson,
   };
 }
@@ -84,6 +102,12 @@ export function switchOrBlock<B extends object>(
 
 export function isBlock(value: unknown): value is Readonly<Record<string, unknown>> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Only an array of texts is meant as JSON: digits alone would be a number, and lose what they say. */
+function arrayOfTexts(given: string): readonly string[] | undefined {
+  const value = parsedJson(given);
+  return Array.isArray(value) && value.every((one) => typeof one === 'string') ? value : undefined;
 }
 
 function parsedJson(given: string): unknown {

@@ -1,4 +1,4 @@
-import { type ClaimsByScope, LONGEST_ID_TOKEN_LIFETIME, SIGNING_ALGORITHMS } from '@grantd/core';
+import { type ClaimsByScope, isIssuer, LONGEST_ID_TOKEN_LIFETIME, SIGNING_ALGORITHMS } from '@grantd/core';
 import {
   isBlock,
   type Kind,
@@ -7,9 +7,11 @@ import {
   switchOrBlock,
   text,
   textList,
+  textOrArray,
   trueOrFalse,
   wholeNumber,
 } from './kinds.ts';
+import { parseNetwork } from './networks.ts';
 
 /**
  * One option of the program. Its name in the table is its name in the configuration file; flag and environment
@@ -55,12 +57,26 @@ export const OPTIONS = {
   secret: {
     ...optionWithoutDefault(
       'Server',
-      textList('SECRET', 'a text of at least 32 characters, or a list of them, the newest first', isSecret),
-      'Secret that all keys derive from; of a list the first is used and all are accepted.',
-      'a file made beside the database at the first start',
+      textOrArray(
+        'SECRET',
+        'a text of at least 32 characters, or a JSON array of them, the newest first',
+        isSecret,
+      ),
+      'Secret that all keys derive from; of an array the first is used and all are accepted.',
+      'what is in the file PATH.secret beside the database, made at the first start',
     ),
     hasFlag: false,
   },
+  trustedProxies: optionWithoutDefault(
+    'Server',
+    textList(
+      'ADDRESSES',
+      'IP addresses or networks such as 10.0.0.0/8, separated by commas, or a list of them',
+      (network) => parseNetwork(network) !== undefined,
+    ),
+    'Proxies whose X-Forwarded-For is believed; everyone behind any other proxy counts as one place, from which ten wrong passwords keep a name from all browsers that are new to it.',
+    'none',
+  ),
   demo: option(
     'Server',
     trueOrFalse,
@@ -195,12 +211,6 @@ function optionWithoutDefault<V>(
 
 function isHost(host: string): boolean {
   return /^[A-Za-z0-9._:-]+$/.test(host);
-}
-
-function isIssuer(issuer: string): boolean {
-  const url = URL.parse(issuer);
-  const isWeb = url?.protocol === 'https:' || url?.protocol === 'http:';
-  return isWeb && !/[?#\s]/.test(issuer) && url.username === '' && url.password === '';
 }
 
 function isSecret(secret: string): boolean {

@@ -1,4 +1,4 @@
-import { type AuthorizationServer, DEFAULT_PATHS, OperatorIssueError } from '@grantd/core';
+import { type AuthorizationServer, OperatorIssueError } from '@grantd/core';
 import type { Instance } from '../instance/instance.ts';
 import type { Person } from '../people/people.ts';
 import { DEMO_CLIENTS } from './demo_clients.ts';
@@ -6,7 +6,7 @@ import { DEMO_PERSON } from './demo_people.ts';
 
 /** Commands that work when pasted, with a token that was issued for them just now, and what they answer. */
 export async function demoCommands(
-  { issuer, storage }: Instance,
+  { storage }: Instance,
   server: AuthorizationServer,
   person: Person,
 ): Promise<string> {
@@ -28,10 +28,19 @@ export async function demoCommands(
 
   const caller = (await storage.clients.get(api.id)) ?? undefined;
   const introspection = JSON.stringify(await server.introspectToken(token, { caller }));
-  const claims = server.serves(pathAt(issuer, DEFAULT_PATHS.userInfo))
-    ? JSON.stringify(await server.userInfoOf(token))
-    : 'nothing: OpenID Connect is off';
-  const introspect = `curl -s -u ${api.id}:${api.secret} -d token=${token} ${issuer}${DEFAULT_PATHS.introspection}`;
+  const {
+    introspection_endpoint: introspectionUrl,
+    userinfo_endpoint: userInfoUrl,
+    revocation_endpoint: revocationUrl,
+  } = server.serverMetadata;
+  const introspect = `curl -s -u ${api.id}:${api.secret} -d token=${token} ${introspectionUrl}`;
+  const [readClaims, claims] =
+    userInfoUrl === undefined
+      ? ['nothing can be asked:', 'OpenID Connect is off']
+      : [
+          `curl -s -H "Authorization: Bearer ${token}" ${userInfoUrl}`,
+          JSON.stringify(await server.userInfoOf(token)),
+        ];
 
   return `
 An access token of ${DEMO_PERSON.name} (password ${DEMO_PERSON.password}) for ${web.id}, issued just now:
@@ -45,12 +54,12 @@ An access token of ${DEMO_PERSON.name} (password ${DEMO_PERSON.password}) for ${
 
 2. ${web.id} asks whose it is (OpenID Connect Core §5.3):
 
-  curl -s -H "Authorization: Bearer ${token}" ${issuer}${DEFAULT_PATHS.userInfo}
+  ${readClaims}
   ${claims}
 
 3. ${web.id} revokes it (RFC 7009); the answer is 200 and empty:
 
-  curl -s -u ${web.id}:${web.secret} -d token=${token} ${issuer}${DEFAULT_PATHS.revocation}
+  curl -s -u ${web.id}:${web.secret} -d token=${token} ${revocationUrl}
 
 4. From now on it is dead, everywhere:
 
@@ -58,8 +67,4 @@ An access token of ${DEMO_PERSON.name} (password ${DEMO_PERSON.password}) for ${
   {"active":false}
 
 `;
-}
-
-function pathAt(issuer: string, path: string): string {
-  return new URL(issuer).pathname.replace(/\/$/, '') + path;
 }

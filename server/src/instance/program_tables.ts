@@ -1,4 +1,5 @@
 import { DatabaseSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 
 /** The program's own tables, beside the library's in the same file; each entry is applied once and never edited. */
 const MIGRATIONS: readonly string[] = [
@@ -21,19 +22,36 @@ const MIGRATIONS: readonly string[] = [
 ];
 
 /**
- * Opens the program's own tables in a file that the library's store has already made.
- * @throws {Error} the file was written by a newer program
+ * Opens the program's own tables in a file that the library's store has already made, readable by its owner alone.
+ * @throws {Error} there is no such file, it was written by a newer program, or it cannot be kept durable
  */
 export function openProgramTables(path: string): DatabaseSync {
-  const database = new DatabaseSync(path, { timeout: 2000 });
+  // Never a file of its own, which would have the mode that the process happens to give.
+  const url = pathToFileURL(path);
+  url.searchParams.set('mode', 'rw');
+  const database = new DatabaseSync(url, { timeout: 2000 });
   try {
     database.exec('PRAGMA synchronous = FULL');
+    // On macOS only this reaches past the drive's own cache; elsewhere it changes nothing.
+    database.exec('PRAGMA fullfsync = ON');
+    assertDurable(database, path);
     if (storedVersion(database) !== MIGRATIONS.length) migrate(database, path);
     return database;
   } catch (error) {
     database.close();
     throw error;
   }
+}
+
+/** What the library's store asserts of its connection: settings are each connection's own. */
+function assertDurable(database: DatabaseSync, path: string): void {
+  const journalMode = database.prepare('PRAGMA journal_mode').get()?.journal_mode;
+  const synchronous = database.prepare('PRAGMA synchronous').get()?.synchronous;
+  if (journalMode === 'wal' && synchronous === 2) return;
+  throw new Error(
+    `SQLite keeps ${path} with journal_mode=${journalMode} and synchronous=${synchronous} instead of wal and 2 ` +
+      '(FULL): a commit could be lost',
+  );
 }
 
 /** Under the write lock, so that of several processes that start together one migrates. */

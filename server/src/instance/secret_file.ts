@@ -1,24 +1,65 @@
 import { randomBytes } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import {
+  closeSync,
+  fstatSync,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  rmSync,
+  type Stats,
+  writeFileSync,
+} from 'node:fs';
+import { dirname } from 'node:path';
 import { Refused } from './refused.ts';
 
+/** Named after its database, so that each one of a folder has its own. */
 export function secretFileOf(database: string): string {
-  return join(dirname(database), 'secret');
+  return `${database}.secret`;
 }
 
-/** The server's secret beside a database; `undefined` where there is none. */
-export function readSecretFile(database: string): string | undefined {
+/**
+ * The server's secret beside a database; `undefined` where there is none.
+ * @param user who runs the program; `undefined` where the system has no such numbers, and no modes either
+ * @throws {Refused} it cannot be read, is too short, or others may have read or written it
+ */
+export function readSecretFile(database: string, user = process.getuid?.()): string | undefined {
   const path = secretFileOf(database);
-  let content: string;
+  const file = openOrRefuse(path);
+  if (file === undefined) return undefined;
   try {
-    content = readFileSync(path, 'utf8').trim();
+    // Of the opened file, not of the path, which can lead to another one meanwhile.
+    if (user !== undefined) requirePrivate(path, fstatSync(file), user);
+    const content = readFileSync(file, 'utf8').trim();
+    if (content.length < 32) throw new Refused(`${path}: expected a secret of at least 32 characters`);
+    return content;
+  } finally {
+    closeSync(file);
+  }
+}
+
+function openOrRefuse(path: string): number | undefined {
+  try {
+    return openSync(path, 'r');
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return undefined;
     throw new Refused(`the server's secret ${path} cannot be read: ${errnoOf(error)}`, { cause: error });
   }
-  if (content.length < 32) throw new Refused(`${path}: expected a secret of at least 32 characters`);
-  return content;
+}
+
+function requirePrivate(path: string, { uid, mode }: Stats, user: number): void {
+  if (uid !== user) {
+    throw new Refused(
+      `the server's secret ${path} belongs to the user ${uid}, but grantd runs as ${user}: run grantd as its owner, ` +
+        `make it yours with chown ${user} ${path} if you know where it comes from, or set GRANTD_SECRET.`,
+    );
+  }
+  if ((mode & 0o077) !== 0) {
+    throw new Refused(
+      `the server's secret ${path} is open to others (mode ${(mode & 0o777).toString(8)}): ` +
+        `run chmod 600 ${path}, and replace the secret if somebody may have read it.`,
+    );
+  }
 }
 
 /** Makes the secret of a new database, readable by its owner alone; of two processes that try, both get the first one's. */

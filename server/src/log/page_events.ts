@@ -4,11 +4,9 @@ export const PAGE_REASONS = {
   password_wrong: 'The password is wrong.',
   person_disabled: 'The person is disabled.',
   too_many_attempts: 'Too many wrong passwords for this name from the same place.',
+  too_many_sign_ins: 'Too many passwords wait to be checked.',
   form_foreign: 'The form was not made for this browser, sign-in and request, or is too old.',
   request_expired: 'The authorization request was begun too long ago, or not by this server.',
-  sign_in_required: 'The client wants no question asked, but nobody is signed in.',
-  consent_required: 'The client wants no question asked, but consent has to be asked for.',
-  consent_denied: 'The person denied the client what it asked for.',
 } as const;
 
 export type PageReason = keyof typeof PAGE_REASONS;
@@ -16,7 +14,7 @@ export type PageReason = keyof typeof PAGE_REASONS;
 /** What happened on a page; never with a password or a code. */
 export interface PageEvent {
   readonly type: 'refused' | 'signed_in' | 'consent_given';
-  readonly page: 'authorize' | 'login' | 'consent';
+  readonly page: 'login' | 'consent';
   readonly requestId: string;
   readonly reason?: PageReason;
   readonly clientId?: string;

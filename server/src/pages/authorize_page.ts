@@ -3,7 +3,7 @@ import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { isRecentEnough } from './pending_requests.ts';
 
 /** `/authorize` (RFC 6749 §3.1): sends the person to sign in or to consent. */
-export function authorizePage({ server, sessions, pendingRequests, requestLog, basePath }: PageParts) {
+export function authorizePage({ server, sessions, pendingRequests, basePath }: PageParts) {
   return async (c: PageContext): Promise<Response> => {
     const plain = await plainRequest(c);
     const authorization = await server.validateAuthorizationRequest(plain);
@@ -18,18 +18,10 @@ export function authorizePage({ server, sessions, pendingRequests, requestLog, b
 
     // OpenID Connect Core §3.1.2.1: no page at all. Consent is asked for each time, so it never goes without one.
     if (authorization.prompt.includes('none')) {
-      const [code, reason] = isSignedIn
-        ? (['consent_required', 'consent_required'] as const)
-        : (['login_required', 'sign_in_required'] as const);
-      const clientId = authorization.client.id;
-      requestLog.pageEvent({
-        type: 'refused',
-        page: 'authorize',
-        requestId: requestIdOf(c),
-        reason,
-        clientId,
-      });
-      return toResponse(server.refuseAuthorization(authorization, code, 'a page would have to be shown'));
+      const code = isSignedIn ? 'consent_required' : 'login_required';
+      return toResponse(
+        server.refuseAuthorization(authorization, code, 'a page would have to be shown', requestIdOf(c)),
+      );
     }
     const next = isSignedIn ? 'consent' : 'login';
     return c.redirect(`${basePath}/${next}?pending=${await pendingRequests.seal(pending)}`, 303);

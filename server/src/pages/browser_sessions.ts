@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { AdministrableStorage, ServerSecret } from '@grantd/core';
 import type { Context } from 'hono';
+import { isBlock } from '../config/kinds.ts';
 import type { People, Person } from '../people/people.ts';
 import type { Cookies } from './cookies.ts';
 import { SignedValues } from './signed_values.ts';
@@ -75,7 +76,14 @@ export class BrowserSessions {
 
   async #read(c: Context): Promise<Content | undefined> {
     const cookie = this.#cookies.get(c, COOKIE);
-    const content = cookie === undefined ? undefined : await this.#values.open(cookie);
-    return content === undefined ? undefined : (content as Content);
+    return cookie === undefined ? undefined : contentOf(await this.#values.open(cookie));
   }
+}
+
+/** @returns `undefined` where it is no session, as a cookie that another version of the program sealed */
+function contentOf(value: unknown): Content | undefined {
+  if (!isBlock(value)) return undefined;
+  const { id, subject, signedInAtMs } = value;
+  const isSession = typeof id === 'string' && typeof subject === 'string' && typeof signedInAtMs === 'number';
+  return isSession ? { id, subject, signedInAtMs } : undefined;
 }

@@ -39,11 +39,10 @@ export function submitConsent(parts: PageParts) {
     }
 
     const { subject, name } = session.person;
-    const event = { page: 'consent', requestId: requestIdOf(c), clientId, subject } as const;
+    const requestId = requestIdOf(c);
     if (form.get('decision') !== 'allow') {
-      requestLog.pageEvent({ ...event, type: 'refused', reason: 'consent_denied' });
       return toResponse(
-        server.refuseAuthorization(authorization, 'access_denied', 'the person denied access'),
+        server.refuseAuthorization(authorization, 'access_denied', 'the person denied access', requestId),
       );
     }
     const approval = {
@@ -53,8 +52,8 @@ export function submitConsent(parts: PageParts) {
       amr: ['pwd'],
       sessionId: session.id,
     };
-    const answer = await server.completeAuthorization(authorization, approval, requestIdOf(c));
-    requestLog.pageEvent({ ...event, type: 'consent_given' });
+    const answer = await server.completeAuthorization(authorization, approval, requestId);
+    requestLog.pageEvent({ type: 'consent_given', page: 'consent', requestId, clientId, subject });
     return toResponse(answer);
   };
 }

@@ -1,6 +1,6 @@
 import { type SignIn, signIn } from '../people/sign_in.ts';
 import { renderPage } from './layout.ts';
-import { addressOf, type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
+import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { openPendingPage, type PendingPage, refuseForeignForm } from './pending_page.ts';
 import { signInForm } from './views.ts';
 
@@ -10,6 +10,15 @@ const PROBLEMS = {
   password_wrong: 'The name or the password is wrong.',
   person_disabled: 'This account is disabled.',
   too_many_attempts: 'Too many attempts. Wait a few minutes, then try again.',
+  too_many_sign_ins: 'Too many people are signing in. Try again in a few seconds.',
+} as const;
+
+const STATUS = {
+  person_unknown: 403,
+  password_wrong: 403,
+  person_disabled: 403,
+  too_many_attempts: 429,
+  too_many_sign_ins: 503,
 } as const;
 
 type Refusal = Exclude<SignIn, { person: unknown }>;
@@ -25,7 +34,7 @@ export function showLogin(parts: PageParts) {
 
 /** `POST /login`: on to consent, or the form again. */
 export function submitLogin(parts: PageParts) {
-  const { formTokens, sessions, signInParts, requestLog, basePath } = parts;
+  const { formTokens, sessions, signInParts, clientAddress, requestLog, basePath } = parts;
   return async (c: PageContext): Promise<Response> => {
     const page = await openPendingPage(c, parts, 'login');
     if (page instanceof Response) return page;
@@ -37,7 +46,9 @@ export function submitLogin(parts: PageParts) {
 
     const username = form.get('username') ?? '';
     const outcome = await signIn(signInParts, username, form.get('password') ?? '', async (person) =>
-      person !== undefined && (await sessions.hasSeen(c, person)) ? 'known browser' : addressOf(c),
+      person !== undefined && (await sessions.hasSeen(c, person))
+        ? 'known browser'
+        : clientAddress(c.env.incoming),
     );
     const event = { page: 'login', requestId: requestIdOf(c), clientId } as const;
     if ('refused' in outcome) {
@@ -64,11 +75,11 @@ async function renderForm(
     username,
     ...(refusal !== undefined && { problem: PROBLEMS[refusal.refused] }),
   });
-  const isLimited = refusal?.refused === 'too_many_attempts';
   return renderPage(c, {
     title: 'Sign in',
     body,
-    status: refusal === undefined ? 200 : isLimited ? 429 : 403,
-    ...(isLimited && { headers: { 'retry-after': String(refusal.secondsToWait) } }),
+    status: refusal === undefined ? 200 : STATUS[refusal.refused],
+    ...(refusal !== undefined &&
+      'secondsToWait' in refusal && { headers: { 'retry-after': String(refusal.secondsToWait) } }),
   });
 }

@@ -4,6 +4,7 @@ import type { Context } from 'hono';
 import type { RequestLog } from '../log/request_log.ts';
 import type { SignInParts } from '../people/sign_in.ts';
 import type { BrowserSessions } from './browser_sessions.ts';
+import type { ClientAddress } from './client_address.ts';
 import type { FormTokens } from './form_tokens.ts';
 import type { PendingRequests } from './pending_requests.ts';
 
@@ -14,6 +15,7 @@ export interface PageParts {
   readonly formTokens: FormTokens;
   readonly pendingRequests: PendingRequests;
   readonly signInParts: SignInParts;
+  readonly clientAddress: ClientAddress;
   readonly requestLog: RequestLog;
   /** Path of the issuer, without a slash at its end. */
   readonly basePath: string;
@@ -27,8 +29,4 @@ export type PageContext = Context<PageEnvironment>;
 
 export function requestIdOf(c: PageContext): string {
   return c.env.incoming.id ?? '';
-}
-
-export function addressOf(c: PageContext): string {
-  return c.env.incoming.socket.remoteAddress ?? '';
 }

@@ -11,6 +11,7 @@ import { AttemptLimit } from '../people/attempt_limit.ts';
 import { PasswordHasher } from '../people/password_hasher.ts';
 import { authorizePage } from './authorize_page.ts';
 import { BrowserSessions } from './browser_sessions.ts';
+import { clientAddress } from './client_address.ts';
 import { showConsent, submitConsent } from './consent_page.ts';
 import { Cookies } from './cookies.ts';
 import { FormTokens } from './form_tokens.ts';
@@ -44,6 +45,7 @@ export function openPages(
     pendingRequests: new PendingRequests(secret),
     sessions: new BrowserSessions({ cookies, secret, people, storage, lifetimeSeconds }),
     signInParts: { people, storage, hasher: new PasswordHasher(), limit: new AttemptLimit() },
+    clientAddress: clientAddress(settings.trustedProxies ?? []),
   });
 }
 

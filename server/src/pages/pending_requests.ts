@@ -1,4 +1,5 @@
 import type { AuthorizationRequest, ServerSecret } from '@grantd/core';
+import { isBlock } from '../config/kinds.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { SignedValues } from './signed_values.ts';
 
@@ -27,8 +28,9 @@ export class PendingRequests {
   /** @returns `undefined` where the request was not begun here, or too long ago */
   async open(sealed: string | undefined): Promise<PendingRequest | undefined> {
     const pending = sealed === undefined ? undefined : await this.#values.open(sealed);
-    if (pending === undefined) return undefined;
-    const { query, begunAtMs } = pending as PendingRequest;
+    if (!isBlock(pending)) return undefined;
+    const { query, begunAtMs } = pending;
+    if (typeof query !== 'string' || typeof begunAtMs !== 'number') return undefined;
     return begunAtMs + LONGEST_MS > Date.now() ? { query, begunAtMs } : undefined;
   }
 }

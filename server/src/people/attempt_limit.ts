@@ -8,8 +8,11 @@ interface Attempts {
 }
 
 /**
- * Counts attempts to sign in by name and place. A place is an address, or a browser that the person is known to use:
- * a stranger elsewhere can use up their own attempts only.
+ * Counts attempts to sign in by name and place. A place is an address, or a browser that the person is known to use;
+ * such a browser keeps attempts of its own. An address is shared by all behind it: by a household, and, where the
+ * option `trustedProxies` does not name it, by everyone behind a proxy. Ten guesses from there keep the name from
+ * every new browser at the same address until the window ends. Strangers at other addresses use up their own attempts
+ * only; someone with many addresses has as many times ten.
  */
 export class AttemptLimit {
   readonly #attempts = new Map<string, Attempts>();

@@ -11,6 +11,9 @@ const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Z
 /** A hash takes 64 MiB and a thread of the pool that signatures need as well: a flood of sign-ins must not stop tokens. */
 const MOST_AT_ONCE = 2;
 
+/** Who comes later would wait for seconds, while their requests and passwords fill memory. */
+const MOST_WAITING = 32;
+
 const derive = promisify(argon2);
 
 interface ParsedHash {
@@ -27,6 +30,11 @@ const NOBODYS: ParsedHash = {
 export class PasswordHasher {
   readonly #waiting: (() => void)[] = [];
   #running = 0;
+
+  /** Whether so many wait already that whoever asks next is better sent away. */
+  get isFull(): boolean {
+    return this.#waiting.length >= MOST_WAITING;
+  }
 
   /** A password as it is stored. */
   async hash(password: string): Promise<string> {

@@ -14,7 +14,10 @@ export interface SignInParts {
 export type SignIn =
   | { readonly person: Person }
   | { readonly refused: 'person_unknown' | 'password_wrong' | 'person_disabled' }
-  | { readonly refused: 'too_many_attempts'; readonly secondsToWait: number };
+  | { readonly refused: 'too_many_attempts' | 'too_many_sign_ins'; readonly secondsToWait: number };
+
+/** After which a full queue of passwords has had time to move on. */
+const SECONDS_TO_WAIT = 5;
 
 /**
  * Whether a name and a password are somebody's who may sign in. An unknown name costs what a wrong password costs.
@@ -29,6 +32,8 @@ export async function signIn(
   const person = isName(name) ? people.byName(name) : undefined;
   const limited = person?.name ?? (isName(name) ? name : '');
   const place = await placeOf(person);
+  // Before the attempt is counted: it is none of whoever is sent away. Nothing is awaited until the hash has its place.
+  if (hasher.isFull) return { refused: 'too_many_sign_ins', secondsToWait: SECONDS_TO_WAIT };
   const secondsToWait = limit.begin(limited, place);
   if (secondsToWait > 0) return { refused: 'too_many_attempts', secondsToWait };
 

@@ -12,9 +12,12 @@ export interface Page {
 export class Browser {
   readonly cookies = new Map<string, string>();
   readonly #site: string;
+  readonly #headers: Readonly<Record<string, string>>;
 
-  constructor(site: string) {
+  /** @param headers what a proxy in between adds to every request */
+  constructor(site: string, headers: Readonly<Record<string, string>> = {}) {
     this.#site = new URL(site).origin;
+    this.#headers = headers;
   }
 
   async get(url: string): Promise<Page> {
@@ -35,7 +38,7 @@ export class Browser {
     const response = await fetch(url, {
       ...init,
       redirect: 'manual',
-      ...(cookie !== '' && { headers: { cookie } }),
+      headers: { ...this.#headers, ...(cookie !== '' && { cookie }) },
     });
     for (const line of response.headers.getSetCookie()) this.#keep(line);
     const html = await response.text();

@@ -2,18 +2,27 @@ import { type HttpRequest, headerValue } from '../../protocol/http.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
 import type { ClaimedCredentials } from './credentials.ts';
 
-/** RFC 9110 §11.4: the scheme without regard to case. */
+/** RFC 9110 §11.1: the scheme without regard to case. */
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i;
+
+/** Several header lines arrive joined (RFC 9110 §5.3); no single credential has a comma. */
+const SEVERAL = /, *(basic|bearer) /i;
 
 /**
  * Credentials in an Authorization header (RFC 6749 §2.3.1, RFC 7617). Both parts are form-encoded there; since
  * many clients leave that out, a secret that decoding changes is also taken as it is.
  * @returns `undefined` where there is no such header
- * @throws {OAuthError} `invalid_client`: the header is something else, or cannot be read
+ * @throws {OAuthError} `invalid_client`: the header is something else, or cannot be read; `invalid_request`: there
+ *   are several
  */
 export function clientSecretBasic(request: HttpRequest): ClaimedCredentials | undefined {
   const authorization = headerValue(request, 'authorization');
   if (authorization === undefined) return undefined;
+  if (SEVERAL.test(authorization)) {
+    throw new OAuthError('invalid_request', 'the request carries more than one client credential', {
+      reason: 'credentials_repeated',
+    });
+  }
   const pair = decodeBase64(BASIC.exec(authorization)?.[1]);
   const colon = pair?.indexOf(':') ?? -1;
   if (pair === undefined || colon === -1) {

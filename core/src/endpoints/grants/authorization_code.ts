@@ -6,7 +6,7 @@ import { mintAccessToken } from '../../tokens/access_token.ts';
 import { mintIdToken } from '../../tokens/id_token.ts';
 import { newIdentifier, opaqueKindOf } from '../../tokens/opaque_token.ts';
 import { mintRefreshToken } from '../../tokens/refresh_token.ts';
-import { storedLife, subjectLife } from '../../tokens/state.ts';
+import { codeLife } from '../../tokens/state.ts';
 import type { Call, Context } from '../context.ts';
 import type { Grant } from './grant.ts';
 import { invalidGrant, overtaken, tokenResponse } from './token_response.ts';
@@ -41,7 +41,7 @@ export const authorizationCode: Grant = async (context, client, form, call) => {
   // Everything is made before the code is spent: where signing fails, it can be redeemed again.
   const outcome = await context.storage.authorizationCodes.redeem(record, tokens);
   if (outcome === 'already_redeemed') throw await reused(context, record, call);
-  if (outcome === 'refused') throw overtaken();
+  if (outcome !== 'issued') throw overtaken();
   return tokenResponse(context, { access, refreshToken: refresh?.token, idToken });
 };
 
@@ -79,8 +79,7 @@ async function requireMatch(
 }
 
 async function requireAlive(context: Context, record: AuthorizationCodeRecord): Promise<void> {
-  const stored = storedLife(record, context.clock());
-  const life = stored.alive ? await subjectLife(context, record.subject) : stored;
+  const life = await codeLife(context, record);
   if (life.alive) return;
   throw invalidGrant(
     'the authorization code is not valid',

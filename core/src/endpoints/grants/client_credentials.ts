@@ -17,6 +17,6 @@ export const clientCredentials: Grant = async (context, client, form) => {
 
   const access = await mintAccessToken(context, { client, scopes });
   const basis = { clientGeneration: client.generation ?? 0 };
-  if ((await context.storage.tokens.issue([access.record], basis)) === 'refused') throw overtaken();
+  if ((await context.storage.tokens.issue([access.record], basis)) !== 'issued') throw overtaken();
   return tokenResponse(context, { access });
 };

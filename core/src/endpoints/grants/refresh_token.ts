@@ -43,8 +43,8 @@ async function rotate(context: Context, presented: Presented, form: Form, call: 
     access.record,
     refresh.record,
   ]);
-  if (outcome === 'refused') throw overtaken();
   if (outcome === 'issued') return tokenResponse(context, { access, refreshToken: refresh.token });
+  if (outcome !== 'superseded') throw overtaken();
 
   // Another request of the same client was quicker: this one is a retry now.
   const found = await context.storage.tokens.getByRefreshToken(record.id);
@@ -85,7 +85,7 @@ async function retry(context: Context, presented: Presented, form: Form, call: C
   const access = await mintBeside(context, presented, successor, form);
   const outcome = await context.storage.tokens.issueBeside(successor, [access.record]);
   if (outcome === 'superseded') throw await stolen(context, presented, call);
-  if (outcome === 'refused') throw overtaken();
+  if (outcome !== 'issued') throw overtaken();
   return tokenResponse(context, { access, refreshToken });
 }
 

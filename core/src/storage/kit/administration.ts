@@ -80,7 +80,7 @@ const DISABLINGS = (['client', 'subject'] as const).map((principal) =>
       );
       const later = { ...code, id: 'later', grantId: 'later' };
       expectEqual(
-        await stage.storage.authorizationCodes.issue(later),
+        await stage.storage.authorizationCodes.issue(later, {}),
         'refused',
         'issuing a code while disabled',
       );
@@ -91,6 +91,11 @@ const DISABLINGS = (['client', 'subject'] as const).map((principal) =>
       if (principal === 'client') {
         const outcome = await stage.storage.tokens.issue([token], basisOf(before));
         expectEqual(outcome, 'refused', 'issuing upon what was read before the disabling');
+      }
+      if (principal === 'client') {
+        const overtaken = { ...code, id: 'overtaken', grantId: 'overtaken' };
+        const outcome = await stage.storage.authorizationCodes.issue(overtaken, basisOf(before));
+        expectEqual(outcome, 'refused', 'issuing a code upon what was read before the disabling');
       }
       const again = await stage.redeemed({ ...grant, grantId: 'again' });
       await stage.expectAlive(again.refresh, again.access);
@@ -107,7 +112,7 @@ export const administration: readonly KitCase[] = [
     const code = await stage.code(grant);
     const newcomer = { ...code, id: 'newcomer', subject: 'newcomer', grantId: 'newcomer' };
     await stage.administration.setDisabled('subject', 'newcomer', true);
-    expectEqual(await stage.storage.authorizationCodes.issue(newcomer), 'refused', 'issuing a code');
+    expectEqual(await stage.storage.authorizationCodes.issue(newcomer, {}), 'refused', 'issuing a code');
   }),
 
   kitCase('administration', 'disabling or enabling what is so already changes nothing', async (stage) => {

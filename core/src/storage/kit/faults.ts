@@ -38,7 +38,7 @@ export const faults: readonly KitCase[] = [
       await expectRejection(() => tokens.rotate(refresh, next.refresh, [next.refresh]), 'rotate');
       await expectRejection(() => tokens.issueBeside(refresh, [next.access]), 'issueBeside');
       await expectRejection(
-        () => authorizationCodes.issue({ ...code, id: 'another' }),
+        () => authorizationCodes.issue({ ...code, id: 'another' }, {}),
         'authorizationCodes.issue',
       );
       await expectRejection(() => authorizationCodes.redeem(code, [next.access]), 'redeem');

@@ -117,7 +117,10 @@ export class Stage<S extends Storage = Storage> {
       ...rest,
       ...fields,
     };
-    expectEqual(await this.storage.authorizationCodes.issue(code), 'issued', 'issuing a code');
+    const client = await this.storage.clients.get(code.clientId);
+    expect(client !== undefined && client !== null, 'the client of a code is found');
+    const outcome = await this.storage.authorizationCodes.issue(code, basisOf(client));
+    expectEqual(outcome, 'issued', 'issuing a code');
     return code;
   }
 

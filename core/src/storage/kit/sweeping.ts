@@ -87,7 +87,7 @@ export const sweeping: readonly KitCase[] = [
     while ((await store.sweep(100)) > 0);
     const expiresAt = stage.now + CODE_SECONDS;
     const later = { ...code, id: 'later', issuedAtMs: stage.clock.nowMs, expiresAt };
-    expectEqual(await store.authorizationCodes.issue(later), 'refused', 'issuing a code');
+    expectEqual(await store.authorizationCodes.issue(later, {}), 'refused', 'issuing a code');
   }),
 
   kitCase('administration', 'events are swept by age, and their numbers go on', async (stage) => {

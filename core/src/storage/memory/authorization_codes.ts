@@ -22,9 +22,9 @@ export function memoryAuthorizationCodes(
   return {
     get: find,
 
-    issue(code) {
+    issue(code, { clientGeneration = 0 }) {
       const { authorizationCodes } = tables();
-      if (!issuing.admits(code)) return 'refused';
+      if (!issuing.admits(code, clientGeneration)) return 'refused';
       if (authorizationCodes.has(code.id)) throw new Error('a code with this identifier is stored already');
       const record = snapshot(code);
       const keepUntil = code.expiresAt;

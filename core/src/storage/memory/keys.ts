@@ -14,6 +14,7 @@ export function memoryKeys({ tables, clock }: MemoryHandle): KeyRepository {
   };
 
   return {
+    get: (kid) => tables().keys.get(kid)?.record,
     list() {
       return [...tables().keys.values()]
         .map(({ record }) => record)

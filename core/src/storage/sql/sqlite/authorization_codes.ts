@@ -69,9 +69,9 @@ export function sqliteAuthorizationCodes(
   return {
     get: find,
 
-    issue(code) {
+    issue(code, { clientGeneration = 0 }) {
       return transaction(() => {
-        if (!issuing.admits(code)) return 'refused';
+        if (!issuing.admits(code, clientGeneration)) return 'refused';
         principals.keep(code, code.expiresAt);
         sql.insert.run({ issuerId, ...toParameters(code) });
         return 'issued';

@@ -8,6 +8,10 @@ export const KEYS_SQL = {
     SELECT kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms, retired_at_ms
     FROM signing_keys WHERE issuer_id = :issuerId ORDER BY created_at_ms, kid`,
 
+  get: `
+    SELECT kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms, retired_at_ms
+    FROM signing_keys WHERE issuer_id = :issuerId AND kid = :kid`,
+
   currentKeyId: `
     SELECT kid FROM signing_keys
     WHERE issuer_id = :issuerId AND algorithm = :algorithm AND status = 'current'`,
@@ -58,6 +62,10 @@ export function sqliteKeys({ database, issuerId, clock, transaction }: SqliteHan
 
   return {
     currentKeyId,
+    get(kid) {
+      const row = sql.get.get({ issuerId, kid }) as KeyRow | undefined;
+      return row && toRecord(row);
+    },
     list() {
       return (sql.list.all({ issuerId }) as KeyRow[]).map(toRecord);
     },

@@ -1,0 +1,261 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import {
+  AuthorizationServer,
+  ConfigurationError,
+  type JwtService,
+  sweep,
+  type TokenRecord,
+} from '@grantd/core';
+import { memoryStorage } from '@grantd/core/memory';
+import { secondServer } from './harness/second_server.ts';
+import { basic, CLIENTS, ISSUER, openWorld, SECRET, type World } from './harness/world.ts';
+
+/** The world's storage as a host would have it whose look-ups answer something else than plain records. */
+async function hostOf(world: World, present: (record: TokenRecord) => unknown): Promise<World> {
+  const { tokens } = world.storage;
+  const find = (look: typeof tokens.getByAccessToken) => async (id: string) => {
+    const record = await look(id);
+    return record && JSON.parse('{}', () => present(record));
+  };
+  const { getByAccessToken, getByRefreshToken } = tokens;
+  const storage = {
+    ...world.storage,
+    tokens: {
+      ...tokens,
+      getByAccessToken: find(getByAccessToken),
+      getByRefreshToken: find(getByRefreshToken),
+    },
+  };
+  return secondServer(world, {}, storage);
+}
+
+test('§2.1 a revoked record that is an instance of a class with getters is dead', async (t) => {
+  const world = await openWorld(t);
+  const { access_token, refresh_token } = await world.grant();
+  const host = await hostOf(world, (record) => rowOf(record));
+  await world.server.revokeToken(refresh_token);
+  for (const token of [access_token, refresh_token]) {
+    assert.deepEqual(await host.server.introspectToken(token), { active: false });
+  }
+});
+
+test('§2.1 null members are absence, in the standing of a record as well', async (t) => {
+  const world = await openWorld(t);
+  const { access_token } = await world.grant();
+  const withNulls = (record: TokenRecord) => ({
+    ...record,
+    revokedAtMs: null,
+    standing: { client: { ...record.standing?.client, disabledAtMs: null, raisedAtMs: null }, grant: null },
+  });
+  const host = await hostOf(world, withNulls);
+  assert.equal((await host.server.introspectToken(access_token)).active, true);
+});
+
+for (const [what, expiresAt] of [
+  ['a Date', new Date(Date.UTC(2030, 0, 1))],
+  ['infinite', Number.POSITIVE_INFINITY],
+  ['a bigint', 4_000_000_000n],
+  ['a text', '4000000000'],
+  ['absent', undefined],
+] as const) {
+  test(`§3 a record whose expiry is ${what} is dead`, async (t) => {
+    const world = await openWorld(t);
+    const { access_token } = await world.grant();
+    const host = await hostOf(world, (record) => ({ ...record, expiresAt }));
+    assert.deepEqual(await host.server.introspectToken(access_token), { active: false });
+  });
+}
+
+test('§4.1.6 a record without a kind is of the kind that it was found by', async (t) => {
+  const world = await openWorld(t);
+  const { refresh_token } = await world.grant();
+  const { tokens } = world.storage;
+  const { kind: _, ...record } = (await tokens.getByRefreshToken(idOf(refresh_token))) ?? {};
+  const storage = {
+    ...world.storage,
+    tokens: {
+      ...tokens,
+      getByRefreshToken: () => JSON.parse(JSON.stringify(record)),
+      isRefreshTokenRevoked: () => true,
+    },
+  };
+  const host = await secondServer(world, {}, storage);
+  assert.deepEqual(await host.server.introspectToken(refresh_token), { active: false });
+});
+
+test('§4.1.6 a store that does not say whether a token is revoked has not answered', async (t) => {
+  const world = await openWorld(t);
+  const { refresh_token } = await world.grant();
+  const tokens = { ...world.storage.tokens, isRefreshTokenRevoked: () => JSON.parse('null') };
+  const host = await secondServer(world, {}, { ...world.storage, tokens });
+  const response = await host.introspect(refresh_token);
+  assert.deepEqual([response.status, response.headers['retry-after']], [503, '1']);
+});
+
+test('§4.2 a store that does not say whether it stored tokens has issued none', async (t) => {
+  const world = await openWorld(t);
+  const code = await world.code();
+  const nothing = () => JSON.parse('null');
+  const storage = {
+    ...world.storage,
+    tokens: { ...world.storage.tokens, issue: nothing },
+    authorizationCodes: { ...world.storage.authorizationCodes, redeem: nothing },
+  };
+  const host = await secondServer(world, {}, storage);
+  assert.equal((await host.post('/token', { grant_type: 'client_credentials' }, 'machine')).status, 400);
+  assert.equal((await host.redeem(code)).status, 400);
+});
+
+test('§4.3 an opaque token whose record keeps no claims still has a subject', async (t) => {
+  const world = await openWorld(t, { accessTokenFormat: 'opaque' });
+  const { access_token } = await world.grant();
+  const { getByAccessToken } = world.storage.tokens;
+  const storage = {
+    ...world.storage,
+    tokens: {
+      ...world.storage.tokens,
+      getByAccessToken: async (id: string) => {
+        const { claims: _, ...record } = (await getByAccessToken(id)) ?? {};
+        return JSON.parse(JSON.stringify(record));
+      },
+    },
+  };
+  const oidc = { getUserClaims: () => ({ name: 'Alice Liddell' }) };
+  const host = await secondServer(world, { oidc }, storage);
+  assert.deepEqual(await host.server.userInfoOf(access_token), { name: 'Alice Liddell', sub: 'alice' });
+  assert.equal((await host.server.introspectToken(access_token)).exp, world.clock.seconds + 3600);
+});
+
+test('§4.3 a body over 64 KiB is 413 at UserInfo, though the header has a good token', async (t) => {
+  const world = await openWorld(t);
+  const { access_token } = await world.grant();
+  const headers = {
+    authorization: `Bearer ${access_token}`,
+    'content-type': 'application/x-www-form-urlencoded',
+  };
+  const response = await world.send({ method: 'POST', path: '/userinfo', headers, body: 'x'.repeat(70_000) });
+  assert.equal(response.status, 413);
+});
+
+test('§4.1.2 a client whose tokens were all revoked while a person was asked gets no code', async (t) => {
+  const world = await openWorld(t);
+  const query = new URLSearchParams({
+    client_id: 'web',
+    response_type: 'code',
+    redirect_uri: CLIENTS.web.redirectUris[0],
+    code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+    code_challenge_method: 'S256',
+    scope: 'read',
+  });
+  const request = { method: 'GET', url: `/authorize?${query}`, headers: {} };
+  const authorization = await world.server.validateAuthorizationRequest(request);
+  await world.storage.revokeAll({ principal: 'client', id: 'web' });
+  await assert.rejects(
+    world.server.completeAuthorization(authorization, { subject: 'alice' }),
+    /access_denied/,
+  );
+  assert.equal(world.lastReason, 'issuance_overtaken');
+});
+
+test('§7 storage that fails after the answer is found costs the other origin its reading, not the answer', async (t) => {
+  const world = await openWorld(t);
+  const code = await world.code('alice', 'spa');
+  let asked = 0;
+  const { clients } = world.storage;
+  const get = (id: string) => {
+    asked += 1;
+    if (asked > 1) throw new Error('the connection was lost');
+    return clients.get(id);
+  };
+  const host = await secondServer(world, {}, { ...world.storage, clients: { ...clients, get } });
+  const form = {
+    grant_type: 'authorization_code',
+    code,
+    client_id: 'spa',
+    code_verifier: 'dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk',
+    redirect_uri: CLIENTS.spa.redirectUris[0],
+  };
+  const response = await host.post('/token', form, null, { origin: 'https://spa.example' });
+  assert.deepEqual([response.status, response.headers.vary], [200, 'Origin']);
+  assert.equal(response.headers['access-control-allow-origin'], undefined);
+});
+
+test('§7 an observer that throws changes no answer', async (t) => {
+  const messages: unknown[] = [];
+  t.mock.method(console, 'error', (...texts: unknown[]) => messages.push(texts));
+  const world = await openWorld(t, {
+    onEvent: () => {
+      throw new Error('the log is full');
+    },
+  });
+  assert.deepEqual(await world.server.introspectToken('x'), { active: false });
+  assert.equal(messages.length, 1);
+});
+
+test('§7 a host that listens to no events finds faults on console.error', async (t) => {
+  const messages: unknown[][] = [];
+  t.mock.method(console, 'error', (...texts: unknown[]) => messages.push(texts));
+  const { storage, server } = await openWorld(t);
+  const cause = new Error('the disk is gone');
+  const get = () => Promise.reject(cause);
+  const broken = new AuthorizationServer({
+    issuer: ISSUER,
+    secret: SECRET,
+    storage: { ...storage, clients: { ...storage.clients, get } },
+  });
+  assert.equal(server.issuer, broken.issuer);
+  const headers = { authorization: basic('api'), 'content-type': 'application/x-www-form-urlencoded' };
+  await assert.rejects(
+    broken.introspect({ method: 'POST', url: '/token/introspect', headers, body: 'token=x' }),
+  );
+  assert.deepEqual(messages, [['grantd', 'storage_unavailable', cause]]);
+});
+
+test('§4.1.8 a host that asks for itself is held to no policy, a client that it names is', async (t) => {
+  const world = await openWorld(t, { introspectionPolicy: 'audience' });
+  const token = await world.machineToken();
+  const caller = (await world.storage.clients.get('web')) ?? undefined;
+  assert.equal((await world.server.introspectToken(token)).active, true);
+  assert.deepEqual(await world.server.introspectToken(token, { caller }), { active: false });
+});
+
+test('RFC 7517 §5 the keys are published before the first token is signed', async () => {
+  const server = new AuthorizationServer({ issuer: ISSUER, secret: SECRET, storage: memoryStorage() });
+  const { body } = await server.jwks({ method: 'GET', url: '/jwks', headers: {} });
+  const kids = JSON.parse(body).keys.map((key: { kid: string }) => key.kid);
+  assert.equal(kids.length, 2);
+});
+
+test('RFC 8017 §8.2 a JwtService that cannot sign what the options need is refused', async (t) => {
+  const { storage } = await openWorld(t);
+  const unused = () => Promise.reject(new Error('unused'));
+  const jwtService: JwtService = { algorithms: ['ES256'], sign: unused, verify: unused, publicKeys: unused };
+  const open = () => new AuthorizationServer({ issuer: ISSUER, secret: SECRET, storage, jwtService });
+  assert.throws(open, ConfigurationError);
+});
+
+test('a sweep goes on until nothing is left, and tells of each batch', async (t) => {
+  const world = await openWorld(t);
+  for (let count = 0; count < 5; count += 1) await world.machineToken();
+  world.clock.advance(2 * 60 * 60);
+  const batches: number[] = [];
+  const swept = await sweep(world.storage, { limit: 2, pauseMs: 0, onBatch: (rows) => batches.push(rows) });
+  assert.deepEqual([swept, batches.length], [5, 3]);
+});
+
+/** An object as an ORM makes one: a null of its own, and getters on its prototype for everything else. */
+function rowOf(record: TokenRecord): unknown {
+  class Row {
+    readonly note = null;
+  }
+  for (const name of Object.keys(record)) {
+    Object.defineProperty(Row.prototype, name, { get: () => Reflect.get(record, name) });
+  }
+  return new Row();
+}
+
+/** `jti` of a JWT, as it is. */
+function idOf(token: string): string {
+  return JSON.parse(atob((token.split('.')[1] ?? '').replaceAll('-', '+').replaceAll('_', '/'))).jti;
+}

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { clientAddress } from '../src/pages/client_address.ts';
+
+const PROXIES = ['10.0.0.0/8', '2001:db8:ffff::/48'];
+
+function addressOf(
+  peer: string | undefined,
+  forwardedFor?: string | string[],
+  trustedProxies: readonly string[] = PROXIES,
+): string {
+  const headers = { ...(forwardedFor !== undefined && { 'x-forwarded-for': forwardedFor }) };
+  return clientAddress(trustedProxies)({ socket: { remoteAddress: peer }, headers });
+}
+
+test('X-Forwarded-For is believed from a trusted proxy alone', () => {
+  assert.equal(addressOf('10.1.2.3', '192.0.2.1'), '192.0.2.1');
+  assert.equal(addressOf('203.0.113.9', '192.0.2.1'), '203.0.113.9');
+  assert.equal(addressOf('10.1.2.3', '192.0.2.1', []), '10.1.2.3');
+  assert.equal(addressOf('127.0.0.1', '192.0.2.1', ['127.0.0.1']), '192.0.2.1');
+});
+
+test('what a client claims in front of what a proxy adds counts for nothing', () => {
+  assert.equal(addressOf('10.1.2.3', '198.51.100.7, 192.0.2.1'), '192.0.2.1');
+  assert.equal(addressOf('10.1.2.3', ['198.51.100.7', '192.0.2.1']), '192.0.2.1');
+});
+
+test('several trusted proxies in a row are looked through', () => {
+  assert.equal(addressOf('10.1.2.3', '198.51.100.7, 192.0.2.1, 10.9.9.9'), '192.0.2.1');
+  assert.equal(addressOf('10.1.2.3', '10.9.9.9'), '10.9.9.9');
+});
+
+test('a proxy that tells nothing, or no address, counts itself', () => {
+  assert.equal(addressOf('10.1.2.3'), '10.1.2.3');
+  assert.equal(addressOf('10.1.2.3', ''), '10.1.2.3');
+  assert.equal(addressOf('10.1.2.3', '192.0.2.1, unknown'), '10.1.2.3');
+});
+
+test('an address is one, however it is written', () => {
+  assert.equal(addressOf('::ffff:10.1.2.3', '192.0.2.1:4711'), '192.0.2.1');
+  assert.equal(addressOf('::ffff:192.0.2.1'), '192.0.2.1');
+  assert.equal(addressOf('fe80::1%eth0'), 'fe80::1');
+  assert.equal(addressOf('10.1.2.3', '[2001:DB8:0::1]:443'), '2001:db8::1');
+  assert.equal(addressOf('2001:db8:ffff::1', '2001:db8:0:0::1'), '2001:db8::1');
+});
+
+test('a connection that is gone has no address', () => {
+  assert.equal(addressOf(undefined, '192.0.2.1'), '');
+});

@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, test } from 'node:test';
+import { openSqliteStorage } from '@grantd/core/sqlite';
+import { openProgramTables } from '../src/instance/program_tables.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'grantd-tables-'));
+after(() => rmSync(folder, { recursive: true }));
+
+test('the program’s own connection flushes a write-ahead log at every commit', () => {
+  // Signs that mean something in an address are part of the name.
+  const path = join(folder, 'own #1?100%.db');
+  const storage = openSqliteStorage({ path, issuer: 'https://id.example' });
+  const database = openProgramTables(path);
+  assert.equal(database.prepare('PRAGMA journal_mode').get()?.journal_mode, 'wal');
+  assert.equal(database.prepare('PRAGMA synchronous').get()?.synchronous, 2);
+  assert.equal(statSync(path).mode & 0o777, 0o600);
+  database.close();
+  storage.close();
+});
+
+test('a file that is not kept durable is refused', () => {
+  const path = join(folder, 'without_log.db');
+  new DatabaseSync(path).close();
+  assert.throws(() => openProgramTables(path), /journal_mode=delete and synchronous=2 instead of wal and 2/);
+});
+
+test('a file that the store has not made is not made here, where its mode would be anyone’s', () => {
+  const path = join(folder, 'none.db');
+  assert.throws(() => openProgramTables(path), /unable to open database file/);
+  assert.equal(existsSync(path), false);
+});

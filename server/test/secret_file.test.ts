@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict';
+import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { Refused } from '../src/instance/refused.ts';
+import { createSecretFile, readSecretFile, secretFileOf } from '../src/instance/secret_file.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'grantd-secret-'));
+after(() => rmSync(folder, { recursive: true }));
+
+const hasModes = process.getuid !== undefined ? false : 'this system has no modes of files';
+
+function refusal(message: RegExp) {
+  return (error: unknown) => error instanceof Refused && message.test(error.message);
+}
+
+test('each database of a folder has a secret of its own, named after it', () => {
+  const [one, other] = [join(folder, 'one.db'), join(folder, 'other.db')];
+  assert.equal(secretFileOf(one), `${one}.secret`);
+  assert.notEqual(createSecretFile(one), createSecretFile(other));
+  assert.equal(readSecretFile(join(folder, 'third.db')), undefined);
+});
+
+test('of two that make the secret both get the first one', () => {
+  const database = join(folder, 'raced.db');
+  assert.equal(createSecretFile(database), createSecretFile(database));
+  assert.equal(statSync(secretFileOf(database)).mode & 0o777, 0o600);
+});
+
+test('a secret that the group or others can read or write is refused, with what to do', {
+  skip: hasModes,
+}, () => {
+  const database = join(folder, 'open.db');
+  const secret = createSecretFile(database);
+  for (const mode of [0o640, 0o604, 0o620, 0o777]) {
+    chmodSync(secretFileOf(database), mode);
+    assert.throws(
+      () => readSecretFile(database),
+      refusal(/is open to others .*: run chmod 600 .*open\.db\.secret,/),
+    );
+  }
+  chmodSync(secretFileOf(database), 0o400);
+  assert.equal(readSecretFile(database), secret);
+});
+
+test('a secret of another user is refused, with what to do', { skip: hasModes }, () => {
+  const database = join(folder, 'foreign.db');
+  createSecretFile(database);
+  const owner = statSync(secretFileOf(database)).uid;
+  assert.throws(
+    () => readSecretFile(database, owner + 1),
+    refusal(
+      new RegExp(`belongs to the user ${owner}, but grantd runs as ${owner + 1}: run grantd as its owner`),
+    ),
+  );
+});
+
+test('a secret that is too short is refused', () => {
+  const database = join(folder, 'short.db');
+  writeFileSync(secretFileOf(database), 'short\n', { mode: 0o600 });
+  assert.throws(() => readSecretFile(database), refusal(/expected a secret of at least 32 characters/));
+});
