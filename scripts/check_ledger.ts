@@ -32,7 +32,7 @@ function checkRow(place: string, cells: readonly string[]): void {
   const [, , , where = '', tests = ''] = cells;
   for (const [, path = '', name = ''] of where.matchAll(/`([^`:]+)(?::([^`]+))?`/g)) {
     if (!existsSync(path)) faults.push(`${place} names ${path}, which does not exist`);
-    else if (name !== '' && !new RegExp(`\\b${name}\\b`).test(readFileSync(path, 'utf8'))) {
+    else if (name !== '' && !declares(readFileSync(path, 'utf8'), name)) {
       faults.push(`${place} names ${name}, which is not in ${path}`);
     }
   }
@@ -49,4 +49,11 @@ function checkRow(place: string, cells: readonly string[]): void {
 function cellsOf(line: string): readonly string[] {
   const cells = line.trim().replaceAll('\\|', '\u0000').split('|').slice(1, -1);
   return cells.map((cell) => cell.replaceAll('\u0000', '\\|').trim());
+}
+
+/** Whether a source declares that name: at its top level, or as a member. */
+function declares(source: string, name: string): boolean {
+  const declaration = `(?:function|const|class|interface|type) ${name}\\b`;
+  const member = `^ +(?:readonly |static |async |get )*#?${name}(?:\\?|<.*>)?[(:]`;
+  return new RegExp(`${declaration}|${member}`, 'm').test(source);
 }

@@ -11,6 +11,7 @@ import {
 import { hashClientSecret } from './endpoints/client_authentication/client_secret.ts';
 import type { Context } from './endpoints/context.ts';
 import { ENDPOINTS, type EndpointName, routesOf } from './endpoints/endpoints.ts';
+import { errorResponse } from './endpoints/error_response.ts';
 import type { ServerEvent } from './endpoints/events.ts';
 import { type Explanation, explainToken } from './endpoints/explanation.ts';
 import {
@@ -20,7 +21,7 @@ import {
 } from './endpoints/introspection.ts';
 import { anyClientPolicy } from './endpoints/introspection_policy.ts';
 import { serverMetadata } from './endpoints/metadata.ts';
-import { callOf, errorResponse, perform, report, reported, requireMethod } from './endpoints/operation.ts';
+import { callOf, perform, report, reported, requireMethod } from './endpoints/operation.ts';
 import { type IssuedByOperator, issueByOperator, type OperatorIssue } from './endpoints/operator_issue.ts';
 import { type RevocationOrder, type RevocationResult, revokeToken } from './endpoints/revocation.ts';
 import { userInfoOf } from './endpoints/userinfo.ts';

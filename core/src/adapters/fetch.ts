@@ -1,6 +1,6 @@
 /** The Fetch adapter: `Request` in, `Response` out, on every runtime. */
 import type { AuthorizationServer } from '../authorization_server.ts';
-import { errorResponse } from '../endpoints/operation.ts';
+import { errorResponse } from '../endpoints/error_response.ts';
 import { MAX_BODY_BYTES } from '../protocol/form.ts';
 import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
 

@@ -1,7 +1,7 @@
 /** The adapter for `node:http`. */
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AuthorizationServer } from '../authorization_server.ts';
-import { errorResponse } from '../endpoints/operation.ts';
+import { errorResponse } from '../endpoints/error_response.ts';
 import { MAX_BODY_BYTES } from '../protocol/form.ts';
 import type { HttpRequest, HttpResponse, ParsedForm } from '../protocol/http.ts';
 

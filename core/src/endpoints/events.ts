@@ -1,5 +1,5 @@
 import type { ErrorCode } from '../protocol/oauth_error.ts';
-import type { InactiveReason, ReasonCode, RefusalReason } from '../protocol/reasons.ts';
+import type { InactiveReason, ReasonCode } from '../protocol/reasons.ts';
 
 export type Operation =
   | 'introspection'
@@ -32,7 +32,7 @@ export type ServerEvent = EventOrigin &
     | { readonly type: 'answered' }
     | { readonly type: 'token_revoked'; readonly tokenId: string }
     /** Answered with 200 as RFC 7009 §2.2 wants it, but nothing was revoked. */
-    | { readonly type: 'revocation_ignored'; readonly reason: InactiveReason | RefusalReason | 'foreign' }
+    | { readonly type: 'revocation_ignored'; readonly reason: ReasonCode }
     | { readonly type: 'refresh_token_reused'; readonly tokenId: string }
     | { readonly type: 'authorization_code_reused'; readonly tokenId: string }
     | { readonly type: 'client_secret_not_decoded' }

@@ -1,7 +1,7 @@
 import { sha256 } from '#hashing';
 import { readForm, requireParameter } from '../protocol/form.ts';
 import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
-import type { InactiveReason } from '../protocol/reasons.ts';
+import type { ReasonCode } from '../protocol/reasons.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { findToken } from '../tokens/find.ts';
 import { opaqueKindOf } from '../tokens/opaque_token.ts';
@@ -12,7 +12,7 @@ import { readTokenTypeHint, type TokenTypeHint } from './token_type_hint.ts';
 /** What became of a revocation; the wire tells none of it (RFC 7009 §2.2). */
 export type RevocationResult =
   | { readonly revoked: true; readonly tokenId: string }
-  | { readonly revoked: false; readonly reason: InactiveReason | 'foreign' };
+  | { readonly revoked: false; readonly reason: ReasonCode };
 
 /** One answer for every outcome. */
 const DONE: HttpResponse = { status: 200, headers: { 'cache-control': 'no-store' }, body: '' };
@@ -68,8 +68,8 @@ async function revokeCode(
 ): Promise<RevocationResult | undefined> {
   if (opaqueKindOf(token) !== 'authorization_code') return undefined;
   const code = await storage.authorizationCodes.get(await sha256(token));
-  if (!code) return { revoked: false, reason: 'no_record' };
-  if (owner !== undefined && code.clientId !== owner.id) return { revoked: false, reason: 'foreign' };
+  if (!code) return { revoked: false, reason: 'code_unknown' };
+  if (owner !== undefined && code.clientId !== owner.id) return { revoked: false, reason: 'token_foreign' };
   await storage.authorizationCodes.revoke(code);
   return { revoked: true, tokenId: code.id };
 }
@@ -83,7 +83,7 @@ async function revokeIssued(
   const found = await findToken(context, token);
   if ('reason' in found) return { revoked: false, reason: found.reason };
   const { record } = found;
-  if (owner !== undefined && record.clientId !== owner.id) return { revoked: false, reason: 'foreign' };
+  if (owner !== undefined && record.clientId !== owner.id) return { revoked: false, reason: 'token_foreign' };
   await context.storage.tokens.revoke(record);
   return { revoked: true, tokenId: record.id };
 }

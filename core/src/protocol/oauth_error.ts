@@ -19,8 +19,6 @@ export const ERROR_STATUS = {
   // RFC 6750 §3.1
   invalid_token: 401,
   insufficient_scope: 403,
-  // RFC 8707 §2
-  invalid_target: 400,
   // OpenID Connect Core §3.1.2.6, §6
   login_required: 400,
   consent_required: 400,

@@ -51,6 +51,7 @@ export const REFUSAL_REASONS = {
   redirect_uri_mismatch: 'The redirect URI is not registered for the client, or not the one of the code.',
   pkce_missing: 'The request carries no PKCE challenge or verifier.',
   pkce_mismatch: 'The PKCE verifier does not fit the challenge.',
+  token_foreign: 'The token belongs to another client.',
   code_unknown: 'No such authorization code, or it was revoked.',
   code_expired: 'The authorization code has expired.',
   code_foreign: 'The authorization code belongs to another client.',

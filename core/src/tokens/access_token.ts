@@ -2,7 +2,7 @@ import type { Claims } from '../protocol/claims.ts';
 import { secondsOf } from '../protocol/environment.ts';
 import { formatScope } from '../protocol/scope.ts';
 import type { TokenContext } from './context.ts';
-import { JWT_TYPES } from './find.ts';
+import { JWT_TYPES } from './jwt_types.ts';
 import {
   jwtIdentity,
   type MintedToken,

@@ -5,10 +5,8 @@ import { equalInConstantTime } from '../protocol/hashing/constant_time.ts';
 import type { InactiveReason } from '../protocol/reasons.ts';
 import type { TokenKind, TokenRecord } from '../protocol/records.ts';
 import type { TokenContext } from './context.ts';
+import { JWT_TYPES } from './jwt_types.ts';
 import { opaqueKindOf } from './opaque_token.ts';
-
-/** `typ` headers: RFC 9068 §2.1 for access tokens, our own for refresh tokens. */
-export const JWT_TYPES = { access_token: 'at+jwt', refresh_token: 'rt+jwt' } as const;
 
 /** A token with its record and its verified claims; it may still be dead. */
 export interface FoundToken {

@@ -4,8 +4,8 @@ import { secondsOf } from '../protocol/environment.ts';
 import type { TokenRecord } from '../protocol/records.ts';
 import { formatScope } from '../protocol/scope.ts';
 import type { TokenContext } from './context.ts';
-import { JWT_TYPES } from './find.ts';
 import type { SignedJwt } from './jwt_service.ts';
+import { JWT_TYPES } from './jwt_types.ts';
 import {
   jwtIdentity,
   type MintedToken,

@@ -33,7 +33,6 @@ export function clientSecretBasic(request: HttpRequest): ClaimedCredentials | un
   const rawSecret = pair.slice(colon + 1);
   const secret = formDecode(rawSecret);
   return {
-    method: 'client_secret_basic',
     clientId: formDecode(pair.slice(0, colon)),
     secrets: [secret, ...(rawSecret === secret ? [] : [rawSecret])].filter((text) => text !== ''),
   };

@@ -9,5 +9,5 @@ export function clientSecretPost(form: Form): ClaimedCredentials | undefined {
   const clientId = form.get('client_id');
   const secret = form.get('client_secret');
   if (clientId === undefined || secret === undefined) return undefined;
-  return { method: 'client_secret_post', clientId, secrets: [secret] };
+  return { clientId, secrets: [secret] };
 }
