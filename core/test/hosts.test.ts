@@ -244,6 +244,36 @@ test('a sweep goes on until nothing is left, and tells of each batch', async (t)
   assert.deepEqual([swept, batches.length], [5, 3]);
 });
 
+test('§1 a host may answer null for what a record does not have', async (t) => {
+  const world = await openWorld(t);
+  const { tokens } = world.storage;
+  const none = {
+    revokedAtMs: null,
+    supersededAtMs: null,
+    successorId: null,
+    notBeforeMs: null,
+    sessionId: null,
+  };
+  const withNulls = async (id: string) =>
+    JSON.parse(JSON.stringify({ ...none, ...(await tokens.getByRefreshToken(id)) }));
+  const storage = { ...world.storage, tokens: { ...tokens, getByRefreshToken: withNulls } };
+  const { refresh_token } = await world.grant();
+  const { server } = await secondServer(world, {}, storage);
+  assert.equal((await server.introspectToken(refresh_token)).active, true);
+});
+
+test('§5.3 getUserClaims may be a method that needs its object', async (t) => {
+  class Directory {
+    readonly names = new Map([['alice', 'Alice Liddell']]);
+    getUserClaims(subject: string) {
+      return { name: this.names.get(subject) };
+    }
+  }
+  const world = await openWorld(t, { oidc: new Directory() });
+  const { access_token } = await world.grant();
+  assert.deepEqual(await world.server.userInfoOf(access_token), { name: 'Alice Liddell', sub: 'alice' });
+});
+
 /** An object as an ORM makes one: a null of its own, and getters on its prototype for everything else. */
 function rowOf(record: TokenRecord): unknown {
   class Row {

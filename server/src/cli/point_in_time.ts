@@ -9,7 +9,7 @@ const ISO_8601 = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\
 export function pointInTime(flag: string, text: string, nowMs: number): number {
   const milliseconds = /^\d+$/.test(text)
     ? Number(text) * 1000
-    : ISO_8601.test(text)
+    : ISO_8601.test(text) && isDay(text.slice(0, 10))
       ? Date.parse(text)
       : Number.NaN;
   if (Number.isNaN(milliseconds)) {
@@ -17,4 +17,10 @@ export function pointInTime(flag: string, text: string, nowMs: number): number {
   }
   if (milliseconds > nowMs) throw new BadUsage(`${flag}: expected a time that is not in the future`);
   return milliseconds;
+}
+
+/** Whether the calendar has the day: `Date` takes the 30th of February for the 2nd of March. */
+function isDay(day: string): boolean {
+  const date = new Date(`${day}T00:00:00Z`);
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);
 }

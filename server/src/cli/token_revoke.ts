@@ -24,7 +24,7 @@ export function addRevokeCommand(group: Command): void {
   databaseFlags(group.command('revoke [TOKEN]').description('end one token, or all of someone’s, at once'))
     .option('--user <NAME>', 'all tokens of a person')
     .option('--client <ID>', 'all tokens of a client')
-    .option('--grant-id <G>', 'all tokens of a grant; grantd token explain shows it')
+    .option('--grant-id <G>', 'all tokens of a grant, which grantd token explain shows; reads all rows')
     .option(
       '--issued-before <T>',
       'all tokens issued before a time: ISO 8601 with its zone, or seconds since 1970',
@@ -80,16 +80,35 @@ function doneTo(before: Explanation, { revoked }: RevocationResult): string {
 
 async function revokeAll(parts: CommandParts, flags: RevokeFlags): Promise<void> {
   const { target, whose } = await targetOf(parts, flags);
-  const { count, dryRun } = flags;
-  const alive = count || dryRun ? await parts.storage.countAlive(target) : undefined;
+  const { count, dryRun, user, client, grantId } = flags;
+  // Storage tells in no other way whether there is such a grant.
+  const isCounted = count || dryRun || grantId !== undefined;
+  const alive = isCounted ? await parts.storage.countAlive(target) : undefined;
   const counted = alive === undefined ? {} : { alive };
   if (dryRun) {
     printOne(parts, { dryRun, ...counted }, [`${alive} alive: they would be revoked`]);
     return;
   }
   await parts.storage.revokeAll(target);
-  const howMany = alive === undefined ? '' : ` (${alive} were alive)`;
+  if (grantId !== undefined && alive === 0) {
+    const nothing = `no living token ${whose} is stored: nothing was revoked, unless a code of it was on its way`;
+    printOne(parts, { revoked: false, ...counted }, [nothing]);
+    return;
+  }
+  if ('principal' in target && target.principal === 'subject' && !(await hasState(parts, target.id))) {
+    printOne(parts, { revoked: false, ...counted }, [`nothing was revoked: ${user} never had a token`]);
+    return;
+  }
+  const isOneOfMany = user !== undefined || client !== undefined;
+  const unknown = isOneOfMany ? ', however many there were (--count tells)' : '';
+  const howMany = alive === undefined ? unknown : ` (${alive} were alive)`;
   printOne(parts, { revoked: true, ...counted }, [`revoked all tokens ${whose}${howMany}`]);
+}
+
+/** Whether anything was ever issued for a person, or done to them. */
+async function hasState({ storage }: CommandParts, subject: string): Promise<boolean> {
+  const state = await storage.getPrincipalState('subject', subject);
+  return state !== undefined && state !== null;
 }
 
 async function targetOf(

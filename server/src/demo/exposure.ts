@@ -17,16 +17,23 @@ export function refuseExposedDemo({ settings, sourceOf }: Configuration): void {
 }
 
 /**
- * A database that serves others gets no demo data, and one that has some serves nobody else.
+ * A database that serves others gets no demo data.
  * @throws {Refused} it would
  */
-export function refuseMixedDemo({ settings }: Configuration, { issuer, path, demoMark }: Instance): void {
+export function refuseForeignDemo({ settings }: Configuration, issuer: string, path: string): void {
   if (settings.demo && !isLoopback(new URL(issuer).hostname)) {
     throw new Refused(
       `the database ${path} belongs to ${issuer}, and --demo would bring passwords that everyone knows: ` +
         'use another --database.',
     );
   }
+}
+
+/**
+ * A database that has demo data serves nobody else.
+ * @throws {Refused} it would
+ */
+export function refuseKnownPasswords({ settings }: Configuration, { path, demoMark }: Instance): void {
   if (demoMark.isSet() && !isLoopback(settings.host)) {
     throw new Refused(
       `the database ${path} holds demo data, whose passwords everyone knows: ` +

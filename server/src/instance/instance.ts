@@ -8,7 +8,8 @@ import { type DemoMark, demoMark } from './demo_mark.ts';
 import { openProgramTables } from './program_tables.ts';
 import { Refused } from './refused.ts';
 import { createSecretFile, readSecretFile, secretFileOf } from './secret_file.ts';
-import { libraryOptions, rethrowAsWritten } from './server_options.ts';
+import { libraryOptions, requireAcceptable, rethrowAsWritten } from './server_options.ts';
+import { StoredFile } from './stored_file.ts';
 
 /** One issuer's database, opened, with the secret that belongs to it. */
 export interface Instance {
@@ -22,20 +23,26 @@ export interface Instance {
   secret(): ServerSecret;
   /** The server over this database, its keys opened. */
   server(onEvent?: (event: ServerEvent) => void): Promise<AuthorizationServer>;
+  /** Whether the path still leads to the file that was opened: what is written to another one is lost. */
+  isInPlace(): boolean;
+  /** Idempotent. */
   close(): void;
 }
 
 /**
  * Opens a database for an issuer, which must be the stored one where there is one. A new database gets its secret
- * first, so that there is never one without the other.
+ * first, so that there is never one without the other. Nothing is written for options that the library refuses.
+ * @throws {ConfigurationRefused} it does
  */
 export function openInstance(configuration: Configuration, path: string, issuer: string): Instance {
   const { settings } = configuration;
+  requireAcceptable(configuration, issuer);
   if (readStoredIssuer(path) === undefined && settings.secret === undefined) {
     if (readSecretFile(path) === undefined) createSecretFile(path);
   }
   const storage = openSqliteStorage({ path, issuer });
   const tables = openTablesBeside(storage);
+  const file = new StoredFile(path);
   const people = peopleOf(tables, issuer);
   const secrets = () => settings.secret ?? requireSecretFile(path);
 
@@ -50,11 +57,10 @@ export function openInstance(configuration: Configuration, path: string, issuer:
       const secret = secrets();
       try {
         const server = new AuthorizationServer({
-          ...libraryOptions(settings),
+          ...libraryOptions(settings, userClaims(people)),
           issuer,
           secret,
           storage,
-          ...oidcOption(settings.oidc, people),
           ...(onEvent !== undefined && { onEvent }),
         });
         await server.prepare();
@@ -63,8 +69,9 @@ export function openInstance(configuration: Configuration, path: string, issuer:
         return rethrowAsWritten(configuration, error);
       }
     },
+    isInPlace: () => file.isInPlace(),
     close() {
-      tables.close();
+      if (tables.isOpen) tables.close();
       storage.close();
     },
   };
@@ -77,11 +84,6 @@ function openTablesBeside(storage: SqliteStorage): DatabaseSync {
     storage.close();
     throw error;
   }
-}
-
-function oidcOption(oidc: Configuration['settings']['oidc'], people: People) {
-  if (oidc === false) return undefined;
-  return { oidc: { getUserClaims: userClaims(people), ...(oidc === true ? undefined : oidc) } };
 }
 
 /** A secret made for a database that exists already would not open its keys, and spoil what is hashed under it. */

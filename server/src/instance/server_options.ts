@@ -1,4 +1,10 @@
-import { type AuthorizationServerOptions, ConfigurationError } from '@grantd/core';
+import {
+  AuthorizationServer,
+  type AuthorizationServerOptions,
+  ConfigurationError,
+  type GetUserClaims,
+} from '@grantd/core';
+import { memoryStorage } from '@grantd/core/memory';
 import type { Configuration } from '../config/configuration.ts';
 import { ConfigurationRefused } from '../config/configuration_refused.ts';
 import type { Settings } from '../config/options.ts';
@@ -6,8 +12,9 @@ import type { Settings } from '../config/options.ts';
 /** What the library is told: its own options have the same names here. */
 export function libraryOptions(
   settings: Settings,
-): Omit<AuthorizationServerOptions, 'issuer' | 'secret' | 'storage' | 'oidc'> {
-  const { defaultAudience } = settings;
+  getUserClaims: GetUserClaims,
+): Omit<AuthorizationServerOptions, 'issuer' | 'secret' | 'storage'> {
+  const { defaultAudience, oidc } = settings;
   return {
     authenticateIntrospect: settings.authenticateIntrospect,
     authenticateRevoke: settings.authenticateRevoke,
@@ -24,7 +31,28 @@ export function libraryOptions(
     authorizationCodeLifetime: settings.authorizationCodeLifetime,
     refreshGrace: settings.refreshGrace,
     ...(defaultAudience !== undefined && { defaultAudience: onlyOne(defaultAudience) }),
+    ...(oidc !== false && { oidc: { getUserClaims, ...(oidc === true ? undefined : oidc) } }),
   };
+}
+
+/**
+ * Asks the library what it thinks of the options, over a store that is thrown away, so that a database is opened, and
+ * its issuer written down, only after it has accepted them.
+ * @throws {ConfigurationRefused} it does not
+ */
+export function requireAcceptable(configuration: Configuration, issuer: string): void {
+  const { settings } = configuration;
+  try {
+    new AuthorizationServer({
+      ...libraryOptions(settings, () => undefined),
+      issuer,
+      // The file that keeps it otherwise may not be there yet.
+      secret: settings.secret ?? '-'.repeat(32),
+      storage: memoryStorage(),
+    });
+  } catch (error) {
+    rethrowAsWritten(configuration, error);
+  }
 }
 
 /**

@@ -7,8 +7,8 @@ export interface Cause {
   readonly cause?: Cause;
 }
 
-/** Opaque values of this server, and anything that looks like a JWT. */
-const BEARERS = /grantd_(at|rt|ac|cs)_[\w-]+|ey[\w-]{8,}\.[\w-]+\.[\w-]*/g;
+/** Opaque values of this server, and anything that looks like a JWT, or like the beginning of one that was cut off. */
+const BEARERS = /grantd_(at|rt|ac|cs)_[\w-]+|ey[\w-]{8,}\.[\w-]+(\.[\w-]*|$)/g;
 
 /**
  * An error as it may be logged: of its members only those named here, since a library may hang anything on an error,
@@ -26,6 +26,7 @@ export function causeOf(error: unknown, depth = 0): Cause {
   };
 }
 
-function withoutBearers(text: string): string {
+/** A text as it may be logged. */
+export function withoutBearers(text: string): string {
   return text.replace(BEARERS, '[removed]');
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { RefusalReason, ServerEvent } from '@grantd/core';
-import { causeOf } from './cause.ts';
+import { causeOf, withoutBearers } from './cause.ts';
 import type { Log } from './log.ts';
 import type { PageEvent } from './page_events.ts';
 
@@ -28,8 +28,8 @@ export class RequestLog {
     const requestId = `${this.#idPrefix}-${this.#count.toString(36)}`;
     const begunAt = performance.now();
     const { method } = request;
-    // The query may carry what must not be written down; the path carries nothing.
-    const path = (request.url ?? '').split('?', 1)[0]?.slice(0, LONGEST_PATH);
+    // The query may carry what must not be written down; a path should not, but `%3F` is a question mark to many.
+    const path = withoutBearers((request.url ?? '').split('?', 1)[0]?.slice(0, LONGEST_PATH) ?? '');
     response.once('close', () => {
       const clientId = this.#clients.get(requestId);
       this.#clients.delete(requestId);

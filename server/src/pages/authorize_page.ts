@@ -1,16 +1,15 @@
-import { plainRequest, toResponse } from './library_http.ts';
+import { bodyOf, toResponse } from './library_http.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { isRecentEnough } from './pending_requests.ts';
 
 /** `/authorize` (RFC 6749 §3.1): sends the person to sign in or to consent. */
 export function authorizePage({ server, sessions, pendingRequests, basePath }: PageParts) {
   return async (c: PageContext): Promise<Response> => {
-    const plain = await plainRequest(c);
-    const authorization = await server.validateAuthorizationRequest(plain);
+    const authorization = await server.validateAuthorizationRequest(c.get('plain'));
 
     // Another site's form comes without our cookies; the same request as an address comes with them.
-    if (typeof plain.body === 'string')
-      return c.redirect(`${basePath}/authorize?${new URLSearchParams(plain.body)}`, 303);
+    if (c.req.method === 'POST')
+      return c.redirect(`${basePath}/authorize?${new URLSearchParams(bodyOf(c))}`, 303);
 
     const pending = { query: new URL(c.req.url).search.slice(1), begunAtMs: Date.now() };
     const session = await sessions.current(c);

@@ -1,6 +1,6 @@
 import type { BrowserSession } from './browser_sessions.ts';
 import { renderPage } from './layout.ts';
-import { toResponse } from './library_http.ts';
+import { bodyOf, toResponse } from './library_http.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { openPendingPage, type PendingPage, refuseForeignForm } from './pending_page.ts';
 import { isRecentEnough } from './pending_requests.ts';
@@ -33,7 +33,7 @@ export function submitConsent(parts: PageParts) {
     if (opened instanceof Response) return opened;
     const { sealed, authorization, session } = opened;
     const clientId = authorization.client.id;
-    const form = new URLSearchParams(await c.req.text());
+    const form = new URLSearchParams(bodyOf(c));
     if (!(await formTokens.isFrom(c, form.get('form_token') ?? undefined, 'consent', sealed, session.id))) {
       return refuseForeignForm(c, parts, 'consent', clientId);
     }

@@ -1,5 +1,6 @@
 import { type SignIn, signIn } from '../people/sign_in.ts';
 import { renderPage } from './layout.ts';
+import { bodyOf } from './library_http.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { openPendingPage, type PendingPage, refuseForeignForm } from './pending_page.ts';
 import { signInForm } from './views.ts';
@@ -39,7 +40,7 @@ export function submitLogin(parts: PageParts) {
     const page = await openPendingPage(c, parts, 'login');
     if (page instanceof Response) return page;
     const clientId = page.authorization.client.id;
-    const form = new URLSearchParams(await c.req.text());
+    const form = new URLSearchParams(bodyOf(c));
     if (!(await formTokens.isFrom(c, form.get('form_token') ?? undefined, 'login', page.sealed))) {
       return refuseForeignForm(c, parts, 'login', clientId);
     }

@@ -1,4 +1,4 @@
-import type { AuthorizationServer } from '@grantd/core';
+import type { AuthorizationServer, HttpRequest } from '@grantd/core';
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import type { RequestLog } from '../log/request_log.ts';
@@ -23,6 +23,10 @@ export interface PageParts {
 
 export interface PageEnvironment {
   Bindings: HttpBindings & { incoming: { id?: string } };
+  Variables: {
+    /** The request as the library wants it, its body read. */
+    plain: HttpRequest;
+  };
 }
 
 export type PageContext = Context<PageEnvironment>;

@@ -2,7 +2,6 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type AuthorizationServer, errorResponse, OAuthError, StorageFault } from '@grantd/core';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
-import { bodyLimit } from 'hono/body-limit';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Settings } from '../config/options.ts';
 import type { Instance } from '../instance/instance.ts';
@@ -16,13 +15,11 @@ import { showConsent, submitConsent } from './consent_page.ts';
 import { Cookies } from './cookies.ts';
 import { FormTokens } from './form_tokens.ts';
 import { renderPage } from './layout.ts';
-import { toResponse } from './library_http.ts';
+import { readRequest, toResponse } from './library_http.ts';
 import { showLogin, submitLogin } from './login_page.ts';
 import { type PageContext, type PageEnvironment, type PageParts, requestIdOf } from './page_parts.ts';
 import { PendingRequests } from './pending_requests.ts';
 import { problemText } from './views.ts';
-
-const MOST_BYTES = 64 * 1024;
 
 type PageListener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
@@ -53,14 +50,10 @@ function listenerOver(parts: PageParts): PageListener {
   const app = new Hono<PageEnvironment>();
   const at = (path: string) => `${parts.basePath}${path}`;
 
-  app.use(
-    bodyLimit({ maxSize: MOST_BYTES, onError: (c) => renderProblem(c, 'The request is too large.', 413) }),
-  );
+  app.use(readRequest((c) => renderProblem(c, 'The request is too large.', 413)));
   app.all(at('/authorize'), authorizePage(parts));
-  app.get(at('/login'), showLogin(parts));
-  app.post(at('/login'), submitLogin(parts));
-  app.get(at('/consent'), showConsent(parts));
-  app.post(at('/consent'), submitConsent(parts));
+  app.get(at('/login'), showLogin(parts)).post(submitLogin(parts)).all(refuseMethod);
+  app.get(at('/consent'), showConsent(parts)).post(submitConsent(parts)).all(refuseMethod);
   app.notFound((c) => renderProblem(c, 'There is no page here.', 404));
   app.onError((error, c) => answerError(parts, error, c));
   return getRequestListener(app.fetch, { overrideGlobalObjects: false });
@@ -80,6 +73,12 @@ function answerError({ requestLog }: PageParts, error: Error, c: PageContext): R
   const title = 'This did not work';
   const status = answer.status as ContentfulStatusCode;
   return renderPage(c, { title, body: problemText(`${description}.`), status, headers });
+}
+
+/** RFC 9110 §15.5.6. */
+function refuseMethod(c: PageContext): Promise<Response> {
+  c.header('allow', 'GET, HEAD, POST');
+  return renderProblem(c, 'This page cannot be used in that way.', 405);
 }
 
 function renderProblem(c: PageContext, text: string, status: ContentfulStatusCode): Promise<Response> {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Claims } from '@grantd/core';
+import { nameAsKept } from './names.ts';
 
 /** Someone who can sign in. Whether they are disabled is the store's to say, which their tokens depend on as well. */
 export interface Person {
@@ -62,11 +63,6 @@ export function peopleOf(database: DatabaseSync, issuer: string, clock: () => nu
     bySubject: (subject) => personOf(findBySubject.get(issuer, subject)),
     list: () => findAll.all(issuer).flatMap((row) => personOf(row) ?? []),
   };
-}
-
-/** Two ways of typing the same characters are the same name. */
-function nameAsKept(name: string): string {
-  return name.normalize('NFC');
 }
 
 function personOf(row: Readonly<Record<string, unknown>> | undefined): Person | undefined {

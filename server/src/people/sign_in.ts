@@ -1,6 +1,6 @@
 import type { AdministrableStorage } from '@grantd/core';
 import type { AttemptLimit } from './attempt_limit.ts';
-import { isName } from './names.ts';
+import { isName, nameAsKept } from './names.ts';
 import type { PasswordHasher } from './password_hasher.ts';
 import type { People, Person } from './people.ts';
 
@@ -25,16 +25,17 @@ const SECONDS_TO_WAIT = 5;
  */
 export async function signIn(
   { people, storage, hasher, limit }: SignInParts,
-  name: string,
+  typedName: string,
   password: string,
   placeOf: (person: Person | undefined) => Promise<string>,
 ): Promise<SignIn> {
-  const person = isName(name) ? people.byName(name) : undefined;
-  const limited = person?.name ?? (isName(name) ? name : '');
+  // Nothing is counted by the name as it was typed: another way of typing it would tell whether somebody has it.
+  const name = isName(typedName) ? nameAsKept(typedName) : '';
+  const person = name === '' ? undefined : people.byName(name);
   const place = await placeOf(person);
   // Before the attempt is counted: it is none of whoever is sent away. Nothing is awaited until the hash has its place.
   if (hasher.isFull) return { refused: 'too_many_sign_ins', secondsToWait: SECONDS_TO_WAIT };
-  const secondsToWait = limit.begin(limited, place);
+  const secondsToWait = limit.begin(name, place);
   if (secondsToWait > 0) return { refused: 'too_many_attempts', secondsToWait };
 
   const fits = await hasher.fits(password, person?.passwordHash);
@@ -42,6 +43,6 @@ export async function signIn(
   if (!fits) return { refused: 'password_wrong' };
   const state = await storage.getPrincipalState('subject', person.subject);
   if (state?.disabledAtMs !== undefined) return { refused: 'person_disabled' };
-  limit.succeeded(limited, place);
+  limit.succeeded(name, place);
   return { person };
 }

@@ -1,5 +1,6 @@
-import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import { Refused } from '../instance/refused.ts';
 
 /** A server that listens; until it is told how to answer, it asks its callers to come back. */
@@ -7,6 +8,8 @@ export interface ListeningServer {
   readonly http: Server;
   readonly port: number;
   answerWith(listener: RequestListener): void;
+  /** Asks them again to come back, or to go elsewhere. */
+  refuse(): void;
 }
 
 /** @throws {Refused} the address is taken or not this machine's */
@@ -19,8 +22,19 @@ export async function listen(host: string, port: number): Promise<ListeningServe
     // Longer than the 60 seconds of common load balancers, which must be the first to close.
     keepAliveTimeout: 65_000,
     maxHeaderSize: 16 * 1024,
+    // Checked below: Node's own refusals lack a Cache-Control.
+    requireHostHeader: false,
   });
-  http.on('request', notReady);
+  const answering = new WeakMap<Duplex, ServerResponse>();
+  let answer = notReady;
+  http.on('request', (request, response) => {
+    answering.set(request.socket, response);
+    // RFC 9112 §3.2
+    if (request.httpVersion === '1.1' && request.headers.host === undefined) refuse(response, 400);
+    else answer(request, response);
+  });
+  http.on('checkExpectation', (_request, response) => refuse(response, 417));
+  http.on('clientError', (error, socket) => refuseUnreadable(error, socket, answering.get(socket)));
   await new Promise<void>((resolve, reject) => {
     http.once('error', reject);
     http.listen(port, host, () => {
@@ -34,8 +48,10 @@ export async function listen(host: string, port: number): Promise<ListeningServe
     http,
     port: portOf(http.address()),
     answerWith(listener) {
-      http.off('request', notReady);
-      http.on('request', listener);
+      answer = listener;
+    },
+    refuse() {
+      answer = notReady;
     },
   };
 }
@@ -43,6 +59,30 @@ export async function listen(host: string, port: number): Promise<ListeningServe
 const notReady: RequestListener = (_request, response) => {
   response.writeHead(503, { 'retry-after': '1', 'cache-control': 'no-store', 'content-length': 0 }).end();
 };
+
+function refuse(response: ServerResponse, status: 400 | 417): void {
+  response.writeHead(status, { connection: 'close', 'cache-control': 'no-store', 'content-length': 0 }).end();
+}
+
+/** What Node could not read as a request; by default it says the same without a word to caches. */
+const UNREADABLE: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
+  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
+};
+
+/** @param answering the response that the connection had last */
+function refuseUnreadable(error: Error, socket: Duplex, answering: ServerResponse | undefined): void {
+  // In the middle of an answer it would be taken for a part of it.
+  const isAnswering = answering?.headersSent === true && !answering.writableFinished;
+  if (!socket.writable || isAnswering) {
+    socket.destroy(error);
+    return;
+  }
+  const status = UNREADABLE['code' in error ? String(error.code) : ''] ?? '400 Bad Request';
+  const head = [`HTTP/1.1 ${status}`, 'Connection: close', 'Cache-Control: no-store', 'Content-Length: 0'];
+  socket.end(`${head.join('\r\n')}\r\n\r\n`, () => socket.destroy());
+}
 
 function cannotListen(error: unknown, host: string, port: number): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);

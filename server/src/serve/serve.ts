@@ -2,12 +2,14 @@ import { readStoredIssuer } from '@grantd/core/sqlite';
 import type { Configuration } from '../config/configuration.ts';
 import { addDemoData } from '../demo/add_demo_data.ts';
 import { demoCommands } from '../demo/demo_commands.ts';
-import { refuseExposedDemo, refuseMixedDemo } from '../demo/exposure.ts';
+import { refuseExposedDemo, refuseForeignDemo, refuseKnownPasswords } from '../demo/exposure.ts';
 import { type Instance, openInstance } from '../instance/instance.ts';
 import { issuerToServe } from '../instance/issuer.ts';
+import { Refused } from '../instance/refused.ts';
 import { type Log, openLog } from '../log/log.ts';
 import { RequestLog } from '../log/request_log.ts';
 import { openPages } from '../pages/pages.ts';
+import { watchDatabase } from './database_watch.ts';
 import { healthCheck } from './health.ts';
 import { type ListeningServer, listen } from './http_server.ts';
 import { requestListener } from './request_listener.ts';
@@ -25,6 +27,7 @@ export async function serve(configuration: Configuration, database: string): Pro
   const listening = await listen(settings.host, settings.port);
   try {
     const issuer = issuerToServe(settings.issuer, readStoredIssuer(database), listening.port);
+    refuseForeignDemo(configuration, issuer, database);
     const instance = openInstance(configuration, database, issuer);
     try {
       await serveInstance(configuration, instance, listening, log, ending);
@@ -40,21 +43,22 @@ export async function serve(configuration: Configuration, database: string): Pro
 async function serveInstance(
   configuration: Configuration,
   instance: Instance,
-  { http, port, answerWith }: ListeningServer,
+  { http, port, answerWith, refuse }: ListeningServer,
   log: Log,
   ending: Promise<NodeJS.Signals>,
 ): Promise<void> {
   const { settings } = configuration;
-  refuseMixedDemo(configuration, instance);
+  refuseKnownPasswords(configuration, instance);
   const requestLog = new RequestLog(log);
   const server = await instance.server((event) => requestLog.event(event));
   const person = settings.demo ? await addDemoData(instance, server) : undefined;
 
+  const watch = watchDatabase(instance);
   answerWith(
     requestListener({
       server,
       requestLog,
-      health: healthCheck(instance, log),
+      health: healthCheck(instance, watch.isInPlace, log),
       pages: openPages(settings, instance, server, requestLog),
     }),
   );
@@ -71,10 +75,24 @@ async function serveInstance(
   console.error(`grantd serves ${instance.issuer} (listening on ${settings.host}, port ${port})`);
   if (person !== undefined) console.error(await demoCommands(instance, server, person));
 
-  const signal = await ending;
-  log.info({ event: 'ending', signal });
+  const reason = await Promise.race([ending, watch.replaced]);
+  watch.stop();
   sweeping.abort();
+  if (reason === 'database_replaced') {
+    log.fatal({ event: reason, database: instance.path });
+    refuse();
+    // Whatever is still in flight gets a 503 as well, instead of the outcome of a write that nobody will find.
+    instance.close();
+  } else {
+    log.info({ event: 'ending', signal: reason });
+  }
   const isFinished = await finish(http);
   await swept;
   log.info({ event: 'ended', inFlight: isFinished ? 'finished' : 'closed' });
+  if (reason === 'database_replaced') {
+    throw new Refused(
+      `the database ${instance.path}, or its log beside it, was replaced or deleted while grantd served from it: ` +
+        'start grantd again, and replace a database only while nothing runs on it.',
+    );
+  }
 }

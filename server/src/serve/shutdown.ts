@@ -6,7 +6,7 @@ const LONGEST_MS = 10_000;
 /** Resolves with the signal that asks the program to end. Later ones change nothing: the end is bounded anyway. */
 export function askedToEnd(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => resolve(signal));
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => resolve(signal));
   });
 }
 

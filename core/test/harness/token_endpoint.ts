@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import type { NewClient } from '@grantd/core';
+import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose';
+import type { TestResponse } from './transports.ts';
+import { basic, CHALLENGE, type GrantedTokens, secretOf, type World } from './world.ts';
+export const HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store', vary: 'Origin' };
+export const DEAD_CODE = refused('invalid_grant', 'the authorization code is not valid');
+export const WRONG_REDIRECT_URI = refused('invalid_grant', 'the redirect_uri does not match');
+export const WRONG_VERIFIER = refused('invalid_grant', 'the code_verifier does not match');
+export const DEAD_REFRESH_TOKEN = refused('invalid_grant', 'the refresh token is not valid');
+export const OVERTAKEN = refused('invalid_grant', 'the grant is no longer valid');
+export const SCOPE_NOT_ALLOWED = refused('invalid_scope', 'a scope is not allowed');
+export const SCOPE_MALFORMED = refused('invalid_scope', 'the scope is malformed');
+export const UNAUTHORIZED = refused('unauthorized_client', 'the client may not use this grant_type');
+export const GRACE_MS = 10_000;
+export const NEW_SECRET = 'the secret that follows it, with more than 32 characters';
+
+export function refused(error: string, description: string, status = 400): TestResponse {
+  return { status, headers: HEADERS, body: JSON.stringify({ error, error_description: description }) };
+}
+
+export function issued(response: TestResponse): GrantedTokens & { readonly token_type: string } {
+  assert.equal(response.status, 200, response.body);
+  assert.deepEqual(response.headers, HEADERS);
+  return JSON.parse(response.body);
+}
+
+/** A client of a test's own, confidential unless it says otherwise. */
+export async function addClient(world: World, client: NewClient, isPublic = false): Promise<void> {
+  const secretHash = isPublic ? undefined : await world.server.hashClientSecret(secretOf(client.id));
+  await world.storage.clients.add({ ...client, ...(secretHash !== undefined && { secretHash }) });
+}
+
+export function asClient(
+  world: World,
+  id: string,
+  parameters: Readonly<Record<string, string>>,
+): Promise<TestResponse> {
+  return world.post('/token', parameters, null, { authorization: basic(id) });
+}
+
+/** A code from an authorization request of the test's own; the person approves everything. */
+export async function codeFor(world: World, parameters: Readonly<Record<string, string>>): Promise<string> {
+  const url = `/authorize?${new URLSearchParams({ response_type: 'code', ...parameters })}`;
+  const request = await world.server.validateAuthorizationRequest({ method: 'GET', url, headers: {} });
+  const { headers } = await world.server.completeAuthorization(request, { subject: 'alice' });
+  return new URL(String(headers.location)).searchParams.get('code') ?? '';
+}
+
+export const PKCE = { code_challenge: CHALLENGE, code_challenge_method: 'S256' };
+
+/** The payload of a JWT that verifies against what JWKS publishes. */
+export async function verified(
+  world: World,
+  token: string,
+): Promise<{ header: unknown; payload: JWTPayload }> {
+  const { body } = await world.send({ method: 'GET', path: '/jwks', headers: {} });
+  const currentDate = new Date(world.clock.nowMs);
+  const { payload, protectedHeader } = await jwtVerify(token, createLocalJWKSet(JSON.parse(body)), {
+    currentDate,
+  });
+  return { header: protectedHeader, payload };
+}
+
+export async function currentKeyId(
+  world: World,
+  algorithm: 'RS256' | 'ES256' | 'EdDSA' | 'PS256',
+): Promise<unknown> {
+  return world.storage.keys.currentKeyId(algorithm);
+}

@@ -1,0 +1,235 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { AdministrableStorage } from '@grantd/core';
+import { secondServer } from './harness/second_server.ts';
+import {
+  DEAD_CODE,
+  DEAD_REFRESH_TOKEN,
+  GRACE_MS,
+  HEADERS,
+  issued,
+  OVERTAKEN,
+  refused,
+} from './harness/token_endpoint.ts';
+import { openWorld, secretOf, specification, type World, type WorldOptions } from './harness/world.ts';
+
+/** What may come in between a check and the write that rests upon it. */
+const INTERFERENCES: readonly (readonly [string, (storage: AdministrableStorage) => unknown])[] = [
+  ['the client is disabled', ({ setDisabled }) => setDisabled('client', 'web', true)],
+  ['the person is disabled', ({ setDisabled }) => setDisabled('subject', 'alice', true)],
+  [
+    'the client is disabled and enabled again',
+    async ({ setDisabled }) => {
+      await setDisabled('client', 'web', true);
+      await setDisabled('client', 'web', false);
+    },
+  ],
+  [
+    'all tokens of the person are revoked',
+    ({ revokeAll }) => revokeAll({ principal: 'subject', id: 'alice' }),
+  ],
+  ['the session is ended', ({ revokeAll }) => revokeAll({ principal: 'session', id: 'session of alice' })],
+];
+
+/** The same storage, to which something happens right before it stores tokens for the first time. */
+function interruptedBeforeIssuing(
+  storage: AdministrableStorage,
+  happen: () => unknown,
+): AdministrableStorage {
+  const { tokens, authorizationCodes } = storage;
+  let hasHappened = false;
+  const before =
+    <A extends unknown[], R>(write: (...args: A) => R) =>
+    async (...args: A): Promise<Awaited<R>> => {
+      if (!hasHappened) {
+        hasHappened = true;
+        await happen();
+      }
+      return await write(...args);
+    };
+  return {
+    ...storage,
+    tokens: {
+      ...tokens,
+      issue: before(tokens.issue),
+      rotate: before(tokens.rotate),
+      issueBeside: before(tokens.issueBeside),
+    },
+    authorizationCodes: { ...authorizationCodes, redeem: before(authorizationCodes.redeem) },
+  };
+}
+
+specification('What comes in between (RFC 6749 §10)', (spec) => {
+  for (const [interference, happen] of INTERFERENCES) {
+    spec(`§4.1.4 nothing is issued for a code while ${interference}`, async (world) => {
+      const code = await world.code();
+      const storage = interruptedBeforeIssuing(world.storage, () => happen(world.storage));
+      const server = await secondServer(world, {}, storage);
+      assert.deepEqual(await server.redeem(code), OVERTAKEN);
+      assert.equal(server.lastReason, 'issuance_overtaken');
+    });
+
+    spec(`§6 nothing is issued for a refresh token while ${interference}`, async (world) => {
+      const { refresh_token } = await world.grant();
+      const storage = interruptedBeforeIssuing(world.storage, () => happen(world.storage));
+      const server = await secondServer(world, {}, storage);
+      assert.deepEqual(await server.refresh(refresh_token), OVERTAKEN);
+      assert.deepEqual(await world.alive(refresh_token), [false]);
+    });
+
+    spec(`§6 nothing is issued for the retry of a refresh while ${interference}`, async (world) => {
+      const { refresh_token } = await world.grant();
+      const successor = await world.rotated(refresh_token);
+      const storage = interruptedBeforeIssuing(world.storage, () => happen(world.storage));
+      const server = await secondServer(world, {}, storage);
+      assert.deepEqual(await server.refresh(refresh_token), OVERTAKEN);
+      assert.deepEqual(await world.alive(successor.refresh_token), [false]);
+    });
+  }
+
+  spec(
+    '§4.4 nothing is issued for a client that is disabled meanwhile, also when it is enabled again',
+    async (world) => {
+      for (const isEnabledAgain of [true, false]) {
+        const storage = interruptedBeforeIssuing(world.storage, async () => {
+          await world.storage.setDisabled('client', 'machine', true);
+          if (isEnabledAgain) await world.storage.setDisabled('client', 'machine', false);
+        });
+        const server = await secondServer(world, {}, storage);
+        assert.deepEqual(
+          await server.post('/token', { grant_type: 'client_credentials' }, 'machine'),
+          OVERTAKEN,
+        );
+      }
+    },
+  );
+
+  spec('§6 a family that is revoked while its refresh token rotates stays dead', async (world) => {
+    const { refresh_token, access_token } = await world.grant();
+    const storage = interruptedBeforeIssuing(world.storage, () => world.revoke(access_token));
+    const server = await secondServer(world, {}, storage);
+    const response = await server.refresh(refresh_token);
+    assert.deepEqual(response, OVERTAKEN);
+    assert.deepEqual(await world.alive(refresh_token, access_token), [false, false]);
+  });
+
+  spec('§6 a successor that is rotated while its predecessor is retried ends the family', async (world) => {
+    const first = await world.grant();
+    const second = await world.rotated(first.refresh_token);
+    let third = second;
+    const storage = interruptedBeforeIssuing(world.storage, async () => {
+      third = await world.rotated(second.refresh_token);
+    });
+    const server = await secondServer(world, {}, storage);
+    assert.deepEqual(await server.refresh(first.refresh_token), DEAD_REFRESH_TOKEN);
+    assert.equal(server.lastReason, 'refresh_token_reused');
+    assert.deepEqual(await world.alive(second.refresh_token, third.access_token, third.refresh_token), [
+      false,
+      false,
+      false,
+    ]);
+  });
+
+  spec('§10 all that was issued before a time is dead, what was issued at that time lives', async (world) => {
+    const before = await world.grant();
+    const code = await world.code();
+    const rotatedAt = await world.grant();
+    world.clock.nowMs += 1;
+    const successor = await world.rotated(rotatedAt.refresh_token);
+    const after = await world.grant();
+    await world.storage.revokeAll({ issuedBeforeMs: world.clock.nowMs });
+
+    assert.deepEqual(await world.alive(before.access_token, before.refresh_token), [false, false]);
+    assert.deepEqual(await world.refresh(before.refresh_token), DEAD_REFRESH_TOKEN);
+    assert.equal(world.lastReason, 'issued_before_cutoff');
+    assert.deepEqual(await world.redeem(code), DEAD_CODE);
+    assert.deepEqual(await world.alive(after.access_token, after.refresh_token, successor.refresh_token), [
+      true,
+      true,
+      true,
+    ]);
+    assert.deepEqual(await world.refresh(rotatedAt.refresh_token), DEAD_REFRESH_TOKEN);
+    issued(await world.refresh(after.refresh_token));
+    assert.deepEqual(await world.alive((await world.grant()).access_token), [true]);
+  });
+});
+
+/** A server whose storage fails at one method. */
+async function failingAt(world: World, part: 'tokens' | 'keys', method: string, options: WorldOptions = {}) {
+  const repository = new Proxy(world.storage[part], {
+    get: (target, name) =>
+      name === method
+        ? () => Promise.reject(new Error('the disk is full'))
+        : Reflect.get(target, name, target),
+  });
+  return secondServer(world, options, { ...world.storage, [part]: repository });
+}
+
+test('§4.1.4 a code is not used up where the ID token cannot be signed', async (t) => {
+  const world = await openWorld(t);
+  const code = await world.code();
+  const keys: AdministrableStorage['keys'] = {
+    ...world.storage.keys,
+    currentKeyId: (algorithm) => {
+      if (algorithm === 'ES256') throw new Error('the keys are out of reach');
+      return world.storage.keys.currentKeyId(algorithm);
+    },
+  };
+  const server = await secondServer(world, { idTokenAlgorithm: 'ES256' }, { ...world.storage, keys });
+  assert.equal((await server.redeem(code)).status, 503);
+  issued(await world.redeem(code));
+});
+
+test('§5.2 storage that fails is 503 with Retry-After, and never a refusal', async (t) => {
+  const world = await openWorld(t);
+  const { refresh_token } = await world.grant();
+  const expected = {
+    ...refused('temporarily_unavailable', 'the server cannot answer at the moment', 503),
+    headers: { ...HEADERS, 'retry-after': '1' },
+  };
+  for (const method of ['getByRefreshToken', 'isRefreshTokenRevoked', 'rotate']) {
+    const server = await failingAt(world, 'tokens', method);
+    assert.deepEqual(await server.refresh(refresh_token), expected, method);
+    assert.equal(server.lastReason, 'storage_unavailable');
+  }
+  const issue = await failingAt(world, 'tokens', 'issue');
+  assert.deepEqual(await issue.post('/token', { grant_type: 'client_credentials' }, 'machine'), expected);
+  const second = await world.rotated(refresh_token);
+  const beside = await failingAt(world, 'tokens', 'issueBeside');
+  assert.deepEqual(await beside.refresh(refresh_token), expected);
+  world.clock.nowMs += GRACE_MS;
+  const family = await failingAt(world, 'tokens', 'revokeFamily');
+  assert.deepEqual(await family.refresh(refresh_token), expected);
+  assert.deepEqual(await world.alive(second.refresh_token), [true]);
+});
+
+test('§5.2 a rejection counts as a fault also where the host’s library has promises of its own', async (t) => {
+  const world = await openWorld(t);
+  const { refresh_token } = await world.grant();
+  const failing: PromiseLike<never> = {
+    // biome-ignore lint/suspicious/noThenProperty: what query builders look like
+    then: (_, reject) => Promise.reject(new Error('no connection')).then(undefined, reject),
+  };
+  const tokens = { ...world.storage.tokens, getByRefreshToken: () => failing as Promise<never> };
+  const server = await secondServer(world, {}, { ...world.storage, tokens });
+  assert.equal((await server.refresh(refresh_token)).status, 503);
+});
+
+test('§5.1 nothing of a token, secret or code is in any event', async (t) => {
+  const world = await openWorld(t);
+  const code = await world.code();
+  const first = issued(await world.redeem(code));
+  await world.redeem(code);
+  const second = await world.grant();
+  const third = await world.rotated(second.refresh_token);
+  world.clock.nowMs += GRACE_MS;
+  await world.refresh(second.refresh_token);
+  const told = JSON.stringify(world.events);
+  const secrets = [code, first, second, third].flatMap((value) =>
+    typeof value === 'string' ? value : Object.values(value),
+  );
+  for (const secret of secrets) {
+    if (String(secret).length > 40) assert.equal(told.includes(String(secret)), false);
+  }
+  assert.equal(told.includes(secretOf('web')), false);
+});

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { test } from 'node:test';
+import { decodeJwt, decodeProtectedHeader } from 'jose';
+import {
+  addClient,
+  asClient,
+  codeFor,
+  currentKeyId,
+  issued,
+  PKCE,
+  verified,
+} from './harness/token_endpoint.ts';
+import { CHALLENGE, CLIENTS, ISSUER, openWorld, specification, VERIFIER } from './harness/world.ts';
+
+specification('ID token (OpenID Connect Core §2)', (spec) => {
+  spec('§2 it verifies against JWKS and has every claim that a client checks', async (world) => {
+    const { access_token, id_token } = await world.grant();
+    const iat = world.clock.seconds;
+    const { header, payload } = await verified(world, id_token);
+    assert.deepEqual(header, { alg: 'RS256', typ: 'JWT', kid: await currentKeyId(world, 'RS256') });
+    assert.deepEqual(payload, {
+      iss: ISSUER,
+      sub: 'alice',
+      aud: 'web',
+      iat,
+      exp: iat + 3600,
+      at_hash: leftHalfOf('sha256', access_token),
+      auth_time: iat,
+      nonce: 'n-0S6_WzA2Mj',
+      sid: 'session of alice',
+    });
+  });
+
+  spec('§3.1.3.3 without openid there is none', async (world) => {
+    assert.equal('id_token' in (await world.grant('alice', 'web', 'read profile')), false);
+  });
+
+  spec('§3.1.3.7 its sub is the one that UserInfo and introspection say', async (world) => {
+    const { access_token, id_token } = await world.grant();
+    const { sub } = decodeJwt(id_token);
+    assert.equal(JSON.parse((await world.userInfo(access_token)).body).sub, sub);
+    assert.equal(JSON.parse((await world.introspect(access_token)).body).sub, sub);
+  });
+
+  spec(
+    '§2 acr and amr are told where the host knows them, and nothing that it does not know',
+    async (world) => {
+      const query = new URLSearchParams({
+        client_id: 'web',
+        response_type: 'code',
+        scope: 'openid',
+        ...PKCE,
+      });
+      query.set('redirect_uri', CLIENTS.web.redirectUris[0]);
+      const url = `/authorize?${query}`;
+      const request = await world.server.validateAuthorizationRequest({ method: 'GET', url, headers: {} });
+      const known = { subject: 'bob', acr: 'urn:mace:incommon:iap:silver', amr: ['pwd', 'otp'] };
+      const payloads = [];
+      for (const approval of [known, { subject: 'bob' }]) {
+        const { headers } = await world.server.completeAuthorization(request, approval);
+        const code = new URL(String(headers.location)).searchParams.get('code') ?? '';
+        const { access_token, id_token } = issued(await world.redeem(code));
+        const { at_hash, ...payload } = decodeJwt(id_token);
+        payloads.push(payload);
+        assert.deepEqual(decodeJwt(access_token).amr, payload.amr);
+      }
+      const iat = world.clock.seconds;
+      const unknown = { iss: ISSUER, sub: 'bob', aud: 'web', iat, exp: iat + 3600 };
+      assert.deepEqual(payloads, [{ ...unknown, acr: known.acr, amr: known.amr }, unknown]);
+    },
+  );
+
+  spec('§12.2 a refresh brings none, since nobody signed in anew', async (world) => {
+    const { refresh_token } = await world.grant();
+    assert.equal('id_token' in (await world.rotated(refresh_token)), false);
+  });
+});
+
+test('§3.1.3.6 at_hash is the left half of the hash that belongs to the algorithm', async (t) => {
+  const world = await openWorld(t);
+  const cases = [
+    ['PS256', 'sha256'],
+    ['ES256', 'sha256'],
+    ['EdDSA', 'sha512'],
+  ] as const;
+  for (const [algorithm, hash] of cases) {
+    const id = `client-${algorithm}`;
+    await addClient(world, { ...CLIENTS.web, id, idTokenAlgorithm: algorithm });
+    const redirect_uri = CLIENTS.web.redirectUris[0];
+    const code = await codeFor(world, { client_id: id, redirect_uri, scope: 'openid', ...PKCE });
+    const form = { grant_type: 'authorization_code', code, redirect_uri, code_verifier: VERIFIER };
+    const { access_token, id_token } = issued(await asClient(world, id, form));
+    const { header, payload } = await verified(world, id_token);
+    assert.deepEqual(header, { alg: algorithm, typ: 'JWT', kid: await currentKeyId(world, algorithm) });
+    assert.equal(payload.at_hash, leftHalfOf(hash, access_token));
+    assert.equal(decodeProtectedHeader(access_token).alg, 'RS256');
+  }
+});
+
+function leftHalfOf(hash: 'sha256' | 'sha512', token: string): string {
+  const digest = createHash(hash).update(token).digest();
+  return digest.subarray(0, digest.length / 2).toString('base64url');
+}
+
+test('§3.1.2.1 a request with max_age cannot be approved without the time of sign-in', async (t) => {
+  const world = await openWorld(t);
+  const query = new URLSearchParams({
+    client_id: 'web',
+    response_type: 'code',
+    redirect_uri: CLIENTS.web.redirectUris[0],
+    code_challenge: CHALLENGE,
+    code_challenge_method: 'S256',
+    scope: 'openid',
+    max_age: '60',
+  });
+  const request = { method: 'GET', url: `/authorize?${query}`, headers: {} };
+  const authorization = await world.server.validateAuthorizationRequest(request);
+  await assert.rejects(
+    world.server.completeAuthorization(authorization, { subject: 'alice' }),
+    /server_error/,
+  );
+});

@@ -1,0 +1,23 @@
+import type { Instance } from '../instance/instance.ts';
+
+const INTERVAL_MS = 1000;
+
+/** Notices when the database of a running server is replaced or deleted: what was written since then would be lost. */
+export interface DatabaseWatch {
+  /** Looks now. @returns whether the file is still the one that was opened */
+  isInPlace(): boolean;
+  /** Resolves once it is not. */
+  readonly replaced: Promise<'database_replaced'>;
+  stop(): void;
+}
+
+export function watchDatabase({ isInPlace }: Pick<Instance, 'isInPlace'>): DatabaseWatch {
+  const { promise: replaced, resolve } = Promise.withResolvers<'database_replaced'>();
+  const look = (): boolean => {
+    const found = isInPlace();
+    if (!found) resolve('database_replaced');
+    return found;
+  };
+  const timer = setInterval(look, INTERVAL_MS).unref();
+  return { isInPlace: look, replaced, stop: () => clearInterval(timer) };
+}
