@@ -45,6 +45,7 @@ A configuration file:
   "database": "sqlite:/var/lib/grantd/grantd.db",
   "accessTokenLifetime": 600,
   "introspectionPolicy": "audience",
+  "defaultAudience": ["https://api.example.com"],
   "oidc": { "claimsByScope": { "profile": ["name"], "email": ["email", "email_verified"] } }
 }
 \`\`\`

@@ -45,4 +45,9 @@ const child = spawn(pinnedNode, [join(root, script), ...args], {
   shell: process.platform === 'win32',
 });
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
+// npm starts this through a shell that keeps SIGTERM to itself: when the shell is gone, we were told to end.
+const shell = process.ppid;
+setInterval(() => {
+  if (process.ppid !== shell) child.kill('SIGTERM');
+}, 200).unref();
 child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : 143)));

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { ALICE, Browser, formAction, hiddenFields, type Page, signInAndConsent } from './harness/browser.ts';
 import { grantd, grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
 import { authorizationUrl, basic, introspect, newPkce, postForm } from './harness/protocol.ts';
+import { answerTo } from './harness/wire.ts';
 
 const workbench = new Workbench();
 after(() => workbench.clear());
@@ -288,6 +289,80 @@ describe('signing in and consenting', () => {
       () => own.log().filter(({ reason }) => reason === 'too_many_sign_ins').length === busy.length,
       'it is logged',
     );
+  });
+
+  test('another way of typing a name is counted as the same name, whether somebody has it or not', async () => {
+    await grantdPrints(server.folder, ['user', 'add', 'Kate', '--password-stdin'], 'correct horse');
+    for (const [plain, other] of [
+      ['Kate', '\u212Aate'],
+      ['Kim', '\u212Aim'],
+    ] as const) {
+      const browser = new Browser(server.url);
+      const form = await browser.get(urlWith());
+      const statuses: number[] = [];
+      for (let attempt = 0; attempt < 12; attempt += 1) {
+        const username = attempt % 2 === 0 ? plain : other;
+        statuses.push((await browser.submit(form, { username, password: 'guessed' })).status);
+      }
+      assert.deepEqual(statuses, [...Array(10).fill(403), 429, 429], plain);
+    }
+  });
+
+  /** What the server answers to a form that is sent in two chunks. */
+  function chunked(path: string, form: string, browser = new Browser(server.url)): Promise<string> {
+    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const chunks = [form.slice(0, 10), form.slice(10)].map(
+      (chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`,
+    );
+    return answerTo(
+      server.port,
+      `POST ${path} HTTP/1.1\r\nHost: localhost:${server.port}\r\nCookie: ${cookie}\r\nConnection: close\r\n` +
+        'Content-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked\r\n\r\n' +
+        `${chunks.join('')}0\r\n\r\n`,
+    );
+  }
+
+  test('forms in chunks work as others do, also those that are too long', async () => {
+    const browser = new Browser(server.url);
+    const begun = await chunked('/authorize', new URL(urlWith()).searchParams.toString());
+    assert.match(begun, /^HTTP\/1\.1 303 /);
+    assert.match(begun, /\r\nlocation: \/authorize\?client_id=demo-web&/i);
+
+    const login = await browser.get(urlWith());
+    const fields = new URLSearchParams({ ...hiddenFields(login), ...ALICE }).toString();
+    const signedIn = await chunked(formAction(login), fields, browser);
+    assert.match(signedIn, /^HTTP\/1\.1 303 /);
+
+    const [, session = ''] = /\r\nset-cookie: grantd_session=([^;]+)/i.exec(signedIn) ?? [];
+    browser.cookies.set('grantd_session', session);
+    const consent = await browser.get(urlWith());
+    const allowed = new URLSearchParams({ ...hiddenFields(consent), decision: 'allow' }).toString();
+    assert.match(await chunked(formAction(consent), allowed, browser), /\r\nlocation: [^\r]*[?&]code=/i);
+
+    for (const path of ['/authorize', '/login', '/consent'])
+      assert.match(await chunked(path, 'x'.repeat(70_000)), /^HTTP\/1\.1 413 /);
+  });
+
+  test('a body of more than 64 KiB is 413', async () => {
+    for (const path of ['/authorize', '/login', '/consent']) {
+      const statusFor = async (characters: number) =>
+        (await postForm(`${server.url}${path}`, { x: 'x'.repeat(characters) })).status;
+      assert.deepEqual([await statusFor(65_534), await statusFor(65_535)], [400, 413], path);
+    }
+  });
+
+  test('other methods are 405, and told which ones there are', async () => {
+    for (const [path, allow] of [
+      ['/authorize', 'GET, POST'],
+      ['/login', 'GET, HEAD, POST'],
+      ['/consent', 'GET, HEAD, POST'],
+    ] as const) {
+      for (const method of ['OPTIONS', 'DELETE', 'PUT']) {
+        const response = await fetch(`${server.url}${path}`, { method });
+        assert.deepEqual([response.status, response.headers.get('allow')], [405, allow], `${method} ${path}`);
+        assert.equal(response.headers.get('cache-control'), 'no-store');
+      }
+    }
   });
 
   test('a client that is disabled meanwhile gets no code', async () => {

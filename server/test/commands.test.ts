@@ -191,6 +191,24 @@ describe('commands on a database that no server runs on', () => {
     assert.equal((await run('token', 'revoke', '--user', 'nobody')).code, 1);
   });
 
+  test('token revoke says so where there was nothing to revoke', async () => {
+    assert.match(
+      await prints('token', 'revoke', '--grant-id', 'typo'),
+      /^no living token of the grant typo is stored: nothing was revoked/,
+    );
+    assert.deepEqual(await printsJson('token', 'revoke', '--grant-id', 'typo'), { revoked: false, alive: 0 });
+    await grantdPrints(folder, ['user', 'add', 'idle', '--password-stdin'], 'correct horse');
+    assert.equal(
+      await prints('token', 'revoke', '--user', 'idle'),
+      'nothing was revoked: idle never had a token',
+    );
+    await prints('client', 'add', 'unused');
+    assert.equal(
+      await prints('token', 'revoke', '--client', 'unused'),
+      'revoked all tokens of the client unused, however many there were (--count tells)',
+    );
+  });
+
   test('token revoke ends a grant, a client’s tokens, and all that were issued before a time', async () => {
     const issueFor = async (client: string) => {
       const issued = await printsJson('token', 'issue', '--client', client, '--user', 'bob');
@@ -219,7 +237,10 @@ describe('commands on a database that no server runs on', () => {
     const future = await run('token', 'revoke', '--issued-before', '4102444800');
     assert.equal(future.code, 2);
     assert.match(future.stderr, /expected a time that is not in the future/);
-    assert.equal((await run('token', 'revoke', '--issued-before', '2026-01-01T12:00')).code, 2);
+    for (const time of ['2026-01-01T12:00', '2026-02-31T00:00:00Z', '2025-02-29', '2026-02-00']) {
+      const impossible = await run('token', 'revoke', '--issued-before', time);
+      assert.deepEqual([impossible.code, impossible.stdout], [2, ''], time);
+    }
   });
 
   test('keys rotate lets the published next key sign, of one algorithm or of all in use', async () => {

@@ -32,6 +32,20 @@ describe('the log', () => {
     assert.ok(requestId);
   });
 
+  test('has no token that was put into the path by mistake', async () => {
+    const opaque = `grantd_at_${'x'.repeat(43)}`;
+    const jwt = `eyJhbGciOiJSUzI1NiJ9.${'p'.repeat(300)}.${'s'.repeat(300)}`;
+    const paths = {
+      [`/userinfo%3Faccess_token=${opaque}`]: '/userinfo%3Faccess_token=[removed]',
+      [`/userinfo;access_token=${opaque}`]: '/userinfo;access_token=[removed]',
+      [`/userinfo/${jwt}`]: '/userinfo/[removed]',
+    };
+    for (const [path, logged] of Object.entries(paths)) {
+      const [request] = await linesOf(await fetch(`${server.url}${path}`));
+      assert.equal(request?.path, logged);
+    }
+  });
+
   test('says why an answer was inactive, who asked being known, in a line of the same request', async () => {
     const body = { token: `grantd_at_${'x'.repeat(43)}` };
     const response = await postForm(
@@ -140,8 +154,8 @@ describe('the log', () => {
     const pretty = await workbench.start(workbench.folder(), ['--log', 'pretty']);
     const off = await workbench.start(workbench.folder(), ['--log', 'off']);
     for (const { url } of [pretty, off]) await fetch(`${url}/health`);
-    await until(() => pretty.stdout().includes('"/health"'), 'the request is logged');
-    assert.match(pretty.stdout(), /^\[[\d:.]+\] INFO: .*"event":"request"/m);
+    await until(() => pretty.stdout().includes('/health'), 'the request is logged');
+    assert.match(pretty.stdout(), /^\[[\d:.]+\] INFO: GET \/health 200 \d+ ms requestId=\S+$/m);
     assert.equal((await off.stop()).stdout, '');
   });
 });

@@ -47,24 +47,27 @@ test('the commands of the README answer as it says', {
   }
 });
 
-test('the server of one’s own of the README serves the API that it adds', async () => {
+test('the server of one’s own of the README serves the API, the application and the person that it adds', async () => {
   const folder = workbench.folder();
-  const lines = block('sh', 'npx grantd serve')
-    .trimEnd()
-    .split('\n')
-    .map((line) => line.replaceAll('/var/lib/grantd', folder));
-  const commands = lines.map((line) => /^npx grantd (.*)$/.exec(line)?.[1]?.split(' ') ?? assert.fail(line));
-  const [[serve, ...options] = [], ...others] = commands;
-  assert.equal(serve, 'serve');
-  const { url } = await workbench.start(folder, options);
-  const metadata = await (await fetch(`${url}/.well-known/oauth-authorization-server`)).json();
-  assert.equal(metadata.issuer, options[options.indexOf('--issuer') + 1]);
+  const lines = block('sh', 'npx grantd serve').replaceAll('/var/lib/grantd', folder).trimEnd().split('\n');
+  const environment: Record<string, string> = {};
+  const printed: string[] = [];
+  for (const line of lines.slice(0, -1)) {
+    const [, name, value] = /^export (\w+)=(\S+)$/.exec(line) ?? [];
+    const [, , input = '', args] = /^(echo '(.*)' \| )?npx grantd (.*)$/.exec(line) ?? [];
+    if (name !== undefined && value !== undefined) environment[name] = value;
+    else printed.push(await grantdPrints(folder, args?.split(' ') ?? assert.fail(line), input, environment));
+  }
+  assert.equal(lines.at(-1), 'npx grantd serve');
+  const { url } = await workbench.start(folder, [], environment);
 
-  assert.equal(others.length, 1);
-  const printed = await grantdPrints(folder, others[0] ?? []);
-  const secret = printed.split('\n').at(-1) ?? '';
+  const metadata = await (await fetch(`${url}/.well-known/oauth-authorization-server`)).json();
+  assert.equal(metadata.issuer, environment.GRANTD_ISSUER);
+  const secret = printed[0]?.trimEnd().split('\n').at(-1) ?? '';
   const answer = await postForm(`${url}/token/introspect`, { token: 'x' }, basic('my-api', secret));
   assert.deepEqual(await answer.json(), { active: false });
+  const people = await grantdPrints(folder, ['user', 'list'], '', environment);
+  assert.match(people, /carol/);
 });
 
 test('the host of the README serves tokens that it introspects', async (t) => {

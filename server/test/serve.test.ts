@@ -6,6 +6,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { grantd, type RunningServer, until, Workbench } from './harness/program.ts';
 import { basic, introspect, postForm } from './harness/protocol.ts';
+import { answerTo } from './harness/wire.ts';
 
 const workbench = new Workbench();
 after(() => workbench.clear());
@@ -51,12 +52,49 @@ describe('grantd serve', () => {
     assert.deepEqual([last?.event, last?.inFlight], ['ended', 'finished']);
   });
 
-  test('ends at SIGINT with idle connections open', async () => {
-    const own = await workbench.start(workbench.folder());
-    await (await fetch(`${own.url}/health`)).text();
-    const begun = Date.now();
-    assert.equal((await own.stop('SIGINT')).code, 0);
-    assert.ok(Date.now() - begun < 2000);
+  for (const signal of ['SIGINT', 'SIGHUP'] as const) {
+    test(`ends at ${signal} with idle connections open`, async () => {
+      const own = await workbench.start(workbench.folder());
+      await (await fetch(`${own.url}/health`)).text();
+      const begun = Date.now();
+      assert.equal((await own.stop(signal)).code, 0);
+      assert.ok(Date.now() - begun < 2000);
+    });
+  }
+
+  test('what Node or Hono refuses by itself is kept by no cache either', async () => {
+    const post = 'POST /token HTTP/1.1\r\n';
+    const cases: readonly (readonly [number, string])[] = [
+      [400, 'nonsense\r\n\r\n'],
+      [400, `${post}\r\n`],
+      [400, 'GET /login HTTP/1.1\r\nHost: bad/host\r\nConnection: close\r\n\r\n'],
+      [417, `${post}Host: localhost\r\nExpect: 200-maybe\r\nContent-Length: 0\r\n\r\n`],
+      [431, `${post}Host: localhost\r\nX-Long: ${'x'.repeat(20_000)}\r\n\r\n`],
+    ];
+    for (const [status, bytes] of cases) {
+      const answer = await answerTo(server.port, bytes);
+      assert.match(answer, new RegExp(`^HTTP/1\\.1 ${status} `));
+      assert.match(answer, /\r\ncache-control: no-store\r\n/i);
+    }
+  });
+
+  test('what the library or the demo refuses is written nowhere', async () => {
+    const policy = { GRANTD_AUTHENTICATE_INTROSPECT: 'false', GRANTD_INTROSPECTION_POLICY: 'audience' };
+    const issuer = ['--issuer', 'https:login.example.com'];
+    const cases: readonly (readonly [readonly string[], Readonly<Record<string, string>>])[] = [
+      [['serve', '--port', '0', ...issuer], {}],
+      [['client', 'add', 'x', ...issuer], {}],
+      [['serve', '--port', '0'], policy],
+      [['client', 'add', 'x'], policy],
+      [['user', 'add', 'bob', '--password-stdin'], policy],
+      [['serve', '--port', '0', '--demo', '--issuer', 'https://login.example.com'], {}],
+    ];
+    for (const [args, environment] of cases) {
+      const folder = workbench.folder();
+      const { code } = await grantd(folder, args, { environment, input: 'correct horse' });
+      assert.notEqual(code, 0, args.join(' '));
+      assert.equal(existsSync(join(folder, 'grantd-data')), false, args.join(' '));
+    }
   });
 
   test('says which port is in use, and leaves no files behind', async () => {

@@ -94,7 +94,9 @@ export async function issueByOperator(
   );
   const outcome = await context.storage.tokens.issue(records, { clientGeneration: client.generation ?? 0 });
   if (outcome !== 'issued')
-    throw new OperatorIssueError(`the client ${client.id} was disabled or revoked meanwhile`);
+    throw new OperatorIssueError(
+      `the client ${client.id} or the person is disabled, or was revoked meanwhile`,
+    );
 
   return minted.map(({ access, refresh }) => ({
     accessToken: access.token,

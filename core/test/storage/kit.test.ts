@@ -31,6 +31,25 @@ const FAULTY: readonly { name: string; spoil: (sound: AdministrableStorage) => F
     foundBy: /^100 parallel rotations of one token leave one successor$/,
   },
   {
+    name: 'whose rotations wait for each other within one handle alone',
+    spoil: ({ tokens }) => {
+      let last: Promise<unknown> = Promise.resolve();
+      return {
+        rotate(record, successor, successors) {
+          const turn = last.then(async () => {
+            const stored = await tokens.getByRefreshToken(record.id);
+            if (stored?.supersededAtMs !== undefined) return 'superseded';
+            const outcome = await tokens.rotate(record, successor, successors);
+            return outcome === 'superseded' ? tokens.issue(successors, {}) : outcome;
+          });
+          last = turn.catch(() => undefined);
+          return turn;
+        },
+      };
+    },
+    foundBy: /^100 parallel rotations of one token leave one successor$/,
+  },
+  {
     name: 'that finds a token as either kind',
     spoil: ({ tokens }) => ({
       getByAccessToken: async (id) => (await tokens.getByAccessToken(id)) ?? tokens.getByRefreshToken(id),
@@ -76,14 +95,16 @@ type Faults = Partial<TokenRepository>;
 
 async function failuresOf(spoil: (sound: AdministrableStorage) => Faults): Promise<string[]> {
   const clock = { nowMs: 0 };
+  let sound = memoryStorage();
+  const openAnother = () => ({ ...sound, tokens: { ...sound.tokens, ...spoil(sound) } });
   const open = () => {
-    const sound = memoryStorage({ clock: () => clock.nowMs });
-    return { ...sound, tokens: { ...sound.tokens, ...spoil(sound) } };
+    sound = memoryStorage({ clock: () => clock.nowMs });
+    return openAnother();
   };
   const failures: string[] = [];
   for (const { title, run } of storageKit()) {
     try {
-      await run({ clock, open, breakStorage: (storage) => storage.close() });
+      await run({ clock, open, openAnother, breakStorage: (storage) => storage.close() });
     } catch (error) {
       assert.ok(error instanceof KitFailure, `${title}: ${error}`);
       failures.push(title);

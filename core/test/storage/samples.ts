@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { NewToken } from '../../src/protocol/records.ts';
+import type { NewAuthorizationCode, NewToken } from '../../src/protocol/records.ts';
 import type { NewClient } from '../../src/storage/contract.ts';
 
 export function newClient(id: string): NewClient {
@@ -25,5 +25,22 @@ export function newToken(clientId: string, fields: Partial<NewToken> = {}): NewT
     expiresAt,
     keepUntil: expiresAt,
     ...fields,
+  };
+}
+
+/** A code of a grant of its own that is good for an hour of the system's clock. */
+export function newCode(clientId: string, id: string): NewAuthorizationCode {
+  const issuedAtMs = Date.now();
+  return {
+    id,
+    clientId,
+    redirectUri: 'https://app.example/callback',
+    redirectUriGiven: true,
+    scopes: ['openid'],
+    subject: 'subject',
+    grantId: `grant of ${id}`,
+    claims: {},
+    issuedAtMs,
+    expiresAt: Math.floor(issuedAtMs / 1000) + 3600,
   };
 }

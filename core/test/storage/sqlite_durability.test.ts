@@ -19,6 +19,7 @@ test('an opened file has a write-ahead log that is flushed at every commit', () 
   const database = openDatabase(join(folder, 'pragmas.db'), 100);
   assert.equal(database.prepare('PRAGMA journal_mode').get()?.journal_mode, 'wal');
   assert.equal(database.prepare('PRAGMA synchronous').get()?.synchronous, 2);
+  assert.equal(database.prepare('PRAGMA fullfsync').get()?.fullfsync, 1);
   assert.equal(database.prepare('PRAGMA busy_timeout').get()?.timeout, 100);
   assert.equal(database.prepare('PRAGMA foreign_keys').get()?.foreign_keys, 1);
   database.exec('PRAGMA synchronous = NORMAL');
@@ -65,6 +66,8 @@ test('look-ups write nothing', async () => {
   await storage.clients.hasRedirectOrigin('https://app.example');
   await storage.keys.currentKeyId('RS256');
   await storage.keys.list();
+  await storage.keys.get('unknown');
+  await storage.getPrincipalState('subject', 'unknown');
   await storage.eventsAfter(0, 10);
   await storage.countAlive({ principal: 'client', id: 'app' });
   assert.deepEqual(observed(), before);
@@ -89,6 +92,27 @@ test('a write that has to wait too long is rejected and has not happened, while 
   await storage.tokens.revoke(record);
   assert.notEqual((await storage.tokens.getByAccessToken(token.id))?.revokedAtMs, undefined);
   storage.close();
+});
+
+test('a transaction has the write lock before it reads anything', () => {
+  const path = join(folder, 'immediate.db');
+  const one = openDatabase(path, 0);
+  const other = openDatabase(path, 0);
+  one.exec('CREATE TABLE notes (text TEXT) STRICT');
+  const [first, second] = [transactions(one), transactions(other)];
+  first(() => {
+    assert.throws(() => second(() => other.exec("INSERT INTO notes VALUES ('early')")), /database is locked/);
+  });
+  second(() => other.exec("INSERT INTO notes VALUES ('late')"));
+  assert.deepEqual(
+    one
+      .prepare('SELECT text FROM notes')
+      .all()
+      .map(({ text }) => text),
+    ['late'],
+  );
+  one.close();
+  other.close();
 });
 
 test('a transaction that finds the disk full is a fault, and nothing of it is left', () => {

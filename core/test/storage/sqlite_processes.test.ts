@@ -2,21 +2,44 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { DatabaseSync } from 'node:sqlite';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
-import { openSqliteStorage, readStoredIssuer } from '../../src/storage/sql/sqlite/sqlite_storage.ts';
-import { newClient, newToken } from './samples.ts';
+import {
+  openSqliteStorage,
+  readStoredIssuer,
+  type SqliteStorage,
+} from '../../src/storage/sql/sqlite/sqlite_storage.ts';
+import { newClient, newCode, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 
 const folder = temporaryFolder();
 const issuer = 'https://issuer.example';
 
-/** Runs `sqlite_process.ts` in a process of its own. @returns what it printed */
-async function inProcess(...args: readonly string[]): Promise<string> {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'sqlite_process.ts'), ...args]);
-  const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  assert.equal(errors, '');
-  return output.trim();
+/**
+ * Runs `sqlite_process.ts` in processes of their own, which begin together once all of them are up.
+ * @returns what each of them printed, in words
+ */
+async function inProcesses(...calls: readonly (readonly string[])[]): Promise<string[][]> {
+  const running = calls.map((args) => {
+    const child = spawn(process.execPath, [join(import.meta.dirname, 'sqlite_process.ts'), ...args]);
+    const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+    return { child, lines, errors: text(child.stderr) };
+  });
+  await Promise.all(running.map(({ lines }) => lines.next()));
+  for (const { child } of running) child.stdin.end();
+  return Promise.all(
+    running.map(async ({ lines, errors }) => {
+      assert.equal(await errors, '');
+      return String((await lines.next()).value ?? '').split(' ');
+    }),
+  );
+}
+
+/** Words that differ in their number. */
+function numbered(word: string, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `${word}-${index}`);
 }
 
 test('two handles of one file see each other’s writes at once', async () => {
@@ -57,11 +80,11 @@ test('two issuers in one file do not see each other’s records', async () => {
 
 test('several processes that start together on a new file all get on', { timeout: 60_000 }, async () => {
   const path = join(folder, 'started', 'together.db');
-  const names = Array.from({ length: 6 }, (_, index) => `client-${index}`);
-  const added = await Promise.all(names.map((name) => inProcess('add_client', path, issuer, name)));
+  const names = numbered('client', 6);
+  const added = await inProcesses(...names.map((name) => ['add_client', path, issuer, name]));
   assert.deepEqual(
     added,
-    names.map(() => 'true'),
+    names.map(() => ['true']),
   );
   const storage = openSqliteStorage({ path, issuer });
   assert.deepEqual(
@@ -71,19 +94,88 @@ test('several processes that start together on a new file all get on', { timeout
   storage.close();
 });
 
-test('several processes that rotate one token give it one successor', { timeout: 60_000 }, async () => {
-  const path = join(folder, 'rotate.db');
-  const storage = openSqliteStorage({ path, issuer });
+test('several processes that ask for the issuer and open, on one new file after another, all get on', {
+  timeout: 60_000,
+}, async () => {
+  const path = join(folder, 'new-');
+  const files = numbered('file', 30);
+  await inProcesses(...Array.from({ length: 8 }, () => ['start', path, issuer, ...files]));
+  for (const file of files) assert.equal(readStoredIssuer(path + file), issuer);
+});
+
+test('a file that another process holds is waited for no longer than was said', () => {
+  const path = join(folder, 'held.db');
+  const holder = new DatabaseSync(path);
+  holder.exec('BEGIN EXCLUSIVE');
+  const startedAtMs = performance.now();
+  assert.throws(() => openSqliteStorage({ path, issuer, busyTimeoutMs: 400 }), /database is locked/);
+  assert.throws(() => readStoredIssuer(path, 400), /database is locked/);
+  const waitedMs = performance.now() - startedAtMs;
+  assert.ok(waitedMs >= 700 && waitedMs < 4000, `waited ${waitedMs} ms`);
+  holder.close();
+});
+
+/** A store with refresh tokens that have a family and a grant each. */
+async function withRefreshTokens(name: string, ids: readonly string[]): Promise<SqliteStorage> {
+  const storage = openSqliteStorage({ path: join(folder, name), issuer });
   storage.clients.add(newClient('app'));
-  const tokens = Array.from({ length: 50 }, (_, index) =>
-    newToken('app', { id: `refresh-${index}`, kind: 'refresh_token', familyId: `family-${index}` }),
+  const tokens = ids.map((id) =>
+    newToken('app', { id, kind: 'refresh_token', familyId: `family of ${id}`, grantId: `grant of ${id}` }),
   );
-  await storage.tokens.issue(tokens, {});
-  const ids = tokens.map(({ id }) => id);
-  const outcomes = await Promise.all([1, 2, 3, 4].map(() => inProcess('rotate', path, issuer, ...ids)));
-  const byToken = ids.map((_, index) => outcomes.map((outcome) => outcome.split(' ')[index]).sort());
+  assert.equal(await storage.tokens.issue(tokens, {}), 'issued');
+  return storage;
+}
+
+test('several processes that rotate one token give it one successor', { timeout: 60_000 }, async () => {
+  const ids = numbered('refresh', 50);
+  const storage = await withRefreshTokens('rotate.db', ids);
+  const rotating = ['rotate', storage.path, issuer, ...ids];
+  const outcomes = await inProcesses(rotating, rotating, rotating, rotating);
+  const byToken = ids.map((_, index) => outcomes.map((outcome) => outcome[index]).sort());
   for (const of of byToken) assert.deepEqual(of, ['issued', 'superseded', 'superseded', 'superseded']);
-  assert.equal(await storage.countAlive({ principal: 'client', id: 'app' }), tokens.length);
+  assert.equal(await storage.countAlive({ principal: 'client', id: 'app' }), 2 * ids.length);
+  storage.close();
+});
+
+test('several processes that redeem one code give tokens for it once', { timeout: 60_000 }, async () => {
+  const ids = numbered('code', 50);
+  const storage = openSqliteStorage({ path: join(folder, 'redeem.db'), issuer });
+  storage.clients.add(newClient('app'));
+  for (const id of ids)
+    assert.equal(await storage.authorizationCodes.issue(newCode('app', id), {}), 'issued');
+  const redeeming = ['redeem', storage.path, issuer, ...ids];
+  const outcomes = await inProcesses(redeeming, redeeming, redeeming, redeeming);
+  const byCode = ids.map((_, index) => outcomes.map((outcome) => outcome[index]).sort());
+  const once = ['already_redeemed', 'already_redeemed', 'already_redeemed', 'issued'];
+  for (const of of byCode) assert.deepEqual(of, once);
+  assert.equal(await storage.countAlive({ principal: 'client', id: 'app' }), ids.length);
+  storage.close();
+});
+
+test('processes that issue upon tokens while another revokes them leave nothing alive', {
+  timeout: 60_000,
+}, async () => {
+  const ids = numbered('refresh', 100);
+  const storage = await withRefreshTokens('revoke.db', ids);
+  await inProcesses(
+    ...['issue_beside', 'rotate', 'revoke'].map((task) => [task, storage.path, issuer, ...ids]),
+  );
+  assert.equal(await storage.countAlive({ principal: 'client', id: 'app' }), 0);
+  storage.close();
+});
+
+test('processes that issue for clients while another disables them leave nothing alive', {
+  timeout: 60_000,
+}, async () => {
+  const ids = numbered('client', 100);
+  const storage = openSqliteStorage({ path: join(folder, 'disable.db'), issuer });
+  for (const id of ids) storage.clients.add(newClient(id));
+  await inProcesses(...['issue', 'issue', 'disable'].map((task) => [task, storage.path, issuer, ...ids]));
+  for (const id of ids) {
+    // Enabled again, a client's tokens are as dead as they were.
+    await storage.setDisabled('client', id, false);
+    assert.equal(await storage.countAlive({ principal: 'client', id }), 0, id);
+  }
   storage.close();
 });
 
@@ -97,7 +189,7 @@ test('the stored issuer is the first that opened the file, and asking for it mak
   assert.equal(readStoredIssuer(path), issuer);
   storage.close();
   assert.equal(readStoredIssuer(path), issuer);
-  assert.equal(await inProcess('stored_issuer', path), issuer);
+  assert.deepEqual(await inProcesses(['stored_issuer', path]), [[issuer]]);
 
   const empty = join(folder, 'empty.db');
   writeFileSync(empty, '');

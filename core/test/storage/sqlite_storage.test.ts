@@ -8,11 +8,16 @@ import { temporaryFolder } from './temporary_folder.ts';
 const folder = temporaryFolder();
 const clock = { nowMs: 0 };
 
-function open() {
-  const path = join(folder, `${randomUUID()}.db`);
+function open(path = join(folder, `${randomUUID()}.db`)) {
   return openSqliteStorage({ path, issuer: 'https://issuer.example', clock: () => clock.nowMs });
 }
 
 for (const { group, title, run } of storageKit()) {
-  test(`SQLite, ${group}: ${title}`, () => run({ clock, open, breakStorage: (storage) => storage.close() }));
+  test(`SQLite, ${group}: ${title}`, () =>
+    run({
+      clock,
+      open: () => open(),
+      openAnother: ({ path }) => open(path),
+      breakStorage: (storage) => storage.close(),
+    }));
 }

@@ -19,6 +19,8 @@ export function requestListener({ server, requestLog, health, pages }: Routes): 
   return (request, response) => {
     const id = requestLog.begin(request, response);
     response.setHeader('x-request-id', id);
+    // Unless the answer itself says otherwise; what is made for a malformed request says nothing.
+    response.setHeader('cache-control', 'no-store');
     const answer = server.serves(request.url ?? '')
       ? protocol(Object.assign(request, { id }), response)
       : elsewhere(Object.assign(request, { id }), response);

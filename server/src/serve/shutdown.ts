@@ -7,7 +7,19 @@ const LONGEST_MS = 10_000;
 export function askedToEnd(): Promise<NodeJS.Signals> {
   return new Promise((resolve) => {
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => resolve(signal));
+    if (process.env.npm_lifecycle_event !== undefined) onceOrphaned(() => resolve('SIGTERM'));
   });
+}
+
+/** npm starts programs through a shell that keeps SIGTERM to itself: when the shell is gone, we were told to end. */
+function onceOrphaned(end: () => void): void {
+  const shell = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === shell) return;
+    clearInterval(timer);
+    end();
+  }, 200);
+  timer.unref();
 }
 
 /**

@@ -66,8 +66,13 @@ export async function grantd(
 }
 
 /** What a command prints; it must end well. */
-export async function grantdPrints(folder: string, args: readonly string[], input = ''): Promise<string> {
-  const { code, stdout, stderr } = await grantd(folder, args, { input });
+export async function grantdPrints(
+  folder: string,
+  args: readonly string[],
+  input = '',
+  environment: Environment = {},
+): Promise<string> {
+  const { code, stdout, stderr } = await grantd(folder, args, { input, environment });
   assert.equal(code, 0, `grantd ${args.join(' ')}: ${stderr}`);
   return stdout.trim();
 }
@@ -81,6 +86,8 @@ export interface RunningServer {
   stderr(): string;
   /** Every line of its log so far. */
   log(): readonly Readonly<Record<string, unknown>>[];
+  /** Resolves when it has ended. */
+  readonly ended: Promise<Outcome>;
   /** Ends it, and waits until it has ended. */
   stop(signal?: NodeJS.Signals): Promise<Outcome>;
 }
@@ -102,6 +109,7 @@ async function listening(child: Child, folder: string, isDemo: boolean): Promise
       const lines = output.stdout.split('\n').slice(0, -1);
       return lines.map((line): Record<string, unknown> => JSON.parse(line));
     },
+    ended: outcome,
     stop(signal = 'SIGTERM') {
       child.kill(signal);
       return outcome;

@@ -107,6 +107,38 @@ export const administration: readonly KitCase[] = [
   ...REVOCATIONS,
   ...DISABLINGS,
 
+  kitCase(
+    'administration',
+    'nothing is issued upon a client as it was read before all of its tokens were revoked',
+    async (stage) => {
+      const grant = await stage.grant();
+      const code = await stage.code(grant);
+      const { clients, tokens, authorizationCodes } = stage.administration;
+      const before = await clients.get(grant.clientId);
+      expect(before !== undefined && before !== null, 'the client is found');
+      await stage.administration.revokeAll({ principal: 'client', id: grant.clientId });
+
+      const token = stage.accessToken({ clientId: grant.clientId });
+      const later = { ...code, id: 'later', grantId: 'later' };
+      for (const basis of [basisOf(before), {}]) {
+        expectEqual(await tokens.issue([token], basis), 'refused', 'issuing a token');
+        expectEqual(await authorizationCodes.issue(later, basis), 'refused', 'issuing a code');
+      }
+      await stage.expectAbsent(token);
+      const absent = await authorizationCodes.get(later.id);
+      expect(absent === undefined || absent === null, 'a refused code is not stored');
+
+      const current = await clients.get(grant.clientId);
+      expect(current !== undefined && current !== null, 'the client is found afterwards');
+      expectEqual(await tokens.issue([token], basisOf(current)), 'issued', 'a token upon what is so now');
+      expectEqual(
+        await authorizationCodes.issue(later, basisOf(current)),
+        'issued',
+        'a code upon what is so now',
+      );
+    },
+  ),
+
   kitCase('administration', 'a person can be disabled before anything was issued for them', async (stage) => {
     const grant = await stage.grant();
     const code = await stage.code(grant);

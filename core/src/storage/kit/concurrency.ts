@@ -1,20 +1,21 @@
-import type { Awaitable } from '../contract.ts';
+import type { Awaitable, Storage } from '../contract.ts';
 import { type KitCase, kitCase } from './case.ts';
-import { expectEqual } from './failure.ts';
-import type { Grant, Pair, Stage } from './stage.ts';
+import { expect, expectEqual } from './failure.ts';
+import { basisOf, type Grant, type Pair, type Stage } from './stage.ts';
 
 const PARALLEL = 100;
 const RACERS = 20;
 
-/** Starts all attempts before any of them is awaited. */
-function parallel<T>(attempts: readonly (() => T | Promise<T>)[]): Promise<T[]> {
-  return Promise.all(attempts.map(async (attempt) => attempt()));
-}
+type Attempt<T> = (storage: Storage) => Awaitable<T>;
 
 /** Starts attempts with `act` in their middle, so that it comes after some and before others. */
-async function race(attempts: readonly (() => unknown)[], act: () => unknown): Promise<void> {
+async function race(
+  stage: Stage,
+  attempts: readonly Attempt<unknown>[],
+  act: Attempt<unknown>,
+): Promise<void> {
   const middle = attempts.length / 2;
-  await parallel([...attempts.slice(0, middle), act, ...attempts.slice(middle)]);
+  await stage.parallel([...attempts.slice(0, middle), act, ...attempts.slice(middle)]);
 }
 
 /** Races rotations of a token with `act`. @returns what the rotations were to store */
@@ -22,28 +23,58 @@ async function raceRotations(
   stage: Stage,
   grant: Grant,
   { refresh }: Pair,
-  act: () => unknown,
+  act: Attempt<unknown>,
 ): Promise<Pair[]> {
   const successors = Array.from({ length: RACERS }, () => stage.pair(grant));
   const rotations = successors.map(
-    (next) => () => stage.storage.tokens.rotate(refresh, next.refresh, [next.refresh, next.access]),
+    (next): Attempt<unknown> =>
+      ({ tokens }) =>
+        tokens.rotate(refresh, next.refresh, [next.refresh, next.access]),
   );
-  await race(rotations, act);
+  await race(stage, rotations, act);
   return successors;
 }
 
 /** Stores many pairs in parallel by the same call. */
-function attempted<T>(stage: Stage, grant: Grant, store: (pair: Pair) => Awaitable<T>) {
+function attempted<T>(stage: Stage, grant: Grant, store: (storage: Storage, pair: Pair) => Awaitable<T>) {
   const pairs = Array.from({ length: PARALLEL }, () => stage.pair(grant));
-  return parallel(pairs.map((pair) => async () => ({ ...pair, outcome: await store(pair) })));
+  return stage.parallel(
+    pairs.map((pair) => async (storage: Storage) => ({ ...pair, outcome: await store(storage, pair) })),
+  );
 }
+
+const DISABLINGS = (['client', 'subject'] as const).map((principal) =>
+  kitCase(
+    'administration',
+    `an issuance that races the disabling of its ${principal} leaves nothing alive`,
+    async (stage) => {
+      const grant = await stage.grant();
+      const client = await stage.storage.clients.get(grant.clientId);
+      expect(client !== undefined && client !== null, 'the client is found');
+      const basis = basisOf(client);
+      const code = await stage.code(grant);
+      const waiting = await stage.redeemed({ ...grant, grantId: 'waiting' });
+      const issued = Array.from({ length: RACERS }, () => stage.accessToken(grant));
+      const issuances = issued.map((token, index): Attempt<unknown> => {
+        if (index % 4 < 2) return ({ tokens }) => tokens.issue([token], basis);
+        if (index === 2) return ({ authorizationCodes }) => authorizationCodes.redeem(code, [token]);
+        return ({ tokens }) => tokens.issueBeside(waiting.refresh, [token]);
+      });
+      const id = principal === 'client' ? grant.clientId : grant.subject;
+      const store = stage.administration;
+      await race(stage, issuances, () => store.setDisabled(principal, id, true));
+      await store.setDisabled(principal, id, false);
+      await stage.expectDead(...issued, waiting.refresh, waiting.access);
+    },
+  ),
+);
 
 export const concurrency: readonly KitCase[] = [
   kitCase('concurrency', `${PARALLEL} parallel rotations of one token leave one successor`, async (stage) => {
     const grant = await stage.grant();
     const { refresh } = await stage.redeemed(grant);
-    const attempts = await attempted(stage, grant, (pair) =>
-      stage.storage.tokens.rotate(refresh, pair.refresh, [pair.refresh, pair.access]),
+    const attempts = await attempted(stage, grant, ({ tokens }, pair) =>
+      tokens.rotate(refresh, pair.refresh, [pair.refresh, pair.access]),
     );
     const winners = attempts.filter(({ outcome }) => outcome === 'issued');
     const losers = attempts.filter(({ outcome }) => outcome === 'superseded');
@@ -58,8 +89,8 @@ export const concurrency: readonly KitCase[] = [
   kitCase('concurrency', `${PARALLEL} parallel redemptions of one code give tokens once`, async (stage) => {
     const grant = await stage.grant();
     const code = await stage.code(grant);
-    const attempts = await attempted(stage, grant, (pair) =>
-      stage.storage.authorizationCodes.redeem(code, [pair.refresh, pair.access]),
+    const attempts = await attempted(stage, grant, ({ authorizationCodes }, pair) =>
+      authorizationCodes.redeem(code, [pair.refresh, pair.access]),
     );
     const winners = attempts.filter(({ outcome }) => outcome === 'issued');
     const losers = attempts.filter(({ outcome }) => outcome === 'already_redeemed');
@@ -74,8 +105,8 @@ export const concurrency: readonly KitCase[] = [
     async (stage) => {
       const grant = await stage.grant();
       const first = await stage.redeemed(grant);
-      const successors = await raceRotations(stage, grant, first, () =>
-        stage.storage.tokens.revoke(first.refresh),
+      const successors = await raceRotations(stage, grant, first, ({ tokens }) =>
+        tokens.revoke(first.refresh),
       );
       for (const { refresh, access } of [first, ...successors]) await stage.expectDead(refresh, access);
     },
@@ -87,8 +118,9 @@ export const concurrency: readonly KitCase[] = [
     async (stage) => {
       const grant = await stage.grant();
       const first = await stage.redeemed(grant);
-      const { tokens } = stage.storage;
-      const successors = await raceRotations(stage, grant, first, () => tokens.revokeFamily(first.refresh));
+      const successors = await raceRotations(stage, grant, first, ({ tokens }) =>
+        tokens.revokeFamily(first.refresh),
+      );
       for (const { refresh, access } of [first, ...successors]) await stage.expectDead(refresh, access);
     },
   ),
@@ -99,8 +131,8 @@ export const concurrency: readonly KitCase[] = [
     async (stage) => {
       const grant = await stage.grant();
       const first = await stage.redeemed(grant);
-      const successors = await raceRotations(stage, grant, first, () =>
-        stage.storage.tokens.revoke(first.access),
+      const successors = await raceRotations(stage, grant, first, ({ tokens }) =>
+        tokens.revoke(first.access),
       );
       for (const { refresh, access } of [first, ...successors]) await stage.expectDead(refresh, access);
     },
@@ -113,9 +145,12 @@ export const concurrency: readonly KitCase[] = [
       const grant = await stage.grant();
       const { refresh, access } = await stage.redeemed(grant);
       const beside = Array.from({ length: RACERS }, () => stage.accessToken(grant));
-      const { tokens } = stage.storage;
-      const issuances = beside.map((token) => () => tokens.issueBeside(refresh, [token]));
-      await race(issuances, () => tokens.revoke(refresh));
+      const issuances = beside.map(
+        (token): Attempt<unknown> =>
+          ({ tokens }) =>
+            tokens.issueBeside(refresh, [token]),
+      );
+      await race(stage, issuances, ({ tokens }) => tokens.revoke(refresh));
       await stage.expectDead(refresh, access, ...beside);
     },
   ),
@@ -127,12 +162,15 @@ export const concurrency: readonly KitCase[] = [
       const grant = await stage.grant();
       const code = await stage.code(grant);
       const pairs = Array.from({ length: RACERS }, () => stage.pair(grant));
-      const { authorizationCodes } = stage.storage;
       const redemptions = pairs.map(
-        (pair) => () => authorizationCodes.redeem(code, [pair.refresh, pair.access]),
+        (pair): Attempt<unknown> =>
+          ({ authorizationCodes }) =>
+            authorizationCodes.redeem(code, [pair.refresh, pair.access]),
       );
-      await race(redemptions, () => authorizationCodes.revoke(code));
+      await race(stage, redemptions, ({ authorizationCodes }) => authorizationCodes.revoke(code));
       for (const { refresh, access } of pairs) await stage.expectDead(refresh, access);
     },
   ),
+
+  ...DISABLINGS,
 ];

@@ -17,6 +17,7 @@ export const faults: readonly KitCase[] = [
       await expectRejection(() => clients.hasRedirectOrigin('https://app.example'), 'hasRedirectOrigin');
       if (keys !== undefined) {
         await expectRejection(() => keys.list(), 'keys.list');
+        await expectRejection(() => keys.get('unknown'), 'keys.get');
         await expectRejection(() => keys.currentKeyId('RS256'), 'currentKeyId');
       }
     },

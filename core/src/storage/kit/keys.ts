@@ -1,4 +1,5 @@
 import type { KeyRecord } from '../../protocol/records.ts';
+import type { Storage } from '../contract.ts';
 import { type KitCase, kitCase } from './case.ts';
 import { expect, expectEqual } from './failure.ts';
 import type { Stage } from './stage.ts';
@@ -42,12 +43,35 @@ export const keys: readonly KitCase[] = [
     },
   ),
 
+  kitCase('administration', 'a key is found by its kid whatever its status, and no other', async (stage) => {
+    const { keys } = stage.administration;
+    await keys.initialize([key(stage, 'a', { status: 'current' }), key(stage, 'b')]);
+    await keys.initialize([key(stage, 'r', { algorithm: 'RS256', status: 'current' })]);
+    stage.advance(1);
+    await keys.rotate('a', key(stage, 'c'));
+    const found = [await keys.get('a'), await keys.get('b'), await keys.get('c'), await keys.get('r')];
+    const listed = new Map((await keys.list()).map((one) => [one.kid, one]));
+    expectEqual(
+      found,
+      ['a', 'b', 'c', 'r'].map((kid) => listed.get(kid)),
+      'keys as they are listed',
+    );
+    const statuses = found.map((one) => one?.status);
+    expectEqual(statuses, ['retired', 'current', 'next', 'current'], 'statuses');
+    for (const kid of ['unknown', '', 'A']) {
+      const absent = await keys.get(kid);
+      expect(absent === undefined || absent === null, `the key "${kid}" is absent`);
+    }
+  }),
+
   kitCase('administration', 'of parallel rotations of one key one happens', async (stage) => {
     const { keys } = stage.administration;
     await keys.initialize([key(stage, 'a', { status: 'current' }), key(stage, 'b')]);
     stage.advance(1);
-    const attempts = ['c', 'd', 'e'].map(async (kid) => keys.rotate('a', key(stage, kid)));
-    expectEqual((await Promise.all(attempts)).filter(Boolean).length, 1, 'rotations');
+    const attempts = ['c', 'd', 'e'].map(
+      (kid) => (storage: Storage) => storage.keys?.rotate('a', key(stage, kid)),
+    );
+    expectEqual((await stage.parallel(attempts)).filter(Boolean).length, 1, 'rotations');
     expectEqual(await keys.currentKeyId('ES256'), 'b', 'the current key');
     const listed = await keys.list();
     expectEqual(

@@ -2,6 +2,7 @@ import { administration } from './administration.ts';
 import { atomicity } from './atomicity.ts';
 import type { KitCase } from './case.ts';
 import { concurrency } from './concurrency.ts';
+import { counting } from './counting.ts';
 import { expiry } from './expiry.ts';
 import { faults } from './faults.ts';
 import { keys } from './keys.ts';
@@ -26,6 +27,7 @@ export function storageKit(): readonly KitCase[] {
     ...expiry,
     ...faults,
     ...administration,
+    ...counting,
     ...principalState,
     ...keys,
     ...sweeping,

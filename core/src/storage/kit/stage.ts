@@ -5,7 +5,7 @@ import type {
   NewToken,
   TokenRecord,
 } from '../../protocol/records.ts';
-import type { AdministrableStorage, NewClient, Storage } from '../contract.ts';
+import type { AdministrableStorage, Awaitable, NewClient, Storage } from '../contract.ts';
 import { expect, expectEqual } from './failure.ts';
 import { findToken, isAlive } from './liveness.ts';
 import type { KitSubject } from './subject.ts';
@@ -27,6 +27,7 @@ export class Stage<S extends Storage = Storage> {
   readonly storage: S;
   readonly clock: { nowMs: number };
   readonly #subject: KitSubject<S>;
+  readonly #others: S[] = [];
 
   constructor(subject: KitSubject<S>, storage: S) {
     this.storage = storage;
@@ -49,8 +50,23 @@ export class Stage<S extends Storage = Storage> {
   }
 
   async close(): Promise<void> {
-    if (this.#subject.close !== undefined) await this.#subject.close(this.storage);
-    else if (isAdministrable(this.storage)) await this.storage.close();
+    for (const storage of [...this.#others, this.storage]) {
+      if (this.#subject.close !== undefined) await this.#subject.close(storage);
+      else if (isAdministrable(storage)) await storage.close();
+    }
+  }
+
+  /** Starts all attempts before any of them is awaited, through the store's handles in turn. */
+  async parallel<T>(attempts: readonly ((storage: Storage) => Awaitable<T>)[]): Promise<T[]> {
+    if (this.#others.length === 0) {
+      const another = await this.#subject.openAnother?.(this.storage);
+      if (another !== undefined) this.#others.push(another);
+    }
+    const handles = [this.storage, ...this.#others];
+    const started = attempts.map(async (attempt, index) =>
+      attempt(handles[index % handles.length] ?? this.storage),
+    );
+    return Promise.all(started);
   }
 
   /** The stage's time, in seconds. */

@@ -5,6 +5,9 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 /** Runs `work` as one write transaction: all of it is durable once this has returned, or none of it happened. */
 export type Transaction = <T>(work: () => T) => T;
 
+/** How long a statement waits for another process unless said otherwise. */
+export const DEFAULT_BUSY_TIMEOUT_MS = 2000;
+
 /** What each part of the store works with. */
 export interface SqliteHandle {
   readonly database: DatabaseSync;
@@ -23,10 +26,10 @@ export function openDatabase(path: string, busyTimeoutMs: number): DatabaseSync 
   createPrivately(path);
   const database = new DatabaseSync(path);
   try {
-    database.exec(`PRAGMA busy_timeout = ${Math.trunc(busyTimeoutMs)}`);
     switchToWal(database, busyTimeoutMs);
+    database.exec(`PRAGMA busy_timeout = ${Math.trunc(busyTimeoutMs)}`);
     database.exec('PRAGMA synchronous = FULL');
-    // On macOS only this reaches past the drive's own cache; elsewhere it changes nothing.
+    // On macOS only this reaches past the drive's own cache; elsewhere it is remembered and changes nothing.
     database.exec('PRAGMA fullfsync = ON');
     assertDurable(database);
     return database;
@@ -86,7 +89,10 @@ function createPrivately(path: string): void {
   closeSync(openSync(path, 'a', 0o600));
 }
 
-/** Where several processes do this at once, SQLite now and then answers "locked" without the wait it was told. */
+/**
+ * Where several processes do this at once, SQLite now and then answers "locked" without the wait it was told. So it
+ * is told none yet, and the pauses here are all of it.
+ */
 function switchToWal(database: DatabaseSync, busyTimeoutMs: number): void {
   const pause = new Int32Array(new SharedArrayBuffer(4));
   const pauseMs = 10;

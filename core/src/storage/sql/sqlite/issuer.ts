@@ -1,5 +1,6 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
+import { DEFAULT_BUSY_TIMEOUT_MS } from './connection.ts';
 import { schemaVersion } from './schema.ts';
 
 export const ISSUER_SQL = {
@@ -24,12 +25,13 @@ export function addIssuer(database: DatabaseSync, issuer: string): number {
 
 /**
  * The issuer for which a database file was opened first. Neither makes the file nor changes it.
+ * @param busyTimeoutMs how long it waits for a process that is just making the file
  * @returns `undefined` where there is no such file, or no issuer in it yet
  * @throws Error where the file is no database, or belongs to a newer program
  */
-export function readStoredIssuer(path: string): string | undefined {
+export function readStoredIssuer(path: string, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS): string | undefined {
   if (!existsSync(path)) return undefined;
-  const database = new DatabaseSync(path, { readOnly: true });
+  const database = new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
   try {
     if (schemaVersion(database, path) === 0) return undefined;
     const row = database.prepare(ISSUER_SQL.first).get();

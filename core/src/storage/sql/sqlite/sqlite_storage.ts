@@ -4,7 +4,7 @@ import { DEFAULT_EVENT_RETENTION_SECONDS } from '../../retention.ts';
 import { sqliteAdministration } from './administration.ts';
 import { sqliteAuthorizationCodes } from './authorization_codes.ts';
 import { sqliteClients } from './clients.ts';
-import { openDatabase, type SqliteHandle, transactions } from './connection.ts';
+import { DEFAULT_BUSY_TIMEOUT_MS, openDatabase, type SqliteHandle, transactions } from './connection.ts';
 import { sqliteEvents } from './events.ts';
 import { addIssuer, findIssuerId } from './issuer.ts';
 import { sqliteIssuing } from './issuing.ts';
@@ -40,7 +40,7 @@ export interface SqliteStorage extends AdministrableStorage {
  * @throws Error where the file cannot be opened, was written by a newer program, or cannot be kept durable
  */
 export function openSqliteStorage(options: SqliteStorageOptions): SqliteStorage {
-  const { path, issuer, busyTimeoutMs = 2000 } = options;
+  const { path, issuer, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS } = options;
   const database = openDatabase(path, busyTimeoutMs);
   try {
     const transaction = transactions(database);

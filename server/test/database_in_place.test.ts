@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict';
+import { copyFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { type RunningServer, until, Workbench } from './harness/program.ts';
+import { basic } from './harness/protocol.ts';
+import { begin } from './harness/wire.ts';
+
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+const databaseOf = (folder: string) => join(folder, 'grantd-data', 'grantd.db');
+const isNoticed = (server: RunningServer) =>
+  server.log().some(({ event, level }) => event === 'database_replaced' && level === 'fatal');
+
+describe('/health answers 503 where the file cannot be read, whatever is still known by heart:', () => {
+  const spoilings: Readonly<Record<string, (path: string) => void>> = {
+    truncated: (path) => truncateSync(path, 0),
+    zeroed: (path) => writeFileSync(path, Buffer.alloc(4096), { flag: 'r+' }),
+  };
+  for (const [how, spoil] of Object.entries(spoilings)) {
+    test(how, async () => {
+      const folder = workbench.folder();
+      // Ended once, so that everything is in the file and nothing in its log.
+      const first = await workbench.start(folder);
+      await first.stop();
+      const server = await workbench.start(folder, ['--port', String(first.port)]);
+      assert.equal((await fetch(`${server.url}/health`)).status, 200);
+      spoil(databaseOf(folder));
+      const response = await fetch(`${server.url}/health`);
+      assert.equal(response.status, 503);
+      assert.equal(response.headers.get('retry-after'), '1');
+      assert.deepEqual(await response.json(), { status: 'unavailable' });
+    });
+  }
+});
+
+describe('a running server ends by itself, with 1, where its database is', () => {
+  const displacements: Readonly<Record<string, (path: string) => void>> = {
+    deleted: (path) => rmSync(path),
+    replaced: (path) => {
+      copyFileSync(path, `${path}.copy`);
+      renameSync(`${path}.copy`, path);
+    },
+    'left without its log': (path) => rmSync(`${path}-wal`),
+  };
+  for (const [how, displace] of Object.entries(displacements)) {
+    test(how, async () => {
+      const server = await workbench.start(workbench.folder(), ['--demo']);
+      displace(databaseOf(server.folder));
+      await until(() => isNoticed(server), 'it is noticed', 3000);
+      const { code, stderr } = await server.ended;
+      assert.equal(code, 1);
+      assert.match(
+        stderr,
+        /grantd: the database .*grantd\.db, or its log beside it, was replaced or deleted/,
+      );
+    });
+  }
+
+  test('deleted, and a request in flight gets a 503', async () => {
+    const server = await workbench.start(workbench.folder(), ['--demo']);
+    const body = 'grant_type=client_credentials';
+    const request = await begin(
+      server.port,
+      'POST /token HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n' +
+        `Authorization: ${basic('demo-machine', 'demo-machine-secret')}\r\n` +
+        `Expect: 100-continue\r\nContent-Length: ${body.length}\r\n\r\n`,
+    );
+    await until(() => request.text().includes('100 Continue'), 'the request is in flight');
+    rmSync(databaseOf(server.folder));
+    assert.equal((await fetch(`${server.url}/health`)).status, 503);
+    await until(() => isNoticed(server), 'it is noticed', 500);
+    request.socket.write(body);
+    assert.equal((await server.ended).code, 1);
+    assert.match(request.text(), /\r\nHTTP\/1\.1 503 /);
+  });
+});
