@@ -577,7 +577,14 @@ test('§7 a body that the host has parsed is a form by its media type too', asyn
 /** A server over other storage, at the time of a world. */
 function serverOn({ clock }: World, storage: AuthorizationServerOptions['storage']): AuthorizationServer {
   const oidc = { getUserClaims: () => ({}) };
-  return new AuthorizationServer({ issuer: ISSUER, secret: SECRET, storage, oidc, clock: clock.read });
+  return new AuthorizationServer({
+    issuer: ISSUER,
+    secret: SECRET,
+    storage,
+    oidc,
+    clock: clock.read,
+    onEvent: () => {},
+  });
 }
 
 function throwing(error: Error): () => never {

@@ -269,3 +269,13 @@ describe('grantd serve', () => {
     assert.equal(readFileSync(path, 'utf8'), before);
   });
 });
+
+test('the issuer itself is a page that says what this is', async () => {
+  const { url } = await workbench.start(workbench.folder());
+  const response = await fetch(`${url}/`);
+  const text = await response.text();
+  assert.equal(response.status, 200);
+  assert.match(text, /grantd is running/);
+  assert.match(text, /href="\/\.well-known\/openid-configuration"/);
+  assert.equal((await fetch(`${url}/`, { method: 'POST' })).status, 405);
+});

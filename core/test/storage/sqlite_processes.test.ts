@@ -152,17 +152,16 @@ test('several processes that redeem one code give tokens for it once', { timeout
   storage.close();
 });
 
-test('processes that issue upon tokens while another revokes them leave nothing alive', {
-  timeout: 60_000,
-}, async () => {
-  const ids = numbered('refresh', 100);
-  const storage = await withRefreshTokens('revoke.db', ids);
-  await inProcesses(
-    ...['issue_beside', 'rotate', 'revoke'].map((task) => [task, storage.path, issuer, ...ids]),
-  );
-  assert.equal(await storage.countAlive({ principal: 'client', id: 'app' }), 0);
-  storage.close();
-});
+for (const task of ['issue_beside', 'rotate']) {
+  const title = `processes that ${task} upon tokens while another revokes them leave nothing alive`;
+  test(title, { timeout: 60_000 }, async () => {
+    const ids = numbered('refresh', 200);
+    const storage = await withRefreshTokens(`${task}_revoke.db`, ids);
+    await inProcesses(...[task, task, task, 'revoke'].map((name) => [name, storage.path, issuer, ...ids]));
+    assert.equal(await storage.countAlive({ principal: 'client', id: 'app' }), 0);
+    storage.close();
+  });
+}
 
 test('processes that issue for clients while another disables them leave nothing alive', {
   timeout: 60_000,

@@ -19,11 +19,11 @@ import { readRequest, toResponse } from './library_http.ts';
 import { showLogin, submitLogin } from './login_page.ts';
 import { type PageContext, type PageEnvironment, type PageParts, requestIdOf } from './page_parts.ts';
 import { PendingRequests } from './pending_requests.ts';
-import { problemText } from './views.ts';
+import { homeText, problemText } from './views.ts';
 
 type PageListener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** The pages for people over one database: `/authorize`, `/login`, `/consent`, and one for errors. */
+/** The pages for people over one database: `/`, `/authorize`, `/login`, `/consent`, and one for errors. */
 export function openPages(
   settings: Settings,
   instance: Instance,
@@ -51,12 +51,23 @@ function listenerOver(parts: PageParts): PageListener {
   const at = (path: string) => `${parts.basePath}${path}`;
 
   app.use(readRequest((c) => renderProblem(c, 'The request is too large.', 413)));
+  app.get(at('/'), showHome(parts)).all(refuseMethod);
   app.all(at('/authorize'), authorizePage(parts));
   app.get(at('/login'), showLogin(parts)).post(submitLogin(parts)).all(refuseMethod);
   app.get(at('/consent'), showConsent(parts)).post(submitConsent(parts)).all(refuseMethod);
   app.notFound((c) => renderProblem(c, 'There is no page here.', 404));
   app.onError((error, c) => answerError(parts, error, c));
   return getRequestListener(app.fetch, { overrideGlobalObjects: false });
+}
+
+/** What a person sees who opens the issuer itself. */
+function showHome({ server, basePath }: PageParts) {
+  const metadata = `${basePath}/.well-known/openid-configuration`;
+  return (c: PageContext) =>
+    renderPage(c, {
+      title: 'grantd is running',
+      body: homeText(server.issuer, server.serves(metadata) ? metadata : undefined),
+    });
 }
 
 /** A refusal goes back to the client where that is safe, and is a page elsewhere. */

@@ -59,3 +59,9 @@ export function problemText(text: string): Html {
   return html`<p role="alert" id="problem">${text}</p>
 <p>Go back to the application and try again.</p>`;
 }
+
+/** @param metadata where the server describes itself; absent without OpenID Connect */
+export function homeText(issuer: string, metadata: string | undefined): Html {
+  return html`<p>This is the authorization server <strong>${issuer}</strong>. Applications send you here to sign in; there is nothing to do on this page.</p>
+${metadata === undefined ? '' : html`<p>For developers: <a href="${metadata}">what it offers</a>.</p>`}`;
+}
