@@ -66,7 +66,7 @@ They are stable. They appear in events, in logs and in \`grantd token explain\`,
 ${table(INACTIVE_REASONS)}
 
 An answer \`{"active":false}\` is logged with the event \`inactive\` and one of these. A revocation that did nothing is logged
-as \`revocation_ignored\` with one of these, or with \`token_foreign\` or \`code_unknown\` of the next list.
+as \`revocation_ignored\` with one of these, or with \`token_foreign\`, \`code_foreign\` or \`code_unknown\` of the next list.
 
 ## Why a request was refused
 

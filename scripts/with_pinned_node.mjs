@@ -46,8 +46,13 @@ const child = spawn(pinnedNode, [join(root, script), ...args], {
 });
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
 // npm starts this through a shell that keeps SIGTERM to itself: when the shell is gone, we were told to end.
-const shell = process.ppid;
-setInterval(() => {
-  if (process.ppid !== shell) child.kill('SIGTERM');
-}, 200).unref();
+if (process.env.npm_lifecycle_event !== undefined) {
+  const shell = process.ppid;
+  const timer = setInterval(() => {
+    if (process.ppid === shell) return;
+    clearInterval(timer);
+    child.kill('SIGTERM');
+  }, 200);
+  timer.unref();
+}
 child.on('exit', (code, signal) => process.exit(code ?? (signal === 'SIGINT' ? 130 : 143)));

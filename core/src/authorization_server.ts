@@ -5,7 +5,7 @@ import {
 } from './endpoints/authorization_request.ts';
 import {
   type AuthorizationRefusal,
-  REFUSAL_REASON,
+  REASON_OF_HOST_REFUSAL,
   refusedAuthorization,
 } from './endpoints/authorization_response.ts';
 import { hashClientSecret } from './endpoints/client_authentication/client_secret.ts';
@@ -155,7 +155,13 @@ export class AuthorizationServer {
     description: string,
     requestId?: string,
   ): HttpResponse {
-    const error = refusedAuthorization(this.#context, request, code, description, REFUSAL_REASON[code]);
+    const error = refusedAuthorization(
+      this.#context,
+      request,
+      code,
+      description,
+      REASON_OF_HOST_REFUSAL[code],
+    );
     report(this.#context, error, {
       operation: 'authorization',
       ...(requestId !== undefined && { requestId }),
@@ -282,9 +288,10 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
 
 /** What an observer throws changes no answer: what it was told of has happened. */
 function observe(onEvent: Context['onEvent'], event: ServerEvent): void {
+  const complain = (error: unknown) => console.error('onEvent failed', error);
   try {
-    onEvent(event);
+    Promise.resolve(onEvent(event)).catch(complain);
   } catch (error) {
-    console.error('onEvent threw', error);
+    complain(error);
   }
 }

@@ -72,7 +72,7 @@ export interface AuthorizationServerOptions {
   readonly paths?: Partial<EndpointPaths>;
   /** How a person stands with the host; a disabled or unknown one has no live token. Default: as storage says. */
   readonly getSubjectState?: (subject: string) => Awaitable<SubjectState>;
-  /** Called for refusals, inactive answers and revocations, for logs and audit. Default: faults go to `console.error`. */
+  /** Called for refusals, inactive answers, revocations and whose call was answered, for logs and audit. Default: faults go to `console.error`. */
   readonly onEvent?: (event: ServerEvent) => void;
   /** Milliseconds since 1970. Default: the system's clock. */
   readonly clock?: Clock;

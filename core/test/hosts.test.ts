@@ -84,6 +84,35 @@ test('§4.1.6 a record without a kind is of the kind that it was found by', asyn
   assert.deepEqual(await host.server.introspectToken(refresh_token), { active: false });
 });
 
+test('§4.1.6 a host gets its own object back, with what it knows besides', async (t) => {
+  const world = await openWorld(t);
+  const { refresh_token } = await world.grant();
+  const { tokens } = world.storage;
+  const revoked = new WeakSet<object>();
+  const storage = {
+    ...world.storage,
+    tokens: {
+      ...tokens,
+      getByRefreshToken: async (id: string) => {
+        const record = { ...(await tokens.getByRefreshToken(id)) };
+        revoked.add(record);
+        return JSON.parse('{}', () => record);
+      },
+      isRefreshTokenRevoked: (record: TokenRecord) => revoked.has(record),
+    },
+  };
+  const host = await secondServer(world, {}, storage);
+  assert.deepEqual(await host.server.introspectToken(refresh_token), { active: false });
+});
+
+test('§7 a record without a member that the contract requires is a fault, not an answer', async (t) => {
+  const world = await openWorld(t);
+  const { access_token } = await world.grant();
+  const host = await hostOf(world, (record) => ({ ...record, scopes: null }));
+  const response = await host.introspect(access_token);
+  assert.equal(response.status, 503);
+});
+
 test('§4.1.6 a store that does not say whether a token is revoked has not answered', async (t) => {
   const world = await openWorld(t);
   const { refresh_token } = await world.grant();

@@ -181,7 +181,7 @@ specification('Revocation (RFC 7009)', (spec) => {
   spec('§4.2.2 the code of another client is left untouched, the answer tells nothing', async (world) => {
     const code = await world.code('alice', 'spa');
     assert.deepEqual(await world.revoke(code, 'web', 'auth_code'), REVOKED);
-    assert.equal(world.lastReason, 'token_foreign');
+    assert.equal(world.lastReason, 'code_foreign');
     assert.equal((await world.redeem(code, 'spa')).status, 200);
   });
 

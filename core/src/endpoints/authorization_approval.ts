@@ -1,6 +1,7 @@
 import { sha256 } from '#hashing';
 import { secondsOf } from '../protocol/environment.ts';
 import type { HttpResponse } from '../protocol/http.ts';
+import type { ReasonCode } from '../protocol/reasons.ts';
 import { newIdentifier, newOpaque } from '../tokens/opaque_token.ts';
 import { subjectLife } from '../tokens/state.ts';
 import type { AuthorizationRequest } from './authorization_request.ts';
@@ -41,38 +42,33 @@ export async function completeAuthorization(
   }
   const code = newOpaque('authorization_code', context.random);
   const issuedAtMs = context.clock();
-  const outcome = (await subjectLife(context, subject)).alive
-    ? await context.storage.authorizationCodes.issue(
-        {
-          id: await sha256(code),
-          clientId: client.id,
-          redirectUri,
-          redirectUriGiven,
-          scopes,
-          subject,
-          grantId: newIdentifier(context.random),
-          claims: {
-            ...(username !== undefined && { username }),
-            ...(authTime !== undefined && { auth_time: authTime }),
-            ...(acr !== undefined && { acr }),
-            ...(amr !== undefined && { amr }),
-          },
-          issuedAtMs,
-          expiresAt: secondsOf(issuedAtMs) + context.lifetimes.authorizationCode,
-          ...(codeChallenge !== undefined && { codeChallenge }),
-          ...(nonce !== undefined && { nonce }),
-          ...(sessionId !== undefined && { sessionId }),
-        },
-        { clientGeneration: client.generation ?? 0 },
-      )
-    : 'refused';
-  if (outcome !== 'issued')
-    throw refusedAuthorization(
-      context,
-      request,
-      'access_denied',
-      'the authorization is void',
-      'issuance_overtaken',
-    );
+  const refuse = (reason: ReasonCode) =>
+    refusedAuthorization(context, request, 'access_denied', 'the authorization is void', reason);
+  const life = await subjectLife(context, subject);
+  if (!life.alive) throw refuse(life.reason);
+  const outcome = await context.storage.authorizationCodes.issue(
+    {
+      id: await sha256(code),
+      clientId: client.id,
+      redirectUri,
+      redirectUriGiven,
+      scopes,
+      subject,
+      grantId: newIdentifier(context.random),
+      claims: {
+        ...(username !== undefined && { username }),
+        ...(authTime !== undefined && { auth_time: authTime }),
+        ...(acr !== undefined && { acr }),
+        ...(amr !== undefined && { amr }),
+      },
+      issuedAtMs,
+      expiresAt: secondsOf(issuedAtMs) + context.lifetimes.authorizationCode,
+      ...(codeChallenge !== undefined && { codeChallenge }),
+      ...(nonce !== undefined && { nonce }),
+      ...(sessionId !== undefined && { sessionId }),
+    },
+    { clientGeneration: client.generation ?? 0 },
+  );
+  if (outcome !== 'issued') throw refuse('issuance_overtaken');
   return grantedAuthorization(context, request, code);
 }

@@ -109,10 +109,10 @@ function readRequest(context: Context, form: Form, target: { client: ClientRecor
     throw refuse('invalid_request', 'the parameter code_challenge is missing', 'pkce_missing');
   }
   if (codeChallenge !== undefined && form.get('code_challenge_method') !== 'S256') {
-    throw refuse('invalid_request', 'the code_challenge_method must be S256', 'pkce_missing');
+    throw refuse('invalid_request', 'the code_challenge_method must be S256');
   }
   if (codeChallenge !== undefined && !isS256Challenge(codeChallenge)) {
-    throw refuse('invalid_request', 'the code_challenge is malformed', 'pkce_missing');
+    throw refuse('invalid_request', 'the code_challenge is malformed');
   }
 
   const prompt = form.get('prompt')?.split(' ') ?? [];

@@ -1,6 +1,6 @@
 import type { HttpResponse } from '../protocol/http.ts';
 import { type ErrorCode, OAuthError } from '../protocol/oauth_error.ts';
-import type { ReasonCode } from '../protocol/reasons.ts';
+import type { ReasonCode, RefusalReason } from '../protocol/reasons.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { Context } from './context.ts';
 
@@ -12,16 +12,16 @@ export interface AuthorizationTarget {
 }
 
 /** Why a host ends an authorization (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6), and what the operator reads of it. */
-export const REFUSAL_REASON = {
+export const REASON_OF_HOST_REFUSAL = {
   access_denied: 'consent_denied',
   login_required: 'sign_in_required',
   consent_required: 'consent_required',
   interaction_required: 'interaction_required',
   temporarily_unavailable: 'storage_unavailable',
   server_error: 'unexpected',
-} as const satisfies Partial<Record<ErrorCode, ReasonCode>>;
+} as const satisfies Partial<Record<ErrorCode, RefusalReason>>;
 
-export type AuthorizationRefusal = keyof typeof REFUSAL_REASON;
+export type AuthorizationRefusal = keyof typeof REASON_OF_HOST_REFUSAL;
 
 /** The person comes back to the client with a code (RFC 6749 §4.1.2). */
 export function grantedAuthorization(
@@ -33,10 +33,7 @@ export function grantedAuthorization(
   return { status: 303, headers: { location, 'cache-control': 'no-store' }, body: '' };
 }
 
-/**
- * The refusal that a host throws or renders when the person said no, or could not be asked.
- * @param code `access_denied`, or by OpenID Connect Core §3.1.2.6 `login_required` and the like
- */
+/** An error that goes back to the client by redirect (RFC 6749 §4.1.2.1). */
 export function refusedAuthorization(
   context: Context,
   target: AuthorizationTarget,

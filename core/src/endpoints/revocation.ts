@@ -69,7 +69,7 @@ async function revokeCode(
   if (opaqueKindOf(token) !== 'authorization_code') return undefined;
   const code = await storage.authorizationCodes.get(await sha256(token));
   if (!code) return { revoked: false, reason: 'code_unknown' };
-  if (owner !== undefined && code.clientId !== owner.id) return { revoked: false, reason: 'token_foreign' };
+  if (owner !== undefined && code.clientId !== owner.id) return { revoked: false, reason: 'code_foreign' };
   await storage.authorizationCodes.revoke(code);
   return { revoked: true, tokenId: code.id };
 }

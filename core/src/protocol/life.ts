@@ -28,8 +28,8 @@ export function storedLife(record: Mortal, nowMs: number): Life {
     if (standing === undefined) continue;
     const { disabledAtMs, raisedAtMs } = standing;
     if (disabledAtMs !== undefined) {
-      const isKept = principal === 'client' || principal === 'subject';
-      const reason = isKept ? (`${principal}_disabled` as const) : (`${principal}_revoked` as const);
+      const canBeDisabled = principal === 'client' || principal === 'subject';
+      const reason = canBeDisabled ? (`${principal}_disabled` as const) : (`${principal}_revoked` as const);
       return { alive: false, reason, sinceMs: disabledAtMs };
     }
     if (isBehind(standing)) return { alive: false, reason: `${principal}_revoked`, ...since(raisedAtMs) };
@@ -37,7 +37,7 @@ export function storedLife(record: Mortal, nowMs: number): Life {
   if (notBeforeMs !== undefined && !(issuedAtMs >= notBeforeMs)) {
     return { alive: false, reason: 'issued_before_cutoff', sinceMs: notBeforeMs };
   }
-  if (!Number.isFinite(expiresAt)) return { alive: false, reason: 'expired' };
+  if (!Number.isFinite(expiresAt)) return { alive: false, reason: 'expiry_unreadable' };
   if (nowMs >= expiresAt * 1000) return { alive: false, reason: 'expired', sinceMs: expiresAt * 1000 };
   return ALIVE;
 }

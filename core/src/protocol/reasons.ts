@@ -12,6 +12,7 @@ export const INACTIVE_REASONS = {
   no_record: 'No record of the token is in storage: never issued, swept, or deleted by a revocation.',
   differs_from_issued: 'A record of that identifier exists, but the token is not the one that was issued.',
   expired: 'The stored expiry has passed.',
+  expiry_unreadable: 'The stored expiry is no number of seconds.',
   revoked: 'The token itself, its pair or its family was revoked.',
   superseded: 'The refresh token was rotated; its successor is current.',
   grant_revoked: 'The grant that the token belongs to was revoked.',

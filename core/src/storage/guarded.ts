@@ -29,14 +29,18 @@ export function guardedCall<A extends unknown[], R>(call: (...args: A) => R): (.
     try {
       result = call(...args);
     } catch (error) {
-      throw new StorageFault(error);
+      throw asFault(error);
     }
     return isThenable(result) ? (Promise.resolve(result).catch(rethrow) as R) : result;
   };
 }
 
 function rethrow(error: unknown): never {
-  throw new StorageFault(error);
+  throw asFault(error);
+}
+
+function asFault(error: unknown): StorageFault {
+  return error instanceof StorageFault ? error : new StorageFault(error);
 }
 
 /** Query builders are awaited like promises without being any. */

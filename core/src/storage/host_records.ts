@@ -1,110 +1,119 @@
+import { StorageFault } from '../protocol/oauth_error.ts';
 import {
   type AuthorizationCodeRecord,
   type ClientRecord,
   PRINCIPALS,
+  type Principal,
+  type Standing,
   type TokenKind,
   type TokenRecord,
 } from '../protocol/records.ts';
 
 /*
- * A host's records as everything above relies on them: plain data with the members of the contract and no others.
- * `null`, which many databases answer, is absence, of a record as of a member; instances of classes are read
- * member by member, getters included.
+ * Clients, tokens and codes as everything above relies on them: plain data with the members of the contract and no
+ * others. `null`, which many databases answer, is absence, of a record as of a member; instances of classes are
+ * read member by member, getters included.
  */
 
-type Host<T> = T | null | undefined;
+/** Every member of a record, and whether it must be there. A member that is forgotten here does not compile. */
+type Members<T> = { readonly [M in keyof Required<T>]: T extends Record<M, T[M]> ? 'required' : 'optional' };
 
-const CLIENT_MEMBERS = [
-  'id',
-  'name',
-  'secretHash',
-  'grantTypes',
-  'scopes',
-  'redirectUris',
-  'resource',
-  'rotateRefreshTokens',
-  'accessTokenFormat',
-  'accessTokenAlgorithm',
-  'idTokenAlgorithm',
-  'generation',
-  'disabledAtMs',
-] as const satisfies readonly (keyof ClientRecord)[];
+const CLIENT: Members<ClientRecord> = {
+  id: 'required',
+  name: 'optional',
+  secretHash: 'optional',
+  grantTypes: 'required',
+  scopes: 'required',
+  redirectUris: 'required',
+  resource: 'optional',
+  rotateRefreshTokens: 'optional',
+  accessTokenFormat: 'optional',
+  accessTokenAlgorithm: 'optional',
+  idTokenAlgorithm: 'optional',
+  generation: 'optional',
+  disabledAtMs: 'optional',
+};
 
-const TOKEN_MEMBERS = [
-  'id',
-  'digest',
-  'clientId',
-  'scopes',
-  'tokenType',
-  'subject',
-  'claims',
-  'issuedAtMs',
-  'expiresAt',
-  'keyId',
-  'pairId',
-  'familyId',
-  'grantId',
-  'sessionId',
-  'supersededAtMs',
-  'successorId',
-  'revokedAtMs',
-  'notBeforeMs',
-] as const satisfies readonly (keyof TokenRecord)[];
+/** A token is of the kind by which it was found; whether an expiry or time of issue is there is a matter of its life. */
+const TOKEN: Members<Omit<TokenRecord, 'kind' | 'standing' | 'expiresAt' | 'issuedAtMs'>> = {
+  id: 'required',
+  digest: 'optional',
+  clientId: 'required',
+  scopes: 'required',
+  tokenType: 'optional',
+  subject: 'optional',
+  claims: 'optional',
+  keyId: 'optional',
+  pairId: 'optional',
+  familyId: 'optional',
+  grantId: 'optional',
+  sessionId: 'optional',
+  supersededAtMs: 'optional',
+  successorId: 'optional',
+  revokedAtMs: 'optional',
+  notBeforeMs: 'optional',
+};
 
-const CODE_MEMBERS = [
-  'id',
-  'clientId',
-  'redirectUri',
-  'redirectUriGiven',
-  'codeChallenge',
-  'scopes',
-  'subject',
-  'grantId',
-  'sessionId',
-  'nonce',
-  'claims',
-  'issuedAtMs',
-  'expiresAt',
-  'redeemedAtMs',
-  'revokedAtMs',
-  'notBeforeMs',
-] as const satisfies readonly (keyof AuthorizationCodeRecord)[];
+const CODE: Members<Omit<AuthorizationCodeRecord, 'standing' | 'expiresAt' | 'issuedAtMs'>> = {
+  id: 'required',
+  clientId: 'required',
+  redirectUri: 'required',
+  redirectUriGiven: 'required',
+  codeChallenge: 'optional',
+  scopes: 'required',
+  subject: 'required',
+  grantId: 'required',
+  sessionId: 'optional',
+  nonce: 'optional',
+  claims: 'required',
+  redeemedAtMs: 'optional',
+  revokedAtMs: 'optional',
+  notBeforeMs: 'optional',
+};
 
-const STANDING_MEMBERS = ['copied', 'current', 'raisedAtMs', 'disabledAtMs'] as const;
+const STANDING: Members<Standing> = {
+  copied: 'required',
+  current: 'required',
+  raisedAtMs: 'optional',
+  disabledAtMs: 'optional',
+};
 
-export function clientRecord(found: Host<ClientRecord>): ClientRecord | undefined {
-  return found ? members<ClientRecord>(found, CLIENT_MEMBERS) : undefined;
+/** @throws {StorageFault} a member that must be there is not */
+export function clientRecord(found: ClientRecord | null | undefined): ClientRecord | undefined {
+  return found ? read(found, CLIENT, 'client') : undefined;
 }
 
-/** @param kind what was looked for; a token is of no other kind than that by which it was found */
-export function tokenRecord(found: Host<TokenRecord>, kind: TokenKind): TokenRecord | undefined {
-  if (!found) return undefined;
-  return { ...members<TokenRecord>(found, TOKEN_MEMBERS), ...standing(found), kind };
+/**
+ * @param kind what was looked for
+ * @throws {StorageFault} a member that must be there is not
+ */
+export function tokenRecord(found: TokenRecord, kind: TokenKind): TokenRecord {
+  const { expiresAt, issuedAtMs } = found;
+  return { ...read(found, TOKEN, 'token'), ...standing(found), kind, expiresAt, issuedAtMs };
 }
 
-export function authorizationCodeRecord(
-  found: Host<AuthorizationCodeRecord>,
-): AuthorizationCodeRecord | undefined {
-  return found ? { ...members<AuthorizationCodeRecord>(found, CODE_MEMBERS), ...standing(found) } : undefined;
+/** @throws {StorageFault} a member that must be there is not */
+export function authorizationCodeRecord(found: AuthorizationCodeRecord): AuthorizationCodeRecord {
+  const { expiresAt, issuedAtMs } = found;
+  return { ...read(found, CODE, 'authorization code'), ...standing(found), expiresAt, issuedAtMs };
 }
 
 function standing(found: Pick<TokenRecord, 'standing'>): Pick<TokenRecord, 'standing'> | undefined {
   if (!found.standing) return undefined;
-  const read: {
-    -readonly [P in keyof NonNullable<TokenRecord['standing']>]: NonNullable<TokenRecord['standing']>[P];
-  } = {};
+  const standings: Partial<Record<Principal, Standing>> = {};
   for (const principal of PRINCIPALS) {
     const one = found.standing[principal];
-    if (one) read[principal] = members(one, STANDING_MEMBERS);
+    if (one) standings[principal] = read(one, STANDING, `standing of a ${principal}`);
   }
-  return { standing: read };
+  return { standing: standings };
 }
 
-function members<T extends object>(source: T, names: readonly (keyof T)[]): T {
-  const read: Partial<T> = {};
-  for (const name of names) {
+function read<T extends object>(source: T, members: Members<T>, what: string): T {
+  const record: Partial<T> = {};
+  for (const name in members) {
     const value = source[name];
-    if (value !== undefined && value !== null) read[name] = value;
+    if (value !== undefined && value !== null) record[name] = value;
+    else if (members[name] === 'required') throw new StorageFault(new TypeError(`a ${what} without ${name}`));
   }
-  return read as T;
+  return record as T; // every required member was found
 }

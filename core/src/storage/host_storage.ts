@@ -1,9 +1,12 @@
 import type { AuthorizationCodeRecord, ClientRecord, TokenRecord } from '../protocol/records.ts';
 import type { AuthorizationCodeRepository, ClientRepository, Storage, TokenRepository } from './contract.ts';
-import { guarded } from './guarded.ts';
+import { guarded, guardedCall } from './guarded.ts';
 import { authorizationCodeRecord, clientRecord, tokenRecord } from './host_records.ts';
 
-/** A host's storage as endpoints use it: failures are `StorageFault`s, and look-ups answer plain records or `undefined`. */
+/**
+ * A host's storage as endpoints use it: failures are `StorageFault`s, and look-ups answer plain records or
+ * `undefined`. A record that is handed back reaches the host as the very object that it answered.
+ */
 export interface ReadableStorage {
   readonly clients: Reading<ClientRepository, 'get', ClientRecord>;
   readonly tokens: Reading<TokenRepository, 'getByAccessToken' | 'getByRefreshToken', TokenRecord>;
@@ -15,23 +18,62 @@ type Reading<R, Lookup extends keyof R, T> = Omit<R, Lookup> & {
 };
 
 export function hostStorage(storage: Storage): ReadableStorage {
-  const clients = guarded(storage.clients);
-  const tokens = guarded(storage.tokens);
-  const codes = guarded(storage.authorizationCodes);
   return {
-    clients: over(clients, { get: async (id: string) => clientRecord(await clients.get(id)) }),
-    tokens: over(tokens, {
-      getByAccessToken: async (id: string) => tokenRecord(await tokens.getByAccessToken(id), 'access_token'),
-      getByRefreshToken: async (id: string) =>
-        tokenRecord(await tokens.getByRefreshToken(id), 'refresh_token'),
-    }),
-    authorizationCodes: over(codes, {
-      get: async (id: string) => authorizationCodeRecord(await codes.get(id)),
-    }),
+    clients: hostClients(guarded(storage.clients)),
+    tokens: hostTokens(guarded(storage.tokens)),
+    authorizationCodes: hostCodes(guarded(storage.authorizationCodes)),
   };
 }
 
-/** The repository with some of its methods replaced; the others stay where they are. */
-function over<R extends object, O extends object>(repository: R, replaced: O): Omit<R, keyof O> & O {
-  return Object.setPrototypeOf(replaced, repository);
+function hostClients(clients: ClientRepository): ReadableStorage['clients'] {
+  return {
+    get: guardedCall(async (id) => clientRecord(await clients.get(id))),
+    hasRedirectOrigin: (origin) => clients.hasRedirectOrigin(origin),
+  };
+}
+
+function hostTokens(tokens: TokenRepository): ReadableStorage['tokens'] {
+  const own = new OwnObjects<TokenRecord>();
+  const { isAccessTokenRevoked } = tokens;
+  return {
+    getByAccessToken: guardedCall(async (id) =>
+      own.remember(await tokens.getByAccessToken(id), (found) => tokenRecord(found, 'access_token')),
+    ),
+    getByRefreshToken: guardedCall(async (id) =>
+      own.remember(await tokens.getByRefreshToken(id), (found) => tokenRecord(found, 'refresh_token')),
+    ),
+    isRefreshTokenRevoked: (record) => tokens.isRefreshTokenRevoked(own.of(record)),
+    ...(isAccessTokenRevoked && { isAccessTokenRevoked: (record) => isAccessTokenRevoked(own.of(record)) }),
+    revoke: (record) => tokens.revoke(own.of(record)),
+    revokeFamily: (record) => tokens.revokeFamily(own.of(record)),
+    issue: (issued, basis) => tokens.issue(issued, basis),
+    rotate: (record, successor, issued) => tokens.rotate(own.of(record), successor, issued),
+    issueBeside: (record, issued) => tokens.issueBeside(own.of(record), issued),
+  };
+}
+
+function hostCodes(codes: AuthorizationCodeRepository): ReadableStorage['authorizationCodes'] {
+  const own = new OwnObjects<AuthorizationCodeRecord>();
+  return {
+    get: guardedCall(async (id) => own.remember(await codes.get(id), authorizationCodeRecord)),
+    issue: (code, basis) => codes.issue(code, basis),
+    redeem: (record, issued) => codes.redeem(own.of(record), issued),
+    revoke: (record) => codes.revoke(own.of(record)),
+  };
+}
+
+/** The objects that a host answered, by the plain records that were read from them. */
+class OwnObjects<T extends object> {
+  readonly #own = new WeakMap<T, T>();
+
+  remember(found: T | null | undefined, read: (found: T) => T): T | undefined {
+    if (!found) return undefined;
+    const record = read(found);
+    this.#own.set(record, found);
+    return record;
+  }
+
+  of(record: T): T {
+    return this.#own.get(record) ?? record;
+  }
 }

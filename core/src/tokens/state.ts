@@ -13,7 +13,7 @@ export async function lifeOf(context: TokenContext, record: TokenRecord, claims:
   const stored = storedLife(record, context.clock());
   if (!stored.alive) return stored;
   if (await isRevokedByStore(context, record)) return { alive: false, reason: 'revoked' };
-  if (typeof claims.nbf === 'number' && claims.nbf * 1000 > context.clock()) {
+  if (claims.nbf !== undefined && !(Number(claims.nbf) * 1000 <= context.clock())) {
     return { alive: false, reason: 'not_yet_valid' };
   }
   const subject = await subjectLife(context, record.subject);

@@ -15,18 +15,26 @@ export class StoredFile {
     );
   }
 
-  /** Whether the paths still lead to the files that are open. */
+  /**
+   * Whether the paths still lead to the files that are open.
+   * @throws {Error} nobody can tell at the moment
+   */
   isInPlace(): boolean {
     return [...this.#opened].every(([path, identity]) => identityOf(path) === identity);
   }
 }
 
-/** @returns `undefined` where there is no such file, or nobody can tell */
+/**
+ * @returns `undefined` where there is no such file
+ * @throws {Error} nobody can tell at the moment
+ */
 function identityOf(path: string): string | undefined {
   try {
     const { dev, ino } = statSync(path, { bigint: true });
     return `${dev}:${ino}`;
-  } catch {
-    return undefined;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    throw error;
   }
 }

@@ -38,6 +38,8 @@ export function bodyOf(c: PageContext): string {
 /** A response of the library as Hono wants it. */
 export function toResponse({ status, headers, body }: HttpResponse): Response {
   const response = new Response(body === '' ? null : body, { status });
-  for (const [name, value] of Object.entries(headers)) response.headers.set(name, String(value));
+  for (const [name, value] of Object.entries(headers)) {
+    for (const line of typeof value === 'string' ? [value] : value) response.headers.append(name, line);
+  }
   return response;
 }

@@ -18,6 +18,13 @@ export function watchDatabase({ isInPlace }: Pick<Instance, 'isInPlace'>): Datab
     if (!found) resolve('database_replaced');
     return found;
   };
-  const timer = setInterval(look, INTERVAL_MS).unref();
+  const lookIfPossible = (): void => {
+    try {
+      look();
+    } catch {
+      // A file system that cannot be asked says nothing of the file; storage will say what it makes of it.
+    }
+  };
+  const timer = setInterval(lookIfPossible, INTERVAL_MS).unref();
   return { isInPlace: look, replaced, stop: () => clearInterval(timer) };
 }

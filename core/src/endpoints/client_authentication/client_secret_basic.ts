@@ -5,8 +5,8 @@ import type { ClaimedCredentials } from './credentials.ts';
 /** RFC 9110 §11.1: the scheme without regard to case. */
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i;
 
-/** Several header lines arrive joined (RFC 9110 §5.3); no single credential has a comma. */
-const SEVERAL = /, *(basic|bearer) /i;
+/** Several header lines arrive joined (RFC 9110 §5.3): behind a comma another scheme begins. */
+const SEVERAL = /, *[\w-]+ +[^\s=]/;
 
 /**
  * Credentials in an Authorization header (RFC 6749 §2.3.1, RFC 7617). Both parts are form-encoded there; since
