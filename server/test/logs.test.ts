@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Browser, hiddenFields, signInAndConsent } from './harness/browser.ts';
+import { freePort } from './harness/free_port.ts';
 import { grantd, type RunningServer, until, Workbench } from './harness/program.ts';
 import { authorizationUrl, basic, introspect, newPkce, postForm, userInfo } from './harness/protocol.ts';
 
@@ -158,4 +161,32 @@ describe('the log', () => {
     assert.match(pretty.stdout(), /^\[[\d:.]+\] INFO: GET \/health 200 \d+ ms requestId=\S+$/m);
     assert.equal((await off.stop()).stdout, '');
   });
+});
+
+test('a log that cannot be written does not keep the server from answering', async () => {
+  const folder = workbench.folder();
+  const port = await freePort();
+  const main = join(import.meta.dirname, '../src/main.ts');
+  // /dev/full answers every write as a full disk does.
+  const command = 'exec "$0" "$1" serve --port "$2" > /dev/full';
+  const server = spawn('/bin/sh', ['-c', command, process.execPath, main, String(port)], {
+    cwd: folder,
+    env: { PATH: process.env.PATH },
+    stdio: ['ignore', 'inherit', 'ignore'],
+  });
+  const answers = () =>
+    fetch(`http://127.0.0.1:${port}/health`).then(
+      (response) => response.status,
+      () => 0,
+    );
+  let status = 0;
+  const timer = setInterval(async () => {
+    status = await answers();
+  }, 50);
+  await until(() => status === 200, 'the server answers');
+  clearInterval(timer);
+  for (let request = 0; request < 20; request += 1) assert.equal(await answers(), 200);
+  const ended = new Promise((resolve) => server.once('exit', resolve));
+  server.kill('SIGTERM');
+  assert.equal(await ended, 0);
 });

@@ -1,5 +1,6 @@
 import { type Logger, pino, stdTimeFunctions } from 'pino';
 import type { Settings } from '../config/options.ts';
+import { LogOutput } from './log_output.ts';
 
 export type Log = Logger;
 
@@ -11,13 +12,14 @@ export async function openLog(form: Settings['log']): Promise<Log> {
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },
   };
-  if (form !== 'pretty') return pino(options);
+  const output = new LogOutput();
+  if (form !== 'pretty') return pino(options, output);
   const { default: pretty } = await import('pino-pretty');
   const { isTTY } = process.stdout;
   return pino(
     options,
     pretty({
-      sync: true,
+      destination: output,
       colorize: isTTY,
       hideObject: true,
       translateTime: 'SYS:HH:MM:ss.l',
