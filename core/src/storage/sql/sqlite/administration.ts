@@ -1,9 +1,9 @@
 import type { Principal } from '../../../protocol/records.ts';
 import type { AdministrableStorage, RevocationTarget } from '../../contract.ts';
+import { STANDING_JOINS } from '../standing.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Principals } from './principals.ts';
-import { STANDING_JOINS } from './standing.ts';
 
 /** One walk over the rows that are not over yet; too rare to pay for an index at every issuance. */
 const COUNT_ALIVE = `

@@ -1,7 +1,7 @@
 import type { NewToken } from '../../../protocol/records.ts';
+import { toTokenColumns } from '../token_rows.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Principals } from './principals.ts';
-import { toTokenParameters } from './token_rows.ts';
 
 export const ISSUING_SQL = {
   // Answers with a row only where something may be issued; the client's generation is what it rests upon.
@@ -18,12 +18,12 @@ export const ISSUING_SQL = {
     INSERT INTO tokens (issuer_id, id, kind, digest, client_id, scopes, token_type, subject, claims,
       issued_at_ms, expires_at, keep_until, key_id, pair_id, family_id, grant_id, session_id,
       client_generation, subject_generation, session_generation, grant_generation)
-    VALUES (:issuerId, :id, :kind, :digest, :clientId, :scopes, :tokenType, :subject, :claims,
-      :issuedAtMs, :expiresAt, :keepUntil, :keyId, :pairId, :familyId, :grantId, :sessionId,
-      (SELECT generation FROM clients WHERE issuer_id = :issuerId AND id = :clientId),
+    VALUES (:issuerId, :id, :kind, :digest, :client_id, :scopes, :token_type, :subject, :claims,
+      :issued_at_ms, :expires_at, :keep_until, :key_id, :pair_id, :family_id, :grant_id, :session_id,
+      (SELECT generation FROM clients WHERE issuer_id = :issuerId AND id = :client_id),
       (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'subject' AND id = :subject),
-      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'session' AND id = :sessionId),
-      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :grantId))`,
+      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'session' AND id = :session_id),
+      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :grant_id))`,
 
   // For a token that was being signed while its key was retired.
   extendKey: `
@@ -63,7 +63,7 @@ export function sqliteIssuing({ database, issuerId }: SqliteHandle, principals: 
     insert(tokens) {
       for (const token of tokens) {
         principals.keep(token, token.keepUntil);
-        sql.insert.run({ issuerId, ...toTokenParameters(token) });
+        sql.insert.run({ issuerId, ...toTokenColumns(token) });
         const { keyId, keepUntil } = token;
         if (keyId !== undefined) sql.extendKey.run({ issuerId, keyId, keepUntil });
       }

@@ -1,15 +1,16 @@
 import type { KeyRecord } from '../../../protocol/records.ts';
 import type { KeyRepository } from '../../contract.ts';
 import { RETIRED_KEY_SECONDS } from '../../retention.ts';
+import { KEY_COLUMNS, type KeyRow, toKeyColumns, toKeyRecord } from '../key_rows.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 
 export const KEYS_SQL = {
   list: `
-    SELECT kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms, retired_at_ms
+    SELECT ${KEY_COLUMNS}
     FROM signing_keys WHERE issuer_id = :issuerId ORDER BY created_at_ms, kid`,
 
   get: `
-    SELECT kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms, retired_at_ms
+    SELECT ${KEY_COLUMNS}
     FROM signing_keys WHERE issuer_id = :issuerId AND kid = :kid`,
 
   currentKeyId: `
@@ -21,7 +22,7 @@ export const KEYS_SQL = {
 
   add: `
     INSERT INTO signing_keys (issuer_id, kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms)
-    VALUES (:issuerId, :kid, :algorithm, :status, :publicJwk, :sealedPrivateKey, :createdAtMs)`,
+    VALUES (:issuerId, :kid, :algorithm, :status, :public_jwk, :sealed_private_key, :created_at_ms)`,
 
   // Whatever the key signed so far is kept no longer than the row that is kept longest.
   retire: `
@@ -34,28 +35,10 @@ export const KEYS_SQL = {
     WHERE issuer_id = :issuerId AND algorithm = :algorithm AND status = 'next'`,
 };
 
-type KeyRow = {
-  readonly kid: string;
-  readonly algorithm: KeyRecord['algorithm'];
-  readonly status: KeyRecord['status'];
-  readonly public_jwk: string;
-  readonly sealed_private_key: string;
-  readonly created_at_ms: number;
-  readonly retired_at_ms: number | null;
-};
-
 export function sqliteKeys({ database, issuerId, clock, transaction }: SqliteHandle): KeyRepository {
   const sql = prepareAll(database, KEYS_SQL);
   const add = (key: KeyRecord): void => {
-    sql.add.run({
-      issuerId,
-      kid: key.kid,
-      algorithm: key.algorithm,
-      status: key.status,
-      publicJwk: JSON.stringify(key.publicJwk),
-      sealedPrivateKey: key.sealedPrivateKey,
-      createdAtMs: key.createdAtMs,
-    });
+    sql.add.run({ issuerId, ...toKeyColumns(key) });
   };
   const currentKeyId = (algorithm: KeyRecord['algorithm']): string | undefined =>
     (sql.currentKeyId.get({ issuerId, algorithm }) as Pick<KeyRow, 'kid'> | undefined)?.kid;
@@ -64,10 +47,10 @@ export function sqliteKeys({ database, issuerId, clock, transaction }: SqliteHan
     currentKeyId,
     get(kid) {
       const row = sql.get.get({ issuerId, kid }) as KeyRow | undefined;
-      return row && toRecord(row);
+      return row && toKeyRecord(row);
     },
     list() {
-      return (sql.list.all({ issuerId }) as KeyRow[]).map(toRecord);
+      return (sql.list.all({ issuerId }) as KeyRow[]).map(toKeyRecord);
     },
     initialize(keys) {
       transaction(() => {
@@ -93,17 +76,5 @@ export function sqliteKeys({ database, issuerId, clock, transaction }: SqliteHan
         return true;
       });
     },
-  };
-}
-
-function toRecord(row: KeyRow): KeyRecord {
-  return {
-    kid: row.kid,
-    algorithm: row.algorithm,
-    status: row.status,
-    publicJwk: JSON.parse(row.public_jwk),
-    sealedPrivateKey: row.sealed_private_key,
-    createdAtMs: row.created_at_ms,
-    ...(row.retired_at_ms !== null && { retiredAtMs: row.retired_at_ms }),
   };
 }

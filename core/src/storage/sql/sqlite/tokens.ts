@@ -1,12 +1,12 @@
 import type { NewToken, TokenRecord } from '../../../protocol/records.ts';
 import { canContinue } from '../../continuation.ts';
 import type { IssueOutcome, TokenRepository } from '../../contract.ts';
+import { STANDING_JOINS } from '../standing.ts';
+import { TOKEN_COLUMNS, type TokenRow, toTokenRecord } from '../token_rows.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Issuing } from './issuing.ts';
 import type { Principals } from './principals.ts';
-import { STANDING_JOINS } from './standing.ts';
-import { TOKEN_COLUMNS, type TokenRow, toTokenRecord } from './token_rows.ts';
 
 export const TOKENS_SQL = {
   accessToken: `

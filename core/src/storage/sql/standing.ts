@@ -1,4 +1,4 @@
-import type { AuthorizationCodeRecord, Standing } from '../../../protocol/records.ts';
+import type { AuthorizationCodeRecord, Standing } from '../../protocol/records.ts';
 
 /**
  * How a token or code stands to what its life depends on: part of every look-up, so that one statement answers

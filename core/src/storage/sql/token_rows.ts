@@ -1,4 +1,4 @@
-import type { NewToken, TokenKind, TokenRecord } from '../../../protocol/records.ts';
+import type { NewToken, TokenKind, TokenRecord } from '../../protocol/records.ts';
 import { STANDING_COLUMNS, type StandingRow, standingsOf } from './standing.ts';
 
 /** What a look-up of a token reads; `t` is the token's row. */
@@ -52,23 +52,24 @@ export function toTokenRecord(row: TokenRow): TokenRecord {
   };
 }
 
-export function toTokenParameters(token: NewToken) {
+/** What is stored of a new token, by column; its generations are the statement's to copy. */
+export function toTokenColumns(token: NewToken) {
   return {
     id: token.id,
     kind: token.kind,
     digest: token.digest,
-    clientId: token.clientId,
+    client_id: token.clientId,
     scopes: JSON.stringify(token.scopes),
-    tokenType: token.tokenType ?? null,
+    token_type: token.tokenType ?? null,
     subject: token.subject ?? null,
     claims: token.claims === undefined ? null : JSON.stringify(token.claims),
-    issuedAtMs: token.issuedAtMs,
-    expiresAt: token.expiresAt,
-    keepUntil: token.keepUntil,
-    keyId: token.keyId ?? null,
-    pairId: token.pairId ?? null,
-    familyId: token.familyId ?? null,
-    grantId: token.grantId ?? null,
-    sessionId: token.sessionId ?? null,
+    issued_at_ms: token.issuedAtMs,
+    expires_at: token.expiresAt,
+    keep_until: token.keepUntil,
+    key_id: token.keyId ?? null,
+    pair_id: token.pairId ?? null,
+    family_id: token.familyId ?? null,
+    grant_id: token.grantId ?? null,
+    session_id: token.sessionId ?? null,
   };
 }

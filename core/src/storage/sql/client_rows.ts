@@ -1,0 +1,57 @@
+import type { ClientRecord, SigningAlgorithm, TokenFormat } from '../../protocol/records.ts';
+import type { NewClient } from '../contract.ts';
+
+export const CLIENT_COLUMNS = `id, name, secret_hash, grant_types, scopes, redirect_uris, resource, rotate_refresh_tokens,
+  access_token_format, access_token_algorithm, id_token_algorithm, generation, disabled_at_ms`;
+
+export type ClientRow = {
+  readonly id: string;
+  readonly name: string | null;
+  readonly secret_hash: string | null;
+  readonly grant_types: string;
+  readonly scopes: string;
+  readonly redirect_uris: string;
+  readonly resource: string | null;
+  readonly rotate_refresh_tokens: number | boolean | null;
+  readonly access_token_format: TokenFormat | null;
+  readonly access_token_algorithm: SigningAlgorithm | null;
+  readonly id_token_algorithm: SigningAlgorithm | null;
+  readonly generation: number;
+  readonly disabled_at_ms: number | null;
+};
+
+export function toClientRecord(row: ClientRow): ClientRecord {
+  return {
+    id: row.id,
+    ...(row.name !== null && { name: row.name }),
+    ...(row.secret_hash !== null && { secretHash: row.secret_hash }),
+    grantTypes: JSON.parse(row.grant_types),
+    scopes: JSON.parse(row.scopes),
+    redirectUris: JSON.parse(row.redirect_uris),
+    ...(row.resource !== null && { resource: row.resource }),
+    ...(row.rotate_refresh_tokens !== null && { rotateRefreshTokens: Boolean(row.rotate_refresh_tokens) }),
+    ...(row.access_token_format !== null && { accessTokenFormat: row.access_token_format }),
+    ...(row.access_token_algorithm !== null && { accessTokenAlgorithm: row.access_token_algorithm }),
+    ...(row.id_token_algorithm !== null && { idTokenAlgorithm: row.id_token_algorithm }),
+    generation: row.generation,
+    ...(row.disabled_at_ms !== null && { disabledAtMs: row.disabled_at_ms }),
+  };
+}
+
+/** What is stored of a new client, by column. */
+export function toClientColumns(client: NewClient) {
+  return {
+    id: client.id,
+    name: client.name ?? null,
+    secret_hash: client.secretHash ?? null,
+    grant_types: JSON.stringify(client.grantTypes),
+    scopes: JSON.stringify(client.scopes),
+    redirect_uris: JSON.stringify(client.redirectUris),
+    resource: client.resource ?? null,
+    rotate_refresh_tokens:
+      client.rotateRefreshTokens === undefined ? null : Number(client.rotateRefreshTokens),
+    access_token_format: client.accessTokenFormat ?? null,
+    access_token_algorithm: client.accessTokenAlgorithm ?? null,
+    id_token_algorithm: client.idTokenAlgorithm ?? null,
+  };
+}
