@@ -15,10 +15,16 @@ export const STANDING_COLUMNS = `
 
 export const STANDING_JOINS = `
   JOIN issuers i ON i.id = t.issuer_id
-  LEFT JOIN clients c ON c.issuer_id = t.issuer_id AND c.id = t.client_id
-  LEFT JOIN principals s ON s.issuer_id = t.issuer_id AND s.kind = 'subject' AND s.id = t.subject
-  LEFT JOIN principals e ON e.issuer_id = t.issuer_id AND e.kind = 'session' AND e.id = t.session_id
-  LEFT JOIN principals g ON g.issuer_id = t.issuer_id AND g.kind = 'grant' AND g.id = t.grant_id`;
+  ${principalJoins('')}`;
+
+/** @param schema before the names of tables */
+export function principalJoins(schema: '' | 'grantd.'): string {
+  return `
+  LEFT JOIN ${schema}clients c ON c.issuer_id = t.issuer_id AND c.id = t.client_id
+  LEFT JOIN ${schema}principals s ON s.issuer_id = t.issuer_id AND s.kind = 'subject' AND s.id = t.subject
+  LEFT JOIN ${schema}principals e ON e.issuer_id = t.issuer_id AND e.kind = 'session' AND e.id = t.session_id
+  LEFT JOIN ${schema}principals g ON g.issuer_id = t.issuer_id AND g.kind = 'grant' AND g.id = t.grant_id`;
+}
 
 export type StandingRow = {
   readonly client_generation: number;

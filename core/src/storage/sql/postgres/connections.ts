@@ -1,0 +1,205 @@
+import {
+  type PostgresClient,
+  type PostgresNotice,
+  type PostgresPool,
+  type PostgresResult,
+  TYPES,
+} from './pool.ts';
+import type { Call } from './statement.ts';
+import { within } from './within.ts';
+
+export interface Deadlines {
+  /** Milliseconds for getting a connection, a new one included. */
+  readonly connectionTimeoutMs: number;
+  /** Milliseconds for the answer to what was sent at once. */
+  readonly statementTimeoutMs: number;
+}
+
+/** What the second half of a transaction sends, and what its results mean. */
+export interface Continuation<T> {
+  readonly calls: readonly Call[];
+  readonly outcome: (results: readonly PostgresResult[]) => T;
+}
+
+/** A second half in which nothing is left to do. */
+export function ended<T>(outcome: T): Continuation<T> {
+  return { calls: [], outcome: () => outcome };
+}
+
+/** Server errors after which nothing has happened and a new attempt may succeed. */
+const LOST_RACE: ReadonlySet<string> = new Set(['40001', '40P01']);
+
+/** What a pooler that gives each transaction another connection answers to prepared statements that it does not know. */
+const NOT_PREPARED: ReadonlySet<string> = new Set(['26000', '42P05']);
+
+/** SQLSTATE of warnings, and of interventions by an operator. */
+const WARNING = /^(01|57)/;
+
+const MOST_ATTEMPTS = 5;
+
+/**
+ * Statements over a pool, each answered or rejected within its deadline. Whatever goes wrong on a connection, it is
+ * closed: the server then rolls back what was begun on it, and nobody meets its late answers.
+ */
+export class Connections {
+  readonly #pool: PostgresPool;
+  readonly #deadlines: Deadlines;
+  readonly #begin: string;
+  #isPrepared = true;
+  #isClosed = false;
+
+  constructor(pool: PostgresPool, deadlines: Deadlines) {
+    this.#pool = pool;
+    this.#deadlines = deadlines;
+    const ms = Math.ceil(deadlines.statementTimeoutMs);
+    // A process that is stopped in the middle must not keep its locks from the others for longer than a caller waits.
+    this.#begin =
+      'BEGIN ISOLATION LEVEL READ COMMITTED; ' +
+      `SET LOCAL lock_timeout = ${ms}; SET LOCAL idle_in_transaction_session_timeout = ${ms}`;
+  }
+
+  /** A statement that only reads. */
+  async read(call: Call): Promise<PostgresResult> {
+    const [result] = await this.#attempt((client) => this.#flight(client, [() => this.#query(client, call)]));
+    return only(result);
+  }
+
+  /** Statements as one transaction, sent at once. Resolves once it is durable. */
+  async write(calls: readonly Call[]): Promise<readonly PostgresResult[]> {
+    return this.#attempt((client) =>
+      watched(client, async () => {
+        const [, ...results] = await this.#flight(client, [
+          () => client.query({ text: this.#begin }),
+          ...calls.map((call) => () => this.#query(client, call)),
+          () => client.query({ text: 'COMMIT' }),
+        ]);
+        requireCommitted(results.pop());
+        return results;
+      }),
+    );
+  }
+
+  /** A transaction in two halves: `next` sees what the first one found, and says what follows. */
+  async transaction<T>(
+    first: readonly Call[],
+    next: (found: readonly PostgresResult[]) => Continuation<T>,
+  ): Promise<T> {
+    return this.#attempt((client) =>
+      watched(client, async () => {
+        const [, ...found] = await this.#flight(client, [
+          () => client.query({ text: this.#begin }),
+          ...first.map((call) => () => this.#query(client, call)),
+        ]);
+        const { calls, outcome } = next(found);
+        const results = await this.#flight(client, [
+          ...calls.map((call) => () => this.#query(client, call)),
+          () => client.query({ text: 'COMMIT' }),
+        ]);
+        requireCommitted(results.pop());
+        return outcome(results);
+      }),
+    );
+  }
+
+  /** Ends all use; the pool itself is its owner's to end. */
+  close(): void {
+    this.#isClosed = true;
+  }
+
+  async #attempt<T>(work: (client: PostgresClient) => Promise<T>): Promise<T> {
+    for (let attempt = 1; ; attempt++) {
+      const client = await this.#connect();
+      let isSound = false;
+      try {
+        const result = await work(client);
+        isSound = true;
+        return result;
+      } catch (error) {
+        const code = sqlState(error);
+        if (NOT_PREPARED.has(code)) this.#isPrepared = false;
+        else if (!LOST_RACE.has(code)) throw error;
+        if (attempt === MOST_ATTEMPTS) throw error;
+      } finally {
+        client.release(!isSound);
+      }
+    }
+  }
+
+  async #connect(): Promise<PostgresClient> {
+    if (this.#isClosed) throw new Error('the store is closed');
+    const { connectionTimeoutMs } = this.#deadlines;
+    const connecting = this.#pool.connect();
+    try {
+      return await within(connectionTimeoutMs, connecting, 'gave no connection');
+    } catch (error) {
+      connecting.then((late) => late.release()).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** Sends queries in order, without waiting in between where the connection is made for that. */
+  #flight(
+    client: PostgresClient,
+    queries: readonly (() => Promise<PostgresResult>)[],
+  ): Promise<PostgresResult[]> {
+    const answers =
+      client.pipeline === true ? Promise.all(queries.map((query) => query())) : oneAfterAnother(queries);
+    return within(this.#deadlines.statementTimeoutMs, answers, 'did not answer');
+  }
+
+  #query(client: PostgresClient, [{ name, text }, ...values]: Call): Promise<PostgresResult> {
+    return client.query({ ...(this.#isPrepared && { name }), text, values, types: TYPES });
+  }
+}
+
+/** The rows of a result; their shape is the statement's to know. */
+export function rowsOf<Row>(result: PostgresResult | undefined): readonly Row[] {
+  return only(result).rows as readonly Row[];
+}
+
+/** How many rows a statement has changed. */
+export function changesOf(result: PostgresResult | undefined): number {
+  return only(result).rowCount ?? 0;
+}
+
+function only(result: PostgresResult | undefined): PostgresResult {
+  if (result === undefined) throw new Error('PostgreSQL answered fewer statements than were sent');
+  return result;
+}
+
+async function oneAfterAnother(
+  queries: readonly (() => Promise<PostgresResult>)[],
+): Promise<PostgresResult[]> {
+  const results = [];
+  for (const query of queries) results.push(await query());
+  return results;
+}
+
+/** A transaction that failed answers COMMIT with ROLLBACK, and no error. */
+function requireCommitted(result: PostgresResult | undefined): void {
+  if (result?.command !== 'COMMIT') throw new Error(`PostgreSQL answered COMMIT with ${result?.command}`);
+}
+
+/**
+ * Does a write, and rejects where the server warned meanwhile: that a commit "might not have been replicated" is said
+ * in a warning beside its success, when the wait for a synchronous standby was cut short.
+ */
+async function watched<T>(client: PostgresClient, write: () => Promise<T>): Promise<T> {
+  let warning: PostgresNotice | undefined;
+  const onNotice = (notice: PostgresNotice) => {
+    if (WARNING.test(notice.code ?? '')) warning ??= notice;
+  };
+  client.on('notice', onNotice);
+  try {
+    const result = await write();
+    if (warning !== undefined) throw new Error(`PostgreSQL warned during a write: ${warning.message}`);
+    return result;
+  } finally {
+    client.off('notice', onNotice);
+  }
+}
+
+/** Empty where the error is not the server's. */
+function sqlState(error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : '';
+}

@@ -1,0 +1,85 @@
+import type { Mortal } from '../../../protocol/life.ts';
+import type { NewToken } from '../../../protocol/records.ts';
+import type { IssueOutcome } from '../../contract.ts';
+import { toTokenColumns } from '../token_rows.ts';
+import { rowsOf } from './connections.ts';
+import type { PostgresResult } from './pool.ts';
+
+const COLUMNS = `id, kind, digest, client_id, scopes, token_type, subject, claims, issued_at_ms, expires_at, keep_until,
+  key_id, pair_id, family_id, grant_id, session_id`;
+
+/** The tokens to be stored, `$2`: one parameter however many there are. */
+const FRESH = `fresh AS (
+    SELECT * FROM json_to_recordset($2) AS n (id text, kind text, digest text, client_id text, scopes text,
+      token_type text, subject text, claims text, issued_at_ms bigint, expires_at bigint, keep_until bigint,
+      key_id text, pair_id text, family_id text, grant_id text, session_id text))`;
+
+/** Stores the rows of `admitted`, and keeps the keys that signed them for as long. */
+const STORE = `stored AS (
+    INSERT INTO grantd.tokens (issuer_id, ${COLUMNS},
+      client_generation, subject_generation, session_generation, grant_generation)
+    SELECT $1, ${COLUMNS}, client_generation, subject_generation, session_generation, grant_generation
+    FROM admitted WHERE (SELECT count(*) FROM admitted) = (SELECT count(*) FROM fresh)
+    RETURNING key_id, keep_until),
+  extended AS (
+    UPDATE grantd.signing_keys k SET needed_until = (s.keep_until / 86400 + 1) * 86400
+    FROM (SELECT key_id, max(keep_until) AS keep_until FROM stored GROUP BY key_id) s
+    WHERE k.issuer_id = $1 AND k.kid = s.key_id AND k.needed_until < s.keep_until)
+  SELECT count(*) AS stored FROM stored`;
+
+const generationOf = (kind: 'subject' | 'session' | 'grant', column: string) => `
+      (SELECT p.generation FROM grantd.principals p
+       WHERE p.issuer_id = $1 AND p.kind = '${kind}' AND p.id = n.${column})`;
+
+/**
+ * Stores tokens that rest upon their client alone, `$3` being its generation as the caller read it. They copy the
+ * generations as this statement sees them: what is raised meanwhile is ahead of them.
+ */
+export const STORE_UPON_CLIENT = `
+  WITH ${FRESH},
+  admitted AS (
+    SELECT n.*, c.generation AS client_generation, s.generation AS subject_generation,
+      ${generationOf('session', 'session_id')} AS session_generation,
+      ${generationOf('grant', 'grant_id')} AS grant_generation
+    FROM fresh n
+    JOIN grantd.issuers i ON i.id = $1
+    JOIN grantd.clients c ON c.issuer_id = $1 AND c.id = n.client_id
+    LEFT JOIN grantd.principals s ON s.issuer_id = $1 AND s.kind = 'subject' AND s.id = n.subject
+    WHERE coalesce(i.not_before_ms, 0) <= n.issued_at_ms
+      AND c.generation = $3 AND c.disabled_at_ms IS NULL AND s.disabled_at_ms IS NULL),
+  ${STORE}`;
+
+/**
+ * Stores tokens that rest upon a row, a refresh token or a code. They copy the generations which that row copied: what
+ * was raised since is ahead of them as it is of the row.
+ * @param basis a statement that returns the row where it may still be rested upon
+ */
+export function storeUpon(basis: string): string {
+  const copied = (kind: 'subject' | 'session' | 'grant', column: string) => `
+      CASE WHEN n.${column} IS NOT DISTINCT FROM b.${column} THEN b.${kind}_generation
+           ELSE ${generationOf(kind, column)} END AS ${kind}_generation`;
+  return `
+  WITH ${FRESH},
+  basis AS (${basis}),
+  admitted AS (
+    SELECT n.*, b.client_generation, ${copied('subject', 'subject')}, ${copied('session', 'session_id')},
+      ${copied('grant', 'grant_id')}
+    FROM fresh n JOIN basis b ON b.client_id = n.client_id),
+  ${STORE}`;
+}
+
+/** Tokens as the parameter `$2`. */
+export function asParameter(tokens: readonly NewToken[]): string {
+  return JSON.stringify(tokens.map(toTokenColumns));
+}
+
+/** What a statement that stores tokens has done. */
+export function outcomeOf(result: PostgresResult | undefined): IssueOutcome {
+  const [row] = rowsOf<{ stored: number }>(result);
+  return row !== undefined && row.stored > 0 ? 'issued' : 'refused';
+}
+
+/** Whether a token would be behind the time before which everything has ended. */
+export function isBornDead(tokens: readonly NewToken[], { notBeforeMs = 0 }: Mortal): boolean {
+  return tokens.some(({ issuedAtMs }) => issuedAtMs < notBeforeMs);
+}

@@ -1,0 +1,84 @@
+import type { KeyRecord } from '../../../protocol/records.ts';
+import type { KeyRepository } from '../../contract.ts';
+import { RETIRED_KEY_SECONDS } from '../../retention.ts';
+import { KEY_COLUMNS, type KeyRow, toKeyColumns, toKeyRecord } from '../key_rows.ts';
+import { changesOf, ended, rowsOf } from './connections.ts';
+import type { PostgresHandle } from './primary.ts';
+import { named } from './statement.ts';
+import { isStorable } from './storable.ts';
+
+export const KEYS_SQL = {
+  list: `SELECT ${KEY_COLUMNS} FROM grantd.signing_keys WHERE issuer_id = $1 ORDER BY created_at_ms, kid`,
+
+  get: `SELECT ${KEY_COLUMNS} FROM grantd.signing_keys WHERE issuer_id = $1 AND kid = $2`,
+
+  currentKeyId: `
+    SELECT kid FROM grantd.signing_keys WHERE issuer_id = $1 AND algorithm = $2 AND status = 'current'`,
+
+  // All of an algorithm or none: whoever comes second meets the unique indexes.
+  add: `
+    INSERT INTO grantd.signing_keys (issuer_id, kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms)
+    SELECT $1, n.* FROM json_to_recordset($2) AS n (kid text, algorithm text, status text, public_jwk text,
+      sealed_private_key text, created_at_ms bigint)
+    ORDER BY n.algorithm, n.status
+    ON CONFLICT DO NOTHING`,
+
+  lockCurrent: `
+    SELECT algorithm FROM grantd.signing_keys
+    WHERE issuer_id = $1 AND kid = $2 AND status = 'current' FOR UPDATE`,
+
+  // What it has signed so far is in needed_until already: each token's own transaction sees to that.
+  retire: `
+    UPDATE grantd.signing_keys
+    SET status = 'retired', retired_at_ms = $3, needed_until = greatest(needed_until, $4)
+    WHERE issuer_id = $1 AND kid = $2`,
+
+  promote: `
+    UPDATE grantd.signing_keys SET status = 'current'
+    WHERE issuer_id = $1 AND algorithm = $2 AND status = 'next'`,
+};
+
+export async function postgresKeys({ primary, issuerId, clock }: PostgresHandle): Promise<KeyRepository> {
+  const sql = await named(KEYS_SQL);
+  const asParameter = (keys: readonly KeyRecord[]) => JSON.stringify(keys.map(toKeyColumns));
+  return {
+    async get(kid) {
+      if (!isStorable(kid)) return undefined;
+      const [row] = rowsOf<KeyRow>(await primary.read([sql.get, issuerId, kid]));
+      return row && toKeyRecord(row);
+    },
+    async list() {
+      return rowsOf<KeyRow>(await primary.read([sql.list, issuerId])).map(toKeyRecord);
+    },
+    async currentKeyId(algorithm) {
+      return rowsOf<KeyRow>(await primary.read([sql.currentKeyId, issuerId, algorithm]))[0]?.kid;
+    },
+    async initialize(keys) {
+      await primary.write([[sql.add, issuerId, asParameter(keys)]]);
+    },
+    rotate(currentKid, next) {
+      const nowMs = clock();
+      const inFlightUntil = Math.floor(nowMs / 1000) + RETIRED_KEY_SECONDS;
+      return primary.transaction<boolean>([[sql.lockCurrent, issuerId, currentKid]], (found) => {
+        const [current] = rowsOf<KeyRow>(found[0]);
+        if (current === undefined) return ended(false);
+        if (next.algorithm !== current.algorithm || next.status !== 'next') {
+          throw new TypeError(`the key to follow ${currentKid} must be a next one for ${current.algorithm}`);
+        }
+        return {
+          calls: [
+            [sql.retire, issuerId, currentKid, nowMs, inFlightUntil],
+            [sql.promote, issuerId, next.algorithm],
+            [sql.add, issuerId, asParameter([next])],
+          ],
+          outcome([, promoted, added]) {
+            if (changesOf(promoted) !== 1 || changesOf(added) !== 1) {
+              throw new Error(`no key was ready to follow ${currentKid}`);
+            }
+            return true;
+          },
+        };
+      });
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import type { AdministrableStorage } from '../../contract.ts';
+import { DEFAULT_EVENT_RETENTION_SECONDS } from '../../retention.ts';
+import { postgresAdministration } from './administration.ts';
+import { postgresAuthorizationCodes } from './authorization_codes.ts';
+import { postgresClients } from './clients.ts';
+import { Connections, type Deadlines } from './connections.ts';
+import { postgresEvents } from './events.ts';
+import { firstIssuer, issuerIdOf } from './issuer.ts';
+import { postgresKeys } from './keys.ts';
+import { migrate, SCHEMA_VERSION, schemaVersion } from './migration.ts';
+import type { PostgresPool } from './pool.ts';
+import { type PostgresHandle, Primary } from './primary.ts';
+import { postgresPrincipals } from './principals.ts';
+import { assertSound } from './soundness.ts';
+import { postgresSweep } from './sweep.ts';
+import { postgresTokens } from './tokens.ts';
+
+export type { PostgresClient, PostgresPool, PostgresQuery, PostgresResult } from './pool.ts';
+
+export interface PostgresDeadlines {
+  /** How long to wait for a connection, a new one included, in milliseconds; 2000 unless said otherwise. */
+  readonly connectionTimeoutMs?: number;
+  /** How long to wait for an answer, in milliseconds; 5000 unless said otherwise. The outcome of a write is unknown then. */
+  readonly statementTimeoutMs?: number;
+}
+
+export interface PostgresStorageOptions extends PostgresDeadlines {
+  /** A `Pool` of `pg`, with `pipeline: true` for fewer round trips, or one in its likeness. It stays its owner's to end. */
+  readonly pool: PostgresPool;
+  /** Whose records this handle sees; one database can hold several issuers. */
+  readonly issuer: string;
+  /** Milliseconds; the system's clock unless said otherwise. */
+  readonly clock?: () => number;
+  /** Age in seconds at which events are swept; 30 days unless said otherwise. */
+  readonly eventRetentionSeconds?: number;
+}
+
+const DEFAULT_CONNECTION_TIMEOUT_MS = 2000;
+const DEFAULT_STATEMENT_TIMEOUT_MS = 5000;
+
+/** Migrating may take longer than a request would wait. */
+const MIGRATION_TIMEOUT_MS = 10 * 60 * 1000;
+
+/**
+ * Opens a store in a PostgreSQL database (14 or later), which any number of processes on any number of machines may
+ * share; its tables are in the schema `grantd`, made where it is missing.
+ * @throws Error where the database cannot be reached in time, was written by a newer program, is a standby, or does
+ * not keep what it commits
+ */
+export async function openPostgresStorage(options: PostgresStorageOptions): Promise<AdministrableStorage> {
+  const { pool, issuer, clock = Date.now } = options;
+  const deadlines = deadlinesOf(options);
+  const connections = new Connections(pool, deadlines);
+  await assertSound(connections);
+  if ((await schemaVersion(connections)) !== SCHEMA_VERSION) {
+    await migrate(new Connections(pool, { ...deadlines, statementTimeoutMs: MIGRATION_TIMEOUT_MS }));
+  }
+  const issuerId = await issuerIdOf(connections, issuer);
+  const handle = { primary: await Primary.of(connections, issuerId), issuerId, clock };
+  const storage = await storageOn(handle, options.eventRetentionSeconds ?? DEFAULT_EVENT_RETENTION_SECONDS);
+  return { ...storage, close: async () => connections.close() };
+}
+
+/**
+ * The issuer for which a database was opened first.
+ * @returns `undefined` where there is none in it yet
+ * @throws Error where the database cannot be reached in time, or was written by a newer program
+ */
+export async function readStoredIssuer(
+  pool: PostgresPool,
+  deadlines: PostgresDeadlines = {},
+): Promise<string | undefined> {
+  const connections = new Connections(pool, deadlinesOf(deadlines));
+  return (await schemaVersion(connections)) === 0 ? undefined : firstIssuer(connections);
+}
+
+async function storageOn(
+  handle: PostgresHandle,
+  eventRetentionSeconds: number,
+): Promise<Omit<AdministrableStorage, 'close'>> {
+  const principals = await postgresPrincipals(handle);
+  return {
+    clients: await postgresClients(handle),
+    keys: await postgresKeys(handle),
+    tokens: await postgresTokens(handle, principals),
+    authorizationCodes: await postgresAuthorizationCodes(handle, principals),
+    ...(await postgresAdministration(handle, principals)),
+    ...(await postgresEvents(handle)),
+    sweep: await postgresSweep(handle, eventRetentionSeconds),
+  };
+}
+
+function deadlinesOf({
+  connectionTimeoutMs = DEFAULT_CONNECTION_TIMEOUT_MS,
+  statementTimeoutMs = DEFAULT_STATEMENT_TIMEOUT_MS,
+}: PostgresDeadlines): Deadlines {
+  return { connectionTimeoutMs, statementTimeoutMs };
+}

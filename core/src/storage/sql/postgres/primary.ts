@@ -1,0 +1,175 @@
+import { type Connections, type Continuation, rowsOf } from './connections.ts';
+import type { PostgresResult } from './pool.ts';
+import { type Call, named, type Statement } from './statement.ts';
+
+/** What each part of the store works with. */
+export interface PostgresHandle {
+  readonly primary: Primary;
+  readonly issuerId: number;
+  /** Milliseconds. */
+  readonly clock: () => number;
+}
+
+/**
+ * Milliseconds for which a primary is trusted without having shown that it still is one. The same in every process
+ * of a cluster, of whatever version.
+ */
+export const LEASE_MS = 2000;
+
+const PRIMARY_SQL = {
+  // Where commits wait for a standby, this one waits as well: a primary that was deposed cannot complete it.
+  show: `
+    SELECT pg_logical_emit_message(true, 'grantd', '') WHERE current_setting('synchronous_standby_names') <> ''`,
+
+  stamp: `
+    SELECT epoch, epoch_timeline IS NOT DISTINCT FROM substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS is_known,
+      (extract(epoch FROM clock_timestamp() - epoch_since) * 1000)::bigint AS age_ms
+    FROM grantd.issuers WHERE id = $1`,
+
+  // The first primary of all succeeds nobody who could still be trusted.
+  begin: `
+    UPDATE grantd.issuers SET epoch = epoch + 1,
+      epoch_since = CASE WHEN epoch_timeline IS NULL THEN epoch_since ELSE clock_timestamp() END,
+      epoch_timeline = substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)
+    WHERE id = $1
+      AND epoch_timeline IS DISTINCT FROM substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)`,
+};
+
+type StampRow = {
+  readonly epoch: number;
+  /** Whether the server's timeline is the one that the epoch was begun for. */
+  readonly is_known: boolean;
+  /** Milliseconds since the epoch began. */
+  readonly age_ms: number;
+};
+
+/**
+ * The primary, and the proof that it still is one. After a failover a deposed primary may go on answering: what it
+ * says about tokens is then not true any more. So an answer that was read from it counts only under a lease, which is
+ * renewed by a commit that its synchronous standby confirms; and what is committed on a new primary is answered only
+ * when every lease on the former one has run out. Each primary has its epoch, which look-ups read along with the token.
+ */
+export class Primary {
+  readonly #connections: Connections;
+  readonly #issuerId: number;
+  readonly #sql: Readonly<Record<keyof typeof PRIMARY_SQL, Statement>>;
+  #lease: { readonly epoch: number; readonly untilMs: number } | undefined;
+  #renewal: Promise<void> | undefined;
+
+  private constructor(
+    connections: Connections,
+    issuerId: number,
+    sql: Readonly<Record<keyof typeof PRIMARY_SQL, Statement>>,
+  ) {
+    this.#connections = connections;
+    this.#issuerId = issuerId;
+    this.#sql = sql;
+  }
+
+  /** @throws Error the server cannot show that it is the primary */
+  static async of(connections: Connections, issuerId: number): Promise<Primary> {
+    const primary = new Primary(connections, issuerId, await named(PRIMARY_SQL));
+    await primary.#renew();
+    return primary;
+  }
+
+  /** A statement that only reads, and whose answer may be a moment old after a failover. */
+  read(call: Call): Promise<PostgresResult> {
+    return this.#connections.read(call);
+  }
+
+  /**
+   * A statement that reads one row with the `epoch` of its issuer.
+   * @throws Error the server cannot show that it is the primary
+   */
+  async readUnderLease<Row extends { readonly epoch: number }>(call: Call): Promise<Row> {
+    // Once more where an epoch ended in between.
+    for (let attempt = 1; attempt <= 2; attempt++) {
+      const [row] = rowsOf<Row>(await this.#connections.read(call));
+      if (row === undefined) throw new Error('the issuer is no longer in the database');
+      if (await this.#holdsLease(row.epoch)) return row;
+    }
+    throw new Error('PostgreSQL answered from a primary that has been replaced');
+  }
+
+  /** Statements as one transaction, sent at once. Resolves once it is durable, and true for every process. */
+  async write(calls: readonly Call[]): Promise<readonly PostgresResult[]> {
+    const [stamp, ...results] = await this.#connections.write([this.#stamp, ...calls]);
+    await this.#outlastFormerPrimary(stamp);
+    return results;
+  }
+
+  /** As `Connections.transaction`. Resolves once it is durable, and true for every process. */
+  async transaction<T>(
+    first: readonly Call[],
+    next: (found: readonly PostgresResult[]) => Continuation<T>,
+  ): Promise<T> {
+    const { stamp, result } = await this.#connections.transaction(
+      [this.#stamp, ...first],
+      ([stamp, ...found]) => {
+        const { calls, outcome } = next(found);
+        return { calls, outcome: (results) => ({ stamp, result: outcome(results) }) };
+      },
+    );
+    await this.#outlastFormerPrimary(stamp);
+    return result;
+  }
+
+  get #stamp(): Call {
+    return [this.#sql.stamp, this.#issuerId];
+  }
+
+  async #holdsLease(epoch: number): Promise<boolean> {
+    if (this.#leaseMsLeft(epoch) < LEASE_MS / 2) {
+      const renewed = this.#renew();
+      // With time left nobody needs to wait for it; what fails then fails again for whoever does.
+      if (this.#leaseMsLeft(epoch) > 0) renewed.catch(() => undefined);
+      else await renewed;
+    }
+    return this.#leaseMsLeft(epoch) > 0;
+  }
+
+  /** Milliseconds; none where it is for another epoch. */
+  #leaseMsLeft(epoch: number): number {
+    return this.#lease?.epoch === epoch ? this.#lease.untilMs - performance.now() : 0;
+  }
+
+  /** Of callers that need it at once, one asks. */
+  #renew(): Promise<void> {
+    this.#renewal ??= this.#renewOnce().finally(() => {
+      this.#renewal = undefined;
+    });
+    return this.#renewal;
+  }
+
+  async #renewOnce(): Promise<void> {
+    // Counted from before the proof began: it was the primary at some moment after this one.
+    let begunAtMs = performance.now();
+    let stamp = await this.#show();
+    if (!stamp.is_known) {
+      await this.#connections.write([[this.#sql.begin, this.#issuerId]]);
+      begunAtMs = performance.now();
+      stamp = await this.#show();
+    }
+    if (!stamp.is_known) throw new Error('PostgreSQL changes its primary at this moment');
+    this.#lease = { epoch: stamp.epoch, untilMs: begunAtMs + LEASE_MS };
+  }
+
+  async #show(): Promise<StampRow> {
+    const [stamp] = await this.#connections.write([this.#stamp, [this.#sql.show]]);
+    return stampOf(stamp);
+  }
+
+  async #outlastFormerPrimary(result: PostgresResult | undefined): Promise<void> {
+    const { is_known: isKnown, age_ms: ageMs } = stampOf(result);
+    if (!isKnown) await this.#renew();
+    const restMs = LEASE_MS - (isKnown ? ageMs : 0);
+    if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs));
+  }
+}
+
+function stampOf(result: PostgresResult | undefined): StampRow {
+  const [row] = rowsOf<StampRow>(result);
+  if (row === undefined) throw new Error('the issuer is no longer in the database');
+  return row;
+}

@@ -1,0 +1,152 @@
+/**
+ * Version 1, in a schema of its own beside whatever else the database holds. Columns mean what they mean in SQLite.
+ * Identifiers compare by their bytes, which is quick and survives another version of the system's collations. The
+ * tables that grow have no foreign keys: each insertion would lock the row of its issuer.
+ */
+const VERSION_1 = `
+  CREATE TABLE grantd.issuers (
+    id                  integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    issuer              text COLLATE "C" NOT NULL UNIQUE,
+    not_before_ms       bigint,
+    last_event_sequence bigint NOT NULL DEFAULT 0,
+    -- Which primary wrote here last, by its timeline; see primary.ts.
+    epoch               integer NOT NULL DEFAULT 0,
+    epoch_timeline      text,
+    epoch_since         timestamptz NOT NULL DEFAULT to_timestamp(0)
+  );
+
+  -- One row an issuer, locked by whoever sweeps.
+  CREATE TABLE grantd.sweeps (
+    issuer_id integer PRIMARY KEY REFERENCES grantd.issuers (id)
+  );
+
+  CREATE TABLE grantd.clients (
+    issuer_id              integer NOT NULL REFERENCES grantd.issuers (id),
+    id                     text COLLATE "C" NOT NULL,
+    name                   text,
+    secret_hash            text,
+    grant_types            text NOT NULL,
+    scopes                 text NOT NULL,
+    redirect_uris          text NOT NULL,
+    resource               text,
+    rotate_refresh_tokens  boolean,
+    access_token_format    text,
+    access_token_algorithm text,
+    id_token_algorithm     text,
+    generation             bigint NOT NULL DEFAULT 0,
+    raised_at_ms           bigint,
+    disabled_at_ms         bigint,
+    PRIMARY KEY (issuer_id, id)
+  );
+
+  CREATE TABLE grantd.redirect_origins (
+    issuer_id integer NOT NULL,
+    origin    text COLLATE "C" NOT NULL,
+    client_id text COLLATE "C" NOT NULL,
+    PRIMARY KEY (issuer_id, origin, client_id),
+    FOREIGN KEY (issuer_id, client_id) REFERENCES grantd.clients (issuer_id, id)
+  );
+
+  -- Subjects, sessions and grants. Subjects have no keep_until: they stay for ever.
+  CREATE TABLE grantd.principals (
+    issuer_id      integer NOT NULL,
+    kind           text COLLATE "C" NOT NULL CHECK (kind IN ('subject', 'session', 'grant')),
+    id             text COLLATE "C" NOT NULL,
+    generation     bigint NOT NULL,
+    raised_at_ms   bigint,
+    disabled_at_ms bigint,
+    keep_until     bigint,
+    PRIMARY KEY (issuer_id, kind, id)
+  );
+  CREATE INDEX principals_by_keep_until ON grantd.principals (issuer_id, keep_until) WHERE keep_until IS NOT NULL;
+
+  -- Room on each page, so that revoking and superseding a row touches no index.
+  CREATE TABLE grantd.tokens (
+    issuer_id          integer NOT NULL,
+    id                 text COLLATE "C" NOT NULL,
+    kind               text COLLATE "C" NOT NULL CHECK (kind IN ('access_token', 'refresh_token')),
+    digest             text COLLATE "C" NOT NULL,
+    client_id          text COLLATE "C" NOT NULL,
+    scopes             text NOT NULL,
+    token_type         text,
+    subject            text COLLATE "C",
+    claims             text,
+    issued_at_ms       bigint NOT NULL,
+    expires_at         bigint NOT NULL,
+    keep_until         bigint NOT NULL CHECK (keep_until >= expires_at),
+    key_id             text COLLATE "C",
+    pair_id            text COLLATE "C",
+    family_id          text COLLATE "C",
+    grant_id           text COLLATE "C",
+    session_id         text COLLATE "C",
+    superseded_at_ms   bigint,
+    successor_id       text COLLATE "C",
+    revoked_at_ms      bigint,
+    client_generation  bigint NOT NULL,
+    subject_generation bigint,
+    session_generation bigint,
+    grant_generation   bigint,
+    PRIMARY KEY (issuer_id, id)
+  ) WITH (fillfactor = 90);
+  CREATE INDEX tokens_by_pair ON grantd.tokens (issuer_id, pair_id) WHERE pair_id IS NOT NULL;
+  CREATE INDEX tokens_by_family ON grantd.tokens (issuer_id, family_id) WHERE family_id IS NOT NULL;
+  CREATE INDEX tokens_by_keep_until ON grantd.tokens (issuer_id, keep_until);
+
+  CREATE TABLE grantd.authorization_codes (
+    issuer_id          integer NOT NULL,
+    id                 text COLLATE "C" NOT NULL,
+    client_id          text COLLATE "C" NOT NULL,
+    redirect_uri       text NOT NULL,
+    redirect_uri_given boolean NOT NULL,
+    code_challenge     text,
+    scopes             text NOT NULL,
+    subject            text COLLATE "C" NOT NULL,
+    grant_id           text COLLATE "C" NOT NULL,
+    session_id         text COLLATE "C",
+    nonce              text,
+    claims             text NOT NULL,
+    issued_at_ms       bigint NOT NULL,
+    expires_at         bigint NOT NULL,
+    keep_until         bigint NOT NULL CHECK (keep_until >= expires_at),
+    redeemed_at_ms     bigint,
+    revoked_at_ms      bigint,
+    client_generation  bigint NOT NULL,
+    subject_generation bigint NOT NULL,
+    session_generation bigint,
+    grant_generation   bigint NOT NULL,
+    PRIMARY KEY (issuer_id, id)
+  );
+  CREATE INDEX authorization_codes_by_keep_until ON grantd.authorization_codes (issuer_id, keep_until);
+
+  CREATE TABLE grantd.signing_keys (
+    issuer_id          integer NOT NULL REFERENCES grantd.issuers (id),
+    kid                text COLLATE "C" NOT NULL,
+    algorithm          text COLLATE "C" NOT NULL,
+    status             text COLLATE "C" NOT NULL CHECK (status IN ('next', 'current', 'retired')),
+    public_jwk         text NOT NULL,
+    sealed_private_key text NOT NULL,
+    created_at_ms      bigint NOT NULL,
+    retired_at_ms      bigint,
+    needed_until       bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (issuer_id, kid)
+  );
+  CREATE UNIQUE INDEX signing_keys_current ON grantd.signing_keys (issuer_id, algorithm) WHERE status = 'current';
+  CREATE UNIQUE INDEX signing_keys_next ON grantd.signing_keys (issuer_id, algorithm) WHERE status = 'next';
+
+  -- Transactions commit in another order than they take their ids. The sequence that readers follow is given to rows
+  -- that are committed already.
+  CREATE TABLE grantd.events (
+    id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    issuer_id integer NOT NULL,
+    sequence  bigint,
+    at_ms     bigint NOT NULL,
+    type      text COLLATE "C" NOT NULL,
+    target    text NOT NULL
+  );
+  CREATE UNIQUE INDEX events_by_sequence ON grantd.events (issuer_id, sequence) WHERE sequence IS NOT NULL;
+  CREATE INDEX events_without_sequence ON grantd.events (issuer_id, id) WHERE sequence IS NULL;
+  CREATE INDEX events_by_age ON grantd.events (issuer_id, at_ms);
+`;
+
+/** One entry for each version, applied in order and never edited once released. */
+export const MIGRATIONS: readonly string[] = [VERSION_1];

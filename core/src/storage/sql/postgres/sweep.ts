@@ -1,0 +1,59 @@
+import { changesOf, ended, rowsOf } from './connections.ts';
+import type { PostgresHandle } from './primary.ts';
+import { named } from './statement.ts';
+
+/**
+ * Finds the oldest rows by an index, leaves those that somebody is just changing, and deletes no more than a limit. They
+ * are an array, so that they are found once and not for each row that they are compared with.
+ */
+const oldest = (table: string, age: string) => `
+  DELETE FROM grantd.${table} WHERE ctid = ANY (ARRAY(
+    SELECT ctid FROM grantd.${table} WHERE issuer_id = $1 AND ${age} <= $2
+    ORDER BY ${age} LIMIT $3 FOR UPDATE SKIP LOCKED))`;
+
+export const SWEEP_SQL = {
+  // Of all processes one sweeps at a time.
+  lock: 'SELECT 1 FROM grantd.sweeps WHERE issuer_id = $1 FOR UPDATE SKIP LOCKED',
+
+  tokens: oldest('tokens', 'keep_until'),
+  authorizationCodes: oldest('authorization_codes', 'keep_until'),
+  principals: oldest('principals', 'keep_until'),
+  events: oldest('events', 'at_ms'),
+
+  // Every row that a retired key signed is kept until its needed_until at the latest.
+  keys: `
+    DELETE FROM grantd.signing_keys WHERE issuer_id = $1 AND kid IN (
+      SELECT kid FROM grantd.signing_keys k
+      WHERE k.issuer_id = $1 AND k.status = 'retired' AND k.needed_until <= $2 AND NOT EXISTS (
+        SELECT 1 FROM grantd.tokens t WHERE t.issuer_id = $1 AND t.keep_until <= k.needed_until)
+      ORDER BY k.needed_until LIMIT $3)`,
+};
+
+/**
+ * Deletion of what nothing needs any more, one short transaction a call; nothing while another process is at it.
+ * @param eventRetentionSeconds age at which events go
+ */
+export async function postgresSweep(
+  { primary, issuerId, clock }: PostgresHandle,
+  eventRetentionSeconds: number,
+): Promise<(limit: number) => Promise<number>> {
+  const sql = await named(SWEEP_SQL);
+  return (limit) => {
+    const nowMs = clock();
+    const now = Math.floor(nowMs / 1000);
+    const untilMs = nowMs - eventRetentionSeconds * 1000;
+    return primary.transaction<number>([[sql.lock, issuerId]], ([locked]) => {
+      if (rowsOf(locked).length === 0) return ended(0);
+      return {
+        calls: [
+          [sql.tokens, issuerId, now, limit],
+          [sql.authorizationCodes, issuerId, now, limit],
+          [sql.principals, issuerId, now, limit],
+          [sql.keys, issuerId, now, limit],
+          [sql.events, issuerId, untilMs, limit],
+        ],
+        outcome: (results) => results.reduce((swept, result) => swept + changesOf(result), 0),
+      };
+    });
+  };
+}
