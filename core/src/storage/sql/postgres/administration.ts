@@ -74,6 +74,7 @@ export async function postgresAdministration(
     },
 
     async setDisabled(principal, id, disabled) {
+      if (!isStorable(id)) return;
       await primary.write([principals.setDisabled(principal, id, disabled)]);
     },
 

@@ -1,3 +1,4 @@
+import type { Deadlines } from './deadlines.ts';
 import {
   type PostgresClient,
   type PostgresNotice,
@@ -7,13 +8,6 @@ import {
 } from './pool.ts';
 import type { Call } from './statement.ts';
 import { within } from './within.ts';
-
-export interface Deadlines {
-  /** Milliseconds for getting a connection, a new one included. */
-  readonly connectionTimeoutMs: number;
-  /** Milliseconds for the answer to what was sent at once. */
-  readonly statementTimeoutMs: number;
-}
 
 /** What the second half of a transaction sends, and what its results mean. */
 export interface Continuation<T> {
@@ -101,27 +95,50 @@ export class Connections {
     );
   }
 
+  /** A transaction of any number of steps, each of which waits for the one before it; attempted once. */
+  async longTransaction(
+    work: (run: (call: Call) => Promise<PostgresResult>) => Promise<void>,
+  ): Promise<void> {
+    const run = (client: PostgresClient) => async (call: Call) =>
+      only((await this.#flight(client, [() => this.#query(client, call)]))[0]);
+    return this.#once((client) =>
+      watched(client, async () => {
+        await this.#flight(client, [() => client.query({ text: this.#begin })]);
+        await work(run(client));
+        const [committed] = await this.#flight(client, [() => client.query({ text: 'COMMIT' })]);
+        requireCommitted(committed);
+      }),
+    );
+  }
+
   /** Ends all use; the pool itself is its owner's to end. */
   close(): void {
     this.#isClosed = true;
   }
 
+  /** Again where nothing has happened and it may go well the next time. */
   async #attempt<T>(work: (client: PostgresClient) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
-      const client = await this.#connect();
-      let isSound = false;
       try {
-        const result = await work(client);
-        isSound = true;
-        return result;
+        return await this.#once(work);
       } catch (error) {
         const code = sqlState(error);
         if (NOT_PREPARED.has(code)) this.#isPrepared = false;
         else if (!LOST_RACE.has(code)) throw error;
         if (attempt === MOST_ATTEMPTS) throw error;
-      } finally {
-        client.release(!isSound);
       }
+    }
+  }
+
+  async #once<T>(work: (client: PostgresClient) => Promise<T>): Promise<T> {
+    const client = await this.#connect();
+    let isSound = false;
+    try {
+      const result = await work(client);
+      isSound = true;
+      return result;
+    } finally {
+      client.release(!isSound);
     }
   }
 

@@ -33,7 +33,8 @@ const generationOf = (kind: 'subject' | 'session' | 'grant', column: string) => 
 
 /**
  * Stores tokens that rest upon their client alone, `$3` being its generation as the caller read it. They copy the
- * generations as this statement sees them: what is raised meanwhile is ahead of them.
+ * generations as this statement sees them: what is raised meanwhile is ahead of them. OFFSET 0 keeps look-ups of
+ * single rows from becoming a join: nobody knows how few tokens there are in the parameter.
  */
 export const STORE_UPON_CLIENT = `
   WITH ${FRESH},
@@ -43,8 +44,12 @@ export const STORE_UPON_CLIENT = `
       ${generationOf('grant', 'grant_id')} AS grant_generation
     FROM fresh n
     JOIN grantd.issuers i ON i.id = $1
-    JOIN grantd.clients c ON c.issuer_id = $1 AND c.id = n.client_id
-    LEFT JOIN grantd.principals s ON s.issuer_id = $1 AND s.kind = 'subject' AND s.id = n.subject
+    JOIN LATERAL (
+      SELECT generation, disabled_at_ms FROM grantd.clients
+      WHERE issuer_id = $1 AND id = n.client_id OFFSET 0) c ON true
+    LEFT JOIN LATERAL (
+      SELECT generation, disabled_at_ms FROM grantd.principals
+      WHERE issuer_id = $1 AND kind = 'subject' AND id = n.subject OFFSET 0) s ON true
     WHERE coalesce(i.not_before_ms, 0) <= n.issued_at_ms
       AND c.generation = $3 AND c.disabled_at_ms IS NULL AND s.disabled_at_ms IS NULL),
   ${STORE}`;

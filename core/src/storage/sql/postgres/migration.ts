@@ -1,6 +1,6 @@
 import { type Connections, ended, rowsOf } from './connections.ts';
 import { MIGRATIONS } from './schema.ts';
-import { named, type Statement } from './statement.ts';
+import { named, unnamed } from './statement.ts';
 
 /** The version that this program writes. */
 export const SCHEMA_VERSION = MIGRATIONS.length;
@@ -38,7 +38,7 @@ export async function migrate(connections: Connections): Promise<void> {
     (found) => {
       const version = known(versionOf(rowsOf(found.at(-1))));
       if (version === SCHEMA_VERSION) return ended(undefined);
-      const missing = MIGRATIONS.slice(version).map(asScript);
+      const missing = MIGRATIONS.slice(version).map(unnamed);
       return {
         calls: [...missing.map((script) => [script] as const), [sql.addVersion, SCHEMA_VERSION]],
         outcome: () => undefined,
@@ -56,9 +56,4 @@ function known(version: number): number {
   throw new Error(
     `the database was written by a newer grantd (schema ${version}); this one knows schemas up to ${SCHEMA_VERSION}`,
   );
-}
-
-/** Several statements in one text cannot be prepared, and so have no name. */
-function asScript(text: string): Statement {
-  return { name: '', text };
 }

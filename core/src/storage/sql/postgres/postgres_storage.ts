@@ -3,7 +3,8 @@ import { DEFAULT_EVENT_RETENTION_SECONDS } from '../../retention.ts';
 import { postgresAdministration } from './administration.ts';
 import { postgresAuthorizationCodes } from './authorization_codes.ts';
 import { postgresClients } from './clients.ts';
-import { Connections, type Deadlines } from './connections.ts';
+import { Connections } from './connections.ts';
+import { deadlinesOf, type PostgresDeadlines } from './deadlines.ts';
 import { postgresEvents } from './events.ts';
 import { firstIssuer, issuerIdOf } from './issuer.ts';
 import { postgresKeys } from './keys.ts';
@@ -15,14 +16,9 @@ import { assertSound } from './soundness.ts';
 import { postgresSweep } from './sweep.ts';
 import { postgresTokens } from './tokens.ts';
 
+export type { PostgresDeadlines } from './deadlines.ts';
+export { importPostgres, type PostgresImportOptions } from './import.ts';
 export type { PostgresClient, PostgresPool, PostgresQuery, PostgresResult } from './pool.ts';
-
-export interface PostgresDeadlines {
-  /** How long to wait for a connection, a new one included, in milliseconds; 2000 unless said otherwise. */
-  readonly connectionTimeoutMs?: number;
-  /** How long to wait for an answer, in milliseconds; 5000 unless said otherwise. The outcome of a write is unknown then. */
-  readonly statementTimeoutMs?: number;
-}
 
 export interface PostgresStorageOptions extends PostgresDeadlines {
   /** A `Pool` of `pg`, with `pipeline: true` for fewer round trips, or one in its likeness. It stays its owner's to end. */
@@ -34,9 +30,6 @@ export interface PostgresStorageOptions extends PostgresDeadlines {
   /** Age in seconds at which events are swept; 30 days unless said otherwise. */
   readonly eventRetentionSeconds?: number;
 }
-
-const DEFAULT_CONNECTION_TIMEOUT_MS = 2000;
-const DEFAULT_STATEMENT_TIMEOUT_MS = 5000;
 
 /** Migrating may take longer than a request would wait. */
 const MIGRATION_TIMEOUT_MS = 10 * 60 * 1000;
@@ -88,11 +81,4 @@ async function storageOn(
     ...(await postgresEvents(handle)),
     sweep: await postgresSweep(handle, eventRetentionSeconds),
   };
-}
-
-function deadlinesOf({
-  connectionTimeoutMs = DEFAULT_CONNECTION_TIMEOUT_MS,
-  statementTimeoutMs = DEFAULT_STATEMENT_TIMEOUT_MS,
-}: PostgresDeadlines): Deadlines {
-  return { connectionTimeoutMs, statementTimeoutMs };
 }

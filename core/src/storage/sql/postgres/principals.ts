@@ -3,6 +3,7 @@ import type { PrincipalState } from '../../contract.ts';
 import { rowsOf } from './connections.ts';
 import type { PostgresHandle } from './primary.ts';
 import { type Call, named } from './statement.ts';
+import { isStorable } from './storable.ts';
 
 /** Each change with its event, which is written only where something has changed. */
 const withEvent = (change: string, parameters: { type: string; target: string; now: string }) => `
@@ -18,8 +19,8 @@ export const PRINCIPALS_SQL = {
     INSERT INTO grantd.principals (issuer_id, kind, id, generation, keep_until)
     SELECT $1, n.kind, n.id, $2, n.keep_until
     FROM json_to_recordset($3) AS n (kind text, id text, keep_until bigint)
-    WHERE n.kind <> 'subject' OR NOT EXISTS (
-      SELECT 1 FROM grantd.principals p WHERE p.issuer_id = $1 AND p.kind = n.kind AND p.id = n.id)
+    WHERE n.kind <> 'subject' OR (
+      SELECT p.id FROM grantd.principals p WHERE p.issuer_id = $1 AND p.kind = n.kind AND p.id = n.id) IS NULL
     ORDER BY n.kind, n.id
     ON CONFLICT (issuer_id, kind, id) DO UPDATE SET keep_until = excluded.keep_until
     WHERE excluded.keep_until > principals.keep_until`,
@@ -120,6 +121,7 @@ export async function postgresPrincipals({ primary, issuerId, clock }: PostgresH
       return [(disabled ? disabling : enabling)[principal], issuerId, id, clock()];
     },
     async state(principal, id) {
+      if (!isStorable(id)) return undefined;
       const [row] = rowsOf<StateRow>(await primary.read([reading[principal], issuerId, id]));
       if (row === undefined) return undefined;
       const { raised_at_ms: raisedAtMs, disabled_at_ms: disabledAtMs } = row;

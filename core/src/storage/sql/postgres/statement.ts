@@ -9,6 +9,11 @@ export interface Statement {
 /** A statement with the values of its parameters, `$1` first. */
 export type Call = readonly [Statement, ...values: unknown[]];
 
+/** A statement that is not prepared: one that runs once, or several in one text. */
+export function unnamed(text: string): Statement {
+  return { name: '', text };
+}
+
 /**
  * Gives each statement a name that follows from its text: connections that a pooler hands from one process to
  * another, of another version perhaps, never mean something else by it.

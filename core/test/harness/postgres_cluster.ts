@@ -1,0 +1,208 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { appendFileSync, closeSync, existsSync, openSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { serverFolder } from './postgres_folders.ts';
+import {
+  type PostgresInstallation,
+  postgresInstallation,
+  unprivilegedAccount,
+} from './postgres_installation.ts';
+import { freePort } from './postgres_ports.ts';
+import { familyOf, signal, until, untilGone } from './postgres_processes.ts';
+import { ENVIRONMENT, runProgram } from './postgres_programs.ts';
+import { removeWithServers } from './postgres_remains.ts';
+import { ask, OWNER, type PostgresServer, type Row } from './postgres_server.ts';
+
+/** Parameters of postgresql.conf. `fsync` is on unless they say otherwise. */
+export type PostgresSettings = Readonly<Record<string, string | number | boolean>>;
+
+export interface PostgresOptions {
+  readonly settings?: PostgresSettings;
+}
+
+const SETTINGS: PostgresSettings = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  // In the data folder, so that it goes with it.
+  dynamic_shared_memory_type: 'mmap',
+  // A standby that was away for a while finds what it missed.
+  wal_keep_size: '256MB',
+  // The primary gives up a paused standby, and a standby asks a primary again, in seconds rather than a minute.
+  wal_sender_timeout: '5s',
+  wal_retrieve_retry_interval: '200ms',
+};
+
+/** @returns a new server that answers, with the roles `postgres`, a superuser, and `grantd` */
+export async function startPostgres({ settings = {} }: PostgresOptions = {}): Promise<PostgresCluster> {
+  const account = await unprivilegedAccount();
+  const folder = await serverFolder('cluster', account);
+  const installation = await postgresInstallation(account, folder);
+  const password = randomBytes(16).toString('hex');
+  const cluster = new PostgresCluster({ folder, installation, password, port: await freePort() });
+  try {
+    await cluster.initialise({ ...SETTINGS, ...settings });
+    await cluster.start();
+    await cluster.ask(`CREATE ROLE ${OWNER} LOGIN PASSWORD '${password}'`);
+  } catch (error) {
+    await cluster.remove();
+    throw error;
+  }
+  return cluster;
+}
+
+export interface ClusterPlace {
+  readonly folder: string;
+  readonly installation: PostgresInstallation;
+  readonly password: string;
+  readonly port: number;
+}
+
+/** A server with a data folder of its own, which ends with this process at the latest. */
+export class PostgresCluster implements PostgresServer {
+  readonly place: ClusterPlace;
+  readonly url: string;
+  readonly dataFolder: string;
+  readonly #log: string;
+  #postmaster: ChildProcess | undefined;
+
+  constructor(place: ClusterPlace) {
+    this.place = place;
+    this.url = `postgres://postgres:${place.password}@127.0.0.1:${place.port}/postgres`;
+    this.dataFolder = join(place.folder, 'data');
+    this.#log = join(place.folder, 'log');
+  }
+
+  /** Of the postmaster. */
+  get pid(): number {
+    const { pid } = this.#postmaster ?? {};
+    if (pid === undefined) throw new Error('this PostgreSQL is not running');
+    return pid;
+  }
+
+  async initialise(settings: PostgresSettings): Promise<void> {
+    const { folder, installation, password } = this.place;
+    const passwordFile = join(folder, 'password');
+    appendFileSync(passwordFile, password);
+    await runProgram(installation, installation.initdb, [
+      `--pgdata=${this.dataFolder}`,
+      '--username=postgres',
+      `--pwfile=${passwordFile}`,
+      '--auth=scram-sha-256',
+      '--encoding=UTF8',
+      // A language's order, not that of bytes, so that a test notices who relies on the latter.
+      '--locale=C',
+      '--locale-provider=icu',
+      '--icu-locale=en-US',
+      '--no-sync',
+      '--no-instructions',
+    ]);
+    this.configure('postgresql.conf', settings);
+  }
+
+  /** Adds to a file of settings, which is read at the next start. */
+  configure(file: 'postgresql.conf' | 'postgresql.auto.conf', settings: PostgresSettings): void {
+    const lines = Object.entries(settings).map(
+      ([name, value]) => `${name} = '${String(value).replaceAll("'", "''")}'\n`,
+    );
+    appendFileSync(join(this.dataFolder, file), lines.join(''));
+  }
+
+  /** Starts on the data that are there. @throws with the log if it does not answer within 60 seconds */
+  async start(): Promise<void> {
+    if (this.#postmaster) throw new Error('this PostgreSQL is running already');
+    const { folder, installation, port } = this.place;
+    const log = openSync(this.#log, 'a');
+    const postmaster = spawn(installation.postgres, ['-D', this.dataFolder, '-p', String(port)], {
+      ...installation.account,
+      cwd: folder,
+      env: ENVIRONMENT,
+      // Ctrl-C is for the tests; the server is ended by who started it.
+      detached: true,
+      stdio: ['ignore', log, log],
+    });
+    closeSync(log);
+    postmaster.unref();
+    postmaster.once('error', () => {});
+    postmaster.once('exit', () => {
+      if (this.#postmaster === postmaster) this.#postmaster = undefined;
+    });
+    this.#postmaster = postmaster;
+    let ended = false;
+    await until('PostgreSQL to start', 60_000, () => {
+      ended = this.#postmaster !== postmaster || postmaster.pid === undefined;
+      return ended || this.#isReady(postmaster.pid);
+    }).catch((cause) => {
+      throw new Error(`PostgreSQL does not start:\n${this.logs()}`, { cause });
+    });
+    if (ended) throw new Error(`PostgreSQL ended while it started:\n${this.logs()}`);
+  }
+
+  /** `fast` ends connections and writes a checkpoint; `immediate` ends as in a crash, and recovers at the next start. */
+  async stop(mode: 'fast' | 'immediate' = 'fast'): Promise<void> {
+    const family = familyOf(this.pid);
+    signal(family, 'SIGCONT');
+    signal([this], mode === 'fast' ? 'SIGINT' : 'SIGQUIT');
+    await this.#untilEnded(family, 60_000);
+  }
+
+  /** As if the machine's memory had run out: every process of the server ends at once, none can say a word. */
+  async kill(): Promise<void> {
+    await this.pause();
+    const family = familyOf(this.pid);
+    signal(family, 'SIGKILL');
+    await this.#untilEnded(family, 10_000);
+  }
+
+  /** A server that hangs: what is asked gets no answer, new connections get none either. */
+  async pause(): Promise<void> {
+    const { pid } = this;
+    await until('PostgreSQL to be paused', 10_000, () => {
+      const family = familyOf(pid);
+      signal(
+        family.filter(({ stopped }) => !stopped),
+        'SIGSTOP',
+      );
+      return family.every(({ stopped }) => stopped);
+    });
+  }
+
+  async resume(): Promise<void> {
+    const { pid } = this;
+    signal(familyOf(pid), 'SIGCONT');
+    await until('PostgreSQL to resume', 10_000, () => familyOf(pid).every(({ stopped }) => !stopped));
+  }
+
+  /** Asks as the superuser on a connection of its own. */
+  ask(sql: string, values?: unknown[]): Promise<Row[]> {
+    return ask(this, sql, values);
+  }
+
+  /** The last lines that the server has written. */
+  logs(lines = 40): string {
+    if (!existsSync(this.#log)) return '';
+    return readFileSync(this.#log, 'utf8').trimEnd().split('\n').slice(-lines).join('\n');
+  }
+
+  /** Ends the server however it is, and deletes its data. Repeatable. */
+  async remove(): Promise<void> {
+    await removeWithServers(this.place.folder);
+    this.#postmaster = undefined;
+  }
+
+  /** The postmaster keeps its process id in the first line, its state in the eighth. */
+  #isReady(pid: number | undefined): boolean {
+    const file = join(this.dataFolder, 'postmaster.pid');
+    if (!existsSync(file)) return false;
+    const lines = readFileSync(file, 'utf8').split('\n');
+    return lines[0] === String(pid) && lines[7]?.trim() === 'ready';
+  }
+
+  async #untilEnded(family: readonly { readonly pid: number }[], timeoutMs: number): Promise<void> {
+    // The exit of a child that is not waited for is still reported while something else is.
+    await until('PostgreSQL to end', timeoutMs, () => this.#postmaster === undefined).catch((cause) => {
+      throw new Error(`PostgreSQL does not end:\n${this.logs()}`, { cause });
+    });
+    await untilGone(family, timeoutMs);
+  }
+}

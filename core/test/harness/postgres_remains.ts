@@ -1,0 +1,52 @@
+import { spawnSync } from 'node:child_process';
+import { globSync, lstatSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { type RunningProcess, runningProcesses, signal, untilGone } from './postgres_processes.ts';
+
+const PROGRAMS: ReadonlySet<string> = new Set(['initdb', 'postgres', 'pgbouncer']);
+
+/** Ends every server that runs in a folder, paused ones too, and deletes it. Repeatable. */
+export async function removeWithServers(folder: string): Promise<void> {
+  const servers = serversIn(folder);
+  const family = withChildren(servers);
+  signal(family, 'SIGCONT');
+  // The immediate shutdown of PostgreSQL and of PgBouncer's likes: it still frees what the system holds for it.
+  signal(servers, 'SIGQUIT');
+  await untilGone(family, 5_000).catch(async () => {
+    signal(withChildren(serversIn(folder)), 'SIGKILL');
+    signal(family, 'SIGKILL');
+    await untilGone(family, 10_000);
+  });
+  for (const file of globSync(join(folder, '{,*/}data/postmaster.pid'))) freeSharedMemory(file);
+  rmSync(folder, { recursive: true, force: true, maxRetries: 5 });
+}
+
+/** Removes what processes left that were killed together with their watchdog. */
+export async function removeStale(parent: string, prefix: string): Promise<void> {
+  const running = new Set(runningProcesses().map(({ pid }) => pid));
+  for (const name of readdirSync(parent)) {
+    if (!name.startsWith(prefix)) continue;
+    const owner = Number.parseInt(name.slice(prefix.length), 10);
+    if (Number.isNaN(owner) || running.has(owner)) continue;
+    const folder = join(parent, name);
+    const stat = lstatSync(folder, { throwIfNoEntry: false });
+    if (stat?.isDirectory() && stat.uid === process.getuid?.()) await removeWithServers(folder);
+  }
+}
+
+function serversIn(folder: string): readonly RunningProcess[] {
+  return runningProcesses().filter(
+    ({ command }) => command.includes(folder) && PROGRAMS.has(basename(command.split(' ', 1)[0] ?? '')),
+  );
+}
+
+function withChildren(servers: readonly RunningProcess[]): readonly RunningProcess[] {
+  const pids = new Set(servers.map(({ pid }) => pid));
+  return runningProcesses().filter(({ pid, parent }) => pids.has(pid) || pids.has(parent));
+}
+
+/** A postmaster that was killed leaves a few bytes of System V memory; its seventh line names them: key and id. */
+function freeSharedMemory(postmasterPid: string): void {
+  const id = readFileSync(postmasterPid, 'utf8').split('\n')[6]?.trim().split(/\s+/)[1];
+  if (id !== undefined && id !== '') spawnSync('ipcrm', ['-m', id], { timeout: 5_000 });
+}

@@ -1,0 +1,39 @@
+import { randomUUID } from 'node:crypto';
+import type { AdministrableStorage } from '@grantd/core';
+import { openPostgresStorage, type PostgresStorageOptions } from '@grantd/core/postgres';
+import { Pool, type PoolConfig } from 'pg';
+
+/** Stores over one database, each issuer's records apart. */
+export class PostgresStores {
+  readonly pool: Pool;
+  readonly #issuers = new Map<AdministrableStorage, string>();
+
+  constructor(url: string, options: PoolConfig = {}) {
+    this.pool = new Pool({ connectionString: url, pipeline: true, ...options });
+    // A connection that breaks while nobody uses it is reported here, and replaced.
+    this.pool.on('error', () => {});
+  }
+
+  /** A store without records, unless the issuer has some. */
+  async open(options: Partial<PostgresStorageOptions> = {}): Promise<AdministrableStorage> {
+    const issuer = options.issuer ?? `https://${randomUUID()}.example`;
+    const storage = await openPostgresStorage({ pool: this.pool, issuer, ...options });
+    this.#issuers.set(storage, issuer);
+    return storage;
+  }
+
+  /** A second handle on the records of a store. */
+  openAnother(storage: AdministrableStorage, options: Partial<PostgresStorageOptions> = {}) {
+    return this.open({ ...options, issuer: this.issuerOf(storage) });
+  }
+
+  issuerOf(storage: AdministrableStorage): string {
+    const issuer = this.#issuers.get(storage);
+    if (issuer === undefined) throw new Error('that store was opened elsewhere');
+    return issuer;
+  }
+
+  async end(): Promise<void> {
+    await this.pool.end();
+  }
+}

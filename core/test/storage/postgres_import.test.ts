@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import type { AdministrableStorage } from '@grantd/core';
+import { importPostgres } from '@grantd/core/postgres';
+import { exportSqlite, openSqliteStorage } from '@grantd/core/sqlite';
+import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
+import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
+import { PostgresStores } from '../harness/postgres_store.ts';
+import { newClient, newCode, newToken } from './samples.ts';
+import { temporaryFolder } from './temporary_folder.ts';
+
+const ISSUER = 'https://issuer.example';
+const OTHER_ISSUER = 'https://other.example';
+
+describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, () => {
+  const path = join(temporaryFolder(), 'grantd.db');
+  let stores: PostgresStores;
+  before(async () => {
+    stores = new PostgresStores(await disposableDatabase(await sharedPostgres()));
+  });
+  after(() => stores.end());
+
+  /** All that a store tells of the records below. */
+  const contentOf = async (storage: AdministrableStorage, ids: readonly string[]) => ({
+    clients: await storage.clients.list(),
+    keys: await storage.keys.list(),
+    tokens: await Promise.all(ids.map(async (id) => storage.tokens.getByAccessToken(id))),
+    code: await storage.authorizationCodes.get('code'),
+    events: await storage.eventsAfter(0, 1000),
+    disabled: await storage.getPrincipalState('subject', 'disabled'),
+    hasOrigin: await storage.clients.hasRedirectOrigin('https://app.example'),
+    alive: await storage.countAlive({ principal: 'client', id: 'client' }),
+  });
+
+  test('brings along every record of every issuer, and the server goes on with them', async () => {
+    const file = openSqliteStorage({ path, issuer: ISSUER });
+    const otherFile = openSqliteStorage({ path, issuer: OTHER_ISSUER });
+    await otherFile.clients.add(newClient('elsewhere'));
+    await file.clients.add({ ...newClient('client'), name: 'Ein “Name”\n', rotateRefreshTokens: false });
+    await file.keys.initialize([
+      {
+        kid: 'key',
+        algorithm: 'ES256',
+        status: 'current',
+        publicJwk: { kty: 'EC' },
+        sealedPrivateKey: 'sealed',
+        createdAtMs: 1,
+      },
+    ]);
+    const tokens = Array.from({ length: 2500 }, (_, index) =>
+      newToken('client', {
+        keyId: 'key',
+        claims: { index },
+        ...(index % 2 === 0 && { subject: `subject-${index}` }),
+      }),
+    );
+    for (let i = 0; i < tokens.length; i += 500) {
+      assert.equal(await file.tokens.issue(tokens.slice(i, i + 500), {}), 'issued');
+    }
+    for (const token of tokens.slice(0, 5)) await file.tokens.revoke({ ...token });
+    await file.authorizationCodes.issue(newCode('client', 'code'), {});
+    await file.setDisabled('subject', 'disabled', true);
+
+    const ids = [...tokens.map(({ id }) => id), 'unknown'];
+    const before = await contentOf(file, ids);
+    const progress: [string, number][] = [];
+    const counts = await importPostgres(exportSqlite({ path }), {
+      pool: stores.pool,
+      onRows: (table, rows) => progress.push([table, rows]),
+    });
+    assert.equal(counts.get('tokens'), 2500);
+    assert.equal(counts.get('clients'), 2);
+    assert.deepEqual(
+      progress.filter(([table]) => table === 'tokens'),
+      [1000, 2000, 2500].map((rows) => ['tokens', rows]),
+    );
+
+    const storage = await stores.open({ issuer: ISSUER });
+    assert.deepEqual(await contentOf(storage, ids), before);
+    const other = await stores.open({ issuer: OTHER_ISSUER });
+    assert.deepEqual(await other.clients.list(), await otherFile.clients.list());
+
+    // What is written from now on follows what was brought along.
+    await storage.revokeAll({ principal: 'client', id: 'client' });
+    const last = before.events.at(-1)?.sequence ?? 0;
+    assert.deepEqual(
+      (await storage.eventsAfter(last, 10)).map(({ sequence }) => sequence),
+      [last + 1],
+    );
+    await stores.open();
+    await file.close();
+    await otherFile.close();
+  });
+
+  test('leaves a database alone that is in use already', async () => {
+    await assert.rejects(importPostgres(exportSqlite({ path }), { pool: stores.pool }), {
+      message: 'the PostgreSQL database is in use already: it holds an issuer',
+    });
+  });
+
+  test('takes all or nothing', async () => {
+    const empty = new PostgresStores(await disposableDatabase(await sharedPostgres()));
+    try {
+      const half = function* () {
+        yield { table: 'issuers', rows: [{ id: 1, issuer: ISSUER, not_before_ms: null }] };
+        throw new Error('the disk is gone');
+      };
+      await assert.rejects(importPostgres(half(), { pool: empty.pool }), /the disk is gone/);
+      const { rows } = await empty.pool.query('SELECT FROM grantd.issuers');
+      assert.equal(rows.length, 0);
+    } finally {
+      await empty.end();
+    }
+  });
+
+  test('keeps others from writing to the file meanwhile, and leaves it as it was', async () => {
+    const file = openSqliteStorage({ path, issuer: ISSUER, busyTimeoutMs: 50 });
+    const exporting = exportSqlite({ path });
+    exporting.next();
+    await assert.rejects(async () => file.clients.add(newClient('late')), /database is locked/);
+    exporting.return();
+    assert.equal(await file.clients.add(newClient('late')), true);
+    await file.close();
+  });
+});

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { ADMINISTRATION_SQL } from '../../src/storage/sql/postgres/administration.ts';
+import { AUTHORIZATION_CODES_SQL } from '../../src/storage/sql/postgres/authorization_codes.ts';
+import { CLIENTS_SQL } from '../../src/storage/sql/postgres/clients.ts';
+import { EVENTS_SQL } from '../../src/storage/sql/postgres/events.ts';
+import { KEYS_SQL } from '../../src/storage/sql/postgres/keys.ts';
+import { PRINCIPALS_SQL } from '../../src/storage/sql/postgres/principals.ts';
+import { SWEEP_SQL } from '../../src/storage/sql/postgres/sweep.ts';
+import { TOKENS_SQL } from '../../src/storage/sql/postgres/tokens.ts';
+import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
+import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
+import { PostgresStores } from '../harness/postgres_store.ts';
+
+/** Large enough for reading a table through to cost more than any index. */
+const FILL = `
+  INSERT INTO grantd.issuers (issuer) SELECT 'https://issuer-' || n || '.example' FROM generate_series(1, 3000) n;
+  INSERT INTO grantd.clients (issuer_id, id, grant_types, scopes, redirect_uris)
+  SELECT 1, 'client-' || n, '[]', '[]', '[]' FROM generate_series(1, 5000) n;
+  INSERT INTO grantd.redirect_origins SELECT 1, 'https://app-' || n || '.example', 'client-' || n
+  FROM generate_series(1, 5000) n;
+  INSERT INTO grantd.principals (issuer_id, kind, id, generation, keep_until)
+  SELECT 1, kind, kind || '-' || n, 1, 2000000000 + n
+  FROM generate_series(1, 10000) n, unnest(ARRAY['subject', 'session', 'grant']) kind;
+  INSERT INTO grantd.tokens (issuer_id, id, kind, digest, client_id, scopes, subject, issued_at_ms, expires_at,
+    keep_until, key_id, pair_id, family_id, grant_id, session_id, client_generation)
+  SELECT 1, kind || '-' || n, kind, 'd', 'client-' || n % 5000, '[]', 'subject-' || n, 1, 2000000000 + n,
+    2000000000 + n, 'current1', 'pair-' || n, 'family-' || n, 'grant-' || n, 'session-' || n, 0
+  FROM generate_series(1, 10000) n, unnest(ARRAY['access_token', 'refresh_token']) kind;
+  INSERT INTO grantd.authorization_codes (issuer_id, id, client_id, redirect_uri, redirect_uri_given, scopes, subject,
+    grant_id, claims, issued_at_ms, expires_at, keep_until, client_generation, subject_generation, grant_generation)
+  SELECT 1, 'code-' || n, 'client-' || n % 5000, 'r', true, '[]', 'subject-' || n, 'grant-' || n, '{}', 1, 2000000000 + n,
+    2000000000 + n, 0, 0, 0 FROM generate_series(1, 10000) n;
+  INSERT INTO grantd.signing_keys (issuer_id, kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms,
+    needed_until)
+  SELECT n, status || n, 'RS256', status, '{}', '', n, 2000000000 + n
+  FROM generate_series(1, 3000) n, unnest(ARRAY['next', 'current', 'retired']) status;
+  INSERT INTO grantd.sweeps SELECT n FROM generate_series(2, 3000) n ON CONFLICT DO NOTHING;
+  INSERT INTO grantd.events (issuer_id, sequence, at_ms, type, target)
+  SELECT 1, n, 2000000000000 + n, 'token_revoked', 'x' FROM generate_series(1, 10000) n;
+`;
+
+/** They read what there is of something, on an operator's request. */
+const WHOLE_TABLES = new Set<string>([
+  CLIENTS_SQL.list,
+  KEYS_SQL.list,
+  ...Object.entries(ADMINISTRATION_SQL).flatMap(([name, text]) => (name.startsWith('count') ? [text] : [])),
+]);
+
+const STATEMENTS = Object.entries({
+  tokens: TOKENS_SQL,
+  authorizationCodes: AUTHORIZATION_CODES_SQL,
+  clients: CLIENTS_SQL,
+  keys: KEYS_SQL,
+  principals: PRINCIPALS_SQL,
+  administration: ADMINISTRATION_SQL,
+  events: EVENTS_SQL,
+  sweep: SWEEP_SQL,
+}).flatMap(([group, statements]) =>
+  Object.entries(statements).map(([name, text]) => ({ title: `${group}.${name}`, text })),
+);
+
+/** Indexes that hold few rows of an issuer. */
+const NARROW = new Set([
+  'sweeps_pkey',
+  'signing_keys_pkey',
+  'signing_keys_current',
+  'signing_keys_next',
+  'events_without_sequence',
+]);
+
+interface Plan {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly 'Index Cond'?: string;
+  readonly Plans?: readonly Plan[];
+}
+
+function nodesOf(plan: Plan): readonly Plan[] {
+  return [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
+}
+
+describe('the plans of PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, () => {
+  let stores: PostgresStores;
+  before(async () => {
+    stores = new PostgresStores(await disposableDatabase(await sharedPostgres()), { max: 1 });
+    await (await stores.open()).close();
+    await stores.pool.query(FILL);
+    await stores.pool.query('ANALYZE');
+    await stores.pool.query('SET plan_cache_mode = force_generic_plan');
+  });
+  after(() => stores.end());
+
+  const planOf = async (text: string): Promise<Plan> => {
+    const { rows } = await stores.pool.query({ text: `EXPLAIN (GENERIC_PLAN, FORMAT JSON) ${text}` });
+    return rows[0]['QUERY PLAN'][0].Plan;
+  };
+
+  for (const { title, text } of STATEMENTS) {
+    if (WHOLE_TABLES.has(text)) continue;
+    test(`${title} finds every row by an index`, async () => {
+      for (const node of nodesOf(await planOf(text))) {
+        const { 'Node Type': type, 'Index Name': index, 'Index Cond': condition = '' } = node;
+        assert.notEqual(type, 'Seq Scan', JSON.stringify(node));
+        const isNarrow = index === undefined || NARROW.has(index) || condition !== '(issuer_id = $1)';
+        assert.ok(isNarrow, `${index} is read through: ${condition}`);
+      }
+    });
+  }
+
+  for (const name of ['accessToken', 'refreshToken'] as const) {
+    test(`tokens.${name} reads one row of tokens, and what its life depends on by primary key`, async () => {
+      const scans = nodesOf(await planOf(TOKENS_SQL[name])).flatMap((node) => node['Relation Name'] ?? []);
+      assert.deepEqual(scans.sort(), [
+        'clients',
+        'issuers',
+        'principals',
+        'principals',
+        'principals',
+        'tokens',
+      ]);
+    });
+  }
+});
