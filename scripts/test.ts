@@ -1,7 +1,9 @@
 // Every check and test, in the order in which they are quickest to fail. `npm test -- PATTERN…` runs only those test files.
-import { spawnSync } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { globSync, mkdirSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { withSharedPostgres } from './shared_postgres.ts';
 
 const root = dirname(import.meta.dirname);
 process.chdir(root);
@@ -30,11 +32,30 @@ const steps: readonly (readonly [string, string, readonly string[]])[] = [
   ['ledger', process.execPath, ['scripts/check_ledger.ts']],
 ];
 
+let running: ChildProcess | undefined;
+let interrupted = false;
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  process.on(signal, () => {
+    interrupted = true;
+    running?.kill(signal);
+  });
+}
+
+async function succeeds(command: string, args: readonly string[]): Promise<boolean> {
+  if (interrupted) return false;
+  running = spawn(command, args, { stdio: 'inherit' });
+  const [status] = await once(running, 'exit');
+  running = undefined;
+  return status === 0 && !interrupted;
+}
+
 for (const [name, command, args] of chosen.length > 0 ? steps.filter(([step]) => step === 'tests') : steps) {
   const startedAt = performance.now();
   console.log(`— ${name}`);
-  const { status } = spawnSync(command, args, { stdio: 'inherit' });
-  if (status !== 0) {
+  const run = () => succeeds(command, args);
+  // A file alone starts a server if it needs one.
+  const succeeded = name === 'tests' && files.length > 1 ? await withSharedPostgres(run) : await run();
+  if (!succeeded) {
     console.error(`✖ ${name} failed`);
     process.exit(1);
   }

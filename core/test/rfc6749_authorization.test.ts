@@ -349,6 +349,7 @@ test('§4.1.2.1 every other error goes back to the client with state and iss', a
     [{ max_age: '1e3' }, 'invalid_request', 'the max_age is not allowed'],
     [{ max_age: 'soon' }, 'invalid_request', 'the max_age is not allowed'],
     [{ max_age: '9'.repeat(10) }, 'invalid_request', 'the max_age is not allowed'],
+    [{ nonce: 'n\0once' }, 'invalid_request', 'the nonce is not allowed'],
     [{ request: 'eyJ' }, 'request_not_supported', 'request objects are not supported'],
     [{ request_uri: 'https://web.example/r' }, 'request_uri_not_supported', 'request_uri is not supported'],
     [{ registration: '{}' }, 'registration_not_supported', 'registration is not supported'],

@@ -123,7 +123,10 @@ function readRequest(context: Context, form: Form, target: { client: ClientRecor
   if (maxAge !== undefined && !/^\d{1,9}$/.test(maxAge))
     throw refuse('invalid_request', 'the max_age is not allowed');
 
+  // It is kept until the code is redeemed, and there are databases whose texts end at this character.
   const nonce = form.get('nonce');
+  if (nonce?.includes('\0')) throw refuse('invalid_request', 'the nonce is not allowed');
+
   const loginHint = form.get('login_hint');
   const uiLocales = form.get('ui_locales');
   return {

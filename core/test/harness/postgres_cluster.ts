@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, closeSync, existsSync, openSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { serverFolder } from './postgres_folders.ts';
 import {
   type PostgresInstallation,
@@ -113,7 +113,10 @@ export class PostgresCluster implements PostgresServer {
     if (this.#postmaster) throw new Error('this PostgreSQL is running already');
     const { folder, installation, port } = this.place;
     const log = openSync(this.#log, 'a');
-    const postmaster = spawn(installation.postgres, ['-D', this.dataFolder, '-p', String(port)], {
+    // Every process of the server has its name in its title; whoever removes the folder finds them by it.
+    const name = `cluster_name=${basename(dirname(folder))}/${basename(folder)}`;
+    const args = ['-D', this.dataFolder, '-p', String(port), '-c', name];
+    const postmaster = spawn(installation.postgres, args, {
       ...installation.account,
       cwd: folder,
       env: ENVIRONMENT,

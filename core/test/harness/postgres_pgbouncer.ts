@@ -3,7 +3,7 @@ import { chownSync, closeSync, existsSync, openSync, readFileSync, writeFileSync
 import { connect } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { serverFolder } from './postgres_folders.ts';
-import { unprivilegedAccount } from './postgres_installation.ts';
+import { type Account, unprivilegedAccount } from './postgres_installation.ts';
 import { freePort } from './postgres_ports.ts';
 import { until } from './postgres_processes.ts';
 import { ENVIRONMENT } from './postgres_programs.ts';
@@ -56,36 +56,7 @@ export async function startPgBouncer(server: PostgresServer, options: PgBouncerO
   const account = await unprivilegedAccount();
   const folder = await serverFolder('pgbouncer', account);
   const port = await freePort();
-  const file = (name: string, content: string): string => {
-    const path = join(folder, name);
-    writeFileSync(path, content, { mode: 0o600 });
-    if (account.uid !== undefined) chownSync(path, account.uid, account.gid);
-    return path;
-  };
-  const { username, password, port: serverPort } = new URL(server.url);
-  const users = file('users', [username, OWNER].map((name) => `"${name}" "${password}"\n`).join(''));
-  const configuration = file(
-    'pgbouncer.ini',
-    [
-      '[databases]',
-      `* = host=127.0.0.1 port=${serverPort}`,
-      '[pgbouncer]',
-      'listen_addr = 127.0.0.1',
-      `listen_port = ${port}`,
-      'unix_socket_dir =',
-      'auth_type = scram-sha-256',
-      `auth_file = ${users}`,
-      `pool_mode = ${options.poolMode}`,
-      `default_pool_size = ${options.poolSize ?? 5}`,
-      'max_client_conn = 500',
-      // Seconds for which it refuses everyone after the server was away; 15 unless set.
-      'server_login_retry = 1',
-      ...(options.maxPreparedStatements
-        ? [`max_prepared_statements = ${options.maxPreparedStatements}`]
-        : []),
-      '',
-    ].join('\n'),
-  );
+  const configuration = configure(server, options, { folder, port, account });
   const logFile = join(folder, 'log');
   const log = openSync(logFile, 'a');
   const child = spawn(installed.path, [configuration], {
@@ -114,6 +85,41 @@ export async function startPgBouncer(server: PostgresServer, options: PgBouncerO
     throw new Error(`PgBouncer does not start:\n${logs}`, { cause });
   }
   return bouncer;
+}
+
+/** @returns the path of its pgbouncer.ini */
+function configure(
+  server: PostgresServer,
+  { poolMode, poolSize = 5, maxPreparedStatements = 0 }: PgBouncerOptions,
+  { folder, port, account }: { folder: string; port: number; account: Account },
+): string {
+  const write = (name: string, lines: readonly string[]): string => {
+    const path = join(folder, name);
+    writeFileSync(path, `${lines.join('\n')}\n`, { mode: 0o600 });
+    if (account.uid !== undefined) chownSync(path, account.uid, account.gid);
+    return path;
+  };
+  const { username, password, port: serverPort } = new URL(server.url);
+  const users = write(
+    'users',
+    [username, OWNER].map((name) => `"${name}" "${password}"`),
+  );
+  return write('pgbouncer.ini', [
+    '[databases]',
+    `* = host=127.0.0.1 port=${serverPort}`,
+    '[pgbouncer]',
+    'listen_addr = 127.0.0.1',
+    `listen_port = ${port}`,
+    'unix_socket_dir =',
+    'auth_type = scram-sha-256',
+    `auth_file = ${users}`,
+    `pool_mode = ${poolMode}`,
+    `default_pool_size = ${poolSize}`,
+    'max_client_conn = 500',
+    // Seconds for which it refuses everyone after the server was away; 15 unless set.
+    'server_login_retry = 1',
+    ...(maxPreparedStatements > 0 ? [`max_prepared_statements = ${maxPreparedStatements}`] : []),
+  ]);
 }
 
 function installedPgBouncer(): Installed | undefined {

@@ -34,10 +34,13 @@ export async function removeStale(parent: string, prefix: string): Promise<void>
   }
 }
 
+/** By the folder's name: a postmaster has it in its arguments, its children in their title, also once it is dead. */
 function serversIn(folder: string): readonly RunningProcess[] {
-  return runningProcesses().filter(
-    ({ command }) => command.includes(folder) && PROGRAMS.has(basename(command.split(' ', 1)[0] ?? '')),
-  );
+  const name = basename(folder);
+  return runningProcesses().filter(({ command }) => {
+    const program = basename(command.split(/:? /, 1)[0] ?? '');
+    return PROGRAMS.has(program) && command.includes(name);
+  });
 }
 
 function withChildren(servers: readonly RunningProcess[]): readonly RunningProcess[] {

@@ -10,7 +10,7 @@ import { type PostgresCluster, startPostgres } from '../harness/postgres_cluster
 import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
 import { type PgBouncerOptions, pgBouncerAbsence, startPgBouncer } from '../harness/postgres_pgbouncer.ts';
-import { runningProcesses, until } from '../harness/postgres_processes.ts';
+import { familyOf, runningProcesses, until } from '../harness/postgres_processes.ts';
 import { ask } from '../harness/postgres_server.ts';
 import { startStandby } from '../harness/postgres_standby.ts';
 
@@ -202,3 +202,15 @@ test(
     await until('the remains to be removed', 20_000, () => !isThere() && !existsSync(dirname(folder)));
   },
 );
+
+test('a server whose postmaster alone was killed is removed with its paused processes', options, async () => {
+  const cluster = await startPostgres();
+  const family = familyOf(cluster.pid);
+  await cluster.pause();
+  process.kill(cluster.pid, 'SIGKILL');
+  await cluster.remove();
+  assert.deepEqual(
+    runningProcesses().filter((running) => family.some(({ pid }) => pid === running.pid)),
+    [],
+  );
+});

@@ -70,6 +70,22 @@ describe('a PostgreSQL server that fails', { skip: POSTGRES_ABSENCE, timeout: 12
     assert.notEqual((await storage.tokens.getByAccessToken(revoked.id))?.revokedAtMs, undefined);
   });
 
+  test('one that is lost in the middle of many requests rejects them, and ends no process', async () => {
+    for (let round = 0; round < 3; round++) {
+      const begun = Array.from({ length: 40 }, async () =>
+        round % 2 === 0
+          ? storage.tokens.getByAccessToken('any')
+          : storage.tokens.issue([newToken('client')], {}),
+      );
+      const settled = Promise.allSettled(begun);
+      await Promise.race(begun.map((each) => each.catch(() => {})));
+      await cluster.kill();
+      for (const { status } of await settled) assert.match(status, /fulfilled|rejected/);
+      await cluster.start();
+      assert.equal(await storage.tokens.getByAccessToken('any'), undefined);
+    }
+  });
+
   test('more callers than connections wait their turn, and are rejected in time where none comes free', async () => {
     const blocker = await stores.pool.connect();
     const others = await Promise.all(Array.from({ length: 3 }, () => stores.pool.connect()));

@@ -133,11 +133,13 @@ export class Connections {
   async #once<T>(work: (client: PostgresClient) => Promise<T>): Promise<T> {
     const client = await this.#connect();
     let isSound = false;
+    client.on('error', heardByItsQueries);
     try {
       const result = await work(client);
       isSound = true;
       return result;
     } finally {
+      client.off('error', heardByItsQueries);
       client.release(!isSound);
     }
   }
@@ -168,6 +170,9 @@ export class Connections {
     return client.query({ ...(this.#isPrepared && { name }), text, values, types: TYPES });
   }
 }
+
+/** A connection that is lost says so to its queries, and once more to whoever listens: nobody at all ends the process. */
+function heardByItsQueries(): void {}
 
 /** The rows of a result; their shape is the statement's to know. */
 export function rowsOf<Row>(result: PostgresResult | undefined): readonly Row[] {

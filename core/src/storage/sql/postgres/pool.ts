@@ -11,7 +11,9 @@ export interface PostgresClient {
   /** @param destroy closes the connection instead of keeping it for others */
   release(destroy?: boolean): void;
   on(event: 'notice', listener: (notice: PostgresNotice) => void): unknown;
+  on(event: 'error', listener: (error: Error) => void): unknown;
   off(event: 'notice', listener: (notice: PostgresNotice) => void): unknown;
+  off(event: 'error', listener: (error: Error) => void): unknown;
 }
 
 export interface PostgresQuery {

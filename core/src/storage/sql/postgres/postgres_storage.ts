@@ -21,7 +21,10 @@ export { importPostgres, type PostgresImportOptions } from './import.ts';
 export type { PostgresClient, PostgresPool, PostgresQuery, PostgresResult } from './pool.ts';
 
 export interface PostgresStorageOptions extends PostgresDeadlines {
-  /** A `Pool` of `pg`, with `pipeline: true` for fewer round trips, or one in its likeness. It stays its owner's to end. */
+  /**
+   * A `Pool` of `pg`, with `pipeline: true` for fewer round trips, or one in its likeness. Its owner listens to its
+   * `error` event, which an idle connection that is lost would otherwise end the process with, and ends it.
+   */
   readonly pool: PostgresPool;
   /** Whose records this handle sees; one database can hold several issuers. */
   readonly issuer: string;
