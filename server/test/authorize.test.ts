@@ -1,404 +1,350 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { ALICE, Browser, formAction, hiddenFields, type Page, signInAndConsent } from './harness/browser.ts';
-import { grantd, grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
+import { DATABASES } from './harness/databases.ts';
+import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, basic, introspect, newPkce, postForm } from './harness/protocol.ts';
 import { answerTo } from './harness/wire.ts';
 
-const workbench = new Workbench();
-after(() => workbench.clear());
-
-describe('signing in and consenting', () => {
-  let server: RunningServer;
-  before(async () => {
-    server = await workbench.start(workbench.folder(), ['--demo']);
-  });
-
-  const pkce = newPkce();
-  const urlWith = (parameters: Readonly<Record<string, string>> = {}) =>
-    authorizationUrl(server.url, pkce, parameters);
-
-  async function signedIn(): Promise<Browser> {
-    const browser = new Browser(server.url);
-    await signInAndConsent(browser, urlWith());
-    return browser;
-  }
-
-  const isLogin = ({ html }: Page) => html.includes('id="login-submit"');
-  const isConsent = ({ html }: Page) => html.includes('id="consent-allow"');
-
-  async function idTokenFrom(callback: URL): Promise<Record<string, unknown>> {
-    const fields = {
-      grant_type: 'authorization_code',
-      code: callback.searchParams.get('code') ?? '',
-      redirect_uri: 'http://localhost:4001/callback',
-      code_verifier: pkce.verifier,
-    };
-    const response = await postForm(`${server.url}/token`, fields, basic('demo-web', 'demo-web-secret'));
-    const tokens = (await response.json()) as { id_token: string; access_token: string };
-    assert.equal(response.status, 200, JSON.stringify(tokens));
-    return { ...JSON.parse(atob(tokens.id_token.split('.')[1] ?? '')), accessToken: tokens.access_token };
-  }
-
-  test('leads back to the client with a code, the state and the issuer', async () => {
-    const callback = await signInAndConsent(new Browser(server.url), urlWith());
-    assert.equal(callback.origin + callback.pathname, 'http://localhost:4001/callback');
-    assert.deepEqual([...callback.searchParams.keys()].sort(), ['code', 'iss', 'state']);
-    assert.equal(callback.searchParams.get('state'), 'state-1');
-    assert.equal(callback.searchParams.get('iss'), server.url);
-  });
-
-  test('puts into the tokens how and when the person signed in', async () => {
-    const {
-      amr,
-      auth_time: authTime,
-      accessToken,
-    } = await idTokenFrom(await signInAndConsent(new Browser(server.url), urlWith()));
-    assert.deepEqual(amr, ['pwd']);
-    assert.ok(Math.abs(Number(authTime) - Date.now() / 1000) < 20);
-    assert.equal((await introspect(server.url, String(accessToken))).username, 'alice');
-    const explained = await grantdPrints(server.folder, ['token', 'explain', '--json', String(accessToken)]);
-    assert.match(JSON.parse(explained).record.sessionId, /^[\w-]{22}$/);
-  });
-
-  test('a POST of the request works as a GET does (OpenID Connect Core §3.1.2.1)', async () => {
-    const url = new URL(urlWith());
-    const page = await new Browser(server.url).post(
-      `${server.url}/authorize`,
-      Object.fromEntries(url.searchParams),
-    );
-    assert.ok(isLogin(page));
-  });
-
-  test('pages are plain forms with labels, run no script, and are neither kept nor framed', async () => {
-    const browser = new Browser(server.url);
-    const login = await browser.get(urlWith({ login_hint: '<b>"alice"</b>' }));
-    assert.match(login.html, /<label for="username">/);
-    assert.match(login.html, /<input id="password" name="password" type="password"/);
-    assert.match(login.html, /value="&lt;b&gt;&quot;alice&quot;&lt;\/b&gt;"/);
-    const consent = await browser.submit(login, { ...ALICE });
-    assert.match(consent.html, /Demo web application/);
-    for (const [page, formAction] of [
-      [login, "'self'"],
-      [consent, "'self' http://localhost:4001"],
-    ] as const) {
-      const policy = page.headers.get('content-security-policy') ?? '';
-      assert.match(policy, /^default-src 'none'; style-src 'sha256-[\w+/=]+'; /);
-      assert.ok(policy.includes(`form-action ${formAction}; frame-ancestors 'none'`), policy);
-      assert.equal(page.headers.get('cache-control'), 'no-store');
-      assert.equal(page.headers.get('x-content-type-options'), 'nosniff');
-      assert.equal(page.headers.get('referrer-policy'), 'no-referrer');
-    }
-  });
-
-  test('cookies are kept from scripts and other sites', async () => {
-    const browser = new Browser(server.url);
-    const login = await browser.get(urlWith());
-    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const response = await fetch(new URL(formAction(login), server.url), {
-      method: 'POST',
-      headers: { cookie },
-      body: new URLSearchParams({ ...hiddenFields(login), ...ALICE }),
-      redirect: 'manual',
+for (const database of DATABASES) {
+  describe(`signing in and consenting on ${database.name}`, { skip: database.absence }, () => {
+    const workbench = new Workbench(database);
+    after(() => workbench.clear());
+    let server: RunningServer;
+    before(async () => {
+      server = await workbench.start(await workbench.home(), ['--demo']);
     });
-    const [line = ''] = response.headers.getSetCookie();
-    assert.match(line, /^grantd_session=[^;]+; Max-Age=\d+; Path=\/; HttpOnly; SameSite=Lax$/);
-  });
 
-  test('cookies of an https issuer are bound to its host and to TLS', async () => {
-    const own = await workbench.start(workbench.folder(), ['--issuer', 'https://localhost', '--demo']);
-    const { searchParams } = new URL(urlWith());
-    const first = await fetch(`${own.url}/authorize?${searchParams}`, { redirect: 'manual' });
-    const page = await fetch(new URL(first.headers.get('location') ?? '', own.url));
-    const [line = ''] = page.headers.getSetCookie();
-    assert.match(line, /^__Host-grantd_browser=[^;]+; Max-Age=\d+; Path=\/; HttpOnly; Secure; SameSite=Lax$/);
-  });
+    const pkce = newPkce();
+    const urlWith = (parameters: Readonly<Record<string, string>> = {}) =>
+      authorizationUrl(server.url, pkce, parameters);
 
-  test('a wrong password and an unknown name get the same page', async () => {
-    const attempt = async (username: string) => {
+    async function signedIn(): Promise<Browser> {
       const browser = new Browser(server.url);
-      const page = await browser.submit(await browser.get(urlWith()), { username, password: 'not hers' });
-      const withoutOwn = page.html.replaceAll(/(form_token" value|pending|username" value)=[^>]*/g, '');
-      return { status: page.status, withoutOwn };
-    };
-    const [wrong, unknown] = [await attempt('alice'), await attempt('nobody')];
-    assert.equal(wrong.status, 403);
-    assert.match(wrong.withoutOwn, /The name or the password is wrong/);
-    assert.deepEqual(wrong, unknown);
-  });
+      await signInAndConsent(browser, urlWith());
+      return browser;
+    }
 
-  test('a form that was made for another browser, or for none, is refused', async () => {
-    const browser = new Browser(server.url);
-    const login = await browser.get(urlWith());
-    const stranger = new Browser(server.url);
-    assert.equal((await stranger.submit(login, { ...ALICE })).status, 403);
-    await stranger.get(urlWith());
-    assert.equal((await stranger.submit(login, { ...ALICE })).status, 403);
-    assert.equal((await browser.submit(login, { ...ALICE, form_token: '' })).status, 403);
-    assert.equal(stranger.cookies.has('grantd_session'), false);
-  });
+    const isLogin = ({ html }: Page) => html.includes('id="login-submit"');
+    const isConsent = ({ html }: Page) => html.includes('id="consent-allow"');
 
-  test('a consent form answers its own request only', async () => {
-    const browser = await signedIn();
-    const [wide, narrow] = [await browser.get(urlWith()), await browser.get(urlWith({ scope: 'openid' }))];
-    const forged = await browser.submit(wide, {
-      form_token: hiddenFields(narrow).form_token ?? '',
-      decision: 'allow',
+    async function idTokenFrom(callback: URL): Promise<Record<string, unknown>> {
+      const fields = {
+        grant_type: 'authorization_code',
+        code: callback.searchParams.get('code') ?? '',
+        redirect_uri: 'http://localhost:4001/callback',
+        code_verifier: pkce.verifier,
+      };
+      const response = await postForm(`${server.url}/token`, fields, basic('demo-web', 'demo-web-secret'));
+      const tokens = (await response.json()) as { id_token: string; access_token: string };
+      assert.equal(response.status, 200, JSON.stringify(tokens));
+      return { ...JSON.parse(atob(tokens.id_token.split('.')[1] ?? '')), accessToken: tokens.access_token };
+    }
+
+    test('leads back to the client with a code, the state and the issuer', async () => {
+      const callback = await signInAndConsent(new Browser(server.url), urlWith());
+      assert.equal(callback.origin + callback.pathname, 'http://localhost:4001/callback');
+      assert.deepEqual([...callback.searchParams.keys()].sort(), ['code', 'iss', 'state']);
+      assert.equal(callback.searchParams.get('state'), 'state-1');
+      assert.equal(callback.searchParams.get('iss'), server.url);
     });
-    assert.equal(forged.status, 403);
-    assert.match(forged.html, /not made for this browser/);
-  });
 
-  test('a request that did not begin here is refused', async () => {
-    const pending = Buffer.from(JSON.stringify({ query: 'client_id=demo-web', begunAtMs: Date.now() }));
-    const page = await new Browser(server.url).get(
-      `${server.url}/login?pending=${pending.toString('base64url')}.x`,
-    );
-    assert.equal(page.status, 400);
-    assert.match(page.html, /did not begin at an application/);
-  });
+    test('puts into the tokens how and when the person signed in', async () => {
+      const {
+        amr,
+        auth_time: authTime,
+        accessToken,
+      } = await idTokenFrom(await signInAndConsent(new Browser(server.url), urlWith()));
+      assert.deepEqual(amr, ['pwd']);
+      assert.ok(Math.abs(Number(authTime) - Date.now() / 1000) < 20);
+      assert.equal((await introspect(server.url, String(accessToken))).username, 'alice');
+      const explained = await grantdPrints(server.folder, [
+        'token',
+        'explain',
+        '--json',
+        String(accessToken),
+      ]);
+      assert.match(JSON.parse(explained).record.sessionId, /^[\w-]{22}$/);
+    });
 
-  test('denied consent is access_denied at the client', async () => {
-    const browser = await signedIn();
-    const left = new URL((await browser.submit(await browser.get(urlWith()), { decision: 'deny' })).url);
-    assert.equal(left.origin, 'http://localhost:4001');
-    assert.equal(left.searchParams.get('error'), 'access_denied');
-    assert.equal(left.searchParams.get('state'), 'state-1');
-    assert.equal(left.searchParams.get('code'), null);
-  });
+    test('a POST of the request works as a GET does (OpenID Connect Core §3.1.2.1)', async () => {
+      const url = new URL(urlWith());
+      const page = await new Browser(server.url).post(
+        `${server.url}/authorize`,
+        Object.fromEntries(url.searchParams),
+      );
+      assert.ok(isLogin(page));
+    });
 
-  test('someone who is signed in is asked for consent alone, with prompt=login for the password as well', async () => {
-    const browser = await signedIn();
-    assert.ok(isConsent(await browser.get(urlWith())));
-    assert.ok(isConsent(await browser.get(urlWith({ prompt: 'consent' }))));
-    const login = await browser.get(urlWith({ prompt: 'login' }));
-    assert.ok(isLogin(login));
-    assert.ok(
-      isLogin(await browser.get(login.url.replace('/login?', '/consent?'))),
-      'the form cannot be skipped',
-    );
-    assert.ok(isConsent(await browser.submit(login, { ...ALICE })));
-  });
+    test('pages are plain forms with labels, run no script, and are neither kept nor framed', async () => {
+      const browser = new Browser(server.url);
+      const login = await browser.get(urlWith({ login_hint: '<b>"alice"</b>' }));
+      assert.match(login.html, /<label for="username">/);
+      assert.match(login.html, /<input id="password" name="password" type="password"/);
+      assert.match(login.html, /value="&lt;b&gt;&quot;alice&quot;&lt;\/b&gt;"/);
+      const consent = await browser.submit(login, { ...ALICE });
+      assert.match(consent.html, /Demo web application/);
+      for (const [page, formAction] of [
+        [login, "'self'"],
+        [consent, "'self' http://localhost:4001"],
+      ] as const) {
+        const policy = page.headers.get('content-security-policy') ?? '';
+        assert.match(policy, /^default-src 'none'; style-src 'sha256-[\w+/=]+'; /);
+        assert.ok(policy.includes(`form-action ${formAction}; frame-ancestors 'none'`), policy);
+        assert.equal(page.headers.get('cache-control'), 'no-store');
+        assert.equal(page.headers.get('x-content-type-options'), 'nosniff');
+        assert.equal(page.headers.get('referrer-policy'), 'no-referrer');
+      }
+    });
 
-  test('max_age asks for the password where the last time is too long ago, and then no more', async () => {
-    const browser = await signedIn();
-    assert.ok(isConsent(await browser.get(urlWith({ max_age: '60' }))));
-    await new Promise((resolve) => setTimeout(resolve, 20));
-    const login = await browser.get(urlWith({ max_age: '0' }));
-    assert.ok(isLogin(login));
-    assert.ok(isConsent(await browser.submit(login, { ...ALICE })));
-  });
+    test('cookies are kept from scripts and other sites', async () => {
+      const browser = new Browser(server.url);
+      const login = await browser.get(urlWith());
+      const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+      const response = await fetch(new URL(formAction(login), server.url), {
+        method: 'POST',
+        headers: { cookie },
+        body: new URLSearchParams({ ...hiddenFields(login), ...ALICE }),
+        redirect: 'manual',
+      });
+      const [line = ''] = response.headers.getSetCookie();
+      assert.match(line, /^grantd_session=[^;]+; Max-Age=\d+; Path=\/; HttpOnly; SameSite=Lax$/);
+    });
 
-  test('prompt=none shows no page: login_required, or consent_required where someone is signed in', async () => {
-    const errorFor = async (browser: Browser) =>
-      new URL((await browser.get(urlWith({ prompt: 'none' }))).url).searchParams.get('error');
-    assert.equal(await errorFor(new Browser(server.url)), 'login_required');
-    assert.equal(await errorFor(await signedIn()), 'consent_required');
-  });
+    test('cookies of an https issuer are bound to its host and to TLS', async () => {
+      const own = await workbench.start(await workbench.home(), ['--issuer', 'https://localhost', '--demo']);
+      const { searchParams } = new URL(urlWith());
+      const first = await fetch(`${own.url}/authorize?${searchParams}`, { redirect: 'manual' });
+      const page = await fetch(new URL(first.headers.get('location') ?? '', own.url));
+      const [line = ''] = page.headers.getSetCookie();
+      assert.match(
+        line,
+        /^__Host-grantd_browser=[^;]+; Max-Age=\d+; Path=\/; HttpOnly; Secure; SameSite=Lax$/,
+      );
+    });
 
-  test('an unknown client or redirect URI gets a page and no redirect', async () => {
-    for (const parameters of [{ client_id: 'unknown' }, { redirect_uri: 'https://attacker.example/' }]) {
-      const page = await new Browser(server.url).get(urlWith(parameters));
+    test('a wrong password and an unknown name get the same page', async () => {
+      const attempt = async (username: string) => {
+        const browser = new Browser(server.url);
+        const page = await browser.submit(await browser.get(urlWith()), { username, password: 'not hers' });
+        const withoutOwn = page.html.replaceAll(/(form_token" value|pending|username" value)=[^>]*/g, '');
+        return { status: page.status, withoutOwn };
+      };
+      const [wrong, unknown] = [await attempt('alice'), await attempt('nobody')];
+      assert.equal(wrong.status, 403);
+      assert.match(wrong.withoutOwn, /The name or the password is wrong/);
+      assert.deepEqual(wrong, unknown);
+    });
+
+    test('a form that was made for another browser, or for none, is refused', async () => {
+      const browser = new Browser(server.url);
+      const login = await browser.get(urlWith());
+      const stranger = new Browser(server.url);
+      assert.equal((await stranger.submit(login, { ...ALICE })).status, 403);
+      await stranger.get(urlWith());
+      assert.equal((await stranger.submit(login, { ...ALICE })).status, 403);
+      assert.equal((await browser.submit(login, { ...ALICE, form_token: '' })).status, 403);
+      assert.equal(stranger.cookies.has('grantd_session'), false);
+    });
+
+    test('a consent form answers its own request only', async () => {
+      const browser = await signedIn();
+      const [wide, narrow] = [await browser.get(urlWith()), await browser.get(urlWith({ scope: 'openid' }))];
+      const forged = await browser.submit(wide, {
+        form_token: hiddenFields(narrow).form_token ?? '',
+        decision: 'allow',
+      });
+      assert.equal(forged.status, 403);
+      assert.match(forged.html, /not made for this browser/);
+    });
+
+    test('a request that did not begin here is refused', async () => {
+      const pending = Buffer.from(JSON.stringify({ query: 'client_id=demo-web', begunAtMs: Date.now() }));
+      const page = await new Browser(server.url).get(
+        `${server.url}/login?pending=${pending.toString('base64url')}.x`,
+      );
       assert.equal(page.status, 400);
-      assert.match(page.headers.get('content-type') ?? '', /^text\/html/);
-      assert.doesNotMatch(page.html, /attacker|unknown-/);
-    }
-  });
+      assert.match(page.html, /did not begin at an application/);
+    });
 
-  test('other mistakes of a client are told to the client', async () => {
-    const left = new URL(
-      (await new Browser(server.url).get(urlWith({ code_challenge_method: 'plain' }))).url,
-    );
-    assert.equal(left.origin, 'http://localhost:4001');
-    assert.equal(left.searchParams.get('error'), 'invalid_request');
-  });
+    test('denied consent is access_denied at the client', async () => {
+      const browser = await signedIn();
+      const left = new URL((await browser.submit(await browser.get(urlWith()), { decision: 'deny' })).url);
+      assert.equal(left.origin, 'http://localhost:4001');
+      assert.equal(left.searchParams.get('error'), 'access_denied');
+      assert.equal(left.searchParams.get('state'), 'state-1');
+      assert.equal(left.searchParams.get('code'), null);
+    });
 
-  test('a disabled person cannot sign in, their session is void, and stays void when they are enabled', async () => {
-    const carol = { username: 'carol', password: 'correct horse' };
-    await grantdPrints(server.folder, ['user', 'add', carol.username, '--password-stdin'], carol.password);
-    const browser = new Browser(server.url);
-    const consent = await browser.submit(await browser.get(urlWith()), carol);
-    assert.ok(isConsent(consent));
+    test('someone who is signed in is asked for consent alone, with prompt=login for the password as well', async () => {
+      const browser = await signedIn();
+      assert.ok(isConsent(await browser.get(urlWith())));
+      assert.ok(isConsent(await browser.get(urlWith({ prompt: 'consent' }))));
+      const login = await browser.get(urlWith({ prompt: 'login' }));
+      assert.ok(isLogin(login));
+      assert.ok(
+        isLogin(await browser.get(login.url.replace('/login?', '/consent?'))),
+        'the form cannot be skipped',
+      );
+      assert.ok(isConsent(await browser.submit(login, { ...ALICE })));
+    });
 
-    await grantdPrints(server.folder, ['user', 'disable', 'carol']);
-    assert.ok(
-      isLogin(await browser.submit(consent, { decision: 'allow' })),
-      'no code for the form that was open',
-    );
-    const refused = await browser.submit(await browser.get(urlWith()), carol);
-    assert.equal(refused.status, 403);
-    assert.match(refused.html, /This account is disabled/);
+    test('max_age asks for the password where the last time is too long ago, and then no more', async () => {
+      const browser = await signedIn();
+      assert.ok(isConsent(await browser.get(urlWith({ max_age: '60' }))));
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      const login = await browser.get(urlWith({ max_age: '0' }));
+      assert.ok(isLogin(login));
+      assert.ok(isConsent(await browser.submit(login, { ...ALICE })));
+    });
 
-    await grantdPrints(server.folder, ['user', 'enable', 'carol']);
-    assert.ok(isLogin(await browser.get(urlWith())));
-    assert.ok(isConsent(await browser.submit(await browser.get(urlWith()), carol)));
-  });
+    test('prompt=none shows no page: login_required, or consent_required where someone is signed in', async () => {
+      const errorFor = async (browser: Browser) =>
+        new URL((await browser.get(urlWith({ prompt: 'none' }))).url).searchParams.get('error');
+      assert.equal(await errorFor(new Browser(server.url)), 'login_required');
+      assert.equal(await errorFor(await signedIn()), 'consent_required');
+    });
 
-  test('token revoke --user ends the person’s sessions in browsers as well', async () => {
-    const browser = await signedIn();
-    await grantdPrints(server.folder, ['token', 'revoke', '--user', 'alice']);
-    assert.ok(isLogin(await browser.get(urlWith())));
-  });
+    test('an unknown client or redirect URI gets a page and no redirect', async () => {
+      for (const parameters of [{ client_id: 'unknown' }, { redirect_uri: 'https://attacker.example/' }]) {
+        const page = await new Browser(server.url).get(urlWith(parameters));
+        assert.equal(page.status, 400);
+        assert.match(page.headers.get('content-type') ?? '', /^text\/html/);
+        assert.doesNotMatch(page.html, /attacker|unknown-/);
+      }
+    });
 
-  test('ten wrong passwords from one place are enough, but lock nobody out of a browser that they have used', async () => {
-    const dave = { username: 'dave', password: 'correct horse' };
-    await grantdPrints(server.folder, ['user', 'add', dave.username, '--password-stdin'], dave.password);
-    const [used, strangers] = [new Browser(server.url), new Browser(server.url)];
-    assert.ok(isConsent(await used.submit(await used.get(urlWith()), dave)));
+    test('other mistakes of a client are told to the client', async () => {
+      const left = new URL(
+        (await new Browser(server.url).get(urlWith({ code_challenge_method: 'plain' }))).url,
+      );
+      assert.equal(left.origin, 'http://localhost:4001');
+      assert.equal(left.searchParams.get('error'), 'invalid_request');
+    });
 
-    const form = await strangers.get(urlWith());
-    const guess = () => strangers.submit(form, { username: 'dave', password: 'guessed' });
-    const statuses = (await Promise.all(Array.from({ length: 12 }, guess))).map(({ status }) => status);
-    assert.deepEqual(statuses.sort(), [...Array(10).fill(403), 429, 429]);
-    const limited = await strangers.submit(form, dave);
-    assert.equal(limited.status, 429);
-    assert.ok(Number(limited.headers.get('retry-after')) > 0);
-    assert.ok(isConsent(await used.submit(await used.get(urlWith({ prompt: 'login' })), dave)));
-  });
-
-  test('behind a trusted proxy a place is the client’s own address: strangers elsewhere lock nobody out', async () => {
-    const own = await workbench.start(workbench.folder(), ['--demo', '--trusted-proxies', '127.0.0.1,::1']);
-    const url = authorizationUrl(own.url, pkce);
-    const [stranger, newBrowser, householder] = ['203.0.113.9', '192.0.2.1', '203.0.113.9'].map(
-      (address) => new Browser(own.url, { 'x-forwarded-for': address }),
-    );
-    assert.ok(stranger && newBrowser && householder);
-    const form = await stranger.get(url);
-    const guess = () => stranger.submit(form, { username: 'alice', password: 'guessed' });
-    const statuses = (await Promise.all(Array.from({ length: 11 }, guess))).map(({ status }) => status);
-    assert.deepEqual(statuses.sort(), [...Array(10).fill(403), 429]);
-    assert.equal((await householder.submit(await householder.get(url), { ...ALICE })).status, 429);
-    assert.ok(isConsent(await newBrowser.submit(await newBrowser.get(url), { ...ALICE })));
-  });
-
-  test('more sign-ins than can be checked are sent away with a time to come back, and are no attempts', async () => {
-    const own = await workbench.start(workbench.folder(), ['--demo']);
-    const browser = new Browser(own.url);
-    const form = await browser.get(authorizationUrl(own.url, pkce));
-    const pages = await Promise.all(
-      Array.from({ length: 60 }, (_, index) =>
-        browser.submit(form, { username: `nobody-${index}`, password: 'guessed' }),
-      ),
-    );
-    const busy = pages.filter(({ status }) => status === 503);
-    assert.ok(busy.length > 0 && busy.length < 60 - 32, `${busy.length} were sent away`);
-    assert.ok(busy.every(({ headers }) => headers.get('retry-after') === '5'));
-    assert.match(busy[0]?.html ?? '', /Too many people are signing in/);
-    assert.ok(pages.every(({ status }) => status === 503 || status === 403));
-    await until(
-      () => own.log().filter(({ reason }) => reason === 'too_many_sign_ins').length === busy.length,
-      'it is logged',
-    );
-  });
-
-  test('another way of typing a name is counted as the same name, whether somebody has it or not', async () => {
-    await grantdPrints(server.folder, ['user', 'add', 'Kate', '--password-stdin'], 'correct horse');
-    for (const [plain, other] of [
-      ['Kate', '\u212Aate'],
-      ['Kim', '\u212Aim'],
-    ] as const) {
+    test('a disabled person cannot sign in, their session is void, and stays void when they are enabled', async () => {
+      const carol = { username: 'carol', password: 'correct horse' };
+      await grantdPrints(server.folder, ['user', 'add', carol.username, '--password-stdin'], carol.password);
       const browser = new Browser(server.url);
-      const form = await browser.get(urlWith());
-      const statuses: number[] = [];
-      for (let attempt = 0; attempt < 12; attempt += 1) {
-        const username = attempt % 2 === 0 ? plain : other;
-        statuses.push((await browser.submit(form, { username, password: 'guessed' })).status);
+      const consent = await browser.submit(await browser.get(urlWith()), carol);
+      assert.ok(isConsent(consent));
+
+      await grantdPrints(server.folder, ['user', 'disable', 'carol']);
+      assert.ok(
+        isLogin(await browser.submit(consent, { decision: 'allow' })),
+        'no code for the form that was open',
+      );
+      const refused = await browser.submit(await browser.get(urlWith()), carol);
+      assert.equal(refused.status, 403);
+      assert.match(refused.html, /This account is disabled/);
+
+      await grantdPrints(server.folder, ['user', 'enable', 'carol']);
+      assert.ok(isLogin(await browser.get(urlWith())));
+      assert.ok(isConsent(await browser.submit(await browser.get(urlWith()), carol)));
+    });
+
+    test('token revoke --user ends the person’s sessions in browsers as well', async () => {
+      const browser = await signedIn();
+      await grantdPrints(server.folder, ['token', 'revoke', '--user', 'alice']);
+      assert.ok(isLogin(await browser.get(urlWith())));
+    });
+
+    /** What the server answers to a form that is sent in two chunks. */
+    function chunked(path: string, form: string, browser = new Browser(server.url)): Promise<string> {
+      const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+      const chunks = [form.slice(0, 10), form.slice(10)].map(
+        (chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`,
+      );
+      return answerTo(
+        server.port,
+        `POST ${path} HTTP/1.1\r\nHost: localhost:${server.port}\r\nCookie: ${cookie}\r\nConnection: close\r\n` +
+          'Content-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked\r\n\r\n' +
+          `${chunks.join('')}0\r\n\r\n`,
+      );
+    }
+
+    test('forms in chunks work as others do, also those that are too long', async () => {
+      const browser = new Browser(server.url);
+      const begun = await chunked('/authorize', new URL(urlWith()).searchParams.toString());
+      assert.match(begun, /^HTTP\/1\.1 303 /);
+      assert.match(begun, /\r\nlocation: \/authorize\?client_id=demo-web&/i);
+
+      const login = await browser.get(urlWith());
+      const fields = new URLSearchParams({ ...hiddenFields(login), ...ALICE }).toString();
+      const signedIn = await chunked(formAction(login), fields, browser);
+      assert.match(signedIn, /^HTTP\/1\.1 303 /);
+
+      const [, session = ''] = /\r\nset-cookie: grantd_session=([^;]+)/i.exec(signedIn) ?? [];
+      browser.cookies.set('grantd_session', session);
+      const consent = await browser.get(urlWith());
+      const allowed = new URLSearchParams({ ...hiddenFields(consent), decision: 'allow' }).toString();
+      assert.match(await chunked(formAction(consent), allowed, browser), /\r\nlocation: [^\r]*[?&]code=/i);
+
+      for (const path of ['/authorize', '/login', '/consent'])
+        assert.match(await chunked(path, 'x'.repeat(70_000)), /^HTTP\/1\.1 413 /);
+    });
+
+    test('a body of more than 64 KiB is 413', async () => {
+      for (const path of ['/authorize', '/login', '/consent']) {
+        const statusFor = async (characters: number) =>
+          (await postForm(`${server.url}${path}`, { x: 'x'.repeat(characters) })).status;
+        assert.deepEqual([await statusFor(65_534), await statusFor(65_535)], [400, 413], path);
       }
-      assert.deepEqual(statuses, [...Array(10).fill(403), 429, 429], plain);
-    }
-  });
+    });
 
-  /** What the server answers to a form that is sent in two chunks. */
-  function chunked(path: string, form: string, browser = new Browser(server.url)): Promise<string> {
-    const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
-    const chunks = [form.slice(0, 10), form.slice(10)].map(
-      (chunk) => `${chunk.length.toString(16)}\r\n${chunk}\r\n`,
-    );
-    return answerTo(
-      server.port,
-      `POST ${path} HTTP/1.1\r\nHost: localhost:${server.port}\r\nCookie: ${cookie}\r\nConnection: close\r\n` +
-        'Content-Type: application/x-www-form-urlencoded\r\nTransfer-Encoding: chunked\r\n\r\n' +
-        `${chunks.join('')}0\r\n\r\n`,
-    );
-  }
-
-  test('forms in chunks work as others do, also those that are too long', async () => {
-    const browser = new Browser(server.url);
-    const begun = await chunked('/authorize', new URL(urlWith()).searchParams.toString());
-    assert.match(begun, /^HTTP\/1\.1 303 /);
-    assert.match(begun, /\r\nlocation: \/authorize\?client_id=demo-web&/i);
-
-    const login = await browser.get(urlWith());
-    const fields = new URLSearchParams({ ...hiddenFields(login), ...ALICE }).toString();
-    const signedIn = await chunked(formAction(login), fields, browser);
-    assert.match(signedIn, /^HTTP\/1\.1 303 /);
-
-    const [, session = ''] = /\r\nset-cookie: grantd_session=([^;]+)/i.exec(signedIn) ?? [];
-    browser.cookies.set('grantd_session', session);
-    const consent = await browser.get(urlWith());
-    const allowed = new URLSearchParams({ ...hiddenFields(consent), decision: 'allow' }).toString();
-    assert.match(await chunked(formAction(consent), allowed, browser), /\r\nlocation: [^\r]*[?&]code=/i);
-
-    for (const path of ['/authorize', '/login', '/consent'])
-      assert.match(await chunked(path, 'x'.repeat(70_000)), /^HTTP\/1\.1 413 /);
-  });
-
-  test('a body of more than 64 KiB is 413', async () => {
-    for (const path of ['/authorize', '/login', '/consent']) {
-      const statusFor = async (characters: number) =>
-        (await postForm(`${server.url}${path}`, { x: 'x'.repeat(characters) })).status;
-      assert.deepEqual([await statusFor(65_534), await statusFor(65_535)], [400, 413], path);
-    }
-  });
-
-  test('other methods are 405, and told which ones there are', async () => {
-    for (const [path, allow] of [
-      ['/authorize', 'GET, POST'],
-      ['/login', 'GET, HEAD, POST'],
-      ['/consent', 'GET, HEAD, POST'],
-    ] as const) {
-      for (const method of ['OPTIONS', 'DELETE', 'PUT']) {
-        const response = await fetch(`${server.url}${path}`, { method });
-        assert.deepEqual([response.status, response.headers.get('allow')], [405, allow], `${method} ${path}`);
-        assert.equal(response.headers.get('cache-control'), 'no-store');
+    test('other methods are 405, and told which ones there are', async () => {
+      for (const [path, allow] of [
+        ['/authorize', 'GET, POST'],
+        ['/login', 'GET, HEAD, POST'],
+        ['/consent', 'GET, HEAD, POST'],
+      ] as const) {
+        for (const method of ['OPTIONS', 'DELETE', 'PUT']) {
+          const response = await fetch(`${server.url}${path}`, { method });
+          assert.deepEqual(
+            [response.status, response.headers.get('allow')],
+            [405, allow],
+            `${method} ${path}`,
+          );
+          assert.equal(response.headers.get('cache-control'), 'no-store');
+        }
       }
-    }
-  });
+    });
 
-  test('a client that is disabled meanwhile gets no code', async () => {
-    const add = [
-      'client',
-      'add',
-      'brief',
-      '--public',
-      '--redirect-uri',
-      'https://brief.example/cb',
-      '--scope',
-      'openid',
-    ];
-    await grantd(server.folder, add);
-    const browser = await signedIn();
-    const parameters = { client_id: 'brief', redirect_uri: 'https://brief.example/cb', scope: 'openid' };
-    const consent = await browser.get(urlWith(parameters));
-    assert.match(
-      consent.headers.get('content-security-policy') ?? '',
-      /form-action 'self' https:\/\/brief\.example;/,
-    );
-    await grantd(server.folder, ['client', 'disable', 'brief']);
-    const page = await browser.submit(consent, { decision: 'allow' });
-    assert.equal(page.status, 400);
-    assert.match(page.html, /the client is disabled/);
-  });
+    test('a client that is disabled meanwhile gets no code', async () => {
+      const add = [
+        'client',
+        'add',
+        'brief',
+        '--public',
+        '--redirect-uri',
+        'https://brief.example/cb',
+        '--scope',
+        'openid',
+      ];
+      await grantd(server.folder, add);
+      const browser = await signedIn();
+      const parameters = { client_id: 'brief', redirect_uri: 'https://brief.example/cb', scope: 'openid' };
+      const consent = await browser.get(urlWith(parameters));
+      assert.match(
+        consent.headers.get('content-security-policy') ?? '',
+        /form-action 'self' https:\/\/brief\.example;/,
+      );
+      await grantd(server.folder, ['client', 'disable', 'brief']);
+      const page = await browser.submit(consent, { decision: 'allow' });
+      assert.equal(page.status, 400);
+      assert.match(page.html, /the client is disabled/);
+    });
 
-  test('a sealed session that was changed is none', async () => {
-    const browser = await signedIn();
-    const [payload = '', signature = ''] = (browser.cookies.get('grantd_session') ?? '').split('.');
-    const content = {
-      ...JSON.parse(Buffer.from(payload, 'base64url').toString()),
-      signedInAtMs: Date.now() + 1e9,
-    };
-    const forged = Buffer.from(JSON.stringify(content)).toString('base64url');
-    browser.cookies.set('grantd_session', `${forged}.${signature}`);
-    assert.ok(isLogin(await browser.get(urlWith())));
+    test('a sealed session that was changed is none', async () => {
+      const browser = await signedIn();
+      const [payload = '', signature = ''] = (browser.cookies.get('grantd_session') ?? '').split('.');
+      const content = {
+        ...JSON.parse(Buffer.from(payload, 'base64url').toString()),
+        signedInAtMs: Date.now() + 1e9,
+      };
+      const forged = Buffer.from(JSON.stringify(content)).toString('base64url');
+      browser.cookies.set('grantd_session', `${forged}.${signature}`);
+      assert.ok(isLogin(await browser.get(urlWith())));
+    });
   });
-});
+}

@@ -11,10 +11,10 @@ import type { People, Person } from '../src/people/people.ts';
 const secret = new ServerSecret('s'.repeat(32));
 const ALICE: Person = { subject: 'alice-1', name: 'alice', passwordHash: '', claims: {}, createdAtMs: 0 };
 const people: People = {
-  add: () => undefined,
-  byName: () => ALICE,
-  bySubject: (subject) => (subject === ALICE.subject ? ALICE : undefined),
-  list: () => [ALICE],
+  add: async () => undefined,
+  byName: async () => ALICE,
+  bySubject: async (subject) => (subject === ALICE.subject ? ALICE : undefined),
+  list: async () => [ALICE],
 };
 const sessions = new BrowserSessions({
   cookies: new Cookies('http://localhost'),

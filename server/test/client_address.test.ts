@@ -39,6 +39,14 @@ test('a proxy that tells nothing, or no address, counts itself', () => {
 test('an address is one, however it is written', () => {
   assert.equal(addressOf('::ffff:10.1.2.3', '192.0.2.1:4711'), '192.0.2.1');
   assert.equal(addressOf('::ffff:192.0.2.1'), '192.0.2.1');
+  for (const mapped of [
+    '::ffff:a01:101',
+    '::FFFF:10.1.1.1',
+    '0:0:0:0:0:ffff:0a01:0101',
+    '[::ffff:a01:101]:443',
+  ])
+    assert.equal(addressOf('2001:db8:ffff::1', mapped), '10.1.1.1', mapped);
+  assert.equal(addressOf('2001:db8:ffff::1', '::ffff:0:a01:101'), '::ffff:0:a01:101');
   assert.equal(addressOf('fe80::1%eth0'), 'fe80::1');
   assert.equal(addressOf('10.1.2.3', '[2001:DB8:0::1]:443'), '2001:db8::1');
   assert.equal(addressOf('2001:db8:ffff::1', '2001:db8:0:0::1'), '2001:db8::1');

@@ -2,280 +2,316 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { DATABASES } from './harness/databases.ts';
 import { grantd, grantdPrints, Workbench } from './harness/program.ts';
 
-const workbench = new Workbench();
-after(() => workbench.clear());
+const files = new Workbench();
+after(() => files.clear());
 
-describe('commands on a database that no server runs on', () => {
-  let folder: string;
-  const run = (...args: string[]) => grantd(folder, args);
-  const prints = (...args: string[]) => grantdPrints(folder, args);
-  const printsJson = async (...args: string[]) => JSON.parse(await prints(...args, '--json'));
+for (const database of DATABASES) {
+  describe(`commands on ${database.name} that no server runs on`, { skip: database.absence }, () => {
+    const workbench = new Workbench(database);
+    after(() => workbench.clear());
+    let folder: string;
+    const run = (...args: string[]) => grantd(folder, args);
+    const prints = (...args: string[]) => grantdPrints(folder, args);
+    const printsJson = async (...args: string[]) => JSON.parse(await prints(...args, '--json'));
 
-  before(async () => {
-    folder = workbench.folder();
-    const person = ['user', 'add', 'bob', '--password-stdin', '--claim', 'email=bob@example.com'];
-    await grantdPrints(folder, [...person, '--claim', 'email_verified=true'], 'correct horse');
-    const web = ['client', 'add', 'web', '--redirect-uri', 'https://web.example/cb', '--secret-stdin'];
-    await grantdPrints(folder, [...web, '--scope', 'openid', '--scope', 'email'], 'battery staple');
-  });
+    before(async () => {
+      folder = await workbench.home();
+      const person = ['user', 'add', 'bob', '--password-stdin', '--claim', 'email=bob@example.com'];
+      await grantdPrints(folder, [...person, '--claim', 'email_verified=true'], 'correct horse');
+      const web = ['client', 'add', 'web', '--redirect-uri', 'https://web.example/cb', '--secret-stdin'];
+      await grantdPrints(folder, [...web, '--scope', 'openid', '--scope', 'email'], 'battery staple');
+    });
 
-  test('the first user or client makes the database, for the default issuer unless another is given', async () => {
-    const other = workbench.folder();
-    const args = ['client', 'add', 'x', '--issuer', 'https://id.example', '--public'];
-    const { code, stderr } = await grantd(other, args);
-    assert.equal(code, 0);
-    assert.match(stderr, /making the database .*grantd\.db for the issuer https:\/\/id\.example/);
-    const refused = await grantd(other, ['client', 'list', '--issuer', 'https://other.example']);
-    assert.equal(refused.code, 1);
-    assert.match(
-      refused.stderr,
-      /belongs to the issuer https:\/\/id\.example, not to https:\/\/other\.example/,
-    );
-  });
-
-  test('a database that does not exist is not made by a command that only looks', async () => {
-    const other = workbench.folder();
-    const { code, stderr } = await grantd(other, ['client', 'list']);
-    assert.equal(code, 1);
-    assert.match(stderr, /there is no database .*start the server first \(grantd serve\)/);
-    assert.equal(existsSync(join(other, 'grantd-data')), false);
-  });
-
-  test('bad usage ends with 2 and changes nothing', async () => {
-    const other = workbench.folder();
-    const usages = [
-      ['client', 'add', 'x', '--grant', 'password'],
-      ['client', 'add', 'x', '--redirect-uri', 'javascript:alert(1)'],
-      ['client', 'add', 'x', '--public', '--grant', 'client_credentials'],
-      ['user', 'add', 'bob'],
-      ['token', 'revoke', 'x', '--user', 'bob'],
-      ['token', 'issue'],
-      ['nothing'],
-    ];
-    const outcomes = await Promise.all(usages.map((args) => grantd(other, args)));
-    assert.deepEqual(
-      outcomes.map(({ code }) => code),
-      usages.map(() => 2),
-    );
-    assert.deepEqual(
-      outcomes.map(({ stdout }) => stdout),
-      usages.map(() => ''),
-    );
-    assert.equal(existsSync(join(other, 'grantd-data')), false);
-  });
-
-  test('every command tells its options and the exit codes with --help', async () => {
-    const commands = [
-      'serve',
-      'client add',
-      'client rotate-secret',
-      'user add',
-      'token issue',
-      'token explain',
-    ];
-    const others = ['token revoke', 'keys list', 'keys rotate', 'gc'];
-    const outcomes = await Promise.all(
-      [...commands, ...others].map((command) => run(...command.split(' '), '--help')),
-    );
-    for (const { code, stdout } of outcomes) {
+    test('the first user or client makes the database, for the default issuer unless another is given', async () => {
+      const other = await workbench.home();
+      const args = ['client', 'add', 'x', '--issuer', 'https://id.example', '--public'];
+      const { code, stderr } = await grantd(other, args);
       assert.equal(code, 0);
-      assert.match(stdout, /--database/);
-      assert.match(stdout, /Exit codes: 0 done, 1 failed or refused, 2 bad usage or configuration/);
-    }
-  });
-
-  test('client add prints a generated secret once, and never one that was brought along', async () => {
-    const added = await printsJson('client', 'add', 'machine', '--scope', 'a b');
-    assert.match(added.secret, /^grantd_cs_[\w-]{43}$/);
-    const shown = await printsJson('client', 'show', 'machine');
-    assert.deepEqual(shown, {
-      id: 'machine',
-      grantTypes: ['client_credentials'],
-      scopes: ['a', 'b'],
-      redirectUris: [],
-      type: 'confidential',
+      const making = new RegExp(
+        `making the database ${database.calledAs} for the issuer https://id\\.example`,
+      );
+      assert.match(stderr, making);
+      const refused = await grantd(other, ['client', 'list', '--issuer', 'https://other.example']);
+      assert.equal(refused.code, 1);
+      assert.match(
+        refused.stderr,
+        /belongs to the issuer https:\/\/id\.example, not to https:\/\/other\.example/,
+      );
     });
-    const taken = await run('client', 'add', 'machine');
-    assert.equal(taken.code, 1);
-    const brought = ['client', 'add', 'brought', '--secret-stdin', '--json'];
-    assert.equal(await grantdPrints(folder, brought, 'my own secret\n'), '{"id":"brought"}');
-  });
 
-  test('client rotate-secret prints the new secret, and refuses a public client', async () => {
-    assert.match((await printsJson('client', 'rotate-secret', 'web')).secret, /^grantd_cs_/);
-    await prints('client', 'add', 'spa', '--public', '--redirect-uri', 'https://spa.example/cb');
-    const refused = await run('client', 'rotate-secret', 'spa');
-    assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /public client/);
-  });
-
-  test('client disable and enable show in list', async () => {
-    await prints('client', 'add', 'blinking');
-    const disabledAt = async () => {
-      const clients: { id: string; disabledAt?: string }[] = await printsJson('client', 'list');
-      return clients.find(({ id }) => id === 'blinking')?.disabledAt;
-    };
-    assert.deepEqual(await printsJson('client', 'disable', 'blinking'), { id: 'blinking', disabled: true });
-    assert.ok(await disabledAt());
-    await prints('client', 'enable', 'blinking');
-    assert.equal(await disabledAt(), undefined);
-    assert.equal((await run('client', 'disable', 'nobody')).code, 1);
-  });
-
-  test('user add reads claims as JSON where they are JSON, and user list shows people without passwords', async () => {
-    const people = await printsJson('user', 'list');
-    const bob = people.find(({ name }: { name: string }) => name === 'bob');
-    assert.deepEqual(Object.keys(bob).sort(), ['claims', 'createdAt', 'name', 'sub']);
-    assert.deepEqual(bob.claims, {
-      preferred_username: 'bob',
-      email: 'bob@example.com',
-      email_verified: true,
+    test('a database that does not exist is not made by a command that only looks', async () => {
+      const other = await workbench.home();
+      const { code, stderr } = await grantd(other, ['client', 'list']);
+      assert.equal(code, 1);
+      assert.match(
+        stderr,
+        new RegExp(`there is no database ${database.calledAs}: start the server first \\(grantd serve\\)`),
+      );
+      assert.equal(existsSync(join(other, 'grantd-data')), false);
     });
-    const again = await grantd(folder, ['user', 'add', 'bob', '--password-stdin'], {
-      input: 'correct horse',
+
+    test('client add prints a generated secret once, and never one that was brought along', async () => {
+      const added = await printsJson('client', 'add', 'machine', '--scope', 'a b');
+      assert.match(added.secret, /^grantd_cs_[\w-]{43}$/);
+      const shown = await printsJson('client', 'show', 'machine');
+      assert.deepEqual(shown, {
+        id: 'machine',
+        grantTypes: ['client_credentials'],
+        scopes: ['a', 'b'],
+        redirectUris: [],
+        type: 'confidential',
+      });
+      const taken = await run('client', 'add', 'machine');
+      assert.equal(taken.code, 1);
+      const brought = ['client', 'add', 'brought', '--secret-stdin', '--json'];
+      assert.equal(await grantdPrints(folder, brought, 'my own secret\n'), '{"id":"brought"}');
     });
-    assert.equal(again.code, 1);
-    const short = await grantd(folder, ['user', 'add', 'carol', '--password-stdin'], { input: 'short' });
-    assert.equal(short.code, 2);
-    assert.doesNotMatch(short.stderr, /short\b/);
-  });
 
-  test('token issue mints as many as asked for, with scope, lifetime and form', async () => {
-    const issue = ['token', 'issue', '--client', 'web', '--user', 'bob', '--scope', 'email', '--ttl', '700'];
-    const lines = (await prints(...issue, '--opaque', '--refresh', '--count', '3', '--json')).split('\n');
-    const tokens = lines.map((line) => JSON.parse(line));
-    assert.equal(tokens.length, 3);
-    assert.equal(new Set(tokens.map(({ accessToken }) => accessToken)).size, 3);
-    for (const { accessToken, refreshToken, expiresAt, scopes } of tokens) {
-      assert.match(accessToken, /^grantd_at_/);
-      assert.match(refreshToken, /^ey/);
-      assert.ok(expiresAt - Date.now() / 1000 <= 700);
-      assert.deepEqual(scopes, ['email']);
-    }
-    assert.equal(
-      (await prints('token', 'issue', '--client', 'web', '--count', '501')).split('\n').length,
-      501,
-    );
-    const refused = await run('token', 'issue', '--client', 'web', '--scope', 'admin');
-    assert.equal(refused.code, 1);
-    assert.match(refused.stderr, /has no scope admin/);
-  });
+    test('client rotate-secret prints the new secret, and refuses a public client', async () => {
+      assert.match((await printsJson('client', 'rotate-secret', 'web')).secret, /^grantd_cs_/);
+      await prints('client', 'add', 'spa', '--public', '--redirect-uri', 'https://spa.example/cb');
+      const refused = await run('client', 'rotate-secret', 'spa');
+      assert.equal(refused.code, 1);
+      assert.match(refused.stderr, /public client/);
+    });
 
-  test('token explain reads an argument or standard input, and a dead token is an answer with 0', async () => {
-    const token = await prints('token', 'issue', '--client', 'web', '--user', 'bob');
-    const alive = JSON.parse(await grantdPrints(folder, ['token', 'explain', '--json'], `${token}\n`));
-    assert.equal(alive.alive, true);
-    assert.equal(alive.record.clientId, 'web');
-    assert.equal(await prints('token', 'revoke', token), 'revoked the access token');
-    const dead = await printsJson('token', 'explain', token);
-    assert.equal(dead.reason, 'revoked');
-    assert.equal(typeof dead.sinceMs, 'number');
-    assert.match(await prints('token', 'explain', 'nonsense'), /because +malformed: /);
-    assert.match(await prints('token', 'revoke', 'nonsense'), /^nothing was revoked; malformed: /);
-    assert.match(await prints('token', 'revoke', token), /^the access token was dead already \(revoked\)/);
-  });
+    test('client disable and enable show in list', async () => {
+      await prints('client', 'add', 'blinking');
+      const disabledAt = async () => {
+        const clients: { id: string; disabledAt?: string }[] = await printsJson('client', 'list');
+        return clients.find(({ id }) => id === 'blinking')?.disabledAt;
+      };
+      assert.deepEqual(await printsJson('client', 'disable', 'blinking'), { id: 'blinking', disabled: true });
+      assert.ok(await disabledAt());
+      await prints('client', 'enable', 'blinking');
+      assert.equal(await disabledAt(), undefined);
+      assert.equal((await run('client', 'disable', 'nobody')).code, 1);
+    });
 
-  test('token revoke counts only with --count or --dry-run, and --dry-run revokes nothing', async () => {
-    const name = 'counted';
-    await grantdPrints(folder, ['user', 'add', name, '--password-stdin'], 'correct horse');
-    const issue = ['token', 'issue', '--client', 'web', '--user', name, '--count', '4'];
-    const [token = ''] = (await prints(...issue)).split('\n');
-    const mass = ['token', 'revoke', '--user', name];
-    assert.deepEqual(await printsJson(...mass, '--dry-run'), { dryRun: true, alive: 4 });
-    assert.equal((await printsJson('token', 'explain', token)).alive, true);
-    assert.deepEqual(await printsJson(...mass, '--count'), { revoked: true, alive: 4 });
-    assert.equal((await printsJson('token', 'explain', token)).reason, 'subject_revoked');
-    assert.deepEqual(await printsJson(...mass), { revoked: true });
-    assert.equal((await run('token', 'revoke', '--user', 'nobody')).code, 1);
-  });
+    test('user add reads claims as JSON where they are JSON, and user list shows people without passwords', async () => {
+      const people = await printsJson('user', 'list');
+      const bob = people.find(({ name }: { name: string }) => name === 'bob');
+      assert.deepEqual(Object.keys(bob).sort(), ['claims', 'createdAt', 'name', 'sub']);
+      assert.deepEqual(bob.claims, {
+        preferred_username: 'bob',
+        email: 'bob@example.com',
+        email_verified: true,
+      });
+      const again = await grantd(folder, ['user', 'add', 'bob', '--password-stdin'], {
+        input: 'correct horse',
+      });
+      assert.equal(again.code, 1);
+      const short = await grantd(folder, ['user', 'add', 'carol', '--password-stdin'], { input: 'short' });
+      assert.equal(short.code, 2);
+      assert.doesNotMatch(short.stderr, /short\b/);
+    });
 
-  test('token revoke says so where there was nothing to revoke', async () => {
-    assert.match(
-      await prints('token', 'revoke', '--grant-id', 'typo'),
-      /^no living token of the grant typo is stored: nothing was revoked/,
-    );
-    assert.deepEqual(await printsJson('token', 'revoke', '--grant-id', 'typo'), { revoked: false, alive: 0 });
-    await grantdPrints(folder, ['user', 'add', 'idle', '--password-stdin'], 'correct horse');
-    assert.equal(
-      await prints('token', 'revoke', '--user', 'idle'),
-      'nothing was revoked: idle never had a token',
-    );
-    await prints('client', 'add', 'unused');
-    assert.equal(
-      await prints('token', 'revoke', '--client', 'unused'),
-      'revoked all tokens of the client unused, however many there were (--count tells)',
-    );
-  });
+    test('token issue mints as many as asked for, with scope, lifetime and form', async () => {
+      const issue = [
+        'token',
+        'issue',
+        '--client',
+        'web',
+        '--user',
+        'bob',
+        '--scope',
+        'email',
+        '--ttl',
+        '700',
+      ];
+      const lines = (await prints(...issue, '--opaque', '--refresh', '--count', '3', '--json')).split('\n');
+      const tokens = lines.map((line) => JSON.parse(line));
+      assert.equal(tokens.length, 3);
+      assert.equal(new Set(tokens.map(({ accessToken }) => accessToken)).size, 3);
+      for (const { accessToken, refreshToken, expiresAt, scopes } of tokens) {
+        assert.match(accessToken, /^grantd_at_/);
+        assert.match(refreshToken, /^ey/);
+        assert.ok(expiresAt - Date.now() / 1000 <= 700);
+        assert.deepEqual(scopes, ['email']);
+      }
+      assert.equal(
+        (await prints('token', 'issue', '--client', 'web', '--count', '501')).split('\n').length,
+        501,
+      );
+      const refused = await run('token', 'issue', '--client', 'web', '--scope', 'admin');
+      assert.equal(refused.code, 1);
+      assert.match(refused.stderr, /has no scope admin/);
+    });
 
-  test('token revoke ends a grant, a client’s tokens, and all that were issued before a time', async () => {
-    const issueFor = async (client: string) => {
-      const issued = await printsJson('token', 'issue', '--client', client, '--user', 'bob');
-      const { accessToken, grantId }: { accessToken: string; grantId: string } = issued;
-      const reason = async () => (await printsJson('token', 'explain', accessToken)).reason;
-      return { grantId, reason };
-    };
-    await prints(
-      'client',
-      'add',
-      'doomed',
-      '--redirect-uri',
-      'https://doomed.example/cb',
-      '--scope',
-      'openid',
-    );
-    const [ofGrant, ofClient, old] = [await issueFor('web'), await issueFor('doomed'), await issueFor('web')];
-    await prints('token', 'revoke', '--grant-id', ofGrant.grantId);
-    await prints('token', 'revoke', '--client', 'doomed');
-    assert.deepEqual(
-      [await ofGrant.reason(), await ofClient.reason(), await old.reason()],
-      ['grant_revoked', 'client_revoked', undefined],
-    );
-    await prints('token', 'revoke', '--issued-before', new Date().toISOString());
-    assert.equal(await old.reason(), 'issued_before_cutoff');
-    const future = await run('token', 'revoke', '--issued-before', '4102444800');
-    assert.equal(future.code, 2);
-    assert.match(future.stderr, /expected a time that is not in the future/);
-    for (const time of ['2026-01-01T12:00', '2026-02-31T00:00:00Z', '2025-02-29', '2026-02-00']) {
-      const impossible = await run('token', 'revoke', '--issued-before', time);
-      assert.deepEqual([impossible.code, impossible.stdout], [2, ''], time);
-    }
-  });
+    test('token explain reads an argument or standard input, and a dead token is an answer with 0', async () => {
+      const token = await prints('token', 'issue', '--client', 'web', '--user', 'bob');
+      const alive = JSON.parse(await grantdPrints(folder, ['token', 'explain', '--json'], `${token}\n`));
+      assert.equal(alive.alive, true);
+      assert.equal(alive.record.clientId, 'web');
+      assert.equal(await prints('token', 'revoke', token), 'revoked the access token');
+      const dead = await printsJson('token', 'explain', token);
+      assert.equal(dead.reason, 'revoked');
+      assert.equal(typeof dead.sinceMs, 'number');
+      assert.match(await prints('token', 'explain', 'nonsense'), /because +malformed: /);
+      assert.match(await prints('token', 'revoke', 'nonsense'), /^nothing was revoked; malformed: /);
+      assert.match(await prints('token', 'revoke', token), /^the access token was dead already \(revoked\)/);
+    });
 
-  test('keys rotate lets the published next key sign, of one algorithm or of all in use', async () => {
-    const keyOf = async (status: string) => {
-      const keys: { kid: string; status: string }[] = await printsJson('keys', 'list');
-      return keys.find((key) => key.status === status)?.kid;
-    };
-    const next = await keyOf('next');
-    assert.deepEqual(await printsJson('keys', 'rotate'), [{ algorithm: 'RS256', kid: next }]);
-    assert.equal(await keyOf('current'), next);
-    const [eddsa] = await printsJson('keys', 'rotate', '--algorithm', 'EdDSA');
-    assert.equal(eddsa.algorithm, 'EdDSA');
-  });
+    test('token revoke counts only with --count or --dry-run, and --dry-run revokes nothing', async () => {
+      const name = 'counted';
+      await grantdPrints(folder, ['user', 'add', name, '--password-stdin'], 'correct horse');
+      const issue = ['token', 'issue', '--client', 'web', '--user', name, '--count', '4'];
+      const [token = ''] = (await prints(...issue)).split('\n');
+      const mass = ['token', 'revoke', '--user', name];
+      assert.deepEqual(await printsJson(...mass, '--dry-run'), { dryRun: true, alive: 4 });
+      assert.equal((await printsJson('token', 'explain', token)).alive, true);
+      assert.deepEqual(await printsJson(...mass, '--count'), { revoked: true, alive: 4 });
+      assert.equal((await printsJson('token', 'explain', token)).reason, 'subject_revoked');
+      assert.deepEqual(await printsJson(...mass), { revoked: true });
+      assert.equal((await run('token', 'revoke', '--user', 'nobody')).code, 1);
+    });
 
-  test('gc sweeps what has expired', async () => {
-    await prints('token', 'issue', '--client', 'web', '--user', 'bob', '--ttl', '1', '--count', '2');
-    await new Promise((resolve) => setTimeout(resolve, 2100));
-    const { swept } = await printsJson('gc');
-    assert.ok(swept >= 2, `${swept} rows`);
-    assert.deepEqual(await printsJson('gc'), { swept: 0 });
-  });
+    test('token revoke says so where there was nothing to revoke', async () => {
+      assert.match(
+        await prints('token', 'revoke', '--grant-id', 'typo'),
+        /^nothing was revoked: there is no grant typo, or its last token has expired$/,
+      );
+      assert.deepEqual(await printsJson('token', 'revoke', '--grant-id', 'typo'), { revoked: false });
+      await grantdPrints(folder, ['user', 'add', 'idle', '--password-stdin'], 'correct horse');
+      assert.equal(
+        await prints('token', 'revoke', '--user', 'idle'),
+        'nothing was revoked: idle never had a token',
+      );
+      await prints('client', 'add', 'unused');
+      assert.equal(
+        await prints('token', 'revoke', '--client', 'unused'),
+        'revoked all tokens of the client unused, however many there were (--count tells)',
+      );
+    });
 
-  test('a secret that is not the database’s is refused before anything is hashed or signed with it', async () => {
-    const environment = { GRANTD_SECRET: 'x'.repeat(32) };
-    const { code, stderr } = await grantd(folder, ['client', 'add', 'y'], { environment });
-    assert.equal(code, 1);
-    assert.match(stderr, /sealed under another server secret/);
-  });
+    test('token revoke ends a grant, a client’s tokens, and all that were issued before a time', async () => {
+      const issueFor = async (client: string) => {
+        const issued = await printsJson('token', 'issue', '--client', client, '--user', 'bob');
+        const { accessToken, grantId }: { accessToken: string; grantId: string } = issued;
+        const reason = async () => (await printsJson('token', 'explain', accessToken)).reason;
+        return { grantId, reason };
+      };
+      await prints(
+        'client',
+        'add',
+        'doomed',
+        '--redirect-uri',
+        'https://doomed.example/cb',
+        '--scope',
+        'openid',
+      );
+      const [ofGrant, ofClient, old] = [
+        await issueFor('web'),
+        await issueFor('doomed'),
+        await issueFor('web'),
+      ];
+      await prints('token', 'revoke', '--grant-id', ofGrant.grantId);
+      await prints('token', 'revoke', '--client', 'doomed');
+      assert.deepEqual(
+        [await ofGrant.reason(), await ofClient.reason(), await old.reason()],
+        ['grant_revoked', 'client_revoked', undefined],
+      );
+      const cutoff = ['token', 'revoke', '--issued-before', new Date().toISOString()];
+      assert.deepEqual(await printsJson(...cutoff), { revoked: true });
+      assert.equal(await old.reason(), 'issued_before_cutoff');
+      assert.match(
+        await prints(...cutoff),
+        /^nothing was revoked: all tokens issued before .* were revoked before$/,
+      );
+      assert.equal(
+        await prints('token', 'revoke', '--grant-id', ofGrant.grantId),
+        `revoked all tokens of the grant ${ofGrant.grantId}, however many there were (--count tells)`,
+      );
+      const future = await run('token', 'revoke', '--issued-before', '4102444800');
+      assert.equal(future.code, 2);
+      assert.match(future.stderr, /expected a time that is not in the future/);
+      for (const time of ['2026-01-01T12:00', '2026-02-31T00:00:00Z', '2025-02-29', '2026-02-00']) {
+        const impossible = await run('token', 'revoke', '--issued-before', time);
+        assert.deepEqual([impossible.code, impossible.stdout], [2, ''], time);
+      }
+    });
 
-  test('a database whose secret is missing is refused instead of being given a new one', async () => {
-    const other = workbench.folder();
-    const environment = { GRANTD_SECRET: 's'.repeat(32) };
-    assert.equal((await grantd(other, ['client', 'add', 'y'], { environment })).code, 0);
-    const { code, stderr } = await grantd(other, ['client', 'add', 'z']);
-    assert.equal(code, 1);
-    assert.match(stderr, /the secret of the database .* is missing: set GRANTD_SECRET/);
+    test('keys rotate lets the published next key sign, of one algorithm or of all in use', async () => {
+      const keyOf = async (status: string) => {
+        const keys: { kid: string; status: string }[] = await printsJson('keys', 'list');
+        return keys.find((key) => key.status === status)?.kid;
+      };
+      const next = await keyOf('next');
+      assert.deepEqual(await printsJson('keys', 'rotate'), [{ algorithm: 'RS256', kid: next }]);
+      assert.equal(await keyOf('current'), next);
+      const [eddsa] = await printsJson('keys', 'rotate', '--algorithm', 'EdDSA');
+      assert.equal(eddsa.algorithm, 'EdDSA');
+    });
+
+    test('gc sweeps what has expired', async () => {
+      await prints('token', 'issue', '--client', 'web', '--user', 'bob', '--ttl', '1', '--count', '2');
+      await new Promise((resolve) => setTimeout(resolve, 2100));
+      const { swept } = await printsJson('gc');
+      assert.ok(swept >= 2, `${swept} rows`);
+      assert.deepEqual(await printsJson('gc'), { swept: 0 });
+    });
+
+    test('a secret that is not the database’s is refused before anything is hashed or signed with it', async () => {
+      const environment = { GRANTD_SECRET: 'x'.repeat(32) };
+      const { code, stderr } = await grantd(folder, ['client', 'add', 'y'], { environment });
+      assert.equal(code, 1);
+      assert.match(stderr, /sealed under another server secret/);
+    });
   });
+}
+
+test('a database whose secret is missing is refused instead of being given a new one', async () => {
+  const other = files.folder();
+  const environment = { GRANTD_SECRET: 's'.repeat(32) };
+  assert.equal((await grantd(other, ['client', 'add', 'y'], { environment })).code, 0);
+  const { code, stderr } = await grantd(other, ['client', 'add', 'z']);
+  assert.equal(code, 1);
+  assert.match(stderr, /the secret of the database .* is missing: set GRANTD_SECRET/);
+});
+
+test('bad usage ends with 2 and changes nothing', async () => {
+  const other = files.folder();
+  const usages = [
+    ['client', 'add', 'x', '--grant', 'password'],
+    ['client', 'add', 'x', '--redirect-uri', 'javascript:alert(1)'],
+    ['client', 'add', 'x', '--public', '--grant', 'client_credentials'],
+    ['user', 'add', 'bob'],
+    ['token', 'revoke', 'x', '--user', 'bob'],
+    ['token', 'issue'],
+    ['nothing'],
+  ];
+  const outcomes = await Promise.all(usages.map((args) => grantd(other, args)));
+  assert.deepEqual(
+    outcomes.map(({ code }) => code),
+    usages.map(() => 2),
+  );
+  assert.deepEqual(
+    outcomes.map(({ stdout }) => stdout),
+    usages.map(() => ''),
+  );
+  assert.equal(existsSync(join(other, 'grantd-data')), false);
+});
+
+test('every command tells its options and the exit codes with --help', async () => {
+  const folder = files.folder();
+  const commands = [
+    'serve',
+    'client add',
+    'client rotate-secret',
+    'user add',
+    'token issue',
+    'token explain',
+  ];
+  const others = ['token revoke', 'keys list', 'keys rotate', 'gc'];
+  const outcomes = await Promise.all(
+    [...commands, ...others].map((command) => grantd(folder, [...command.split(' '), '--help'])),
+  );
+  for (const { code, stdout } of outcomes) {
+    assert.equal(code, 0);
+    assert.match(stdout, /--database/);
+    assert.match(stdout, /Exit codes: 0 done, 1 failed or refused, 2 bad usage or configuration/);
+  }
 });

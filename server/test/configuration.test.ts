@@ -50,9 +50,12 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     text: 'sqlite:/tmp/x.db',
     json: 'sqlite:/tmp/x.db',
     value: 'sqlite:/tmp/x.db',
-    badText: 'postgres://x',
+    badText: 'mysql://x',
     badJson: 'sqlite:',
   },
+  databaseConnections: { text: '3', json: 3, value: 3, badText: '0', badJson: 1001 },
+  databaseConnectTimeoutMs: { text: '1', json: 1, value: 1, badText: '0', badJson: 3_600_001 },
+  databaseStatementTimeoutMs: { text: '1', json: 1, value: 1, badText: '1s', badJson: 0.5 },
   secret: {
     text: JSON.stringify([NEWER, SECRET]),
     json: [NEWER, SECRET],
@@ -161,6 +164,36 @@ test('a secret is one text, whatever it looks like', () => {
     assert.deepEqual(readConfiguration({}, { GRANTD_SECRET: secret }).settings.secret, [secret]);
     const config = fileWith({ secret });
     assert.deepEqual(readConfiguration({ config }, {}).settings.secret, [secret]);
+  }
+});
+
+test('a database is an SQLite file or on PostgreSQL', () => {
+  const read = (database: string) => readConfiguration({}, { GRANTD_DATABASE: database }).settings.database;
+  for (const url of [
+    'sqlite:a.db',
+    'sqlite:///var/lib/a.db',
+    'postgres://user:pass%40word@db.example:6432/grantd?sslmode=verify-full',
+    'postgresql://[::1]/grantd',
+    'postgres:///grantd?host=/run/postgresql',
+    'postgres://',
+  ])
+    assert.equal(read(url), url);
+  for (const url of [
+    'sqlite:',
+    'sqlite::memory:',
+    'postgres:grantd',
+    'postgres://db.example:port/grantd',
+    'postgres://user:pass#word@db.example/grantd',
+    'postgres://user:100%@db.example/grantd',
+    'postgres://one.example:5432,two.example:5432/grantd',
+    'mysql://db.example/grantd',
+  ]) {
+    const expected = 'GRANTD_DATABASE: expected sqlite:PATH or postgres://USER@HOST:PORT/DATABASE';
+    assert.throws(
+      () => read(url),
+      (error: unknown) => error instanceof ConfigurationRefused && error.message === expected,
+      url,
+    );
   }
 });
 

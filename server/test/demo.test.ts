@@ -3,201 +3,201 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { DATABASES } from './harness/databases.ts';
 import { freePort } from './harness/free_port.ts';
 import { grantd, type RunningServer, Workbench } from './harness/program.ts';
 import { basic, introspect, postForm, userInfo } from './harness/protocol.ts';
 
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 
-const workbench = new Workbench();
-after(() => workbench.clear());
+for (const database of DATABASES) {
+  describe(`grantd serve --demo on ${database.name}`, { skip: database.absence }, () => {
+    const workbench = new Workbench(database);
+    after(() => workbench.clear());
+    let server: RunningServer;
+    before(async () => {
+      const folder = await workbench.home();
+      server = await workbench.start(folder, ['--demo']);
+    });
 
-describe('grantd serve --demo', () => {
-  let server: RunningServer;
-  before(async () => {
-    const folder = workbench.folder();
-    server = await workbench.start(folder, ['--demo']);
-  });
-
-  test('prints commands for the three endpoints that answer as it says', {
-    skip: hasCurl ? false : 'there is no curl on this machine',
-  }, () => {
-    const lines = server
-      .stderr()
-      .split('\n')
-      .map((line) => line.trim());
-    const at = lines.flatMap((line, index) => (line.startsWith('curl ') ? [index] : []));
-    assert.equal(at.length, 4);
-    const answers = at.map((index) =>
-      execFileSync('/bin/sh', ['-c', lines[index] ?? ''], { encoding: 'utf8' }),
-    );
-    const [introspected, claims, revoked, introspectedAgain] = answers;
-    assert.equal(introspected, lines[(at[0] ?? 0) + 1]);
-    assert.equal(JSON.parse(introspected ?? '').active, true);
-    assert.equal(claims, lines[(at[1] ?? 0) + 1]);
-    assert.equal(JSON.parse(claims ?? '').email, 'alice@example.com');
-    assert.equal(revoked, '');
-    assert.equal(introspectedAgain, '{"active":false}');
-  });
-
-  for (const path of ['/', '/tenant', '/tenant/']) {
-    test(`prints commands that work where the issuer ends in ${path}`, {
+    test('prints commands for the three endpoints that answer as it says', {
       skip: hasCurl ? false : 'there is no curl on this machine',
-    }, async () => {
-      const port = await freePort();
-      const issuer = `http://localhost:${port}${path}`;
-      const own = await workbench.start(workbench.folder(), [
-        '--demo',
-        '--issuer',
-        issuer,
-        '--port',
-        String(port),
-      ]);
-      const lines = own
+    }, () => {
+      const lines = server
         .stderr()
         .split('\n')
         .map((line) => line.trim());
-      const commands = lines.filter((line) => line.startsWith('curl '));
-      const [introspected, claims, revoked, introspectedAgain] = commands.map((command) =>
-        execFileSync('/bin/sh', ['-c', command], { encoding: 'utf8' }),
+      const at = lines.flatMap((line, index) => (line.startsWith('curl ') ? [index] : []));
+      assert.equal(at.length, 4);
+      const answers = at.map((index) =>
+        execFileSync('/bin/sh', ['-c', lines[index] ?? ''], { encoding: 'utf8' }),
       );
-      assert.equal(JSON.parse(introspected ?? '').iss, issuer);
+      const [introspected, claims, revoked, introspectedAgain] = answers;
+      assert.equal(introspected, lines[(at[0] ?? 0) + 1]);
+      assert.equal(JSON.parse(introspected ?? '').active, true);
+      assert.equal(claims, lines[(at[1] ?? 0) + 1]);
       assert.equal(JSON.parse(claims ?? '').email, 'alice@example.com');
       assert.equal(revoked, '');
       assert.equal(introspectedAgain, '{"active":false}');
     });
+
+    test('prints no command for UserInfo where OpenID Connect is off', async () => {
+      const own = await workbench.start(await workbench.home(), ['--demo', '--oidc', 'false']);
+      assert.doesNotMatch(own.stderr(), /userinfo|undefined/);
+      assert.match(own.stderr(), /OpenID Connect is off/);
+    });
+
+    test('contains demo-machine, which gets tokens for itself', async () => {
+      const authorization = basic('demo-machine', 'demo-machine-secret');
+      const response = await postForm(
+        `${server.url}/token`,
+        { grant_type: 'client_credentials' },
+        authorization,
+      );
+      const { access_token: token } = (await response.json()) as { access_token: string };
+      assert.equal((await introspect(server.url, token)).client_id, 'demo-machine');
+    });
+
+    test('contains alice, who has a claim for every standard scope', async () => {
+      const issue = ['token', 'issue', '--client', 'demo-spa', '--user', 'alice'];
+      const { stdout: token } = await grantd(server.folder, issue);
+      const claims = (await (await userInfo(server.url, token.trim())).json()) as Record<string, unknown>;
+      const names = [
+        'name',
+        'family_name',
+        'given_name',
+        'middle_name',
+        'nickname',
+        'preferred_username',
+        'profile',
+      ];
+      const others = [
+        'picture',
+        'website',
+        'gender',
+        'birthdate',
+        'zoneinfo',
+        'locale',
+        'updated_at',
+        'address',
+      ];
+      const verified = ['email', 'email_verified', 'phone_number', 'phone_number_verified'];
+      assert.deepEqual(Object.keys(claims).sort(), [...names, ...others, ...verified, 'sub'].sort());
+    });
+
+    test('has the clients, grants and redirect URIs that its documents name', async () => {
+      const { stdout } = await grantd(server.folder, ['client', 'list', '--json']);
+      const clients = (JSON.parse(stdout) as Record<string, unknown>[]).map((client) => ({
+        id: client.id,
+        type: client.type,
+        grants: client.grantTypes,
+        redirectUris: client.redirectUris,
+        isApi: client.resource !== undefined,
+      }));
+      const code = ['authorization_code', 'refresh_token'];
+      assert.deepEqual(clients, [
+        { id: 'demo-api', type: 'confidential', grants: [], redirectUris: [], isApi: true },
+        {
+          id: 'demo-machine',
+          type: 'confidential',
+          grants: ['client_credentials'],
+          redirectUris: [],
+          isApi: false,
+        },
+        {
+          id: 'demo-spa',
+          type: 'public',
+          grants: code,
+          redirectUris: ['http://localhost:4002/callback'],
+          isApi: false,
+        },
+        {
+          id: 'demo-web',
+          type: 'confidential',
+          grants: code,
+          redirectUris: ['http://localhost:4001/callback'],
+          isApi: false,
+        },
+      ]);
+    });
+
+    test('keeps the data over a second start, and changes nothing that was changed', async () => {
+      const folder = await workbench.home();
+      const first = await workbench.start(folder, ['--demo']);
+      const { stdout } = await grantd(folder, [
+        'token',
+        'issue',
+        '--client',
+        'demo-web',
+        '--user',
+        'alice',
+        '--json',
+      ]);
+      const token: string = JSON.parse(stdout).accessToken;
+      const { sub } = await introspect(first.url, token);
+      await grantd(folder, ['client', 'disable', 'demo-spa']);
+      assert.equal((await first.stop()).code, 0);
+
+      const second = await workbench.start(folder, ['--demo', '--port', String(first.port)]);
+      assert.equal((await introspect(second.url, token)).sub, sub);
+      const spa = await grantd(folder, ['client', 'show', 'demo-spa', '--json']);
+      assert.ok(JSON.parse(spa.stdout).disabledAt);
+    });
+
+    test('is refused on an address that others can reach, before anything is made', async () => {
+      const folder = await workbench.home();
+      const { code, stderr } = await grantd(folder, ['serve', '--demo', '--host', '0.0.0.0', '--port', '0']);
+      assert.equal(code, 2);
+      assert.match(stderr, /^grantd: --host: expected a loopback address/);
+      assert.equal(existsSync(join(folder, 'grantd-data')), false);
+    });
+
+    test('is refused on the database of a server that others know', async () => {
+      const folder = await workbench.home();
+      await grantd(folder, ['client', 'add', 'x', '--issuer', 'https://id.example']);
+      const { code, stderr } = await grantd(folder, ['serve', '--demo', '--port', '0']);
+      assert.equal(code, 1);
+      assert.match(stderr, /belongs to https:\/\/id\.example, and --demo would bring passwords/);
+      assert.doesNotMatch((await grantd(folder, ['client', 'list'])).stdout, /demo-/);
+    });
+
+    test('leaves a mark: its database is not served to others without --demo either', async () => {
+      const args = ['serve', '--host', '0.0.0.0', '--port', '0', '--issuer', server.url];
+      const { code, stderr } = await grantd(server.folder, args);
+      assert.equal(code, 1);
+      assert.match(stderr, /holds demo data, whose passwords everyone knows/);
+    });
+  });
+}
+
+const files = new Workbench();
+after(() => files.clear());
+
+test('makes the database and its secret below the current folder, for their owner alone', async () => {
+  const server = await files.start(files.folder(), ['--demo']);
+  for (const name of ['grantd.db', 'grantd.db.secret']) {
+    assert.equal(statSync(join(server.folder, 'grantd-data', name)).mode & 0o777, 0o600, name);
   }
-
-  test('prints no command for UserInfo where OpenID Connect is off', async () => {
-    const own = await workbench.start(workbench.folder(), ['--demo', '--oidc', 'false']);
-    assert.doesNotMatch(own.stderr(), /userinfo|undefined/);
-    assert.match(own.stderr(), /OpenID Connect is off/);
-  });
-
-  test('makes the database and its secret below the current folder, for their owner alone', () => {
-    for (const name of ['grantd.db', 'grantd.db.secret']) {
-      assert.equal(statSync(join(server.folder, 'grantd-data', name)).mode & 0o777, 0o600, name);
-    }
-  });
-
-  test('contains demo-machine, which gets tokens for itself', async () => {
-    const authorization = basic('demo-machine', 'demo-machine-secret');
-    const response = await postForm(
-      `${server.url}/token`,
-      { grant_type: 'client_credentials' },
-      authorization,
-    );
-    const { access_token: token } = (await response.json()) as { access_token: string };
-    assert.equal((await introspect(server.url, token)).client_id, 'demo-machine');
-  });
-
-  test('contains alice, who has a claim for every standard scope', async () => {
-    const issue = ['token', 'issue', '--client', 'demo-spa', '--user', 'alice'];
-    const { stdout: token } = await grantd(server.folder, issue);
-    const claims = (await (await userInfo(server.url, token.trim())).json()) as Record<string, unknown>;
-    const names = [
-      'name',
-      'family_name',
-      'given_name',
-      'middle_name',
-      'nickname',
-      'preferred_username',
-      'profile',
-    ];
-    const others = [
-      'picture',
-      'website',
-      'gender',
-      'birthdate',
-      'zoneinfo',
-      'locale',
-      'updated_at',
-      'address',
-    ];
-    const verified = ['email', 'email_verified', 'phone_number', 'phone_number_verified'];
-    assert.deepEqual(Object.keys(claims).sort(), [...names, ...others, ...verified, 'sub'].sort());
-  });
-
-  test('has the clients, grants and redirect URIs that its documents name', async () => {
-    const { stdout } = await grantd(server.folder, ['client', 'list', '--json']);
-    const clients = (JSON.parse(stdout) as Record<string, unknown>[]).map((client) => ({
-      id: client.id,
-      type: client.type,
-      grants: client.grantTypes,
-      redirectUris: client.redirectUris,
-      isApi: client.resource !== undefined,
-    }));
-    const code = ['authorization_code', 'refresh_token'];
-    assert.deepEqual(clients, [
-      { id: 'demo-api', type: 'confidential', grants: [], redirectUris: [], isApi: true },
-      {
-        id: 'demo-machine',
-        type: 'confidential',
-        grants: ['client_credentials'],
-        redirectUris: [],
-        isApi: false,
-      },
-      {
-        id: 'demo-spa',
-        type: 'public',
-        grants: code,
-        redirectUris: ['http://localhost:4002/callback'],
-        isApi: false,
-      },
-      {
-        id: 'demo-web',
-        type: 'confidential',
-        grants: code,
-        redirectUris: ['http://localhost:4001/callback'],
-        isApi: false,
-      },
-    ]);
-  });
-
-  test('keeps the data over a second start, and changes nothing that was changed', async () => {
-    const folder = workbench.folder();
-    const first = await workbench.start(folder, ['--demo']);
-    const { stdout } = await grantd(folder, [
-      'token',
-      'issue',
-      '--client',
-      'demo-web',
-      '--user',
-      'alice',
-      '--json',
-    ]);
-    const token: string = JSON.parse(stdout).accessToken;
-    const { sub } = await introspect(first.url, token);
-    await grantd(folder, ['client', 'disable', 'demo-spa']);
-    assert.equal((await first.stop()).code, 0);
-
-    const second = await workbench.start(folder, ['--demo', '--port', String(first.port)]);
-    assert.equal((await introspect(second.url, token)).sub, sub);
-    const spa = await grantd(folder, ['client', 'show', 'demo-spa', '--json']);
-    assert.ok(JSON.parse(spa.stdout).disabledAt);
-  });
-
-  test('is refused on an address that others can reach, before anything is made', async () => {
-    const folder = workbench.folder();
-    const { code, stderr } = await grantd(folder, ['serve', '--demo', '--host', '0.0.0.0', '--port', '0']);
-    assert.equal(code, 2);
-    assert.match(stderr, /^grantd: --host: expected a loopback address/);
-    assert.equal(existsSync(join(folder, 'grantd-data')), false);
-  });
-
-  test('is refused on the database of a server that others know', async () => {
-    const folder = workbench.folder();
-    await grantd(folder, ['client', 'add', 'x', '--issuer', 'https://id.example']);
-    const { code, stderr } = await grantd(folder, ['serve', '--demo', '--port', '0']);
-    assert.equal(code, 1);
-    assert.match(stderr, /belongs to https:\/\/id\.example, and --demo would bring passwords/);
-    assert.doesNotMatch((await grantd(folder, ['client', 'list'])).stdout, /demo-/);
-  });
-
-  test('leaves a mark: its database is not served to others without --demo either', async () => {
-    const args = ['serve', '--host', '0.0.0.0', '--port', '0', '--issuer', server.url];
-    const { code, stderr } = await grantd(server.folder, args);
-    assert.equal(code, 1);
-    assert.match(stderr, /holds demo data, whose passwords everyone knows/);
-  });
 });
+
+for (const path of ['/', '/tenant', '/tenant/']) {
+  test(`prints commands that work where the issuer ends in ${path}`, {
+    skip: hasCurl ? false : 'there is no curl on this machine',
+  }, async () => {
+    const port = await freePort();
+    const issuer = `http://localhost:${port}${path}`;
+    const own = await files.start(files.folder(), ['--demo', '--issuer', issuer, '--port', String(port)]);
+    const lines = own
+      .stderr()
+      .split('\n')
+      .map((line) => line.trim());
+    const commands = lines.filter((line) => line.startsWith('curl '));
+    const [introspected, claims, revoked, introspectedAgain] = commands.map((command) =>
+      execFileSync('/bin/sh', ['-c', command], { encoding: 'utf8' }),
+    );
+    assert.equal(JSON.parse(introspected ?? '').iss, issuer);
+    assert.equal(JSON.parse(claims ?? '').email, 'alice@example.com');
+    assert.equal(revoked, '');
+    assert.equal(introspectedAgain, '{"active":false}');
+  });
+}

@@ -5,7 +5,8 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { openSqliteStorage } from '@grantd/core/sqlite';
-import { openProgramTables } from '../src/instance/program_tables.ts';
+import { sqliteDatabase } from '../src/instance/database/sqlite_database.ts';
+import { openSqliteTables } from '../src/instance/database/sqlite_tables.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'grantd-tables-'));
 after(() => rmSync(folder, { recursive: true }));
@@ -14,7 +15,7 @@ test('the program’s own connection flushes a write-ahead log at every commit',
   // Signs that mean something in an address are part of the name.
   const path = join(folder, 'own #1?100%.db');
   const storage = openSqliteStorage({ path, issuer: 'https://id.example' });
-  const database = openProgramTables(path);
+  const database = openSqliteTables(path);
   assert.equal(database.prepare('PRAGMA journal_mode').get()?.journal_mode, 'wal');
   assert.equal(database.prepare('PRAGMA synchronous').get()?.synchronous, 2);
   assert.equal(statSync(path).mode & 0o777, 0o600);
@@ -25,11 +26,25 @@ test('the program’s own connection flushes a write-ahead log at every commit',
 test('a file that is not kept durable is refused', () => {
   const path = join(folder, 'without_log.db');
   new DatabaseSync(path).close();
-  assert.throws(() => openProgramTables(path), /journal_mode=delete and synchronous=2 instead of wal and 2/);
+  assert.throws(() => openSqliteTables(path), /journal_mode=delete and synchronous=2 instead of wal and 2/);
 });
 
 test('a file that the store has not made is not made here, where its mode would be anyone’s', () => {
   const path = join(folder, 'none.db');
-  assert.throws(() => openProgramTables(path), /unable to open database file/);
+  assert.throws(() => openSqliteTables(path), /unable to open database file/);
   assert.equal(existsSync(path), false);
+});
+
+test('a start that fails in the middle leaves nothing open', async () => {
+  const path = join(folder, 'newer.db');
+  const issuer = 'https://id.example';
+  const first = sqliteDatabase(path);
+  await first.open(issuer);
+  await first.close();
+  const other = new DatabaseSync(path);
+  other.exec('UPDATE program_schema SET version = 99');
+  other.close();
+  await assert.rejects(sqliteDatabase(path).open(issuer), /was written by a newer grantd/);
+  // SQLite removes the log when nobody has the file open any more.
+  assert.equal(existsSync(`${path}-wal`), false);
 });

@@ -1,13 +1,18 @@
 import assert from 'node:assert/strict';
-import { chmodSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
+import { createSecretFile, readSecretFile, secretFileOf } from '../src/instance/database/secret_file.ts';
 import { Refused } from '../src/instance/refused.ts';
-import { createSecretFile, readSecretFile, secretFileOf } from '../src/instance/secret_file.ts';
+import { grantd, grantdPrints, Workbench } from './harness/program.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'grantd-secret-'));
 after(() => rmSync(folder, { recursive: true }));
+
+const workbench = new Workbench();
+after(() => workbench.clear());
 
 const hasModes = process.getuid !== undefined ? false : 'this system has no modes of files';
 
@@ -60,4 +65,21 @@ test('a secret that is too short is refused', () => {
   const database = join(folder, 'short.db');
   writeFileSync(secretFileOf(database), 'short\n', { mode: 0o600 });
   assert.throws(() => readSecretFile(database), refusal(/expected a secret of at least 32 characters/));
+});
+
+test('a folder in place of the secret is refused', () => {
+  const database = join(folder, 'folder.db');
+  mkdirSync(secretFileOf(database), { mode: 0o700 });
+  assert.throws(() => readSecretFile(database), refusal(/folder\.db\.secret is no regular file$/));
+});
+
+test('a named pipe in place of the secret is refused instead of being waited for', async (t) => {
+  const home = workbench.folder();
+  await grantdPrints(home, ['client', 'add', 'x']);
+  const path = join(home, 'grantd-data', 'grantd.db.secret');
+  rmSync(path);
+  if (spawnSync('mkfifo', ['-m', '600', path]).status !== 0) return t.skip('there are no named pipes here');
+  const { code, stderr } = await grantd(home, ['client', 'add', 'y']);
+  assert.equal(code, 1);
+  assert.match(stderr, /grantd\.db\.secret is no regular file$/m);
 });

@@ -2,14 +2,11 @@ import assert from 'node:assert/strict';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
+import { DATABASES } from './harness/databases.ts';
 import { grantd, type RunningServer, until, Workbench } from './harness/program.ts';
 import { basic, introspect, postForm } from './harness/protocol.ts';
 import { answerTo } from './harness/wire.ts';
-
-const workbench = new Workbench();
-after(() => workbench.clear());
 
 /** A request whose body is still to come. */
 async function halfARequest(
@@ -30,37 +27,134 @@ async function halfARequest(
   return { socket, text: () => text };
 }
 
+for (const database of DATABASES) {
+  describe(`grantd serve on ${database.name}`, { skip: database.absence }, () => {
+    const { schema } = database;
+    const workbench = new Workbench(database);
+    after(() => workbench.clear());
+
+    let server: RunningServer;
+    before(async () => {
+      server = await workbench.start(await workbench.home(), ['--demo']);
+    });
+
+    test('finishes what is in flight at SIGTERM, refuses what is new, and ends with 0', async () => {
+      const own = await workbench.start(await workbench.home(), ['--demo']);
+      const body = 'grant_type=client_credentials';
+      const { socket, text } = await halfARequest(own, body);
+      const ended = own.stop('SIGTERM');
+      await until(() => own.log().some(({ event }) => event === 'ending'), 'the server is ending');
+      await assert.rejects(fetch(`${own.url}/health`));
+      socket.write(body);
+      const { code } = await ended;
+      assert.equal(code, 0);
+      assert.match(text(), /^HTTP\/1\.1 200 OK\r\n/);
+      assert.match(text(), /"access_token"/);
+      const [last] = own.log().slice(-1);
+      assert.deepEqual([last?.event, last?.inFlight], ['ended', 'finished']);
+    });
+
+    for (const signal of ['SIGINT', 'SIGHUP'] as const) {
+      test(`ends at ${signal} with idle connections open`, async () => {
+        const own = await workbench.start(await workbench.home());
+        await (await fetch(`${own.url}/health`)).text();
+        const begun = Date.now();
+        assert.equal((await own.stop(signal)).code, 0);
+        assert.ok(Date.now() - begun < 2000);
+      });
+    }
+
+    test('refuses to start as another issuer than the stored one', async () => {
+      const args = ['serve', '--port', '0', '--issuer', 'https://id.example'];
+      const { code, stderr } = await grantd(server.folder, args);
+      assert.equal(code, 1);
+      assert.match(stderr, new RegExp(`belongs to the issuer ${server.url}, not to https://id.example`));
+      const byPort = await grantd(server.folder, ['serve', '--port', '0']);
+      assert.equal(byPort.code, 1);
+      assert.match(byPort.stderr, new RegExp(`Use --issuer ${server.url} \\(or --port ${server.port}\\)`));
+    });
+
+    test('remembers a given issuer, which need not be given again', async () => {
+      const folder = await workbench.home();
+      const issuer = 'https://id.example/tenant';
+      const first = await workbench.start(folder, ['--issuer', issuer]);
+      await first.stop();
+      const second = await workbench.start(folder);
+      const address = `${second.url}/.well-known/oauth-authorization-server/tenant`;
+      const metadata = (await (await fetch(address)).json()) as Record<string, unknown>;
+      assert.equal(metadata.issuer, issuer);
+      assert.equal(metadata.authorization_endpoint, `${issuer}/authorize`);
+      assert.equal((await fetch(`${second.url}/tenant/authorize`)).status, 400);
+      assert.equal((await fetch(`${second.url}/authorize`)).status, 404);
+    });
+
+    test('/health answers 200 where storage does', async () => {
+      const response = await fetch(`${server.url}/health`);
+      assert.equal(response.status, 200);
+      assert.deepEqual(await response.json(), { status: 'ok' });
+    });
+
+    test('/health answers 503 where the database belongs to another issuer by now', async () => {
+      const own = await workbench.start(await workbench.home());
+      await database.run(own.folder, `UPDATE ${schema}issuers SET issuer = 'https://other.example'`);
+      const response = await fetch(`${own.url}/health`);
+      assert.equal(response.status, 503);
+      assert.deepEqual(await response.json(), { status: 'unavailable' });
+      const lines = () => own.log().filter(({ event }) => event === 'unhealthy');
+      await until(() => lines().length > 0, 'it is logged');
+      const [line] = lines();
+      assert.match(JSON.stringify(line?.cause), /belongs to https:\/\/other\.example, no longer to http/);
+    });
+
+    test('an outage of storage is 503 everywhere, and its cause is in the log alone', async () => {
+      const own = await workbench.start(await workbench.home(), ['--demo']);
+      for (const table of ['clients', 'signing_keys', 'people'])
+        await database.run(own.folder, `ALTER TABLE ${schema}${table} RENAME TO gone_${table}`);
+      const authorization = basic('demo-api', 'demo-api-secret');
+      const answers = [
+        await fetch(`${own.url}/health`),
+        await fetch(`${own.url}/authorize?client_id=demo-web`),
+        await postForm(`${own.url}/token/introspect`, { token: 'grantd_at_x' }, authorization),
+        await postForm(`${own.url}/token/revoke`, { token: 'grantd_at_x' }, authorization),
+      ];
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [503, 503, 503, 503],
+      );
+      assert.ok(answers.every(({ headers }) => headers.has('retry-after')));
+      const bodies = await Promise.all(answers.map((answer) => answer.text()));
+      assert.doesNotMatch(bodies.join(), /table|sqlite/i);
+      await until(
+        () => own.log().filter(({ reason }) => reason === 'storage_unavailable').length >= 4,
+        'it is logged',
+      );
+      const causes = own
+        .log()
+        .filter(({ reason }) => reason === 'storage_unavailable')
+        .map(({ cause }) => JSON.stringify(cause));
+      assert.ok(causes.every((cause) => cause.includes(database.tableIsGone)));
+    });
+
+    test('sweeps expired rows while it serves', async () => {
+      const folder = await workbench.home();
+      const own = await workbench.start(folder, ['--demo'], { GRANTD_SWEEP_INTERVAL: '1' });
+      await grantd(folder, ['token', 'issue', '--client', 'demo-machine', '--ttl', '1', '--count', '5']);
+      await until(
+        () => own.log().some(({ event, rows }) => event === 'swept' && Number(rows) >= 5),
+        'rows are swept',
+      );
+    });
+  });
+}
+
+const workbench = new Workbench();
+after(() => workbench.clear());
+
 describe('grantd serve', () => {
   let server: RunningServer;
   before(async () => {
     server = await workbench.start(workbench.folder(), ['--demo']);
   });
-
-  test('finishes what is in flight at SIGTERM, refuses what is new, and ends with 0', async () => {
-    const own = await workbench.start(workbench.folder(), ['--demo']);
-    const body = 'grant_type=client_credentials';
-    const { socket, text } = await halfARequest(own, body);
-    const ended = own.stop('SIGTERM');
-    await until(() => own.log().some(({ event }) => event === 'ending'), 'the server is ending');
-    await assert.rejects(fetch(`${own.url}/health`));
-    socket.write(body);
-    const { code } = await ended;
-    assert.equal(code, 0);
-    assert.match(text(), /^HTTP\/1\.1 200 OK\r\n/);
-    assert.match(text(), /"access_token"/);
-    const [last] = own.log().slice(-1);
-    assert.deepEqual([last?.event, last?.inFlight], ['ended', 'finished']);
-  });
-
-  for (const signal of ['SIGINT', 'SIGHUP'] as const) {
-    test(`ends at ${signal} with idle connections open`, async () => {
-      const own = await workbench.start(workbench.folder());
-      await (await fetch(`${own.url}/health`)).text();
-      const begun = Date.now();
-      assert.equal((await own.stop(signal)).code, 0);
-      assert.ok(Date.now() - begun < 2000);
-    });
-  }
 
   test('what Node or Hono refuses by itself is kept by no cache either', async () => {
     const post = 'POST /token HTTP/1.1\r\n';
@@ -103,67 +197,6 @@ describe('grantd serve', () => {
     assert.equal(code, 1);
     assert.match(stderr, new RegExp(`port ${server.port} on 127.0.0.1 is in use: .* --port`));
     assert.equal(existsSync(join(folder, 'grantd-data')), false);
-  });
-
-  test('refuses to start as another issuer than the stored one', async () => {
-    const args = ['serve', '--port', '0', '--issuer', 'https://id.example'];
-    const { code, stderr } = await grantd(server.folder, args);
-    assert.equal(code, 1);
-    assert.match(stderr, new RegExp(`belongs to the issuer ${server.url}, not to https://id.example`));
-    const byPort = await grantd(server.folder, ['serve', '--port', '0']);
-    assert.equal(byPort.code, 1);
-    assert.match(byPort.stderr, new RegExp(`Use --issuer ${server.url} \\(or --port ${server.port}\\)`));
-  });
-
-  test('remembers a given issuer, which need not be given again', async () => {
-    const folder = workbench.folder();
-    const issuer = 'https://id.example/tenant';
-    const first = await workbench.start(folder, ['--issuer', issuer]);
-    await first.stop();
-    const second = await workbench.start(folder);
-    const address = `${second.url}/.well-known/oauth-authorization-server/tenant`;
-    const metadata = (await (await fetch(address)).json()) as Record<string, unknown>;
-    assert.equal(metadata.issuer, issuer);
-    assert.equal(metadata.authorization_endpoint, `${issuer}/authorize`);
-    assert.equal((await fetch(`${second.url}/tenant/authorize`)).status, 400);
-    assert.equal((await fetch(`${second.url}/authorize`)).status, 404);
-  });
-
-  test('/health answers 200 where storage does', async () => {
-    const response = await fetch(`${server.url}/health`);
-    assert.equal(response.status, 200);
-    assert.deepEqual(await response.json(), { status: 'ok' });
-  });
-
-  test('an outage of storage is 503 everywhere, and its cause is in the log alone', async () => {
-    const own = await workbench.start(workbench.folder(), ['--demo']);
-    const database = new DatabaseSync(join(own.folder, 'grantd-data', 'grantd.db'));
-    for (const table of ['clients', 'signing_keys', 'people'])
-      database.exec(`ALTER TABLE ${table} RENAME TO gone_${table}`);
-    database.close();
-    const authorization = basic('demo-api', 'demo-api-secret');
-    const answers = [
-      await fetch(`${own.url}/health`),
-      await fetch(`${own.url}/authorize?client_id=demo-web`),
-      await postForm(`${own.url}/token/introspect`, { token: 'grantd_at_x' }, authorization),
-      await postForm(`${own.url}/token/revoke`, { token: 'grantd_at_x' }, authorization),
-    ];
-    assert.deepEqual(
-      answers.map(({ status }) => status),
-      [503, 503, 503, 503],
-    );
-    assert.ok(answers.every(({ headers }) => headers.has('retry-after')));
-    const bodies = await Promise.all(answers.map((answer) => answer.text()));
-    assert.doesNotMatch(bodies.join(), /table|sqlite/i);
-    await until(
-      () => own.log().filter(({ reason }) => reason === 'storage_unavailable').length >= 4,
-      'it is logged',
-    );
-    const causes = own
-      .log()
-      .filter(({ reason }) => reason === 'storage_unavailable')
-      .map(({ cause }) => JSON.stringify(cause));
-    assert.ok(causes.every((cause) => cause.includes('no such table')));
   });
 
   test('takes its secret from GRANTD_SECRET, makes no file then, and accepts former ones of a list', async () => {
@@ -215,16 +248,6 @@ describe('grantd serve', () => {
     await own.stop();
     assert.ok(existsSync(join(typed, 'grantd-data', 'grantd.db')));
     assert.equal(existsSync(join(started, 'grantd-data')), false);
-  });
-
-  test('sweeps expired rows while it serves', async () => {
-    const folder = workbench.folder();
-    const own = await workbench.start(folder, ['--demo'], { GRANTD_SWEEP_INTERVAL: '1' });
-    await grantd(folder, ['token', 'issue', '--client', 'demo-machine', '--ttl', '1', '--count', '5']);
-    await until(
-      () => own.log().some(({ event, rows }) => event === 'swept' && Number(rows) >= 5),
-      'rows are swept',
-    );
   });
 
   test('refuses a request with two credentials instead of overlooking one', async () => {

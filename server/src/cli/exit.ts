@@ -21,5 +21,10 @@ export function exitCodeFor(error: unknown): number {
 
 /** A storage fault says what it is; why is in its cause. */
 function messageOf(error: Error): string {
-  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message;
+  return error.cause instanceof Error ? `${error.message} (${reasonOf(error.cause)})` : reasonOf(error);
+}
+
+/** Where several addresses of a host were tried in vain, there is no message. */
+function reasonOf(error: Error): string {
+  return error.message || ('code' in error ? String(error.code) : error.name);
 }

@@ -3,7 +3,6 @@ import { type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import { addFlags } from '../config/flags.ts';
 import { OPTION_NAMES } from '../config/options.ts';
 import { unknownVariables } from '../config/unknown_variables.ts';
-import { databasePath } from '../instance/database_path.ts';
 
 export function serveCommand(): Command {
   return addFlags(new Command('serve').description('serve until SIGTERM or Ctrl-C'), OPTION_NAMES)
@@ -20,6 +19,6 @@ or "secret" in the file.`,
         console.error(`grantd: ${name} is no option of grantd, and ignored`);
       // Loaded only here: the other commands start sooner without a web server.
       const { serve } = await import('../serve/serve.ts');
-      await serve(configuration, databasePath(configuration.settings.database, process.env));
+      await serve(configuration, process.env);
     });
 }

@@ -26,7 +26,7 @@ Without TOKEN, or with -, it is read from standard input. A dead token is an ans
 
 async function explain(parts: CommandParts, token: string): Promise<void> {
   const explanation = await (await parts.server()).explainToken(token);
-  printOne(parts, explanation, linesOf(explanation, parts.people));
+  printOne(parts, explanation, await linesOf(explanation, parts.people));
 }
 
 const KINDS = {
@@ -41,10 +41,10 @@ export function deathOf({ reason, explanation }: Explanation): string {
   return `${reason}: ${explanation}`;
 }
 
-function linesOf(token: Explanation, people: People): readonly string[] {
+async function linesOf(token: Explanation, people: People): Promise<readonly string[]> {
   const { kind, alive, record } = token;
   const subject = record?.subject;
-  const person = subject === undefined ? undefined : people.bySubject(subject);
+  const person = subject === undefined ? undefined : await people.bySubject(subject);
   return labelled({
     what: KINDS[kind],
     alive: alive ? 'yes' : 'no',

@@ -44,7 +44,7 @@ Prints one token a line, a refresh token on the line after its access token; wit
 }
 
 async function issueTokens(parts: CommandParts, flags: IssueFlags): Promise<void> {
-  const order = orderFrom(parts, flags);
+  const order = await orderFrom(parts, flags);
   const server = await parts.server();
   for (let issued = 0; issued < flags.count; ) {
     const batch = await server.issueTokens(order, Math.min(AT_ONCE, flags.count - issued));
@@ -58,11 +58,11 @@ async function issueTokens(parts: CommandParts, flags: IssueFlags): Promise<void
   endProgress();
 }
 
-function orderFrom(
+async function orderFrom(
   parts: CommandParts,
   { client, user, scope, ttl, refresh, opaque }: IssueFlags,
-): OperatorIssue {
-  const person = user === undefined ? undefined : requirePerson(parts, user);
+): Promise<OperatorIssue> {
+  const person = user === undefined ? undefined : await requirePerson(parts, user);
   return {
     clientId: client,
     ...(person !== undefined && { subject: person.subject, username: person.name }),

@@ -24,7 +24,7 @@ export function addRevokeCommand(group: Command): void {
   databaseFlags(group.command('revoke [TOKEN]').description('end one token, or all of someone’s, at once'))
     .option('--user <NAME>', 'all tokens of a person')
     .option('--client <ID>', 'all tokens of a client')
-    .option('--grant-id <G>', 'all tokens of a grant, which grantd token explain shows; reads all rows')
+    .option('--grant-id <G>', 'all tokens of a grant, which grantd token explain shows')
     .option(
       '--issued-before <T>',
       'all tokens issued before a time: ISO 8601 with its zone, or seconds since 1970',
@@ -79,53 +79,62 @@ function doneTo(before: Explanation, { revoked }: RevocationResult): string {
 }
 
 async function revokeAll(parts: CommandParts, flags: RevokeFlags): Promise<void> {
-  const { target, whose } = await targetOf(parts, flags);
-  const { count, dryRun, user, client, grantId } = flags;
-  // Storage tells in no other way whether there is such a grant.
-  const isCounted = count || dryRun || grantId !== undefined;
-  const alive = isCounted ? await parts.storage.countAlive(target) : undefined;
+  const { target, whose, otherwise } = await targetOf(parts, flags);
+  const { count, dryRun, issuedBefore } = flags;
+  const alive = count || dryRun ? await parts.storage.countAlive(target) : undefined;
   const counted = alive === undefined ? {} : { alive };
   if (dryRun) {
     printOne(parts, { dryRun, ...counted }, [`${alive} alive: they would be revoked`]);
     return;
   }
-  await parts.storage.revokeAll(target);
-  if (grantId !== undefined && alive === 0) {
-    const nothing = `no living token ${whose} is stored: nothing was revoked, unless a code of it was on its way`;
-    printOne(parts, { revoked: false, ...counted }, [nothing]);
+  if (!(await parts.storage.revokeAll(target))) {
+    printOne(parts, { revoked: false, ...counted }, [`nothing was revoked: ${otherwise}`]);
     return;
   }
-  if ('principal' in target && target.principal === 'subject' && !(await hasState(parts, target.id))) {
-    printOne(parts, { revoked: false, ...counted }, [`nothing was revoked: ${user} never had a token`]);
-    return;
-  }
-  const isOneOfMany = user !== undefined || client !== undefined;
-  const unknown = isOneOfMany ? ', however many there were (--count tells)' : '';
+  const unknown = issuedBefore === undefined ? ', however many there were (--count tells)' : '';
   const howMany = alive === undefined ? unknown : ` (${alive} were alive)`;
   printOne(parts, { revoked: true, ...counted }, [`revoked all tokens ${whose}${howMany}`]);
 }
 
-/** Whether anything was ever issued for a person, or done to them. */
-async function hasState({ storage }: CommandParts, subject: string): Promise<boolean> {
-  const state = await storage.getPrincipalState('subject', subject);
-  return state !== undefined && state !== null;
+interface MassRevocation {
+  readonly target: RevocationTarget;
+  readonly whose: string;
+  /** What is the case where there is nothing to revoke. */
+  readonly otherwise: string;
 }
 
 async function targetOf(
   parts: CommandParts,
   { user, client, grantId, issuedBefore }: RevokeFlags,
-): Promise<{ target: RevocationTarget; whose: string }> {
+): Promise<MassRevocation> {
   if (user !== undefined) {
-    const { subject, name } = requirePerson(parts, user);
-    return { target: { principal: 'subject', id: subject }, whose: `of ${name}` };
+    const { subject, name } = await requirePerson(parts, user);
+    return {
+      target: { principal: 'subject', id: subject },
+      whose: `of ${name}`,
+      otherwise: `${name} never had a token`,
+    };
   }
   if (client !== undefined) {
     if (!(await parts.storage.clients.get(client)))
       throw new Refused(`there is no client ${client}: grantd client list shows all.`);
-    return { target: { principal: 'client', id: client }, whose: `of the client ${client}` };
+    return {
+      target: { principal: 'client', id: client },
+      whose: `of the client ${client}`,
+      otherwise: `there is no client ${client} any more`,
+    };
   }
-  if (grantId !== undefined)
-    return { target: { principal: 'grant', id: grantId }, whose: `of the grant ${grantId}` };
+  if (grantId !== undefined) {
+    return {
+      target: { principal: 'grant', id: grantId },
+      whose: `of the grant ${grantId}`,
+      otherwise: `there is no grant ${grantId}, or its last token has expired`,
+    };
+  }
   const issuedBeforeMs = pointInTime('--issued-before', issuedBefore ?? '', Date.now());
-  return { target: { issuedBeforeMs }, whose: `issued before ${timeOf(issuedBeforeMs)}` };
+  return {
+    target: { issuedBeforeMs },
+    whose: `issued before ${timeOf(issuedBeforeMs)}`,
+    otherwise: `all tokens issued before ${timeOf(issuedBeforeMs)} were revoked before`,
+  };
 }

@@ -55,8 +55,8 @@ export function userCommands(): Command {
 }
 
 /** @throws {Refused} there is nobody of that name */
-export function requirePerson({ people }: Pick<CommandParts, 'people'>, name: string): Person {
-  const person = people.byName(name);
+export async function requirePerson({ people }: Pick<CommandParts, 'people'>, name: string): Promise<Person> {
+  const person = await people.byName(name);
   if (person === undefined) throw new Refused(`there is no person ${name}: grantd user list shows all.`);
   return person;
 }
@@ -72,7 +72,7 @@ async function personFrom(name: string, { claim = [] }: UserAddFlags): Promise<N
 }
 
 async function addPerson(parts: CommandParts, newPerson: NewPerson): Promise<void> {
-  const person = parts.people.add(newPerson);
+  const person = await parts.people.add(newPerson);
   if (person === undefined)
     throw new Refused(`there is a person ${newPerson.name} already: choose another name.`);
   const { name, subject } = person;
@@ -93,7 +93,7 @@ function claimFrom(text: string): [string, unknown] {
 
 async function listPeople(parts: CommandParts): Promise<void> {
   const people = await Promise.all(
-    parts.people.list().map(async (person) => {
+    (await parts.people.list()).map(async (person) => {
       const state = await parts.storage.getPrincipalState('subject', person.subject);
       const disabledAt = timeOf(state?.disabledAtMs);
       return {
@@ -114,7 +114,7 @@ async function listPeople(parts: CommandParts): Promise<void> {
 }
 
 async function setDisabled(parts: CommandParts, name: string, disabled: boolean): Promise<void> {
-  const person = requirePerson(parts, name);
+  const person = await requirePerson(parts, name);
   await parts.storage.setDisabled('subject', person.subject, disabled);
   const done = disabled ? `${name} is disabled; all their tokens are dead` : `${name} is enabled`;
   printOne(parts, { name, sub: person.subject, disabled }, [done]);

@@ -1,6 +1,6 @@
-import { readStoredIssuer } from '@grantd/core/sqlite';
 import { type Configuration, type GivenFlags, readConfiguration } from '../config/configuration.ts';
-import { databasePath } from '../instance/database_path.ts';
+import type { Database } from '../instance/database/database.ts';
+import { databaseOf } from '../instance/database/database_of.ts';
 import { type Instance, openInstance } from '../instance/instance.ts';
 import { defaultIssuer, issuerToAdminister } from '../instance/issuer.ts';
 import { Refused } from '../instance/refused.ts';
@@ -20,24 +20,29 @@ export async function withInstance(
   work: (parts: CommandParts) => Promise<void>,
 ): Promise<void> {
   const configuration = readConfiguration(flags, process.env);
-  const path = databasePath(configuration.settings.database, process.env);
-  const instance = openInstance(configuration, path, issuerOf(configuration, path, beginning));
+  const database = await databaseOf(configuration, process.env);
   try {
+    const issuer = await issuerOf(configuration, database, beginning);
+    const instance = await openInstance(configuration, database, issuer);
     await work({ ...instance, configuration, isJson: flags.json === true });
   } finally {
-    instance.close();
+    await database.close();
   }
 }
 
-function issuerOf({ settings }: Configuration, path: string, beginning: Beginning): string {
-  const stored = readStoredIssuer(path);
+async function issuerOf(
+  { settings }: Configuration,
+  database: Database,
+  beginning: Beginning,
+): Promise<string> {
+  const stored = await database.storedIssuer();
   if (stored !== undefined) return issuerToAdminister(settings.issuer, stored);
   if (beginning === 'needs_database') {
     throw new Refused(
-      `there is no database ${path}: start the server first (grantd serve), or name another with --database.`,
+      `there is no database ${database.name}: start the server first (grantd serve), or name another with --database.`,
     );
   }
   const issuer = settings.issuer ?? defaultIssuer(settings.port);
-  console.error(`grantd: making the database ${path} for the issuer ${issuer}`);
+  console.error(`grantd: making the database ${database.name} for the issuer ${issuer}`);
   return issuer;
 }

@@ -26,6 +26,11 @@ export function seconds(least: number, most = 10 * 365 * 24 * 60 * 60): Kind<num
   return { ...wholeNumber(least, most), placeholder: 'SECONDS' };
 }
 
+/** An hour at most. */
+export function milliseconds(least: number): Kind<number> {
+  return { ...wholeNumber(least, 60 * 60 * 1000), placeholder: 'MILLISECONDS' };
+}
+
 /** Placeholder of what is on or off; its flag alone means on. */
 export const SWITCH = 'true|false';
 

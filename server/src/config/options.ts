@@ -1,7 +1,9 @@
 import { type ClaimsByScope, isIssuer, LONGEST_ID_TOKEN_LIFETIME, SIGNING_ALGORITHMS } from '@grantd/core';
+import { DATABASE_URL_FORM, isDatabaseUrl } from './database_url.ts';
 import {
   isBlock,
   type Kind,
+  milliseconds,
   oneOf,
   seconds,
   switchOrBlock,
@@ -50,9 +52,27 @@ export const OPTIONS = {
   ),
   database: option(
     'Server',
-    text('URL', 'sqlite:PATH', (url) => /^sqlite:(?!:memory:$).+/.test(url)),
-    'Where everything is kept; a relative path begins in the folder where the command is typed.',
+    text('URL', DATABASE_URL_FORM, isDatabaseUrl),
+    'Where everything is kept: in an SQLite file, whose relative path begins in the folder where the command is typed, or on PostgreSQL, whose password belongs into PGPASSWORD, or into the URL in the variable or the file, since arguments are visible to every user of the machine.',
     'sqlite:grantd-data/grantd.db',
+  ),
+  databaseConnections: option(
+    'Server',
+    wholeNumber(1, 1000),
+    'Connections to PostgreSQL that a process keeps at most.',
+    10,
+  ),
+  databaseConnectTimeoutMs: option(
+    'Server',
+    milliseconds(1),
+    'Milliseconds after which PostgreSQL that lets nobody in, or a free connection that does not come, is an outage.',
+    2000,
+  ),
+  databaseStatementTimeoutMs: option(
+    'Server',
+    milliseconds(1),
+    'Milliseconds after which PostgreSQL that does not answer a statement is an outage.',
+    5000,
   ),
   secret: {
     ...optionWithoutDefault(
@@ -63,7 +83,7 @@ export const OPTIONS = {
         isSecret,
       ),
       'Secret that all keys derive from; of an array the first is used and all are accepted.',
-      'what is in the file PATH.secret beside the database, made at the first start',
+      'what is in the file PATH.secret beside an SQLite database, made at the first start; with PostgreSQL there is none',
     ),
     hasFlag: false,
   },

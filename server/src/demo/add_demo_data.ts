@@ -10,7 +10,7 @@ export async function addDemoData(
   { storage, people, demoMark }: Instance,
   server: AuthorizationServer,
 ): Promise<Person> {
-  demoMark.set();
+  await demoMark.set();
   for (const client of Object.values(DEMO_CLIENTS)) {
     if (await storage.clients.get(client.id)) continue;
     const { secret, ...registration } = { secret: undefined, ...client };
@@ -21,9 +21,9 @@ export async function addDemoData(
   }
 
   const { name, password, claims } = DEMO_PERSON;
-  const passwordHash = people.byName(name) ? undefined : await new PasswordHasher().hash(password);
-  if (passwordHash !== undefined) people.add({ name, passwordHash, claims });
-  const person = people.byName(name);
+  const passwordHash = (await people.byName(name)) ? undefined : await new PasswordHasher().hash(password);
+  if (passwordHash !== undefined) await people.add({ name, passwordHash, claims });
+  const person = await people.byName(name);
   if (person === undefined) throw new Error('the person of the demo was not stored');
   return person;
 }

@@ -20,10 +20,10 @@ export function refuseExposedDemo({ settings, sourceOf }: Configuration): void {
  * A database that serves others gets no demo data.
  * @throws {Refused} it would
  */
-export function refuseForeignDemo({ settings }: Configuration, issuer: string, path: string): void {
+export function refuseForeignDemo({ settings }: Configuration, issuer: string, databaseName: string): void {
   if (settings.demo && !isLoopback(new URL(issuer).hostname)) {
     throw new Refused(
-      `the database ${path} belongs to ${issuer}, and --demo would bring passwords that everyone knows: ` +
+      `the database ${databaseName} belongs to ${issuer}, and --demo would bring passwords that everyone knows: ` +
         'use another --database.',
     );
   }
@@ -33,10 +33,13 @@ export function refuseForeignDemo({ settings }: Configuration, issuer: string, p
  * A database that has demo data serves nobody else.
  * @throws {Refused} it would
  */
-export function refuseKnownPasswords({ settings }: Configuration, { path, demoMark }: Instance): void {
-  if (demoMark.isSet() && !isLoopback(settings.host)) {
+export async function refuseKnownPasswords(
+  { settings }: Configuration,
+  { database, demoMark }: Instance,
+): Promise<void> {
+  if (!isLoopback(settings.host) && (await demoMark.isSet())) {
     throw new Refused(
-      `the database ${path} holds demo data, whose passwords everyone knows: ` +
+      `the database ${database.name} holds demo data, whose passwords everyone knows: ` +
         'use another --database, or a loopback --host.',
     );
   }

@@ -1,57 +1,45 @@
-import type { DatabaseSync } from 'node:sqlite';
-import { AuthorizationServer, type ServerEvent, ServerSecret } from '@grantd/core';
-import { openSqliteStorage, readStoredIssuer, type SqliteStorage } from '@grantd/core/sqlite';
+import { type AdministrableStorage, AuthorizationServer, type ServerEvent, ServerSecret } from '@grantd/core';
 import type { Configuration } from '../config/configuration.ts';
 import { userClaims } from '../people/claims.ts';
-import { type People, peopleOf } from '../people/people.ts';
-import { type DemoMark, demoMark } from './demo_mark.ts';
-import { openProgramTables } from './program_tables.ts';
-import { Refused } from './refused.ts';
-import { createSecretFile, readSecretFile, secretFileOf } from './secret_file.ts';
+import type { Database, OpenDatabase } from './database/database.ts';
+import { issuerToAdminister } from './issuer.ts';
 import { libraryOptions, requireAcceptable, rethrowAsWritten } from './server_options.ts';
-import { StoredFile } from './stored_file.ts';
 
-/** One issuer's database, opened, with the secret that belongs to it. */
-export interface Instance {
+/** One issuer's database, opened, with the secret that belongs to it. Whoever has the database closes it. */
+export interface Instance extends OpenDatabase {
   readonly issuer: string;
-  /** The database file. */
-  readonly path: string;
-  readonly storage: SqliteStorage;
-  readonly people: People;
-  readonly demoMark: DemoMark;
+  readonly database: Database;
+  readonly storage: AdministrableStorage;
   /** @throws {Refused} nobody said what the secret is */
   secret(): ServerSecret;
   /** The server over this database, its keys opened. */
   server(onEvent?: (event: ServerEvent) => void): Promise<AuthorizationServer>;
-  /** Whether the path still leads to the file that was opened: what is written to another one is lost. */
-  isInPlace(): boolean;
-  /** Idempotent. */
-  close(): void;
 }
 
 /**
  * Opens a database for an issuer, which must be the stored one where there is one. A new database gets its secret
  * first, so that there is never one without the other. Nothing is written for options that the library refuses.
  * @throws {ConfigurationRefused} it does
+ * @throws {Refused} the database has no secret, or was made for another issuer meanwhile
  */
-export function openInstance(configuration: Configuration, path: string, issuer: string): Instance {
+export async function openInstance(
+  configuration: Configuration,
+  database: Database,
+  issuer: string,
+): Promise<Instance> {
   const { settings } = configuration;
   requireAcceptable(configuration, issuer);
-  if (readStoredIssuer(path) === undefined && settings.secret === undefined) {
-    if (readSecretFile(path) === undefined) createSecretFile(path);
-  }
-  const storage = openSqliteStorage({ path, issuer });
-  const tables = openTablesBeside(storage);
-  const file = new StoredFile(path);
-  const people = peopleOf(tables, issuer);
-  const secrets = () => settings.secret ?? requireSecretFile(path);
+  const isNew = (await database.storedIssuer()) === undefined;
+  if (isNew && settings.secret === undefined) database.prepareSecret();
+  const opened = await database.open(issuer);
+  if (isNew) issuerToAdminister(issuer, (await database.storedIssuer()) ?? issuer);
+  const { storage, people } = opened;
+  const secrets = () => settings.secret ?? database.keptSecret();
 
   return {
+    ...opened,
     issuer,
-    path,
-    storage,
-    people,
-    demoMark: demoMark(tables, issuer),
+    database,
     secret: () => new ServerSecret(secrets()),
     async server(onEvent) {
       const secret = secrets();
@@ -69,29 +57,5 @@ export function openInstance(configuration: Configuration, path: string, issuer:
         return rethrowAsWritten(configuration, error);
       }
     },
-    isInPlace: () => file.isInPlace(),
-    close() {
-      if (tables.isOpen) tables.close();
-      storage.close();
-    },
   };
-}
-
-function openTablesBeside(storage: SqliteStorage): DatabaseSync {
-  try {
-    return openProgramTables(storage.path);
-  } catch (error) {
-    storage.close();
-    throw error;
-  }
-}
-
-/** A secret made for a database that exists already would not open its keys, and spoil what is hashed under it. */
-function requireSecretFile(path: string): string {
-  const secret = readSecretFile(path);
-  if (secret !== undefined) return secret;
-  throw new Refused(
-    `the secret of the database ${path} is missing: set GRANTD_SECRET as it was when the database was made, ` +
-      `or put ${secretFileOf(path)} back.`,
-  );
 }

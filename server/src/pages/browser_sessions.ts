@@ -62,7 +62,7 @@ export class BrowserSessions {
     const content = await this.#read(c);
     if (content === undefined || content.signedInAtMs + this.#lifetimeMs <= Date.now()) return undefined;
     const { id, subject, signedInAtMs } = content;
-    const person = this.#people.bySubject(subject);
+    const person = await this.#people.bySubject(subject);
     const state = await this.#storage.getPrincipalState('subject', subject);
     if (person === undefined || state?.disabledAtMs !== undefined) return undefined;
     if (state?.raisedAtMs !== undefined && state.raisedAtMs >= signedInAtMs) return undefined;

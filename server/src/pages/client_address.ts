@@ -38,13 +38,25 @@ function forwardedFor(headers: IncomingHttpHeaders): string[] {
   return [lines].flat().flatMap((line) => line.split(','));
 }
 
+/** An IPv4 address as IPv6 writes it (RFC 4291 §2.5.5.2), in the one way in which a URL's host does. */
+const IPV4_MAPPED = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
+
 /** An address in one way of writing it: without port and zone, and IPv4 as IPv4. */
 function plainAddress(text: string): string | undefined {
   const [, bracketed, before] = /^(?:\[([^\]]+)\](?::\d+)?|([\d.]+):\d+)$/.exec(text.trim()) ?? [];
-  const address = (bracketed ?? before ?? text.trim())
-    .replace(/^::ffff:(?=[\d.]+$)/i, '')
-    .replace(/%.*$/, '');
+  const address = (bracketed ?? before ?? text.trim()).replace(/%.*$/, '');
   const version = isIP(address);
   if (version === 0) return undefined;
-  return version === 4 ? address : new URL(`http://[${address}]`).hostname.slice(1, -1);
+  if (version === 4) return address;
+  const written = new URL(`http://[${address}]`).hostname.slice(1, -1);
+  const [, high, low] = IPV4_MAPPED.exec(written) ?? [];
+  return high === undefined || low === undefined ? written : ipv4Of(high, low);
+}
+
+/** @param halves 16 bits each, in hexadecimal */
+function ipv4Of(...halves: readonly [string, string]): string {
+  return halves
+    .map((half) => Number.parseInt(half, 16))
+    .flatMap((bits) => [bits >> 8, bits & 0xff])
+    .join('.');
 }

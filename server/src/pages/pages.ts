@@ -1,9 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type AuthorizationServer, errorResponse, OAuthError, StorageFault } from '@grantd/core';
+import {
+  type AdministrableStorage,
+  type AuthorizationServer,
+  errorResponse,
+  OAuthError,
+  StorageFault,
+} from '@grantd/core';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Settings } from '../config/options.ts';
+import { askStorage } from '../instance/database/ask_storage.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/request_log.ts';
 import { AttemptLimit } from '../people/attempt_limit.ts';
@@ -30,7 +37,8 @@ export function openPages(
   server: AuthorizationServer,
   requestLog: RequestLog,
 ): PageListener {
-  const { issuer, storage, people } = instance;
+  const { issuer, people } = instance;
+  const storage = principalStates(instance);
   const secret = instance.secret();
   const cookies = new Cookies(issuer);
   const lifetimeSeconds = settings.sessionLifetime;
@@ -72,11 +80,11 @@ function showHome({ server, basePath }: PageParts) {
 
 /** A refusal goes back to the client where that is safe, and is a page elsewhere. */
 function answerError({ requestLog }: PageParts, error: Error, c: PageContext): Response | Promise<Response> {
-  const isOutage = isFromStorage(error);
+  const isOutage = error instanceof StorageFault;
   // The library has reported its own refusals and their causes.
   if (!(error instanceof OAuthError))
     requestLog.failure(requestIdOf(c), isOutage ? 'storage_unavailable' : 'unexpected', error);
-  const answer = errorResponse(isOutage ? new StorageFault(error) : error);
+  const answer = errorResponse(error);
   if (answer.status === 303) return toResponse(answer);
   const { 'content-type': _, ...headers } = answer.headers;
   const description =
@@ -96,7 +104,7 @@ function renderProblem(c: PageContext, text: string, status: ContentfulStatusCod
   return renderPage(c, { title: 'This did not work', body: problemText(text), status });
 }
 
-/** What `node:sqlite` throws where the database cannot be asked. */
-function isFromStorage(error: Error): boolean {
-  return 'code' in error && (error.code === 'ERR_SQLITE_ERROR' || error.code === 'ERR_INVALID_STATE');
+/** What was done to people, asked past the library: an outage there is one here as well. */
+function principalStates({ storage }: Instance): Pick<AdministrableStorage, 'getPrincipalState'> {
+  return { getPrincipalState: (...of) => askStorage(() => storage.getPrincipalState(...of)) };
 }

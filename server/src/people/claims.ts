@@ -8,8 +8,8 @@ export function claimsOf({ name, claims }: Person): Claims {
 
 /** The claims of a person by subject, as the library asks for them. */
 export function userClaims(people: People): GetUserClaims {
-  return (subject) => {
-    const person = people.bySubject(subject);
+  return async (subject) => {
+    const person = await people.bySubject(subject);
     return person && claimsOf(person);
   };
 }

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import type { DatabaseSync } from 'node:sqlite';
 import type { Claims } from '@grantd/core';
 import { nameAsKept } from './names.ts';
 
@@ -14,64 +13,25 @@ export interface Person {
   readonly createdAtMs: number;
 }
 
-export interface NewPerson {
-  readonly name: string;
-  readonly passwordHash: string;
-  readonly claims: Claims;
-}
+export type NewPerson = Pick<Person, 'name' | 'passwordHash' | 'claims'>;
 
-/** The people of one issuer. */
+/** The people of one issuer. Every method rejects with a `StorageFault` where the database cannot be asked. */
 export interface People {
   /** @returns `undefined` where the name is taken */
-  add(person: NewPerson): Person | undefined;
-  byName(name: string): Person | undefined;
-  bySubject(subject: string): Person | undefined;
-  list(): readonly Person[];
+  add(person: NewPerson): Promise<Person | undefined>;
+  byName(name: string): Promise<Person | undefined>;
+  bySubject(subject: string): Promise<Person | undefined>;
+  /** By name. */
+  list(): Promise<readonly Person[]>;
 }
 
-const COLUMNS = 'subject, name, password_hash, claims, created_at_ms';
-
-export function peopleOf(database: DatabaseSync, issuer: string, clock: () => number = Date.now): People {
-  const insert = database.prepare(`
-    INSERT INTO people (issuer, ${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?)
-    ON CONFLICT (issuer, name) DO NOTHING`);
-  const findByName = database.prepare(`SELECT ${COLUMNS} FROM people WHERE issuer = ? AND name = ?`);
-  const findBySubject = database.prepare(`SELECT ${COLUMNS} FROM people WHERE issuer = ? AND subject = ?`);
-  const findAll = database.prepare(`SELECT ${COLUMNS} FROM people WHERE issuer = ? ORDER BY name`);
-
+/** A person as they will be kept: with a subject, and the name in one way of writing it. */
+export function personToKeep({ name, passwordHash, claims }: NewPerson): Person {
   return {
-    add({ name, passwordHash, claims }) {
-      const person = {
-        subject: randomBytes(16).toString('base64url'),
-        name: nameAsKept(name),
-        passwordHash,
-        claims,
-        createdAtMs: clock(),
-      };
-      const { subject, createdAtMs } = person;
-      const { changes } = insert.run(
-        issuer,
-        subject,
-        person.name,
-        passwordHash,
-        JSON.stringify(claims),
-        createdAtMs,
-      );
-      return changes === 1 ? person : undefined;
-    },
-    byName: (name) => personOf(findByName.get(issuer, nameAsKept(name))),
-    bySubject: (subject) => personOf(findBySubject.get(issuer, subject)),
-    list: () => findAll.all(issuer).flatMap((row) => personOf(row) ?? []),
-  };
-}
-
-function personOf(row: Readonly<Record<string, unknown>> | undefined): Person | undefined {
-  if (row === undefined) return undefined;
-  return {
-    subject: String(row.subject),
-    name: String(row.name),
-    passwordHash: String(row.password_hash),
-    claims: JSON.parse(String(row.claims)),
-    createdAtMs: Number(row.created_at_ms),
+    subject: randomBytes(16).toString('base64url'),
+    name: nameAsKept(name),
+    passwordHash,
+    claims,
+    createdAtMs: Date.now(),
   };
 }

@@ -31,7 +31,7 @@ export async function signIn(
 ): Promise<SignIn> {
   // Nothing is counted by the name as it was typed: another way of typing it would tell whether somebody has it.
   const name = isName(typedName) ? nameAsKept(typedName) : '';
-  const person = name === '' ? undefined : people.byName(name);
+  const person = name === '' ? undefined : await people.byName(name);
   const place = await placeOf(person);
   // Before the attempt is counted: it is none of whoever is sent away. Nothing is awaited until the hash has its place.
   if (hasher.isFull) return { refused: 'too_many_sign_ins', secondsToWait: SECONDS_TO_WAIT };

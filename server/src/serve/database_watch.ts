@@ -2,7 +2,10 @@ import type { Instance } from '../instance/instance.ts';
 
 const INTERVAL_MS = 1000;
 
-/** Notices when the database of a running server is replaced or deleted: what was written since then would be lost. */
+/**
+ * Notices when the file of a running server's database is replaced or deleted: what was written since then would be
+ * lost. A database that is no file stays where it is.
+ */
 export interface DatabaseWatch {
   /** Looks now. @returns whether the file is still the one that was opened */
   isInPlace(): boolean;
@@ -13,6 +16,7 @@ export interface DatabaseWatch {
 
 export function watchDatabase({ isInPlace }: Pick<Instance, 'isInPlace'>): DatabaseWatch {
   const { promise: replaced, resolve } = Promise.withResolvers<'database_replaced'>();
+  if (isInPlace === undefined) return { isInPlace: () => true, replaced, stop() {} };
   const look = (): boolean => {
     const found = isInPlace();
     if (!found) resolve('database_replaced');

@@ -1,24 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import { readStoredIssuer } from '@grantd/core/sqlite';
+import type { Settings } from '../config/options.ts';
 import type { Instance } from '../instance/instance.ts';
 import { causeOf } from '../log/cause.ts';
 import type { Log } from '../log/log.ts';
 
 /**
- * `/health`: 200 only if storage answers, and would answer as well if it had nothing in memory.
- * @param isInPlace whether the database is still the file that was opened
+ * `/health`: 200 only if storage answers all that serving asks of it, and would answer as well if it had nothing in
+ * memory.
+ * @param isInPlace whether the database is still the one that was opened
  */
-export function healthCheck({ storage, people, path }: Instance, isInPlace: () => boolean, log: Log) {
+export function healthCheck(settings: Settings, instance: Instance, isInPlace: () => boolean, log: Log) {
   return async (response: ServerResponse): Promise<void> => {
-    const isHealthy = await answers(async () => {
-      if (!isInPlace()) throw new Error(`${path} is no longer the file that was opened`);
-      // On a connection of its own: those that are open know by heart what they have read.
-      if (readStoredIssuer(path) === undefined) throw new Error(`${path} is no longer a database of grantd`);
-      await storage.keys.currentKeyId('RS256');
-      await storage.tokens.getByAccessToken(randomBytes(16).toString('base64url'));
-      people.byName('');
-    }, log);
+    const isHealthy = await answers(() => askForAll(settings, instance, isInPlace), log);
     response.writeHead(isHealthy ? 200 : 503, {
       'content-type': 'application/json',
       'cache-control': 'no-store',
@@ -26,6 +20,23 @@ export function healthCheck({ storage, people, path }: Instance, isInPlace: () =
     });
     response.end(JSON.stringify({ status: isHealthy ? 'ok' : 'unavailable' }));
   };
+}
+
+/** @throws {Error} something was not answered, or not as it must be */
+async function askForAll(
+  { accessTokenAlgorithm, idTokenAlgorithm }: Settings,
+  { issuer, database, storage, people }: Instance,
+  isInPlace: () => boolean,
+): Promise<void> {
+  const { name } = database;
+  if (!isInPlace()) throw new Error(`${name} is no longer what was opened`);
+  const stored = await database.storedIssuer();
+  if (stored !== issuer) throw new Error(`${name} belongs to ${stored ?? 'nobody'}, no longer to ${issuer}`);
+  // A key that is missing is made when it is needed first.
+  for (const algorithm of new Set([accessTokenAlgorithm, idTokenAlgorithm]))
+    await storage.keys.currentKeyId(algorithm);
+  await storage.tokens.getByAccessToken(randomBytes(16).toString('base64url'));
+  await people.byName('');
 }
 
 async function answers(ask: () => Promise<void>, log: Log): Promise<boolean> {

@@ -9,7 +9,7 @@ export interface ListeningServer {
   readonly port: number;
   answerWith(listener: RequestListener): void;
   /** Asks them again to come back, or to go elsewhere. */
-  refuse(): void;
+  answerNotReady(): void;
 }
 
 /** @throws {Refused} the address is taken or not this machine's */
@@ -50,7 +50,7 @@ export async function listen(host: string, port: number): Promise<ListeningServe
     answerWith(listener) {
       answer = listener;
     },
-    refuse() {
+    answerNotReady() {
       answer = notReady;
     },
   };

@@ -1,11 +1,12 @@
-import { readStoredIssuer } from '@grantd/core/sqlite';
 import type { Configuration } from '../config/configuration.ts';
 import { addDemoData } from '../demo/add_demo_data.ts';
 import { demoCommands } from '../demo/demo_commands.ts';
 import { refuseExposedDemo, refuseForeignDemo, refuseKnownPasswords } from '../demo/exposure.ts';
+import { databaseOf } from '../instance/database/database_of.ts';
 import { type Instance, openInstance } from '../instance/instance.ts';
 import { issuerToServe } from '../instance/issuer.ts';
 import { Refused } from '../instance/refused.ts';
+import { causeOf } from '../log/cause.ts';
 import { type Log, openLog } from '../log/log.ts';
 import { RequestLog } from '../log/request_log.ts';
 import { openPages } from '../pages/pages.ts';
@@ -17,7 +18,7 @@ import { askedToEnd, finish } from './shutdown.ts';
 import { sweepPeriodically } from './sweeper.ts';
 
 /** Serves until it is told to end. What people read goes to stderr; stdout is the log. */
-export async function serve(configuration: Configuration, database: string): Promise<void> {
+export async function serve(configuration: Configuration, environment: NodeJS.ProcessEnv): Promise<void> {
   const { settings } = configuration;
   refuseExposedDemo(configuration);
   const log = await openLog(settings.log);
@@ -26,13 +27,16 @@ export async function serve(configuration: Configuration, database: string): Pro
   // The port first: the issuer may follow from it, and a start that cannot listen leaves no files behind.
   const listening = await listen(settings.host, settings.port);
   try {
-    const issuer = issuerToServe(settings.issuer, readStoredIssuer(database), listening.port);
-    refuseForeignDemo(configuration, issuer, database);
-    const instance = openInstance(configuration, database, issuer);
+    const database = await databaseOf(configuration, environment, (error) =>
+      log.warn({ event: 'database_connection_lost', cause: causeOf(error) }),
+    );
     try {
+      const issuer = issuerToServe(settings.issuer, await database.storedIssuer(), listening.port);
+      refuseForeignDemo(configuration, issuer, database.name);
+      const instance = await openInstance(configuration, database, issuer);
       await serveInstance(configuration, instance, listening, log, ending);
     } finally {
-      instance.close();
+      await database.close();
     }
   } finally {
     listening.http.closeAllConnections();
@@ -43,12 +47,13 @@ export async function serve(configuration: Configuration, database: string): Pro
 async function serveInstance(
   configuration: Configuration,
   instance: Instance,
-  { http, port, answerWith, refuse }: ListeningServer,
+  { http, port, answerWith, answerNotReady }: ListeningServer,
   log: Log,
   ending: Promise<NodeJS.Signals>,
 ): Promise<void> {
   const { settings } = configuration;
-  refuseKnownPasswords(configuration, instance);
+  const { database } = instance;
+  await refuseKnownPasswords(configuration, instance);
   const requestLog = new RequestLog(log);
   const server = await instance.server((event) => requestLog.event(event));
   const person = settings.demo ? await addDemoData(instance, server) : undefined;
@@ -58,7 +63,7 @@ async function serveInstance(
     requestListener({
       server,
       requestLog,
-      health: healthCheck(instance, watch.isInPlace, log),
+      health: healthCheck(settings, instance, watch.isInPlace, log),
       pages: openPages(settings, instance, server, requestLog),
     }),
   );
@@ -70,7 +75,7 @@ async function serveInstance(
     issuer: instance.issuer,
     host: settings.host,
     port,
-    database: instance.path,
+    database: database.name,
   });
   console.error(`grantd serves ${instance.issuer} (listening on ${settings.host}, port ${port})`);
   if (person !== undefined) console.error(await demoCommands(instance, server, person));
@@ -79,10 +84,10 @@ async function serveInstance(
   watch.stop();
   sweeping.abort();
   if (reason === 'database_replaced') {
-    log.fatal({ event: reason, database: instance.path });
-    refuse();
+    log.fatal({ event: reason, database: database.name });
+    answerNotReady();
     // Whatever is still in flight gets a 503 as well, instead of the outcome of a write that nobody will find.
-    instance.close();
+    await database.close();
   } else {
     log.info({ event: 'ending', signal: reason });
   }
@@ -91,7 +96,7 @@ async function serveInstance(
   log.info({ event: 'ended', inFlight: isFinished ? 'finished' : 'closed' });
   if (reason === 'database_replaced') {
     throw new Refused(
-      `the database ${instance.path}, or its log beside it, was replaced or deleted while grantd served from it: ` +
+      `the database ${database.name}, or its log beside it, was replaced or deleted while grantd served from it: ` +
         'start grantd again, and replace a database only while nothing runs on it.',
     );
   }

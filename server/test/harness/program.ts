@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { type ChildProcessByStdio, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import type { TestDatabase } from './databases.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
 const LONGEST_MS = 20_000;
+
+/** Of a folder: the variables of every command that is typed there. */
+export const ENVIRONMENT_FILE = 'environment.json';
 
 export type Environment = Readonly<Record<string, string>>;
 
@@ -24,13 +28,27 @@ export interface Outcome {
 
 /** What a test file starts and makes, ended and removed by `after(() => workbench.clear())`. */
 export class Workbench {
+  readonly #database: TestDatabase | undefined;
   readonly #folders: string[] = [];
   readonly #children: Child[] = [];
+
+  /** @param database what the program runs on in the folders of `home`; an SQLite file unless said otherwise */
+  constructor(database?: TestDatabase) {
+    this.#database = database;
+  }
 
   /** A folder of its own. */
   folder(): string {
     const folder = mkdtempSync(join(tmpdir(), 'grantd-'));
     this.#folders.push(folder);
+    return folder;
+  }
+
+  /** A folder of its own, in which every command finds a database that nobody else uses. */
+  async home(): Promise<string> {
+    const folder = this.folder();
+    const environment = await this.#database?.newDatabase();
+    writeFileSync(join(folder, ENVIRONMENT_FILE), JSON.stringify(environment ?? {}));
     return folder;
   }
 
@@ -131,7 +149,7 @@ type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 function start(folder: string, args: readonly string[], environment: Environment): Child {
   const child = spawn(process.execPath, [MAIN, ...args], {
     cwd: folder,
-    env: { ...BARE_ENVIRONMENT, ...environment },
+    env: { ...BARE_ENVIRONMENT, ...environmentOf(folder), ...environment },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   child.stdout.setEncoding('utf8');
@@ -139,6 +157,11 @@ function start(folder: string, args: readonly string[], environment: Environment
   // A command that ends without reading its input is none of the test's business.
   child.stdin.on('error', () => {});
   return child;
+}
+
+export function environmentOf(folder: string): Environment {
+  const file = join(folder, ENVIRONMENT_FILE);
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : {};
 }
 
 interface Output {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import {
   closeSync,
+  constants,
   fstatSync,
   linkSync,
   mkdirSync,
@@ -11,7 +12,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
-import { Refused } from './refused.ts';
+import { Refused } from '../refused.ts';
 
 /** Named after its database, so that each one of a folder has its own. */
 export function secretFileOf(database: string): string {
@@ -21,7 +22,7 @@ export function secretFileOf(database: string): string {
 /**
  * The server's secret beside a database; `undefined` where there is none.
  * @param user who runs the program; `undefined` where the system has no such numbers, and no modes either
- * @throws {Refused} it cannot be read, is too short, or others may have read or written it
+ * @throws {Refused} it cannot be read, is no regular file or too short, or others may have read or written it
  */
 export function readSecretFile(database: string, user = process.getuid?.()): string | undefined {
   const path = secretFileOf(database);
@@ -29,7 +30,9 @@ export function readSecretFile(database: string, user = process.getuid?.()): str
   if (file === undefined) return undefined;
   try {
     // Of the opened file, not of the path, which can lead to another one meanwhile.
-    if (user !== undefined) requirePrivate(path, fstatSync(file), user);
+    const status = fstatSync(file);
+    if (!status.isFile()) throw new Refused(`the server's secret ${path} is no regular file`);
+    if (user !== undefined) requirePrivate(path, status, user);
     const content = readFileSync(file, 'utf8').trim();
     if (content.length < 32) throw new Refused(`${path}: expected a secret of at least 32 characters`);
     return content;
@@ -40,7 +43,8 @@ export function readSecretFile(database: string, user = process.getuid?.()): str
 
 function openOrRefuse(path: string): number | undefined {
   try {
-    return openSync(path, 'r');
+    // Without O_NONBLOCK the opening of a named pipe waits for somebody to write into it.
+    return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return undefined;
     throw new Refused(`the server's secret ${path} cannot be read: ${errnoOf(error)}`, { cause: error });

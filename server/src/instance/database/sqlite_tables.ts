@@ -25,7 +25,7 @@ const MIGRATIONS: readonly string[] = [
  * Opens the program's own tables in a file that the library's store has already made, readable by its owner alone.
  * @throws {Error} there is no such file, it was written by a newer program, or it cannot be kept durable
  */
-export function openProgramTables(path: string): DatabaseSync {
+export function openSqliteTables(path: string): DatabaseSync {
   // Never a file of its own, which would have the mode that the process happens to give.
   const url = pathToFileURL(path);
   url.searchParams.set('mode', 'rw');

@@ -1,4 +1,4 @@
-import { typedPath } from '../config/typed_folder.ts';
+import { typedPath } from '../../config/typed_folder.ts';
 
 /** The file that a database URL means. */
 export function databasePath(url: string, environment: NodeJS.ProcessEnv): string {

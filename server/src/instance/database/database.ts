@@ -1,0 +1,40 @@
+import type { AdministrableStorage } from '@grantd/core';
+import type { People } from '../../people/people.ts';
+import type { DemoMark } from './demo_mark.ts';
+
+/** What the program needs of a database besides what the library's store does for it. */
+export interface Database {
+  /** For messages and logs: a path, or an address without its password. */
+  readonly name: string;
+  /**
+   * The issuer that it belongs to, read anew each time; `undefined` where nobody has made it yet. Changes nothing.
+   * @throws {Refused} it cannot be reached
+   */
+  storedIssuer(): Promise<string | undefined>;
+  /**
+   * Sees to it, before the database is made, that there will be a server's secret although no option says one.
+   * @throws {Refused} an option has to
+   */
+  prepareSecret(): void;
+  /**
+   * The server's secret that is kept with the database.
+   * @throws {Refused} there is none
+   */
+  keptSecret(): string;
+  /** Opens it for an issuer, made where it is missing. Once. */
+  open(issuer: string): Promise<OpenDatabase>;
+  /** Closes whatever was opened. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** One issuer's part of a database. */
+export interface OpenDatabase {
+  readonly storage: AdministrableStorage;
+  readonly people: People;
+  readonly demoMark: DemoMark;
+  /**
+   * Whether the name still leads to what was opened: what is written elsewhere is lost. Absent where that cannot change.
+   * @throws {Error} nobody can tell at the moment
+   */
+  isInPlace?(): boolean;
+}

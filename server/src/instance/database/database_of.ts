@@ -1,0 +1,34 @@
+import type { Configuration } from '../../config/configuration.ts';
+import { hasPassword, isPostgresUrl } from '../../config/database_url.ts';
+import { flagOf } from '../../config/options.ts';
+import type { Database } from './database.ts';
+import { databasePath } from './database_path.ts';
+import { sqliteDatabase } from './sqlite_database.ts';
+
+/**
+ * The database that the option `database` names. Nothing of it is made or asked yet.
+ * @param onConnectionLost is told of a connection that was lost while nobody used it
+ * @throws {Refused} the option names what this machine does not have
+ */
+export async function databaseOf(
+  { settings, sourceOf }: Configuration,
+  environment: NodeJS.ProcessEnv,
+  onConnectionLost: (error: Error) => void = () => {},
+): Promise<Database> {
+  const { database: url } = settings;
+  if (!isPostgresUrl(url)) return sqliteDatabase(databasePath(url, environment));
+  const flag = flagOf('database');
+  if (hasPassword(url) && sourceOf('database') === flag) {
+    console.error(
+      `grantd: everyone on this machine can read the password in ${flag}: set PGPASSWORD, or GRANTD_DATABASE, instead`,
+    );
+  }
+  // Loaded only here: commands on a file start sooner without it.
+  const { postgresDatabase } = await import('./postgres_database.ts');
+  return postgresDatabase(url, {
+    connections: settings.databaseConnections,
+    connectTimeoutMs: settings.databaseConnectTimeoutMs,
+    statementTimeoutMs: settings.databaseStatementTimeoutMs,
+    onConnectionLost,
+  });
+}

@@ -1,0 +1,53 @@
+import { openPostgresStorage, readStoredIssuer } from '@grantd/core/postgres';
+import { ConfigurationRefused } from '../../config/configuration_refused.ts';
+import type { Database } from './database.ts';
+import { postgresDemoMark } from './postgres_demo_mark.ts';
+import { postgresPeople } from './postgres_people.ts';
+import { addressOf, openPool, type PostgresLimits } from './postgres_pool.ts';
+import { noConnection } from './postgres_refusal.ts';
+import { postgresStatements } from './postgres_statements.ts';
+import { preparePostgresTables } from './postgres_tables.ts';
+
+export interface PostgresDatabaseOptions extends PostgresLimits {
+  /** Is told of a connection that was lost while nobody used it. */
+  readonly onConnectionLost: (error: Error) => void;
+}
+
+/**
+ * A database on PostgreSQL, which any number of processes of any number of machines may share. Nothing is asked of it
+ * yet.
+ * @throws {Refused} the URL names what cannot be read here
+ */
+export function postgresDatabase(url: string, options: PostgresDatabaseOptions): Database {
+  const address = addressOf(url);
+  const { pool, close } = openPool(url, options, options.onConnectionLost);
+  const { connectTimeoutMs: connectionTimeoutMs, statementTimeoutMs } = options;
+  const store = { connectionTimeoutMs, statementTimeoutMs };
+  const ask = postgresStatements(pool, statementTimeoutMs);
+
+  return {
+    name: address.name,
+    async storedIssuer() {
+      const client = await pool.connect().catch((error: unknown) => {
+        throw noConnection(address, error);
+      });
+      client.release();
+      return readStoredIssuer(pool, store);
+    },
+    prepareSecret: refuseWithoutSecret,
+    keptSecret: refuseWithoutSecret,
+    async open(issuer) {
+      const storage = await openPostgresStorage({ pool, issuer, ...store });
+      await preparePostgresTables(pool, ask, statementTimeoutMs);
+      return { storage, people: postgresPeople(ask, issuer), demoMark: postgresDemoMark(ask, issuer) };
+    },
+    close,
+  };
+}
+
+function refuseWithoutSecret(): never {
+  throw new ConfigurationRefused(
+    'GRANTD_SECRET: expected the server’s secret, which cannot be kept beside a database on PostgreSQL: make one with ' +
+      'openssl rand -base64 32, and give every process the same, in GRANTD_SECRET or as "secret" in the file of --config',
+  );
+}

@@ -1,0 +1,54 @@
+import { openSqliteStorage, readStoredIssuer } from '@grantd/core/sqlite';
+import { Refused } from '../refused.ts';
+import type { Database } from './database.ts';
+import { createSecretFile, readSecretFile, secretFileOf } from './secret_file.ts';
+import { sqliteDemoMark } from './sqlite_demo_mark.ts';
+import { sqlitePeople } from './sqlite_people.ts';
+import { openSqliteTables } from './sqlite_tables.ts';
+import { StoredFile } from './stored_file.ts';
+
+/** A database in a file, with the server's secret in another one beside it. */
+export function sqliteDatabase(path: string): Database {
+  const opened: { close(): unknown }[] = [];
+  const close = async (): Promise<void> => {
+    for (const handle of opened.splice(0).reverse()) await handle.close();
+  };
+
+  return {
+    name: path,
+    storedIssuer: async () => readStoredIssuer(path),
+    prepareSecret() {
+      if (readSecretFile(path) === undefined) createSecretFile(path);
+    },
+    keptSecret: () => requireSecretFile(path),
+    async open(issuer) {
+      try {
+        const storage = openSqliteStorage({ path, issuer });
+        opened.push(storage);
+        const tables = openSqliteTables(path);
+        opened.push(tables);
+        const file = new StoredFile(path);
+        return {
+          storage,
+          people: sqlitePeople(tables, issuer),
+          demoMark: sqliteDemoMark(tables, issuer),
+          isInPlace: () => file.isInPlace(),
+        };
+      } catch (error) {
+        await close();
+        throw error;
+      }
+    },
+    close,
+  };
+}
+
+/** A secret made for a database that exists already would not open its keys, and spoil what is hashed under it. */
+function requireSecretFile(path: string): string {
+  const secret = readSecretFile(path);
+  if (secret !== undefined) return secret;
+  throw new Refused(
+    `the secret of the database ${path} is missing: set GRANTD_SECRET as it was when the database was made, ` +
+      `or put ${secretFileOf(path)} back.`,
+  );
+}

@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { ALICE, Browser, type Page } from './harness/browser.ts';
+import { grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
+import { authorizationUrl, newPkce } from './harness/protocol.ts';
+
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+let server: RunningServer;
+before(async () => {
+  server = await workbench.start(workbench.folder(), ['--demo']);
+});
+
+const pkce = newPkce();
+const urlWith = (parameters: Readonly<Record<string, string>> = {}) =>
+  authorizationUrl(server.url, pkce, parameters);
+
+const isConsent = ({ html }: Page) => html.includes('id="consent-allow"');
+
+test('ten wrong passwords from one place are enough, but lock nobody out of a browser that they have used', async () => {
+  const dave = { username: 'dave', password: 'correct horse' };
+  await grantdPrints(server.folder, ['user', 'add', dave.username, '--password-stdin'], dave.password);
+  const [used, strangers] = [new Browser(server.url), new Browser(server.url)];
+  assert.ok(isConsent(await used.submit(await used.get(urlWith()), dave)));
+
+  const form = await strangers.get(urlWith());
+  const guess = () => strangers.submit(form, { username: 'dave', password: 'guessed' });
+  const statuses = (await Promise.all(Array.from({ length: 12 }, guess))).map(({ status }) => status);
+  assert.deepEqual(statuses.sort(), [...Array(10).fill(403), 429, 429]);
+  const limited = await strangers.submit(form, dave);
+  assert.equal(limited.status, 429);
+  assert.ok(Number(limited.headers.get('retry-after')) > 0);
+  assert.ok(isConsent(await used.submit(await used.get(urlWith({ prompt: 'login' })), dave)));
+});
+
+test('behind a trusted proxy a place is the client’s own address: strangers elsewhere lock nobody out', async () => {
+  const own = await workbench.start(workbench.folder(), ['--demo', '--trusted-proxies', '127.0.0.1,::1']);
+  const url = authorizationUrl(own.url, pkce);
+  const [stranger, newBrowser, householder] = ['203.0.113.9', '192.0.2.1', '203.0.113.9'].map(
+    (address) => new Browser(own.url, { 'x-forwarded-for': address }),
+  );
+  assert.ok(stranger && newBrowser && householder);
+  const form = await stranger.get(url);
+  const guess = () => stranger.submit(form, { username: 'alice', password: 'guessed' });
+  const statuses = (await Promise.all(Array.from({ length: 11 }, guess))).map(({ status }) => status);
+  assert.deepEqual(statuses.sort(), [...Array(10).fill(403), 429]);
+  assert.equal((await householder.submit(await householder.get(url), { ...ALICE })).status, 429);
+  assert.ok(isConsent(await newBrowser.submit(await newBrowser.get(url), { ...ALICE })));
+});
+
+test('more sign-ins than can be checked are sent away with a time to come back, and are no attempts', async () => {
+  const own = await workbench.start(workbench.folder(), ['--demo']);
+  const browser = new Browser(own.url);
+  const form = await browser.get(authorizationUrl(own.url, pkce));
+  const pages = await Promise.all(
+    Array.from({ length: 60 }, (_, index) =>
+      browser.submit(form, { username: `nobody-${index}`, password: 'guessed' }),
+    ),
+  );
+  const busy = pages.filter(({ status }) => status === 503);
+  assert.ok(busy.length > 0 && busy.length < 60 - 32, `${busy.length} were sent away`);
+  assert.ok(busy.every(({ headers }) => headers.get('retry-after') === '5'));
+  assert.match(busy[0]?.html ?? '', /Too many people are signing in/);
+  assert.ok(pages.every(({ status }) => status === 503 || status === 403));
+  await until(
+    () => own.log().filter(({ reason }) => reason === 'too_many_sign_ins').length === busy.length,
+    'it is logged',
+  );
+});
+
+test('another way of typing a name is counted as the same name, whether somebody has it or not', async () => {
+  await grantdPrints(server.folder, ['user', 'add', 'Kate', '--password-stdin'], 'correct horse');
+  for (const [plain, other] of [
+    ['Kate', '\u212Aate'],
+    ['Kim', '\u212Aim'],
+  ] as const) {
+    const browser = new Browser(server.url);
+    const form = await browser.get(urlWith());
+    const statuses: number[] = [];
+    for (let attempt = 0; attempt < 12; attempt += 1) {
+      const username = attempt % 2 === 0 ? plain : other;
+      statuses.push((await browser.submit(form, { username, password: 'guessed' })).status);
+    }
+    assert.deepEqual(statuses, [...Array(10).fill(403), 429, 429], plain);
+  }
+});
