@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { inspect } from 'node:util';
 import {
   AuthorizationServer,
   ConfigurationError,
@@ -8,6 +9,7 @@ import {
   type TokenRecord,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
+import { OUTAGE } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
 import { basic, CLIENTS, ISSUER, openWorld, SECRET, type World } from './harness/world.ts';
 
@@ -111,6 +113,69 @@ test('§7 a record without a member that the contract requires is a fault, not a
   const host = await hostOf(world, (record) => ({ ...record, scopes: null }));
   const response = await host.introspect(access_token);
   assert.equal(response.status, 503);
+});
+
+for (const [name, values] of Object.entries({
+  exp: ['4000000000', 4_000_000_000.5, Number.NaN, 4_000_000_000n, new Date(), true],
+  iat: ['1', Number.POSITIVE_INFINITY],
+  nbf: ['1', {}],
+  username: [7, ['alice'], {}, true],
+  sub: [7, {}],
+  iss: [7, new URL(ISSUER)],
+  jti: [7],
+  aud: [7, {}, [ISSUER, 7], [null]],
+})) {
+  for (const value of values) {
+    test(`§2.2 a record whose claim ${name} is ${inspect(value)} is a fault, not an answer`, async (t) => {
+      const world = await openWorld(t, { accessTokenFormat: 'opaque' });
+      const { access_token } = await world.grant();
+      const host = await hostOf(world, ({ claims, ...record }) => ({
+        ...record,
+        claims: { ...claims, [name]: value },
+      }));
+      assert.deepEqual(await host.introspect(access_token), OUTAGE);
+      const event = host.events.at(-1);
+      assert.ok(event?.type === 'refused' && event.cause instanceof TypeError);
+      assert.equal(event.cause.message, `a claim ${name} of the wrong type`);
+    });
+  }
+}
+
+test('§2.2 a record whose claims are a text is a fault, not an answer', async (t) => {
+  const world = await openWorld(t, { accessTokenFormat: 'opaque' });
+  const { access_token } = await world.grant();
+  const host = await hostOf(world, ({ claims, ...record }) => ({
+    ...record,
+    claims: JSON.stringify(claims),
+  }));
+  assert.deepEqual(await host.introspect(access_token), OUTAGE);
+});
+
+test('§2.2 a claim that is null is absent from the answer', async (t) => {
+  const world = await openWorld(t, { accessTokenFormat: 'opaque' });
+  const { access_token } = await world.grant();
+  const host = await hostOf(world, ({ claims, ...record }) => ({
+    ...record,
+    claims: { ...claims, username: null, nbf: null },
+  }));
+  const { username: _, ...expected } = JSON.parse((await world.introspect(access_token)).body);
+  assert.deepEqual(JSON.parse((await host.introspect(access_token)).body), expected);
+});
+
+test('§2.2 a code whose claims are of the wrong type leads to no tokens', async (t) => {
+  const world = await openWorld(t);
+  const code = await world.code();
+  const { authorizationCodes } = world.storage;
+  const get = async (id: string) => {
+    const record = await authorizationCodes.get(id);
+    return record && { ...record, claims: { ...record.claims, username: 7 } };
+  };
+  const host = await secondServer(
+    world,
+    {},
+    { ...world.storage, authorizationCodes: { ...authorizationCodes, get } },
+  );
+  assert.equal((await host.redeem(code)).status, 503);
 });
 
 test('§4.1.6 a store that does not say whether a token is revoked has not answered', async (t) => {
@@ -271,6 +336,25 @@ test('a sweep goes on until nothing is left, and tells of each batch', async (t)
   const batches: number[] = [];
   const swept = await sweep(world.storage, { limit: 2, pauseMs: 0, onBatch: (rows) => batches.push(rows) });
   assert.deepEqual([swept, batches.length], [5, 3]);
+});
+
+test('a sweep that is told to stop in its pause ends at once, with what it has swept', {
+  timeout: 20_000,
+}, async (t) => {
+  const world = await openWorld(t);
+  for (let count = 0; count < 5; count += 1) await world.machineToken();
+  world.clock.advance(2 * 60 * 60);
+  for (const tellLater of [
+    queueMicrotask,
+    (tell: () => void) => setTimeout(tell, 5),
+    (tell: () => void) => tell(),
+  ]) {
+    const stop = new AbortController();
+    const onBatch = () => tellLater(() => stop.abort());
+    const swept = await sweep(world.storage, { limit: 1, pauseMs: 3_600_000, signal: stop.signal, onBatch });
+    assert.equal(swept, 1);
+  }
+  assert.equal(await sweep(world.storage, { signal: AbortSignal.abort() }), 0);
 });
 
 test('§1 a host may answer null for what a record does not have', async (t) => {

@@ -1,10 +1,11 @@
-import { readForm, requireParameter } from '../protocol/form.ts';
+import { type Form, readForm, requireParameter } from '../protocol/form.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../protocol/http.ts';
 import type { InactiveReason } from '../protocol/reasons.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { formatScope } from '../protocol/scope.ts';
-import { type FoundToken, findToken } from '../tokens/find.ts';
+import { type FoundToken, findToken, type NoToken } from '../tokens/find.ts';
 import { lifeOf } from '../tokens/state.ts';
+import { atOnce } from './at_once.ts';
 import { authenticateClient, requireConfidential } from './client_authentication/authenticate_client.ts';
 import type { Call, Context, IntrospectionPolicy } from './context.ts';
 import { readTokenTypeHint, type TokenTypeHint } from './token_type_hint.ts';
@@ -36,19 +37,28 @@ export async function introspection(
   request: HttpRequest,
   call: Call,
 ): Promise<HttpResponse> {
-  // §2.1 the request, and who asks
+  // §2.1 the request: who asks, and about which token
   const form = readForm(request);
-  let caller: ClientRecord | undefined;
-  if (context.authenticateIntrospect) {
-    caller = await authenticateClient(context, request, form, call);
-    if (context.introspectionRequiresConfidentialClient) requireConfidential(caller);
-  }
-  const token = requireParameter(form, 'token');
-  const hint = readTokenTypeHint(form);
+  const [caller, found] = await atOnce(
+    () => requireCaller(context, request, form, call),
+    async () => find(context, requireParameter(form, 'token'), readTokenTypeHint(form)),
+  );
 
   // §2.2 the answer
-  const policy = context.introspectionPolicy;
-  return jsonResponse(await introspectToken(context, token, { caller, hint, policy }, call));
+  return jsonResponse(await describe(context, found, caller, context.introspectionPolicy, call));
+}
+
+/** @returns `undefined` where nobody authenticates */
+async function requireCaller(
+  context: Context,
+  request: HttpRequest,
+  form: Form,
+  call: Call,
+): Promise<ClientRecord | undefined> {
+  if (!context.authenticateIntrospect) return undefined;
+  const caller = await authenticateClient(context, request, form, call);
+  if (context.introspectionRequiresConfidentialClient) requireConfidential(caller);
+  return caller;
 }
 
 /** Which client asks, and what it takes the token for. */
@@ -67,9 +77,25 @@ export async function introspectToken(
   { caller, hint, policy }: IntrospectionQuery & { readonly policy: IntrospectionPolicy },
   call: Call = { operation: 'introspection' },
 ): Promise<IntrospectionResult> {
-  if (hint === 'auth_code') return inactive(context, call, 'authorization_code');
+  return describe(context, await find(context, token, hint), caller, policy, call);
+}
 
-  const found = await findToken(context, token);
+/** An authorization code is no token: nothing is looked up for it. */
+async function find(
+  context: Context,
+  token: string,
+  hint: TokenTypeHint | undefined,
+): Promise<FoundToken | NoToken> {
+  return hint === 'auth_code' ? { reason: 'authorization_code' } : findToken(context, token);
+}
+
+async function describe(
+  context: Context,
+  found: FoundToken | NoToken,
+  caller: ClientRecord | undefined,
+  policy: IntrospectionPolicy,
+  call: Call,
+): Promise<IntrospectionResult> {
   if ('reason' in found) return inactive(context, call, found.reason);
   const life = await lifeOf(context, found.record, found.claims);
   if (!life.alive) return inactive(context, call, life.reason, found.record.id);
@@ -97,7 +123,8 @@ function active({ record, claims }: FoundToken): IntrospectionResult {
 
 /** One verified claim as a member of the answer; absent where the token does not have it. */
 function verified(claims: FoundToken['claims'], name: keyof IntrospectionResult) {
-  return claims[name] === undefined ? undefined : { [name]: claims[name] };
+  const value = claims[name] ?? undefined;
+  return value === undefined ? undefined : { [name]: value };
 }
 
 /** The caller never learns why; the operator does. */

@@ -68,10 +68,10 @@ export async function issueByOperator(
       const purpose = {
         client,
         scopes,
-        pairId: newIdentifier(context.random),
         ...(order.subject !== undefined && {
           subject: order.subject,
           grantId: newIdentifier(context.random),
+          pairId: newIdentifier(context.random),
         }),
         ...(order.username !== undefined && { claims: { username: order.username } }),
         ...(order.refresh && { familyId: newIdentifier(context.random) }),

@@ -2,9 +2,10 @@ import { sha256 } from '#hashing';
 import { readForm, requireParameter } from '../protocol/form.ts';
 import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
 import type { ReasonCode } from '../protocol/reasons.ts';
-import type { ClientRecord } from '../protocol/records.ts';
-import { findToken } from '../tokens/find.ts';
+import type { AuthorizationCodeRecord, ClientRecord, TokenRecord } from '../protocol/records.ts';
+import { type FoundToken, findToken } from '../tokens/find.ts';
 import { opaqueKindOf } from '../tokens/opaque_token.ts';
+import { atOnce } from './at_once.ts';
 import { authenticateClient } from './client_authentication/authenticate_client.ts';
 import type { Call, Context } from './context.ts';
 import { readTokenTypeHint, type TokenTypeHint } from './token_type_hint.ts';
@@ -19,16 +20,15 @@ const DONE: HttpResponse = { status: 200, headers: { 'cache-control': 'no-store'
 
 /** `POST /token/revoke` (RFC 7009). */
 export async function revocation(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse> {
-  // §2.1 the request, and who asks
+  // §2.1 the request: who asks, and for which token
   const form = readForm(request);
-  const owner = context.authenticateRevoke
-    ? await authenticateClient(context, request, form, call)
-    : undefined;
-  const token = requireParameter(form, 'token');
-  const hint = readTokenTypeHint(form);
+  const [owner, found] = await atOnce(
+    async () => (context.authenticateRevoke ? authenticateClient(context, request, form, call) : undefined),
+    async () => find(context, requireParameter(form, 'token'), readTokenTypeHint(form)),
+  );
 
   // §2.2 an invalid token is no error
-  await revokeToken(context, token, { owner, hint }, call);
+  await revokeFound(context, found, owner, call);
   return DONE;
 }
 
@@ -48,9 +48,26 @@ export async function revokeToken(
   { owner, hint }: RevocationOrder,
   call: Call = { operation: 'revocation' },
 ): Promise<RevocationResult> {
-  const result =
-    (hint === 'auth_code' ? await revokeCode(context, token, owner) : undefined) ??
-    (await revokeIssued(context, token, owner));
+  return revokeFound(context, await find(context, token, hint), owner, call);
+}
+
+/** What a text names, or why it names nothing. */
+type Found = FoundToken | { readonly code: AuthorizationCodeRecord } | { readonly reason: ReasonCode };
+
+/** Codes are found by their hint alone; where the text is no code, a wrong hint does no harm. */
+async function find(context: Context, token: string, hint: TokenTypeHint | undefined): Promise<Found> {
+  if (hint !== 'auth_code' || opaqueKindOf(token) !== 'authorization_code') return findToken(context, token);
+  const code = await context.storage.authorizationCodes.get(await sha256(token));
+  return code ? { code } : { reason: 'code_unknown' };
+}
+
+async function revokeFound(
+  context: Context,
+  found: Found,
+  owner: ClientRecord | undefined,
+  call: Call,
+): Promise<RevocationResult> {
+  const result = await resultOf(context, found, owner);
   context.onEvent({
     ...call,
     ...(result.revoked
@@ -60,15 +77,22 @@ export async function revokeToken(
   return result;
 }
 
-/** Codes are revoked by their hint alone; `undefined` where the text is no code, so that a wrong hint does no harm. */
+async function resultOf(
+  context: Context,
+  found: Found,
+  owner: ClientRecord | undefined,
+): Promise<RevocationResult> {
+  if ('reason' in found) return { revoked: false, reason: found.reason };
+  return 'code' in found
+    ? revokeCode(context, found.code, owner)
+    : revokeIssued(context, found.record, owner);
+}
+
 async function revokeCode(
   { storage }: Context,
-  token: string,
+  code: AuthorizationCodeRecord,
   owner: ClientRecord | undefined,
-): Promise<RevocationResult | undefined> {
-  if (opaqueKindOf(token) !== 'authorization_code') return undefined;
-  const code = await storage.authorizationCodes.get(await sha256(token));
-  if (!code) return { revoked: false, reason: 'code_unknown' };
+): Promise<RevocationResult> {
   if (owner !== undefined && code.clientId !== owner.id) return { revoked: false, reason: 'code_foreign' };
   await storage.authorizationCodes.revoke(code);
   return { revoked: true, tokenId: code.id };
@@ -76,14 +100,11 @@ async function revokeCode(
 
 /** An expired token is revoked like any other, since that takes its pair along. */
 async function revokeIssued(
-  context: Context,
-  token: string,
+  { storage }: Context,
+  record: TokenRecord,
   owner: ClientRecord | undefined,
 ): Promise<RevocationResult> {
-  const found = await findToken(context, token);
-  if ('reason' in found) return { revoked: false, reason: found.reason };
-  const { record } = found;
   if (owner !== undefined && record.clientId !== owner.id) return { revoked: false, reason: 'token_foreign' };
-  await context.storage.tokens.revoke(record);
+  await storage.tokens.revoke(record);
   return { revoked: true, tokenId: record.id };
 }

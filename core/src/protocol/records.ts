@@ -53,7 +53,8 @@ export type TokenKind = 'access_token' | 'refresh_token';
 
 /**
  * One issued token. A pair is a refresh token with the access tokens that came along with it; a family is
- * the line of successors of one refresh token; a grant is what one authorization by a person led to.
+ * the line of successors of one refresh token; a grant is what one authorization by a person led to. A pair and a
+ * family are each within one grant.
  */
 export interface TokenRecord {
   /** `jti` of a JWT, or the SHA-256 digest (base64url) of an opaque token. */
@@ -89,7 +90,7 @@ export interface TokenRecord {
   readonly standing?: Partial<Readonly<Record<Principal, Standing>>>;
 }
 
-/** A token about to be stored. */
+/** A token about to be stored. What is tied by `pairId` or `familyId` belongs to a grant. */
 export type NewToken = Omit<
   TokenRecord,
   'supersededAtMs' | 'successorId' | 'revokedAtMs' | 'notBeforeMs' | 'standing'

@@ -36,7 +36,10 @@ export interface ClientRepository {
   hasRedirectOrigin(origin: string): Awaitable<boolean>;
 }
 
-/** Outcome of storing tokens. `refused`: what they rest upon is dead, disabled or gone; nothing was stored. */
+/**
+ * Outcome of storing tokens. `refused`: what they rest upon is dead, disabled or gone; nothing was stored.
+ * What is tied by `pairId` or `familyId` belongs to a grant; a store may reject other ties with a `TypeError`.
+ */
 export type IssueOutcome = 'issued' | 'refused';
 
 /** The generation of the client as the caller read it (none is 0); issuance is refused when it has been raised since. */
@@ -161,8 +164,10 @@ export interface AdministrableStorage extends Storage {
   /**
    * Ends all tokens and codes of the target in one write that loads no row. A principal that nothing was ever issued
    * for is left alone.
+   * @returns `false` where nothing has changed: there is no such principal, or all that was issued before a later time
+   *   has ended already
    */
-  revokeAll(target: RevocationTarget): Awaitable<void>;
+  revokeAll(target: RevocationTarget): Awaitable<boolean>;
 
   /** How many tokens of the target are alive, superseded ones not counted. Reads all rows that are not over yet. */
   countAlive(target: RevocationTarget): Awaitable<number>;

@@ -23,7 +23,9 @@ export function guarded<T extends object>(repository: T): T {
 }
 
 /** The same function, guarded likewise. */
-export function guardedCall<A extends unknown[], R>(call: (...args: A) => R): (...args: A) => R {
+export function guardedCall<A extends unknown[], R>(
+  call: (...args: A) => R,
+): (...args: A) => R | Promise<Awaited<R>> {
   return (...args) => {
     let result: R;
     try {
@@ -31,7 +33,7 @@ export function guardedCall<A extends unknown[], R>(call: (...args: A) => R): (.
     } catch (error) {
       throw asFault(error);
     }
-    return isThenable(result) ? (Promise.resolve(result).catch(rethrow) as R) : result;
+    return isThenable(result) ? Promise.resolve(result).catch(rethrow) : result;
   };
 }
 

@@ -1,3 +1,4 @@
+import type { Claims } from '../protocol/claims.ts';
 import { StorageFault } from '../protocol/oauth_error.ts';
 import {
   type AuthorizationCodeRecord,
@@ -78,6 +79,22 @@ const STANDING: Members<Standing> = {
   disabledAtMs: 'optional',
 };
 
+type Check = (value: unknown) => boolean;
+const isInteger: Check = Number.isSafeInteger;
+const isText: Check = (value) => typeof value === 'string';
+
+/** Claims that go out as they are kept (RFC 7662 §2.2), and what each must be. */
+const CLAIMS: readonly (readonly [name: string, isOfType: Check])[] = [
+  ['exp', isInteger],
+  ['iat', isInteger],
+  ['nbf', isInteger],
+  ['username', isText],
+  ['sub', isText],
+  ['iss', isText],
+  ['jti', isText],
+  ['aud', (value) => isText(value) || (Array.isArray(value) && value.every(isText))],
+];
+
 /** @throws {StorageFault} a member that must be there is not */
 export function clientRecord(found: ClientRecord | null | undefined): ClientRecord | undefined {
   return found ? read(found, CLIENT, 'client') : undefined;
@@ -85,16 +102,18 @@ export function clientRecord(found: ClientRecord | null | undefined): ClientReco
 
 /**
  * @param kind what was looked for
- * @throws {StorageFault} a member that must be there is not
+ * @throws {StorageFault} a member that must be there is not, or a claim is of the wrong type
  */
 export function tokenRecord(found: TokenRecord, kind: TokenKind): TokenRecord {
   const { expiresAt, issuedAtMs } = found;
+  requireClaimTypes(found.claims);
   return { ...read(found, TOKEN, 'token'), ...standing(found), kind, expiresAt, issuedAtMs };
 }
 
-/** @throws {StorageFault} a member that must be there is not */
+/** @throws {StorageFault} a member that must be there is not, or a claim is of the wrong type */
 export function authorizationCodeRecord(found: AuthorizationCodeRecord): AuthorizationCodeRecord {
   const { expiresAt, issuedAtMs } = found;
+  requireClaimTypes(found.claims);
   return { ...read(found, CODE, 'authorization code'), ...standing(found), expiresAt, issuedAtMs };
 }
 
@@ -106,6 +125,17 @@ function standing(found: Pick<TokenRecord, 'standing'>): Pick<TokenRecord, 'stan
     if (one) standings[principal] = read(one, STANDING, `standing of a ${principal}`);
   }
   return { standing: standings };
+}
+
+/** A wrong claim is no absent one: without it, an answer would say less than was issued. */
+function requireClaimTypes(claims: Claims | null | undefined): void {
+  if (claims === undefined || claims === null) return;
+  if (typeof claims !== 'object') throw new StorageFault(new TypeError('claims that are no object'));
+  for (const [name, isOfType] of CLAIMS) {
+    const value = claims[name];
+    if (value === undefined || value === null || isOfType(value)) continue;
+    throw new StorageFault(new TypeError(`a claim ${name} of the wrong type`));
+  }
 }
 
 function read<T extends object>(source: T, members: Members<T>, what: string): T {

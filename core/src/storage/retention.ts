@@ -9,6 +9,16 @@ export const DEFAULT_EVENT_RETENTION_SECONDS = 30 * 24 * 60 * 60;
  */
 export const RETIRED_KEY_SECONDS = LONGEST_ID_TOKEN_LIFETIME;
 
+const DAY = 24 * 60 * 60;
+
+/**
+ * Until when a key is said to be needed that signed a row which is kept until `keepUntil` (both in seconds): the end
+ * of that day (UTC), so that issuance writes to the key's own row about once a day and not with every token.
+ */
+export function keyNeededUntil(keepUntil: number): number {
+  return Math.ceil(keepUntil / DAY) * DAY;
+}
+
 /** Seconds until which the last of the tokens is kept. */
 export function latest(tokens: readonly NewToken[]): number {
   return Math.max(0, ...tokens.map(({ keepUntil }) => keepUntil));

@@ -5,7 +5,7 @@ export interface SweepOptions {
   readonly limit?: number;
   /** Milliseconds between two transactions, for requests to be served. Default: 20. */
   readonly pauseMs?: number;
-  /** Ends the sweep between two transactions. */
+  /** Ends the sweep between two transactions, and the pause between them. */
   readonly signal?: AbortSignal;
   /** Told how many rows each transaction has deleted. */
   readonly onBatch?: (rows: number) => void;
@@ -26,7 +26,21 @@ export async function sweep(
     if (rows === 0) break;
     total += rows;
     onBatch?.(rows);
-    await new Promise((resolve) => setTimeout(resolve, pauseMs));
+    await pause(pauseMs, signal);
   }
   return total;
+}
+
+/** Resolves after some milliseconds, or at once when the signal says so. */
+function pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    const end = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', end);
+      resolve();
+    };
+    const timer = setTimeout(end, milliseconds);
+    signal?.addEventListener('abort', end);
+    if (signal?.aborted === true) end();
+  });
 }

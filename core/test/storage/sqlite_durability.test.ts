@@ -3,8 +3,9 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { assertDurable, openDatabase, transactions } from '../../src/storage/sql/sqlite/connection.ts';
+import { assertDurable, openDatabase } from '../../src/storage/sql/sqlite/connection.ts';
 import { openSqliteStorage } from '../../src/storage/sql/sqlite/sqlite_storage.ts';
+import { inTransaction } from '../../src/storage/sql/sqlite/transaction.ts';
 import { newClient, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 
@@ -33,10 +34,10 @@ test('what cannot have a write-ahead log is refused', () => {
   inMemory.close();
 });
 
-test('the file and its log can be read by their owner alone, in a folder that is made for them', () => {
+test('the file and its log can be read by their owner alone, in a folder that is made for them', async () => {
   const path = join(folder, 'made', 'for', 'it', 'grantd.db');
   const storage = openSqliteStorage({ path, issuer });
-  storage.clients.add(newClient('app'));
+  await storage.clients.add(newClient('app'));
   for (const suffix of ['', '-wal', '-shm']) assert.equal(modeOf(path + suffix), 0o600, path + suffix);
   assert.equal(modeOf(join(folder, 'made')), 0o700);
   assert.equal(storage.path, path);
@@ -46,7 +47,7 @@ test('the file and its log can be read by their owner alone, in a folder that is
 test('look-ups write nothing', async () => {
   const path = join(folder, 'reads.db');
   const storage = openSqliteStorage({ path, issuer });
-  storage.clients.add(newClient('app'));
+  await storage.clients.add(newClient('app'));
   const token = newToken('app');
   await storage.tokens.issue([token], {});
   const observer = new DatabaseSync(path, { readOnly: true });
@@ -78,14 +79,14 @@ test('look-ups write nothing', async () => {
 test('a write that has to wait too long is rejected and has not happened, while look-ups go on', async () => {
   const path = join(folder, 'busy.db');
   const storage = openSqliteStorage({ path, issuer, busyTimeoutMs: 1 });
-  storage.clients.add(newClient('app'));
+  await storage.clients.add(newClient('app'));
   const token = newToken('app');
   await storage.tokens.issue([token], {});
   const writer = new DatabaseSync(path);
   writer.exec('BEGIN IMMEDIATE');
   const record = await storage.tokens.getByAccessToken(token.id);
   assert.ok(record);
-  assert.throws(() => storage.tokens.revoke(record), /database is locked/);
+  await assert.rejects(async () => storage.tokens.revoke(record), /database is locked/);
   writer.exec('ROLLBACK');
   writer.close();
   assert.equal((await storage.tokens.getByAccessToken(token.id))?.revokedAtMs, undefined);
@@ -99,11 +100,11 @@ test('a transaction has the write lock before it reads anything', () => {
   const one = openDatabase(path, 0);
   const other = openDatabase(path, 0);
   one.exec('CREATE TABLE notes (text TEXT) STRICT');
-  const [first, second] = [transactions(one), transactions(other)];
-  first(() => {
-    assert.throws(() => second(() => other.exec("INSERT INTO notes VALUES ('early')")), /database is locked/);
+  const note = (text: string) => () => other.exec(`INSERT INTO notes VALUES ('${text}')`);
+  inTransaction(one, () => {
+    assert.throws(() => inTransaction(other, note('early')), /database is locked/);
   });
-  second(() => other.exec("INSERT INTO notes VALUES ('late')"));
+  inTransaction(other, note('late'));
   assert.deepEqual(
     one
       .prepare('SELECT text FROM notes')
@@ -117,21 +118,20 @@ test('a transaction has the write lock before it reads anything', () => {
 
 test('a transaction that finds the disk full is a fault, and nothing of it is left', () => {
   const database = openDatabase(join(folder, 'full.db'), 100);
-  const transaction = transactions(database);
   database.exec('CREATE TABLE notes (text TEXT) STRICT');
   const pages = Number(database.prepare('PRAGMA page_count').get()?.page_count);
   database.exec(`PRAGMA max_page_count = ${pages}`);
   const insert = database.prepare('INSERT INTO notes (text) VALUES (?)');
   assert.throws(
     () =>
-      transaction(() => {
+      inTransaction(database, () => {
         insert.run('short');
         insert.run('x'.repeat(100_000));
       }),
     /database or disk is full/,
   );
   assert.deepEqual(database.prepare('SELECT text FROM notes').all(), []);
-  transaction(() => insert.run('short'));
+  inTransaction(database, () => insert.run('short'));
   assert.equal(database.prepare('SELECT text FROM notes').all().length, 1);
   database.close();
 });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { DatabaseSync } from 'node:sqlite';
@@ -46,7 +46,7 @@ test('two handles of one file see each other’s writes at once', async () => {
   const path = join(folder, 'two.db');
   const one = openSqliteStorage({ path, issuer });
   const other = openSqliteStorage({ path, issuer });
-  one.clients.add(newClient('app'));
+  await one.clients.add(newClient('app'));
   const token = newToken('app');
   assert.equal(await other.tokens.issue([token], {}), 'issued');
   const record = await one.tokens.getByAccessToken(token.id);
@@ -63,7 +63,7 @@ test('two issuers in one file do not see each other’s records', async () => {
   const path = join(folder, 'issuers.db');
   const one = openSqliteStorage({ path, issuer });
   const other = openSqliteStorage({ path, issuer: 'https://other.example' });
-  one.clients.add(newClient('app'));
+  await one.clients.add(newClient('app'));
   const token = newToken('app');
   await one.tokens.issue([token], {});
   assert.equal(await other.clients.get('app'), undefined);
@@ -76,6 +76,27 @@ test('two issuers in one file do not see each other’s records', async () => {
   assert.deepEqual(await one.eventsAfter(0, 10), []);
   one.close();
   other.close();
+});
+
+/** The locks that this process holds on a file, as Linux lists them. */
+function ownLocksOn(path: string): readonly string[] {
+  const [pid, inode] = [` ${process.pid} `, `:${statSync(path).ino} `];
+  const lines = readFileSync('/proc/locks', 'utf8').split('\n');
+  const own = lines.filter((line) => line.includes(pid) && line.includes(inode));
+  return own.map((line) => line.replace(/^\d+: /, ''));
+}
+
+test('a second handle in one process leaves the first its locks', async (t) => {
+  if (!existsSync('/proc/locks')) return t.skip('only Linux lists the locks of a file');
+  const path = join(folder, 'locks.db');
+  const one = openSqliteStorage({ path, issuer });
+  const locks = ownLocksOn(path);
+  if (locks.length === 0) return t.skip('this file system does not list its locks by the inode of the file');
+  const other = openSqliteStorage({ path, issuer: 'https://other.example' });
+  assert.deepEqual(ownLocksOn(path), locks);
+  await other.close();
+  assert.deepEqual(ownLocksOn(path), locks);
+  await one.close();
 });
 
 test('several processes that start together on a new file all get on', { timeout: 60_000 }, async () => {
@@ -118,7 +139,7 @@ test('a file that another process holds is waited for no longer than was said', 
 /** A store with refresh tokens that have a family and a grant each. */
 async function withRefreshTokens(name: string, ids: readonly string[]): Promise<SqliteStorage> {
   const storage = openSqliteStorage({ path: join(folder, name), issuer });
-  storage.clients.add(newClient('app'));
+  await storage.clients.add(newClient('app'));
   const tokens = ids.map((id) =>
     newToken('app', { id, kind: 'refresh_token', familyId: `family of ${id}`, grantId: `grant of ${id}` }),
   );
@@ -140,7 +161,7 @@ test('several processes that rotate one token give it one successor', { timeout:
 test('several processes that redeem one code give tokens for it once', { timeout: 60_000 }, async () => {
   const ids = numbered('code', 50);
   const storage = openSqliteStorage({ path: join(folder, 'redeem.db'), issuer });
-  storage.clients.add(newClient('app'));
+  await storage.clients.add(newClient('app'));
   for (const id of ids)
     assert.equal(await storage.authorizationCodes.issue(newCode('app', id), {}), 'issued');
   const redeeming = ['redeem', storage.path, issuer, ...ids];
@@ -168,7 +189,7 @@ test('processes that issue for clients while another disables them leave nothing
 }, async () => {
   const ids = numbered('client', 100);
   const storage = openSqliteStorage({ path: join(folder, 'disable.db'), issuer });
-  for (const id of ids) storage.clients.add(newClient(id));
+  for (const id of ids) await storage.clients.add(newClient(id));
   await inProcesses(...['issue', 'issue', 'disable'].map((task) => [task, storage.path, issuer, ...ids]));
   for (const id of ids) {
     // Enabled again, a client's tokens are as dead as they were.

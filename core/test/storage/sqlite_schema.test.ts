@@ -11,14 +11,16 @@ import { ISSUER_SQL } from '../../src/storage/sql/sqlite/issuer.ts';
 import { ISSUING_SQL } from '../../src/storage/sql/sqlite/issuing.ts';
 import { KEYS_SQL } from '../../src/storage/sql/sqlite/keys.ts';
 import { PRINCIPALS_SQL } from '../../src/storage/sql/sqlite/principals.ts';
-import { SCHEMA_VERSION } from '../../src/storage/sql/sqlite/schema.ts';
+import { MIGRATIONS, SCHEMA_VERSION } from '../../src/storage/sql/sqlite/schema.ts';
 import { openSqliteStorage } from '../../src/storage/sql/sqlite/sqlite_storage.ts';
 import { SWEEP_SQL } from '../../src/storage/sql/sqlite/sweep.ts';
 import { TOKENS_SQL } from '../../src/storage/sql/sqlite/tokens.ts';
+import { newClient, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 
 const folder = temporaryFolder();
 const issuer = 'https://issuer.example';
+const DAY = 24 * 60 * 60;
 
 /** A second connection to a new store's file. */
 function newFile(name: string): { readonly path: string; readonly database: DatabaseSync } {
@@ -123,13 +125,98 @@ test('a file that is up to date is opened again without a write', () => {
   assert.equal(version(), before);
 });
 
+/** A file as the first version made it: with a current key that has signed tokens, and no word of how long they stay. */
+function fileOfVersion1(name: string, keepUntil: readonly number[]): string {
+  const path = join(folder, name);
+  const old = new DatabaseSync(path);
+  old.exec('PRAGMA journal_mode = WAL');
+  old.exec(MIGRATIONS[0] ?? '');
+  old.exec('PRAGMA user_version = 1');
+  old.exec(`
+    INSERT INTO issuers (id, issuer) VALUES (1, '${issuer}'), (2, 'https://other.example');
+    INSERT INTO clients (issuer_id, id, grant_types, scopes, redirect_uris) VALUES (1, 'app', '[]', '[]', '[]');
+    INSERT INTO signing_keys
+      (issuer_id, kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms, needed_until)
+    VALUES (1, 'retired', 'ES256', 'retired', '{}', 'sealed', 1, 1234), (1, 'a', 'ES256', 'current', '{}', 'sealed', 2, NULL),
+      (1, 'b', 'ES256', 'next', '{}', 'sealed', 3, NULL), (2, 'other', 'ES256', 'current', '{}', 'sealed', 4, NULL)`);
+  const insert = old.prepare(`
+    INSERT INTO tokens (issuer_id, id, kind, digest, client_id, scopes, issued_at_ms, expires_at, keep_until, key_id,
+      client_generation)
+    VALUES (1, ?, 'access_token', 'digest', 'app', '[]', 1, ?, ?, 'a', 0)`);
+  for (const until of keepUntil) insert.run(`token-${until}`, until, until);
+  old.close();
+  return path;
+}
+
+test('a file of version 1 is brought up to date once, and its keys stay for the tokens that they signed before', async () => {
+  const path = fileOfVersion1('version-1.db', [100, 30 * DAY + 1]);
+  const clock = { nowMs: 0 };
+  const storage = openSqliteStorage({ path, issuer, clock: () => clock.nowMs });
+  const migrated = new DatabaseSync(path, { readOnly: true });
+  assert.equal(migrated.prepare('PRAGMA user_version').get()?.user_version, 2);
+  const keys = migrated.prepare('SELECT kid, needed_until FROM signing_keys ORDER BY kid').all();
+  assert.deepEqual(
+    keys.map(({ kid, needed_until }) => [kid, needed_until]),
+    [
+      ['a', 31 * DAY],
+      ['b', 0],
+      ['other', 0],
+      ['retired', 1234],
+    ],
+  );
+  migrated.close();
+
+  const next = {
+    kid: 'c',
+    algorithm: 'ES256',
+    status: 'next',
+    publicJwk: {},
+    sealedPrivateKey: '',
+    createdAtMs: 5,
+  } as const;
+  assert.equal(await storage.keys.rotate('a', next), true);
+  const kidsAt = async (seconds: number) => {
+    clock.nowMs = seconds * 1000;
+    while ((await storage.sweep(100)) > 0);
+    return (await storage.keys.list()).map(({ kid }) => kid);
+  };
+  assert.deepEqual(await kidsAt(30 * DAY), ['a', 'b', 'c']);
+  assert.equal((await storage.tokens.getByAccessToken(`token-${30 * DAY + 1}`))?.keyId, 'a');
+  assert.deepEqual(await kidsAt(31 * DAY), ['b', 'c']);
+  await storage.close();
+});
+
+test('a key’s row is written when the day changes until which it is needed, and not with each token', async () => {
+  const path = join(folder, 'needed.db');
+  const storage = openSqliteStorage({ path, issuer });
+  await storage.clients.add(newClient('app'));
+  const key = { kid: 'a', algorithm: 'ES256', publicJwk: {}, sealedPrivateKey: '', createdAtMs: 1 } as const;
+  await storage.keys.initialize([{ ...key, status: 'current' }]);
+  const observer = new DatabaseSync(path);
+  observer.exec(`
+    CREATE TABLE written (needed_until INTEGER) STRICT;
+    CREATE TRIGGER written_key AFTER UPDATE ON signing_keys BEGIN
+      INSERT INTO written (needed_until) VALUES (new.needed_until);
+    END`);
+  for (const keepUntil of [100, 200, DAY, DAY + 1, 5, 2 * DAY - 1]) {
+    const token = newToken('app', { keyId: 'a', expiresAt: keepUntil, keepUntil });
+    assert.equal(await storage.tokens.issue([token], {}), 'issued');
+  }
+  const written = observer.prepare('SELECT needed_until FROM written').all();
+  assert.deepEqual(
+    written.map(({ needed_until }) => needed_until),
+    [DAY, 2 * DAY],
+  );
+  observer.close();
+  await storage.close();
+});
+
 test('a file that a newer program wrote is refused and left as it is', () => {
   const { path, database: newer } = newFile('newer.db');
   newer.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
-  assert.throws(
-    () => openSqliteStorage({ path, issuer }),
-    /newer\.db was written by a newer grantd \(schema 2\)/,
-  );
+  assert.throws(() => openSqliteStorage({ path, issuer }), {
+    message: `${path} was written by a newer grantd (schema ${SCHEMA_VERSION + 1}); this one knows schemas up to ${SCHEMA_VERSION}`,
+  });
   assert.equal(newer.prepare('PRAGMA user_version').get()?.user_version, SCHEMA_VERSION + 1);
 });
 

@@ -19,7 +19,7 @@ const REVOCATIONS = (['client', 'subject', 'session', 'grant'] as const).map((pr
       const target: RevocationTarget = { principal, id: grant[FIELD[principal]] };
       expectEqual(await stage.administration.countAlive(target), 2, 'alive before');
 
-      await stage.administration.revokeAll(target);
+      expectEqual(await stage.administration.revokeAll(target), true, 'revoking all of it');
       await stage.expectDead(refresh, access);
       await stage.expectAlive(other.refresh, other.access);
       await expectNothingRestsOn(stage, grant, code.id, refresh);
@@ -103,8 +103,26 @@ const DISABLINGS = (['client', 'subject'] as const).map((principal) =>
   ),
 );
 
+/** Revoking is told from finding nothing to revoke, so that an operator notices a wrong name. */
+const ANSWERS = (['client', 'subject', 'session', 'grant'] as const).map((principal: Principal) =>
+  kitCase(
+    'administration',
+    `revoking all of a ${principal} tells whether there is one, also when it is done again`,
+    async (stage) => {
+      const store = stage.administration;
+      const grant = await stage.grant();
+      await stage.code(grant);
+      const target = { principal, id: grant[FIELD[principal]] };
+      expectEqual(await store.revokeAll({ principal, id: 'unknown' }), false, 'of an unknown one');
+      expectEqual(await store.revokeAll(target), true, 'of a known one without tokens');
+      expectEqual(await store.revokeAll(target), true, 'again');
+    },
+  ),
+);
+
 export const administration: readonly KitCase[] = [
   ...REVOCATIONS,
+  ...ANSWERS,
   ...DISABLINGS,
 
   kitCase(
@@ -175,13 +193,15 @@ export const administration: readonly KitCase[] = [
       const target = { issuedBeforeMs: stage.clock.nowMs };
       expectEqual(await store.countAlive(target), 2, 'alive before');
 
-      await store.revokeAll(target);
+      expectEqual(await store.revokeAll(target), true, 'revoking');
       await stage.expectDead(before.refresh, before.access);
       await stage.expectAlive(after);
       const token = stage.accessToken({ clientId: client.id });
       expectEqual(await stage.storage.authorizationCodes.redeem(code, [token]), 'refused', 'redeeming');
 
-      await store.revokeAll({ issuedBeforeMs: stage.clock.nowMs - 1000 });
+      const isMoved = await store.revokeAll({ issuedBeforeMs: stage.clock.nowMs - 1000 });
+      expectEqual(isMoved, false, 'revoking what was issued before an earlier time');
+      expectEqual(await store.revokeAll(target), false, 'revoking again');
       await store.revokeAll({ principal: 'client', id: client.id });
       await stage.expectDead(before.refresh, before.access, after);
     },

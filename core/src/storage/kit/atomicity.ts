@@ -67,15 +67,27 @@ export const atomicity: readonly KitCase[] = [
     },
   ),
 
-  kitCase('atomicity', 'revoking a refresh token without a grant ends its family', async (stage) => {
+  kitCase('atomicity', 'revoking a refresh token ends its family, in whatever pair', async (stage) => {
     const client = await stage.client();
-    const refresh = stage.refreshToken({ clientId: client.id, familyId: 'family', pairId: 'pair' });
-    const access = stage.accessToken({ clientId: client.id, familyId: 'family', pairId: 'pair' });
-    const later = stage.accessToken({ clientId: client.id, familyId: 'family', pairId: 'later' });
-    const other = stage.accessToken({ clientId: client.id, familyId: 'other' });
+    const grant = await stage.grant({ clientId: client.id });
+    const refresh = stage.refreshToken({ ...grant, pairId: 'pair' });
+    const access = stage.accessToken({ ...grant, pairId: 'pair' });
+    const later = stage.accessToken({ ...grant, pairId: 'later' });
+    const other = stage.accessToken({ ...grant, grantId: 'other', familyId: 'other' });
     await stage.issued(client, refresh, access, later, other);
     await stage.storage.tokens.revoke(refresh);
     await stage.expectDead(refresh, access, later);
+    await stage.expectAlive(other);
+  }),
+
+  kitCase('atomicity', 'revoking a refresh token without pair and family ends its grant', async (stage) => {
+    const client = await stage.client();
+    const { familyId: _, ...grant } = await stage.grant({ clientId: client.id });
+    const [refresh, access] = [stage.refreshToken(grant), stage.accessToken(grant)];
+    const other = stage.accessToken({ ...grant, grantId: 'other' });
+    await stage.issued(client, refresh, access, other);
+    await stage.storage.tokens.revoke(refresh);
+    await stage.expectDead(refresh, access);
     await stage.expectAlive(other);
   }),
 

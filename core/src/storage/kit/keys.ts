@@ -124,6 +124,32 @@ export const keys: readonly KitCase[] = [
 
   kitCase(
     'administration',
+    'a retired key stays for its own tokens, not for those of others, and a day longer at most',
+    async (stage) => {
+      const { keys } = stage.administration;
+      const client = await stage.client();
+      const day = 24 * 60 * 60;
+      await keys.initialize([key(stage, 'a', { status: 'current' }), key(stage, 'b')]);
+      await keys.initialize([key(stage, 'r', { algorithm: 'RS256', status: 'current' })]);
+      const own = stage.accessToken({ clientId: client.id, keyId: 'a', expiresAt: stage.now + 10 * day + 5 });
+      const other = stage.accessToken({ clientId: client.id, keyId: 'r', expiresAt: stage.now + 40 * day });
+      await stage.issued(client, own, stage.accessToken({ clientId: client.id, keyId: 'a' }), other);
+      await keys.rotate('a', key(stage, 'c'));
+
+      stage.advance(10 * day + 4);
+      await sweep(stage);
+      await stage.expectAlive(own);
+      expect((await keys.get('a'))?.status === 'retired', 'a key is there while a token of its own lives');
+      stage.advance(day + 1);
+      await sweep(stage);
+      const absent = await keys.get('a');
+      expect(absent === undefined || absent === null, 'a key is gone a day after its last token');
+      await stage.expectAlive(other);
+    },
+  ),
+
+  kitCase(
+    'administration',
     'a retired key outlives tokens that expired but are not swept yet',
     async (stage) => {
       const { keys, sweep: sweepSome } = stage.administration;

@@ -19,12 +19,14 @@ export function memoryAdministration(handle: MemoryHandle, principals: Principal
     revokeAll(target) {
       const held = tables();
       if ('issuedBeforeMs' in target) {
-        if (target.issuedBeforeMs <= (held.notBeforeMs ?? 0)) return;
+        if (target.issuedBeforeMs <= (held.notBeforeMs ?? 0)) return false;
         held.notBeforeMs = target.issuedBeforeMs;
         addEvent(handle, 'issued_before_revoked', String(target.issuedBeforeMs));
-      } else if (principals.raise(target.principal, target.id)) {
-        addEvent(handle, `${target.principal}_revoked`, target.id);
+        return true;
       }
+      if (!principals.raise(target.principal, target.id)) return false;
+      addEvent(handle, `${target.principal}_revoked`, target.id);
+      return true;
     },
     countAlive(target) {
       return [...tables().tokens.values()].filter((row) => isOf(target, row.record) && isAlive(row)).length;

@@ -1,4 +1,5 @@
 import type { NewToken } from '../../protocol/records.ts';
+import { requireGrantBehindTies } from '../ties.ts';
 import type { Principals } from './principals.ts';
 import { type MemoryHandle, snapshot } from './tables.ts';
 
@@ -18,15 +19,16 @@ export interface Issuing {
    */
   admits(candidate: Candidate, clientGeneration?: number): boolean;
   /**
-   * Stores tokens with the present generations of their principals.
-   * @throws Error where an identifier is taken; nothing was stored then
+   * Stores tokens with the present generations of their principals; where this throws, none of them.
+   * @throws Error where an identifier is taken
+   * @throws {TypeError} a token is tied to others without a grant
    */
   insert(tokens: readonly NewToken[]): void;
 }
 
 /** The one way in which tokens come into the store. */
 export function memoryIssuing({ tables }: MemoryHandle, principals: Principals): Issuing {
-  /** For a token that was being signed while its key was retired. */
+  /** Whatever the key's status: it may have been retired while the token was being signed. */
   const extendKey = (kid: string, keepUntil: number): void => {
     const { keys } = tables();
     const key = keys.get(kid);
@@ -46,6 +48,7 @@ export function memoryIssuing({ tables }: MemoryHandle, principals: Principals):
     },
 
     insert(tokens) {
+      requireGrantBehindTies(tokens);
       const stored = tables().tokens;
       const ids = new Set(tokens.map((token) => token.id));
       if (ids.size < tokens.length || tokens.some((token) => stored.has(token.id))) {

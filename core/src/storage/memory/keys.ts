@@ -9,8 +9,11 @@ export function memoryKeys({ tables, clock }: MemoryHandle): KeyRepository {
       ({ record }) => record.algorithm === algorithm && record.status === status,
     )?.record;
 
+  /** Stores a key, needed as long as before at the least, and until `neededUntil` (seconds). */
   const set = (record: KeyRecord, neededUntil = 0): void => {
-    tables().keys.set(record.kid, { record: snapshot(record), neededUntil });
+    const { keys } = tables();
+    const before = keys.get(record.kid)?.neededUntil ?? 0;
+    keys.set(record.kid, { record: snapshot(record), neededUntil: Math.max(before, neededUntil) });
   };
 
   return {
@@ -36,13 +39,10 @@ export function memoryKeys({ tables, clock }: MemoryHandle): KeyRepository {
       const promoted = find(current.algorithm, 'next');
       if (promoted === undefined) throw new Error(`no key is ready to follow ${currentKid}`);
 
-      // Whatever the key signed so far is kept no longer than the row that is kept longest.
+      // What it has signed so far is in its neededUntil already: each issuance sees to that.
       const nowMs = clock();
-      const neededUntil = [...tables().tokens.values()].reduce(
-        (latest, { keepUntil }) => Math.max(latest, keepUntil),
-        Math.floor(nowMs / 1000) + RETIRED_KEY_SECONDS,
-      );
-      set({ ...current, status: 'retired', retiredAtMs: nowMs }, neededUntil);
+      const retired = { ...current, status: 'retired', retiredAtMs: nowMs } as const;
+      set(retired, Math.floor(nowMs / 1000) + RETIRED_KEY_SECONDS);
       set({ ...promoted, status: 'current' });
       set(next);
       return true;

@@ -31,7 +31,7 @@ export interface PrincipalRow {
 
 export interface KeyRow {
   readonly record: KeyRecord;
-  /** Seconds; of a retired key, until when rows that it signed are kept. */
+  /** Seconds until which rows that it signed are kept. */
   readonly neededUntil: number;
 }
 

@@ -76,7 +76,6 @@ export function memoryTokens(
       let ended = 0;
       if (record.kind === 'access_token') ended += revoking.endTokens(currentOfFamily(record));
       else if (record.grantId !== undefined) ended += revoking.endGrant(record.grantId, copied);
-      else ended += revoking.endTokens(familyOf(record));
       ended += revoking.endTokens(pairOf(record));
       if (ended > 0) addEvent(handle, 'token_revoked', record.id);
     },

@@ -1,6 +1,7 @@
 import type { Mortal } from '../../../protocol/life.ts';
 import type { NewToken } from '../../../protocol/records.ts';
 import type { IssueOutcome } from '../../contract.ts';
+import { requireGrantBehindTies } from '../../ties.ts';
 import { toTokenColumns } from '../token_rows.ts';
 import { rowsOf } from './connections.ts';
 import type { PostgresResult } from './pool.ts';
@@ -73,8 +74,12 @@ export function storeUpon(basis: string): string {
   ${STORE}`;
 }
 
-/** Tokens as the parameter `$2`. */
+/**
+ * Tokens as the parameter `$2`.
+ * @throws {TypeError} one of them is tied to others without a grant
+ */
 export function asParameter(tokens: readonly NewToken[]): string {
+  for (const token of tokens) requireGrantBehindTies(token);
   return JSON.stringify(tokens.map(toTokenColumns));
 }
 

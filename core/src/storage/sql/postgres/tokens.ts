@@ -147,19 +147,20 @@ export async function postgresTokens(
     },
 
     async issue(tokens, { clientGeneration = 0 }) {
+      const stored = asParameter(tokens);
       const results = await primary.write([
         ...principals.keep(tokens),
-        [sql.issue, issuerId, asParameter(tokens), clientGeneration],
+        [sql.issue, issuerId, stored, clientGeneration],
       ]);
       return outcomeOf(results.at(-1));
     },
 
-    rotate(record, successor, tokens) {
+    async rotate(record, successor, tokens) {
       const store: Call = [sql.rotate, issuerId, asParameter(tokens), record.id, clock(), successor.id];
       return continueFrom(record, tokens, store);
     },
 
-    issueBeside(record, tokens) {
+    async issueBeside(record, tokens) {
       return continueFrom(record, tokens, [sql.issueBeside, issuerId, asParameter(tokens), record.id]);
     },
   };

@@ -5,14 +5,17 @@ import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Principals } from './principals.ts';
 
-/** One walk over the rows that are not over yet; too rare to pay for an index at every issuance. */
+/**
+ * One walk over the rows that are not over yet; too rare to pay for an index at every issuance. A disabling raises the
+ * generation and lets none be issued, so that it needs no condition of its own.
+ */
 const COUNT_ALIVE = `
   SELECT count(*) AS alive FROM tokens t ${STANDING_JOINS}
   WHERE t.issuer_id = :issuerId AND t.keep_until > :now AND t.expires_at > :now
     AND t.revoked_at_ms IS NULL AND t.superseded_at_ms IS NULL
     AND t.issued_at_ms >= coalesce(i.not_before_ms, 0)
-    AND t.client_generation >= c.generation AND c.disabled_at_ms IS NULL
-    AND (t.subject IS NULL OR (t.subject_generation >= s.generation AND s.disabled_at_ms IS NULL))
+    AND t.client_generation >= c.generation
+    AND (t.subject IS NULL OR t.subject_generation >= s.generation)
     AND (t.session_id IS NULL OR t.session_generation >= e.generation)
     AND (t.grant_id IS NULL OR t.grant_generation >= g.generation)`;
 
@@ -48,15 +51,17 @@ export function sqliteAdministration(
 
   return {
     revokeAll(target: RevocationTarget) {
-      transaction(() => {
+      return transaction(() => {
         if ('issuedBeforeMs' in target) {
           const notBeforeMs = target.issuedBeforeMs;
-          if (sql.raiseNotBefore.run({ issuerId, notBeforeMs }).changes === 0) return;
+          if (sql.raiseNotBefore.run({ issuerId, notBeforeMs }).changes === 0) return false;
           events.add('issued_before_revoked', String(notBeforeMs));
-        } else {
-          const { principal, id } = target;
-          if (principals.raise(principal, id)) events.add(`${principal}_revoked`, id);
+          return true;
         }
+        const { principal, id } = target;
+        if (!principals.raise(principal, id)) return false;
+        events.add(`${principal}_revoked`, id);
+        return true;
       });
     },
 
@@ -70,7 +75,7 @@ export function sqliteAdministration(
     },
 
     setDisabled(principal, id, disabled) {
-      transaction(() => {
+      return transaction(() => {
         if (!principals.setDisabled(principal, id, disabled)) return;
         events.add(`${principal}_${disabled ? 'disabled' : 'enabled'}`, id);
       });

@@ -73,7 +73,7 @@ export function sqliteAuthorizationCodes(
     },
 
     revoke({ id, grantId }) {
-      transaction(() => {
+      return transaction(() => {
         const copied = find(id)?.standing?.grant?.copied;
         if (copied === undefined) return;
         const marked = sql.revoke.run({ issuerId, id, nowMs: clock() }).changes === 1;

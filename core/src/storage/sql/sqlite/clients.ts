@@ -50,7 +50,7 @@ export function sqliteClients({ database, issuerId, transaction }: SqliteHandle)
       return (sql.list.all({ issuerId }) as ClientRow[]).map(toClientRecord);
     },
     replaceSecretHash(id, secretHash) {
-      return sql.replaceSecretHash.run({ issuerId, id, secretHash }).changes === 1;
+      return transaction(() => sql.replaceSecretHash.run({ issuerId, id, secretHash }).changes === 1);
     },
   };
 }

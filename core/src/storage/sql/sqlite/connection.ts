@@ -2,8 +2,12 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 
-/** Runs `work` as one write transaction: all of it is durable once this has returned, or none of it happened. */
-export type Transaction = <T>(work: () => T) => T;
+/**
+ * Runs `work` as one write, after those that were asked for before.
+ * @returns what `work` returned, once it is durable
+ * @throws what `work` threw, and nothing of it happened; or why it could not be written, or may not have been
+ */
+export type Transaction = <T>(work: () => T) => Promise<T>;
 
 /** How long a statement waits for another process unless said otherwise. */
 export const DEFAULT_BUSY_TIMEOUT_MS = 2000;
@@ -58,22 +62,6 @@ export function assertDurable(database: DatabaseSync): void {
   }
 }
 
-/** Write transactions of a database. They take the write lock at once, so that no check is made on a stale read. */
-export function transactions(database: DatabaseSync): Transaction {
-  return (work) => {
-    database.exec('BEGIN IMMEDIATE');
-    try {
-      const result = work();
-      database.exec('COMMIT');
-      return result;
-    } catch (error) {
-      // SQLite itself rolls back after some errors, such as a full disk.
-      if (database.isTransaction) database.exec('ROLLBACK');
-      throw error;
-    }
-  };
-}
-
 /** Prepares a table's statements under their names. */
 export function prepareAll<Name extends string>(
   database: DatabaseSync,
@@ -83,10 +71,21 @@ export function prepareAll<Name extends string>(
   return Object.fromEntries(prepared) as Record<Name, StatementSync>;
 }
 
-/** The log and its index, which SQLite makes beside the file, take over its mode. */
+/**
+ * The log and its index, which SQLite makes beside the file, take over its mode. A file that is there is not opened:
+ * closing it again would take away the locks of every other handle that this process has on it (POSIX `fcntl`).
+ */
 function createPrivately(path: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  closeSync(openSync(path, 'a', 0o600));
+  try {
+    closeSync(openSync(path, 'wx', 0o600));
+  } catch (error) {
+    if (!isAlreadyThere(error)) throw error;
+  }
+}
+
+function isAlreadyThere(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EEXIST';
 }
 
 /**
@@ -108,6 +107,6 @@ function switchToWal(database: DatabaseSync, busyTimeoutMs: number): void {
 }
 
 /** SQLITE_BUSY, whatever its extended code. */
-function isBusy(error: unknown): boolean {
+export function isBusy(error: unknown): boolean {
   return error instanceof Error && 'errcode' in error && Number(error.errcode) % 256 === 5;
 }

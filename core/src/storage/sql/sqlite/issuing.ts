@@ -1,4 +1,6 @@
 import type { NewToken } from '../../../protocol/records.ts';
+import { keyNeededUntil } from '../../retention.ts';
+import { requireGrantBehindTies } from '../../ties.ts';
 import { toTokenColumns } from '../token_rows.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Principals } from './principals.ts';
@@ -25,10 +27,10 @@ export const ISSUING_SQL = {
       (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'session' AND id = :session_id),
       (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :grant_id))`,
 
-  // For a token that was being signed while its key was retired.
+  // Whatever the key's status: it may have been retired while the token was being signed.
   extendKey: `
-    UPDATE signing_keys SET needed_until = :keepUntil
-    WHERE issuer_id = :issuerId AND kid = :keyId AND status = 'retired' AND needed_until < :keepUntil`,
+    UPDATE signing_keys SET needed_until = :neededUntil
+    WHERE issuer_id = :issuerId AND kid = :keyId AND needed_until < :keepUntil`,
 };
 
 /** What is about to be issued, as far as it matters for whether it may be. */
@@ -46,7 +48,10 @@ export interface Issuing {
    * @param clientGeneration what the client's generation must still be, where the caller read it before
    */
   admits(candidate: Candidate, clientGeneration?: number): boolean;
-  /** Stores tokens with the present generations of their principals. */
+  /**
+   * Stores tokens with the present generations of their principals.
+   * @throws {TypeError} a token is tied to others without a grant
+   */
   insert(tokens: readonly NewToken[]): void;
 }
 
@@ -61,11 +66,13 @@ export function sqliteIssuing({ database, issuerId }: SqliteHandle, principals: 
       );
     },
     insert(tokens) {
+      requireGrantBehindTies(tokens);
       for (const token of tokens) {
         principals.keep(token, token.keepUntil);
         sql.insert.run({ issuerId, ...toTokenColumns(token) });
         const { keyId, keepUntil } = token;
-        if (keyId !== undefined) sql.extendKey.run({ issuerId, keyId, keepUntil });
+        if (keyId === undefined) continue;
+        sql.extendKey.run({ issuerId, keyId, keepUntil, neededUntil: keyNeededUntil(keepUntil) });
       }
     },
   };

@@ -24,10 +24,10 @@ export const KEYS_SQL = {
     INSERT INTO signing_keys (issuer_id, kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms)
     VALUES (:issuerId, :kid, :algorithm, :status, :public_jwk, :sealed_private_key, :created_at_ms)`,
 
-  // Whatever the key signed so far is kept no longer than the row that is kept longest.
+  // What it has signed so far is in needed_until already: each token's own transaction sees to that.
   retire: `
-    UPDATE signing_keys SET status = 'retired', retired_at_ms = :nowMs, needed_until = max(:inFlightUntil,
-      coalesce((SELECT max(keep_until) FROM tokens WHERE issuer_id = :issuerId), 0))
+    UPDATE signing_keys SET status = 'retired', retired_at_ms = :nowMs,
+      needed_until = max(needed_until, :inFlightUntil)
     WHERE issuer_id = :issuerId AND kid = :kid AND status = 'current'`,
 
   promote: `
@@ -53,7 +53,7 @@ export function sqliteKeys({ database, issuerId, clock, transaction }: SqliteHan
       return (sql.list.all({ issuerId }) as KeyRow[]).map(toKeyRecord);
     },
     initialize(keys) {
-      transaction(() => {
+      return transaction(() => {
         const isNew = new Map(
           keys.map(({ algorithm }) => [algorithm, currentKeyId(algorithm) === undefined]),
         );
@@ -61,8 +61,8 @@ export function sqliteKeys({ database, issuerId, clock, transaction }: SqliteHan
       });
     },
     rotate(currentKid, next) {
-      const nowMs = clock();
       return transaction(() => {
+        const nowMs = clock();
         const current = sql.currentAlgorithm.get({ issuerId, kid: currentKid });
         if (current === undefined) return false;
         if (next.algorithm !== current.algorithm || next.status !== 'next') {

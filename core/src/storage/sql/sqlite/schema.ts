@@ -138,8 +138,39 @@ const VERSION_1 = `
   CREATE INDEX events_by_age ON events (issuer_id, at_ms);
 `;
 
+/**
+ * Version 2. A key's `needed_until` is kept up to date by every issuance, whatever its status, and not first made when
+ * the key retires. Nothing that the current keys have signed before is kept longer than the row that is kept longest.
+ */
+const VERSION_2 = `
+  CREATE TABLE signing_keys_2 (
+    issuer_id          INTEGER NOT NULL REFERENCES issuers (id),
+    kid                TEXT NOT NULL,
+    algorithm          TEXT NOT NULL,
+    status             TEXT NOT NULL CHECK (status IN ('next', 'current', 'retired')),
+    public_jwk         TEXT NOT NULL,
+    sealed_private_key TEXT NOT NULL,
+    created_at_ms      INTEGER NOT NULL,
+    retired_at_ms      INTEGER,
+    needed_until       INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (issuer_id, kid)
+  ) STRICT, WITHOUT ROWID;
+
+  INSERT INTO signing_keys_2
+  SELECT issuer_id, kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms, retired_at_ms,
+    coalesce(needed_until, CASE status WHEN 'current' THEN (
+      SELECT (max(t.keep_until) + 86399) / 86400 * 86400 FROM tokens t WHERE t.issuer_id = k.issuer_id) END, 0)
+  FROM signing_keys k;
+
+  DROP TABLE signing_keys;
+  ALTER TABLE signing_keys_2 RENAME TO signing_keys;
+  CREATE UNIQUE INDEX signing_keys_current ON signing_keys (issuer_id, algorithm) WHERE status = 'current';
+  CREATE UNIQUE INDEX signing_keys_next ON signing_keys (issuer_id, algorithm) WHERE status = 'next';
+  CREATE INDEX signing_keys_retired ON signing_keys (issuer_id, needed_until) WHERE status = 'retired';
+`;
+
 /** One entry for each version, applied in order and never edited once released. */
-const MIGRATIONS: readonly string[] = [VERSION_1];
+export const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2];
 
 /** The version that this program writes; kept in the file as `PRAGMA user_version`. */
 export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -4,7 +4,7 @@ import { DEFAULT_EVENT_RETENTION_SECONDS } from '../../retention.ts';
 import { sqliteAdministration } from './administration.ts';
 import { sqliteAuthorizationCodes } from './authorization_codes.ts';
 import { sqliteClients } from './clients.ts';
-import { DEFAULT_BUSY_TIMEOUT_MS, openDatabase, type SqliteHandle, transactions } from './connection.ts';
+import { DEFAULT_BUSY_TIMEOUT_MS, openDatabase, type SqliteHandle } from './connection.ts';
 import { sqliteEvents } from './events.ts';
 import { addIssuer, findIssuerId } from './issuer.ts';
 import { sqliteIssuing } from './issuing.ts';
@@ -13,7 +13,10 @@ import { sqlitePrincipals } from './principals.ts';
 import { migrate, SCHEMA_VERSION, schemaVersion } from './schema.ts';
 import { sqliteSweep } from './sweep.ts';
 import { sqliteTokens } from './tokens.ts';
+import { inTransaction } from './transaction.ts';
+import { WriteQueue } from './write_queue.ts';
 
+export { exportSqlite, type SqliteExportOptions } from './export.ts';
 export { readStoredIssuer } from './issuer.ts';
 
 export interface SqliteStorageOptions {
@@ -23,7 +26,7 @@ export interface SqliteStorageOptions {
   readonly issuer: string;
   /** Milliseconds; the system's clock unless said otherwise. */
   readonly clock?: () => number;
-  /** How long a write waits for another process's, in milliseconds; 2000 unless said otherwise. */
+  /** How long a write waits for another process's before it is rejected, in milliseconds; 2000 unless said otherwise. */
   readonly busyTimeoutMs?: number;
   /** Age in seconds at which events are swept; 30 days unless said otherwise. */
   readonly eventRetentionSeconds?: number;
@@ -35,23 +38,21 @@ export interface SqliteStorage extends AdministrableStorage {
 }
 
 /**
- * Opens a store in a SQLite file, which any number of processes of one machine may share. Its operations run at
- * once and throw where SQLite cannot do them; what has returned is on disk.
+ * Opens a store in a SQLite file, which any number of processes of one machine may share. Look-ups run at once; writes
+ * wait for their turn without holding up the event loop, share commits, and are on disk once they have resolved.
  * @throws Error where the file cannot be opened, was written by a newer program, or cannot be kept durable
  */
 export function openSqliteStorage(options: SqliteStorageOptions): SqliteStorage {
   const { path, issuer, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS } = options;
   const database = openDatabase(path, busyTimeoutMs);
   try {
-    const transaction = transactions(database);
     const issuerId =
       knownIssuerId(database, path, issuer) ??
-      transaction(() => {
+      inTransaction(database, () => {
         migrate(database, path);
         return addIssuer(database, issuer);
       });
-    const handle = { database, issuerId, clock: options.clock ?? Date.now, transaction };
-    return storageOn(handle, path, options.eventRetentionSeconds ?? DEFAULT_EVENT_RETENTION_SECONDS);
+    return storageOn(database, issuerId, options);
   } catch (error) {
     database.close();
     throw error;
@@ -63,8 +64,18 @@ function knownIssuerId(database: DatabaseSync, path: string, issuer: string): nu
   return schemaVersion(database, path) === SCHEMA_VERSION ? findIssuerId(database, issuer) : undefined;
 }
 
-function storageOn(handle: SqliteHandle, path: string, eventRetentionSeconds: number): SqliteStorage {
-  const { database } = handle;
+function storageOn(
+  database: DatabaseSync,
+  issuerId: number,
+  {
+    path,
+    clock = Date.now,
+    busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS,
+    eventRetentionSeconds = DEFAULT_EVENT_RETENTION_SECONDS,
+  }: SqliteStorageOptions,
+): SqliteStorage {
+  const writes = new WriteQueue(database, busyTimeoutMs);
+  const handle: SqliteHandle = { database, issuerId, clock, transaction: writes.transaction };
   const events = sqliteEvents(handle);
   const principals = sqlitePrincipals(handle);
   const issuing = sqliteIssuing(handle, principals);
@@ -79,6 +90,7 @@ function storageOn(handle: SqliteHandle, path: string, eventRetentionSeconds: nu
     eventsAfter: events.after,
     sweep: sqliteSweep(handle, eventRetentionSeconds),
     close() {
+      writes.close();
       if (database.isOpen) database.close();
     },
   };

@@ -33,21 +33,23 @@ export const SWEEP_SQL = {
  * Deletion of what nothing needs any more, one short transaction a call.
  * @param eventRetentionSeconds age at which events go
  */
-export function sqliteSweep(handle: SqliteHandle, eventRetentionSeconds: number): (limit: number) => number {
+export function sqliteSweep(
+  handle: SqliteHandle,
+  eventRetentionSeconds: number,
+): (limit: number) => Promise<number> {
   const { database, issuerId, clock, transaction } = handle;
   const sql = prepareAll(database, SWEEP_SQL);
-  return (limit) => {
-    const nowMs = clock();
-    const now = Math.floor(nowMs / 1000);
-    const untilMs = nowMs - eventRetentionSeconds * 1000;
-    return transaction(() =>
-      [
+  return (limit) =>
+    transaction(() => {
+      const nowMs = clock();
+      const now = Math.floor(nowMs / 1000);
+      const untilMs = nowMs - eventRetentionSeconds * 1000;
+      return [
         sql.tokens.run({ issuerId, now, limit }),
         sql.authorizationCodes.run({ issuerId, now, limit }),
         sql.principals.run({ issuerId, now, limit }),
         sql.keys.run({ issuerId, now, limit }),
         sql.events.run({ issuerId, untilMs, limit }),
-      ].reduce((swept, { changes }) => swept + Number(changes), 0),
-    );
-  };
+      ].reduce((swept, { changes }) => swept + Number(changes), 0);
+    });
 }

@@ -97,17 +97,16 @@ export function sqliteTokens(
     },
 
     revoke({ id, kind, pairId, familyId, grantId }) {
-      transaction(() => {
+      return transaction(() => {
         let ended = revokePair(id, pairId);
         if (kind === 'refresh_token' && grantId !== undefined) ended += revokeGrant(id, grantId);
-        else if (kind === 'refresh_token' && familyId !== undefined) ended += revokeFamily(familyId);
-        else if (familyId !== undefined) ended += revokeCurrentOfFamily(familyId);
+        if (kind === 'access_token' && familyId !== undefined) ended += revokeCurrentOfFamily(familyId);
         if (ended > 0) events.add('token_revoked', id);
       });
     },
 
     revokeFamily({ id, pairId, familyId }) {
-      transaction(() => {
+      return transaction(() => {
         const ended = revokePair(id, pairId) + (familyId === undefined ? 0 : revokeFamily(familyId));
         if (ended > 0) events.add('family_revoked', familyId ?? id);
       });

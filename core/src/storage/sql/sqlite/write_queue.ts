@@ -1,0 +1,134 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
+import { isBusy, prepareAll, type Transaction } from './connection.ts';
+import { committed } from './transaction.ts';
+
+/** Writes in one transaction at most: the event loop stands still while they run. */
+const MOST_IN_ONE_COMMIT = 128;
+
+/**
+ * Milliseconds between two attempts to take the write lock at most; the first pauses are shorter. An attempt costs next
+ * to nothing, and the gap between two writes of a busy process is short.
+ */
+const LONGEST_PAUSE_MS = 5;
+
+const SAVEPOINT_SQL = {
+  begin: 'SAVEPOINT one_write',
+  keep: 'RELEASE one_write',
+  undo: 'ROLLBACK TO one_write',
+};
+
+interface QueuedWrite {
+  /** Does the work in the open transaction. @returns what tells the caller of it, once it is durable */
+  readonly perform: () => () => void;
+  readonly reject: (reason: unknown) => void;
+  readonly queuedAtMs: number;
+}
+
+/**
+ * The writes of one handle, in the order of their calls. While another process writes, they wait in the event loop;
+ * those that have gathered share one transaction, and so one flush of the disk. None is answered before its commit.
+ *
+ * A transaction begins and ends within one turn: another handle of this process, which waits for the lock with its
+ * whole thread, could otherwise never get it.
+ */
+export class WriteQueue {
+  readonly #database: DatabaseSync;
+  readonly #busyTimeoutMs: number;
+  readonly #savepoint: Readonly<Record<keyof typeof SAVEPOINT_SQL, StatementSync>>;
+  readonly #waiting: QueuedWrite[] = [];
+  #isDraining = false;
+
+  /** @param busyTimeoutMs how long a write waits for another process's, in milliseconds */
+  constructor(database: DatabaseSync, busyTimeoutMs: number) {
+    this.#database = database;
+    this.#busyTimeoutMs = Math.trunc(busyTimeoutMs);
+    this.#savepoint = prepareAll(database, SAVEPOINT_SQL);
+  }
+
+  readonly transaction: Transaction = (work) =>
+    new Promise((resolve, reject) => {
+      const perform = () => {
+        const result = work();
+        return () => resolve(result);
+      };
+      this.#waiting.push({ perform, reject, queuedAtMs: performance.now() });
+      if (!this.#isDraining) void this.#drain();
+    });
+
+  /** Rejects what is still waiting. */
+  close(): void {
+    rejectAll(this.#waiting.splice(0), new Error('the database was closed before this was written'));
+  }
+
+  /** Never rejects: each failure is its writes' own. */
+  async #drain(): Promise<void> {
+    this.#isDraining = true;
+    await nextTurn(); // what else this turn brings goes into the same transaction
+    for (let refusals = 0; this.#waiting.length > 0; ) {
+      refusals = this.#writeSome() ? 0 : refusals + 1;
+      await (refusals === 0 ? nextTurn() : pause(pauseAfter(refusals)));
+    }
+    this.#isDraining = false;
+  }
+
+  /** @returns whether it had the write lock */
+  #writeSome(): boolean {
+    try {
+      this.#takeWriteLock();
+    } catch (error) {
+      const lost = isBusy(error) ? this.#countOverdue() : this.#waiting.length;
+      rejectAll(this.#waiting.splice(0, lost), error);
+      return false;
+    }
+    const writes = this.#waiting.splice(0, MOST_IN_ONE_COMMIT);
+    try {
+      const answers = committed(this.#database, () => writes.map((write) => this.#attempt(write)));
+      for (const answer of answers) answer();
+    } catch (error) {
+      rejectAll(writes, error);
+    }
+    return true;
+  }
+
+  /** Without SQLite's own wait, in which nothing else could run. Reads keep it: they may meet a recovery. */
+  #takeWriteLock(): void {
+    this.#database.exec('PRAGMA busy_timeout = 0');
+    try {
+      this.#database.exec('BEGIN IMMEDIATE');
+    } finally {
+      this.#database.exec(`PRAGMA busy_timeout = ${this.#busyTimeoutMs}`);
+    }
+  }
+
+  /** One write, which is undone alone where it throws. */
+  #attempt({ perform, reject }: QueuedWrite): () => void {
+    this.#savepoint.begin.run();
+    try {
+      const answer = perform();
+      this.#savepoint.keep.run();
+      return answer;
+    } catch (error) {
+      if (!this.#database.isTransaction) throw error; // the writes before it are undone as well
+      this.#savepoint.undo.run();
+      this.#savepoint.keep.run();
+      return () => reject(error);
+    }
+  }
+
+  /** How many have waited as long as they may: they are the first ones. */
+  #countOverdue(): number {
+    const overdueSinceMs = performance.now() - this.#busyTimeoutMs;
+    const inTime = this.#waiting.findIndex(({ queuedAtMs }) => queuedAtMs > overdueSinceMs);
+    return inTime === -1 ? this.#waiting.length : inTime;
+  }
+}
+
+function rejectAll(writes: readonly QueuedWrite[], reason: unknown): void {
+  for (const { reject } of writes) reject(reason);
+}
+
+/** Random, so that processes that wait for the same lock do not meet again and again. */
+function pauseAfter(refusals: number): number {
+  return Math.min(2 ** refusals, LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2);
+}

@@ -1,0 +1,151 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { AdministrableStorage } from '@grantd/core';
+import { CLIENT_CHALLENGE, errorOf, INACTIVE, JSON_HEADERS, REVOKED } from './harness/responses.ts';
+import { secondServer } from './harness/second_server.ts';
+import { basic, openWorld, type World, type WorldOptions } from './harness/world.ts';
+
+/** Milliseconds after which a question is given up that no other goes along with. */
+const PATIENCE_MS = 2000;
+
+/** What comes before storage is asked. */
+type Hold = () => Promise<void>;
+
+/** The same storage, whose look-ups of a client, and of a token or code, are held. */
+function held(storage: AdministrableStorage, client: Hold, token: Hold): AdministrableStorage {
+  const { clients, tokens, authorizationCodes } = storage;
+  const after =
+    <A extends unknown[], R>(hold: Hold, ask: (...args: A) => R) =>
+    async (...args: A): Promise<Awaited<R>> => {
+      await hold();
+      return await ask(...args);
+    };
+  return {
+    ...storage,
+    clients: { ...clients, get: after(client, clients.get) },
+    tokens: {
+      ...tokens,
+      getByAccessToken: after(token, tokens.getByAccessToken),
+      getByRefreshToken: after(token, tokens.getByRefreshToken),
+    },
+    authorizationCodes: { ...authorizationCodes, get: after(token, authorizationCodes.get) },
+  };
+}
+
+/** Two holds of which each ends once the other has begun, and fails where that takes too long. */
+function meeting(): readonly [Hold, Hold] {
+  const [one, other] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const meet = (mine: typeof one, theirs: typeof one) => async (): Promise<void> => {
+    mine.resolve();
+    const timer = setTimeout(() => theirs.reject(new Error('nothing else was asked')), PATIENCE_MS);
+    await theirs.promise.finally(() => clearTimeout(timer));
+  };
+  return [meet(one, other), meet(other, one)];
+}
+
+const OPAQUE = { accessTokenFormat: 'opaque', useOpaqueRefreshTokens: true } as const;
+
+/** Requests that name something to be looked up, of the client `web`. */
+const REQUESTS: readonly {
+  readonly what: string;
+  readonly path: '/token/introspect' | '/token/revoke';
+  readonly options?: WorldOptions;
+  form(world: World): Promise<Readonly<Record<string, string>>>;
+}[] = (['/token/introspect', '/token/revoke'] as const).flatMap((path) => [
+  { what: 'a JWT', path, form: async (world) => ({ token: (await world.grant()).access_token }) },
+  {
+    what: 'an opaque refresh token',
+    path,
+    options: OPAQUE,
+    form: async (world) => ({ token: (await world.grant()).refresh_token }),
+  },
+  ...(path === '/token/revoke'
+    ? [
+        {
+          what: 'a code',
+          path,
+          form: async (world: World) => ({ token: await world.code(), token_type_hint: 'auth_code' }),
+        },
+      ]
+    : []),
+]);
+
+for (const { what, path, options, form } of REQUESTS) {
+  test(`at ${path}, the client and ${what} are looked up at the same time`, async (t) => {
+    const world = await openWorld(t, options);
+    const parameters = await form(world);
+    const expected = path === '/token/revoke' ? REVOKED : await world.post(path, parameters, 'web');
+    const server = await secondServer(world, options, held(world.storage, ...meeting()));
+    assert.deepEqual(await server.post(path, parameters, 'web'), expected);
+    if (path === '/token/revoke' && what !== 'a code') {
+      assert.deepEqual(await world.introspect(parameters.token ?? ''), INACTIVE);
+    }
+  });
+
+  for (const [outcome, lookUp] of [
+    ['never answers', () => new Promise<never>(() => {})],
+    ['is out of reach', () => Promise.reject(new Error('no connection'))],
+    ['goes out of reach later', () => nextTurn().then(() => Promise.reject(new Error('no connection')))],
+  ] as const) {
+    const title = `at ${path}, a caller that is refused learns and tells nothing of ${what} that ${outcome}`;
+    test(title, async (t) => {
+      const world = await openWorld(t, options);
+      const parameters = await form(world);
+      const server = await secondServer(world, options, held(world.storage, nextTurn, lookUp));
+      const response = await server.post(path, parameters, null, { authorization: basic('web', 'wrong') });
+      const headers = { ...JSON_HEADERS, ...(path === '/token/revoke' && { vary: 'Origin' }) };
+      assert.deepEqual(
+        response,
+        errorOf(401, 'invalid_client', 'client authentication failed', {
+          ...headers,
+          'www-authenticate': CLIENT_CHALLENGE,
+        }),
+      );
+      // An unhandled rejection would fail the test.
+      for (let turns = 0; turns < 10; turns++) await nextTurn();
+      const refusal = {
+        type: 'refused',
+        error: 'invalid_client',
+        status: 401,
+        reason: 'client_secret_wrong',
+      };
+      const operation = path === '/token/revoke' ? 'revocation' : 'introspection';
+      assert.deepEqual(server.events, [{ operation, clientId: 'web', ...refusal }]);
+    });
+  }
+}
+
+for (const path of ['/token/introspect', '/token/revoke']) {
+  test(`at ${path}, of several errors the first in order is told: the caller’s, the token’s, the hint’s`, async (t) => {
+    const world = await openWorld(t);
+    const told = async (form: Readonly<Record<string, string>>, secret: string) => {
+      const response = await world.post(path, form, null, { authorization: basic('web', secret) });
+      return [response.status, JSON.parse(response.body).error_description];
+    };
+    const secret = 'the secret of web';
+    const hint = { token_type_hint: 'id_token' };
+    const refused = [401, 'client authentication failed'];
+    assert.deepEqual(await told({}, 'wrong'), refused);
+    assert.deepEqual(await told(hint, 'wrong'), refused);
+    assert.deepEqual(await told({ ...hint, token: 'x' }, 'wrong'), refused);
+    assert.deepEqual(await told(hint, secret), [400, 'the parameter token is missing']);
+    assert.deepEqual(await told({ ...hint, token: 'x' }, secret), [400, 'the token_type_hint is unknown']);
+  });
+
+  test(`at ${path}, nothing is looked up for a token that is not named, or by an unknown hint`, async (t) => {
+    const world = await openWorld(t);
+    const token = (await world.grant()).access_token;
+    const asked: string[] = [];
+    const note = async () => void asked.push('token');
+    const server = await secondServer(
+      world,
+      {},
+      held(world.storage, async () => {}, note),
+    );
+    await server.post(path, {}, 'web');
+    await server.post(path, { token, token_type_hint: 'id_token' }, 'web');
+    if (path === '/token/introspect') await server.post(path, { token, token_type_hint: 'auth_code' }, 'web');
+    assert.deepEqual(asked, []);
+  });
+}

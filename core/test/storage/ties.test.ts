@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { MEMORY, SQLITE } from '../harness/stores.ts';
+import { newClient, newToken } from './samples.ts';
+
+for (const store of [MEMORY, SQLITE]) {
+  for (const tie of [{ pairId: 'pair' }, { familyId: 'family' }]) {
+    test(`${store.name} refuses to store a token with ${Object.keys(tie)} but without a grant`, async (t) => {
+      const { storage, dispose } = store.open('https://issuer.example', Date.now);
+      t.after(dispose);
+      await storage.clients.add(newClient('app'));
+      const [free, tied] = [newToken('app'), newToken('app', tie)];
+      await assert.rejects(async () => storage.tokens.issue([free, tied], {}), TypeError);
+      for (const { id } of [free, tied]) assert.equal(await storage.tokens.getByAccessToken(id), undefined);
+      assert.equal(await storage.tokens.issue([{ ...tied, grantId: 'grant' }], {}), 'issued');
+    });
+  }
+}
