@@ -79,7 +79,7 @@ export function storeUpon(basis: string): string {
  * @throws {TypeError} one of them is tied to others without a grant
  */
 export function asParameter(tokens: readonly NewToken[]): string {
-  for (const token of tokens) requireGrantBehindTies(token);
+  requireGrantBehindTies(tokens);
   return JSON.stringify(tokens.map(toTokenColumns));
 }
 
