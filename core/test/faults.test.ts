@@ -325,7 +325,8 @@ test('§7 a server without keys is 503 while it cannot make them, and goes on on
         open: () => ({ storage: keyless, dispose: async () => {} }),
       });
       const world = await openWorld(t);
-      const server = serverOn(world, { ...world.storage, keys: store.open(ISSUER, Date.now).storage.keys });
+      const { storage } = await store.open(ISSUER, Date.now);
+      const server = serverOn(world, { ...world.storage, keys: storage.keys });
       const body = 'grant_type=client_credentials&client_id=machine&client_secret=the+secret+of+machine';
       const headers = { 'content-type': 'application/x-www-form-urlencoded' };
       const request = { method: 'POST', url: '/token', headers, body };

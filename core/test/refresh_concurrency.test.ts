@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { decodeJwt } from 'jose';
 import { distant } from './harness/distant_store.ts';
 import { errorOf, OPEN_JSON_HEADERS, REVOKED } from './harness/responses.ts';
-import { HOSTS_BY_REVOCATION, MEMORY, SQLITE } from './harness/stores.ts';
+import { HOSTS_BY_REVOCATION, MEMORY, SQLITE, STORES } from './harness/stores.ts';
 import { NODE, type TestResponse } from './harness/transports.ts';
 import { type GrantedTokens, openWorld, type World, type WorldOptions } from './harness/world.ts';
 
@@ -13,7 +13,7 @@ const OVERTAKEN = errorOf(400, 'invalid_grant', 'the grant is no longer valid', 
 
 /** The stores of the races, each with the formats of refresh tokens that it runs with. */
 const FIELDS = [
-  ...[MEMORY, SQLITE, distant(MEMORY), distant(SQLITE)].flatMap((store) => [
+  ...[...STORES, distant(MEMORY), distant(SQLITE)].flatMap((store) => [
     { store, useOpaqueRefreshTokens: false },
     { store, useOpaqueRefreshTokens: true },
   ]),

@@ -25,8 +25,8 @@ export class BreakableStore implements StoreKind {
     this.#kind = kind;
   }
 
-  open(issuer: string, clock: () => number): OpenStore {
-    const { storage, dispose } = this.#kind.open(issuer, clock);
+  async open(issuer: string, clock: () => number): Promise<OpenStore> {
+    const { storage, dispose } = await this.#kind.open(issuer, clock);
     const watched: AdministrableStorage = {
       ...storage,
       clients: this.#watch('clients', storage.clients),

@@ -9,8 +9,8 @@ import type { StoreKind } from './stores.ts';
 export function distant(kind: StoreKind): StoreKind {
   return {
     name: `a distant ${kind.name}`,
-    open(issuer, clock) {
-      const { storage, dispose } = kind.open(issuer, clock);
+    async open(issuer, clock) {
+      const { storage, dispose } = await kind.open(issuer, clock);
       const turns = pseudoRandom(7);
       const away = <T extends object>(repository: T): T =>
         new Proxy(repository, {

@@ -1,9 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { AdministrableStorage } from '@grantd/core';
+import type { AdministrableStorage, Awaitable } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { openSqliteStorage } from '@grantd/core/sqlite';
+import { disposableDatabase, sharedPostgres } from './postgres_databases.ts';
+import { POSTGRES_ABSENCE } from './postgres_installation.ts';
+import { PostgresStores } from './postgres_store.ts';
 
 export interface OpenStore {
   readonly storage: AdministrableStorage;
@@ -12,12 +16,17 @@ export interface OpenStore {
 
 export interface StoreKind {
   readonly name: string;
+  open(issuer: string, clock: () => number): Awaitable<OpenStore>;
+}
+
+/** One that is there at once. */
+export interface LocalStoreKind extends StoreKind {
   open(issuer: string, clock: () => number): OpenStore;
 }
 
-export const MEMORY: StoreKind = memoryKind('memory', {});
+export const MEMORY: LocalStoreKind = memoryKind('memory', {});
 
-export const SQLITE: StoreKind = {
+export const SQLITE: LocalStoreKind = {
   name: 'SQLite',
   open(issuer, clock) {
     const folder = mkdtempSync(join(tmpdir(), 'grantd-test-'));
@@ -31,6 +40,28 @@ export const SQLITE: StoreKind = {
     };
   },
 };
+
+let postgresStores: Promise<PostgresStores> | undefined;
+
+/** One database for each test file; every store has an issuer of its own in it. */
+const POSTGRES: StoreKind = {
+  name: 'PostgreSQL',
+  async open(issuer, clock) {
+    postgresStores ??= sharedPostgres()
+      .then(disposableDatabase)
+      .then((url) => new PostgresStores(url, { allowExitOnIdle: true }));
+    const stores = await postgresStores;
+    const storage = await stores.open({ issuer: `${issuer}/${randomUUID()}`, clock });
+    return { storage, dispose: async () => storage.close() };
+  },
+};
+
+/** The stores that come with the library. Where PostgreSQL cannot run, its own tests say so. */
+export const STORES: readonly StoreKind[] = [
+  MEMORY,
+  SQLITE,
+  ...(POSTGRES_ABSENCE === false ? [POSTGRES] : []),
+];
 
 /** The ways in which a host may revoke, with and without `isAccessTokenRevoked`, besides the plain memory store. */
 export const HOSTS_BY_REVOCATION: readonly StoreKind[] = [
@@ -47,7 +78,7 @@ export const HOSTS_BY_REVOCATION: readonly StoreKind[] = [
   }),
 ];
 
-function memoryKind(name: string, options: Parameters<typeof memoryStorage>[0]): StoreKind {
+function memoryKind(name: string, options: Parameters<typeof memoryStorage>[0]): LocalStoreKind {
   return {
     name,
     open(issuer, clock) {

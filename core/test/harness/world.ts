@@ -10,7 +10,7 @@ import {
 } from '@grantd/core';
 import { seedKeys } from './keys.ts';
 import { SettableClock } from './settable_clock.ts';
-import { HOSTS_BY_REVOCATION, MEMORY, SQLITE, type StoreKind } from './stores.ts';
+import { HOSTS_BY_REVOCATION, STORES, type StoreKind } from './stores.ts';
 import {
   FETCH,
   FUNCTION,
@@ -31,7 +31,7 @@ export interface Place {
 }
 
 export const PLACES: readonly Place[] = [
-  ...[FUNCTION, NODE, FETCH].flatMap((transport) => [MEMORY, SQLITE].map((store) => ({ transport, store }))),
+  ...[FUNCTION, NODE, FETCH].flatMap((transport) => STORES.map((store) => ({ transport, store }))),
   ...HOSTS_BY_REVOCATION.map((store) => ({ transport: FUNCTION, store })),
 ];
 
@@ -259,7 +259,7 @@ export async function openWorld(
 ): Promise<World> {
   const clock = new SettableClock();
   const issuer = options.issuer ?? ISSUER;
-  const store = place.store.open(issuer, clock.read);
+  const store = await place.store.open(issuer, clock.read);
   const events: ServerEvent[] = [];
   const server = newServer(store.storage, clock, events, options);
   await seedKeys(store.storage, clock);

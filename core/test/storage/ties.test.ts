@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { MEMORY, SQLITE } from '../harness/stores.ts';
+import { STORES } from '../harness/stores.ts';
 import { newClient, newToken } from './samples.ts';
 
-for (const store of [MEMORY, SQLITE]) {
+for (const store of STORES) {
   for (const tie of [{ pairId: 'pair' }, { familyId: 'family' }]) {
     test(`${store.name} refuses to store a token with ${Object.keys(tie)} but without a grant`, async (t) => {
-      const { storage, dispose } = store.open('https://issuer.example', Date.now);
+      const { storage, dispose } = await store.open('https://issuer.example', Date.now);
       t.after(dispose);
       await storage.clients.add(newClient('app'));
       const [free, tied] = [newToken('app'), newToken('app', tie)];
