@@ -218,7 +218,29 @@ test('§4.3 an opaque token whose record keeps no claims still has a subject', a
   const oidc = { getUserClaims: () => ({ name: 'Alice Liddell' }) };
   const host = await secondServer(world, { oidc }, storage);
   assert.deepEqual(await host.server.userInfoOf(access_token), { name: 'Alice Liddell', sub: 'alice' });
-  assert.equal((await host.server.introspectToken(access_token)).exp, world.clock.seconds + 3600);
+  const iat = world.clock.seconds;
+  const known = {
+    active: true,
+    scope: 'openid profile email read write',
+    client_id: 'web',
+    token_type: 'Bearer',
+  };
+  const result = { ...known, exp: iat + 3600, iat, sub: 'alice', iss: ISSUER };
+  assert.deepEqual(await host.server.introspectToken(access_token), result);
+
+  const withoutIssuance = {
+    ...storage,
+    tokens: {
+      ...storage.tokens,
+      getByAccessToken: async (id: string) => {
+        const { issuedAtMs: _, ...record } = await storage.tokens.getByAccessToken(id);
+        return record;
+      },
+    },
+  };
+  const forgetful = await secondServer(world, { oidc }, withoutIssuance);
+  const { iat: _, ...rest } = result;
+  assert.deepEqual(await forgetful.server.introspectToken(access_token), rest);
 });
 
 test('§4.3 a body over 64 KiB is 413 at UserInfo, though the header has a good token', async (t) => {

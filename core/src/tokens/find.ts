@@ -74,5 +74,11 @@ function kindOfType(type: string | undefined): TokenKind | undefined {
 /** What a record says by itself, for a host that keeps no claims of its opaque tokens. */
 function claimsOfRecord({ issuer }: TokenContext, record: TokenRecord): Claims {
   const { subject, clientId, expiresAt, issuedAtMs } = record;
-  return { iss: issuer, sub: subject ?? clientId, exp: expiresAt, iat: secondsOf(issuedAtMs) };
+  return {
+    iss: issuer,
+    sub: subject ?? clientId,
+    exp: expiresAt,
+    // A host that brings its own records may not have kept it.
+    ...(Number.isFinite(issuedAtMs) && { iat: secondsOf(issuedAtMs) }),
+  };
 }
