@@ -81,6 +81,7 @@ export async function grantdPrints(
 export interface RunningServer {
   readonly url: string;
   readonly port: number;
+  readonly pid: number;
   readonly folder: string;
   stdout(): string;
   stderr(): string;
@@ -98,10 +99,12 @@ async function listening(child: Child, folder: string, isDemo: boolean): Promise
   const port = () => Number(/^grantd serves .*port (\d+)\)$/m.exec(output.stderr)?.[1]);
   const isReady = () => port() > 0 && (!isDemo || output.stderr.includes('{"active":false}\n'));
   await until(() => child.exitCode !== null || isReady(), 'the server listens');
-  assert.ok(isReady(), `the server did not start: ${output.stderr}`);
+  const { pid } = child;
+  assert.ok(isReady() && pid !== undefined, `the server did not start: ${output.stderr}`);
   return {
     url: `http://localhost:${port()}`,
     port: port(),
+    pid,
     folder,
     stdout: () => output.stdout,
     stderr: () => output.stderr,
