@@ -1,6 +1,7 @@
+import { oneOf } from '../load/choice.ts';
 import type { Connection } from '../load/connection.ts';
 import type { History, Token } from './history.ts';
-import { oneOf, type Stand } from './stand.ts';
+import type { Stand } from './stand.ts';
 
 export interface Watched {
   /** What is to end. May grow while the end is on its way. */

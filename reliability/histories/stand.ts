@@ -1,4 +1,5 @@
 import type { IssuedByOperator } from '@grantd/core';
+import { oneOf } from '../load/choice.ts';
 import { Connection } from '../load/connection.ts';
 import { History, type Token } from './history.ts';
 import type { Batch, Operator } from './operator.ts';
@@ -80,10 +81,4 @@ export function tokensOf(
     tokens.push(history.issued({ ...refresh, isPersonal: false }, span, 'operator', livesUntilNs));
   }
   return tokens;
-}
-
-export function oneOf<T>(choices: readonly T[]): T {
-  const chosen = choices[Math.floor(Math.random() * choices.length)];
-  if (chosen === undefined) throw new Error('there is nothing to choose from');
-  return chosen;
 }

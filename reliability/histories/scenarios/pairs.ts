@@ -1,8 +1,9 @@
+import { oneOf } from '../../load/choice.ts';
 import type { Connection } from '../../load/connection.ts';
 import { CLIENTS } from '../../load/registrations.ts';
 import type { History, Token } from '../history.ts';
 import { observe } from '../observe.ts';
-import { oneOf, type Stand } from '../stand.ts';
+import type { Stand } from '../stand.ts';
 import type { Scenario } from './scenario.ts';
 
 /** Pairs of a person, and what a revocation takes along of their family and grant. */

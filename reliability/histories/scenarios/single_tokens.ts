@@ -1,9 +1,10 @@
+import { oneOf } from '../../load/choice.ts';
 import { monotonicNs } from '../../load/monotonic_clock.ts';
 import { requestTokens } from '../../load/protocol.ts';
 import { CLIENTS } from '../../load/registrations.ts';
 import { History } from '../history.ts';
 import { observe } from '../observe.ts';
-import { oneOf, type Stand, type StockKind } from '../stand.ts';
+import type { Stand, StockKind } from '../stand.ts';
 import type { Scenario } from './scenario.ts';
 
 /** One access token without a person, revoked by its client. */
