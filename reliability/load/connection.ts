@@ -17,17 +17,21 @@ export interface Message {
 /** Longer than a server ever takes to say that its storage is away. */
 const LONGEST_MS = 30_000;
 
-/** One kept-alive connection to one server, opened again where it was lost. What is sent meanwhile waits its turn. */
+/**
+ * A kept-alive connection to one server, opened again where it was lost. What is sent while it is busy waits its turn.
+ * With several sockets it stands for a client that opens more under load.
+ */
 export class Connection {
   /** Where it leads to: the same text for every connection to one address. */
   readonly address: string;
   readonly #host: string;
   readonly #port: number;
-  readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  readonly #agent: Agent;
 
-  constructor(address: string) {
+  constructor(address: string, sockets = 1) {
     const { hostname, port } = new URL(address);
     this.address = address;
+    this.#agent = new Agent({ keepAlive: true, maxSockets: sockets });
     this.#host = hostname;
     this.#port = Number(port);
   }

@@ -57,11 +57,15 @@ export class Workbench {
 export async function grantd(
   folder: string,
   args: readonly string[],
-  { input = '', environment = {} }: { input?: string; environment?: Environment } = {},
+  {
+    input = '',
+    environment = {},
+    longestMs = LONGEST_MS,
+  }: { input?: string; environment?: Environment; longestMs?: number } = {},
 ): Promise<Outcome> {
   const child = start(folder, args, environment);
   child.stdin.end(input);
-  const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS);
+  const timer = setTimeout(() => child.kill('SIGKILL'), longestMs);
   return ended(child, gather(child)).finally(() => clearTimeout(timer));
 }
 
