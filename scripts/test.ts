@@ -9,9 +9,10 @@ const root = dirname(import.meta.dirname);
 process.chdir(root);
 mkdirSync('.test-results', { recursive: true });
 
+const TESTS = ['core/test/**/*.test.ts', 'server/test/**/*.test.ts', 'reliability/test/**/*.test.ts'];
 const bin = (name: string) => join(root, 'node_modules', '.bin', name);
 const chosen = process.argv.slice(2);
-const files = globSync(chosen.length > 0 ? chosen : ['core/test/**/*.test.ts', 'server/test/**/*.test.ts']);
+const files = globSync(chosen.length > 0 ? chosen : TESTS);
 if (files.length === 0) {
   console.error(`No test file matches ${chosen.join(' ')}.`);
   process.exit(2);

@@ -15,7 +15,7 @@ import { healthCheck } from './health.ts';
 import { type ListeningServer, listen } from './http_server.ts';
 import { requestListener } from './request_listener.ts';
 import { askedToEnd, finish } from './shutdown.ts';
-import { sweepPeriodically } from './sweeper.ts';
+import { sweepInThread } from './sweep_in_thread.ts';
 
 /** Serves until it is told to end. What people read goes to stderr; stdout is the log. */
 export async function serve(configuration: Configuration, environment: NodeJS.ProcessEnv): Promise<void> {
@@ -68,7 +68,9 @@ async function serveInstance(
     }),
   );
   const sweeping = new AbortController();
-  const swept = sweepPeriodically(instance.storage, settings.sweepInterval, log, sweeping.signal);
+  const { issuer, path } = instance;
+  const order = { issuer, path, intervalSeconds: settings.sweepInterval };
+  const swept = sweepInThread(order, log, sweeping.signal);
 
   log.info({
     event: 'listening',

@@ -1,15 +1,20 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type AdministrableStorage, sweep } from '@grantd/core';
 import { causeOf } from '../log/cause.ts';
-import type { Log } from '../log/log.ts';
 
 type Sweepable = Pick<AdministrableStorage, 'sweep'>;
+
+/** The part of a log that sweeping needs; also where it runs in a thread that has none. */
+export interface SweepLog {
+  info(line: object): void;
+  error(line: object): void;
+}
 
 /** Sweeps now and then until it is told to stop. A sweep that fails is tried again the next time. */
 export async function sweepPeriodically(
   storage: Sweepable,
   intervalSeconds: number,
-  log: Log,
+  log: SweepLog,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
@@ -19,7 +24,7 @@ export async function sweepPeriodically(
   }
 }
 
-async function sweepOnce(storage: Sweepable, log: Log, signal: AbortSignal): Promise<void> {
+async function sweepOnce(storage: Sweepable, log: SweepLog, signal: AbortSignal): Promise<void> {
   try {
     const rows = await sweep(storage, { signal });
     if (rows > 0) log.info({ event: 'swept', rows });

@@ -75,11 +75,15 @@ export class Workbench {
 export async function grantd(
   folder: string,
   args: readonly string[],
-  { input = '', environment = {} }: { input?: string; environment?: Environment } = {},
+  {
+    input = '',
+    environment = {},
+    longestMs = LONGEST_MS,
+  }: { input?: string; environment?: Environment; longestMs?: number } = {},
 ): Promise<Outcome> {
   const child = start(folder, args, environment);
   child.stdin.end(input);
-  const timer = setTimeout(() => child.kill('SIGKILL'), LONGEST_MS);
+  const timer = setTimeout(() => child.kill('SIGKILL'), longestMs);
   return ended(child, gather(child)).finally(() => clearTimeout(timer));
 }
 
@@ -99,6 +103,7 @@ export async function grantdPrints(
 export interface RunningServer {
   readonly url: string;
   readonly port: number;
+  readonly pid: number;
   readonly folder: string;
   stdout(): string;
   stderr(): string;
@@ -116,10 +121,12 @@ async function listening(child: Child, folder: string, isDemo: boolean): Promise
   const port = () => Number(/^grantd serves .*port (\d+)\)$/m.exec(output.stderr)?.[1]);
   const isReady = () => port() > 0 && (!isDemo || output.stderr.includes('{"active":false}\n'));
   await until(() => child.exitCode !== null || isReady(), 'the server listens');
-  assert.ok(isReady(), `the server did not start: ${output.stderr}`);
+  const { pid } = child;
+  assert.ok(isReady() && pid !== undefined, `the server did not start: ${output.stderr}`);
   return {
     url: `http://localhost:${port()}`,
     port: port(),
+    pid,
     folder,
     stdout: () => output.stdout,
     stderr: () => output.stderr,

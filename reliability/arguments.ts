@@ -1,0 +1,8 @@
+/** @throws Error it is not a whole number from `least` */
+export function wholeNumber(name: string, text: string, least = 1): number {
+  const value = Number(text);
+  if (text === '' || !Number.isSafeInteger(value) || value < least) {
+    throw new Error(`--${name}: expected a whole number from ${least}, not "${text}"`);
+  }
+  return value;
+}

@@ -1,0 +1,51 @@
+import type { Connection } from '../load/connection.ts';
+import { introspect } from '../load/protocol.ts';
+
+/** What servers have acknowledged to their clients, and so may never forget. */
+export class Ledger {
+  /** Tokens whose issue was acknowledged, and that nobody revokes. */
+  readonly kept: string[] = [];
+  /** Tokens whose revocation was acknowledged. */
+  readonly revoked: string[] = [];
+  /** Promises that were not kept, in words without secrets. */
+  readonly faults: string[] = [];
+  /** Requests that a dying server left without an answer, or that were answered by 503. */
+  unanswered = 0;
+
+  fault(text: string): void {
+    this.faults.push(text);
+  }
+}
+
+/** How often a look that shows nothing is repeated, and milliseconds in between. */
+const MOST_LOOKS = 100;
+const PAUSE_MS = 50;
+const AT_ONCE = 16;
+
+/** Looks at each of the tokens. @returns how many are not what they have to be */
+export async function countUnlike(
+  connections: readonly Connection[],
+  tokens: readonly string[],
+  expected: 'active' | 'inactive',
+): Promise<number> {
+  let next = 0;
+  let unlike = 0;
+  const lane = async (connection: Connection) => {
+    for (let token = tokens[next++]; token !== undefined; token = tokens[next++]) {
+      if ((await conclusiveLook(connection, token)) !== expected) unlike += 1;
+    }
+  };
+  const lanes = Array.from({ length: AT_ONCE }, (_, index) => connections[index % connections.length]);
+  await Promise.all(lanes.map((connection) => connection && lane(connection)));
+  return unlike;
+}
+
+/** @throws Error the server did not come back in time */
+export async function conclusiveLook(connection: Connection, token: string): Promise<'active' | 'inactive'> {
+  for (let looks = 0; looks < MOST_LOOKS; looks++) {
+    const seen = await introspect(connection, token);
+    if (seen !== 'unknown') return seen;
+    await new Promise((resolve) => setTimeout(resolve, PAUSE_MS));
+  }
+  throw new Error(`${connection.address} did not answer ${MOST_LOOKS} looks`);
+}

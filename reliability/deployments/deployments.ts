@@ -1,0 +1,20 @@
+import type { Workbench } from '../../server/test/harness/program.ts';
+import type { Deployment } from './cluster.ts';
+import { sqliteProcesses } from './sqlite.ts';
+
+/** Every way to run grantd. What a workbench starts for them ends with it. */
+export function deployments(workbench: Workbench): readonly Deployment[] {
+  return [sqliteProcesses(workbench)];
+}
+
+/** @throws Error there is none of that name, or it cannot run here */
+export function deploymentNamed(workbench: Workbench, name: string): Deployment {
+  const all = deployments(workbench);
+  const found = all.find((deployment) => deployment.name === name);
+  if (found === undefined) {
+    throw new Error(`expected a deployment out of ${all.map((one) => one.name).join(', ')}, not ${name}`);
+  }
+  const reason = found.unavailable();
+  if (reason !== undefined) throw new Error(`the deployment ${name} cannot run here: ${reason}`);
+  return found;
+}

@@ -1,0 +1,56 @@
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { openSqliteStorage } from '@grantd/core/sqlite';
+import { freePort } from '../../server/test/harness/free_port.ts';
+import { grantdPrints, type Workbench } from '../../server/test/harness/program.ts';
+import type { Cluster, ClusterOrder, Deployment } from './cluster.ts';
+import { ISSUER, SECRET } from './identity.ts';
+import { serverProcess } from './server_process.ts';
+
+/** Several programs, each on a port of its own, on one SQLite file. */
+export function sqliteProcesses(workbench: Workbench): Deployment {
+  return {
+    name: 'sqlite',
+    unavailable: () => undefined,
+    start: (order) => startOnSqlite(workbench, workbench.folder(), order),
+  };
+}
+
+/** @param folder where the database is made */
+export async function startOnSqlite(
+  workbench: Workbench,
+  folder: string,
+  { processes, flags = [] }: ClusterOrder,
+): Promise<Cluster> {
+  const path = join(folder, 'grantd.db');
+  const database = `sqlite:${path}`;
+  const environment = { GRANTD_SECRET: SECRET };
+  const allFlags = ['--issuer', ISSUER, '--database', database, '--log', 'off', ...flags];
+  const ports = await Promise.all(Array.from({ length: processes }, freePort));
+  const servers = ports.map((port) =>
+    serverProcess(workbench, { folder, port, flags: allFlags, environment }),
+  );
+  await Promise.all(servers.map((server) => server.start()));
+
+  const rows: Cluster['rows'] = async (sql) => {
+    const connection = new DatabaseSync(path, { readOnly: true });
+    try {
+      return connection.prepare(sql).all();
+    } finally {
+      connection.close();
+    }
+  };
+  return {
+    issuer: ISSUER,
+    database,
+    servers,
+    connectionsToReachAll: 1,
+    openStorage: async () => openSqliteStorage({ path, issuer: ISSUER }),
+    command: (args, input) => grantdPrints(folder, [...args, '--database', database], input, environment),
+    rows,
+    async integrityFault() {
+      const found = (await rows('PRAGMA integrity_check')).map(({ integrity_check }) => integrity_check);
+      return found.length === 1 && found[0] === 'ok' ? undefined : found.join('; ');
+    },
+  };
+}

@@ -1,0 +1,124 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Connection } from '../load/connection.ts';
+import { monotonicNs } from '../load/monotonic_clock.ts';
+import { type Done, introspect, refresh, revoke, type Tokens, userInfo } from '../load/protocol.ts';
+import type { Ending, Operation, Read } from './operation.ts';
+
+/** A token in the hands of a load. */
+export interface Token {
+  /** Unique in its history, and no secret: what violations are told by. */
+  readonly name: string;
+  readonly text: string;
+  readonly kind: 'access_token' | 'refresh_token';
+  readonly clientId: string;
+  /** Whether UserInfo answers for it. */
+  readonly isPersonal: boolean;
+}
+
+export interface Span {
+  readonly startNs: number;
+  readonly endNs: number;
+}
+
+type RecordedEnding = Omit<Ending, 'tokens'> & { readonly ended: readonly Token[] };
+
+/** So often a write is tried whose outcome is unknown. */
+const MOST_ATTEMPTS = 40;
+const PAUSE_MS = 50;
+
+/** Sends requests about some tokens and remembers each with its answer. */
+export class History {
+  readonly #operations: Operation[] = [];
+  readonly #endings: RecordedEnding[] = [];
+
+  /** Everything so far. What an ending ends is as its list is by now. */
+  operations(): readonly Operation[] {
+    const endings = this.#endings.map(({ ended, ...ending }) => ({
+      ...ending,
+      tokens: ended.flatMap((token) => (ending.op === 'rotate' ? [token.name] : namesOf(token))),
+    }));
+    return [...this.#operations, ...endings];
+  }
+
+  issued(token: Token, { startNs, endNs }: Span, process: string, livesUntilNs: number): Token {
+    for (const name of namesOf(token)) {
+      this.#operations.push({ op: 'issue', token: name, process, startNs, endNs, livesUntilNs });
+    }
+    return token;
+  }
+
+  /** Introspects it, or asks UserInfo where that answers. */
+  async look(token: Token, connection: Connection): Promise<void> {
+    const usesUserInfo = token.isPersonal && Math.random() < 0.5;
+    const [ask, op] = usesUserInfo
+      ? ([userInfo, 'userinfo'] as const)
+      : ([introspect, 'introspect'] as const);
+    const startNs = monotonicNs();
+    const answer = await ask(connection, token.text);
+    this.#read({ op, token: token.name, process: connection.address, startNs, endNs: monotonicNs(), answer });
+  }
+
+  /** One attempt. A refusal is a look that showed the token inactive, and tokens one that showed it active. */
+  async refresh(
+    token: Token,
+    connection: Connection,
+  ): Promise<(Span & { readonly tokens: Tokens }) | undefined> {
+    const startNs = monotonicNs();
+    const outcome = await refresh(connection, token.text);
+    const timed = { process: connection.address, startNs, endNs: monotonicNs() };
+    const answer = outcome === 'unknown' ? outcome : outcome === 'refused' ? 'inactive' : 'active';
+    this.#read({ op: 'refresh', token: refreshing(token), ...timed, answer });
+    if (outcome === 'refused') return undefined;
+    this.ended('rotate', [token], timed, outcome === 'unknown' ? outcome : 'done', connection.address);
+    return outcome === 'unknown' ? undefined : { ...timed, tokens: outcome };
+  }
+
+  /** Revokes until it is acknowledged. @param ended what goes along; may grow as more becomes known */
+  revoke(token: Token, connection: Connection, ended: readonly Token[]): Promise<void> {
+    return this.#untilDone('revoke', connection, ended, () => revoke(connection, token.text, token.clientId));
+  }
+
+  /** Presents a spent refresh token until the refusal is acknowledged, which ends its family. */
+  reuse(token: Token, connection: Connection, ended: readonly Token[]): Promise<void> {
+    return this.#untilDone('reuse', connection, ended, async () => {
+      const outcome = await refresh(connection, token.text);
+      if (outcome === 'refused') return 'done';
+      if (outcome === 'unknown') return outcome;
+      throw new Error('a refresh token that was spent long ago brought tokens');
+    });
+  }
+
+  ended(op: Ending['op'], ended: readonly Token[], span: Span, answer: Done, process: string): void {
+    const { startNs, endNs } = span;
+    this.#endings.push({ op, ended, process, startNs, endNs, answer });
+  }
+
+  /** An attempt whose outcome is unknown may have done it, and is made again. */
+  async #untilDone(
+    op: Ending['op'],
+    connection: Connection,
+    ended: readonly Token[],
+    attempt: () => Promise<Done>,
+  ): Promise<void> {
+    for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts++) {
+      const startNs = monotonicNs();
+      const answer = await attempt();
+      this.ended(op, ended, { startNs, endNs: monotonicNs() }, answer, connection.address);
+      if (answer === 'done') return;
+      await pause(PAUSE_MS);
+    }
+  }
+
+  #read(read: Read): void {
+    this.#operations.push(read);
+  }
+}
+
+/** Whether a refresh token is good for new tokens outlives its rotation by the grace: a second thing to look at. */
+function namesOf(token: Token): readonly string[] {
+  return token.kind === 'refresh_token' ? [token.name, refreshing(token)] : [token.name];
+}
+
+function refreshing({ name }: Token): string {
+  return `refreshing ${name}`;
+}

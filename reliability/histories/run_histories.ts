@@ -1,0 +1,78 @@
+import { Worker } from 'node:worker_threads';
+import type { Cluster } from '../deployments/cluster.ts';
+import { openLibrary, registerClients, registerPerson } from '../deployments/library.ts';
+import type { Progress, ThreadOrder } from './history_thread.ts';
+import { operatorOf } from './operator.ts';
+import { serveOperator } from './remote_operator.ts';
+import { add, emptyTally, type Tally } from './tally.ts';
+
+export interface HistoriesOrder {
+  readonly histories: number;
+  /** Threads that make load. */
+  readonly threads: number;
+  /** Whether each scenario runs once before chance decides. */
+  readonly eachScenario?: boolean;
+  /** Told now and then how far it is. */
+  readonly onProgress?: (soFar: Tally) => void;
+}
+
+/** Runs of scenarios at once in each thread. */
+const LANES = 12;
+/** Connections of each thread to each process. */
+const CONNECTIONS_EACH = 4;
+
+/**
+ * Makes histories on a new cluster and checks them.
+ * @throws Error a server said something that it never may, or an operator's work failed
+ */
+export async function runHistories(
+  cluster: Cluster,
+  { histories, threads, eachScenario = false, onProgress }: HistoriesOrder,
+): Promise<Tally> {
+  const library = await openLibrary(cluster);
+  try {
+    await registerClients(library);
+    const operator = operatorOf(cluster, library, await registerPerson(cluster, 'alice'));
+    const order: ThreadOrder = {
+      addresses: cluster.servers.map(({ address }) => address),
+      connectionsEach: CONNECTIONS_EACH * cluster.connectionsToReachAll,
+      histories: Math.ceil(histories / threads),
+      lanes: LANES,
+      eachScenario,
+    };
+    const tally = emptyTally();
+    const running = Array.from({ length: threads }, () => {
+      const worker = new Worker(new URL('history_thread.ts', import.meta.url), { workerData: order });
+      return {
+        worker,
+        ended: endOf(worker, operator, (part) => {
+          add(tally, part);
+          onProgress?.(tally);
+        }),
+      };
+    });
+    await Promise.all(running.map(({ ended }) => ended)).finally(() =>
+      Promise.all(running.map(({ worker }) => worker.terminate())),
+    );
+    return tally;
+  } finally {
+    await library.close();
+  }
+}
+
+function endOf(
+  worker: Worker,
+  operator: ReturnType<typeof operatorOf>,
+  onTally: (part: Tally) => void,
+): Promise<void> {
+  return new Promise((resolve, reject) => {
+    serveOperator(worker, operator, reject);
+    worker.on('message', (message: Progress | object) => {
+      if (!('isOver' in message)) return;
+      onTally(message.tally);
+      if (message.isOver) resolve();
+    });
+    worker.on('error', reject);
+    worker.on('exit', (code) => reject(new Error(`a thread of the load ended with ${code}`)));
+  });
+}

@@ -1,0 +1,89 @@
+import { type Ending, type Issue, isEnding, isRead, type Operation, type Read } from './operation.ts';
+
+/** Two operations on one token that no order of single moments explains. */
+export interface Violation {
+  readonly rule:
+    | 'active after an acknowledged revocation'
+    | 'inactive before any revocation began'
+    | 'active after it was seen inactive';
+  readonly token: string;
+  readonly read: Read;
+  /** What the read contradicts. */
+  readonly against: Operation;
+}
+
+/**
+ * Where a history is not linearizable: where there is no moment for each operation, between its start and its end,
+ * such that a token is active from its issue to the first ending that takes effect, and never again.
+ *
+ * Such a moment of death exists exactly if it can be put after the start of every active read and of the first
+ * ending, and before the end of every inactive read and of every acknowledged ending. The three rules are these
+ * conditions in pairs, so that nothing else needs to be searched.
+ */
+export function violationsIn(history: readonly Operation[]): readonly Violation[] {
+  return history.filter(isIssue).flatMap((issue) => violationsOf(issue, history));
+}
+
+function violationsOf(issue: Issue, history: readonly Operation[]): readonly Violation[] {
+  const { token } = issue;
+  const reads = history.filter(isRead).filter((read) => read.token === token);
+  const endings = history.filter(isEnding).filter(({ tokens }) => tokens.includes(token));
+  const active = reads.filter(({ answer }) => answer === 'active');
+  const inactive = reads.filter(({ answer }) => answer === 'inactive');
+
+  const acknowledged = earliestEnd(endings.filter(({ answer }) => answer === 'done'));
+  const seenInactive = earliestEnd(inactive);
+  const firstEnding = earliestStart(endings);
+  const found: Violation[] = [];
+  for (const read of active) {
+    if (acknowledged !== undefined && read.startNs > acknowledged.endNs) {
+      found.push({ rule: 'active after an acknowledged revocation', token, read, against: acknowledged });
+    }
+    if (seenInactive !== undefined && read.startNs > seenInactive.endNs) {
+      found.push({ rule: 'active after it was seen inactive', token, read, against: seenInactive });
+    }
+  }
+  for (const read of inactive) {
+    if (read.startNs <= issue.endNs || read.endNs >= issue.livesUntilNs) continue;
+    if (firstEnding !== undefined && read.endNs >= firstEnding.startNs) continue;
+    found.push({ rule: 'inactive before any revocation began', token, read, against: firstEnding ?? issue });
+  }
+  return found;
+}
+
+/** What shows that a history could have failed: looks at its tokens on both sides of their end. */
+export function isConclusive(history: readonly Operation[]): boolean {
+  const endings = history.filter(isEnding).filter(({ answer }) => answer === 'done');
+  const reads = history.filter(isRead);
+  return endings.some(
+    (ending) =>
+      reads.some((read) => read.answer === 'active' && isBefore(read, ending) && concerns(ending, read)) &&
+      reads.some((read) => read.answer === 'inactive' && isBefore(ending, read) && concerns(ending, read)),
+  );
+}
+
+function concerns({ tokens }: Ending, { token }: Read): boolean {
+  return tokens.includes(token);
+}
+
+function isBefore(one: Operation, other: Operation): boolean {
+  return one.endNs < other.startNs;
+}
+
+function isIssue(operation: Operation): operation is Issue {
+  return operation.op === 'issue';
+}
+
+function earliestEnd<T extends Operation>(operations: readonly T[]): T | undefined {
+  return operations.reduce<T | undefined>(
+    (first, one) => (first === undefined || one.endNs < first.endNs ? one : first),
+    undefined,
+  );
+}
+
+function earliestStart<T extends Operation>(operations: readonly T[]): T | undefined {
+  return operations.reduce<T | undefined>(
+    (first, one) => (first === undefined || one.startNs < first.startNs ? one : first),
+    undefined,
+  );
+}

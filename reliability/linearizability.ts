@@ -1,0 +1,64 @@
+// Many short lives of tokens on a cluster, each checked: once a revocation has returned, no look at the token that
+// starts later, on any process, shows it active. Ends with 1 if one does.
+//
+//   npm run test:linearizability -- --histories 200000 --processes 4 --deployment sqlite
+import { parseArgs } from 'node:util';
+import { wholeNumber } from './arguments.ts';
+import { deploymentNamed } from './deployments/deployments.ts';
+import { runHistories } from './histories/run_histories.ts';
+import type { Tally } from './histories/tally.ts';
+import { runScript, showProgress } from './script.ts';
+
+const { values } = parseArgs({
+  options: {
+    histories: { type: 'string', default: '200000' },
+    processes: { type: 'string', default: '4' },
+    threads: { type: 'string', default: '1' },
+    deployment: { type: 'string', default: 'sqlite' },
+  },
+});
+
+await runScript(async (workbench) => {
+  const deployment = deploymentNamed(workbench, values.deployment);
+  const histories = wholeNumber('histories', values.histories);
+  const processes = wholeNumber('processes', values.processes);
+  const cluster = await deployment.start({ processes, flags: ['--refresh-grace', '600'] });
+  console.log(`${histories} histories on ${deployment.name}, ${processes} processes`);
+
+  const startedAtMs = performance.now();
+  const seconds = () => (performance.now() - startedAtMs) / 1000;
+  const tally = await runHistories(cluster, {
+    histories,
+    threads: wholeNumber('threads', values.threads),
+    onProgress(soFar) {
+      const rate = Math.round(soFar.histories / seconds());
+      showProgress(`${soFar.histories} of ${histories}, ${rate} a second, ${soFar.violations} violations`);
+    },
+  });
+  showProgress('');
+  print(tally, seconds());
+  return tally.violations === 0 && tally.histories >= histories;
+});
+
+function print(tally: Tally, seconds: number): void {
+  const { histories, operations, reads, unknown, violations } = tally;
+  for (const [scenario, count] of Object.entries(tally.byScenario)) {
+    console.log(`${String(count).padStart(9)}  ${scenario}`);
+  }
+  console.log(
+    `${histories} histories in ${seconds.toFixed(1)} s, ${Math.round(histories / seconds)} a second`,
+  );
+  console.log(`${tally.conclusive} of them saw a token alive before its end and dead after it`);
+  console.log(
+    `${operations} operations, ${reads} of them looks at a token, ${unknown} without an answer (503)`,
+  );
+  console.log(`${tally.readsDuringEnd} looks while a revocation was in flight`);
+  console.log(`${tally.readsRightAfterEnd} looks begun within a millisecond after one had been acknowledged`);
+  for (const { scenario, violation, history } of tally.examples) {
+    console.log(`\n${violation.rule}: ${violation.token} (${scenario})`);
+    for (const operation of history.toSorted((one, other) => one.startNs - other.startNs)) {
+      console.log(`  ${JSON.stringify(operation)}`);
+    }
+  }
+  console.log(`${violations} violations`);
+}

@@ -1,0 +1,40 @@
+import type { AuthorizationServer, ClientRegistry, NewClient } from '@grantd/core';
+
+const SCOPES = ['openid', 'profile', 'read'];
+
+/** The clients of every load. Each has the secret `secretOf(id)`. */
+export const CLIENTS = {
+  opaque: machine('machine-opaque', 'opaque'),
+  jwt: machine('machine-jwt', 'jwt'),
+  web: {
+    id: 'web',
+    grantTypes: ['authorization_code', 'refresh_token'],
+    scopes: SCOPES,
+    redirectUris: ['https://web.example/callback'],
+    accessTokenFormat: 'opaque',
+  },
+  api: { id: 'api', grantTypes: [], scopes: [], redirectUris: [], resource: 'https://api.example' },
+} as const satisfies Record<string, NewClient>;
+
+export function secretOf(clientId: string): string {
+  return `secret-of-${clientId}`;
+}
+
+/** A client that gets tokens for itself. */
+export function machine(id: string, accessTokenFormat: 'opaque' | 'jwt') {
+  return {
+    id,
+    grantTypes: ['client_credentials'],
+    scopes: ['read'],
+    redirectUris: [],
+    accessTokenFormat,
+  } as const satisfies NewClient;
+}
+
+export async function register(
+  server: AuthorizationServer,
+  clients: ClientRegistry,
+  client: NewClient,
+): Promise<void> {
+  await clients.add({ ...client, secretHash: await server.hashClientSecret(secretOf(client.id)) });
+}

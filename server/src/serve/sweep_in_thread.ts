@@ -1,0 +1,33 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+import { causeOf } from '../log/cause.ts';
+import type { SweepLog } from './sweeper.ts';
+import type { SweepingLine, SweepingOrder } from './sweeping_thread.ts';
+
+/**
+ * Sweeps an SQLite file now and then until it is told to stop. A thread does it, since SQLite does its work at once:
+ * on the thread that serves, every request would wait for each batch, and for the checkpoints that follow.
+ * A thread that fails is replaced the next time.
+ */
+export async function sweepInThread(order: SweepingOrder, log: SweepLog, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    try {
+      await runThread(order, log, signal);
+    } catch (error) {
+      log.error({ event: 'sweep_failed', cause: causeOf(error) });
+    }
+    // Rejects only where it is told to stop.
+    await pause(order.intervalSeconds * 1000, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+}
+
+function runThread(order: SweepingOrder, log: SweepLog, signal: AbortSignal): Promise<void> {
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const thread = new Worker(new URL('sweeping_thread.ts', import.meta.url), { workerData: order });
+  const end = () => thread.postMessage('end');
+  thread.on('message', ({ level, line }: SweepingLine) => log[level](line));
+  thread.on('error', reject);
+  thread.on('exit', (code) => (code === 0 ? resolve() : reject(new Error(`the thread ended with ${code}`))));
+  signal.addEventListener('abort', end, { once: true });
+  return promise.finally(() => signal.removeEventListener('abort', end));
+}

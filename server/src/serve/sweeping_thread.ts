@@ -1,0 +1,36 @@
+/** The thread of `sweepInThread`: sweeps on a handle of its own until any message tells it to end. */
+import { parentPort, workerData } from 'node:worker_threads';
+import { openSqliteStorage } from '@grantd/core/sqlite';
+import { sweepPeriodically } from './sweeper.ts';
+
+export interface SweepingOrder {
+  /** The database file. */
+  readonly path: string;
+  readonly issuer: string;
+  readonly intervalSeconds: number;
+}
+
+/** A line for the log of the program. */
+export interface SweepingLine {
+  readonly level: 'info' | 'error';
+  readonly line: object;
+}
+
+if (parentPort === null) throw new Error('sweeping_thread.ts runs as a thread');
+const port = parentPort;
+const { path, issuer, intervalSeconds }: SweepingOrder = workerData;
+const ending = new AbortController();
+port.once('message', () => ending.abort());
+
+const tell = (line: SweepingLine) => port.postMessage(line);
+const log = {
+  info: (line: object) => tell({ level: 'info', line }),
+  error: (line: object) => tell({ level: 'error', line }),
+};
+const storage = openSqliteStorage({ path, issuer });
+try {
+  await sweepPeriodically(storage, intervalSeconds, log, ending.signal);
+} finally {
+  await storage.close();
+  port.close();
+}

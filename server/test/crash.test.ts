@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { crashes } from '../../reliability/chaos/crashes.ts';
+import { deployments } from '../../reliability/deployments/deployments.ts';
+import { Workbench } from './harness/program.ts';
+
+const KILLS = 6;
+const GRACE_SECONDS = 10;
+
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+for (const deployment of deployments(workbench)) {
+  test(`after each kill -9 of a server on ${deployment.name}, all that it had acknowledged holds`, {
+    timeout: 120_000,
+    skip: deployment.unavailable() ?? false,
+  }, async () => {
+    const flags = ['--refresh-grace', String(GRACE_SECONDS)];
+    const cluster = await deployment.start({ processes: 2, flags });
+    const report = await crashes(cluster, { kills: KILLS, graceMs: GRACE_SECONDS * 1000 });
+    assert.deepEqual(report.faults, []);
+    assert.equal(report.recoveriesMs.length, KILLS);
+    assert.ok(report.acknowledgedRevocations > 0 && report.acknowledgedIssues > 0 && report.refreshes > 0);
+    assert.ok(report.unanswered > 0, 'a server died in the middle of something');
+  });
+}

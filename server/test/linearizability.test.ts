@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import { deployments } from '../../reliability/deployments/deployments.ts';
+import { runHistories } from '../../reliability/histories/run_histories.ts';
+import { SCENARIOS } from '../../reliability/histories/scenarios/scenarios.ts';
+import { Workbench } from './harness/program.ts';
+
+const HISTORIES = 2500;
+
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+for (const deployment of deployments(workbench)) {
+  test(`RFC 7009 §2 on ${deployment.name}, no process shows a token alive once its revocation was acknowledged`, {
+    timeout: 120_000,
+    skip: deployment.unavailable() ?? false,
+  }, async () => {
+    const cluster = await deployment.start({ processes: 3, flags: ['--refresh-grace', '600'] });
+    const tally = await runHistories(cluster, { histories: HISTORIES, threads: 1, eachScenario: true });
+    const { histories, conclusive, violations, examples, byScenario, unknown } = tally;
+    assert.deepEqual({ violations, examples }, { violations: 0, examples: [] });
+    assert.equal(Object.keys(byScenario).length, SCENARIOS.length);
+    assert.ok(histories >= HISTORIES, `${histories} histories`);
+    // Servers that are well have no reason for 503: every history has looked on both sides of its revocation.
+    assert.deepEqual({ conclusive, unknown }, { conclusive: histories, unknown: 0 });
+  });
+}

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { openSqliteStorage } from '@grantd/core/sqlite';
+import { sweepInThread } from '../src/serve/sweep_in_thread.ts';
+import { until, Workbench } from './harness/program.ts';
+
+const issuer = 'https://login.example';
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+/** Sweeps until what is waited for is in the log, and tells the thread to end. */
+async function linesUntil(
+  path: string,
+  intervalSeconds: number,
+  isSeen: (lines: readonly object[]) => boolean,
+): Promise<readonly object[]> {
+  const lines: object[] = [];
+  const log = {
+    info: (line: object) => void lines.push(line),
+    error: (line: object) => void lines.push(line),
+  };
+  const ending = new AbortController();
+  const swept = sweepInThread({ path, issuer, intervalSeconds }, log, ending.signal);
+  await until(() => isSeen(lines), 'the thread says so').finally(() => ending.abort());
+  await swept;
+  return lines;
+}
+
+test('a thread sweeps what is over, says how much, and ends when it is told to, however long its pause', async () => {
+  const path = join(workbench.folder(), 'grantd.db');
+  // Two years ago by its own clock, so that its event is over by now.
+  const past = Date.now() - 2 * 365 * 24 * 60 * 60 * 1000;
+  const storage = openSqliteStorage({ path, issuer, clock: () => past });
+  await storage.revokeAll({ issuedBeforeMs: past });
+  assert.equal((await storage.eventsAfter(0, 10)).length, 1);
+  const lines = await linesUntil(path, 86_400, ({ length }) => length > 0);
+  assert.deepEqual(lines, [{ event: 'swept', rows: 1 }]);
+  assert.deepEqual(await storage.eventsAfter(0, 10), []);
+  await storage.close();
+});
+
+test('a thread that fails is told of and replaced', async () => {
+  const path = join(workbench.folder(), 'no.db');
+  writeFileSync(path, 'this is no database, and longer than the header of one would be'.repeat(20));
+  const lines = await linesUntil(path, 0.01, ({ length }) => length >= 2);
+  for (const line of lines) {
+    const { event, cause } = { event: undefined, cause: undefined, ...line };
+    assert.deepEqual(
+      { event, cause: JSON.stringify(cause).includes('file is not a database') },
+      {
+        event: 'sweep_failed',
+        cause: true,
+      },
+    );
+  }
+});
