@@ -16,6 +16,7 @@ import { type ListeningServer, listen } from './http_server.ts';
 import { requestListener } from './request_listener.ts';
 import { askedToEnd, finish } from './shutdown.ts';
 import { sweepInThread } from './sweep_in_thread.ts';
+import { sweepPeriodically } from './sweeper.ts';
 
 /** Serves until it is told to end. What people read goes to stderr; stdout is the log. */
 export async function serve(configuration: Configuration, environment: NodeJS.ProcessEnv): Promise<void> {
@@ -68,9 +69,7 @@ async function serveInstance(
     }),
   );
   const sweeping = new AbortController();
-  const { issuer, path } = instance;
-  const order = { issuer, path, intervalSeconds: settings.sweepInterval };
-  const swept = sweepInThread(order, log, sweeping.signal);
+  const swept = sweep(instance, settings.sweepInterval, log, sweeping.signal);
 
   log.info({
     event: 'listening',
@@ -102,4 +101,15 @@ async function serveInstance(
         'start grantd again, and replace a database only while nothing runs on it.',
     );
   }
+}
+
+function sweep(
+  { database, issuer, storage }: Instance,
+  intervalSeconds: number,
+  log: Log,
+  signal: AbortSignal,
+): Promise<void> {
+  const { file: path } = database;
+  if (path === undefined) return sweepPeriodically(storage, intervalSeconds, log, signal);
+  return sweepInThread({ path, issuer, intervalSeconds }, log, signal);
 }

@@ -6,6 +6,8 @@ import type { DemoMark } from './demo_mark.ts';
 export interface Database {
   /** For messages and logs: a path, or an address without its password. */
   readonly name: string;
+  /** The file that it is in; absent where it is in none, and answers without holding up the thread that asks. */
+  readonly file?: string;
   /**
    * The issuer that it belongs to, read anew each time; `undefined` where nobody has made it yet. Changes nothing.
    * @throws {Refused} it cannot be reached

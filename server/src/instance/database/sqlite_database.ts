@@ -16,6 +16,7 @@ export function sqliteDatabase(path: string): Database {
 
   return {
     name: path,
+    file: path,
     storedIssuer: async () => readStoredIssuer(path),
     prepareSecret() {
       if (readSecretFile(path) === undefined) createSecretFile(path);
