@@ -1,11 +1,10 @@
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { openSqliteStorage } from '@grantd/core/sqlite';
-import { freePort } from '../../server/test/harness/free_port.ts';
 import { grantdPrints, type Workbench } from '../../server/test/harness/program.ts';
 import type { Cluster, ClusterOrder, Deployment } from './cluster.ts';
 import { ISSUER, SECRET } from './identity.ts';
-import { serverProcess } from './server_process.ts';
+import { startPrograms } from './programs.ts';
 
 /** Several programs, each on a port of its own, on one SQLite file. */
 export function sqliteProcesses(workbench: Workbench): Deployment {
@@ -26,11 +25,7 @@ export async function startOnSqlite(
   const database = `sqlite:${path}`;
   const environment = { GRANTD_SECRET: SECRET };
   const allFlags = ['--issuer', ISSUER, '--database', database, '--log', 'off', ...flags];
-  const ports = await Promise.all(Array.from({ length: processes }, freePort));
-  const servers = ports.map((port) =>
-    serverProcess(workbench, { folder, port, flags: allFlags, environment }),
-  );
-  await Promise.all(servers.map((server) => server.start()));
+  const servers = await startPrograms(workbench, { folder, processes, flags: allFlags, environment });
 
   const rows: Cluster['rows'] = async (sql) => {
     const connection = new DatabaseSync(path, { readOnly: true });
