@@ -79,6 +79,7 @@ export async function grantdPrints(
 
 /** A server of the real program, on a port of its own. */
 export interface RunningServer {
+  readonly pid: number;
   readonly url: string;
   readonly port: number;
   readonly folder: string;
@@ -99,7 +100,9 @@ async function listening(child: Child, folder: string, isDemo: boolean): Promise
   const isReady = () => port() > 0 && (!isDemo || output.stderr.includes('{"active":false}\n'));
   await until(() => child.exitCode !== null || isReady(), 'the server listens');
   assert.ok(isReady(), `the server did not start: ${output.stderr}`);
+  assert.ok(child.pid !== undefined);
   return {
+    pid: child.pid,
     url: `http://localhost:${port()}`,
     port: port(),
     folder,
