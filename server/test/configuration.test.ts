@@ -70,6 +70,7 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: '10.0.0.0/33',
     badJson: ['proxy.example'],
   },
+  workers: { text: '4', json: 4, value: 4, badText: '0', badJson: 65 },
   demo: SWITCH_ON,
   log: { text: 'pretty', json: 'off', value: 'pretty', badText: 'loud', badJson: true },
   sweepInterval: { text: '5', json: 5, value: 5, badText: '-1', badJson: 0 },

@@ -75,4 +75,12 @@ describe('a running server ends by itself, with 1, where its database is', () =>
     assert.equal((await server.ended).code, 1);
     assert.match(request.text(), /\r\nHTTP\/1\.1 503 /);
   });
+
+  test('deleted a moment before it is asked to end', async () => {
+    const server = await workbench.start(workbench.folder());
+    rmSync(databaseOf(server.folder));
+    const { code, stderr } = await server.stop();
+    assert.equal(code, 1);
+    assert.match(stderr, /^grantd: the database .* was replaced or deleted/m);
+  });
 });

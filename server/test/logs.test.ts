@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Browser, hiddenFields, signInAndConsent } from './harness/browser.ts';
@@ -189,4 +190,26 @@ test('a log that cannot be written does not keep the server from answering', asy
   const ended = new Promise((resolve) => server.once('exit', resolve));
   server.kill('SIGTERM');
   assert.equal(await ended, 0);
+});
+
+test('a reader that falls behind loses no line', async (t) => {
+  const port = await freePort();
+  const main = join(import.meta.dirname, '../src/main.ts');
+  const server = spawn(process.execPath, [main, 'serve', '--port', String(port)], {
+    cwd: workbench.folder(),
+    env: { PATH: process.env.PATH },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  t.after(() => server.kill('SIGKILL'));
+  await once(server.stderr, 'data');
+  // Until somebody reads there is room for a few hundred lines.
+  const path = `http://127.0.0.1:${port}/${'x'.repeat(190)}`;
+  for (let count = 0; count < 2000; count += 1) await (await fetch(path)).arrayBuffer();
+  let text = '';
+  server.stdout.setEncoding('utf8').on('data', (part: string) => {
+    text += part;
+  });
+  const requests = () => text.split('\n').filter((line) => line.includes('"event":"request"'));
+  await until(() => requests().length === 2000, 'every request is logged');
+  for (const line of requests()) JSON.parse(line);
 });

@@ -17,8 +17,13 @@ or "secret" in the file.`,
       const configuration = readConfiguration(flags, process.env);
       for (const name of unknownVariables(process.env))
         console.error(`grantd: ${name} is no option of grantd, and ignored`);
-      // Loaded only here: the other commands start sooner without a web server.
-      const { serve } = await import('../serve/serve.ts');
-      await serve(configuration, process.env);
+      // Loaded only here: the other commands start sooner without a web server, and a supervisor needs none.
+      if (configuration.settings.workers === 1) {
+        const { serve } = await import('../serve/serve.ts');
+        await serve(configuration, process.env);
+      } else {
+        const { supervise } = await import('../serve/supervisor.ts');
+        await supervise(configuration);
+      }
     });
 }

@@ -4,10 +4,13 @@ import { LogOutput } from './log_output.ts';
 
 export type Log = Logger;
 
-/** The log on standard output: JSON lines for machines, or a readable form for people. */
-export async function openLog(form: Settings['log']): Promise<Log> {
+/**
+ * The log on standard output: JSON lines for machines, or a readable form for people.
+ * @param worker number of the worker that writes it, for every line; `undefined` in a process that is none
+ */
+export async function openLog(form: Settings['log'], worker?: number): Promise<Log> {
   const options = {
-    base: null,
+    base: worker === undefined ? null : { worker },
     enabled: form !== 'off',
     timestamp: stdTimeFunctions.isoTime,
     formatters: { level: (label: string) => ({ level: label }) },

@@ -11,15 +11,20 @@ export interface DatabaseWatch {
   isInPlace(): boolean;
   /** Resolves once it is not. */
   readonly replaced: Promise<'database_replaced'>;
-  stop(): void;
+  /** Looks a last time. @returns whether the file is no longer the one that was opened, as far as one can tell */
+  stop(): boolean;
 }
 
 export function watchDatabase({ isInPlace }: Pick<Instance, 'isInPlace'>): DatabaseWatch {
   const { promise: replaced, resolve } = Promise.withResolvers<'database_replaced'>();
-  if (isInPlace === undefined) return { isInPlace: () => true, replaced, stop() {} };
+  if (isInPlace === undefined) return { isInPlace: () => true, replaced, stop: () => false };
+  let isReplaced = false;
   const look = (): boolean => {
     const found = isInPlace();
-    if (!found) resolve('database_replaced');
+    if (!found) {
+      isReplaced = true;
+      resolve('database_replaced');
+    }
     return found;
   };
   const lookIfPossible = (): void => {
@@ -30,5 +35,13 @@ export function watchDatabase({ isInPlace }: Pick<Instance, 'isInPlace'>): Datab
     }
   };
   const timer = setInterval(lookIfPossible, INTERVAL_MS).unref();
-  return { isInPlace: look, replaced, stop: () => clearInterval(timer) };
+  return {
+    isInPlace: look,
+    replaced,
+    stop() {
+      clearInterval(timer);
+      lookIfPossible();
+      return isReplaced;
+    },
+  };
 }

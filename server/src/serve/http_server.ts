@@ -1,19 +1,15 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { Refused } from '../instance/refused.ts';
 
-/** A server that listens; until it is told how to answer, it asks its callers to come back. */
-export interface ListeningServer {
+/** An HTTP server that does not listen yet; until it is told how to answer, it asks its callers to come back. */
+export interface HttpServer {
   readonly http: Server;
-  readonly port: number;
   answerWith(listener: RequestListener): void;
   /** Asks them again to come back, or to go elsewhere. */
   answerNotReady(): void;
 }
 
-/** @throws {Refused} the address is taken or not this machine's */
-export async function listen(host: string, port: number): Promise<ListeningServer> {
+export function createHttpServer(): HttpServer {
   const http = createServer({
     // A repeated header must not hide the first one: two credentials are refused, not one of them ignored.
     joinDuplicateHeaders: true,
@@ -35,18 +31,8 @@ export async function listen(host: string, port: number): Promise<ListeningServe
   });
   http.on('checkExpectation', (_request, response) => refuse(response, 417));
   http.on('clientError', (error, socket) => refuseUnreadable(error, socket, answering.get(socket)));
-  await new Promise<void>((resolve, reject) => {
-    http.once('error', reject);
-    http.listen(port, host, () => {
-      http.off('error', reject);
-      resolve();
-    });
-  }).catch((error: unknown) => {
-    throw new Refused(cannotListen(error, host, port), { cause: error });
-  });
   return {
     http,
-    port: portOf(http.address()),
     answerWith(listener) {
       answer = listener;
     },
@@ -82,21 +68,4 @@ function refuseUnreadable(error: Error, socket: Duplex, answering: ServerRespons
   const status = UNREADABLE['code' in error ? String(error.code) : ''] ?? '400 Bad Request';
   const head = [`HTTP/1.1 ${status}`, 'Connection: close', 'Cache-Control: no-store', 'Content-Length: 0'];
   socket.end(`${head.join('\r\n')}\r\n\r\n`, () => socket.destroy());
-}
-
-function cannotListen(error: unknown, host: string, port: number): string {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
-  if (code === 'EADDRINUSE') {
-    return `port ${port} on ${host} is in use: stop what listens there, or choose another with --port.`;
-  }
-  if (code === 'EACCES') return `port ${port} needs more rights: choose one above 1023 with --port.`;
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return `${host} is no address of this machine: choose another with --host.`;
-  return `cannot listen on ${host}, port ${port}: ${code}`;
-}
-
-function portOf(address: AddressInfo | string | null): number {
-  if (address === null || typeof address === 'string')
-    throw new Error('the server does not listen on a port');
-  return address.port;
 }

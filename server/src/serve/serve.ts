@@ -12,13 +12,30 @@ import { RequestLog } from '../log/request_log.ts';
 import { openPages } from '../pages/pages.ts';
 import { watchDatabase } from './database_watch.ts';
 import { healthCheck } from './health.ts';
-import { type ListeningServer, listen } from './http_server.ts';
+import { createHttpServer, type HttpServer } from './http_server.ts';
+import { listenOn } from './listen_on.ts';
 import { requestListener } from './request_listener.ts';
-import { askedToEnd, finish } from './shutdown.ts';
+import { askedToEnd, type Connections, finish } from './shutdown.ts';
+import { announce, type Started } from './started.ts';
 import { sweepInThread } from './sweep_in_thread.ts';
 import { sweepPeriodically } from './sweeper.ts';
 
-/** Serves until it is told to end. What people read goes to stderr; stdout is the log. */
+/** What differs between a process that serves alone and one of several workers. */
+export interface Role {
+  readonly server: HttpServer;
+  readonly connections: Connections;
+  readonly port: number;
+  readonly log: Log;
+  /** Resolves when the process has to end. */
+  readonly ending: Promise<NodeJS.Signals>;
+  /** Of several processes one is enough for each of these. */
+  readonly sweeps: boolean;
+  readonly bringsDemo: boolean;
+  /** Called once, when requests are answered. */
+  started(what: Started): void;
+}
+
+/** Serves in this process alone until it is told to end. What people read goes to stderr; stdout is the log. */
 export async function serve(configuration: Configuration, environment: NodeJS.ProcessEnv): Promise<void> {
   const { settings } = configuration;
   refuseExposedDemo(configuration);
@@ -26,38 +43,56 @@ export async function serve(configuration: Configuration, environment: NodeJS.Pr
   const ending = askedToEnd();
 
   // The port first: the issuer may follow from it, and a start that cannot listen leaves no files behind.
-  const listening = await listen(settings.host, settings.port);
+  const server = createHttpServer();
+  const port = await listenOn(server.http, settings.host, settings.port);
+  await serveDatabase(configuration, environment, {
+    server,
+    connections: server.http,
+    port,
+    log,
+    ending,
+    sweeps: true,
+    bringsDemo: settings.demo,
+    started: (what) => announce(log, settings, port, what),
+  });
+}
+
+/** @throws {Refused} the database cannot be served, or no longer */
+export async function serveDatabase(
+  configuration: Configuration,
+  environment: NodeJS.ProcessEnv,
+  role: Role,
+): Promise<void> {
   try {
     const database = await databaseOf(configuration, environment, (error) =>
-      log.warn({ event: 'database_connection_lost', cause: causeOf(error) }),
+      role.log.warn({ event: 'database_connection_lost', cause: causeOf(error) }),
     );
     try {
-      const issuer = issuerToServe(settings.issuer, await database.storedIssuer(), listening.port);
+      const { issuer: given } = configuration.settings;
+      const issuer = issuerToServe(given, await database.storedIssuer(), role.port);
       refuseForeignDemo(configuration, issuer, database.name);
       const instance = await openInstance(configuration, database, issuer);
-      await serveInstance(configuration, instance, listening, log, ending);
+      await serveInstance(configuration, instance, role);
     } finally {
       await database.close();
     }
   } finally {
-    listening.http.closeAllConnections();
-    listening.http.close();
+    role.connections.closeAllConnections();
+    role.connections.close();
   }
 }
 
 async function serveInstance(
   configuration: Configuration,
   instance: Instance,
-  { http, port, answerWith, answerNotReady }: ListeningServer,
-  log: Log,
-  ending: Promise<NodeJS.Signals>,
+  { server: { answerWith, answerNotReady }, connections, log, ending, sweeps, bringsDemo, started }: Role,
 ): Promise<void> {
   const { settings } = configuration;
   const { database } = instance;
   await refuseKnownPasswords(configuration, instance);
   const requestLog = new RequestLog(log);
   const server = await instance.server((event) => requestLog.event(event));
-  const person = settings.demo ? await addDemoData(instance, server) : undefined;
+  const person = bringsDemo ? await addDemoData(instance, server) : undefined;
 
   const watch = watchDatabase(instance);
   answerWith(
@@ -69,20 +104,16 @@ async function serveInstance(
     }),
   );
   const sweeping = new AbortController();
-  const swept = sweep(instance, settings.sweepInterval, log, sweeping.signal);
+  const swept = sweeps && sweep(instance, settings.sweepInterval, log, sweeping.signal);
 
-  log.info({
-    event: 'listening',
+  started({
     issuer: instance.issuer,
-    host: settings.host,
-    port,
     database: database.name,
+    ...(person !== undefined && { demo: await demoCommands(instance, server, person) }),
   });
-  console.error(`grantd serves ${instance.issuer} (listening on ${settings.host}, port ${port})`);
-  if (person !== undefined) console.error(await demoCommands(instance, server, person));
 
-  const reason = await Promise.race([ending, watch.replaced]);
-  watch.stop();
+  const asked = await Promise.race([ending, watch.replaced]);
+  const reason = watch.stop() ? 'database_replaced' : asked;
   sweeping.abort();
   if (reason === 'database_replaced') {
     log.fatal({ event: reason, database: database.name });
@@ -92,7 +123,7 @@ async function serveInstance(
   } else {
     log.info({ event: 'ending', signal: reason });
   }
-  const isFinished = await finish(http);
+  const isFinished = await finish(connections);
   await swept;
   log.info({ event: 'ended', inFlight: isFinished ? 'finished' : 'closed' });
   if (reason === 'database_replaced') {

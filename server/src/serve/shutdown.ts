@@ -1,7 +1,14 @@
-import type { Server } from 'node:http';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const LONGEST_MS = 10_000;
+
+/** What is open between a server and its callers. A server of `node:http` that listens is one. */
+export interface Connections {
+  /** Accepts nothing new. @param done called when the last connection is closed */
+  close(done?: () => void): void;
+  closeIdleConnections(): void;
+  closeAllConnections(): void;
+}
 
 /** Resolves with the signal that asks the program to end. Later ones change nothing: the end is bounded anyway. */
 export function askedToEnd(): Promise<NodeJS.Signals> {
@@ -26,13 +33,13 @@ function onceOrphaned(end: () => void): void {
  * Accepts nothing new, lets what is in flight finish, and closes what has not after ten seconds.
  * @returns whether everything finished by itself
  */
-export async function finish(http: Server, longestMs = LONGEST_MS): Promise<boolean> {
-  const closed = new Promise<true>((resolve) => http.close(() => resolve(true)));
+export async function finish(connections: Connections, longestMs = LONGEST_MS): Promise<boolean> {
+  const closed = new Promise<true>((resolve) => connections.close(() => resolve(true)));
   // A connection that was busy becomes idle once its answer is out, and would stay open for more.
-  const idle = setInterval(() => http.closeIdleConnections(), 50);
+  const idle = setInterval(() => connections.closeIdleConnections(), 50);
   const isFinished = await Promise.race([closed, pause(longestMs, false, { ref: false })]);
   clearInterval(idle);
-  if (!isFinished) http.closeAllConnections();
+  if (!isFinished) connections.closeAllConnections();
   await closed;
   return isFinished;
 }

@@ -1,0 +1,36 @@
+import { createServer } from 'node:net';
+import type { Configuration } from '../config/configuration.ts';
+import { refuseExposedDemo } from '../demo/exposure.ts';
+import { openLog } from '../log/log.ts';
+import { ConnectionQueue } from './connection_queue.ts';
+import { Crew } from './crew.ts';
+import { listenOn } from './listen_on.ts';
+import { askedToEnd } from './shutdown.ts';
+import { announce } from './started.ts';
+import { sourcesOf } from './worker_messages.ts';
+
+/**
+ * Serves with several processes until it is told to end. This one accepts connections and hands each to a worker in
+ * turn. It does not read from them: one that a dying worker has not taken yet goes to another worker.
+ */
+export async function supervise(configuration: Configuration): Promise<void> {
+  const { settings } = configuration;
+  refuseExposedDemo(configuration);
+  const log = await openLog(settings.log);
+  const ending = askedToEnd();
+
+  const queue = new ConnectionQueue();
+  const server = createServer({ pauseOnConnect: true, noDelay: true }, (connection) => queue.add(connection));
+  const port = await listenOn(server, settings.host, settings.port);
+
+  const sources = sourcesOf(configuration);
+  const crew = new Crew({ settings, sources, port, bringsDemo: settings.demo }, queue, log);
+  crew.start();
+  crew.ready.then((started) => announce(log, settings, port, started));
+
+  const reason = await Promise.race([ending, crew.failed]);
+  server.close();
+  queue.close();
+  await crew.end(reason instanceof Error ? 'SIGTERM' : reason);
+  if (reason instanceof Error) throw reason;
+}

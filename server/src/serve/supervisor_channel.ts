@@ -1,0 +1,59 @@
+import { Socket } from 'node:net';
+import type { HandedConnections } from './handed_connections.ts';
+import type { Started } from './started.ts';
+import type { FromWorker, Order, ToWorker } from './worker_messages.ts';
+
+const BEAT_MS = 1000;
+
+/** The supervisor as its worker sees it. When it dies, the worker ends at once: nobody would tell it to any more. */
+export class SupervisorChannel {
+  readonly order: Promise<Order>;
+  /** Resolves with the signal that the supervisor got. */
+  readonly ending: Promise<NodeJS.Signals>;
+  #connections: HandedConnections | undefined;
+
+  constructor() {
+    const order = Promise.withResolvers<Order>();
+    const ending = Promise.withResolvers<NodeJS.Signals>();
+    this.order = order.promise;
+    this.ending = ending.promise;
+    process.on('disconnect', exitAtOnce);
+    process.on('message', (content, socket) => {
+      const message = content as ToWorker;
+      if (message.type === 'serve') order.resolve(message.order);
+      if (message.type === 'end') ending.resolve(message.signal);
+      if (message.type === 'connection') this.#take(socket instanceof Socket ? socket : undefined);
+    });
+  }
+
+  /** Says that this worker is ready, and takes what it is handed from now on. */
+  takeConnections(connections: HandedConnections, started: Started): void {
+    this.#connections = connections;
+    this.tell({ type: 'ready', started });
+    setInterval(() => this.tell({ type: 'beat' }), BEAT_MS).unref();
+  }
+
+  /** Resolves when it has been sent, or cannot be: then the supervisor is gone, and the worker ends with it. */
+  tell(message: FromWorker): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (process.send === undefined) resolve();
+    else process.send(message, undefined, undefined, () => resolve());
+    return promise;
+  }
+
+  /** Lets the process end when its work is done. */
+  leave(): void {
+    process.off('disconnect', exitAtOnce);
+    if (process.connected) process.disconnect?.();
+  }
+
+  #take(socket: Socket | undefined): void {
+    const isTaken = socket === undefined || this.#connections?.take(socket) === true;
+    if (!isTaken) socket.destroy();
+    this.tell({ type: isTaken ? 'taken' : 'declined' });
+  }
+}
+
+function exitAtOnce(): void {
+  process.exit(1);
+}

@@ -1,0 +1,70 @@
+import type { Configuration } from '../config/configuration.ts';
+import { ConfigurationRefused } from '../config/configuration_refused.ts';
+import { OPTION_NAMES, type Settings } from '../config/options.ts';
+import { Refused } from '../instance/refused.ts';
+import type { Started } from './started.ts';
+
+/** What the supervisor tells a worker, over the channel that closes when either of them dies. */
+export type ToWorker =
+  | { readonly type: 'serve'; readonly order: Order }
+  /** Comes with a socket, unless its caller has gone meanwhile. */
+  | { readonly type: 'connection' }
+  | { readonly type: 'end'; readonly signal: NodeJS.Signals };
+
+/** What a worker tells the supervisor. */
+export type FromWorker =
+  | { readonly type: 'ready'; readonly started: Started }
+  /** Sent every second, since a process that hangs cannot say so. */
+  | { readonly type: 'beat' }
+  | { readonly type: 'taken' }
+  | { readonly type: 'declined' }
+  /** It takes no more connections. */
+  | { readonly type: 'leaving' }
+  | { readonly type: 'failed'; readonly failure: Failure };
+
+/** What a worker has to serve. The options are those of the start, even if their file has changed since. */
+export interface Order {
+  /** From 1; a worker that replaces another one has its number. */
+  readonly worker: number;
+  readonly settings: Settings;
+  /** Where each option was written, for messages. */
+  readonly sources: Readonly<Record<string, string>>;
+  readonly port: number;
+  readonly bringsDemo: boolean;
+}
+
+export function sourcesOf({ sourceOf }: Configuration): Order['sources'] {
+  return Object.fromEntries(OPTION_NAMES.map((name) => [name, sourceOf(name)]));
+}
+
+export function configurationOf({ settings, sources }: Order): Configuration {
+  return { settings, sourceOf: (name) => sources[name] ?? name };
+}
+
+/** An error on its way to the process that says it. */
+export interface Failure {
+  readonly kind: 'configuration_refused' | 'refused' | 'unexpected';
+  readonly message: string;
+  readonly causeMessage?: string;
+}
+
+export function failureOf(error: unknown): Failure {
+  if (!(error instanceof Error)) return { kind: 'unexpected', message: String(error) };
+  const { message, cause } = error;
+  return {
+    kind:
+      error instanceof ConfigurationRefused
+        ? 'configuration_refused'
+        : error instanceof Refused
+          ? 'refused'
+          : 'unexpected',
+    message,
+    ...(cause instanceof Error && { causeMessage: cause.message }),
+  };
+}
+
+export function errorOf({ kind, message, causeMessage }: Failure): Error {
+  const options = causeMessage === undefined ? {} : { cause: new Error(causeMessage) };
+  if (kind === 'configuration_refused') return new ConfigurationRefused(message, options);
+  return kind === 'refused' ? new Refused(message, options) : new Error(message, options);
+}

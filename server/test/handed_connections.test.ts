@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
+import { after, describe, test } from 'node:test';
+import { HandedConnections } from '../src/serve/handed_connections.ts';
+import { finish } from '../src/serve/shutdown.ts';
+import { until } from './harness/program.ts';
+import { begin } from './harness/wire.ts';
+
+const acceptors: ReturnType<typeof createTcpServer>[] = [];
+after(() => {
+  for (const acceptor of acceptors) acceptor.close();
+});
+
+/** Connections that are accepted by one server and served by another. */
+async function handOver(http: Server) {
+  let left = 0;
+  const connections = new HandedConnections(http, () => {
+    left += 1;
+  });
+  const declined: Socket[] = [];
+  const acceptor = createTcpServer({ pauseOnConnect: true }, (socket) => {
+    if (connections.take(socket)) socket.resume();
+    else declined.push(socket.on('error', () => {}));
+  });
+  acceptors.push(acceptor);
+  await new Promise<void>((resolve) => acceptor.listen(0, '127.0.0.1', resolve));
+  return { connections, declined, left: () => left, port: (acceptor.address() as AddressInfo).port };
+}
+
+const answer: RequestListener = (_request, response) => response.end('answered');
+const REQUEST = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
+
+describe('connections that were accepted elsewhere', () => {
+  test('are answered, also where the caller has ended its side', async () => {
+    const http = createServer((request, response) => {
+      request.resume().once('end', () => setImmediate(() => answer(request, response)));
+    });
+    const { port } = await handOver(http);
+    const { socket, text } = await begin(port, '');
+    socket.end(REQUEST.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
+    await until(() => text().endsWith('answered'), 'it is answered');
+  });
+
+  test('have the same limits of time', async () => {
+    const http = createServer({ headersTimeout: 50, connectionsCheckingInterval: 10 }, answer);
+    const { port } = await handOver(http);
+    const { text } = await begin(port, 'GET / HTTP/1.1\r\nHost: ');
+    await until(() => text().startsWith('HTTP/1.1 408 '), 'it is refused');
+  });
+
+  test('are closed at the end: idle ones at once, busy ones once they are answered', async () => {
+    let isBusy = false;
+    let finishAnswer = () => {};
+    const http = createServer((request, response) => {
+      isBusy = request.url === '/busy';
+      if (isBusy) finishAnswer = () => response.end('late');
+      else response.end();
+    });
+    const { port, connections, left, declined } = await handOver(http);
+    const idle = await begin(port, REQUEST);
+    await until(() => idle.text() !== '', 'it is answered');
+    const busy = await begin(port, REQUEST.replace('/', '/busy'));
+    await until(() => isBusy, 'the other one is asked');
+    const isClosed = new Set<Socket>();
+    for (const { socket } of [idle, busy]) socket.once('close', () => isClosed.add(socket));
+    let isFinished: boolean | undefined;
+    const finishing = finish(connections).then((value) => {
+      isFinished = value;
+    });
+    await until(() => isClosed.has(idle.socket), 'the idle one is closed');
+    assert.equal(left(), 1);
+    assert.equal(isFinished, undefined);
+    await begin(port, REQUEST);
+    await until(() => declined.length === 1, 'a new one is declined');
+    finishAnswer();
+    await finishing;
+    assert.equal(isFinished, true);
+    assert.match(busy.text(), /late$/);
+    declined[0]?.destroy();
+  });
+
+  test('are closed all together where they do not finish in time', async () => {
+    const http = createServer(() => {});
+    const { port, connections } = await handOver(http);
+    const { socket } = await begin(port, REQUEST);
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    await new Promise((resolve) => http.once('request', resolve));
+    assert.equal(await finish(connections, 50), false);
+    await closed;
+  });
+});
