@@ -1,75 +1,63 @@
 // Breaks a cluster in several ways under load and looks for promises that it does not keep. Ends with 1 if there is one.
 //
-//   npm run test:chaos -- --kills 200 --deployment sqlite --json report.json
+//   npm run test:chaos -- --deployment sqlite --kills 200 --outages 10 --json report.json
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { wholeNumber } from './arguments.ts';
-import { crashes } from './chaos/crashes.ts';
+import { CHAOS_PARTS, type PartReport } from './chaos/parts.ts';
 import { deploymentNamed } from './deployments/deployments.ts';
-import { percentile } from './load/percentiles.ts';
 import { runScript, showProgress } from './script.ts';
-
-const GRACE_SECONDS = 10;
 
 const { values } = parseArgs({
   options: {
     deployment: { type: 'string', default: 'sqlite' },
     processes: { type: 'string', default: '2' },
+    /** Names out of `CHAOS_PARTS`, separated by commas. */
+    parts: { type: 'string', default: Object.keys(CHAOS_PARTS).join(',') },
     kills: { type: 'string', default: '50' },
+    outages: { type: 'string', default: '6' },
     json: { type: 'string' },
   },
 });
 
-/** What one way of breaking showed; the first line names it. */
-interface Part {
-  readonly name: string;
-  readonly report: Readonly<Record<string, unknown>> & { readonly faults: readonly string[] };
-  readonly lines: readonly string[];
-}
-
 await runScript(async (workbench) => {
   const deployment = deploymentNamed(workbench, values.deployment);
-  const processes = wholeNumber('processes', values.processes);
-  const kills = wholeNumber('kills', values.kills, 0);
-  const parts: Part[] = [];
-
-  if (kills > 0) {
-    const flags = ['--refresh-grace', String(GRACE_SECONDS)];
-    const cluster = await deployment.start({ processes, flags });
-    const report = await crashes(cluster, {
-      kills,
-      graceMs: GRACE_SECONDS * 1000,
-      onKill: (killed, faults) => showProgress(`${killed} of ${kills} kills, ${faults} faults`),
-    });
-    const { recoveriesMs, ...rest } = report;
-    const recovery = (share: number) => Math.round(percentile(recoveriesMs, share));
-    parts.push({
-      name: 'crashes',
-      report: { ...rest, recoveryMs: { p50: recovery(0.5), p99: recovery(0.99), max: recovery(1) } },
-      lines: [
-        `${report.kills} kills with SIGKILL of one of ${processes} servers`,
-        `recovery: p50 ${recovery(0.5)} ms, p99 ${recovery(0.99)} ms, max ${recovery(1)} ms from start to first answer`,
-        `${report.acknowledgedRevocations} acknowledged revocations, ${report.acknowledgedIssues} acknowledged tokens`,
-        `${report.refreshes} refreshes, ${report.retries} retried since the answer was lost, ${report.overdue} overdue`,
-        `${report.unanswered} requests without an answer`,
-      ],
-    });
+  const order = {
+    processes: wholeNumber('processes', values.processes),
+    kills: wholeNumber('kills', values.kills),
+    outages: wholeNumber('outages', values.outages),
+    onProgress: showProgress,
+  };
+  const reports: Record<string, PartReport> = {};
+  for (const name of values.parts.split(',')) {
+    const part = CHAOS_PARTS[name];
+    if (part === undefined)
+      throw new Error(`--parts: expected some of ${Object.keys(CHAOS_PARTS).join(', ')}`);
+    const report = await part(workbench, deployment, order);
+    showProgress('');
+    print(name, report);
+    reports[name] = report;
   }
-
-  showProgress('');
-  for (const { name, lines, report } of parts) {
-    console.log(`${name}, ${deployment.name}`);
-    for (const line of [...lines, ...report.faults, `${report.faults.length} faults`])
-      console.log(`  ${line}`);
+  if (values.json !== undefined) {
+    const report = { deployment: deployment.name, ...reports };
+    writeFileSync(fromWhereTyped(values.json), `${JSON.stringify(report, undefined, 2)}\n`);
   }
-  if (values.json !== undefined) writeFileSync(fromWhereTyped(values.json), `${asJson(parts)}\n`);
-  return parts.every(({ report }) => report.faults.length === 0);
+  return Object.values(reports).every((report) => 'skipped' in report || report.faults.length === 0);
 });
 
-function asJson(parts: readonly Part[]): string {
-  const reports = Object.fromEntries(parts.map(({ name, report }) => [name, report]));
-  return JSON.stringify({ deployment: values.deployment, ...reports }, undefined, 2);
+function print(name: string, report: PartReport): void {
+  if ('skipped' in report) {
+    console.log(`${name}: skipped, because ${report.skipped}`);
+    return;
+  }
+  const { faults, ...figures } = report;
+  console.log(name);
+  for (const [figure, value] of Object.entries(figures)) {
+    console.log(`  ${figure}: ${typeof value === 'number' ? Math.round(value) : JSON.stringify(value)}`);
+  }
+  for (const fault of faults) console.log(`  ${fault}`);
+  console.log(`  ${faults.length} faults`);
 }
 
 /** npm runs scripts in the folder of their package. */

@@ -1,12 +1,11 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Cluster } from '../deployments/cluster.ts';
-import { openLibrary, registerClients } from '../deployments/library.ts';
 import type { ServerProcess } from '../deployments/server_process.ts';
 import { oneOf } from '../load/choice.ts';
 import { Connection } from '../load/connection.ts';
-import { CLIENTS } from '../load/registrations.ts';
 import { conclusiveLook, countUnlike, Ledger } from './ledger.ts';
 import { Lineage } from './lineage.ts';
+import { refreshTokens } from './load_tokens.ts';
 import { issueAndRevoke } from './revocation_load.ts';
 
 export interface CrashOrder {
@@ -134,20 +133,4 @@ async function recovery(server: ServerProcess): Promise<number> {
   await conclusiveLook(connection, 'no token of ours'.replaceAll(' ', '-'));
   connection.close();
   return performance.now() - startedAtMs;
-}
-
-/** Registers the clients of the load. @returns refresh tokens, each of a family of its own */
-async function refreshTokens(cluster: Cluster, count: number): Promise<readonly string[]> {
-  const library = await openLibrary(cluster);
-  try {
-    await registerClients(library);
-    const half = { clientId: CLIENTS.web.id, subject: 'somebody', refresh: true };
-    const issued = [
-      ...(await library.opaque.issueTokens(half, Math.ceil(count / 2))),
-      ...(await library.jwt.issueTokens(half, Math.floor(count / 2))),
-    ];
-    return issued.flatMap(({ refreshToken }) => refreshToken ?? []);
-  } finally {
-    await library.close();
-  }
 }

@@ -1,4 +1,5 @@
 import type { AdministrableStorage } from '@grantd/core';
+import type { DatabaseControl } from './database_control.ts';
 import type { ServerProcess } from './server_process.ts';
 
 /** A way to run grantd that every claim has to hold for. */
@@ -31,6 +32,8 @@ export interface Cluster {
   command(args: readonly string[], input?: string): Promise<string>;
   /** Asks the database itself, past grantd. */
   rows(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
+  /** Where the database is a server of its own. */
+  readonly databaseServer?: DatabaseControl;
   /** What the database finds wrong with its own files; `undefined` where nothing is, or where it cannot tell. */
   integrityFault(): Promise<string | undefined>;
 }

@@ -74,12 +74,12 @@ export class History {
   }
 
   /** Revokes until it is acknowledged. @param ended what goes along; may grow as more becomes known */
-  revoke(token: Token, connection: Connection, ended: readonly Token[]): Promise<void> {
+  revoke(token: Token, connection: Connection, ended: readonly Token[]): Promise<Done> {
     return this.#untilDone('revoke', connection, ended, () => revoke(connection, token.text, token.clientId));
   }
 
   /** Presents a spent refresh token until the refusal is acknowledged, which ends its family. */
-  reuse(token: Token, connection: Connection, ended: readonly Token[]): Promise<void> {
+  reuse(token: Token, connection: Connection, ended: readonly Token[]): Promise<Done> {
     return this.#untilDone('reuse', connection, ended, async () => {
       const outcome = await refresh(connection, token.text);
       if (outcome === 'refused') return 'done';
@@ -99,14 +99,15 @@ export class History {
     connection: Connection,
     ended: readonly Token[],
     attempt: () => Promise<Done>,
-  ): Promise<void> {
+  ): Promise<Done> {
     for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts++) {
       const startNs = monotonicNs();
       const answer = await attempt();
       this.ended(op, ended, { startNs, endNs: monotonicNs() }, answer, connection.address);
-      if (answer === 'done') return;
+      if (answer === 'done') return answer;
       await pause(PAUSE_MS);
     }
+    return 'unknown';
   }
 
   #read(read: Read): void {

@@ -14,6 +14,13 @@ export interface Message {
   readonly body?: string;
 }
 
+export interface ConnectionOptions {
+  /** At most; 1 unless said otherwise. */
+  readonly sockets?: number;
+  /** Told of every answer, and how many milliseconds it took. */
+  readonly onAnswer?: (answer: Answer | 'lost', durationMs: number) => void;
+}
+
 /** Longer than a server ever takes to say that its storage is away. */
 const LONGEST_MS = 30_000;
 
@@ -27,17 +34,30 @@ export class Connection {
   readonly #host: string;
   readonly #port: number;
   readonly #agent: Agent;
+  readonly #onAnswer: ConnectionOptions['onAnswer'];
 
-  constructor(address: string, sockets = 1) {
+  constructor(address: string, { sockets = 1, onAnswer }: ConnectionOptions = {}) {
     const { hostname, port } = new URL(address);
     this.address = address;
+    this.#onAnswer = onAnswer;
     this.#agent = new Agent({ keepAlive: true, maxSockets: sockets });
     this.#host = hostname;
     this.#port = Number(port);
   }
 
   /** @returns `lost` where no complete answer came: whether the request was carried out is unknown */
-  send({ method, path, headers, body }: Message): Promise<Answer | 'lost'> {
+  async send(message: Message): Promise<Answer | 'lost'> {
+    const startedAtMs = performance.now();
+    const answer = await this.#exchange(message);
+    this.#onAnswer?.(answer, performance.now() - startedAtMs);
+    return answer;
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  #exchange({ method, path, headers, body }: Message): Promise<Answer | 'lost'> {
     return new Promise((resolve) => {
       const sent = request({
         agent: this.#agent,
@@ -66,9 +86,5 @@ export class Connection {
       sent.on('error', () => resolve('lost'));
       sent.end(body);
     });
-  }
-
-  close(): void {
-    this.#agent.destroy();
   }
 }

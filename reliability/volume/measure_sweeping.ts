@@ -88,7 +88,7 @@ export async function measureSweeping(workbench: Workbench, order: SweepingOrder
   database.exec('PRAGMA wal_checkpoint(TRUNCATE)');
   if (Date.now() >= firstRound * 1000) throw new Error('filling the database took longer than was thought');
 
-  const connection = new Connection(server.address, SOCKETS);
+  const connection = new Connection(server.address, { sockets: SOCKETS });
   const stopping = new AbortController();
   const measuring = openLoop({
     rate,

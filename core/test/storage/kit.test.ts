@@ -80,6 +80,19 @@ const FAULTY: readonly { name: string; spoil: (sound: AdministrableStorage) => F
     foundBy: /^disabling a client ends its tokens and lets none be issued/,
   },
   {
+    name: 'that looks at a refresh token, and issues beside it in a second step',
+    spoil: ({ tokens, clients }) => ({
+      async issueBeside(record, issued) {
+        const stored = await tokens.getByRefreshToken(record.id);
+        const standings = Object.values(stored?.standing ?? {});
+        if (standings.some(({ copied, current }) => copied < current)) return 'refused';
+        const client = await clients.get(record.clientId);
+        return tokens.issue(issued, { clientGeneration: client?.generation ?? 0 });
+      },
+    }),
+    foundBy: /^an issuance that races the revocation of all of its client leaves nothing of before alive$/,
+  },
+  {
     name: 'that forgets what its tokens depend on',
     spoil: ({ tokens }) => ({
       async getByAccessToken(id) {

@@ -43,6 +43,16 @@ const TASKS: Readonly<Record<string, (storage: SqliteStorage, name: string) => A
     return tokens.issue([newToken(name)], { clientGeneration });
   },
 
+  /** Upon a client of which nothing was revoked yet, whatever became of it since. */
+  issue_as_at_first({ tokens }, name) {
+    return tokens.issue([newToken(name)], { clientGeneration: 0 });
+  },
+
+  async revoke_all(storage, name) {
+    await storage.revokeAll({ principal: 'client', id: name });
+    return 'revoked';
+  },
+
   async disable(storage, name) {
     await storage.setDisabled('client', name, true);
     return 'disabled';

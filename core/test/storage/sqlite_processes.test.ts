@@ -199,6 +199,28 @@ test('processes that issue for clients while another disables them leave nothing
   storage.close();
 });
 
+test('processes that issue, rotate and issue beside while another revokes all of a client leave nothing of before alive', {
+  timeout: 60_000,
+}, async () => {
+  const clients = numbered('client', 100);
+  const storage = openSqliteStorage({ path: join(folder, 'revoke_all.db'), issuer });
+  const tokens = clients.map((id) => {
+    storage.clients.add(newClient(id));
+    return newToken(id, { id: `refresh of ${id}`, kind: 'refresh_token', familyId: id, grantId: id });
+  });
+  assert.equal(await storage.tokens.issue(tokens, {}), 'issued');
+  const refreshTokens = tokens.map(({ id }) => id);
+  const calls: readonly (readonly [string, readonly string[]])[] = [
+    ['issue_as_at_first', clients],
+    ['rotate', refreshTokens],
+    ['issue_beside', refreshTokens],
+    ['revoke_all', clients],
+  ];
+  await inProcesses(...calls.map(([task, names]) => [task, storage.path, issuer, ...names]));
+  for (const id of clients) assert.equal(await storage.countAlive({ principal: 'client', id }), 0, id);
+  storage.close();
+});
+
 test('the stored issuer is the first that opened the file, and asking for it makes no file', async () => {
   const path = join(folder, 'asked', 'grantd.db');
   assert.equal(readStoredIssuer(path), undefined);

@@ -2,10 +2,7 @@ import type { Principal } from '../../protocol/records.ts';
 import type { RevocationTarget } from '../contract.ts';
 import { type KitCase, kitCase } from './case.ts';
 import { expect, expectEqual } from './failure.ts';
-import { basisOf, type Grant, type Stage } from './stage.ts';
-
-/** Where a grant has the identifier of each principal. */
-const FIELD = { client: 'clientId', subject: 'subject', session: 'sessionId', grant: 'grantId' } as const;
+import { basisOf, FIELD, type Grant, type Stage } from './stage.ts';
 
 const REVOCATIONS = (['client', 'subject', 'session', 'grant'] as const).map((principal: Principal) =>
   kitCase(

@@ -1,7 +1,8 @@
+import { PRINCIPALS } from '../../protocol/records.ts';
 import type { Awaitable, Storage } from '../contract.ts';
 import { type KitCase, kitCase } from './case.ts';
 import { expect, expectEqual } from './failure.ts';
-import { basisOf, type Grant, type Pair, type Stage } from './stage.ts';
+import { basisOf, FIELD, type Grant, type Pair, type Stage } from './stage.ts';
 
 const PARALLEL = 100;
 const RACERS = 20;
@@ -65,6 +66,38 @@ const DISABLINGS = (['client', 'subject'] as const).map((principal) =>
       await race(stage, issuances, () => store.setDisabled(principal, id, true));
       await store.setDisabled(principal, id, false);
       await stage.expectDead(...issued, waiting.refresh, waiting.access);
+    },
+  ),
+);
+
+const MASS_REVOCATIONS = PRINCIPALS.map((principal) =>
+  kitCase(
+    'administration',
+    `an issuance that races the revocation of all of its ${principal} leaves nothing of before alive`,
+    async (stage) => {
+      const grant = await stage.grant();
+      const client = await stage.storage.clients.get(grant.clientId);
+      expect(client !== undefined && client !== null, 'the client is found');
+      const basis = basisOf(client);
+      const code = await stage.code(grant);
+      const rotated = await stage.redeemed(grant);
+      const waiting = await stage.redeemed(grant);
+      const pairs = Array.from({ length: RACERS }, () => stage.pair(grant));
+      const issuances = pairs.map(({ refresh, access }, index): Attempt<unknown> => {
+        if (index % 4 === 0)
+          return ({ authorizationCodes }) => authorizationCodes.redeem(code, [refresh, access]);
+        if (index % 4 === 1) return ({ tokens }) => tokens.issueBeside(waiting.refresh, [access]);
+        // Upon a client alone: what else it rests on may have been read after the revocation.
+        if (index % 4 === 2 && principal === 'client') return ({ tokens }) => tokens.issue([access], basis);
+        return ({ tokens }) => tokens.rotate(rotated.refresh, refresh, [refresh, access]);
+      });
+      const store = stage.administration;
+      await race(stage, issuances, () => store.revokeAll({ principal, id: grant[FIELD[principal]] }));
+      const issued = [rotated, waiting, ...pairs].flatMap(({ refresh, access }) => [refresh, access]);
+      await stage.expectDead(...issued);
+      expectEqual(await store.countAlive({ principal: 'client', id: grant.clientId }), 0, 'alive');
+      const later = await stage.redeemed({ ...grant, grantId: 'later' });
+      await stage.expectAlive(later.refresh, later.access);
     },
   ),
 );
@@ -173,4 +206,5 @@ export const concurrency: readonly KitCase[] = [
   ),
 
   ...DISABLINGS,
+  ...MASS_REVOCATIONS,
 ];

@@ -13,6 +13,14 @@ import type { KitSubject } from './subject.ts';
 /** What the tokens of one authorization have in common. */
 export type Grant = Required<Pick<NewToken, 'clientId' | 'subject' | 'sessionId' | 'grantId' | 'familyId'>>;
 
+/** Where a grant has the identifier of each principal. */
+export const FIELD = {
+  client: 'clientId',
+  subject: 'subject',
+  session: 'sessionId',
+  grant: 'grantId',
+} as const;
+
 export interface Pair {
   readonly refresh: NewToken;
   readonly access: NewToken;
