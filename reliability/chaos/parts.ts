@@ -2,8 +2,9 @@ import type { Workbench } from '../../server/test/harness/program.ts';
 import type { Deployment } from '../deployments/cluster.ts';
 import { percentile } from '../load/percentiles.ts';
 import { crashes } from './crashes.ts';
-import { databaseOutages } from './database_outages.ts';
+import { databaseOutages, type OutageReport } from './database_outages.ts';
 import { diskFull } from './disk_full.ts';
+import { type Fate, failover } from './failover.ts';
 
 /** Figures, and what was broken; or why it could not be tried. */
 export type PartReport =
@@ -70,7 +71,34 @@ export const CHAOS_PARTS: Readonly<Record<string, Part>> = {
       recoveryAfterPauseMs: spread(recoveries('pause')),
     };
   },
+
+  failover: failovers('killed'),
+
+  deposed_primary: failovers('deposed'),
 };
+
+function failovers(fate: Fate): Part {
+  return async (workbench, { name }, { processes, outages, onProgress }) => {
+    if (name !== 'postgres') return { skipped: 'the database has no standby' };
+    const reports: OutageReport[] = [];
+    for (let round = 1; round <= outages; round++) {
+      reports.push(await failover(workbench, { fate, processes }));
+      onProgress(`${round} of ${outages} failovers`);
+    }
+    const sum = (of: (report: OutageReport) => number) =>
+      reports.reduce((total, report) => total + of(report), 0);
+    return {
+      failovers: reports.length,
+      answers: sum(({ answers }) => answers),
+      unavailable: sum(({ unavailable }) => unavailable),
+      slowestMs: Math.max(...reports.map(({ slowestMs }) => slowestMs)),
+      acknowledgedRevocations: sum(({ acknowledgedRevocations }) => acknowledgedRevocations),
+      refreshes: sum(({ refreshes }) => refreshes),
+      recoveryMs: spread(reports.flatMap(({ outages: seen }) => seen.map(({ recoveryMs }) => recoveryMs))),
+      faults: reports.flatMap(({ faults }) => faults),
+    };
+  };
+}
 
 async function stop(servers: readonly { end(signal: NodeJS.Signals): Promise<void> }[]): Promise<void> {
   await Promise.all(servers.map((server) => server.end('SIGTERM')));

@@ -1,11 +1,11 @@
 import type { Workbench } from '../../server/test/harness/program.ts';
 import type { Deployment } from './cluster.ts';
 import { postgresProcesses } from './postgres.ts';
-import { sqliteProcesses } from './sqlite.ts';
+import { sqliteProcesses, sqliteWorkers } from './sqlite.ts';
 
 /** Every way to run grantd. What a workbench starts for them ends with it. */
 export function deployments(workbench: Workbench): readonly Deployment[] {
-  return [sqliteProcesses(workbench), postgresProcesses(workbench)];
+  return [sqliteProcesses(workbench), sqliteWorkers(workbench), postgresProcesses(workbench)];
 }
 
 /** @throws Error there is none of that name, or it cannot run here */

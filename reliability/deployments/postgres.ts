@@ -3,6 +3,7 @@ import { Pool } from 'pg';
 import { type PostgresCluster, startPostgres } from '../../core/test/harness/postgres_cluster.ts';
 import { disposableDatabase } from '../../core/test/harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../../core/test/harness/postgres_installation.ts';
+import { throughPort } from '../../core/test/harness/postgres_server.ts';
 import { grantdPrints, type Workbench } from '../../server/test/harness/program.ts';
 import type { Cluster, ClusterOrder, Deployment } from './cluster.ts';
 import { ISSUER, SECRET } from './identity.ts';
@@ -13,26 +14,42 @@ export function postgresProcesses(workbench: Workbench): Deployment {
   return {
     name: 'postgres',
     unavailable: () => (POSTGRES_ABSENCE === false ? undefined : POSTGRES_ABSENCE),
-    start: async (order) => startOnPostgres(workbench, await startPostgres(), order),
+    async start(order) {
+      const postgres = await startPostgres();
+      const ports = Array.from({ length: order.processes }, () => postgres.place.port);
+      return startOnPostgres(workbench, postgres, ports, order);
+    },
   };
 }
 
-/** @param postgres a server, which ends with this process at the latest */
+/**
+ * @param postgres a server, which ends with this process at the latest
+ * @param databasePorts by which each program reaches it
+ */
 export async function startOnPostgres(
   workbench: Workbench,
   postgres: PostgresCluster,
-  { processes, flags = [] }: ClusterOrder,
+  databasePorts: readonly number[],
+  { flags = [] }: Omit<ClusterOrder, 'processes'>,
 ): Promise<Cluster> {
   const database = await disposableDatabase(postgres);
-  // Not among the flags: it has a password, and arguments can be seen by everybody.
-  const environment = { GRANTD_SECRET: SECRET, GRANTD_DATABASE: database };
   const folder = workbench.folder();
+  // Not among the flags: it has a password, and arguments can be seen by everybody.
+  const environmentVia = (port: number) => ({
+    GRANTD_SECRET: SECRET,
+    GRANTD_DATABASE: throughPort(database, port),
+  });
   const allFlags = ['--issuer', ISSUER, '--log', 'off', ...flags];
-  const servers = await startPrograms(workbench, { folder, processes, flags: allFlags, environment });
+  const servers = await startPrograms(
+    workbench,
+    databasePorts.map((port) => ({ folder, flags: allFlags, environment: environmentVia(port) })),
+  );
 
+  const [firstPort = postgres.place.port] = databasePorts;
   const newPool = () => {
     const options = '-c search_path=grantd,public';
-    const pool = new Pool({ connectionString: database, pipeline: true, allowExitOnIdle: true, options });
+    const connectionString = throughPort(database, firstPort);
+    const pool = new Pool({ connectionString, pipeline: true, allowExitOnIdle: true, options });
     pool.on('error', () => {});
     return pool;
   };
@@ -43,8 +60,9 @@ export async function startOnPostgres(
     servers,
     connectionsToReachAll: 1,
     openStorage: () => openPostgresStorage({ pool: newPool(), issuer: ISSUER }),
-    command: (args, input) => grantdPrints(folder, args, input, environment),
+    command: (args, input) => grantdPrints(folder, args, input, environmentVia(firstPort)),
     rows: async (sql) => (await asking.query(sql)).rows,
+    databaseServer: postgres,
     integrityFault: async () => undefined,
   };
 }

@@ -1,21 +1,16 @@
 import { freePort } from '../../server/test/harness/free_port.ts';
-import type { Environment, Workbench } from '../../server/test/harness/program.ts';
-import { type ServerProcess, serverProcess } from './server_process.ts';
-
-export interface ProgramsOrder {
-  readonly folder: string;
-  readonly processes: number;
-  readonly flags: readonly string[];
-  readonly environment: Environment;
-}
+import type { Workbench } from '../../server/test/harness/program.ts';
+import { type ServerOrder, type ServerProcess, serverProcess } from './server_process.ts';
 
 /** Starts programs at once, each on a port of its own. */
 export async function startPrograms(
   workbench: Workbench,
-  { processes, ...order }: ProgramsOrder,
+  orders: readonly Omit<ServerOrder, 'port'>[],
 ): Promise<readonly ServerProcess[]> {
-  const ports = await Promise.all(Array.from({ length: processes }, freePort));
-  const servers = ports.map((port) => serverProcess(workbench, { ...order, port }));
+  const ports = await Promise.all(orders.map(() => freePort()));
+  const servers = orders.map((order, index) =>
+    serverProcess(workbench, { ...order, port: ports[index] ?? 0 }),
+  );
   await Promise.all(servers.map((server) => server.start()));
   return servers;
 }

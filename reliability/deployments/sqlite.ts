@@ -15,6 +15,20 @@ export function sqliteProcesses(workbench: Workbench): Deployment {
   };
 }
 
+/** One program with several workers on one SQLite file. */
+export function sqliteWorkers(workbench: Workbench): Deployment {
+  return {
+    name: 'sqlite-workers',
+    unavailable: () => undefined,
+    async start({ processes, flags = [] }) {
+      const workers = ['--workers', String(processes), ...flags];
+      const cluster = await startOnSqlite(workbench, workbench.folder(), { processes: 1, flags: workers });
+      // The supervisor hands connections to its workers in turn.
+      return { ...cluster, connectionsToReachAll: processes };
+    },
+  };
+}
+
 /** @param folder where the database is made */
 export async function startOnSqlite(
   workbench: Workbench,
@@ -25,7 +39,11 @@ export async function startOnSqlite(
   const database = `sqlite:${path}`;
   const environment = { GRANTD_SECRET: SECRET };
   const allFlags = ['--issuer', ISSUER, '--database', database, '--log', 'off', ...flags];
-  const servers = await startPrograms(workbench, { folder, processes, flags: allFlags, environment });
+  const order = { folder, flags: allFlags, environment };
+  const servers = await startPrograms(
+    workbench,
+    Array.from({ length: processes }, () => order),
+  );
 
   const rows: Cluster['rows'] = async (sql) => {
     const connection = new DatabaseSync(path, { readOnly: true });

@@ -1,0 +1,71 @@
+import type { Workbench } from '../../server/test/harness/program.ts';
+import type { DatabaseControl } from '../deployments/database_control.ts';
+import { type ReplicatedCluster, startReplicated } from '../deployments/replicated_postgres.ts';
+import { databaseOutages, type OutageReport } from './database_outages.ts';
+
+/** What becomes of the primary when its standby takes over. */
+export type Fate = 'killed' | 'deposed';
+
+export interface FailoverOrder {
+  readonly fate: Fate;
+  readonly processes: number;
+}
+
+const GRACE_SECONDS = 600;
+
+/**
+ * Lets a synchronous standby take over under load. The former primary was killed; or it is only deposed and goes on
+ * answering, and the last server still reaches nobody else, as behind a part of the network that is cut off.
+ */
+export async function failover(
+  workbench: Workbench,
+  { fate, processes }: FailoverOrder,
+): Promise<OutageReport> {
+  const flags = [
+    ...['--refresh-grace', `${GRACE_SECONDS}`],
+    ...['--database-statement-timeout-ms', '2000', '--database-connect-timeout-ms', '1000'],
+  ];
+  const replicated = await startReplicated(workbench, { processes, flags });
+  try {
+    return await databaseOutages(replicated.cluster, CONTROLS[fate](replicated), {
+      rounds: 1,
+      outageMs: 5000,
+      answerWithinMs: 8000,
+      recoverWithinMs: 10_000,
+      graceMs: GRACE_SECONDS * 1000,
+    });
+  } finally {
+    await Promise.all(replicated.cluster.servers.map((server) => server.end('SIGTERM')));
+    await replicated.remove();
+  }
+}
+
+const CONTROLS: Readonly<Record<Fate, (replicated: ReplicatedCluster) => DatabaseControl>> = {
+  killed: ({ primary, standby, switchPoints }) => ({
+    ...neverPaused,
+    kill: () => primary.kill(),
+    async start() {
+      await standby.promote();
+      for (const point of switchPoints) point.switchTo(standby.place.port);
+    },
+  }),
+  deposed: ({ standby, switchPoints }) => ({
+    ...neverPaused,
+    async kill() {
+      await standby.promote();
+      for (const point of switchPoints.slice(0, -1)) point.switchTo(standby.place.port);
+    },
+    async start() {
+      switchPoints.at(-1)?.switchTo(standby.place.port);
+    },
+  }),
+};
+
+const neverPaused: Pick<DatabaseControl, 'pause' | 'resume'> = {
+  async pause() {
+    throw new Error('a failover pauses nothing');
+  },
+  async resume() {
+    throw new Error('a failover pauses nothing');
+  },
+};

@@ -1,0 +1,55 @@
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+/** An address whose connections lead to one of several servers, as the virtual address of a cluster does. */
+export class SwitchPoint {
+  readonly port: number;
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  #target: number;
+
+  private constructor(server: Server, port: number, target: number) {
+    this.#server = server;
+    this.port = port;
+    this.#target = target;
+    server.on('connection', (near) => this.#join(near));
+  }
+
+  /** @param target the port on loopback that it leads to at first */
+  static async open(target: number): Promise<SwitchPoint> {
+    const server = createServer();
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const address = server.address();
+    if (address === null || typeof address === 'string') throw new Error('a switch point listens on a port');
+    return new SwitchPoint(server, address.port, target);
+  }
+
+  /** Leads new connections elsewhere, and cuts those that are open. */
+  switchTo(target: number): void {
+    this.#target = target;
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  close(): void {
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #join(near: Socket): void {
+    const far = connect(this.#target, '127.0.0.1');
+    for (const [one, other] of [
+      [near, far],
+      [far, near],
+    ] as const) {
+      this.#sockets.add(one);
+      one.setNoDelay(true);
+      one.on('error', () => {});
+      one.once('close', () => {
+        this.#sockets.delete(one);
+        other.destroy();
+      });
+      one.pipe(other);
+    }
+  }
+}

@@ -1,0 +1,24 @@
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { POSTGRES_ABSENCE } from '../../core/test/harness/postgres_installation.ts';
+import { type Fate, failover } from '../../reliability/chaos/failover.ts';
+import { Workbench } from './harness/program.ts';
+
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+const SENTENCES: Readonly<Record<Fate, string>> = {
+  killed: 'a standby that takes over from a primary that was killed has everything that was acknowledged',
+  deposed:
+    'a primary that was deposed and still answers is not believed by the server that reaches nobody else',
+};
+
+describe('a failover under load', { skip: POSTGRES_ABSENCE, timeout: 120_000 }, () => {
+  for (const fate of ['killed', 'deposed'] as const) {
+    test(SENTENCES[fate], async () => {
+      const report = await failover(workbench, { fate, processes: 2 });
+      assert.deepEqual(report.faults, []);
+      assert.ok(report.unavailable > 0 && report.acknowledgedRevocations > 0 && report.refreshes > 0);
+    });
+  }
+});
