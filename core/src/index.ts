@@ -17,6 +17,7 @@ export type { AuthorizationServerOptions, OidcOptions } from './options.ts';
 export { DEFAULT_PATHS, isIssuer } from './options.ts';
 export { type Claims, type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
 export type { Clock, RandomSource } from './protocol/environment.ts';
+export { MAX_BODY_BYTES } from './protocol/form.ts';
 export {
   type HttpConnection,
   type HttpRequest,

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { StorageFault } from '@grantd/core';
+import { migratePostgres, PostgresConnections } from '@grantd/core/postgres';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
+import { ask } from '../../core/test/harness/postgres_server.ts';
+import { postgresPeople } from '../src/instance/database/postgres_people.ts';
 import { addressOf, openPool } from '../src/instance/database/postgres_pool.ts';
-import { postgresStatements } from '../src/instance/database/postgres_statements.ts';
+import { PROGRAM_TABLES } from '../src/instance/database/postgres_tables.ts';
 import { Refused } from '../src/instance/refused.ts';
 import { POSTGRESQL } from './harness/databases.ts';
 
@@ -48,36 +51,60 @@ describe('a pool of connections to PostgreSQL', { skip: POSTGRESQL.absence }, ()
     await close();
   });
 
+  const ISSUER = 'https://id.example';
+  const BOB = { name: 'bob', passwordHash: 'hash', claims: {} };
+
+  /** What the program keeps of people, in a database of its own. */
+  async function newPeople(statementTimeoutMs: number) {
+    const url = await disposableDatabase(await sharedPostgres());
+    const { pool, close } = openPool(url, { ...limits, connections: 1 }, () => {});
+    const connections = new PostgresConnections(pool, { statementTimeoutMs });
+    await migratePostgres(connections, PROGRAM_TABLES);
+    return { url, people: await postgresPeople(connections, ISSUER), close };
+  }
+
   test('rejects a statement that is not answered in time, and answers the next one', async () => {
-    const { pool, close } = openPool(
-      await disposableDatabase(await sharedPostgres()),
-      { ...limits, connections: 1 },
-      () => {},
-    );
-    const ask = postgresStatements(pool, 300);
+    const { url, people, close } = await newPeople(300);
+    const other = openPool(url, limits, () => {});
+    const holder = await other.pool.connect();
+    await holder.query('BEGIN; LOCK TABLE grantd.people');
     const begun = performance.now();
-    await assert.rejects(ask('SELECT pg_sleep(60)'), StorageFault);
+    await assert.rejects(people.byName('bob'), StorageFault);
     assert.ok(performance.now() - begun < 2000);
-    assert.deepEqual((await ask('SELECT $1::int AS answer', 42)).rows, [{ answer: 42 }]);
+    await holder.query('COMMIT');
+    holder.release();
+    assert.equal(await people.byName('bob'), undefined);
+    await other.close();
     await close();
   });
 
-  test('rejects a statement of which the server warns, as of a commit that may not have been replicated', async () => {
-    const { pool, close } = openPool(await disposableDatabase(await sharedPostgres()), limits, () => {});
-    const ask = postgresStatements(pool, 5000);
-    const warning =
-      "DO $$ BEGIN RAISE WARNING 'might not have been replicated' USING ERRCODE = '57014'; END $$";
+  test('rejects a write of which the server warns, as of a commit that may not have been replicated', async () => {
+    const { url, people, close } = await newPeople(5000);
+    await ask(
+      { url },
+      `CREATE FUNCTION warn() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          RAISE NOTICE 'nothing of interest';
+          IF NEW.name = 'bob' THEN
+            RAISE WARNING 'might not have been replicated' USING ERRCODE = '57014';
+          END IF;
+          RETURN NEW;
+        END $$;
+      CREATE TRIGGER warn AFTER INSERT ON grantd.people FOR EACH ROW EXECUTE FUNCTION warn()`,
+    );
     await assert.rejects(
-      ask(warning),
+      people.add(BOB),
       (error: unknown) => error instanceof StorageFault && /replicated/.test(String(error.cause)),
     );
-    await ask("DO $$ BEGIN RAISE NOTICE 'nothing of interest'; END $$");
+    assert.equal((await people.add({ ...BOB, name: 'alice' }))?.name, 'alice');
     await close();
   });
 
   test('is closed in time while a connection is in use, and again without a word', async () => {
     const { pool, close } = openPool(await disposableDatabase(await sharedPostgres()), limits, () => {});
     const client = await pool.connect();
+    // Whoever uses a connection listens to its loss, as the library does.
+    client.on('error', () => {});
     const answer = assert.rejects(client.query('SELECT pg_sleep(60)'), /Connection terminated/);
     const begun = performance.now();
     await close();

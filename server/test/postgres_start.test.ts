@@ -48,7 +48,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     for (const { code, stdout, stderr } of await outcomes({ GRANTD_DATABASE: database })) {
       const address = `postgres://grantd@127.0.0.1:${port}/grantd (host 127.0.0.1, port ${port})`;
       const reason = `ECONNREFUSED, connect ECONNREFUSED 127.0.0.1:${port}`;
-      const remedy = 'check that it runs there, and that --database names it';
+      const remedy = 'check that it runs there, and that the URL names it';
       assert.equal(stderr, `grantd: no connection to ${address}: ${reason}; ${remedy}.\n`);
       assert.deepEqual([code, stdout], [1, '']);
     }
@@ -62,10 +62,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     });
     for (const { code, stdout, stderr } of await outcomes({ GRANTD_DATABASE: wrong })) {
       assert.match(stderr, /^grantd: no connection to postgres:\/\/grantd@[^\n]*: 28P01, [^\n]*\n$/);
-      assert.match(
-        stderr,
-        new RegExp(`@${host}/.*; check the password, in PGPASSWORD or GRANTD_DATABASE\\.`),
-      );
+      assert.match(stderr, new RegExp(`@${host}/.*; check the password, in PGPASSWORD or in the URL\\.`));
       assert.deepEqual([code, stdout], [1, '']);
       for (const one of [password, PASSWORD]) assert.ok(!stderr.includes(one));
     }
@@ -74,10 +71,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     });
     for (const { code, stderr } of await outcomes({ GRANTD_DATABASE: none })) {
       assert.equal(code, 1);
-      assert.match(
-        stderr,
-        /password must be a string; check the password, in PGPASSWORD or GRANTD_DATABASE\.\n$/,
-      );
+      assert.match(stderr, /password must be a string; check the password, in PGPASSWORD or in the URL\.\n$/);
     }
   });
 
@@ -206,7 +200,11 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     await POSTGRESQL.run(folder, 'UPDATE grantd.program_schema SET version = 99');
     const { code, stderr } = await grantd(folder, ['client', 'list']);
     assert.equal(code, 1);
-    assert.match(stderr, /^grantd: the database was written by a newer grantd\n$/);
+    assert.equal(
+      stderr,
+      'grantd: the database was written by a newer program: grantd.program_schema says 99, ' +
+        'and this one knows versions up to 1\n',
+    );
   });
 
   test('serves several processes: each knows at once what another one did', async () => {

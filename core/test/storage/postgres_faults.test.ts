@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { AdministrableStorage } from '@grantd/core';
-import { readStoredIssuer } from '@grantd/core/postgres';
+import {
+  namedStatements,
+  PostgresConnections,
+  type PostgresPool,
+  readStoredIssuer,
+} from '@grantd/core/postgres';
 import { type PostgresCluster, startPostgres } from '../harness/postgres_cluster.ts';
 import { disposableDatabase } from '../harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
@@ -86,6 +91,19 @@ describe('a PostgreSQL server that fails', { skip: POSTGRES_ABSENCE, timeout: 12
     }
   });
 
+  test('a connection that is lost in the very moment in which it is handed over ends no process', async () => {
+    const pool: PostgresPool = {
+      connect: (callback) =>
+        stores.pool.connect((error, client) => {
+          callback(error, client);
+          client?.emit('error', new Error('terminating connection'));
+        }),
+    };
+    const connections = new PostgresConnections(pool);
+    const sql = await namedStatements({ one: 'SELECT 1 AS one' });
+    assert.deepEqual((await connections.read([sql.one])).rows, [{ one: 1 }]);
+  });
+
   test('more callers than connections wait their turn, and are rejected in time where none comes free', async () => {
     const blocker = await stores.pool.connect();
     const others = await Promise.all(Array.from({ length: 3 }, () => stores.pool.connect()));
@@ -132,7 +150,9 @@ describe('a PostgreSQL server that fails', { skip: POSTGRES_ABSENCE, timeout: 12
       await another.open({ issuer: 'https://issuer.example' });
       assert.equal(await readStoredIssuer(another.pool), 'https://issuer.example');
       await another.pool.query('INSERT INTO grantd.schema_versions VALUES (1000)');
-      const refusal = { message: /^the database was written by a newer grantd \(schema 1000\)/ };
+      const refusal = {
+        message: /^the database was written by a newer program: grantd\.schema_versions says 1000, /,
+      };
       await assert.rejects(another.open(), refusal);
       await assert.rejects(readStoredIssuer(another.pool), refusal);
     } finally {

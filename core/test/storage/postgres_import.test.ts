@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { AdministrableStorage } from '@grantd/core';
-import { importPostgres } from '@grantd/core/postgres';
-import { exportSqlite, openSqliteStorage } from '@grantd/core/sqlite';
+import { importPostgres, migratePostgres, PostgresConnections } from '@grantd/core/postgres';
+import { exportSqlite, openSqliteConnection, openSqliteStorage } from '@grantd/core/sqlite';
+import { SCHEMA_VERSION } from '../../src/storage/sql/sqlite/schema.ts';
 import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
 import { PostgresStores } from '../harness/postgres_store.ts';
@@ -112,6 +114,79 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
     } finally {
       await empty.end();
     }
+  });
+
+  test('numbers events on where the last ones have been swept already', async () => {
+    const clock = { nowMs: 0 };
+    const swept = join(temporaryFolder(), 'swept.db');
+    const file = openSqliteStorage({ path: swept, issuer: ISSUER, clock: () => clock.nowMs });
+    await file.setDisabled('subject', 'one', true);
+    await file.setDisabled('subject', 'two', true);
+    const last = (await file.eventsAfter(0, 10)).at(-1)?.sequence ?? 0;
+    clock.nowMs = 365 * 24 * 60 * 60 * 1000;
+    while ((await file.sweep(100)) > 0);
+    assert.deepEqual(await file.eventsAfter(0, 10), []);
+    await file.close();
+
+    const empty = new PostgresStores(await disposableDatabase(await sharedPostgres()));
+    try {
+      await importPostgres(exportSqlite({ path: swept }), { pool: empty.pool });
+      const storage = await empty.open({ issuer: ISSUER });
+      await storage.setDisabled('subject', 'three', true);
+      assert.deepEqual(
+        (await storage.eventsAfter(last, 10)).map(({ sequence, target }) => [sequence, target]),
+        [[last + 1, 'three']],
+      );
+    } finally {
+      await empty.end();
+    }
+  });
+
+  test('brings tables of a host along, and refuses those that hold rows already', async () => {
+    const own = join(temporaryFolder(), 'own.db');
+    openSqliteStorage({ path: own, issuer: ISSUER }).close();
+    const database = openSqliteConnection(own);
+    database.exec("CREATE TABLE songs (title TEXT) STRICT; INSERT INTO songs VALUES ('one'), ('two')");
+    database.close();
+    const empty = new PostgresStores(await disposableDatabase(await sharedPostgres()));
+    const copy = () =>
+      importPostgres(exportSqlite({ path: own, hostTables: ['songs'] }), { pool: empty.pool });
+    try {
+      await migratePostgres(new PostgresConnections(empty.pool), {
+        versions: 'grantd.song_versions',
+        migrations: ['CREATE TABLE grantd.songs (title text)'],
+      });
+      await empty.pool.query("INSERT INTO grantd.songs VALUES ('other')");
+      await assert.rejects(copy(), {
+        message: 'the PostgreSQL database is in use already: it holds rows in grantd."songs"',
+      });
+      await empty.pool.query('DELETE FROM grantd.songs');
+      assert.equal((await copy()).get('songs'), 2);
+    } finally {
+      await empty.end();
+    }
+  });
+
+  test('is refused for a file whose schema is not of this version, or that is not there', () => {
+    const first = (file: string) => () => exportSqlite({ path: file }).next();
+    const old = join(temporaryFolder(), 'old.db');
+    openSqliteStorage({ path: old, issuer: ISSUER }).close();
+    const database = openSqliteConnection(old);
+    database.exec('PRAGMA user_version = 1');
+    assert.throws(first(old), {
+      message:
+        `${old} has the schema 1 of an older grantd, and this one exports the schema ${SCHEMA_VERSION}: ` +
+        'open a store on it first, which brings it up to date',
+    });
+    database.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
+    assert.throws(first(old), /was written by a newer grantd/);
+    database.exec('PRAGMA user_version = 0');
+    assert.throws(first(old), { message: `${old} is not a grantd database` });
+    database.close();
+
+    const none = join(temporaryFolder(), 'none.db');
+    assert.throws(first(none), /unable to open database file/);
+    assert.equal(existsSync(none), false);
   });
 
   test('keeps others from writing to the file meanwhile, and leaves it as it was', async () => {

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { clientCommands } from './client.ts';
+import { copyCommand } from './copy.ts';
 import { EXIT_HELP } from './exit.ts';
 import { gcCommand } from './gc.ts';
 import { keysCommands } from './keys.ts';
@@ -21,6 +22,7 @@ export function createProgram(): Command {
     tokenCommands(),
     keysCommands(),
     gcCommand(),
+    copyCommand(),
   ];
   for (const command of commands) program.addCommand(command);
   throwInsteadOfExit(program);

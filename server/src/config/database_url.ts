@@ -15,6 +15,14 @@ export function hasPassword(url: string): boolean {
   return password !== '' || searchParams.has('password');
 }
 
+/** The URL of a PostgreSQL database as it may be shown. */
+export function withoutPassword(url: string): string {
+  const shown = new URL(url);
+  shown.password = '';
+  shown.searchParams.delete('password');
+  return shown.href;
+}
+
 /** A `#` or a `%` that was not encoded would cut off or change what stands around it: a password has such characters. */
 function isReadable(url: string): boolean {
   return URL.canParse(url) && !url.includes('#') && !/%(?![0-9a-f]{2})/i.test(url);

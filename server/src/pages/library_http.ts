@@ -1,9 +1,7 @@
-import type { HttpResponse } from '@grantd/core';
+import { type HttpResponse, MAX_BODY_BYTES } from '@grantd/core';
 import { toHttpRequest } from '@grantd/core/node';
 import type { MiddlewareHandler } from 'hono';
 import type { PageContext, PageEnvironment } from './page_parts.ts';
-
-const MOST_BYTES = 64 * 1024;
 
 /**
  * Reads each request as the library wants it, by the library's own adapter, which reads no further than just past the
@@ -22,7 +20,7 @@ export function readRequest(
       if (incoming.destroyed) return c.body(null);
       throw error;
     }
-    if (Buffer.byteLength(bodyOf(c)) <= MOST_BYTES) return next();
+    if (Buffer.byteLength(bodyOf(c)) <= MAX_BODY_BYTES) return next();
     // A body that was not read to its end cannot be followed by another request.
     c.header('connection', 'close');
     return refuse(c);

@@ -18,11 +18,7 @@ export async function databaseOf(
   const { database: url } = settings;
   if (!isPostgresUrl(url)) return sqliteDatabase(databasePath(url, environment));
   const flag = flagOf('database');
-  if (hasPassword(url) && sourceOf('database') === flag) {
-    console.error(
-      `grantd: everyone on this machine can read the password in ${flag}: set PGPASSWORD, or GRANTD_DATABASE, instead`,
-    );
-  }
+  if (sourceOf('database') === flag) warnOfPassword(url, flag, 'PGPASSWORD, or GRANTD_DATABASE,');
   // Loaded only here: commands on a file start sooner without it.
   const { postgresDatabase } = await import('./postgres_database.ts');
   return postgresDatabase(url, {
@@ -31,4 +27,13 @@ export async function databaseOf(
     statementTimeoutMs: settings.databaseStatementTimeoutMs,
     onConnectionLost,
   });
+}
+
+/**
+ * Says so on stderr where the URL of a PostgreSQL database tells a password in an argument.
+ * @param better variables that nobody else can read
+ */
+export function warnOfPassword(url: string, flag: string, better: string): void {
+  if (!hasPassword(url)) return;
+  console.error(`grantd: everyone on this machine can read the password in ${flag}: set ${better} instead`);
 }

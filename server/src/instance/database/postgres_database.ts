@@ -1,12 +1,16 @@
-import { openPostgresStorage, readStoredIssuer } from '@grantd/core/postgres';
+import {
+  migratePostgres,
+  openPostgresStorage,
+  PostgresConnections,
+  readStoredIssuer,
+} from '@grantd/core/postgres';
 import { ConfigurationRefused } from '../../config/configuration_refused.ts';
 import type { Database } from './database.ts';
 import { postgresDemoMark } from './postgres_demo_mark.ts';
 import { postgresPeople } from './postgres_people.ts';
-import { addressOf, openPool, type PostgresLimits } from './postgres_pool.ts';
-import { noConnection } from './postgres_refusal.ts';
-import { postgresStatements } from './postgres_statements.ts';
-import { preparePostgresTables } from './postgres_tables.ts';
+import { addressOf, deadlinesOf, openPool, type PostgresLimits } from './postgres_pool.ts';
+import { requireConnection } from './postgres_refusal.ts';
+import { PROGRAM_TABLES } from './postgres_tables.ts';
 
 export interface PostgresDatabaseOptions extends PostgresLimits {
   /** Is told of a connection that was lost while nobody used it. */
@@ -21,25 +25,25 @@ export interface PostgresDatabaseOptions extends PostgresLimits {
 export function postgresDatabase(url: string, options: PostgresDatabaseOptions): Database {
   const address = addressOf(url);
   const { pool, close } = openPool(url, options, options.onConnectionLost);
-  const { connectTimeoutMs: connectionTimeoutMs, statementTimeoutMs } = options;
-  const store = { connectionTimeoutMs, statementTimeoutMs };
-  const ask = postgresStatements(pool, statementTimeoutMs);
+  const deadlines = deadlinesOf(options);
 
   return {
     name: address.name,
     async storedIssuer() {
-      const client = await pool.connect().catch((error: unknown) => {
-        throw noConnection(address, error);
-      });
-      client.release();
-      return readStoredIssuer(pool, store);
+      await requireConnection(pool, address);
+      return readStoredIssuer(pool, deadlines);
     },
     prepareSecret: refuseWithoutSecret,
     keptSecret: refuseWithoutSecret,
     async open(issuer) {
-      const storage = await openPostgresStorage({ pool, issuer, ...store });
-      await preparePostgresTables(pool, ask, statementTimeoutMs);
-      return { storage, people: postgresPeople(ask, issuer), demoMark: postgresDemoMark(ask, issuer) };
+      const storage = await openPostgresStorage({ pool, issuer, ...deadlines });
+      const connections = new PostgresConnections(pool, deadlines);
+      await migratePostgres(connections, PROGRAM_TABLES);
+      return {
+        storage,
+        people: await postgresPeople(connections, issuer),
+        demoMark: await postgresDemoMark(connections, issuer),
+      };
     },
     close,
   };

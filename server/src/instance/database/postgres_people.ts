@@ -1,7 +1,8 @@
+import { namedStatements, type PostgresCall, type PostgresConnections, rowsOf } from '@grantd/core/postgres';
 import { nameAsKept } from '../../people/names.ts';
 import { type People, type Person, personToKeep } from '../../people/people.ts';
 import { PERSON_COLUMNS, personOf, personValues } from '../../people/person_rows.ts';
-import type { AskPostgres } from './postgres_statements.ts';
+import { askStorage } from './ask_storage.ts';
 
 const SQL = {
   insert: `
@@ -12,19 +13,23 @@ const SQL = {
   findAll: `SELECT ${PERSON_COLUMNS} FROM grantd.people WHERE issuer = $1 ORDER BY name`,
 };
 
-export function postgresPeople(ask: AskPostgres, issuer: string): People {
-  const findOne = async (sql: string, value: string): Promise<Person | undefined> => {
-    const [row] = (await ask(sql, issuer, value)).rows;
-    return row && personOf(row);
-  };
+type Row = Parameters<typeof personOf>[0];
+
+export async function postgresPeople(connections: PostgresConnections, issuer: string): Promise<People> {
+  const sql = await namedStatements(SQL);
+  const find = async (...call: PostgresCall): Promise<readonly Person[]> =>
+    rowsOf<Row>(await askStorage(() => connections.read(call))).map(personOf);
+
   return {
     async add(newPerson) {
       const person = personToKeep(newPerson);
-      const { rowCount } = await ask(SQL.insert, issuer, ...personValues(person));
-      return rowCount === 1 ? person : undefined;
+      const [added] = await askStorage(() =>
+        connections.write([[sql.insert, issuer, ...personValues(person)]]),
+      );
+      return added?.rowCount === 1 ? person : undefined;
     },
-    byName: (name) => findOne(SQL.findByName, nameAsKept(name)),
-    bySubject: (subject) => findOne(SQL.findBySubject, subject),
-    list: async () => (await ask(SQL.findAll, issuer)).rows.map(personOf),
+    byName: async (name) => (await find(sql.findByName, issuer, nameAsKept(name)))[0],
+    bySubject: async (subject) => (await find(sql.findBySubject, issuer, subject))[0],
+    list: () => find(sql.findAll, issuer),
   };
 }

@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { PostgresDeadlines } from '@grantd/core/postgres';
 import { Client, Pool } from 'pg';
 import { Refused } from '../refused.ts';
 
@@ -11,6 +12,11 @@ export interface PostgresLimits {
   readonly connectTimeoutMs: number;
   /** Milliseconds for the answer to a statement. */
   readonly statementTimeoutMs: number;
+}
+
+/** The limits as the library's functions take them. */
+export function deadlinesOf({ connectTimeoutMs, statementTimeoutMs }: PostgresLimits): PostgresDeadlines {
+  return { connectionTimeoutMs: connectTimeoutMs, statementTimeoutMs };
 }
 
 /** Where a URL leads, the PG… variables and defaults included; never with the password. */
@@ -64,9 +70,8 @@ export function openPool(
     },
   });
   pool.on('error', onConnectionLost);
-  // Whoever uses it learns of its loss by what they wait for; an error that nobody listens to ends the process.
-  pool.on('connect', (client) => client.on('error', () => {}));
-  // One that is given back as broken would be kept until its last statement is answered, which may be never.
+  // In its pipelined mode the driver keeps one that is given back as broken until its last statement is answered,
+  // which may be never.
   pool.on('release', (error, { connection }) => {
     if (error) connection.stream.destroy();
   });

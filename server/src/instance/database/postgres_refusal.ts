@@ -1,8 +1,9 @@
+import type { Pool } from 'pg';
 import { Refused } from '../refused.ts';
 import type { PostgresAddress } from './postgres_pool.ts';
 
-const CHECK_ADDRESS = 'check that it runs there, and that --database names it';
-const CHECK_PASSWORD = 'check the password, in PGPASSWORD or GRANTD_DATABASE';
+const CHECK_ADDRESS = 'check that it runs there, and that the URL names it';
+const CHECK_PASSWORD = 'check the password, in PGPASSWORD or in the URL';
 
 /** What to do about a system's error, and about an SQLSTATE by which PostgreSQL says what is wrong with a newcomer. */
 const REMEDIES: Readonly<Record<string, string>> = {
@@ -25,8 +26,20 @@ const REMEDIES_BY_MESSAGE: readonly (readonly [RegExp, string])[] = [
   [/timeout/, CHECK_ADDRESS],
 ];
 
+/** @throws {Refused} no connection comes about */
+export function requireConnection(pool: Pool, address: PostgresAddress): Promise<void> {
+  return new Promise((resolve, reject) => {
+    // Given back at once: nobody would hear that it is lost while a promise for it is on its way.
+    pool.connect((error, client) => {
+      client?.release();
+      if (error === undefined) resolve();
+      else reject(noConnection(address, error));
+    });
+  });
+}
+
 /** Why no connection came about, in one line with the host, the port and the code. */
-export function noConnection({ name, host, port }: PostgresAddress, error: unknown): Refused {
+function noConnection({ name, host, port }: PostgresAddress, error: unknown): Refused {
   const [code, message] = [codeOf(error), messageOf(error)];
   const remedy = REMEDIES[code ?? ''] ?? REMEDIES_BY_MESSAGE.find(([said]) => said.test(message))?.[1];
   const reason = code === undefined ? message : `${code}, ${message}`;

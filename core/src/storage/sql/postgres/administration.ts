@@ -4,7 +4,7 @@ import { principalJoins } from '../standing.ts';
 import { changesOf, rowsOf } from './connections.ts';
 import type { PostgresHandle } from './primary.ts';
 import type { Principals } from './principals.ts';
-import { named } from './statement.ts';
+import { namedStatements } from './statement.ts';
 import { isStorable } from './storable.ts';
 
 /** One walk over the rows that are not over yet; too rare to pay for an index at every issuance. */
@@ -43,7 +43,7 @@ export async function postgresAdministration(
   { primary, issuerId, clock }: PostgresHandle,
   principals: Principals,
 ): Promise<Administration> {
-  const sql = await named(ADMINISTRATION_SQL);
+  const sql = await namedStatements(ADMINISTRATION_SQL);
   const countOf = {
     client: sql.countOfClient,
     subject: sql.countOfSubject,

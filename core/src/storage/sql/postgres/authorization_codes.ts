@@ -7,7 +7,7 @@ import { changesOf, ended, rowsOf } from './connections.ts';
 import { asParameter, isBornDead, outcomeOf, storeUpon } from './issuing.ts';
 import type { PostgresHandle } from './primary.ts';
 import type { Principals } from './principals.ts';
-import { named } from './statement.ts';
+import { namedStatements } from './statement.ts';
 import { isStorable } from './storable.ts';
 
 const LOOK_UP = `
@@ -61,7 +61,7 @@ export async function postgresAuthorizationCodes(
   { primary, issuerId, clock }: PostgresHandle,
   principals: Principals,
 ): Promise<AuthorizationCodeRepository> {
-  const sql = await named(AUTHORIZATION_CODES_SQL);
+  const sql = await namedStatements(AUTHORIZATION_CODES_SQL);
   return {
     async get(id) {
       if (!isStorable(id)) return undefined;

@@ -3,7 +3,7 @@ import type { ClientRegistry } from '../../contract.ts';
 import { CLIENT_COLUMNS, type ClientRow, toClientColumns, toClientRecord } from '../client_rows.ts';
 import { changesOf, rowsOf } from './connections.ts';
 import type { PostgresHandle } from './primary.ts';
-import { named } from './statement.ts';
+import { namedStatements } from './statement.ts';
 import { isStorable } from './storable.ts';
 
 export const CLIENTS_SQL = {
@@ -35,7 +35,7 @@ export const CLIENTS_SQL = {
 };
 
 export async function postgresClients({ primary, issuerId }: PostgresHandle): Promise<ClientRegistry> {
-  const sql = await named(CLIENTS_SQL);
+  const sql = await namedStatements(CLIENTS_SQL);
   return {
     async get(id) {
       if (!isStorable(id)) return undefined;

@@ -1,17 +1,13 @@
-import type { Deadlines } from './deadlines.ts';
-import {
-  type PostgresClient,
-  type PostgresNotice,
-  type PostgresPool,
-  type PostgresResult,
-  TYPES,
-} from './pool.ts';
-import type { Call } from './statement.ts';
+import { checkOut, giveBack } from './checkout.ts';
+import { type Deadlines, deadlinesOf, type PostgresDeadlines } from './deadlines.ts';
+import { type PostgresClient, type PostgresPool, type PostgresResult, TYPES } from './pool.ts';
+import type { PostgresCall } from './statement.ts';
+import { watched } from './watched.ts';
 import { within } from './within.ts';
 
 /** What the second half of a transaction sends, and what its results mean. */
 export interface Continuation<T> {
-  readonly calls: readonly Call[];
+  readonly calls: readonly PostgresCall[];
   readonly outcome: (results: readonly PostgresResult[]) => T;
 }
 
@@ -26,40 +22,50 @@ const LOST_RACE: ReadonlySet<string> = new Set(['40001', '40P01']);
 /** What a pooler that gives each transaction another connection answers to prepared statements that it does not know. */
 const NOT_PREPARED: ReadonlySet<string> = new Set(['26000', '42P05']);
 
-/** SQLSTATE of warnings, and of interventions by an operator. */
-const WARNING = /^(01|57)/;
-
 const MOST_ATTEMPTS = 5;
 
 /**
- * Statements over a pool, each answered or rejected within its deadline. Whatever goes wrong on a connection, it is
- * closed: the server then rolls back what was begun on it, and nobody meets its late answers.
+ * Statements over a pool, each answered or rejected within its deadline; for the store, and for the tables that a host
+ * keeps beside it. Whatever goes wrong on a connection, it is closed: the server then rolls back what was begun on it,
+ * and nobody meets its late answers. What failed without having happened, as after a deadlock, is attempted again, and
+ * a pooler that knows no prepared statements is asked without them.
+ *
+ * Every method rejects where PostgreSQL cannot be asked, does not answer in time, or answers with an error. In results
+ * integers are numbers, booleans are booleans, and all else is text.
  */
-export class Connections {
+export class PostgresConnections {
   readonly #pool: PostgresPool;
   readonly #deadlines: Deadlines;
   readonly #begin: string;
   #isPrepared = true;
   #isClosed = false;
 
-  constructor(pool: PostgresPool, deadlines: Deadlines) {
+  constructor(pool: PostgresPool, deadlines: PostgresDeadlines = {}) {
     this.#pool = pool;
-    this.#deadlines = deadlines;
-    const ms = Math.ceil(deadlines.statementTimeoutMs);
+    this.#deadlines = deadlinesOf(deadlines);
+    const ms = Math.ceil(this.#deadlines.statementTimeoutMs);
     // A process that is stopped in the middle must not keep its locks from the others for longer than a caller waits.
     this.#begin =
       'BEGIN ISOLATION LEVEL READ COMMITTED; ' +
       `SET LOCAL lock_timeout = ${ms}; SET LOCAL idle_in_transaction_session_timeout = ${ms}`;
   }
 
+  /** Over the same pool, for what may take longer. @param statementTimeoutMs milliseconds */
+  withStatementTimeout(statementTimeoutMs: number): PostgresConnections {
+    return new PostgresConnections(this.#pool, { ...this.#deadlines, statementTimeoutMs });
+  }
+
   /** A statement that only reads. */
-  async read(call: Call): Promise<PostgresResult> {
+  async read(call: PostgresCall): Promise<PostgresResult> {
     const [result] = await this.#attempt((client) => this.#flight(client, [() => this.#query(client, call)]));
     return only(result);
   }
 
-  /** Statements as one transaction, sent at once. Resolves once it is durable. */
-  async write(calls: readonly Call[]): Promise<readonly PostgresResult[]> {
+  /**
+   * Statements as one transaction, sent at once. Resolves with a result for each once it is durable; where it rejects,
+   * its outcome may be unknown.
+   */
+  async write(calls: readonly PostgresCall[]): Promise<readonly PostgresResult[]> {
     return this.#attempt((client) =>
       watched(client, async () => {
         const [, ...results] = await this.#flight(client, [
@@ -75,7 +81,7 @@ export class Connections {
 
   /** A transaction in two halves: `next` sees what the first one found, and says what follows. */
   async transaction<T>(
-    first: readonly Call[],
+    first: readonly PostgresCall[],
     next: (found: readonly PostgresResult[]) => Continuation<T>,
   ): Promise<T> {
     return this.#attempt((client) =>
@@ -97,9 +103,9 @@ export class Connections {
 
   /** A transaction of any number of steps, each of which waits for the one before it; attempted once. */
   async longTransaction(
-    work: (run: (call: Call) => Promise<PostgresResult>) => Promise<void>,
+    work: (run: (call: PostgresCall) => Promise<PostgresResult>) => Promise<void>,
   ): Promise<void> {
-    const run = (client: PostgresClient) => async (call: Call) =>
+    const run = (client: PostgresClient) => async (call: PostgresCall) =>
       only((await this.#flight(client, [() => this.#query(client, call)]))[0]);
     return this.#once((client) =>
       watched(client, async () => {
@@ -133,25 +139,23 @@ export class Connections {
   async #once<T>(work: (client: PostgresClient) => Promise<T>): Promise<T> {
     const client = await this.#connect();
     let isSound = false;
-    client.on('error', heardByItsQueries);
     try {
       const result = await work(client);
       isSound = true;
       return result;
     } finally {
-      client.off('error', heardByItsQueries);
-      client.release(!isSound);
+      giveBack(client, isSound);
     }
   }
 
   async #connect(): Promise<PostgresClient> {
     if (this.#isClosed) throw new Error('the store is closed');
     const { connectionTimeoutMs } = this.#deadlines;
-    const connecting = this.#pool.connect();
+    const connecting = checkOut(this.#pool);
     try {
       return await within(connectionTimeoutMs, connecting, 'gave no connection');
     } catch (error) {
-      connecting.then((late) => late.release()).catch(() => undefined);
+      connecting.then((late) => giveBack(late, true)).catch(() => undefined);
       throw error;
     }
   }
@@ -166,13 +170,10 @@ export class Connections {
     return within(this.#deadlines.statementTimeoutMs, answers, 'did not answer');
   }
 
-  #query(client: PostgresClient, [{ name, text }, ...values]: Call): Promise<PostgresResult> {
+  #query(client: PostgresClient, [{ name, text }, ...values]: PostgresCall): Promise<PostgresResult> {
     return client.query({ ...(this.#isPrepared && { name }), text, values, types: TYPES });
   }
 }
-
-/** A connection that is lost says so to its queries, and once more to whoever listens: nobody at all ends the process. */
-function heardByItsQueries(): void {}
 
 /** The rows of a result; their shape is the statement's to know. */
 export function rowsOf<Row>(result: PostgresResult | undefined): readonly Row[] {
@@ -200,25 +201,6 @@ async function oneAfterAnother(
 /** A transaction that failed answers COMMIT with ROLLBACK, and no error. */
 function requireCommitted(result: PostgresResult | undefined): void {
   if (result?.command !== 'COMMIT') throw new Error(`PostgreSQL answered COMMIT with ${result?.command}`);
-}
-
-/**
- * Does a write, and rejects where the server warned meanwhile: that a commit "might not have been replicated" is said
- * in a warning beside its success, when the wait for a synchronous standby was cut short.
- */
-async function watched<T>(client: PostgresClient, write: () => Promise<T>): Promise<T> {
-  let warning: PostgresNotice | undefined;
-  const onNotice = (notice: PostgresNotice) => {
-    if (WARNING.test(notice.code ?? '')) warning ??= notice;
-  };
-  client.on('notice', onNotice);
-  try {
-    const result = await write();
-    if (warning !== undefined) throw new Error(`PostgreSQL warned during a write: ${warning.message}`);
-    return result;
-  } finally {
-    client.off('notice', onNotice);
-  }
 }
 
 /** Empty where the error is not the server's. */

@@ -2,7 +2,7 @@ import type { EventRecord, EventType } from '../../../protocol/records.ts';
 import type { AdministrableStorage } from '../../contract.ts';
 import { rowsOf } from './connections.ts';
 import type { PostgresHandle } from './primary.ts';
-import { named } from './statement.ts';
+import { namedStatements } from './statement.ts';
 
 export const EVENTS_SQL = {
   lockNumbering: 'SELECT 1 FROM grantd.issuers WHERE id = $1 FOR UPDATE',
@@ -36,7 +36,7 @@ export async function postgresEvents({
   primary,
   issuerId,
 }: PostgresHandle): Promise<Pick<AdministrableStorage, 'eventsAfter'>> {
-  const sql = await named(EVENTS_SQL);
+  const sql = await namedStatements(EVENTS_SQL);
   return {
     async eventsAfter(sequence, limit): Promise<readonly EventRecord[]> {
       const [, , found] = await primary.write([

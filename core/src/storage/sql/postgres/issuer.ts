@@ -1,5 +1,5 @@
-import { type Connections, rowsOf } from './connections.ts';
-import { named } from './statement.ts';
+import { type PostgresConnections, rowsOf } from './connections.ts';
+import { namedStatements } from './statement.ts';
 
 const ISSUER_SQL = {
   find: 'SELECT id FROM grantd.issuers WHERE issuer = $1',
@@ -11,8 +11,8 @@ const ISSUER_SQL = {
 };
 
 /** The number that stands for an issuer in every key; it gets one where it has none yet. */
-export async function issuerIdOf(connections: Connections, issuer: string): Promise<number> {
-  const sql = await named(ISSUER_SQL);
+export async function issuerIdOf(connections: PostgresConnections, issuer: string): Promise<number> {
+  const sql = await namedStatements(ISSUER_SQL);
   const find = async () => rowsOf<{ id: number }>(await connections.read([sql.find, issuer]))[0]?.id;
   const known = await find();
   if (known !== undefined) return known;
@@ -26,7 +26,7 @@ export async function issuerIdOf(connections: Connections, issuer: string): Prom
 }
 
 /** The issuer for which the database was opened first; `undefined` where there is none yet. */
-export async function firstIssuer(connections: Connections): Promise<string | undefined> {
-  const sql = await named(ISSUER_SQL);
+export async function firstIssuer(connections: PostgresConnections): Promise<string | undefined> {
+  const sql = await namedStatements(ISSUER_SQL);
   return rowsOf<{ issuer: string }>(await connections.read([sql.first]))[0]?.issuer;
 }

@@ -4,7 +4,7 @@ import { RETIRED_KEY_SECONDS } from '../../retention.ts';
 import { KEY_COLUMNS, type KeyRow, toKeyColumns, toKeyRecord } from '../key_rows.ts';
 import { changesOf, ended, rowsOf } from './connections.ts';
 import type { PostgresHandle } from './primary.ts';
-import { named } from './statement.ts';
+import { namedStatements } from './statement.ts';
 import { isStorable } from './storable.ts';
 
 export const KEYS_SQL = {
@@ -39,7 +39,7 @@ export const KEYS_SQL = {
 };
 
 export async function postgresKeys({ primary, issuerId, clock }: PostgresHandle): Promise<KeyRepository> {
-  const sql = await named(KEYS_SQL);
+  const sql = await namedStatements(KEYS_SQL);
   const asParameter = (keys: readonly KeyRecord[]) => JSON.stringify(keys.map(toKeyColumns));
   return {
     async get(kid) {

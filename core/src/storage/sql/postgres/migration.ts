@@ -1,59 +1,84 @@
-import { type Connections, ended, rowsOf } from './connections.ts';
-import { MIGRATIONS } from './schema.ts';
-import { named, unnamed } from './statement.ts';
+import { ended, type PostgresConnections, rowsOf } from './connections.ts';
+import { namedStatements, unnamed } from './statement.ts';
 
-/** The version that this program writes. */
-export const SCHEMA_VERSION = MIGRATIONS.length;
+/** Tables whose schema has versions: the store's own, or those that a host keeps beside them. */
+export interface PostgresTables {
+  /** The table that keeps the version, as `schema.table` in lower case; both are made where they are missing. */
+  readonly versions: string;
+  /** The script of each version, which may hold several statements; applied in order, never edited once released. */
+  readonly migrations: readonly string[];
+}
 
-const MIGRATION_SQL = {
-  isThere: "SELECT to_regclass('grantd.schema_versions') IS NOT NULL AS is_there",
-  version: 'SELECT coalesce(max(version), 0) AS version FROM grantd.schema_versions',
-  // Only a number that nobody else is likely to lock.
-  lock: "SELECT pg_advisory_xact_lock(hashtext('grantd.schema_versions'))",
-  createSchema: 'CREATE SCHEMA IF NOT EXISTS grantd',
-  createVersions: 'CREATE TABLE IF NOT EXISTS grantd.schema_versions (version integer PRIMARY KEY)',
-  addVersion: 'INSERT INTO grantd.schema_versions (version) VALUES ($1)',
-};
+/** Migrating may take longer than a request would wait. */
+const MIGRATION_TIMEOUT_MS = 10 * 60 * 1000;
 
 /**
- * The version of the schema; 0 where there is none yet.
- * @throws Error where it is newer than this program
+ * Brings tables up to date. Of several processes that start together one migrates, and the others wait for it.
+ * @throws Error where they are newer than this program; nothing is changed then
  */
-export async function schemaVersion(connections: Connections): Promise<number> {
-  const sql = await named(MIGRATION_SQL);
-  const [found] = rowsOf<{ is_there: boolean }>(await connections.read([sql.isThere]));
-  if (found?.is_there !== true) return 0;
-  return known(versionOf(rowsOf(await connections.read([sql.version]))));
+export async function migratePostgres(
+  connections: PostgresConnections,
+  tables: PostgresTables,
+): Promise<void> {
+  if ((await schemaVersion(connections, tables)) === tables.migrations.length) return;
+  await migrate(connections.withStatementTimeout(MIGRATION_TIMEOUT_MS), tables);
 }
 
 /**
- * Brings the schema up to date. Of several processes that start together one migrates, and the others wait for it.
- * @throws Error where it is newer than this program
+ * The version of tables; 0 where there are none yet.
+ * @throws Error where they are newer than this program
  */
-export async function migrate(connections: Connections): Promise<void> {
-  const sql = await named(MIGRATION_SQL);
+export async function schemaVersion(
+  connections: PostgresConnections,
+  tables: PostgresTables,
+): Promise<number> {
+  const sql = await namedStatements(statementsOn(tables));
+  const [found] = rowsOf<{ is_there: boolean }>(await connections.read([sql.isThere]));
+  if (found?.is_there !== true) return 0;
+  return known(versionOf(rowsOf(await connections.read([sql.version]))), tables);
+}
+
+async function migrate(connections: PostgresConnections, tables: PostgresTables): Promise<void> {
+  const sql = await namedStatements(statementsOn(tables));
   const prepare = [sql.lock, sql.createSchema, sql.createVersions, sql.version] as const;
   await connections.transaction(
     prepare.map((statement) => [statement]),
     (found) => {
-      const version = known(versionOf(rowsOf(found.at(-1))));
-      if (version === SCHEMA_VERSION) return ended(undefined);
-      const missing = MIGRATIONS.slice(version).map(unnamed);
+      const version = known(versionOf(rowsOf(found.at(-1))), tables);
+      const newest = tables.migrations.length;
+      if (version === newest) return ended(undefined);
+      const missing = tables.migrations.slice(version).map(unnamed);
       return {
-        calls: [...missing.map((script) => [script] as const), [sql.addVersion, SCHEMA_VERSION]],
+        calls: [...missing.map((script) => [script] as const), [sql.addVersion, newest]],
         outcome: () => undefined,
       };
     },
   );
 }
 
+function statementsOn({ versions }: PostgresTables) {
+  const [, schema] = /^([a-z_]\w*)\.[a-z_]\w*$/.exec(versions) ?? [];
+  if (schema === undefined || versions !== versions.toLowerCase())
+    throw new TypeError(`versions: expected schema.table in lower case, not ${versions}`);
+  return {
+    isThere: `SELECT to_regclass('${versions}') IS NOT NULL AS is_there`,
+    version: `SELECT coalesce(max(version), 0) AS version FROM ${versions}`,
+    // Only a number that nobody else is likely to lock.
+    lock: `SELECT pg_advisory_xact_lock(hashtext('${versions}'))`,
+    createSchema: `CREATE SCHEMA IF NOT EXISTS ${schema}`,
+    createVersions: `CREATE TABLE IF NOT EXISTS ${versions} (version integer PRIMARY KEY)`,
+    addVersion: `INSERT INTO ${versions} (version) VALUES ($1)`,
+  };
+}
+
 function versionOf([row]: readonly { version: number }[]): number {
   return row?.version ?? 0;
 }
 
-function known(version: number): number {
-  if (version <= SCHEMA_VERSION) return version;
+function known(version: number, { versions, migrations }: PostgresTables): number {
+  if (version <= migrations.length) return version;
   throw new Error(
-    `the database was written by a newer grantd (schema ${version}); this one knows schemas up to ${SCHEMA_VERSION}`,
+    `the database was written by a newer program: ${versions} says ${version}, ` +
+      `and this one knows versions up to ${migrations.length}`,
   );
 }

@@ -1,6 +1,10 @@
 /** What the store needs of a pool: `Pool` of `pg` fits, and whatever is made in its likeness. */
 export interface PostgresPool {
-  connect(): Promise<PostgresClient>;
+  /**
+   * Calls back in the moment in which the pool lets go of a connection: one that is lost says so to whoever listens, and
+   * a promise would be heard too late.
+   */
+  connect(callback: (error: Error | undefined, client: PostgresClient | undefined) => void): void;
 }
 
 /** A connection that is ours until it is released. */

@@ -3,22 +3,26 @@ import { DEFAULT_EVENT_RETENTION_SECONDS } from '../../retention.ts';
 import { postgresAdministration } from './administration.ts';
 import { postgresAuthorizationCodes } from './authorization_codes.ts';
 import { postgresClients } from './clients.ts';
-import { Connections } from './connections.ts';
-import { deadlinesOf, type PostgresDeadlines } from './deadlines.ts';
+import { PostgresConnections } from './connections.ts';
+import type { PostgresDeadlines } from './deadlines.ts';
 import { postgresEvents } from './events.ts';
 import { firstIssuer, issuerIdOf } from './issuer.ts';
 import { postgresKeys } from './keys.ts';
-import { migrate, SCHEMA_VERSION, schemaVersion } from './migration.ts';
+import { migratePostgres, schemaVersion } from './migration.ts';
 import type { PostgresPool } from './pool.ts';
 import { type PostgresHandle, Primary } from './primary.ts';
 import { postgresPrincipals } from './principals.ts';
+import { STORE_TABLES } from './schema.ts';
 import { assertSound } from './soundness.ts';
 import { postgresSweep } from './sweep.ts';
 import { postgresTokens } from './tokens.ts';
 
+export { PostgresConnections, rowsOf } from './connections.ts';
 export type { PostgresDeadlines } from './deadlines.ts';
 export { importPostgres, type PostgresImportOptions } from './import.ts';
+export { migratePostgres, type PostgresTables } from './migration.ts';
 export type { PostgresClient, PostgresPool, PostgresQuery, PostgresResult } from './pool.ts';
+export { namedStatements, type PostgresCall, type PostgresStatement } from './statement.ts';
 
 export interface PostgresStorageOptions extends PostgresDeadlines {
   /**
@@ -34,9 +38,6 @@ export interface PostgresStorageOptions extends PostgresDeadlines {
   readonly eventRetentionSeconds?: number;
 }
 
-/** Migrating may take longer than a request would wait. */
-const MIGRATION_TIMEOUT_MS = 10 * 60 * 1000;
-
 /**
  * Opens a store in a PostgreSQL database (14 or later), which any number of processes on any number of machines may
  * share; its tables are in the schema `grantd`, made where it is missing.
@@ -45,12 +46,9 @@ const MIGRATION_TIMEOUT_MS = 10 * 60 * 1000;
  */
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<AdministrableStorage> {
   const { pool, issuer, clock = Date.now } = options;
-  const deadlines = deadlinesOf(options);
-  const connections = new Connections(pool, deadlines);
+  const connections = new PostgresConnections(pool, options);
   await assertSound(connections);
-  if ((await schemaVersion(connections)) !== SCHEMA_VERSION) {
-    await migrate(new Connections(pool, { ...deadlines, statementTimeoutMs: MIGRATION_TIMEOUT_MS }));
-  }
+  await migratePostgres(connections, STORE_TABLES);
   const issuerId = await issuerIdOf(connections, issuer);
   const handle = { primary: await Primary.of(connections, issuerId), issuerId, clock };
   const storage = await storageOn(handle, options.eventRetentionSeconds ?? DEFAULT_EVENT_RETENTION_SECONDS);
@@ -66,8 +64,8 @@ export async function readStoredIssuer(
   pool: PostgresPool,
   deadlines: PostgresDeadlines = {},
 ): Promise<string | undefined> {
-  const connections = new Connections(pool, deadlinesOf(deadlines));
-  return (await schemaVersion(connections)) === 0 ? undefined : firstIssuer(connections);
+  const connections = new PostgresConnections(pool, deadlines);
+  return (await schemaVersion(connections, STORE_TABLES)) === 0 ? undefined : firstIssuer(connections);
 }
 
 async function storageOn(

@@ -1,6 +1,6 @@
-import { type Connections, type Continuation, rowsOf } from './connections.ts';
+import { type Continuation, type PostgresConnections, rowsOf } from './connections.ts';
 import type { PostgresResult } from './pool.ts';
-import { type Call, named, type Statement } from './statement.ts';
+import { namedStatements, type PostgresCall, type PostgresStatement } from './statement.ts';
 
 /** What each part of the store works with. */
 export interface PostgresHandle {
@@ -50,16 +50,16 @@ type StampRow = {
  * when every lease on the former one has run out. Each primary has its epoch, which look-ups read along with the token.
  */
 export class Primary {
-  readonly #connections: Connections;
+  readonly #connections: PostgresConnections;
   readonly #issuerId: number;
-  readonly #sql: Readonly<Record<keyof typeof PRIMARY_SQL, Statement>>;
+  readonly #sql: Readonly<Record<keyof typeof PRIMARY_SQL, PostgresStatement>>;
   #lease: { readonly epoch: number; readonly untilMs: number } | undefined;
   #renewal: Promise<void> | undefined;
 
   private constructor(
-    connections: Connections,
+    connections: PostgresConnections,
     issuerId: number,
-    sql: Readonly<Record<keyof typeof PRIMARY_SQL, Statement>>,
+    sql: Readonly<Record<keyof typeof PRIMARY_SQL, PostgresStatement>>,
   ) {
     this.#connections = connections;
     this.#issuerId = issuerId;
@@ -67,14 +67,14 @@ export class Primary {
   }
 
   /** @throws Error the server cannot show that it is the primary */
-  static async of(connections: Connections, issuerId: number): Promise<Primary> {
-    const primary = new Primary(connections, issuerId, await named(PRIMARY_SQL));
+  static async of(connections: PostgresConnections, issuerId: number): Promise<Primary> {
+    const primary = new Primary(connections, issuerId, await namedStatements(PRIMARY_SQL));
     await primary.#renew();
     return primary;
   }
 
   /** A statement that only reads, and whose answer may be a moment old after a failover. */
-  read(call: Call): Promise<PostgresResult> {
+  read(call: PostgresCall): Promise<PostgresResult> {
     return this.#connections.read(call);
   }
 
@@ -82,7 +82,7 @@ export class Primary {
    * A statement that reads one row with the `epoch` of its issuer.
    * @throws Error the server cannot show that it is the primary
    */
-  async readUnderLease<Row extends { readonly epoch: number }>(call: Call): Promise<Row> {
+  async readUnderLease<Row extends { readonly epoch: number }>(call: PostgresCall): Promise<Row> {
     // Once more where an epoch ended in between.
     for (let attempt = 1; attempt <= 2; attempt++) {
       const [row] = rowsOf<Row>(await this.#connections.read(call));
@@ -93,15 +93,15 @@ export class Primary {
   }
 
   /** Statements as one transaction, sent at once. Resolves once it is durable, and true for every process. */
-  async write(calls: readonly Call[]): Promise<readonly PostgresResult[]> {
+  async write(calls: readonly PostgresCall[]): Promise<readonly PostgresResult[]> {
     const [stamp, ...results] = await this.#connections.write([this.#stamp, ...calls]);
     await this.#outlastFormerPrimary(stamp);
     return results;
   }
 
-  /** As `Connections.transaction`. Resolves once it is durable, and true for every process. */
+  /** As `PostgresConnections.transaction`. Resolves once it is durable, and true for every process. */
   async transaction<T>(
-    first: readonly Call[],
+    first: readonly PostgresCall[],
     next: (found: readonly PostgresResult[]) => Continuation<T>,
   ): Promise<T> {
     const { stamp, result } = await this.#connections.transaction(
@@ -115,7 +115,7 @@ export class Primary {
     return result;
   }
 
-  get #stamp(): Call {
+  get #stamp(): PostgresCall {
     return [this.#sql.stamp, this.#issuerId];
   }
 

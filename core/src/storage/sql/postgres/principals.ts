@@ -2,7 +2,7 @@ import type { Principal } from '../../../protocol/records.ts';
 import type { PrincipalState } from '../../contract.ts';
 import { rowsOf } from './connections.ts';
 import type { PostgresHandle } from './primary.ts';
-import { type Call, named } from './statement.ts';
+import { namedStatements, type PostgresCall } from './statement.ts';
 import { isStorable } from './storable.ts';
 
 /** Each change with its event, which is written only where something has changed. */
@@ -86,20 +86,20 @@ export interface Dependencies {
 
 export interface Principals {
   /** Sees to it that the principals of tokens and codes exist and outlive them; nothing where there are none. */
-  keep(dependents: readonly (Dependencies & { readonly keepUntil: number })[]): readonly Call[];
+  keep(dependents: readonly (Dependencies & { readonly keepUntil: number })[]): readonly PostgresCall[];
   /** Nothing where there is no grant. */
-  lockGrant(grantId: string | undefined): readonly Call[];
+  lockGrant(grantId: string | undefined): readonly PostgresCall[];
   /** Ends all tokens of a principal, with the event; changes nothing where there is none. */
-  raise(principal: Principal, id: string): Call;
+  raise(principal: Principal, id: string): PostgresCall;
   /** With the event; changes nothing where it is so already. */
-  setDisabled(principal: 'client' | 'subject', id: string, disabled: boolean): Call;
+  setDisabled(principal: 'client' | 'subject', id: string, disabled: boolean): PostgresCall;
   /** When its tokens were ended last, and since when it is disabled. */
   state(principal: 'client' | 'subject', id: string): Promise<PrincipalState | undefined>;
 }
 
 /** The generations of all that tokens depend on. Clients carry theirs in their own row. */
 export async function postgresPrincipals({ primary, issuerId, clock }: PostgresHandle): Promise<Principals> {
-  const sql = await named(PRINCIPALS_SQL);
+  const sql = await namedStatements(PRINCIPALS_SQL);
   const disabling = { client: sql.disableClient, subject: sql.disableSubject };
   const enabling = { client: sql.enableClient, subject: sql.enableSubject };
   const reading = { client: sql.stateOfClient, subject: sql.stateOfSubject };

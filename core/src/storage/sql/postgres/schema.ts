@@ -1,3 +1,5 @@
+import type { PostgresTables } from './migration.ts';
+
 /**
  * Version 1, in a schema of its own beside whatever else the database holds. Columns mean what they mean in SQLite.
  * Identifiers compare by their bytes, which is quick and survives another version of the system's collations. The
@@ -148,5 +150,7 @@ const VERSION_1 = `
   CREATE INDEX events_by_age ON grantd.events (issuer_id, at_ms);
 `;
 
-/** One entry for each version, applied in order and never edited once released. */
-export const MIGRATIONS: readonly string[] = [VERSION_1];
+export const STORE_TABLES: PostgresTables = {
+  versions: 'grantd.schema_versions',
+  migrations: [VERSION_1],
+};

@@ -1,5 +1,5 @@
-import { type Connections, rowsOf } from './connections.ts';
-import { named } from './statement.ts';
+import { type PostgresConnections, rowsOf } from './connections.ts';
+import { namedStatements } from './statement.ts';
 
 const SOUNDNESS_SQL = {
   settings: `
@@ -21,8 +21,8 @@ const DURABLE = ['on', 'remote_apply'];
  * Asks PostgreSQL whether what it commits is durable, and whether it may be written to at all.
  * @throws Error naming what is not as it must be
  */
-export async function assertSound(connections: Connections): Promise<void> {
-  const sql = await named(SOUNDNESS_SQL);
+export async function assertSound(connections: PostgresConnections): Promise<void> {
+  const sql = await namedStatements(SOUNDNESS_SQL);
   const [row] = rowsOf<SettingsRow>(await connections.read([sql.settings]));
   if (row === undefined) throw new Error('PostgreSQL does not tell its settings');
   if (row.one !== 1)

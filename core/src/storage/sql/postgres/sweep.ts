@@ -1,6 +1,6 @@
 import { changesOf, ended, rowsOf } from './connections.ts';
 import type { PostgresHandle } from './primary.ts';
-import { named } from './statement.ts';
+import { namedStatements } from './statement.ts';
 
 /**
  * Finds the oldest rows by an index, leaves those that somebody is just changing, and deletes no more than a limit. They
@@ -37,7 +37,7 @@ export async function postgresSweep(
   { primary, issuerId, clock }: PostgresHandle,
   eventRetentionSeconds: number,
 ): Promise<(limit: number) => Promise<number>> {
-  const sql = await named(SWEEP_SQL);
+  const sql = await namedStatements(SWEEP_SQL);
   return (limit) => {
     const nowMs = clock();
     const now = Math.floor(nowMs / 1000);

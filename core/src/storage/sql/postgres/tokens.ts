@@ -7,7 +7,7 @@ import { ended, rowsOf } from './connections.ts';
 import { asParameter, isBornDead, outcomeOf, STORE_UPON_CLIENT, storeUpon } from './issuing.ts';
 import type { PostgresHandle } from './primary.ts';
 import type { Principals } from './principals.ts';
-import { type Call, named } from './statement.ts';
+import { namedStatements, type PostgresCall } from './statement.ts';
 import { isStorable } from './storable.ts';
 
 /** Answers with a row also where there is no such token, for the epoch in it. */
@@ -91,7 +91,7 @@ export async function postgresTokens(
   { primary, issuerId, clock }: PostgresHandle,
   principals: Principals,
 ): Promise<TokenRepository> {
-  const sql = await named(TOKENS_SQL);
+  const sql = await namedStatements(TOKENS_SQL);
   const lookUpOf = { access_token: sql.accessToken, refresh_token: sql.refreshToken };
 
   const find = async (kind: TokenKind, id: string): Promise<TokenRecord | undefined> => {
@@ -104,7 +104,7 @@ export async function postgresTokens(
   const continueFrom = (
     { id, grantId }: TokenRecord,
     tokens: readonly NewToken[],
-    store: Call,
+    store: PostgresCall,
   ): Promise<IssueOutcome | 'superseded'> =>
     primary.transaction<IssueOutcome | 'superseded'>(
       [...principals.lockGrant(grantId), [sql.lockRefreshToken, issuerId, id]],
@@ -156,7 +156,14 @@ export async function postgresTokens(
     },
 
     async rotate(record, successor, tokens) {
-      const store: Call = [sql.rotate, issuerId, asParameter(tokens), record.id, clock(), successor.id];
+      const store: PostgresCall = [
+        sql.rotate,
+        issuerId,
+        asParameter(tokens),
+        record.id,
+        clock(),
+        successor.id,
+      ];
       return continueFrom(record, tokens, store);
     },
 

@@ -1,6 +1,7 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { pathToFileURL } from 'node:url';
 
 /**
  * Runs `work` as one write, after those that were asked for before.
@@ -32,15 +33,43 @@ export function openDatabase(path: string, busyTimeoutMs: number): DatabaseSync 
   try {
     switchToWal(database, busyTimeoutMs);
     database.exec(`PRAGMA busy_timeout = ${Math.trunc(busyTimeoutMs)}`);
-    database.exec('PRAGMA synchronous = FULL');
-    // On macOS only this reaches past the drive's own cache; elsewhere it is remembered and changes nothing.
-    database.exec('PRAGMA fullfsync = ON');
-    assertDurable(database);
-    return database;
+    return keptDurable(database);
   } catch (error) {
     database.close();
     throw error;
   }
+}
+
+export interface SqliteConnectionOptions {
+  /** How long a statement waits for another process's write, in milliseconds; 2000 unless said otherwise. */
+  readonly busyTimeoutMs?: number;
+}
+
+/**
+ * Opens one more connection to a file that a store has made, for tables that a host keeps in it beside the store's own;
+ * what it commits is as durable. Its statements wait for the writes of others with the whole thread.
+ * @throws Error where there is no such file, or it cannot be kept durable
+ */
+export function openSqliteConnection(path: string, options: SqliteConnectionOptions = {}): DatabaseSync {
+  // Never a file of its own, which would have the mode that the process happens to give.
+  const url = pathToFileURL(path);
+  url.searchParams.set('mode', 'rw');
+  const database = new DatabaseSync(url, { timeout: options.busyTimeoutMs ?? DEFAULT_BUSY_TIMEOUT_MS });
+  try {
+    return keptDurable(database);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Settings are each connection's own. */
+function keptDurable(database: DatabaseSync): DatabaseSync {
+  database.exec('PRAGMA synchronous = FULL');
+  // On macOS only this reaches past the drive's own cache; elsewhere it is remembered and changes nothing.
+  database.exec('PRAGMA fullfsync = ON');
+  assertDurable(database);
+  return database;
 }
 
 /**

@@ -1,11 +1,17 @@
-import { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import { TABLES, type TableRows } from '../table_rows.ts';
-import { DEFAULT_BUSY_TIMEOUT_MS } from './connection.ts';
+import { openSqliteConnection } from './connection.ts';
+import { SCHEMA_VERSION, schemaVersion } from './schema.ts';
 
 const ROWS_AT_ONCE = 1000;
 
+/** With the number of the last event of all, which may have been swept: readers have seen it, and wait for greater ones. */
+const ISSUERS = `
+  SELECT *, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0) AS last_event_sequence
+  FROM issuers`;
+
 export interface SqliteExportOptions {
-  /** A database file that a store of this version has opened before. */
+  /** A database file that a store of this version has opened before, which brings an older file up to date. */
   readonly path: string;
   /** Tables beside the store's own, which its host keeps in the same file. */
   readonly hostTables?: readonly string[];
@@ -16,16 +22,19 @@ export interface SqliteExportOptions {
 /**
  * All rows of a database file, table after table, a thousand at a time. Nobody can write to the file until the last
  * one was taken, or the generator was told to return; the file stays as it is.
- * @throws Error where there is no such file, or another process is writing to it all the time
+ * @throws Error where there is no such file, its schema is not of this version, or another process is writing to it all
+ * the time
  */
 export function* exportSqlite(options: SqliteExportOptions): Generator<TableRows, void, void> {
-  const { path, hostTables = [], busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS } = options;
-  const database = new DatabaseSync(path, { timeout: busyTimeoutMs });
+  const { path, hostTables = [] } = options;
+  const database = openSqliteConnection(path, options);
   try {
     database.exec('BEGIN IMMEDIATE');
+    requireThisVersion(database, path);
     for (const table of [...TABLES, ...hostTables]) {
+      const query = table === 'issuers' ? ISSUERS : `SELECT * FROM "${table}"`;
       let rows = [];
-      for (const row of database.prepare(`SELECT * FROM "${table}"`).iterate()) {
+      for (const row of database.prepare(query).iterate()) {
         rows.push(Object.fromEntries(Object.entries(row).map(([column, value]) => [column, plain(value)])));
         if (rows.length < ROWS_AT_ONCE) continue;
         yield { table, rows };
@@ -36,6 +45,16 @@ export function* exportSqlite(options: SqliteExportOptions): Generator<TableRows
   } finally {
     database.close();
   }
+}
+
+function requireThisVersion(database: DatabaseSync, path: string): void {
+  const version = schemaVersion(database, path);
+  if (version === SCHEMA_VERSION) return;
+  if (version === 0) throw new Error(`${path} is not a grantd database`);
+  throw new Error(
+    `${path} has the schema ${version} of an older grantd, and this one exports the schema ${SCHEMA_VERSION}: ` +
+      'open a store on it first, which brings it up to date',
+  );
 }
 
 function plain(value: unknown): string | number | null {

@@ -16,8 +16,10 @@ import { sqliteTokens } from './tokens.ts';
 import { inTransaction } from './transaction.ts';
 import { WriteQueue } from './write_queue.ts';
 
+export { openSqliteConnection, type SqliteConnectionOptions } from './connection.ts';
 export { exportSqlite, type SqliteExportOptions } from './export.ts';
 export { readStoredIssuer } from './issuer.ts';
+export { inTransaction } from './transaction.ts';
 
 export interface SqliteStorageOptions {
   /** The database file; made with its folder, readable by its owner alone, where it is missing. */

@@ -1,0 +1,92 @@
+import { existsSync } from 'node:fs';
+import { Command } from 'commander';
+import { type GivenFlags, readConfiguration } from '../config/configuration.ts';
+import { isDatabaseUrl, isPostgresUrl, withoutPassword } from '../config/database_url.ts';
+import { addFlags } from '../config/flags.ts';
+import type { Settings } from '../config/options.ts';
+import { warnOfPassword } from '../instance/database/database_of.ts';
+import { databasePath } from '../instance/database/database_path.ts';
+import { secretFileOf } from '../instance/database/secret_file.ts';
+import { BadUsage } from './exit.ts';
+import { endProgress, labelled, printOne, showProgress } from './output.ts';
+
+interface CopyFlags extends GivenFlags {
+  readonly to: string;
+  readonly json?: true;
+}
+
+export function copyCommand(): Command {
+  return addFlags(
+    new Command('copy').description('copy everything from an SQLite file to an empty PostgreSQL database'),
+    ['database'],
+  )
+    .requiredOption('--to <URL>', 'postgres://USER@HOST:PORT/DATABASE; its password belongs into PGPASSWORD')
+    .option('--json', 'print JSON')
+    .addHelpText(
+      'after',
+      `
+Stop the server first: while it still runs on the file its writes are refused, and what it writes to the file
+afterwards is not copied. Everything is copied, or nothing; the file stays as it is. The server's secret is not copied:
+every process on PostgreSQL needs the one that the file was used with, in GRANTD_SECRET.
+
+  PGPASSWORD=… grantd copy --database sqlite:grantd-data/grantd.db --to postgres://grantd@db.example/grantd`,
+    )
+    .action(copy);
+}
+
+async function copy(flags: CopyFlags): Promise<void> {
+  const { settings, sourceOf } = readConfiguration(flags, process.env);
+  const { to } = flags;
+  if (isPostgresUrl(settings.database))
+    throw new BadUsage(`${sourceOf('database')}: expected sqlite:PATH, the file to copy from (--database)`);
+  if (!isPostgresUrl(to) || !isDatabaseUrl(to))
+    throw new BadUsage('--to: expected postgres://USER@HOST:PORT/DATABASE, the database to copy to');
+  warnOfPassword(to, '--to', 'PGPASSWORD');
+
+  const path = databasePath(settings.database, process.env);
+  const rows = await copyRows(path, to, settings);
+  printOne(
+    { isJson: flags.json === true },
+    { from: path, to: withoutPassword(to), rows: Object.fromEntries(rows) },
+    labelled(Object.fromEntries([...rows].map(([table, count]) => [table, String(count)]))),
+  );
+  console.error(nextSteps(path, to, settings));
+}
+
+async function copyRows(
+  path: string,
+  to: string,
+  { databaseConnections, databaseConnectTimeoutMs, databaseStatementTimeoutMs }: Settings,
+): Promise<ReadonlyMap<string, number>> {
+  // Loaded only here: the other commands start sooner without it.
+  const { copyToPostgres } = await import('../instance/database/copy_to_postgres.ts');
+  try {
+    return await copyToPostgres(path, to, {
+      connections: databaseConnections,
+      connectTimeoutMs: databaseConnectTimeoutMs,
+      statementTimeoutMs: databaseStatementTimeoutMs,
+      onRows: (table, rows) => showProgress(`${table}: ${rows} rows`),
+    });
+  } finally {
+    endProgress();
+  }
+}
+
+function nextSteps(path: string, to: string, { secret }: Settings): string {
+  const file = secretFileOf(path);
+  const isInFile = secret === undefined && existsSync(file);
+  const where = isInFile ? `what is in ${file}` : 'what it was until now';
+  const variable = isInFile ? `GRANTD_SECRET="$(cat ${quoted(file)})" ` : '';
+  return `
+Everything is copied. Start every process on PostgreSQL from now on, and give each the server's secret,
+${where}, in GRANTD_SECRET:
+
+  ${variable}grantd serve --database ${quoted(withoutPassword(to))}
+
+${path} stays as it is; nothing may serve from it any more.`;
+}
+
+/** As one word of a shell. */
+function quoted(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}

@@ -1,0 +1,390 @@
+import assert from 'node:assert/strict';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, before, describe, test } from 'node:test';
+import type { AdministrableStorage } from '@grantd/core';
+import { openSqliteStorage } from '@grantd/core/sqlite';
+import { MIGRATIONS } from '../../core/src/storage/sql/sqlite/schema.ts';
+import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
+import { ask } from '../../core/test/harness/postgres_server.ts';
+import { PostgresStores } from '../../core/test/harness/postgres_store.ts';
+import { ALICE, Browser, signInAndConsent } from './harness/browser.ts';
+import { POSTGRESQL } from './harness/databases.ts';
+import { freePort } from './harness/free_port.ts';
+import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { authorizationUrl, basic, introspect, newPkce, postForm, userInfo } from './harness/protocol.ts';
+
+const DEMO_WEB = basic('demo-web', 'demo-web-secret');
+
+const TABLES = [
+  'issuers',
+  'clients',
+  'redirect_origins',
+  'principals',
+  'tokens',
+  'authorization_codes',
+  'signing_keys',
+  'events',
+  'people',
+  'demo_issuers',
+];
+
+/** A new database on PostgreSQL: its URL without the password, and the variable that tells it. */
+async function newTarget() {
+  const url = await disposableDatabase(await sharedPostgres());
+  const { password } = new URL(url);
+  return { url, to: url.replace(`:${password}@`, '@'), environment: { PGPASSWORD: password } };
+}
+
+/** How many rows each table of a target holds; empty where nothing was made. */
+async function rowsIn(url: string): Promise<Readonly<Record<string, number>>> {
+  const [made] = await ask({ url }, "SELECT 1 FROM pg_namespace WHERE nspname = 'grantd'");
+  if (made === undefined) return {};
+  const counts = TABLES.map((table) => `(SELECT count(*)::int FROM grantd.${table}) AS ${table}`);
+  const [row] = await ask({ url }, `SELECT ${counts.join(', ')}`);
+  return row as Readonly<Record<string, number>>;
+}
+
+const NO_ROWS = Object.fromEntries(TABLES.map((table) => [table, 0]));
+
+async function tokensFrom(response: Response): Promise<{ access_token: string; refresh_token: string }> {
+  assert.equal(response.status, 200);
+  return (await response.json()) as { access_token: string; refresh_token: string };
+}
+
+/** The tokens of a person who signs in and consents. */
+async function authorize(server: RunningServer, who = ALICE) {
+  const pkce = newPkce();
+  const callback = await signInAndConsent(
+    new Browser(server.url),
+    authorizationUrl(server.url, pkce, { scope: 'openid offline_access' }),
+    who,
+  );
+  const fields = {
+    grant_type: 'authorization_code',
+    code: callback.searchParams.get('code') ?? '',
+    redirect_uri: 'http://localhost:4001/callback',
+    code_verifier: pkce.verifier,
+  };
+  return tokensFrom(await postForm(`${server.url}/token`, fields, DEMO_WEB));
+}
+
+const refresh = (server: RunningServer, token: string): Promise<Response> =>
+  postForm(`${server.url}/token`, { grant_type: 'refresh_token', refresh_token: token }, DEMO_WEB);
+
+describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
+  const workbench = new Workbench();
+  after(() => workbench.clear());
+
+  describe('of a database in use', () => {
+    const BOB = { username: 'bob', password: 'correct horse' };
+    let folder: string;
+    let path: string;
+    let target: Awaited<ReturnType<typeof newTarget>>;
+    let environment: Readonly<Record<string, string>>;
+    let server: RunningServer;
+    let stores: PostgresStores;
+    let storage: AdministrableStorage;
+    /** Every token that was issued from the file, by what became of it. */
+    let tokens: Readonly<
+      Record<'signedIn' | 'refresh' | 'old' | 'opaque' | 'machine' | 'revoked' | 'disabled', string>
+    >;
+    let asItWas: Awaited<ReturnType<typeof told>>;
+
+    const prints = (args: readonly string[], input = '') => grantdPrints(folder, args, input, environment);
+    const explain = async (token: string) => JSON.parse(await prints(['token', 'explain', '--json'], token));
+
+    /** All that the program tells of a database. */
+    async function told(store: AdministrableStorage) {
+      const explained = await Promise.all(Object.values(tokens).map(explain));
+      const lists = ['client', 'user', 'keys'].map(async (what) =>
+        JSON.parse(await prints([what, 'list', '--json'])),
+      );
+      return { explained, lists: await Promise.all(lists), events: await store.eventsAfter(0, 1000) };
+    }
+
+    before(async () => {
+      folder = workbench.folder();
+      path = join(folder, 'grantd-data', 'grantd.db');
+      environment = {};
+      const original = await workbench.start(folder, ['--demo']);
+      for (const name of ['bob', 'mallory'])
+        await prints(['user', 'add', name, '--password-stdin', '--claim', 'email=x@y.example'], BOB.password);
+      await prints(['client', 'add', 'reports', '--scope', 'a', '--name', 'Ein “Name”']);
+      const issue = async (...args: string[]) => prints(['token', 'issue', ...args]);
+      const [old, revoked] = [
+        await issue('--client', 'demo-web', '--user', 'alice'),
+        await issue('--client', 'demo-web', '--user', 'alice'),
+      ];
+      await prints(['keys', 'rotate']);
+      const signedIn = await authorize(original);
+      const machine = await postForm(
+        `${original.url}/token`,
+        { grant_type: 'client_credentials' },
+        basic('demo-machine', 'demo-machine-secret'),
+      );
+      tokens = {
+        old,
+        revoked,
+        signedIn: signedIn.access_token,
+        refresh: signedIn.refresh_token,
+        machine: (await tokensFrom(machine)).access_token,
+        opaque: await issue('--client', 'demo-web', '--user', 'bob', '--opaque'),
+        disabled: await issue('--client', 'demo-web', '--user', 'mallory'),
+      };
+      assert.equal(
+        (await postForm(`${original.url}/token/revoke`, { token: revoked }, DEMO_WEB)).status,
+        200,
+      );
+      await prints(['user', 'disable', 'mallory']);
+      await original.stop();
+      const file = openSqliteStorage({ path, issuer: original.url });
+      asItWas = await told(file);
+      await file.close();
+
+      target = await newTarget();
+      const args = ['copy', '--database', 'sqlite:grantd-data/grantd.db', '--to', target.to];
+      const copied = await grantd(folder, args, { environment: target.environment });
+      const secret = readFileSync(`${path}.secret`, 'utf8').trim();
+      const output = copied.stdout + copied.stderr;
+      assert.deepEqual([copied.code, output.includes(secret)], [0, false], copied.stderr);
+      const counts = await rowsIn(target.url);
+      assert.equal(
+        copied.stdout,
+        TABLES.map((table) => `${table.padEnd('authorization_codes'.length)}  ${counts[table]}\n`).join(''),
+      );
+      assert.ok(copied.stderr.includes(`the server's secret,\nwhat is in ${path}.secret, in GRANTD_SECRET:`));
+      const command = `GRANTD_SECRET="$(cat '${path}.secret')" grantd serve --database '${target.to}'`;
+      assert.ok(copied.stderr.includes(`\n\n  ${command}\n\n`), copied.stderr);
+
+      environment = { ...target.environment, GRANTD_SECRET: secret, GRANTD_DATABASE: target.to };
+      server = await workbench.start(folder, ['--port', String(original.port)], environment);
+      stores = new PostgresStores(target.url);
+      storage = await stores.open({ issuer: original.url });
+    });
+    after(() => stores?.end());
+
+    test('brings along what every command tells: tokens and why they are dead, clients, people, keys, events', async () => {
+      assert.deepEqual(await told(storage), asItWas);
+      assert.deepEqual(
+        asItWas.explained.map(({ alive }) => alive),
+        Object.keys(tokens).map((name) => name !== 'revoked' && name !== 'disabled'),
+      );
+      assert.equal(asItWas.events.length, 2);
+    });
+
+    test('lets the endpoints answer as before: what lived lives, what was dead stays dead', async () => {
+      for (const [name, token] of Object.entries(tokens)) {
+        const { active } = await introspect(server.url, token);
+        assert.equal(active, name !== 'revoked' && name !== 'disabled', name);
+      }
+      assert.equal((await userInfo(server.url, tokens.signedIn)).status, 200);
+      assert.equal((await userInfo(server.url, tokens.revoked)).status, 401);
+      await prints(['user', 'enable', 'mallory']);
+      assert.deepEqual(await introspect(server.url, tokens.disabled), { active: false });
+    });
+
+    test('lets a refresh token go on, once', async () => {
+      const next = await tokensFrom(await refresh(server, tokens.refresh));
+      assert.equal((await introspect(server.url, next.access_token)).active, true);
+      const { record, reason } = await explain(tokens.refresh);
+      assert.deepEqual([typeof record.supersededAtMs, reason], ['number', 'superseded']);
+      await tokensFrom(await refresh(server, next.refresh_token));
+    });
+
+    test('lets people sign in with the passwords that they had, and keeps out who was disabled', async () => {
+      await prints(['user', 'disable', 'mallory']);
+      for (const who of [ALICE, BOB]) {
+        const { access_token: token } = await authorize(server, who);
+        assert.equal((await introspect(server.url, token)).username, who.username);
+      }
+      const url = authorizationUrl(server.url, newPkce());
+      const browser = new Browser(server.url);
+      const page = await browser.submit(await browser.get(url), { ...BOB, username: 'mallory' });
+      assert.doesNotMatch(page.html, /id="consent-allow"/);
+    });
+
+    test('numbers events after those that were there', async () => {
+      const last = (await storage.eventsAfter(0, 1000)).at(-1)?.sequence ?? 0;
+      const revoke = { token: tokens.machine };
+      const machine = basic('demo-machine', 'demo-machine-secret');
+      assert.equal((await postForm(`${server.url}/token/revoke`, revoke, machine)).status, 200);
+      const events = await storage.eventsAfter(last, 1000);
+      assert.deepEqual(
+        events.map(({ sequence, type }) => [sequence, type]),
+        [[last + 1, 'token_revoked']],
+      );
+    });
+
+    test('brings the mark of demo data along: such a database serves this machine alone', async () => {
+      const { code, stderr } = await grantd(
+        folder,
+        ['serve', '--host', '0.0.0.0', '--port', '0', '--issuer', server.url],
+        {
+          environment,
+        },
+      );
+      assert.equal(code, 1);
+      assert.match(stderr, /holds demo data, whose passwords everyone knows/);
+    });
+
+    test('refuses a target that holds something already, and leaves it as it is', async () => {
+      const rows = await rowsIn(target.url);
+      const { code, stdout, stderr } = await grantd(folder, ['copy', '--to', target.to], {
+        environment: target.environment,
+      });
+      const { host, pathname } = new URL(target.url);
+      assert.equal(
+        stderr,
+        `grantd: the database postgres://grantd@${host}${pathname} is not empty: it belongs to the issuer ${server.url}. ` +
+          'Name an empty one with --to.\n',
+      );
+      assert.deepEqual([code, stdout], [1, '']);
+      assert.deepEqual(await rowsIn(target.url), rows);
+    });
+  });
+
+  /** A small database in a file. */
+  async function newSource() {
+    const folder = workbench.folder();
+    await grantdPrints(folder, ['client', 'add', 'web', '--public']);
+    await grantdPrints(folder, ['user', 'add', 'bob', '--password-stdin'], 'correct horse');
+    return { folder, path: join(folder, 'grantd-data', 'grantd.db') };
+  }
+
+  test('counts in JSON, and warns of a password in its arguments', async () => {
+    const { folder, path } = await newSource();
+    const { url, to, environment } = await newTarget();
+    const { code, stdout, stderr } = await grantd(folder, ['copy', '--to', url, '--json']);
+    const rows = { ...NO_ROWS, issuers: 1, clients: 1, people: 1, signing_keys: 0 };
+    assert.deepEqual(JSON.parse(stdout), { from: path, to, rows });
+    assert.match(
+      stderr,
+      /^grantd: everyone on this machine can read the password in --to: set PGPASSWORD instead\n/,
+    );
+    assert.deepEqual([code, (stdout + stderr).includes(environment.PGPASSWORD)], [0, false]);
+  });
+
+  test('tells whoever brings the secret along to bring it along again, and never tells it', async () => {
+    const folder = workbench.folder();
+    const secret = 'a-secret-that-somebody-brings-along';
+    await grantdPrints(folder, ['client', 'add', 'web', '--public'], '', { GRANTD_SECRET: secret });
+    const { to, environment } = await newTarget();
+    const { code, stdout, stderr } = await grantd(folder, ['copy', '--to', to], {
+      environment: { ...environment, GRANTD_SECRET: secret },
+    });
+    assert.match(
+      stderr,
+      /the server's secret,\nwhat it was until now, in GRANTD_SECRET:\n\n {2}grantd serve --database '/,
+    );
+    assert.deepEqual([code, (stdout + stderr).includes(secret)], [0, false]);
+  });
+
+  test('a copy that fails half-way leaves nothing in the target, which can be copied to afterwards', async () => {
+    const { folder, path } = await newSource();
+    const { url, to, environment } = await newTarget();
+    const file = new DatabaseSync(path);
+    // What PostgreSQL cannot hold, in the table that comes last but one.
+    file.exec('UPDATE people SET claims = claims || char(0)');
+    const failed = await grantd(folder, ['copy', '--to', to], { environment });
+    assert.deepEqual([failed.code, failed.stdout], [1, '']);
+    assert.match(failed.stderr, /^grantd: unsupported Unicode escape sequence\n$/);
+    assert.deepEqual(await rowsIn(url), NO_ROWS);
+
+    file.exec("UPDATE people SET claims = '{}'");
+    file.close();
+    await grantdPrints(folder, ['copy', '--to', to], '', environment);
+    assert.equal((await rowsIn(url)).people, 1);
+  });
+
+  test('refuses a target that holds people although it holds no issuer', async () => {
+    const { folder } = await newSource();
+    const { url, to, environment } = await newTarget();
+    await grantdPrints(folder, ['copy', '--to', to], '', environment);
+    await ask({ url }, 'TRUNCATE grantd.issuers CASCADE');
+    const rows = await rowsIn(url);
+    const { code, stderr } = await grantd(folder, ['copy', '--to', to], { environment });
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /^grantd: the PostgreSQL database is in use already: it holds rows in grantd\."people"\n$/,
+    );
+    assert.deepEqual(await rowsIn(url), rows);
+  });
+
+  test('refuses what somebody else is writing to, and leaves nothing in the target', async () => {
+    const { folder, path } = await newSource();
+    const { url, to, environment } = await newTarget();
+    const writer = new DatabaseSync(path);
+    writer.exec('BEGIN IMMEDIATE');
+    const { code, stderr } = await grantd(folder, ['copy', '--to', to], { environment });
+    assert.deepEqual([code, stderr], [1, 'grantd: database is locked\n']);
+    assert.deepEqual(await rowsIn(url), NO_ROWS);
+    writer.close();
+  });
+
+  test('takes a file that an older version has left', async () => {
+    const folder = workbench.folder();
+    mkdirSync(join(folder, 'grantd-data'));
+    const old = new DatabaseSync(join(folder, 'grantd-data', 'grantd.db'));
+    old.exec('PRAGMA journal_mode = WAL');
+    old.exec(MIGRATIONS[0] ?? '');
+    old.exec("PRAGMA user_version = 1; INSERT INTO issuers (issuer) VALUES ('https://id.example')");
+    old.close();
+    const { url, to, environment } = await newTarget();
+    await grantdPrints(folder, ['copy', '--to', to], '', environment);
+    assert.deepEqual(await rowsIn(url), { ...NO_ROWS, issuers: 1 });
+  });
+
+  test('refuses a file that is not there, and makes none', async () => {
+    const folder = workbench.folder();
+    const { url, to, environment } = await newTarget();
+    const { code, stdout, stderr } = await grantd(folder, ['copy', '--to', to], { environment });
+    const path = join(folder, 'grantd-data', 'grantd.db');
+    assert.equal(stderr, `grantd: there is no database ${path}: name it with --database.\n`);
+    assert.deepEqual([code, stdout, existsSync(path)], [1, '', false]);
+    assert.deepEqual(await rowsIn(url), {});
+  });
+
+  test('refuses a target that cannot be reached, in a line', async () => {
+    const { folder } = await newSource();
+    const port = await freePort();
+    const { code, stdout, stderr } = await grantd(folder, [
+      'copy',
+      '--to',
+      `postgres://grantd@127.0.0.1:${port}/x`,
+    ]);
+    assert.equal(
+      stderr,
+      `grantd: no connection to postgres://grantd@127.0.0.1:${port}/x (host 127.0.0.1, port ${port}): ` +
+        `ECONNREFUSED, connect ECONNREFUSED 127.0.0.1:${port}; check that it runs there, and that the URL names it.\n`,
+    );
+    assert.deepEqual([code, stdout], [1, '']);
+  });
+
+  test('goes from SQLite to PostgreSQL, and nowhere else', async () => {
+    const { folder } = await newSource();
+    const { to } = await newTarget();
+    const copy = (args: readonly string[], environment = {}) =>
+      grantd(folder, ['copy', ...args], { environment });
+    const outcomes = await Promise.all([
+      copy(['--database', to, '--to', to]),
+      copy(['--to', to], { GRANTD_DATABASE: to }),
+      copy(['--to', 'sqlite:other.db']),
+      copy(['--to', 'postgres://user:pass#word@host/name']),
+      copy([]),
+    ]);
+    assert.deepEqual(
+      outcomes.map(({ code, stdout, stderr }) => [code, stdout, stderr.split('\n')[0]]),
+      [
+        [2, '', 'grantd: --database: expected sqlite:PATH, the file to copy from (--database)'],
+        [2, '', 'grantd: GRANTD_DATABASE: expected sqlite:PATH, the file to copy from (--database)'],
+        [2, '', 'grantd: --to: expected postgres://USER@HOST:PORT/DATABASE, the database to copy to'],
+        [2, '', 'grantd: --to: expected postgres://USER@HOST:PORT/DATABASE, the database to copy to'],
+        [2, '', "error: required option '--to <URL>' not specified"],
+      ],
+    );
+    assert.equal(existsSync(join(folder, 'other.db')), false);
+  });
+});
