@@ -5,12 +5,6 @@ import { databaseFlags } from './database_flags.ts';
 import { endProgress, printOne, showProgress } from './output.ts';
 import { type CommandParts, withInstance } from './with_instance.ts';
 
-/** In one transaction. */
-const ROWS_AT_ONCE = 500;
-
-/** Milliseconds. Between two batches a server on the same database gets its turn to write. */
-const PAUSE_MS = 5;
-
 export function gcCommand(): Command {
   return databaseFlags(
     new Command('gc').description('sweep expired rows now; a running server does it by itself'),
@@ -23,7 +17,7 @@ async function sweepNow(parts: CommandParts): Promise<void> {
     soFar += swept;
     showProgress(`${soFar} rows swept`);
   };
-  const rows = await sweep(parts.storage, { limit: ROWS_AT_ONCE, pauseMs: PAUSE_MS, onBatch });
+  const rows = await sweep(parts.storage, { onBatch });
   endProgress();
   printOne(parts, { swept: rows }, [`${rows} rows swept`]);
 }
