@@ -1,15 +1,24 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { WorkerProcess } from '../src/serve/worker_process.ts';
 import { until } from './harness/program.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'grantd-worker-'));
 const workers: WorkerProcess[] = [];
+const acceptor = createServer({ pauseOnConnect: true });
+let port = 0;
+before(async () => {
+  await new Promise<void>((resolve) => acceptor.listen(0, '127.0.0.1', resolve));
+  port = (acceptor.address() as AddressInfo).port;
+});
 after(async () => {
+  acceptor.close();
   await Promise.all(workers.map(({ ended }) => ended));
   rmSync(folder, { recursive: true });
 });
@@ -72,6 +81,46 @@ describe('a worker is killed that', () => {
     worker.end('SIGTERM');
     const { servedMs: _, ...end } = await worker.ended;
     assert.deepEqual(end, { code: null, signal: 'SIGKILL', overdue: 'end' });
+  });
+});
+
+describe('a connection that was handed to a worker', () => {
+  /** What comes of it, where the worker does this with it. */
+  const eventsAfterHanding = async (name: string, code: string) => {
+    const { worker, events } = start(
+      name,
+      `process.send({ type: 'ready', started: {} });
+      process.on('message', ({ type }, socket) => { if (type === 'connection') { ${code} } });`,
+      {},
+    );
+    await until(() => events.includes('ready'), 'it is ready');
+    const caller = connect(port, '127.0.0.1').on('error', () => {});
+    const [connection] = (await once(acceptor, 'connection')) as [Socket];
+    worker.hand(connection);
+    await worker.ended;
+    caller.destroy();
+    return events.slice(2);
+  };
+
+  test('comes back where the worker dies without a word', async () => {
+    const die = `process.kill(process.pid, 'SIGKILL');`;
+    assert.deepEqual(await eventsAfterHanding('silent', die), ['leaving', 'returned']);
+  });
+
+  test('comes back where the worker declines it', async () => {
+    const decline = `process.send({ type: 'leaving' }); process.send({ type: 'declined' }); process.exit();`;
+    assert.deepEqual((await eventsAfterHanding('declining', decline)).slice(0, 2), ['leaving', 'returned']);
+  });
+
+  test('does not come back where the worker has said that it took it, even if it dies right after', async () => {
+    const take = `process.send({ type: 'taken' }); process.kill(process.pid, 'SIGKILL');`;
+    for (let count = 0; count < 5; count += 1)
+      assert.deepEqual(await eventsAfterHanding(`taking_${count}`, take), ['free', 'leaving']);
+  });
+
+  test('is the last one where the worker says that it takes no more', async () => {
+    const leave = `process.send({ type: 'leaving' }); process.send({ type: 'taken' }); process.exit();`;
+    assert.ok(!(await eventsAfterHanding('leaving', leave)).includes('free'));
   });
 });
 

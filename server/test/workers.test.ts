@@ -43,12 +43,15 @@ describe('four workers', () => {
     for (const line of lines) line.close();
   });
 
-  test('say once that they serve, how many they are, and what to try', () => {
+  test('say once that they serve, how many they are, and what to try', async () => {
     const announcements = server.stderr().match(/^grantd serves .*$/gm);
     assert.deepEqual(announcements, [
       `grantd serves ${server.url} with 4 workers (listening on 127.0.0.1, port ${server.port})`,
     ]);
     assert.equal(server.stderr().match(/^An access token of alice/gm)?.length, 1);
+    // One token was issued for them, not one by each.
+    const tokens = await grantdPrints(server.folder, ['token', 'revoke', '--user', 'alice', '--dry-run']);
+    assert.match(tokens, /^1 /);
     const { time, database, ...line } = server.log().find(({ event }) => event === 'listening') ?? {};
     assert.deepEqual(line, {
       level: 'info',

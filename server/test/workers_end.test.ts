@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { rmSync } from 'node:fs';
+import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { freePort } from './harness/free_port.ts';
@@ -117,6 +117,11 @@ describe('with workers a start is refused once, in the same words and with the s
       await grantdPrints(folder, ['client', 'add', 'x', '--issuer', 'http://localhost:4000']);
       rmSync(`${databaseOf(folder)}.secret`);
       return ['--issuer', 'http://localhost:4000'];
+    },
+    'the file is no database': async (folder) => {
+      mkdirSync(join(folder, 'grantd-data'));
+      writeFileSync(databaseOf(folder), 'x'.repeat(8192));
+      return [];
     },
     'the database cannot be made': async () => ['--database', 'sqlite:/dev/null/grantd.db'],
   };

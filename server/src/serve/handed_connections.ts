@@ -21,8 +21,6 @@ export class HandedConnections implements Connections {
   /** @returns whether it is served; it is not any more once this is closing */
   take(socket: Socket): boolean {
     if (this.#isClosing) return false;
-    // As of those that a server accepts itself: a caller may end its side before it has read the answer.
-    socket.allowHalfOpen = true;
     this.#open.add(socket);
     socket.once('close', () => {
       this.#open.delete(socket);
