@@ -3,6 +3,7 @@ import { type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import { addFlags } from '../config/flags.ts';
 import { OPTION_NAMES } from '../config/options.ts';
 import { unknownVariables } from '../config/unknown_variables.ts';
+import { warnOfPasswordInFlag } from '../instance/database/database_of.ts';
 
 export function serveCommand(): Command {
   return addFlags(new Command('serve').description('serve until SIGTERM or Ctrl-C'), OPTION_NAMES)
@@ -17,6 +18,7 @@ or "secret" in the file.`,
       const configuration = readConfiguration(flags, process.env);
       for (const name of unknownVariables(process.env))
         console.error(`grantd: ${name} is no option of grantd, and ignored`);
+      warnOfPasswordInFlag(configuration);
       // Loaded only here: the other commands start sooner without a web server, and a supervisor needs none.
       if (configuration.settings.workers === 1) {
         const { serve } = await import('../serve/serve.ts');

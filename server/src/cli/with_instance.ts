@@ -1,6 +1,6 @@
 import { type Configuration, type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import type { Database } from '../instance/database/database.ts';
-import { databaseOf } from '../instance/database/database_of.ts';
+import { databaseOf, warnOfPasswordInFlag } from '../instance/database/database_of.ts';
 import { type Instance, openInstance } from '../instance/instance.ts';
 import { defaultIssuer, issuerToAdminister } from '../instance/issuer.ts';
 import { Refused } from '../instance/refused.ts';
@@ -20,6 +20,7 @@ export async function withInstance(
   work: (parts: CommandParts) => Promise<void>,
 ): Promise<void> {
   const configuration = readConfiguration(flags, process.env);
+  warnOfPasswordInFlag(configuration);
   const database = await databaseOf(configuration, process.env);
   try {
     const issuer = await issuerOf(configuration, database, beginning);

@@ -11,14 +11,12 @@ import { sqliteDatabase } from './sqlite_database.ts';
  * @throws {Refused} the option names what this machine does not have
  */
 export async function databaseOf(
-  { settings, sourceOf }: Configuration,
+  { settings }: Configuration,
   environment: NodeJS.ProcessEnv,
   onConnectionLost: (error: Error) => void = () => {},
 ): Promise<Database> {
   const { database: url } = settings;
   if (!isPostgresUrl(url)) return sqliteDatabase(databasePath(url, environment));
-  const flag = flagOf('database');
-  if (sourceOf('database') === flag) warnOfPassword(url, flag, 'PGPASSWORD, or GRANTD_DATABASE,');
   // Loaded only here: commands on a file start sooner without it.
   const { postgresDatabase } = await import('./postgres_database.ts');
   return postgresDatabase(url, {
@@ -27,6 +25,14 @@ export async function databaseOf(
     statementTimeoutMs: settings.databaseStatementTimeoutMs,
     onConnectionLost,
   });
+}
+
+/** Says so on stderr where `--database` tells a password; for the process that the arguments are for. */
+export function warnOfPasswordInFlag({ settings, sourceOf }: Configuration): void {
+  const flag = flagOf('database');
+  const { database } = settings;
+  if (sourceOf('database') !== flag || !isPostgresUrl(database)) return;
+  warnOfPassword(database, flag, 'PGPASSWORD, or GRANTD_DATABASE,');
 }
 
 /**
