@@ -1,4 +1,4 @@
-import { freePort } from '../../server/test/harness/free_port.ts';
+import { freePort } from '../../core/test/harness/postgres_ports.ts';
 import type { Workbench } from '../../server/test/harness/program.ts';
 import { type ServerOrder, type ServerProcess, serverProcess } from './server_process.ts';
 

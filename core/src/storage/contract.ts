@@ -77,7 +77,8 @@ export interface TokenRepository {
   /**
    * Replaces a refresh token. Compare-and-set: only if `record` is stored, neither expired nor revoked nor behind
    * any of its principals, and not superseded, it is marked as superseded by `successor`, and `tokens` (the
-   * successor among them) are stored. They copy its generations. Dead and superseded is `refused`.
+   * successor among them) are stored. They name no principal besides its own, and copy its generations. Dead and
+   * superseded is `refused`.
    */
   rotate(
     record: TokenRecord,
@@ -187,7 +188,7 @@ export interface AdministrableStorage extends Storage {
   /**
    * Deletes rows that nothing needs any more.
    * @param limit rows of each kind at most
-   * @returns how many rows were deleted; zero once there is nothing left to sweep
+   * @returns how many rows were deleted; zero once there is nothing left to sweep, and while another process sweeps
    */
   sweep(limit: number): Awaitable<number>;
 

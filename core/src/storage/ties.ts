@@ -1,4 +1,8 @@
-import type { NewToken } from '../protocol/records.ts';
+import type { NewToken, TokenRecord } from '../protocol/records.ts';
+
+const PRINCIPAL_MEMBERS = ['clientId', 'subject', 'sessionId', 'grantId'] as const;
+
+type PrincipalMember = (typeof PRINCIPAL_MEMBERS)[number];
 
 /**
  * Holds callers to what the contract says of ties: revoking a refresh token ends its grant, so one that is tied to
@@ -10,5 +14,22 @@ export function requireGrantBehindTies(tokens: readonly NewToken[]): void {
     const isTied = pairId !== undefined || familyId !== undefined;
     if (isTied && grantId === undefined)
       throw new TypeError('a token of a pair or family belongs to a grant');
+  }
+}
+
+/**
+ * Holds callers to what the contract says of tokens that rest upon a refresh token or a code: they are its client's, and
+ * name no person, session or grant besides its own, whose generations they copy.
+ * @throws {TypeError} one of them does
+ */
+export function requireSamePrincipals(
+  basis: Pick<TokenRecord, PrincipalMember>,
+  tokens: readonly NewToken[],
+): void {
+  for (const token of tokens) {
+    for (const member of PRINCIPAL_MEMBERS) {
+      if (token[member] !== undefined && token[member] !== basis[member])
+        throw new TypeError(`a token has another ${member} than what it rests upon`);
+    }
   }
 }

@@ -17,7 +17,9 @@ export class PostgresStores {
   /** A store without records, unless the issuer has some. */
   async open(options: Partial<PostgresStorageOptions> = {}): Promise<AdministrableStorage> {
     const issuer = options.issuer ?? `https://${randomUUID()}.example`;
-    const storage = await openPostgresStorage({ pool: this.pool, issuer, ...options });
+    // A machine that runs many tests at once is slow, not broken; what is about deadlines says its own.
+    const patience = { connectionTimeoutMs: 30_000, statementTimeoutMs: 30_000 };
+    const storage = await openPostgresStorage({ pool: this.pool, issuer, ...patience, ...options });
     this.#issuers.set(storage, issuer);
     return storage;
   }

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as wait } from 'node:timers/promises';
 import type { AdministrableStorage } from '@grantd/core';
+import { openPostgresStorage, type PostgresPool } from '@grantd/core/postgres';
 import { LEASE_MS } from '../../src/storage/sql/postgres/primary.ts';
 import { type PostgresCluster, startPostgres } from '../harness/postgres_cluster.ts';
 import { disposableDatabase } from '../harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
+import { until } from '../harness/postgres_processes.ts';
 import { throughPort } from '../harness/postgres_server.ts';
 import { type PostgresStandby, startStandby } from '../harness/postgres_standby.ts';
 import { PostgresStores } from '../harness/postgres_store.ts';
@@ -44,6 +45,23 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     );
   });
 
+  test('a connection that leads to a standby after the start is not believed, and not met again', async () => {
+    const token = newToken('client', { id: 'seen-on-a-standby' });
+    assert.equal(await onFormer.tokens.issue([token], {}), 'issued');
+    // As where one name stands for both servers: which of them the next connections lead to.
+    const leadsTo: PostgresStores[] = [];
+    const pool: PostgresPool = { connect: (use) => (leadsTo.shift() ?? formerStores).pool.connect(use) };
+    const mixed = await openPostgresStorage({ pool, issuer: ISSUER, ...DEADLINES });
+
+    leadsTo.push(newStores);
+    const { totalCount } = newStores.pool;
+    assert.equal((await mixed.tokens.getByAccessToken(token.id))?.id, token.id);
+    assert.equal(newStores.pool.totalCount, Math.max(0, totalCount - 1));
+
+    leadsTo.push(newStores, newStores, newStores);
+    await assert.rejects(async () => mixed.tokens.getByAccessToken(token.id), /is a standby here/);
+  });
+
   test('a write that its standby does not confirm is rejected in time, and is not answered as done', async () => {
     const token = newToken('client', { id: 'unconfirmed' });
     await standby.pause();
@@ -60,7 +78,9 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     await standby.pause();
     try {
       const issuing = Promise.resolve(onFormer.tokens.issue([newToken('client', { id: 'cut-short' })], {}));
-      await Promise.race([issuing.catch(() => {}), wait(300)]);
+      issuing.catch(() => {}); // heard below
+      const waiting = "SELECT FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+      await until('the commit to wait', 5000, async () => (await primary.ask(waiting)).length > 0);
       await primary.ask("SELECT pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event = 'SyncRep'");
       await assert.rejects(
         issuing,

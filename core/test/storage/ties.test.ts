@@ -16,3 +16,20 @@ for (const store of STORES) {
     });
   }
 }
+
+for (const store of STORES) {
+  test(`${store.name} refuses what rests upon a refresh token and names another grant, and leaves it as it was`, async (t) => {
+    const { storage, dispose } = await store.open('https://issuer.example', Date.now);
+    t.after(dispose);
+    await storage.clients.add(newClient('app'));
+    const ties = { subject: 'subject', grantId: 'grant', familyId: 'family' };
+    const first = newToken('app', { ...ties, kind: 'refresh_token' });
+    assert.equal(await storage.tokens.issue([first], {}), 'issued');
+    const next = newToken('app', { ...ties, kind: 'refresh_token' });
+    for (const other of [{ grantId: 'another' }, { subject: 'another' }, { sessionId: 'another' }]) {
+      const strange = newToken('app', { ...ties, ...other });
+      await assert.rejects(async () => storage.tokens.rotate({ ...first }, next, [next, strange]), TypeError);
+    }
+    assert.equal(await storage.tokens.rotate({ ...first }, next, [next]), 'issued');
+  });
+}

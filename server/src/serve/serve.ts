@@ -105,33 +105,39 @@ async function serveInstance(
   );
   const sweeping = new AbortController();
   const swept = sweeps && sweep(instance, settings.sweepInterval, log, sweeping.signal);
-
-  started({
-    issuer: instance.issuer,
-    database: database.name,
-    ...(person !== undefined && { demo: await demoCommands(instance, server, person) }),
-  });
-
-  const asked = await Promise.race([ending, watch.replaced]);
-  const reason = watch.stop() ? 'database_replaced' : asked;
-  sweeping.abort();
-  if (reason === 'database_replaced') {
-    log.fatal({ event: reason, database: database.name });
-    answerNotReady();
-    // Whatever is still in flight gets a 503 as well, instead of the outcome of a write that nobody will find.
-    await database.close();
-  } else {
-    log.info({ event: 'ending', signal: reason });
+  try {
+    started({
+      issuer: instance.issuer,
+      database: database.name,
+      ...(person !== undefined && { demo: await demoCommands(instance, server, person) }),
+    });
+    const asked = await Promise.race([ending, watch.replaced]);
+    const reason = watch.stop() ? 'database_replaced' : asked;
+    sweeping.abort();
+    if (reason === 'database_replaced') {
+      log.fatal({ event: reason, database: database.name });
+      answerNotReady();
+      // Whatever is still in flight gets a 503 as well, instead of the outcome of a write that nobody will find.
+      await database.close();
+    } else {
+      log.info({ event: 'ending', signal: reason });
+    }
+    const isFinished = await finish(connections);
+    await swept;
+    log.info({ event: 'ended', inFlight: isFinished ? 'finished' : 'closed' });
+    if (reason === 'database_replaced') throw databaseReplaced(database.name);
+  } finally {
+    // Also where the start fails half-way: neither may keep the process from ending.
+    watch.stop();
+    sweeping.abort();
   }
-  const isFinished = await finish(connections);
-  await swept;
-  log.info({ event: 'ended', inFlight: isFinished ? 'finished' : 'closed' });
-  if (reason === 'database_replaced') {
-    throw new Refused(
-      `the database ${database.name}, or its log beside it, was replaced or deleted while grantd served from it: ` +
-        'start grantd again, and replace a database only while nothing runs on it.',
-    );
-  }
+}
+
+function databaseReplaced(name: string): Refused {
+  return new Refused(
+    `the database ${name}, or its log beside it, was replaced or deleted while grantd served from it: ` +
+      'start grantd again, and replace a database only while nothing runs on it.',
+  );
 }
 
 function sweep(

@@ -54,12 +54,16 @@ const DISABLINGS = (['client', 'subject'] as const).map((principal) =>
       expect(client !== undefined && client !== null, 'the client is found');
       const basis = basisOf(client);
       const code = await stage.code(grant);
-      const waiting = await stage.redeemed({ ...grant, grantId: 'waiting' });
-      const issued = Array.from({ length: RACERS }, () => stage.accessToken(grant));
+      const another = { ...grant, grantId: 'waiting' };
+      const waiting = await stage.redeemed(another);
+      const restsOnWaiting = (index: number) => index % 4 >= 2 && index !== 2;
+      const issued = Array.from({ length: RACERS }, (_, index) =>
+        stage.accessToken(restsOnWaiting(index) ? another : grant),
+      );
       const issuances = issued.map((token, index): Attempt<unknown> => {
-        if (index % 4 < 2) return ({ tokens }) => tokens.issue([token], basis);
+        if (restsOnWaiting(index)) return ({ tokens }) => tokens.issueBeside(waiting.refresh, [token]);
         if (index === 2) return ({ authorizationCodes }) => authorizationCodes.redeem(code, [token]);
-        return ({ tokens }) => tokens.issueBeside(waiting.refresh, [token]);
+        return ({ tokens }) => tokens.issue([token], basis);
       });
       const id = principal === 'client' ? grant.clientId : grant.subject;
       const store = stage.administration;

@@ -2,6 +2,7 @@ import type { AuthorizationCodeRecord } from '../../protocol/records.ts';
 import { canContinue } from '../continuation.ts';
 import type { AuthorizationCodeRepository } from '../contract.ts';
 import { latest } from '../retention.ts';
+import { requireSamePrincipals } from '../ties.ts';
 import type { Issuing } from './issuing.ts';
 import type { Principals } from './principals.ts';
 import type { Revoking } from './revoking.ts';
@@ -38,6 +39,7 @@ export function memoryAuthorizationCodes(
       if (stored === undefined || row === undefined) return 'refused';
       if (stored.redeemedAtMs !== undefined) return 'already_redeemed';
       if (!canContinue(stored, clock())) return 'refused';
+      requireSamePrincipals(stored, tokens);
       if (!tokens.every((token) => issuing.admits(token))) return 'refused';
       issuing.insert(tokens);
       const record = { ...row.record, redeemedAtMs: clock() };

@@ -1,6 +1,7 @@
 import type { NewToken, TokenRecord } from '../../protocol/records.ts';
 import { canContinue } from '../continuation.ts';
 import type { IssueOutcome, TokenRepository } from '../contract.ts';
+import { requireSamePrincipals } from '../ties.ts';
 import type { Issuing } from './issuing.ts';
 import type { Principals } from './principals.ts';
 import type { Revoking } from './revoking.ts';
@@ -63,6 +64,7 @@ export function memoryTokens(
     const presented = find(id, 'refresh_token');
     if (presented === undefined || !canContinue(presented, clock())) return 'refused';
     if (presented.supersededAtMs !== undefined) return 'superseded';
+    requireSamePrincipals(presented, tokens);
     return tokens.every((token) => issuing.admits(token)) ? 'issued' : 'refused';
   };
 

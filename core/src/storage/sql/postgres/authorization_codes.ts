@@ -1,6 +1,7 @@
 import { canContinue } from '../../continuation.ts';
 import type { AuthorizationCodeRepository, IssueOutcome } from '../../contract.ts';
 import { latest } from '../../retention.ts';
+import { requireSamePrincipals } from '../../ties.ts';
 import { CODE_COLUMNS, type CodeRow, toCodeColumns, toCodeRecord } from '../code_rows.ts';
 import { principalJoins } from '../standing.ts';
 import { changesOf, ended, rowsOf } from './connections.ts';
@@ -86,6 +87,7 @@ export async function postgresAuthorizationCodes(
           if (stored === undefined) return ended('refused');
           if (stored.redeemedAtMs !== undefined) return ended('already_redeemed');
           if (!canContinue(stored, clock()) || isBornDead(tokens, stored)) return ended('refused');
+          requireSamePrincipals(stored, tokens);
           return {
             calls: [
               ...principals.keep(tokens),

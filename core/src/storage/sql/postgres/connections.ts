@@ -57,8 +57,22 @@ export class PostgresConnections {
 
   /** A statement that only reads. */
   async read(call: PostgresCall): Promise<PostgresResult> {
-    const [result] = await this.#attempt((client) => this.#flight(client, [() => this.#query(client, call)]));
-    return only(result);
+    return this.readBelieved(call, () => {});
+  }
+
+  /**
+   * As `read`, where the answer also tells whether its server is still to be believed.
+   * @param requireBelieved throws where it is not: its connection is closed then, and not met again
+   */
+  async readBelieved(
+    call: PostgresCall,
+    requireBelieved: (result: PostgresResult) => void,
+  ): Promise<PostgresResult> {
+    return this.#attempt(async (client) => {
+      const result = only((await this.#flight(client, [() => this.#query(client, call)]))[0]);
+      requireBelieved(result);
+      return result;
+    });
   }
 
   /**
@@ -132,6 +146,8 @@ export class PostgresConnections {
         if (NOT_PREPARED.has(code)) this.#isPrepared = false;
         else if (!LOST_RACE.has(code)) throw error;
         if (attempt === MOST_ATTEMPTS) throw error;
+        // Random, so that those who lost against each other do not meet again.
+        await new Promise((resolve) => setTimeout(resolve, Math.random() * 5 * attempt));
       }
     }
   }

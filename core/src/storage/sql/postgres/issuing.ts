@@ -1,6 +1,7 @@
 import type { Mortal } from '../../../protocol/life.ts';
 import type { NewToken } from '../../../protocol/records.ts';
 import type { IssueOutcome } from '../../contract.ts';
+import { keyNeededUntil } from '../../retention.ts';
 import { requireGrantBehindTies } from '../../ties.ts';
 import { toTokenColumns } from '../token_rows.ts';
 import { rowsOf } from './connections.ts';
@@ -13,7 +14,7 @@ const COLUMNS = `id, kind, digest, client_id, scopes, token_type, subject, claim
 const FRESH = `fresh AS (
     SELECT * FROM json_to_recordset($2) AS n (id text, kind text, digest text, client_id text, scopes text,
       token_type text, subject text, claims text, issued_at_ms bigint, expires_at bigint, keep_until bigint,
-      key_id text, pair_id text, family_id text, grant_id text, session_id text))`;
+      key_id text, pair_id text, family_id text, grant_id text, session_id text, key_needed_until bigint))`;
 
 /** Stores the rows of `admitted`, and keeps the keys that signed them for as long. */
 const STORE = `stored AS (
@@ -21,10 +22,11 @@ const STORE = `stored AS (
       client_generation, subject_generation, session_generation, grant_generation)
     SELECT $1, ${COLUMNS}, client_generation, subject_generation, session_generation, grant_generation
     FROM admitted WHERE (SELECT count(*) FROM admitted) = (SELECT count(*) FROM fresh)
-    RETURNING key_id, keep_until),
+    RETURNING id),
   extended AS (
-    UPDATE grantd.signing_keys k SET needed_until = (s.keep_until / 86400 + 1) * 86400
-    FROM (SELECT key_id, max(keep_until) AS keep_until FROM stored GROUP BY key_id) s
+    UPDATE grantd.signing_keys k SET needed_until = s.key_needed_until
+    FROM (SELECT n.key_id, max(n.keep_until) AS keep_until, max(n.key_needed_until) AS key_needed_until
+          FROM fresh n JOIN stored USING (id) GROUP BY n.key_id) s
     WHERE k.issuer_id = $1 AND k.kid = s.key_id AND k.needed_until < s.keep_until)
   SELECT count(*) AS stored FROM stored`;
 
@@ -56,21 +58,21 @@ export const STORE_UPON_CLIENT = `
   ${STORE}`;
 
 /**
- * Stores tokens that rest upon a row, a refresh token or a code. They copy the generations which that row copied: what
- * was raised since is ahead of them as it is of the row.
- * @param basis a statement that returns the row where it may still be rested upon
+ * Stores tokens that rest upon a row, a refresh token or a code, and name no principal besides its own
+ * (`requireSamePrincipals`). They copy the generations which that row copied: what was raised since is ahead of them as
+ * it is of the row.
+ * @param basis a statement that returns the row where it may still be rested upon; its parameters begin with `$3`
  */
 export function storeUpon(basis: string): string {
-  const copied = (kind: 'subject' | 'session' | 'grant', column: string) => `
-      CASE WHEN n.${column} IS NOT DISTINCT FROM b.${column} THEN b.${kind}_generation
-           ELSE ${generationOf(kind, column)} END AS ${kind}_generation`;
+  const copied = (kind: 'subject' | 'session' | 'grant', column: string) =>
+    `CASE WHEN n.${column} IS NOT NULL THEN b.${kind}_generation END AS ${kind}_generation`;
   return `
   WITH ${FRESH},
   basis AS (${basis}),
   admitted AS (
     SELECT n.*, b.client_generation, ${copied('subject', 'subject')}, ${copied('session', 'session_id')},
       ${copied('grant', 'grant_id')}
-    FROM fresh n JOIN basis b ON b.client_id = n.client_id),
+    FROM fresh n CROSS JOIN basis b),
   ${STORE}`;
 }
 
@@ -80,7 +82,12 @@ export function storeUpon(basis: string): string {
  */
 export function asParameter(tokens: readonly NewToken[]): string {
   requireGrantBehindTies(tokens);
-  return JSON.stringify(tokens.map(toTokenColumns));
+  return JSON.stringify(
+    tokens.map((token) => ({
+      ...toTokenColumns(token),
+      key_needed_until: keyNeededUntil(token.keepUntil),
+    })),
+  );
 }
 
 /** What a statement that stores tokens has done. */

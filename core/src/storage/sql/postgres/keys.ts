@@ -51,7 +51,7 @@ export async function postgresKeys({ primary, issuerId, clock }: PostgresHandle)
       return rowsOf<KeyRow>(await primary.read([sql.list, issuerId])).map(toKeyRecord);
     },
     async currentKeyId(algorithm) {
-      return rowsOf<KeyRow>(await primary.read([sql.currentKeyId, issuerId, algorithm]))[0]?.kid;
+      return rowsOf<Pick<KeyRow, 'kid'>>(await primary.read([sql.currentKeyId, issuerId, algorithm]))[0]?.kid;
     },
     async initialize(keys) {
       await primary.write([[sql.add, issuerId, asParameter(keys)]]);
@@ -60,7 +60,7 @@ export async function postgresKeys({ primary, issuerId, clock }: PostgresHandle)
       const nowMs = clock();
       const inFlightUntil = Math.floor(nowMs / 1000) + RETIRED_KEY_SECONDS;
       return primary.transaction<boolean>([[sql.lockCurrent, issuerId, currentKid]], (found) => {
-        const [current] = rowsOf<KeyRow>(found[0]);
+        const [current] = rowsOf<Pick<KeyRow, 'algorithm'>>(found[0]);
         if (current === undefined) return ended(false);
         if (next.algorithm !== current.algorithm || next.status !== 'next') {
           throw new TypeError(`the key to follow ${currentKid} must be a next one for ${current.algorithm}`);

@@ -35,6 +35,20 @@ const PRIMARY_SQL = {
       AND epoch_timeline IS DISTINCT FROM substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)`,
 };
 
+/** A look-up is tried on so many connections at most. */
+const MOST_READS = 3;
+
+class NotThePrimary extends Error {
+  override readonly name = 'NotThePrimary';
+}
+
+/** Over as soon as one of two clocks says so: the first stands still while the machine sleeps, the second can be set. */
+interface Lease {
+  readonly epoch: number;
+  readonly untilMs: number;
+  readonly untilByCalendarMs: number;
+}
+
 type StampRow = {
   readonly epoch: number;
   /** Whether the server's timeline is the one that the epoch was begun for. */
@@ -53,7 +67,7 @@ export class Primary {
   readonly #connections: PostgresConnections;
   readonly #issuerId: number;
   readonly #sql: Readonly<Record<keyof typeof PRIMARY_SQL, PostgresStatement>>;
-  #lease: { readonly epoch: number; readonly untilMs: number } | undefined;
+  #lease: Lease | undefined;
   #renewal: Promise<void> | undefined;
 
   private constructor(
@@ -79,17 +93,18 @@ export class Primary {
   }
 
   /**
-   * A statement that reads one row with the `epoch` of its issuer.
+   * A statement that reads one row with the `epoch` of its issuer, or none where a standby answers.
    * @throws Error the server cannot show that it is the primary
    */
-  async readUnderLease<Row extends { readonly epoch: number }>(call: PostgresCall): Promise<Row> {
-    // Once more where an epoch ended in between.
-    for (let attempt = 1; attempt <= 2; attempt++) {
-      const [row] = rowsOf<Row>(await this.#connections.read(call));
-      if (row === undefined) throw new Error('the issuer is no longer in the database');
-      if (await this.#holdsLease(row.epoch)) return row;
+  async readUnderLease<Row extends { readonly epoch: number | null }>(call: PostgresCall): Promise<Row> {
+    // Again where an epoch ended in between, or a connection led to a server that is the primary no more.
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#readOnce<Row>(call);
+      } catch (error) {
+        if (!(error instanceof NotThePrimary) || attempt === MOST_READS) throw error;
+      }
     }
-    throw new Error('PostgreSQL answered from a primary that has been replaced');
   }
 
   /** Statements as one transaction, sent at once. Resolves once it is durable, and true for every process. */
@@ -119,6 +134,23 @@ export class Primary {
     return [this.#sql.stamp, this.#issuerId];
   }
 
+  async #readOnce<Row extends { readonly epoch: number | null }>(call: PostgresCall): Promise<Row> {
+    const result = await this.#connections.readBelieved(call, (read) => this.#requireCurrent(read));
+    const [row] = rowsOf<Row>(result);
+    if (row !== undefined && row.epoch !== null && (await this.#holdsLease(row.epoch))) return row;
+    throw new NotThePrimary('PostgreSQL answered from a primary that has been replaced');
+  }
+
+  /** @throws {NotThePrimary} as far as that can be told without asking again */
+  #requireCurrent(result: PostgresResult): void {
+    const [row] = rowsOf<{ epoch: number | null }>(result);
+    if (row === undefined) throw new Error('the issuer is no longer in the database');
+    if (row.epoch === null) throw new NotThePrimary('PostgreSQL is a standby here: grantd needs the primary');
+    if (this.#lease !== undefined && row.epoch < this.#lease.epoch) {
+      throw new NotThePrimary('PostgreSQL answered from a primary that has been replaced');
+    }
+  }
+
   async #holdsLease(epoch: number): Promise<boolean> {
     if (this.#leaseMsLeft(epoch) < LEASE_MS / 2) {
       const renewed = this.#renew();
@@ -131,7 +163,9 @@ export class Primary {
 
   /** Milliseconds; none where it is for another epoch. */
   #leaseMsLeft(epoch: number): number {
-    return this.#lease?.epoch === epoch ? this.#lease.untilMs - performance.now() : 0;
+    if (this.#lease?.epoch !== epoch) return 0;
+    const { untilMs, untilByCalendarMs } = this.#lease;
+    return Math.min(untilMs - performance.now(), untilByCalendarMs - Date.now());
   }
 
   /** Of callers that need it at once, one asks. */
@@ -144,15 +178,15 @@ export class Primary {
 
   async #renewOnce(): Promise<void> {
     // Counted from before the proof began: it was the primary at some moment after this one.
-    let begunAtMs = performance.now();
+    let lease = leaseFromNow();
     let stamp = await this.#show();
     if (!stamp.is_known) {
       await this.#connections.write([[this.#sql.begin, this.#issuerId]]);
-      begunAtMs = performance.now();
+      lease = leaseFromNow();
       stamp = await this.#show();
     }
     if (!stamp.is_known) throw new Error('PostgreSQL changes its primary at this moment');
-    this.#lease = { epoch: stamp.epoch, untilMs: begunAtMs + LEASE_MS };
+    this.#lease = { ...lease, epoch: stamp.epoch };
   }
 
   async #show(): Promise<StampRow> {
@@ -163,7 +197,8 @@ export class Primary {
   async #outlastFormerPrimary(result: PostgresResult | undefined): Promise<void> {
     const { is_known: isKnown, age_ms: ageMs } = stampOf(result);
     if (!isKnown) await this.#renew();
-    const restMs = LEASE_MS - (isKnown ? ageMs : 0);
+    // Never longer than a lease, wherever the server's clock has been set to.
+    const restMs = Math.min(LEASE_MS, LEASE_MS - (isKnown ? ageMs : 0));
     if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs));
   }
 }
@@ -172,4 +207,8 @@ function stampOf(result: PostgresResult | undefined): StampRow {
   const [row] = rowsOf<StampRow>(result);
   if (row === undefined) throw new Error('the issuer is no longer in the database');
   return row;
+}
+
+function leaseFromNow(): Omit<Lease, 'epoch'> {
+  return { untilMs: performance.now() + LEASE_MS, untilByCalendarMs: Date.now() + LEASE_MS };
 }

@@ -20,13 +20,11 @@ export const SWEEP_SQL = {
   principals: oldest('principals', 'keep_until'),
   events: oldest('events', 'at_ms'),
 
-  // Every row that a retired key signed is kept until its needed_until at the latest.
+  // Every row that a retired key signed is kept until its needed_until at the latest. There are few keys.
   keys: `
-    DELETE FROM grantd.signing_keys WHERE issuer_id = $1 AND kid IN (
-      SELECT kid FROM grantd.signing_keys k
-      WHERE k.issuer_id = $1 AND k.status = 'retired' AND k.needed_until <= $2 AND NOT EXISTS (
-        SELECT 1 FROM grantd.tokens t WHERE t.issuer_id = $1 AND t.keep_until <= k.needed_until)
-      ORDER BY k.needed_until LIMIT $3)`,
+    DELETE FROM grantd.signing_keys k
+    WHERE k.issuer_id = $1 AND k.status = 'retired' AND k.needed_until <= $2 AND NOT EXISTS (
+      SELECT 1 FROM grantd.tokens t WHERE t.issuer_id = $1 AND t.keep_until <= k.needed_until)`,
 };
 
 /**
@@ -49,7 +47,7 @@ export async function postgresSweep(
           [sql.tokens, issuerId, now, limit],
           [sql.authorizationCodes, issuerId, now, limit],
           [sql.principals, issuerId, now, limit],
-          [sql.keys, issuerId, now, limit],
+          [sql.keys, issuerId, now],
           [sql.events, issuerId, untilMs, limit],
         ],
         outcome: (results) => results.reduce((swept, result) => swept + changesOf(result), 0),

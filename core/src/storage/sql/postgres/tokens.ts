@@ -1,6 +1,7 @@
 import type { NewToken, TokenKind, TokenRecord } from '../../../protocol/records.ts';
 import { canContinue } from '../../continuation.ts';
 import type { IssueOutcome, TokenRepository } from '../../contract.ts';
+import { requireSamePrincipals } from '../../ties.ts';
 import { principalJoins } from '../standing.ts';
 import { TOKEN_COLUMNS, type TokenRow, toTokenRecord } from '../token_rows.ts';
 import { ended, rowsOf } from './connections.ts';
@@ -10,15 +11,18 @@ import type { Principals } from './principals.ts';
 import { namedStatements, type PostgresCall } from './statement.ts';
 import { isStorable } from './storable.ts';
 
-/** Answers with a row also where there is no such token, for the epoch in it. */
+/** Answers with a row also where there is no such token, for the epoch in it; a standby has none of its own. */
 const lookUp = (kind: TokenKind) => `
-  SELECT i.epoch, ${TOKEN_COLUMNS}
+  SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE i.epoch END AS epoch, ${TOKEN_COLUMNS}
   FROM grantd.issuers i
   LEFT JOIN grantd.tokens t ON t.issuer_id = i.id AND t.id = $2 AND t.kind = '${kind}'
   ${principalJoins('grantd.')}
   WHERE i.id = $1`;
 
-/** Marks the tokens whose identifiers `doomed` selects, and writes the event where that, or `raised`, ended something. */
+/**
+ * Marks the tokens whose identifiers `doomed` selects, and writes the event where that, or `raised`, ended something.
+ * `$1` issuer, `$2` now, `$3` the token, `$4` its pair, `$5` what the event is about, `$6` its family.
+ */
 const end = (doomed: string, type: 'token_revoked' | 'family_revoked', raised = 'SELECT 1 WHERE false') => `
   WITH doomed AS (${doomed}),
   ended AS (
@@ -85,7 +89,7 @@ export const TOKENS_SQL = {
 };
 
 /** A look-up of a token that is not there has an issuer and nothing else. */
-type Found = (TokenRow | { readonly id: null }) & { readonly epoch: number };
+type Found = (TokenRow | { readonly id: null }) & { readonly epoch: number | null };
 
 export async function postgresTokens(
   { primary, issuerId, clock }: PostgresHandle,
@@ -114,6 +118,7 @@ export async function postgresTokens(
         if (presented === undefined || !canContinue(presented, clock())) return ended('refused');
         if (presented.supersededAtMs !== undefined) return ended('superseded');
         if (isBornDead(tokens, presented)) return ended('refused');
+        requireSamePrincipals(presented, tokens);
         return {
           calls: [...principals.keep(tokens), store],
           outcome: (results) => outcomeOf(results.at(-1)),

@@ -2,6 +2,7 @@ import type { AuthorizationCodeRecord } from '../../../protocol/records.ts';
 import { canContinue } from '../../continuation.ts';
 import type { AuthorizationCodeRepository } from '../../contract.ts';
 import { latest } from '../../retention.ts';
+import { requireSamePrincipals } from '../../ties.ts';
 import { CODE_COLUMNS, type CodeRow, toCodeColumns, toCodeRecord } from '../code_rows.ts';
 import { STANDING_JOINS } from '../standing.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
@@ -64,6 +65,7 @@ export function sqliteAuthorizationCodes(
         if (stored === undefined) return 'refused';
         if (stored.redeemedAtMs !== undefined) return 'already_redeemed';
         if (!canContinue(stored, clock())) return 'refused';
+        requireSamePrincipals(stored, tokens);
         if (!tokens.every((token) => issuing.admits(token))) return 'refused';
         const marked = sql.redeem.run({ issuerId, id, nowMs: clock(), keepUntil: latest(tokens) }).changes;
         if (marked !== 1) throw new Error('a code changed inside the transaction that redeems it');

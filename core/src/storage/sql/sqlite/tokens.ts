@@ -1,6 +1,7 @@
 import type { NewToken, TokenRecord } from '../../../protocol/records.ts';
 import { canContinue } from '../../continuation.ts';
 import type { IssueOutcome, TokenRepository } from '../../contract.ts';
+import { requireSamePrincipals } from '../../ties.ts';
 import { STANDING_JOINS } from '../standing.ts';
 import { TOKEN_COLUMNS, type TokenRow, toTokenRecord } from '../token_rows.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
@@ -59,6 +60,7 @@ export function sqliteTokens(
     const presented = findRefreshToken(id);
     if (presented === undefined || !canContinue(presented, clock())) return 'refused';
     if (presented.supersededAtMs !== undefined) return 'superseded';
+    requireSamePrincipals(presented, tokens);
     return tokens.every((token) => issuing.admits(token)) ? 'issued' : 'refused';
   };
 
