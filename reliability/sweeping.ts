@@ -4,8 +4,11 @@
 //   npm run measure:sweeping -- --by serve --rows 1000000 --rounds 4 --rate 1000
 import { parseArgs } from 'node:util';
 import { wholeNumber } from './arguments.ts';
+import type { Latency } from './load/latency.ts';
 import { runScript, showProgress } from './script.ts';
-import { measureSweeping, type Phase } from './volume/measure_sweeping.ts';
+import { type Comparison, measureSweeping } from './volume/measure_sweeping.ts';
+
+const FIGURES = ['p50', 'p99', 'p999', 'max'] as const;
 
 const { values } = parseArgs({
   options: {
@@ -21,34 +24,35 @@ const { values } = parseArgs({
 await runScript(async (workbench) => {
   const { by } = values;
   if (by !== 'serve' && by !== 'gc') throw new Error('--by: expected serve or gc');
+  const rounds = wholeNumber('rounds', values.rounds);
   const report = await measureSweeping(workbench, {
     by,
-    rows: wholeNumber('rows', values.rows),
-    rounds: wholeNumber('rounds', values.rounds),
+    rounds,
+    rows: Math.floor(wholeNumber('rows', values.rows) / rounds),
     rate: wholeNumber('rate', values.rate),
-    restSeconds: wholeNumber('rest-seconds', values['rest-seconds']),
+    restSeconds: wholeNumber('rest-seconds', values['rest-seconds'], 5),
     slowestRows: wholeNumber('slowest-rows', values['slowest-rows']),
-    onProgress: showProgress,
+    onRound: (round) => showProgress(`round ${round + 1} of ${rounds}`),
   });
   showProgress('');
   console.log(
     `introspection at ${values.rate} a second, swept by ${by}; milliseconds from arrival to answer`,
   );
-  for (const { rest, sweep, rowsPerSecond } of report.rounds) {
-    console.log(`  rest   ${line(rest)}`);
-    console.log(`  sweep  ${line(sweep)}   ${Math.round(rowsPerSecond)} rows/s`);
-  }
-  const { rest, sweep, rowsPerSecond } = report.all;
+  for (const round of report.rounds) print(round);
   console.log('all rounds');
-  console.log(`  rest   ${line(rest)}`);
-  console.log(`  sweep  ${line(sweep)}   ${Math.round(rowsPerSecond)} rows/s`);
-  const ratio = (name: 'p50' | 'p99' | 'p999' | 'max') =>
-    `${(sweep[name] / rest[name]).toFixed(2)}`.padStart(8);
-  console.log(`  ratio  ${ratio('p50')} ${ratio('p99')} ${ratio('p999')} ${ratio('max')}`);
+  print(report.all);
+  const { rest, sweep } = report.all;
+  const ratios = FIGURES.map((figure) => (sweep[figure] / rest[figure]).toFixed(2).padStart(8));
+  console.log(`  ratio  ${ratios.join(' ')}`);
   return true;
 });
 
-function line({ requests, p50, p99, p999, max }: Phase): string {
-  const figures = [p50, p99, p999, max].map((ms) => ms.toFixed(2).padStart(8)).join(' ');
-  return `${figures}   (p50, p99, p99.9, max of ${requests})`;
+function print({ rest, sweep, rowsPerSecond }: Comparison): void {
+  console.log(`  rest   ${line(rest)}`);
+  console.log(`  sweep  ${line(sweep)}, ${Math.round(rowsPerSecond)} rows a second`);
+}
+
+function line(latency: Latency): string {
+  const figures = FIGURES.map((figure) => latency[figure].toFixed(2).padStart(8));
+  return `${figures.join(' ')}   p50, p99, p99.9, max of ${latency.requests} requests`;
 }

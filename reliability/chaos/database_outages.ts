@@ -5,10 +5,12 @@ import { oneOf } from '../load/choice.ts';
 import { type Answer, Connection } from '../load/connection.ts';
 import { requestTokens } from '../load/protocol.ts';
 import { CLIENTS } from '../load/registrations.ts';
-import { countUnlike, Ledger } from './ledger.ts';
+import { checkLineages, checkPromises } from './keeping_promises.ts';
+import { Ledger } from './ledger.ts';
 import { Lineage } from './lineage.ts';
 import { refreshTokens } from './load_tokens.ts';
 import { shortLife } from './short_life.ts';
+import { underLoad } from './under_load.ts';
 
 export interface OutageOrder {
   readonly rounds: number;
@@ -71,42 +73,33 @@ export async function databaseOutages(
     (token, index) => new Lineage(`lineage ${index}`, token, ledger, graceMs),
   );
 
-  const stopping = new AbortController();
-  const { signal } = stopping;
-  const load = [
-    ...Array.from({ length: LIVES }, async () => {
-      while (!signal.aborted) await shortLife(ledger, anywhere);
-    }),
-    ...lineages.map(async (lineage) => {
-      while (!signal.aborted && !lineage.isLockedOut) await lineage.advance(anywhere);
-    }),
+  const lanes = [
+    ...Array.from({ length: LIVES }, () => () => shortLife(ledger, anywhere)),
+    ...lineages.map((lineage) => () => lineage.advance(anywhere)),
   ];
   const outages: { kind: 'kill' | 'pause'; recoveryMs: number }[] = [];
-  const chaos = async () => {
-    for (let round = 0; round < rounds && !signal.aborted; round++) {
-      await pause(LOAD_MS);
-      const kind = round % 2 === 0 ? 'kill' : 'pause';
-      const before = seen.unavailable;
-      await (kind === 'kill' ? control.kill() : control.pause());
-      await pause(outageMs);
-      if (seen.unavailable === before)
-        ledger.fault(`${kind} ${round}: nobody was told that the database is away`);
-      await (kind === 'kill' ? control.start() : control.resume());
-      const recoveryMs = await recovery(connections, recoverWithinMs);
-      if (recoveryMs > recoverWithinMs)
-        ledger.fault(`${kind} ${round}: no service after ${Math.round(recoveryMs)} ms`);
-      outages.push({ kind, recoveryMs });
-      onOutage?.(outages.length, ledger.faults.length);
-    }
+  const takeAway = async (round: number): Promise<void> => {
+    await pause(LOAD_MS);
+    const kind = round % 2 === 0 ? 'kill' : 'pause';
+    const before = seen.unavailable;
+    await (kind === 'kill' ? control.kill() : control.pause());
+    await pause(outageMs);
+    if (seen.unavailable === before)
+      ledger.fault(`${kind} ${round}: nobody was told that the database is away`);
+    await (kind === 'kill' ? control.start() : control.resume());
+    const recoveryMs = await recovery(connections, recoverWithinMs);
+    if (recoveryMs > recoverWithinMs)
+      ledger.fault(`${kind} ${round}: no service after ${Math.round(recoveryMs)} ms`);
+    outages.push({ kind, recoveryMs });
+    onOutage?.(outages.length, ledger.faults.length);
   };
 
   try {
-    const stop = () => stopping.abort();
-    for (const task of load) task.catch(stop);
-    await chaos().finally(stop);
-    await Promise.all(load);
-    const alive = await countUnlike(connections, ledger.revoked, 'inactive');
-    if (alive > 0) ledger.fault(`${alive} acknowledged revocations are not in force`);
+    await underLoad(lanes, async (signal) => {
+      for (let round = 0; round < rounds && !signal.aborted; round++) await takeAway(round);
+    });
+    await checkPromises(cluster, connections, ledger, ledger, 'at the end');
+    await checkLineages(connections, ledger, lineages);
   } finally {
     for (const connection of connections) connection.close();
   }

@@ -48,10 +48,11 @@ export class Lineage {
   }
 
   /**
-   * Goes on until a refresh was answered.
+   * Goes on until a refresh was answered. Once it is locked out it does nothing more.
    * @throws Error that took too long
    */
   async advance(anywhere: () => Connection): Promise<void> {
+    if (this.#isLockedOut) return pause(PAUSE_MS);
     const firstSentMs = performance.now();
     for (let attempts = 0; attempts < MOST_ATTEMPTS; attempts++) {
       const outcomes = await Promise.all(this.#requests().map(() => refresh(anywhere(), this.#current)));

@@ -28,7 +28,7 @@ const LONG_GRACE_SECONDS = 600;
 /** The ways of breaking, each on a new cluster. */
 export const CHAOS_PARTS: Readonly<Record<string, Part>> = {
   async crashes(_workbench, deployment, { processes, kills, onProgress }) {
-    const cluster = await deployment.start({ processes, flags: ['--refresh-grace', `${GRACE_SECONDS}`] });
+    const cluster = await deployment.start({ processes, flags: flagsOf(GRACE_SECONDS) });
     const { recoveriesMs, ...report } = await crashes(cluster, {
       kills,
       graceMs: GRACE_SECONDS * 1000,
@@ -98,6 +98,11 @@ function failovers(fate: Fate): Part {
       faults: reports.flatMap(({ faults }) => faults),
     };
   };
+}
+
+/** Tokens outlive the longest run. */
+function flagsOf(graceSeconds: number): readonly string[] {
+  return ['--refresh-grace', String(graceSeconds), '--access-token-lifetime', '86400'];
 }
 
 async function stop(servers: readonly { end(signal: NodeJS.Signals): Promise<void> }[]): Promise<void> {

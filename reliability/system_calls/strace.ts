@@ -5,11 +5,20 @@ import { until } from '../../server/test/harness/program.ts';
 
 const CALLS = 'read,recvfrom,recvmsg,write,writev,sendto,sendmsg,pwrite64,pwritev,pwritev2,fsync,fdatasync';
 
-/** Why system calls cannot be traced here; `undefined` where they can. */
+/** So long a trial waits for strace to attach itself, in milliseconds. */
+const TRIAL_MS = 300;
+
+/** Why a running process cannot be traced here; `undefined` where one can. */
 export function whyNoTrace(): string | undefined {
-  const tried = spawnSync('strace', ['-e', 'trace=fsync', 'true'], { encoding: 'utf8' });
-  if (tried.error !== undefined) return 'there is no strace';
-  return tried.status === 0 ? undefined : `strace may not trace: ${tried.stderr.trim().split('\n')[0]}`;
+  const sleeper = spawn('sleep', ['10'], { stdio: 'ignore' });
+  sleeper.on('error', () => {}); // without it strace finds nothing to attach to, and says so
+  const args = ['-o', '/dev/null', '-p', String(sleeper.pid)];
+  const tried = spawnSync('strace', args, { encoding: 'utf8', timeout: TRIAL_MS, killSignal: 'SIGINT' });
+  sleeper.kill();
+  if (tried.stderr?.includes(' attached')) return undefined;
+  if (tried.error !== undefined && 'code' in tried.error && tried.error.code === 'ENOENT')
+    return 'there is no strace';
+  return `strace may not attach itself: ${String(tried.stderr).trim().split('\n')[0]}`;
 }
 
 /**
@@ -27,6 +36,7 @@ export async function traced(pid: number, file: string, work: () => Promise<void
   });
   try {
     await until(() => said.includes(' attached') || strace.exitCode !== null, 'strace has attached itself');
+    if (strace.exitCode !== null) throw new Error(`strace ended: ${said}`);
     await work();
   } finally {
     strace.kill('SIGINT');

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { countUnlike } from '../chaos/ledger.ts';
 import type { Cluster } from '../deployments/cluster.ts';
 import { openLibrary, registerClients } from '../deployments/library.ts';
@@ -48,6 +49,8 @@ export async function measureMassRevocation(
       sample.push(...shuffled(batch.map(({ accessToken }) => accessToken)).slice(0, wanted));
       issued += batch.length;
       onProgress(issued);
+      // SQLite does its work at once: without this, not even Ctrl-C gets its turn.
+      await nextTurn();
     }
     const issuedPerSecond = tokens / ((performance.now() - startedAtMs) / 1000);
     const activeBefore = sample.length - (await countUnlike(connections, sample, 'active'));

@@ -66,7 +66,7 @@ export class Workbench {
   }
 
   async clear(): Promise<void> {
-    for (const child of this.#children) child.kill('SIGKILL');
+    await Promise.all(this.#children.map(killed));
     for (const folder of this.#folders) rmSync(folder, { recursive: true, force: true });
   }
 }
@@ -174,6 +174,14 @@ export function environmentOf(folder: string): Environment {
 interface Output {
   stdout: string;
   stderr: string;
+}
+
+/** Ends a process, unless it has ended, and waits until it has. */
+async function killed(child: Child): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
+  const gone = new Promise((resolve) => child.once('exit', resolve));
+  child.kill('SIGKILL');
+  await gone;
 }
 
 function gather(child: Child): Output {
