@@ -23,7 +23,7 @@ export async function failover(
 ): Promise<OutageReport> {
   const flags = [
     ...['--refresh-grace', `${GRACE_SECONDS}`],
-    ...['--database-statement-timeout-ms', '2000', '--database-connect-timeout-ms', '1000'],
+    ...['--database-statement-timeout-ms', '2000', '--database-connect-timeout-ms', '2000'],
   ];
   const replicated = await startReplicated(workbench, { processes, flags });
   try {

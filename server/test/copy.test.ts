@@ -154,8 +154,12 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
         copied.stdout,
         TABLES.map((table) => `${table.padEnd('authorization_codes'.length)}  ${counts[table]}\n`).join(''),
       );
-      assert.ok(copied.stderr.includes(`the server's secret,\nwhat is in ${path}.secret, in GRANTD_SECRET:`));
-      const command = `GRANTD_SECRET="$(cat '${path}.secret')" grantd serve --database '${target.to}'`;
+      assert.ok(
+        copied.stderr.includes(
+          `the server's secret,\nwhat is in ${path}.secret, in GRANTD_SECRET, and the password in PGPASSWORD:`,
+        ),
+      );
+      const command = `GRANTD_SECRET="$(cat '${path}.secret')" npx grantd serve --database '${target.to}'`;
       assert.ok(copied.stderr.includes(`\n\n  ${command}\n\n`), copied.stderr);
 
       environment = { ...target.environment, GRANTD_SECRET: secret, GRANTD_DATABASE: target.to };
@@ -276,7 +280,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     });
     assert.match(
       stderr,
-      /the server's secret,\nwhat it was until now, in GRANTD_SECRET:\n\n {2}grantd serve --database '/,
+      /the server's secret,\nwhat it was until now, in GRANTD_SECRET, and the password in PGPASSWORD:\n\n {2}npx grantd serve --database '/,
     );
     assert.deepEqual([code, (stdout + stderr).includes(secret)], [0, false]);
   });
@@ -284,16 +288,14 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
   test('a copy that fails half-way leaves nothing in the target, which can be copied to afterwards', async () => {
     const { folder, path } = await newSource();
     const { url, to, environment } = await newTarget();
-    const file = new DatabaseSync(path);
     // What PostgreSQL cannot hold, in the table that comes last but one.
-    file.exec('UPDATE people SET claims = claims || char(0)');
+    change(path, 'UPDATE people SET claims = claims || char(0)');
     const failed = await grantd(folder, ['copy', '--to', to], { environment });
     assert.deepEqual([failed.code, failed.stdout], [1, '']);
     assert.match(failed.stderr, /^grantd: unsupported Unicode escape sequence\n$/);
     assert.deepEqual(await rowsIn(url), NO_ROWS);
 
-    file.exec("UPDATE people SET claims = '{}'");
-    file.close();
+    change(path, "UPDATE people SET claims = '{}'");
     await grantdPrints(folder, ['copy', '--to', to], '', environment);
     assert.equal((await rowsIn(url)).people, 1);
   });
@@ -313,15 +315,15 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     assert.deepEqual(await rowsIn(url), rows);
   });
 
-  test('refuses what somebody else is writing to, and leaves nothing in the target', async () => {
+  test('refuses a file that a server still runs on, and leaves nothing in the target', async () => {
     const { folder, path } = await newSource();
     const { url, to, environment } = await newTarget();
-    const writer = new DatabaseSync(path);
-    writer.exec('BEGIN IMMEDIATE');
+    const server = await workbench.start(folder, ['--issuer', 'http://localhost:4000']);
     const { code, stderr } = await grantd(folder, ['copy', '--to', to], { environment });
-    assert.deepEqual([code, stderr], [1, 'grantd: database is locked\n']);
+    assert.deepEqual([code, stderr], [1, `grantd: ${path} is in use: stop what serves from it first\n`]);
     assert.deepEqual(await rowsIn(url), NO_ROWS);
-    writer.close();
+    await server.stop();
+    await grantdPrints(folder, ['copy', '--to', to], '', environment);
   });
 
   test('takes a file that an older version has left', async () => {
@@ -388,3 +390,9 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     assert.equal(existsSync(join(folder, 'other.db')), false);
   });
 });
+
+function change(path: string, sql: string): void {
+  const file = new DatabaseSync(path);
+  file.exec(sql);
+  file.close();
+}

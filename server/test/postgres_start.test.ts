@@ -113,7 +113,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     const url = databaseOf(folder);
     const withoutSecret = { environment: { GRANTD_SECRET: '' } };
     const expected =
-      /^grantd: (making .*\ngrantd: )?GRANTD_SECRET: expected the server’s secret, .* openssl rand -base64 32, .*\n$/;
+      /^grantd: (making .*\ngrantd: )?GRANTD_SECRET: expected the server’s secret, .* openssl rand -base64 32 .*\n$/;
     for (const args of [
       ['serve', '--port', '0'],
       ['client', 'add', 'x'],

@@ -22,30 +22,39 @@ test('what does not finish in time is closed', async () => {
   assert.ok((await isClosed) instanceof Error);
 });
 
-test('a server that npm started ends with the shell in which npm did so', async () => {
-  const port = await freePort();
-  const main = join(import.meta.dirname, '../src/main.ts');
-  // The shell stays, as npm's does, and does not pass the signal on.
-  const shell = spawn(
-    '/bin/sh',
-    ['-c', '"$0" "$1" serve --port "$2"; true', process.execPath, main, String(port)],
-    {
-      cwd: workbench.folder(),
-      env: { PATH: process.env.PATH, npm_lifecycle_event: 'start' },
-      stdio: 'ignore',
-    },
-  );
-  const health = `http://127.0.0.1:${port}/health`;
-  let status = 0;
-  const look = async () => {
-    status = await fetch(health).then(
-      (response) => response.status,
-      () => 0,
+for (const workers of ['1', '2']) {
+  test(`a server that npm started ends with the shell in which npm did so, with --workers ${workers}`, async () => {
+    const port = await freePort();
+    const main = join(import.meta.dirname, '../src/main.ts');
+    // The shell stays, as npm's does, and does not pass the signal on.
+    const shell = spawn(
+      '/bin/sh',
+      [
+        '-c',
+        '"$0" "$1" serve --port "$2" --workers "$3"; true',
+        process.execPath,
+        main,
+        String(port),
+        workers,
+      ],
+      {
+        cwd: workbench.folder(),
+        env: { PATH: process.env.PATH, npm_lifecycle_event: 'start' },
+        stdio: 'ignore',
+      },
     );
-  };
-  const timer = setInterval(look, 50);
-  await until(() => status === 200, 'the server answers');
-  shell.kill('SIGTERM');
-  await until(() => status === 0, 'the server is gone');
-  clearInterval(timer);
-});
+    const health = `http://127.0.0.1:${port}/health`;
+    let status = 0;
+    const look = async () => {
+      status = await fetch(health).then(
+        (response) => response.status,
+        () => 0,
+      );
+    };
+    const timer = setInterval(look, 50);
+    await until(() => status === 200, 'the server answers');
+    shell.kill('SIGTERM');
+    await until(() => status === 0, 'the server is gone');
+    clearInterval(timer);
+  });
+}

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Line, sendAlone } from './harness/line.ts';
-import { grantd, type RunningServer, until, Workbench } from './harness/program.ts';
+import { type Environment, grantd, type RunningServer, until, Workbench } from './harness/program.ts';
 import { basic } from './harness/protocol.ts';
 
 const workbench = new Workbench();
@@ -11,6 +11,14 @@ const API = basic('demo-api', 'demo-api-secret');
 const MACHINE = basic('demo-machine', 'demo-machine-secret');
 
 const eventsOf = (server: RunningServer, name: string) => server.log().filter(({ event }) => event === name);
+
+/** Several workers, once the log says so as well. */
+async function startWorkers(args: readonly string[], environment: Environment = {}): Promise<RunningServer> {
+  const server = await workbench.start(workbench.folder(), args, environment);
+  await until(() => eventsOf(server, 'listening').length === 1, 'it is logged');
+  return server;
+}
+
 /** The process that is the worker of this number now. */
 const pidOf = (server: RunningServer, number: number) =>
   Number(eventsOf(server, 'worker_started').findLast(({ worker }) => worker === number)?.pid);
@@ -31,7 +39,7 @@ function isRunning(pid: number): boolean {
 }
 
 test('each worker is killed in turn under a stream of requests: all are replaced, and no answer is wrong', async () => {
-  const server = await workbench.start(workbench.folder(), ['--demo', '--workers', '3']);
+  const server = await startWorkers(['--demo', '--workers', '3']);
   const order = { form: { grant_type: 'client_credentials' }, authorization: MACHINE };
   const { access_token: token } = JSON.parse((await sendAlone(`${server.url}/token`, order)).body);
   const question = { form: { token }, authorization: API };
@@ -81,7 +89,7 @@ test('each worker is killed in turn under a stream of requests: all are replaced
 });
 
 test('a connection that a worker has not taken when it is killed is answered by another', async () => {
-  const server = await workbench.start(workbench.folder(), ['--workers', '2']);
+  const server = await startWorkers(['--workers', '2']);
   const stopped = pidOf(server, 2);
   process.kill(stopped, 'SIGSTOP');
   let answered = 0;
@@ -97,7 +105,7 @@ test('a connection that a worker has not taken when it is killed is answered by 
 });
 
 test('the port stays open while no worker lives', async () => {
-  const server = await workbench.start(workbench.folder(), ['--workers', '2']);
+  const server = await startWorkers(['--workers', '2']);
   const pids = [pidOf(server, 1), pidOf(server, 2)];
   for (const pid of pids) process.kill(pid, 'SIGKILL');
   await until(() => eventsOf(server, 'worker_died').length === 2, 'both are dead');
@@ -105,14 +113,14 @@ test('the port stays open while no worker lives', async () => {
 });
 
 test('a worker that dies again and again is started again more and more slowly', async () => {
-  const server = await workbench.start(workbench.folder(), ['--workers', '2']);
+  const server = await startWorkers(['--workers', '2']);
   for (let count = 0; count < 4; count += 1) await replace(server, 2);
   const pauses = eventsOf(server, 'worker_died').map(({ startsAgainInMs }) => startsAgainInMs);
   assert.deepEqual(pauses, [0, 100, 200, 400]);
 });
 
 test('only the first worker sweeps, and so does the one that replaces it', async () => {
-  const server = await workbench.start(workbench.folder(), ['--demo', '--workers', '2'], {
+  const server = await startWorkers(['--demo', '--workers', '2'], {
     GRANTD_SWEEP_INTERVAL: '1',
   });
   const isSwept = async () => {
@@ -127,7 +135,7 @@ test('only the first worker sweeps, and so does the one that replaces it', async
 });
 
 test('when the supervisor is killed the workers end at once, and the port is free', async () => {
-  const server = await workbench.start(workbench.folder(), ['--workers', '3']);
+  const server = await startWorkers(['--workers', '3']);
   const pids = [1, 2, 3].map((number) => pidOf(server, number));
   const line = new Line(server.url);
   await line.send('/health');

@@ -130,3 +130,14 @@ test('a worker that shows signs of life is left alone', async () => {
   const { servedMs: _, ...end } = await worker.ended;
   assert.deepEqual(end, { code: 7, signal: null });
 });
+
+test('a worker that cannot be started says why', async () => {
+  const execPath = process.execPath;
+  process.execPath = join(folder, 'no_such_program');
+  const { worker } = start('unborn', READY, {});
+  process.execPath = execPath;
+  assert.equal(worker.pid, undefined);
+  const { failure, ...end } = await worker.ended;
+  assert.deepEqual(end, { code: null, signal: null, servedMs: 0 });
+  assert.match(failure?.message ?? '', /ENOENT/);
+});

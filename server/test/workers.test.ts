@@ -52,6 +52,7 @@ describe('four workers', () => {
     // One token was issued for them, not one by each.
     const tokens = await grantdPrints(server.folder, ['token', 'revoke', '--user', 'alice', '--dry-run']);
     assert.match(tokens, /^1 /);
+    await until(() => server.log().some(({ event }) => event === 'listening'), 'it is logged');
     const { time, database, ...line } = server.log().find(({ event }) => event === 'listening') ?? {};
     assert.deepEqual(line, {
       level: 'info',

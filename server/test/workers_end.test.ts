@@ -15,6 +15,13 @@ after(() => workbench.clear());
 const databaseOf = (folder: string) => join(folder, 'grantd-data', 'grantd.db');
 const eventsOf = (server: RunningServer, name: string) => server.log().filter(({ event }) => event === name);
 
+/** Several workers, once the log says so as well. */
+async function startWorkers(args: readonly string[]): Promise<RunningServer> {
+  const server = await workbench.start(workbench.folder(), args);
+  await until(() => eventsOf(server, 'listening').length === 1, 'it is logged');
+  return server;
+}
+
 /** A request to each of so many workers, of which the body is still to come. */
 async function requestsInFlight(server: RunningServer, count: number) {
   const body = 'grant_type=client_credentials';
@@ -50,7 +57,7 @@ describe('what is in flight on every worker is answered before all end, with 0, 
   };
   for (const [how, end] of Object.entries(waysToEnd)) {
     test(how, async () => {
-      const server = await workbench.start(workbench.folder(), ['--demo', '--workers', '3']);
+      const server = await startWorkers(['--demo', '--workers', '3']);
       const requests = await requestsInFlight(server, 3);
       end(server);
       await until(() => eventsOf(server, 'ending').length === 3, 'all are ending');
@@ -70,7 +77,7 @@ describe('what is in flight on every worker is answered before all end, with 0, 
 });
 
 test('a signal to a worker alone changes nothing: its supervisor decides', async () => {
-  const server = await workbench.start(workbench.folder(), ['--workers', '2']);
+  const server = await startWorkers(['--workers', '2']);
   const [worker] = eventsOf(server, 'worker_started');
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.kill(Number(worker?.pid), signal);
   for (let count = 0; count < 4; count += 1)
@@ -140,7 +147,7 @@ describe('with workers a start is refused once, in the same words and with the s
 });
 
 test('a database that is replaced ends all workers, with 1, and is told once', async () => {
-  const server = await workbench.start(workbench.folder(), ['--demo', '--workers', '3']);
+  const server = await startWorkers(['--demo', '--workers', '3']);
   const requests = await requestsInFlight(server, 3);
   const before = server.stderr();
   rmSync(databaseOf(server.folder));
@@ -154,4 +161,12 @@ test('a database that is replaced ends all workers, with 1, and is told once', a
     /^grantd: the database \S+grantd\.db, .* was replaced or deleted .*\n$/,
   );
   assert.deepEqual(eventsOf(server, 'worker_died'), []);
+});
+
+test('a database that was deleted a moment before the end is told as well', async () => {
+  const server = await startWorkers(['--workers', '2']);
+  rmSync(databaseOf(server.folder));
+  const { code, stderr } = await server.stop();
+  assert.equal(code, 1);
+  assert.equal(stderr.match(/^grantd: the database .* was replaced or deleted/gm)?.length, 1);
 });

@@ -189,13 +189,20 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
     assert.equal(existsSync(none), false);
   });
 
-  test('keeps others from writing to the file meanwhile, and leaves it as it was', async () => {
+  test('is refused while somebody has the file open, and keeps them out meanwhile', async () => {
     const file = openSqliteStorage({ path, issuer: ISSUER, busyTimeoutMs: 50 });
-    const exporting = exportSqlite({ path });
-    exporting.next();
-    await assert.rejects(async () => file.clients.add(newClient('late')), /database is locked/);
-    exporting.return();
+    assert.throws(() => exportSqlite({ path, busyTimeoutMs: 50 }).next(), {
+      message: `${path} is in use: stop what serves from it first`,
+    });
     assert.equal(await file.clients.add(newClient('late')), true);
     await file.close();
+
+    const exporting = exportSqlite({ path });
+    exporting.next();
+    assert.throws(() => openSqliteStorage({ path, issuer: ISSUER, busyTimeoutMs: 50 }), /database is locked/);
+    exporting.return();
+    const again = openSqliteStorage({ path, issuer: ISSUER });
+    assert.equal((await again.clients.get('late'))?.id, 'late');
+    await again.close();
   });
 });

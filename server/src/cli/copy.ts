@@ -79,9 +79,9 @@ function nextSteps(path: string, to: string, { secret }: Settings): string {
   const variable = isInFile ? `GRANTD_SECRET="$(cat ${quoted(file)})" ` : '';
   return `
 Everything is copied. Start every process on PostgreSQL from now on, and give each the server's secret,
-${where}, in GRANTD_SECRET:
+${where}, in GRANTD_SECRET, and the password in PGPASSWORD:
 
-  ${variable}grantd serve --database ${quoted(withoutPassword(to))}
+  ${variable}npx grantd serve --database ${quoted(withoutPassword(to))}
 
 ${path} stays as it is; nothing may serve from it any more.`;
 }

@@ -11,8 +11,8 @@ import { type WorkerEnd, WorkerProcess } from './worker_process.ts';
 export class Crew {
   /** Resolves when all of them are ready for the first time. */
   readonly ready: Promise<Started>;
-  /** Resolves with what the whole program ends with. */
-  readonly failed: Promise<Error>;
+  /** Resolves when one of them was refused what the others will be refused as well. */
+  readonly failed: Promise<void>;
   readonly #order: Omit<Order, 'worker'>;
   readonly #queue: ConnectionQueue;
   readonly #log: Log;
@@ -21,7 +21,8 @@ export class Crew {
   readonly #posts: Promise<void>[] = [];
   readonly #ending = new AbortController();
   readonly #ready = Promise.withResolvers<Started>();
-  readonly #failed = Promise.withResolvers<Error>();
+  readonly #failed = Promise.withResolvers<void>();
+  #failure: Error | undefined;
   #started: Started | undefined;
   #isComplete = false;
 
@@ -39,15 +40,24 @@ export class Crew {
     this.#fill(1);
   }
 
-  /** Resolves when all have ended. */
+  /**
+   * Resolves when all have ended.
+   * @throws {Refused} the database cannot be served, or no longer
+   */
   async end(signal: NodeJS.Signals): Promise<void> {
     this.#ending.abort();
     for (const worker of this.#workers) worker.end(signal);
     await Promise.all(this.#posts);
+    if (this.#failure !== undefined) throw this.#failure;
   }
 
   #fill(number: number): void {
-    this.#posts.push(this.#keepFilled(number).catch((error: Error) => this.#failed.resolve(error)));
+    this.#posts.push(this.#keepFilled(number).catch((error: Error) => this.#fail(error)));
+  }
+
+  #fail(error: Error): void {
+    this.#failure ??= error;
+    this.#failed.resolve();
   }
 
   async #keepFilled(number: number): Promise<void> {
@@ -57,8 +67,10 @@ export class Crew {
       const end = await worker.ended;
       this.#workers.delete(worker);
       const { failure } = end;
-      if (failure !== undefined && (failure.kind !== 'unexpected' || !this.#isComplete)) {
-        this.#failed.resolve(errorOf(failure));
+      // What keeps a replacement from serving may pass, as a database that is away for a while.
+      const isForAll = !this.#isComplete || (worker.isReady && failure?.kind !== 'unexpected');
+      if (failure !== undefined && isForAll) {
+        this.#fail(errorOf(failure));
         return;
       }
       if (this.#ending.signal.aborted && end.code === 0) return;

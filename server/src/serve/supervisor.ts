@@ -28,9 +28,8 @@ export async function supervise(configuration: Configuration): Promise<void> {
   crew.start();
   crew.ready.then((started) => announce(log, settings, port, started));
 
-  const reason = await Promise.race([ending, crew.failed]);
+  const signal = await Promise.race([ending, crew.failed]);
   server.close();
   queue.close();
-  await crew.end(reason instanceof Error ? 'SIGTERM' : reason);
-  if (reason instanceof Error) throw reason;
+  await crew.end(signal ?? 'SIGTERM');
 }

@@ -3,7 +3,7 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import type { ConnectionTaker } from './connection_queue.ts';
 import type { Started } from './started.ts';
-import type { Failure, FromWorker, Order, ToWorker } from './worker_messages.ts';
+import { type Failure, type FromWorker, failureOf, type Order, type ToWorker } from './worker_messages.ts';
 
 /** Seconds that a worker has before it is killed. */
 export interface Patience {
@@ -67,8 +67,10 @@ export class WorkerProcess implements ConnectionTaker {
     this.ended = new Promise<WorkerEnd>((resolve) => {
       // After all that it said, which `exit` may overtake: a connection that it took must not be handed out again.
       this.#child.once('close', (code, signal) => resolve(this.#end(code, signal)));
-      this.#child.on('error', () => {
-        if (this.pid === undefined) resolve(this.#end(null, null));
+      this.#child.on('error', (error) => {
+        if (this.pid !== undefined) return;
+        this.#failure = failureOf(error);
+        resolve(this.#end(null, null));
       });
     }).finally(() => clearInterval(timer));
     this.#tell({ type: 'serve', order });
@@ -91,8 +93,8 @@ export class WorkerProcess implements ConnectionTaker {
   }
 
   #tell(message: ToWorker, connection?: Socket): void {
-    // Where it cannot be told any more, it has ended or is about to.
-    this.#child.send(message, connection, { keepOpen: true }, () => {});
+    // Where it cannot be told, it has ended or is about to.
+    if (this.pid !== undefined) this.#child.send(message, connection, { keepOpen: true }, () => {});
   }
 
   #hear(message: FromWorker): void {

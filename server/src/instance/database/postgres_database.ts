@@ -51,7 +51,8 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
 
 function refuseWithoutSecret(): never {
   throw new ConfigurationRefused(
-    'GRANTD_SECRET: expected the server’s secret, which cannot be kept beside a database on PostgreSQL: make one with ' +
-      'openssl rand -base64 32, and give every process the same, in GRANTD_SECRET or as "secret" in the file of --config',
+    'GRANTD_SECRET: expected the server’s secret, which cannot be kept beside a database on PostgreSQL: the one that ' +
+      'it was made with (after a copy, what is in the file PATH.secret), or for a new database what ' +
+      'openssl rand -base64 32 makes; the same for every process, in GRANTD_SECRET or as "secret" in the file of --config',
   );
 }

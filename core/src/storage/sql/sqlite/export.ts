@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { TABLES, type TableRows } from '../table_rows.ts';
-import { openSqliteConnection } from './connection.ts';
+import { isBusy, openSqliteConnection } from './connection.ts';
 import { SCHEMA_VERSION, schemaVersion } from './schema.ts';
 
 const ROWS_AT_ONCE = 1000;
@@ -20,16 +20,17 @@ export interface SqliteExportOptions {
 }
 
 /**
- * All rows of a database file, table after table, a thousand at a time. Nobody can write to the file until the last
- * one was taken, or the generator was told to return; the file stays as it is.
- * @throws Error where there is no such file, its schema is not of this version, or another process is writing to it all
- * the time
+ * All rows of a database file, table after table, a thousand at a time. Nobody can open the file until the last one was
+ * taken, or the generator was told to return; the file stays as it is.
+ * @throws Error where there is no such file, its schema is not of this version, or somebody else has it open
  */
 export function* exportSqlite(options: SqliteExportOptions): Generator<TableRows, void, void> {
   const { path, hostTables = [] } = options;
   const database = openSqliteConnection(path, options);
   try {
-    database.exec('BEGIN IMMEDIATE');
+    // Refused while anybody else has the file open: who serves from it would go on writing to it afterwards.
+    database.exec('PRAGMA locking_mode = EXCLUSIVE');
+    takeForItself(database, path);
     requireThisVersion(database, path);
     for (const table of [...TABLES, ...hostTables]) {
       const query = table === 'issuers' ? ISSUERS : `SELECT * FROM "${table}"`;
@@ -44,6 +45,15 @@ export function* exportSqlite(options: SqliteExportOptions): Generator<TableRows
     }
   } finally {
     database.close();
+  }
+}
+
+function takeForItself(database: DatabaseSync, path: string): void {
+  try {
+    database.exec('BEGIN IMMEDIATE');
+  } catch (error) {
+    if (!isBusy(error)) throw error;
+    throw new Error(`${path} is in use: stop what serves from it first`);
   }
 }
 
