@@ -21,10 +21,12 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
   let formerStores: PostgresStores;
   let newStores: PostgresStores;
   let onFormer: AdministrableStorage;
+  let onFormerUrl: string;
 
   before(async () => {
     primary = await startPostgres();
     const url = await disposableDatabase(primary);
+    onFormerUrl = url;
     standby = await startStandby(primary, { synchronous: true });
     formerStores = new PostgresStores(url);
     newStores = new PostgresStores(throughPort(url, standby.place.port));
@@ -91,6 +93,56 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     }
   });
 
+  test('what is done already is not answered as done before the standby has it as well', async () => {
+    const token = newToken('client', { id: 'done-already' });
+    assert.equal(await onFormer.tokens.issue([token], {}), 'issued');
+    await standby.pause();
+    try {
+      const first = Promise.resolve(onFormer.tokens.revoke({ ...token }));
+      first.catch(() => {}); // heard below
+      const waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+      await until(
+        'the commit to wait',
+        5000,
+        async () => (await primary.ask(`SELECT ${waiting}`)).length > 0,
+      );
+      await primary.ask(`SELECT pg_terminate_backend(pid) ${waiting}`);
+      await assert.rejects(first);
+      await assert.rejects(async () => onFormer.tokens.revoke({ ...token }), /did not answer within 1000 ms/);
+    } finally {
+      await standby.resume();
+    }
+    await onFormer.tokens.revoke({ ...token });
+  });
+
+  for (const setting of ["synchronous_commit = 'local'", "client_min_messages = 'error'"]) {
+    test(`a role that is set to ${setting} afterwards loses no commit unnoticed`, async () => {
+      await primary.ask(`ALTER ROLE grantd SET ${setting}`);
+      const stores = new PostgresStores(throughPort(onFormerUrl, primary.place.port));
+      try {
+        const pool: PostgresPool = { connect: (use) => opened.pool.connect(use) };
+        let opened = formerStores;
+        const storage = await openPostgresStorage({ pool, issuer: ISSUER, ...DEADLINES });
+        opened = stores;
+        await standby.pause();
+        const issuing = Promise.resolve(storage.tokens.issue([newToken('client', { id: setting })], {}));
+        issuing.catch(() => {}); // heard below
+        const waiting = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'";
+        await until(
+          'the commit to wait',
+          5000,
+          async () => (await primary.ask(`SELECT ${waiting}`)).length > 0,
+        );
+        await primary.ask(`SELECT pg_cancel_backend(pid) ${waiting}`);
+        await assert.rejects(issuing, /PostgreSQL warned during a write/);
+      } finally {
+        await standby.resume();
+        await stores.end();
+        await primary.ask(`ALTER ROLE grantd RESET ${setting.split(' ')[0]}`);
+      }
+    });
+  }
+
   test('a deposed primary that still answers is not believed, and nothing that was acknowledged is lost', async () => {
     const kept = newToken('client', { id: 'kept' });
     const revoked = newToken('client', { id: 'revoked' });
@@ -110,6 +162,15 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     assert.ok(performance.now() - promotedAt >= LEASE_MS - 100);
     await assert.rejects(async () => onFormer.tokens.getByAccessToken('revoked-later'), /PostgreSQL/);
     await assert.rejects(async () => onFormer.tokens.getByAccessToken('never-issued'), /PostgreSQL/);
+    await assert.rejects(async () => onFormer.clients.get('client'), /PostgreSQL/);
+    await assert.rejects(async () => onFormer.keys.get('made-since'), /PostgreSQL/);
+    await assert.rejects(async () => onFormer.authorizationCodes.get('made-since'), /PostgreSQL/);
+    await assert.rejects(async () => onFormer.getPrincipalState('subject', 'somebody'), /PostgreSQL/);
+    await assert.rejects(async () => onFormer.tokens.revoke({ ...revoked }), /PostgreSQL/);
+    await assert.rejects(
+      async () => onFormer.revokeAll({ principal: 'subject', id: 'nobody' }),
+      /PostgreSQL/,
+    );
     await assert.rejects(
       async () => onFormer.tokens.issue([newToken('client', { id: 'lost' })], {}),
       /PostgreSQL/,

@@ -6,7 +6,7 @@ import { CODE_COLUMNS, type CodeRow, toCodeColumns, toCodeRecord } from '../code
 import { principalJoins } from '../standing.ts';
 import { changesOf, ended, rowsOf } from './connections.ts';
 import { asParameter, isBornDead, outcomeOf, storeUpon } from './issuing.ts';
-import type { PostgresHandle } from './primary.ts';
+import { type Found, type PostgresHandle, underLease } from './primary.ts';
 import type { Principals } from './principals.ts';
 import { namedStatements } from './statement.ts';
 import { isStorable } from './storable.ts';
@@ -17,7 +17,7 @@ const LOOK_UP = `
   WHERE t.issuer_id = $1 AND t.id = $2`;
 
 export const AUTHORIZATION_CODES_SQL = {
-  get: LOOK_UP,
+  get: underLease(LOOK_UP),
   lock: `${LOOK_UP} FOR UPDATE OF t`,
 
   issue: `
@@ -66,8 +66,8 @@ export async function postgresAuthorizationCodes(
   return {
     async get(id) {
       if (!isStorable(id)) return undefined;
-      const [row] = rowsOf<CodeRow>(await primary.read([sql.get, issuerId, id]));
-      return row && toCodeRecord(row);
+      const row = await primary.readUnderLease<Found<CodeRow, 'id'>>([sql.get, issuerId, id]);
+      return row.id === null ? undefined : toCodeRecord(row);
     },
 
     async issue(code, { clientGeneration = 0 }) {

@@ -2,12 +2,12 @@ import { originOf } from '../../../protocol/redirect_uri.ts';
 import type { ClientRegistry } from '../../contract.ts';
 import { CLIENT_COLUMNS, type ClientRow, toClientColumns, toClientRecord } from '../client_rows.ts';
 import { changesOf, rowsOf } from './connections.ts';
-import type { PostgresHandle } from './primary.ts';
+import { type Found, type PostgresHandle, underLease } from './primary.ts';
 import { namedStatements } from './statement.ts';
 import { isStorable } from './storable.ts';
 
 export const CLIENTS_SQL = {
-  get: `SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = $1 AND id = $2`,
+  get: underLease(`SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = $1 AND id = $2`),
 
   list: `SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = $1 ORDER BY id`,
 
@@ -39,8 +39,8 @@ export async function postgresClients({ primary, issuerId }: PostgresHandle): Pr
   return {
     async get(id) {
       if (!isStorable(id)) return undefined;
-      const [row] = rowsOf<ClientRow>(await primary.read([sql.get, issuerId, id]));
-      return row && toClientRecord(row);
+      const row = await primary.readUnderLease<Found<ClientRow, 'id'>>([sql.get, issuerId, id]);
+      return row.id === null ? undefined : toClientRecord(row);
     },
     async hasRedirectOrigin(origin) {
       if (!isStorable(origin)) return false;

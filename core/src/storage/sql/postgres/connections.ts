@@ -22,6 +22,15 @@ const LOST_RACE: ReadonlySet<string> = new Set(['40001', '40P01']);
 /** What a pooler that gives each transaction another connection answers to prepared statements that it does not know. */
 const NOT_PREPARED: ReadonlySet<string> = new Set(['26000', '42P05']);
 
+/**
+ * Whatever the role or the server was told since the start: a commit is flushed, and confirmed by a synchronous standby;
+ * and that it was not is said in a warning.
+ */
+const DURABLE_AND_OUTSPOKEN =
+  "SELECT set_config('synchronous_commit', 'on', true) " +
+  "WHERE current_setting('synchronous_commit') NOT IN ('on', 'remote_apply'); " +
+  'SET LOCAL client_min_messages = warning';
+
 const MOST_ATTEMPTS = 5;
 
 /**
@@ -46,7 +55,7 @@ export class PostgresConnections {
     const ms = Math.ceil(this.#deadlines.statementTimeoutMs);
     // A process that is stopped in the middle must not keep its locks from the others for longer than a caller waits.
     this.#begin =
-      'BEGIN ISOLATION LEVEL READ COMMITTED; ' +
+      `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ${DURABLE_AND_OUTSPOKEN}; ` +
       `SET LOCAL lock_timeout = ${ms}; SET LOCAL idle_in_transaction_session_timeout = ${ms}`;
   }
 

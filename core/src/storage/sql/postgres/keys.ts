@@ -3,14 +3,14 @@ import type { KeyRepository } from '../../contract.ts';
 import { RETIRED_KEY_SECONDS } from '../../retention.ts';
 import { KEY_COLUMNS, type KeyRow, toKeyColumns, toKeyRecord } from '../key_rows.ts';
 import { changesOf, ended, rowsOf } from './connections.ts';
-import type { PostgresHandle } from './primary.ts';
+import { type Found, type PostgresHandle, underLease } from './primary.ts';
 import { namedStatements } from './statement.ts';
 import { isStorable } from './storable.ts';
 
 export const KEYS_SQL = {
   list: `SELECT ${KEY_COLUMNS} FROM grantd.signing_keys WHERE issuer_id = $1 ORDER BY created_at_ms, kid`,
 
-  get: `SELECT ${KEY_COLUMNS} FROM grantd.signing_keys WHERE issuer_id = $1 AND kid = $2`,
+  get: underLease(`SELECT ${KEY_COLUMNS} FROM grantd.signing_keys WHERE issuer_id = $1 AND kid = $2`),
 
   currentKeyId: `
     SELECT kid FROM grantd.signing_keys WHERE issuer_id = $1 AND algorithm = $2 AND status = 'current'`,
@@ -44,8 +44,8 @@ export async function postgresKeys({ primary, issuerId, clock }: PostgresHandle)
   return {
     async get(kid) {
       if (!isStorable(kid)) return undefined;
-      const [row] = rowsOf<KeyRow>(await primary.read([sql.get, issuerId, kid]));
-      return row && toKeyRecord(row);
+      const row = await primary.readUnderLease<Found<KeyRow, 'kid'>>([sql.get, issuerId, kid]);
+      return row.kid === null ? undefined : toKeyRecord(row);
     },
     async list() {
       return rowsOf<KeyRow>(await primary.read([sql.list, issuerId])).map(toKeyRecord);

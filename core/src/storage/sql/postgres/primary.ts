@@ -16,6 +16,22 @@ export interface PostgresHandle {
  */
 export const LEASE_MS = 2000;
 
+/** What is read under a lease: a row with its `Key`, or none. */
+export type Found<Row, Key extends keyof Row> = (Row | { readonly [K in Key]: null }) & {
+  readonly epoch: number | null;
+};
+
+/**
+ * One row, whatever there is: that of the issuer, with its epoch, and what `select` finds beside it. A standby has no
+ * epoch of its own. `$1` is the issuer.
+ */
+export function underLease(select: string): string {
+  return `
+  SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE i.epoch END AS epoch, x.*
+  FROM grantd.issuers i LEFT JOIN LATERAL (${select}) x ON true
+  WHERE i.id = $1`;
+}
+
 const PRIMARY_SQL = {
   // Where commits wait for a standby, this one waits as well: a primary that was deposed cannot complete it.
   show: `
@@ -87,7 +103,7 @@ export class Primary {
     return primary;
   }
 
-  /** A statement that only reads, and whose answer may be a moment old after a failover. */
+  /** A statement that only reads, and whose answer may be old after a failover: for what leads to no answer by itself. */
   read(call: PostgresCall): Promise<PostgresResult> {
     return this.#connections.read(call);
   }
@@ -109,7 +125,7 @@ export class Primary {
 
   /** Statements as one transaction, sent at once. Resolves once it is durable, and true for every process. */
   async write(calls: readonly PostgresCall[]): Promise<readonly PostgresResult[]> {
-    const [stamp, ...results] = await this.#connections.write([this.#stamp, ...calls]);
+    const [stamp, , ...results] = await this.#connections.write([this.#stamp, this.#show, ...calls]);
     await this.#outlastFormerPrimary(stamp);
     return results;
   }
@@ -123,11 +139,19 @@ export class Primary {
       [this.#stamp, ...first],
       ([stamp, ...found]) => {
         const { calls, outcome } = next(found);
-        return { calls, outcome: (results) => ({ stamp, result: outcome(results) }) };
+        return {
+          calls: [this.#show, ...calls],
+          outcome: ([, ...results]) => ({ stamp, result: outcome(results) }),
+        };
       },
     );
     await this.#outlastFormerPrimary(stamp);
     return result;
+  }
+
+  /** Also where nothing is changed: what was done already may not have reached the standby yet. */
+  get #show(): PostgresCall {
+    return [this.#sql.show];
   }
 
   get #stamp(): PostgresCall {
@@ -179,18 +203,18 @@ export class Primary {
   async #renewOnce(): Promise<void> {
     // Counted from before the proof began: it was the primary at some moment after this one.
     let lease = leaseFromNow();
-    let stamp = await this.#show();
+    let stamp = await this.#proof();
     if (!stamp.is_known) {
       await this.#connections.write([[this.#sql.begin, this.#issuerId]]);
       lease = leaseFromNow();
-      stamp = await this.#show();
+      stamp = await this.#proof();
     }
     if (!stamp.is_known) throw new Error('PostgreSQL changes its primary at this moment');
     this.#lease = { ...lease, epoch: stamp.epoch };
   }
 
-  async #show(): Promise<StampRow> {
-    const [stamp] = await this.#connections.write([this.#stamp, [this.#sql.show]]);
+  async #proof(): Promise<StampRow> {
+    const [stamp] = await this.#connections.write([this.#stamp, this.#show]);
     return stampOf(stamp);
   }
 

@@ -1,7 +1,6 @@
 import type { Principal } from '../../../protocol/records.ts';
 import type { PrincipalState } from '../../contract.ts';
-import { rowsOf } from './connections.ts';
-import type { PostgresHandle } from './primary.ts';
+import { type Found, type PostgresHandle, underLease } from './primary.ts';
 import { namedStatements, type PostgresCall } from './statement.ts';
 import { isStorable } from './storable.ts';
 
@@ -68,14 +67,20 @@ export const PRINCIPALS_SQL = {
     { type: "'subject_enabled'", target: '$2', now: '$3' },
   ),
 
-  stateOfClient: 'SELECT raised_at_ms, disabled_at_ms FROM grantd.clients WHERE issuer_id = $1 AND id = $2',
+  stateOfClient: underLease(
+    'SELECT id, raised_at_ms, disabled_at_ms FROM grantd.clients WHERE issuer_id = $1 AND id = $2',
+  ),
 
-  stateOfSubject: `
-    SELECT raised_at_ms, disabled_at_ms FROM grantd.principals
-    WHERE issuer_id = $1 AND kind = 'subject' AND id = $2`,
+  stateOfSubject: underLease(`
+    SELECT id, raised_at_ms, disabled_at_ms FROM grantd.principals
+    WHERE issuer_id = $1 AND kind = 'subject' AND id = $2`),
 };
 
-type StateRow = { readonly raised_at_ms: number | null; readonly disabled_at_ms: number | null };
+type StateRow = {
+  readonly id: string;
+  readonly raised_at_ms: number | null;
+  readonly disabled_at_ms: number | null;
+};
 
 /** Who a token or code depends on besides its client. */
 export interface Dependencies {
@@ -122,8 +127,8 @@ export async function postgresPrincipals({ primary, issuerId, clock }: PostgresH
     },
     async state(principal, id) {
       if (!isStorable(id)) return undefined;
-      const [row] = rowsOf<StateRow>(await primary.read([reading[principal], issuerId, id]));
-      if (row === undefined) return undefined;
+      const row = await primary.readUnderLease<Found<StateRow, 'id'>>([reading[principal], issuerId, id]);
+      if (row.id === null) return undefined;
       const { raised_at_ms: raisedAtMs, disabled_at_ms: disabledAtMs } = row;
       return {
         ...(raisedAtMs !== null && { raisedAtMs }),

@@ -6,7 +6,7 @@ import { principalJoins } from '../standing.ts';
 import { TOKEN_COLUMNS, type TokenRow, toTokenRecord } from '../token_rows.ts';
 import { ended, rowsOf } from './connections.ts';
 import { asParameter, isBornDead, outcomeOf, STORE_UPON_CLIENT, storeUpon } from './issuing.ts';
-import type { PostgresHandle } from './primary.ts';
+import type { Found, PostgresHandle } from './primary.ts';
 import type { Principals } from './principals.ts';
 import { namedStatements, type PostgresCall } from './statement.ts';
 import { isStorable } from './storable.ts';
@@ -88,9 +88,6 @@ export const TOKENS_SQL = {
   ),
 };
 
-/** A look-up of a token that is not there has an issuer and nothing else. */
-type Found = (TokenRow | { readonly id: null }) & { readonly epoch: number | null };
-
 export async function postgresTokens(
   { primary, issuerId, clock }: PostgresHandle,
   principals: Principals,
@@ -100,7 +97,7 @@ export async function postgresTokens(
 
   const find = async (kind: TokenKind, id: string): Promise<TokenRecord | undefined> => {
     if (!isStorable(id)) return undefined;
-    const row = await primary.readUnderLease<Found>([lookUpOf[kind], issuerId, id]);
+    const row = await primary.readUnderLease<Found<TokenRow, 'id'>>([lookUpOf[kind], issuerId, id]);
     return row.id === null ? undefined : toTokenRecord(row);
   };
 
