@@ -186,6 +186,8 @@ test('a database is an SQLite file or on PostgreSQL', () => {
     'postgres://db.example:port/grantd',
     'postgres://user:pass#word@db.example/grantd',
     'postgres://user:100%@db.example/grantd',
+    'postgres://user:9/word@db.example/grantd',
+    'postgres://user:9?word@db.example/grantd',
     'postgres://one.example:5432,two.example:5432/grantd',
     'mysql://db.example/grantd',
   ]) {

@@ -67,6 +67,9 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
     const ids = [...tokens.map(({ id }) => id), 'unknown'];
     const before = await contentOf(file, ids);
     const progress: [string, number][] = [];
+    const elsewhere = await otherFile.clients.list();
+    await file.close();
+    await otherFile.close();
     const counts = await importPostgres(exportSqlite({ path }), {
       pool: stores.pool,
       onRows: (table, rows) => progress.push([table, rows]),
@@ -81,7 +84,7 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
     const storage = await stores.open({ issuer: ISSUER });
     assert.deepEqual(await contentOf(storage, ids), before);
     const other = await stores.open({ issuer: OTHER_ISSUER });
-    assert.deepEqual(await other.clients.list(), await otherFile.clients.list());
+    assert.deepEqual(await other.clients.list(), elsewhere);
 
     // What is written from now on follows what was brought along.
     await storage.revokeAll({ principal: 'client', id: 'client' });
@@ -91,8 +94,6 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
       [last + 1],
     );
     await stores.open();
-    await file.close();
-    await otherFile.close();
   });
 
   test('leaves a database alone that is in use already', async () => {
@@ -171,18 +172,21 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
     const first = (file: string) => () => exportSqlite({ path: file }).next();
     const old = join(temporaryFolder(), 'old.db');
     openSqliteStorage({ path: old, issuer: ISSUER }).close();
-    const database = openSqliteConnection(old);
-    database.exec('PRAGMA user_version = 1');
+    const setVersion = (version: number) => {
+      const database = openSqliteConnection(old);
+      database.exec(`PRAGMA user_version = ${version}`);
+      database.close();
+    };
+    setVersion(1);
     assert.throws(first(old), {
       message:
         `${old} has the schema 1 of an older grantd, and this one exports the schema ${SCHEMA_VERSION}: ` +
         'open a store on it first, which brings it up to date',
     });
-    database.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
+    setVersion(SCHEMA_VERSION + 1);
     assert.throws(first(old), /was written by a newer grantd/);
-    database.exec('PRAGMA user_version = 0');
+    setVersion(0);
     assert.throws(first(old), { message: `${old} is not a grantd database` });
-    database.close();
 
     const none = join(temporaryFolder(), 'none.db');
     assert.throws(first(none), /unable to open database file/);

@@ -23,7 +23,12 @@ export function withoutPassword(url: string): string {
   return shown.href;
 }
 
-/** A `#` or a `%` that was not encoded would cut off or change what stands around it: a password has such characters. */
+/**
+ * A `#`, `%`, `/` or `?` that was not encoded would cut off or change what stands around it: a password has such
+ * characters. After the last two, its `@` stands where none belongs.
+ */
 function isReadable(url: string): boolean {
-  return URL.canParse(url) && !url.includes('#') && !/%(?![0-9a-f]{2})/i.test(url);
+  if (!URL.canParse(url) || url.includes('#') || /%(?![0-9a-f]{2})/i.test(url)) return false;
+  const { pathname, search } = new URL(url);
+  return !`${pathname}${search}`.includes('@');
 }
