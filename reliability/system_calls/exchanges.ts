@@ -9,8 +9,9 @@ export interface Exchange {
   readonly isFlushed: boolean;
 }
 
-const UNFINISHED = /^(\d+) (.*) <unfinished \.\.\.>$/;
-const RESUMED = /^(\d+) <\.\.\. \w+ resumed>(.*)$/;
+// Short process numbers are padded.
+const UNFINISHED = /^(\d+) +(.*) <unfinished \.\.\.>$/;
+const RESUMED = /^(\d+) +<\.\.\. \w+ resumed>(.*)$/;
 
 const REQUEST = /^\w+\(\d+<socket:.*?"(GET|POST) (\S+) HTTP\/1\.1/;
 const RESPONSE = /^(?:write|writev|sendto|sendmsg)\(\d+<socket:.*?"HTTP\/1\.1 (\d+) /;
@@ -60,6 +61,6 @@ function callsIn(trace: string): readonly Call[] {
     if (resumer !== undefined) {
       return [{ call: `${unfinished.get(resumer) ?? ''}${rest}`, isBegin: false, isEnd: true }];
     }
-    return [{ call: line.replace(/^\d+ /, ''), isBegin: true, isEnd: true }];
+    return [{ call: line.replace(/^\d+ +/, ''), isBegin: true, isEnd: true }];
   });
 }

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { exchangesIn } from '../system_calls/exchanges.ts';
 
-const REQUEST = '7 read(28<socket:[1]>, "POST /token/revoke HTTP/1.1\\r\\nHost: a"..., 65536) = 959';
+const REQUEST = '7    read(28<socket:[1]>, "POST /token/revoke HTTP/1.1\\r\\nHost: a"..., 65536) = 959';
 const WRITE = '7 pwrite64(24</db/g.db-wal>, "\\0\\0"..., 24, 226632) = 24';
-const FLUSH = '7 fdatasync(24</db/g.db-wal>)       = 0';
+const FLUSH = '7    fdatasync(24</db/g.db-wal>)       = 0';
 const RESPONSE = '7 write(28<socket:[1]>, "HTTP/1.1 200 OK\\r\\nx-request-id: "..., 188) = 188';
 const REVOCATION = { request: 'POST /token/revoke', status: 200 };
 

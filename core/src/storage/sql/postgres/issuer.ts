@@ -3,6 +3,8 @@ import { namedStatements } from './statement.ts';
 
 const ISSUER_SQL = {
   find: 'SELECT id FROM grantd.issuers WHERE issuer = $1',
+  // Of processes that begin with several issuers at once the first to be answered is the first by number as well.
+  lock: 'LOCK TABLE grantd.issuers IN SHARE ROW EXCLUSIVE MODE',
   add: 'INSERT INTO grantd.issuers (issuer) VALUES ($1) ON CONFLICT (issuer) DO NOTHING',
   addSweep: `
     INSERT INTO grantd.sweeps (issuer_id) SELECT id FROM grantd.issuers WHERE issuer = $1
@@ -16,10 +18,7 @@ export async function issuerIdOf(connections: PostgresConnections, issuer: strin
   const find = async () => rowsOf<{ id: number }>(await connections.read([sql.find, issuer]))[0]?.id;
   const known = await find();
   if (known !== undefined) return known;
-  await connections.write([
-    [sql.add, issuer],
-    [sql.addSweep, issuer],
-  ]);
+  await connections.write([[sql.lock], [sql.add, issuer], [sql.addSweep, issuer]]);
   const added = await find();
   if (added === undefined) throw new Error(`the issuer ${issuer} was not stored`);
   return added;
