@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
+import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
+import { PostgresStores } from '../harness/postgres_store.ts';
+import { newClient, newToken } from './samples.ts';
+
+describe('sweeping on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, () => {
+  let stores: PostgresStores;
+  before(async () => {
+    stores = new PostgresStores(await disposableDatabase(await sharedPostgres()));
+  });
+  after(() => stores.end());
+
+  test('is done by one process at a time, and leaves what somebody is just changing', async () => {
+    const clock = { nowMs: Date.now() };
+    const goingBy = { clock: () => clock.nowMs };
+    const storage = await stores.open(goingBy);
+    const another = await stores.openAnother(storage, goingBy);
+    await storage.clients.add(newClient('client'));
+    const tokens = Array.from({ length: 10 }, () => newToken('client'));
+    await storage.tokens.issue(tokens, {});
+    clock.nowMs += 2 * 3600 * 1000;
+
+    const busy = await stores.pool.connect();
+    await busy.query('BEGIN');
+    await busy.query('SELECT FROM grantd.sweeps FOR UPDATE');
+    assert.equal(await another.sweep(100), 0);
+    await busy.query('ROLLBACK; BEGIN');
+    await busy.query('SELECT FROM grantd.tokens WHERE id = $1 FOR UPDATE', [tokens[0]?.id]);
+    assert.equal(await another.sweep(100), 9);
+    await busy.query('ROLLBACK');
+    busy.release();
+    assert.equal(await storage.sweep(100), 1);
+  });
+});
