@@ -1,6 +1,6 @@
 import type { Principal } from '../../../protocol/records.ts';
 import type { AdministrableStorage } from '../../contract.ts';
-import { principalJoins } from '../standing.ts';
+import { principalJoins, STANDS } from '../standing.ts';
 import { changesOf, rowsOf } from './connections.ts';
 import type { PostgresHandle } from './primary.ts';
 import type { Principals } from './principals.ts';
@@ -12,12 +12,7 @@ const COUNT_ALIVE = `
   SELECT count(*) AS alive
   FROM grantd.tokens t JOIN grantd.issuers i ON i.id = t.issuer_id ${principalJoins('grantd.')}
   WHERE t.issuer_id = $1 AND t.keep_until > $2 AND t.expires_at > $2
-    AND t.revoked_at_ms IS NULL AND t.superseded_at_ms IS NULL
-    AND t.issued_at_ms >= coalesce(i.not_before_ms, 0)
-    AND t.client_generation >= c.generation
-    AND (t.subject IS NULL OR t.subject_generation >= s.generation)
-    AND (t.session_id IS NULL OR t.session_generation >= e.generation)
-    AND (t.grant_id IS NULL OR t.grant_generation >= g.generation)`;
+    AND ${STANDS}`;
 
 export const ADMINISTRATION_SQL = {
   raiseNotBefore: `

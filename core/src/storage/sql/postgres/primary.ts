@@ -21,13 +21,13 @@ export type Found<Row, Key extends keyof Row> = (Row | { readonly [K in Key]: nu
   readonly epoch: number | null;
 };
 
-/**
- * One row, whatever there is: that of the issuer, with its epoch, and what `select` finds beside it. A standby has no
- * epoch of its own. `$1` is the issuer.
- */
+/** Of the issuer `i`; a standby has none of its own. */
+export const EPOCH = 'CASE WHEN pg_is_in_recovery() THEN NULL ELSE i.epoch END AS epoch';
+
+/** One row, whatever there is: the epoch of the issuer `$1`, and what `select` finds beside it. */
 export function underLease(select: string): string {
   return `
-  SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE i.epoch END AS epoch, x.*
+  SELECT ${EPOCH}, x.*
   FROM grantd.issuers i LEFT JOIN LATERAL (${select}) x ON true
   WHERE i.id = $1`;
 }

@@ -6,14 +6,14 @@ import { principalJoins } from '../standing.ts';
 import { TOKEN_COLUMNS, type TokenRow, toTokenRecord } from '../token_rows.ts';
 import { ended, rowsOf } from './connections.ts';
 import { asParameter, isBornDead, outcomeOf, STORE_UPON_CLIENT, storeUpon } from './issuing.ts';
-import type { Found, PostgresHandle } from './primary.ts';
+import { EPOCH, type Found, type PostgresHandle } from './primary.ts';
 import type { Principals } from './principals.ts';
 import { namedStatements, type PostgresCall } from './statement.ts';
 import { isStorable } from './storable.ts';
 
-/** Answers with a row also where there is no such token, for the epoch in it; a standby has none of its own. */
+/** Answers with a row also where there is no such token, for the epoch in it. */
 const lookUp = (kind: TokenKind) => `
-  SELECT CASE WHEN pg_is_in_recovery() THEN NULL ELSE i.epoch END AS epoch, ${TOKEN_COLUMNS}
+  SELECT ${EPOCH}, ${TOKEN_COLUMNS}
   FROM grantd.issuers i
   LEFT JOIN grantd.tokens t ON t.issuer_id = i.id AND t.id = $2 AND t.kind = '${kind}'
   ${principalJoins('grantd.')}

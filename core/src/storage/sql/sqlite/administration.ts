@@ -1,23 +1,15 @@
 import type { Principal } from '../../../protocol/records.ts';
 import type { AdministrableStorage, RevocationTarget } from '../../contract.ts';
-import { STANDING_JOINS } from '../standing.ts';
+import { STANDING_JOINS, STANDS } from '../standing.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Principals } from './principals.ts';
 
-/**
- * One walk over the rows that are not over yet; too rare to pay for an index at every issuance. A disabling raises the
- * generation and lets none be issued, so that it needs no condition of its own.
- */
+/** One walk over the rows that are not over yet; too rare to pay for an index at every issuance. */
 const COUNT_ALIVE = `
   SELECT count(*) AS alive FROM tokens t ${STANDING_JOINS}
   WHERE t.issuer_id = :issuerId AND t.keep_until > :now AND t.expires_at > :now
-    AND t.revoked_at_ms IS NULL AND t.superseded_at_ms IS NULL
-    AND t.issued_at_ms >= coalesce(i.not_before_ms, 0)
-    AND t.client_generation >= c.generation
-    AND (t.subject IS NULL OR t.subject_generation >= s.generation)
-    AND (t.session_id IS NULL OR t.session_generation >= e.generation)
-    AND (t.grant_id IS NULL OR t.grant_generation >= g.generation)`;
+    AND ${STANDS}`;
 
 export const ADMINISTRATION_SQL = {
   raiseNotBefore: `
