@@ -16,6 +16,8 @@ export type { TokenTypeHint } from './endpoints/token_type_hint.ts';
 export type { AuthorizationServerOptions, OidcOptions } from './options.ts';
 export { DEFAULT_PATHS, isIssuer } from './options.ts';
 export { type Claims, type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
+export type { ClaimRequest, ClaimsRequest } from './protocol/claims_request.ts';
+export * from './protocol/client_metadata.ts';
 export type { Clock, RandomSource } from './protocol/environment.ts';
 export { MAX_BODY_BYTES } from './protocol/form.ts';
 export {
@@ -54,7 +56,9 @@ export type {
   IssueOutcome,
   KeyRepository,
   NewClient,
+  OneTimeIdentifiers,
   PrincipalState,
+  PushedRequestRepository,
   RevocationTarget,
   Storage,
   TokenRepository,
