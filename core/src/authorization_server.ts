@@ -1,6 +1,7 @@
 import { type Approval, completeAuthorization } from './endpoints/authorization_approval.ts';
 import {
   type AuthorizationRequest,
+  resumeAuthorizationRequest,
   validateAuthorizationRequest,
 } from './endpoints/authorization_request.ts';
 import {
@@ -43,6 +44,7 @@ import { StoredKeysJwtService } from './tokens/jwt_service.ts';
 import { newOpaque } from './tokens/opaque_token.ts';
 import { ServerSecret } from './tokens/server_secret.ts';
 import { SigningKeys } from './tokens/signing_keys.ts';
+import { type SubjectAudience, subjectIdentifier } from './tokens/subject_identifier.ts';
 
 /**
  * An authorization server for one issuer. Operations take a request value and resolve to a response value;
@@ -128,7 +130,22 @@ export class AuthorizationServer {
   }
 
   /**
-   * Redirects the person back to the client with a code.
+   * The same request again, from its `parameters`, on a later page of the host. Client and parameters are checked anew;
+   * where they came from, a request object or a pushed request, is not asked again.
+   * @param parameters as they were, from where nobody could change them
+   * @param requestId the host's identifier of the HTTP request, for events
+   * @throws {OAuthError} as `validateAuthorizationRequest`
+   */
+  resumeAuthorizationRequest(
+    parameters: Readonly<Record<string, string>>,
+    requestId?: string,
+  ): Promise<AuthorizationRequest> {
+    const call = { operation: 'authorization', ...(requestId !== undefined && { requestId }) } as const;
+    return reported(this.#context, call, () => resumeAuthorizationRequest(this.#context, parameters));
+  }
+
+  /**
+   * Takes the person back to the client with a code.
    * @param requestId the host's identifier of the HTTP request in which the person approved, for events
    * @throws {OAuthError} `access_denied`: the person or the client was disabled meanwhile
    */
@@ -167,6 +184,23 @@ export class AuthorizationServer {
       ...(requestId !== undefined && { requestId }),
     });
     return errorResponse(error);
+  }
+
+  /**
+   * `sub` as a client is told of a person (OpenID Connect Core §8).
+   * @throws {Error} the client's subjects are pairwise, but the server has no `pairwiseSecret`, or the client no sector
+   */
+  subjectIdentifier(client: SubjectAudience, subject: string): Promise<string> {
+    return subjectIdentifier(this.#context, client, subject);
+  }
+
+  /** Whether an authorization request, where it names a person, names this one (OpenID Connect Core §3.1.2.1, §5.5.1). */
+  async isExpectedPerson(
+    { client, expectedSubject }: { readonly client: SubjectAudience; readonly expectedSubject?: string },
+    subject: string,
+  ): Promise<boolean> {
+    if (expectedSubject === undefined) return true;
+    return expectedSubject === (await subjectIdentifier(this.#context, client, subject));
   }
 
   // ── The same answers without HTTP ──────────────────────────────────────────────────────────────────────
@@ -273,6 +307,8 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     ...options,
     storage,
     secret,
+    pairwiseSecret:
+      options.pairwiseSecret === undefined ? undefined : new ServerSecret(options.pairwiseSecret),
     jwt,
     getSubjectState: getSubjectState && guardedCall(getSubjectState),
   };

@@ -1,15 +1,8 @@
 import type { HttpResponse } from '../protocol/http.ts';
 import { type ErrorCode, OAuthError } from '../protocol/oauth_error.ts';
 import type { ReasonCode, RefusalReason } from '../protocol/reasons.ts';
-import type { ClientRecord } from '../protocol/records.ts';
+import type { AuthorizationTarget } from './authorization_target.ts';
 import type { Context } from './context.ts';
-
-/** Where the answer to an authorization request goes. */
-export interface AuthorizationTarget {
-  readonly client: Pick<ClientRecord, 'id'>;
-  readonly redirectUri: string;
-  readonly state?: string;
-}
 
 /** Why a host ends an authorization (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6), and what the operator reads of it. */
 export const REASON_OF_HOST_REFUSAL = {
