@@ -1,4 +1,9 @@
-import { namedStatements, type PostgresConnections, type PostgresStatement, rowsOf } from '@grantd/core/postgres';
+import {
+  namedStatements,
+  type PostgresConnections,
+  type PostgresStatement,
+  rowsOf,
+} from '@grantd/core/postgres';
 import { askStorage } from './ask_storage.ts';
 import type { ProgramTables, TableRow } from './program_tables.ts';
 
@@ -23,7 +28,9 @@ export function postgresProgramTables(connections: PostgresConnections): Program
       const statements = await Promise.all(
         calls.map(async ([sql, ...values]) => [await statementOf(sql), ...values] as const),
       );
-      return (await askStorage(() => connections.write(statements))).map((result) => rowsOf<TableRow>(result));
+      return (await askStorage(() => connections.write(statements))).map((result) =>
+        rowsOf<TableRow>(result),
+      );
     },
   };
 }
