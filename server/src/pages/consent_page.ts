@@ -2,9 +2,10 @@ import type { BrowserSession } from './browser_sessions.ts';
 import { renderPage } from './layout.ts';
 import { bodyOf, toResponse } from './library_http.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
+import { pageSetting } from './page_setting.ts';
 import { openPendingPage, type PendingPage, refuseForeignForm } from './pending_page.ts';
 import { isRecentEnough } from './pending_requests.ts';
-import { consentForm } from './views.ts';
+import { consentPage } from './views/consent.ts';
 
 /** `GET /consent`: the question. */
 export function showConsent(parts: PageParts) {
@@ -13,15 +14,16 @@ export function showConsent(parts: PageParts) {
     const opened = await openSignedIn(c, parts);
     if (opened instanceof Response) return opened;
     const { sealed, authorization, clientName, session } = opened;
-    const body = consentForm({
+    const view = {
       action: `${basePath}/consent?pending=${sealed}`,
       formToken: await formTokens.make(c, 'consent', sealed, session.id),
-      clientName,
-      personName: session.person.name,
-      scopes: authorization.scopes,
+      application: { name: clientName },
+      person: { name: session.person.name },
+      access: { scopes: authorization.scopes },
       changePerson: `${basePath}/login?pending=${sealed}`,
-    });
-    return renderPage(c, { title: 'Allow access?', body, formLeadsTo: authorization.redirectUri });
+    };
+    const page = consentPage(view, pageSetting(c, parts, authorization.uiLocales?.split(' ')));
+    return renderPage(c, { ...page, formLeadsTo: authorization.redirectUri });
   };
 }
 

@@ -2,16 +2,17 @@ import { type SignIn, signIn } from '../people/sign_in.ts';
 import { renderPage } from './layout.ts';
 import { bodyOf } from './library_http.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
+import { pageSetting } from './page_setting.ts';
 import { openPendingPage, type PendingPage, refuseForeignForm } from './pending_page.ts';
-import { signInForm } from './views.ts';
+import { signInPage } from './views/sign_in.ts';
 
 /** What a person may know: whether the name exists is not among it. */
 const PROBLEMS = {
-  person_unknown: 'The name or the password is wrong.',
-  password_wrong: 'The name or the password is wrong.',
-  person_disabled: 'This account is disabled.',
-  too_many_attempts: 'Too many attempts. Wait a few minutes, then try again.',
-  too_many_sign_ins: 'Too many people are signing in. Try again in a few seconds.',
+  person_unknown: 'credentials_wrong',
+  password_wrong: 'credentials_wrong',
+  person_disabled: 'account_disabled',
+  too_many_attempts: 'too_many_attempts',
+  too_many_sign_ins: 'too_many_sign_ins',
 } as const;
 
 const STATUS = {
@@ -64,21 +65,21 @@ export function submitLogin(parts: PageParts) {
 
 async function renderForm(
   c: PageContext,
-  { formTokens, basePath }: PageParts,
-  { sealed, clientName }: PendingPage,
+  parts: PageParts,
+  { sealed, authorization, clientName }: PendingPage,
   username: string,
   refusal?: Refusal,
 ): Promise<Response> {
-  const body = signInForm({
-    action: `${basePath}/login?pending=${sealed}`,
-    formToken: await formTokens.make(c, 'login', sealed),
-    clientName,
+  const view = {
+    action: `${parts.basePath}/login?pending=${sealed}`,
+    formToken: await parts.formTokens.make(c, 'login', sealed),
+    application: { name: clientName },
     username,
     ...(refusal !== undefined && { problem: PROBLEMS[refusal.refused] }),
-  });
+    ...(refusal !== undefined && 'secondsToWait' in refusal && { secondsToWait: refusal.secondsToWait }),
+  };
   return renderPage(c, {
-    title: 'Sign in',
-    body,
+    ...signInPage(view, pageSetting(c, parts, authorization.uiLocales?.split(' '))),
     status: refusal === undefined ? 200 : STATUS[refusal.refused],
     ...(refusal !== undefined &&
       'secondsToWait' in refusal && { headers: { 'retry-after': String(refusal.secondsToWait) } }),

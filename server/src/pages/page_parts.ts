@@ -3,6 +3,7 @@ import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import type { RequestLog } from '../log/request_log.ts';
 import type { SignInParts } from '../people/sign_in.ts';
+import type { Brand } from './brand.ts';
 import type { BrowserSessions } from './browser_sessions.ts';
 import type { ClientAddress } from './client_address.ts';
 import type { FormTokens } from './form_tokens.ts';
@@ -17,6 +18,8 @@ export interface PageParts {
   readonly signInParts: SignInParts;
   readonly clientAddress: ClientAddress;
   readonly requestLog: RequestLog;
+  /** Who runs this server. */
+  readonly operator: Brand;
   /** Path of the issuer, without a slash at its end. */
   readonly basePath: string;
 }

@@ -25,8 +25,10 @@ import { renderPage } from './layout.ts';
 import { readRequest, toResponse } from './library_http.ts';
 import { showLogin, submitLogin } from './login_page.ts';
 import { type PageContext, type PageEnvironment, type PageParts, requestIdOf } from './page_parts.ts';
+import { pageSetting } from './page_setting.ts';
 import { PendingRequests } from './pending_requests.ts';
-import { homeText, problemText } from './views.ts';
+import { homePage } from './views/home.ts';
+import { type ProblemView, problemPage } from './views/problem.ts';
 
 type PageListener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
@@ -45,6 +47,7 @@ export function openPages(
   return listenerOver({
     server,
     requestLog,
+    operator: { name: new URL(issuer).host },
     basePath: new URL(issuer).pathname.replace(/\/$/, ''),
     formTokens: new FormTokens(cookies, secret),
     pendingRequests: new PendingRequests(secret),
@@ -58,50 +61,65 @@ function listenerOver(parts: PageParts): PageListener {
   const app = new Hono<PageEnvironment>();
   const at = (path: string) => `${parts.basePath}${path}`;
 
-  app.use(readRequest((c) => renderProblem(c, 'The request is too large.', 413)));
-  app.get(at('/'), showHome(parts)).all(refuseMethod);
+  app.use(readRequest((c) => renderProblem(c, parts, { problem: 'too_large' }, 413)));
+  app.get(at('/'), showHome(parts)).all(refuseMethod(parts));
   app.all(at('/authorize'), authorizePage(parts));
-  app.get(at('/login'), showLogin(parts)).post(submitLogin(parts)).all(refuseMethod);
-  app.get(at('/consent'), showConsent(parts)).post(submitConsent(parts)).all(refuseMethod);
-  app.notFound((c) => renderProblem(c, 'There is no page here.', 404));
+  app.get(at('/login'), showLogin(parts)).post(submitLogin(parts)).all(refuseMethod(parts));
+  app.get(at('/consent'), showConsent(parts)).post(submitConsent(parts)).all(refuseMethod(parts));
+  app.notFound((c) => renderProblem(c, parts, { problem: 'not_found' }, 404));
   app.onError((error, c) => answerError(parts, error, c));
   return getRequestListener(app.fetch, { overrideGlobalObjects: false });
 }
 
 /** What a person sees who opens the issuer itself. */
-function showHome({ server, basePath }: PageParts) {
+function showHome(parts: PageParts) {
+  const { server, basePath } = parts;
   const metadata = `${basePath}/.well-known/openid-configuration`;
   return (c: PageContext) =>
-    renderPage(c, {
-      title: 'grantd is running',
-      body: homeText(server.issuer, server.serves(metadata) ? metadata : undefined),
-    });
+    renderPage(
+      c,
+      homePage(
+        { issuer: server.issuer, ...(server.serves(metadata) && { metadata }) },
+        pageSetting(c, parts),
+      ),
+    );
 }
 
 /** A refusal goes back to the client where that is safe, and is a page elsewhere. */
-function answerError({ requestLog }: PageParts, error: Error, c: PageContext): Response | Promise<Response> {
+function answerError(parts: PageParts, error: Error, c: PageContext): Response | Promise<Response> {
   const isOutage = error instanceof StorageFault;
   // The library has reported its own refusals and their causes.
   if (!(error instanceof OAuthError))
-    requestLog.failure(requestIdOf(c), isOutage ? 'storage_unavailable' : 'unexpected', error);
+    parts.requestLog.failure(requestIdOf(c), isOutage ? 'storage_unavailable' : 'unexpected', error);
   const answer = errorResponse(error);
   if (answer.status === 303) return toResponse(answer);
   const { 'content-type': _, ...headers } = answer.headers;
-  const description =
-    error instanceof OAuthError ? error.description : 'the server cannot answer at the moment';
-  const title = 'This did not work';
+  const view: ProblemView = {
+    problem: isOutage ? 'unavailable' : error instanceof OAuthError ? 'request_invalid' : 'unexpected',
+    detail: {
+      requestId: requestIdOf(c),
+      ...(error instanceof OAuthError && { code: error.code, description: error.description }),
+    },
+  };
   const status = answer.status as ContentfulStatusCode;
-  return renderPage(c, { title, body: problemText(`${description}.`), status, headers });
+  return renderPage(c, { ...problemPage(view, pageSetting(c, parts)), status, headers });
 }
 
 /** RFC 9110 §15.5.6. */
-function refuseMethod(c: PageContext): Promise<Response> {
-  c.header('allow', 'GET, HEAD, POST');
-  return renderProblem(c, 'This page cannot be used in that way.', 405);
+function refuseMethod(parts: PageParts) {
+  return (c: PageContext): Promise<Response> => {
+    c.header('allow', 'GET, HEAD, POST');
+    return renderProblem(c, parts, { problem: 'method_not_allowed' }, 405);
+  };
 }
 
-function renderProblem(c: PageContext, text: string, status: ContentfulStatusCode): Promise<Response> {
-  return renderPage(c, { title: 'This did not work', body: problemText(text), status });
+function renderProblem(
+  c: PageContext,
+  parts: PageParts,
+  view: ProblemView,
+  status: ContentfulStatusCode,
+): Promise<Response> {
+  return renderPage(c, { ...problemPage(view, pageSetting(c, parts)), status });
 }
 
 /** What was done to people, asked past the library: an outage there is one here as well. */

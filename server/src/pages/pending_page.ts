@@ -1,8 +1,9 @@
 import type { AuthorizationRequest } from '@grantd/core';
 import { renderPage } from './layout.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
+import { pageSetting } from './page_setting.ts';
 import type { PendingRequest } from './pending_requests.ts';
-import { problemText } from './views.ts';
+import { problemPage } from './views/problem.ts';
 
 /** A page on the way of an authorization request. */
 export interface PendingPage {
@@ -18,15 +19,18 @@ export interface PendingPage {
 /** Opens the request that a page was called for; a page that says so where there is none. */
 export async function openPendingPage(
   c: PageContext,
-  { server, pendingRequests, requestLog }: PageParts,
+  parts: PageParts,
   page: 'login' | 'consent',
 ): Promise<PendingPage | Response> {
+  const { server, pendingRequests, requestLog } = parts;
   const sealed = c.req.query('pending') ?? '';
   const pending = await pendingRequests.open(sealed);
   if (pending === undefined) {
     requestLog.pageEvent({ type: 'refused', page, requestId: requestIdOf(c), reason: 'request_expired' });
-    const body = problemText('This took too long, or did not begin at an application.');
-    return renderPage(c, { title: 'Please start again', body, status: 400 });
+    return renderPage(c, {
+      ...problemPage({ problem: 'request_expired' }, pageSetting(c, parts)),
+      status: 400,
+    });
   }
   const authorization = await server.validateAuthorizationRequest({
     method: 'GET',
@@ -41,19 +45,16 @@ export async function openPendingPage(
 /** Where a form was not made for this browser, sign-in and request. */
 export function refuseForeignForm(
   c: PageContext,
-  { requestLog }: PageParts,
+  parts: PageParts,
   page: 'login' | 'consent',
   clientId: string,
 ): Promise<Response> {
-  requestLog.pageEvent({
+  parts.requestLog.pageEvent({
     type: 'refused',
     page,
     requestId: requestIdOf(c),
     reason: 'form_foreign',
     clientId,
   });
-  const body = problemText(
-    'This form was not made for this browser, or is out of date. Cookies are needed here.',
-  );
-  return renderPage(c, { title: 'Please start again', body, status: 403 });
+  return renderPage(c, { ...problemPage({ problem: 'form_foreign' }, pageSetting(c, parts)), status: 403 });
 }

@@ -1,0 +1,71 @@
+import { html } from 'hono/html';
+import { brandMark } from '../brand.ts';
+import type { Html } from '../html.ts';
+import type { AccessShown, ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../page.ts';
+import type { Texts } from '../texts/en.ts';
+import { textsIn } from '../texts/texts.ts';
+import { claimText, knownScopes, unknownScopes } from './access_list.ts';
+import { named, personLine, webAddress } from './name.ts';
+
+export interface ConsentView extends FormShown {
+  readonly application: ApplicationShown;
+  readonly person: PersonShown;
+  /** An address where another person may sign in instead. */
+  readonly changePerson: string;
+  readonly access: AccessShown;
+  /** Host of the redirect URI, where it has one that tells people something. */
+  readonly returnsTo?: string;
+  /** Address of the page where access is ended. */
+  readonly account?: string;
+}
+
+/** `/consent`: buttons `consent-allow` and `consent-deny`, which send the field `decision`. */
+export function consentPage(view: ConsentView, setting: PageSetting): Page {
+  const { application, person } = view;
+  const texts = textsIn(setting.language);
+  const { consent } = texts;
+  return {
+    ...setting,
+    title: consent.title(application.name),
+    ...(application.color !== undefined && { color: application.color }),
+    body: html`<header>
+${brandMark(application)}
+<h1>${consent.heading(named(application.name))}</h1>
+</header>
+${personLine(consent.signedInAs, person, html`<a id="change-person" href="${view.changePerson}">${consent.notYou}</a>`)}
+${accessOf(view.access, texts)}
+<form method="post" action="${view.action}">
+<input type="hidden" name="form_token" value="${view.formToken}">
+<div class="choices">
+<button id="consent-allow" type="submit" name="decision" value="allow" class="primary">${consent.allow}</button>
+<button id="consent-deny" type="submit" name="decision" value="deny">${consent.deny}</button>
+</div>
+</form>
+<p class="note">${view.returnsTo === undefined ? '' : consent.returnsTo(named(view.returnsTo))} ${consent.endIt(view.account)}</p>
+${linksOf(application, texts)}`,
+  };
+}
+
+function accessOf(access: AccessShown, texts: Texts): Html {
+  const { consent } = texts;
+  const { claims = [], resources = [] } = access;
+  const known = knownScopes(access.scopes, texts);
+  const unknown = unknownScopes(access, texts);
+  return html`<section id="scopes">
+${known === undefined ? '' : html`<h2>${consent.asksTo}</h2>${known}`}
+${claims.length === 0 ? '' : html`<h2>${consent.alsoClaims}</h2><ul id="claims">${claims.map((claim) => html`<li>${claimText(claim, texts)}</li>`)}</ul>`}
+${unknown.length === 0 ? '' : html`<h2>${consent.alsoScopes}</h2><ul class="codes">${unknown.map((scope) => html`<li><code>${scope}</code></li>`)}</ul>`}
+${resources.length === 0 ? '' : html`<h2>${consent.services}</h2><ul id="resources">${resources.map(({ uri, name }) => html`<li>${name === undefined ? '' : named(name)} <code>${uri}</code></li>`)}</ul>`}
+</section>`;
+}
+
+function linksOf({ policyUri, tosUri, clientUri }: ApplicationShown, texts: Texts): Html | '' {
+  const links = [
+    { href: webAddress(policyUri), text: texts.consent.policy },
+    { href: webAddress(tosUri), text: texts.consent.terms },
+    { href: webAddress(clientUri), text: texts.consent.website },
+  ].filter(({ href }) => href !== undefined);
+  if (links.length === 0) return '';
+  return html`<ul class="links">
+${links.map(({ href, text }) => html`<li><a href="${href}" target="_blank" rel="noopener noreferrer">${text}<span class="unseen"> ${texts.newTab}</span></a></li>\n`)}</ul>`;
+}
