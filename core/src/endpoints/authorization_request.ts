@@ -4,7 +4,7 @@ import { type HttpRequest, queryOf } from '../protocol/http.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
 import type { Prompt } from '../protocol/prompt.ts';
 import type { ResponseMode } from '../protocol/response_mode.ts';
-import { readAuthorizationParameters } from './authorization_parameters.ts';
+import { readAuthorizationParameters } from './authorization_parameters/authorization_parameters.ts';
 import { refusedAuthorization } from './authorization_response.ts';
 import {
   type AuthorizationClient,
