@@ -35,6 +35,8 @@ export const REFUSAL_REASONS = {
   body_too_large: 'The body is larger than 64 KiB.',
   parameter_repeated: 'A parameter appeared more than once.',
   parameter_missing: 'A required parameter is missing or empty.',
+  parameters_too_long:
+    'The parameters of the authorization request are longer than 6144 characters together.',
   parameter_invalid: 'A parameter has a value that is not allowed.',
   unknown_hint: 'token_type_hint is none of access_token, refresh_token, auth_code.',
   credentials_missing: 'The request carries no client credentials.',
@@ -72,7 +74,8 @@ export const REFUSAL_REASONS = {
   resource_unknown: 'The client names a resource that is neither the default audience nor a registered API.',
   request_object_malformed: 'The request object cannot be read, or is not signed.',
   request_object_wrong_key: 'The signature of the request object fits no key of the client.',
-  request_object_wrong_claims: 'The request object is for another server or client, out of date, or no request at all.',
+  request_object_wrong_claims:
+    'The request object is for another server or client, out of date, or no request at all.',
   request_object_missing: 'The client must send signed request objects, and sent none.',
   request_uri_not_allowed: 'The request_uri is neither registered for the client nor of an allowed host.',
   request_uri_unreachable: 'The document of a request_uri could not be fetched.',

@@ -20,5 +20,7 @@ export async function subjectOfHint(
     const isForClient = aud === client.id || (Array.isArray(aud) && aud.includes(client.id));
     if (isIdToken && isForClient && typeof sub === 'string') return sub;
   }
-  throw new OAuthError('invalid_request', 'the id_token_hint is not valid', { reason: 'id_token_hint_wrong' });
+  throw new OAuthError('invalid_request', 'the id_token_hint is not valid', {
+    reason: 'id_token_hint_wrong',
+  });
 }
