@@ -33,12 +33,14 @@ import {
   resolveOptions,
 } from './options.ts';
 import type { Claims } from './protocol/claims.ts';
+import { fetchNothing } from './protocol/fetch_document.ts';
 import { type HttpRequest, type HttpResponse, pathOf } from './protocol/http.ts';
 import { ConfigurationError } from './protocol/oauth_error.ts';
 import type { SigningAlgorithm } from './protocol/records.ts';
 import { guarded, guardedCall } from './storage/guarded.ts';
 import { hostStorage } from './storage/host_storage.ts';
 import { AccessTokenVerifier } from './tokens/access_token_verifier.ts';
+import { ClientKeys } from './tokens/client_keys.ts';
 import type { TokenContext } from './tokens/context.ts';
 import { StoredKeysJwtService } from './tokens/jwt_service.ts';
 import { newOpaque } from './tokens/opaque_token.ts';
@@ -66,7 +68,7 @@ export class AuthorizationServer {
     this.accessTokens = context.accessTokens;
     this.#context = context;
     this.#signingKeys = signingKeys;
-    this.#routes = routesOf(resolved.issuer, resolved.paths, resolved.oidc !== undefined);
+    this.#routes = routesOf(context);
   }
 
   // ── Endpoints ──────────────────────────────────────────────────────────────────────────────────────────
@@ -89,6 +91,11 @@ export class AuthorizationServer {
   /** `POST /token` (RFC 6749 §3.2). */
   token(request: HttpRequest): Promise<HttpResponse> {
     return perform(ENDPOINTS.token, this.#context, request);
+  }
+
+  /** `POST /par` (RFC 9126). */
+  pushAuthorizationRequest(request: HttpRequest): Promise<HttpResponse> {
+    return perform(ENDPOINTS.pushedAuthorizationRequest, this.#context, request);
   }
 
   /** `GET /.well-known/oauth-authorization-server` and `/.well-known/openid-configuration` (RFC 8414, OpenID Discovery). */
@@ -172,13 +179,8 @@ export class AuthorizationServer {
     description: string,
     requestId?: string,
   ): HttpResponse {
-    const error = refusedAuthorization(
-      this.#context,
-      request,
-      code,
-      description,
-      REASON_OF_HOST_REFUSAL[code],
-    );
+    const reason = REASON_OF_HOST_REFUSAL[code];
+    const error = refusedAuthorization(this.#context, request, { code, description, reason });
     report(this.#context, error, {
       operation: 'authorization',
       ...(requestId !== undefined && { requestId }),
@@ -317,6 +319,7 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     ...tokenContext,
     onEvent: (event) => observe(options.onEvent, event),
     accessTokens: new AccessTokenVerifier(tokenContext),
+    clientKeys: new ClientKeys({ ...options, fetchDocument: options.fetchDocument ?? fetchNothing }),
     oidc: oidc && { ...oidc, getUserClaims: guardedCall(oidc.getUserClaims) },
   };
   return { context, signingKeys };

@@ -92,7 +92,7 @@ function answerError(parts: PageParts, error: Error, c: PageContext): Response |
   if (!(error instanceof OAuthError))
     parts.requestLog.failure(requestIdOf(c), isOutage ? 'storage_unavailable' : 'unexpected', error);
   const answer = errorResponse(error);
-  if (answer.status === 303) return toResponse(answer);
+  if (error instanceof OAuthError && error.redirectTo !== undefined) return toResponse(answer);
   const { 'content-type': _, ...headers } = answer.headers;
   const view: ProblemView = {
     problem: isOutage ? 'unavailable' : error instanceof OAuthError ? 'request_invalid' : 'unexpected',

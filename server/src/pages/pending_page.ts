@@ -32,12 +32,8 @@ export async function openPendingPage(
       status: 400,
     });
   }
-  const authorization = await server.validateAuthorizationRequest({
-    method: 'GET',
-    url: `/authorize?${pending.query}`,
-    headers: {},
-    id: requestIdOf(c),
-  });
+  const parameters = Object.fromEntries(new URLSearchParams(pending.query));
+  const authorization = await server.resumeAuthorizationRequest(parameters, requestIdOf(c));
   const { client } = authorization;
   return { pending, sealed, authorization, clientName: client.name ?? client.id };
 }

@@ -1,21 +1,22 @@
-import { parseClaimsParameter } from '../protocol/claims_parameter.ts';
-import type { Form } from '../protocol/form.ts';
-import { type ErrorCode, OAuthError } from '../protocol/oauth_error.ts';
-import { isS256Challenge } from '../protocol/pkce.ts';
-import { parsePrompt } from '../protocol/prompt.ts';
-import type { RefusalReason } from '../protocol/reasons.ts';
-import type { ClientRecord } from '../protocol/records.ts';
-import { isResponseMode } from '../protocol/response_mode.ts';
-import { selectScopes } from '../protocol/scope.ts';
-import type { Context } from './context.ts';
+import { parseClaimsParameter } from '../../protocol/claims_parameter.ts';
+import type { Form } from '../../protocol/form.ts';
+import { type ErrorCode, OAuthError } from '../../protocol/oauth_error.ts';
+import { isS256Challenge } from '../../protocol/pkce.ts';
+import { parsePrompt } from '../../protocol/prompt.ts';
+import type { RefusalReason } from '../../protocol/reasons.ts';
+import type { ClientRecord } from '../../protocol/records.ts';
+import { isResponseMode } from '../../protocol/response_mode.ts';
+import { selectScopes } from '../../protocol/scope.ts';
+import type { Context } from '../context.ts';
+import { acrValuesOf } from './acr_values.ts';
+import { expectedSubjectOf } from './expected_subject.ts';
+import { requestedResources } from './resource.ts';
 
 /**
- * What a request asks for, in the order of RFC 6749 §4.1.1, RFC 7636 §4.3 and OpenID Connect Core §3.1.2.1.
+ * What a request asks for, in the order of the documents that define it.
  * @throws {OAuthError} what is wrong with it; whoever calls knows where the client is told
  */
 export async function readAuthorizationParameters(context: Context, client: ClientRecord, form: Form) {
-  if (form.has('request')) throw refused('request_not_supported', 'request objects are not supported');
-  if (form.has('request_uri')) throw refused('request_uri_not_supported', 'request_uri is not supported');
   if (form.has('registration')) throw refused('registration_not_supported', 'registration is not supported');
 
   // RFC 6749 §4.1.1, OAuth 2.0 Multiple Response Types §2.1
@@ -26,21 +27,32 @@ export async function readAuthorizationParameters(context: Context, client: Clie
   // OpenID Connect Core §3.1.2.1
   const prompt = parsePrompt(form.get('prompt'));
   const maxAge = maxAgeOf(client, form);
-  // It is kept until the code is redeemed, and there are databases whose texts end at this character.
   const nonce = form.get('nonce');
   if (nonce?.includes('\0')) throw refused('invalid_request', 'the nonce is not allowed');
   const loginHint = form.get('login_hint');
+  const uiLocales = form.get('ui_locales')?.split(' ').filter(isLanguageTag) ?? [];
+
+  // OpenID Connect Core §5.5, RFC 8707 §2.1
   const claims = claimsOf(context, form);
+  const acrValues = acrValuesOf(context, client, form, claims);
+  const expectedSubject = await expectedSubjectOf(context, client, form, claims);
+  const resources = await requestedResources(context, form);
+
+  // There are databases whose texts end at this character, and pages that cannot hold it.
+  if ([...form.values()].some((value) => value.includes('\0')))
+    throw refused('invalid_request', 'a parameter has a character that is not allowed');
   return {
     scopes,
     prompt,
-    acrValues: wordsOf(form.get('acr_values')) ?? client.metadata?.default_acr_values ?? [],
-    uiLocales: wordsOf(form.get('ui_locales')) ?? [],
+    acrValues,
+    uiLocales,
     ...(nonce !== undefined && { nonce }),
     ...(codeChallenge !== undefined && { codeChallenge }),
     ...(maxAge !== undefined && { maxAge }),
     ...(loginHint !== undefined && { loginHint }),
+    ...(expectedSubject !== undefined && { expectedSubject }),
     ...(claims !== undefined && { claims }),
+    ...(resources !== undefined && { resources }),
   };
 }
 
@@ -90,8 +102,9 @@ function claimsOf({ oidc }: Context, form: Form) {
   return oidc === undefined || parameter === undefined ? undefined : parseClaimsParameter(parameter);
 }
 
-function wordsOf(parameter: string | undefined): readonly string[] | undefined {
-  return parameter?.split(' ').filter((word) => word !== '');
+/** By its characters (RFC 5646 §2.1); what is none is no error (OpenID Connect Core §3.1.2.1). */
+function isLanguageTag(text: string): boolean {
+  return /^[A-Za-z0-9]{1,8}(-[A-Za-z0-9]{1,8})*$/.test(text);
 }
 
 function refused(
