@@ -1,6 +1,7 @@
 import { type Approval, completeAuthorization } from './endpoints/authorization_approval.ts';
 import {
   type AuthorizationRequest,
+  resumeAuthorizationRequest,
   validateAuthorizationRequest,
 } from './endpoints/authorization_request.ts';
 import {
@@ -129,7 +130,22 @@ export class AuthorizationServer {
   }
 
   /**
-   * Redirects the person back to the client with a code.
+   * The same request again, from its `parameters`, on a later page of the host. Client and parameters are checked anew;
+   * where they came from, a request object or a pushed request, is not asked again.
+   * @param parameters as they were, from where nobody could change them
+   * @param requestId the host's identifier of the HTTP request, for events
+   * @throws {OAuthError} as `validateAuthorizationRequest`
+   */
+  resumeAuthorizationRequest(
+    parameters: Readonly<Record<string, string>>,
+    requestId?: string,
+  ): Promise<AuthorizationRequest> {
+    const call = { operation: 'authorization', ...(requestId !== undefined && { requestId }) } as const;
+    return reported(this.#context, call, () => resumeAuthorizationRequest(this.#context, parameters));
+  }
+
+  /**
+   * Takes the person back to the client with a code.
    * @param requestId the host's identifier of the HTTP request in which the person approved, for events
    * @throws {OAuthError} `access_denied`: the person or the client was disabled meanwhile
    */

@@ -1,8 +1,9 @@
 /** `@grantd/core`: the public names. Stores, the kit and adapters have entry points of their own. */
 export { AuthorizationServer } from './authorization_server.ts';
 export type { Approval } from './endpoints/authorization_approval.ts';
-export type { AuthorizationRequest, Prompt } from './endpoints/authorization_request.ts';
+export type { AuthorizationRequest } from './endpoints/authorization_request.ts';
 export type { AuthorizationRefusal } from './endpoints/authorization_response.ts';
+export type { AuthorizationClient } from './endpoints/authorization_target.ts';
 export type { EndpointPaths, GetUserClaims, IntrospectionPolicy } from './endpoints/context.ts';
 export { errorResponse } from './endpoints/error_response.ts';
 export type { Operation, ServerEvent } from './endpoints/events.ts';
@@ -35,6 +36,7 @@ export {
   OAuthError,
   StorageFault,
 } from './protocol/oauth_error.ts';
+export { PROMPTS, type Prompt } from './protocol/prompt.ts';
 export {
   INACTIVE_REASONS,
   type InactiveReason,
@@ -44,6 +46,7 @@ export {
 } from './protocol/reasons.ts';
 export * from './protocol/records.ts';
 export { isRegistrableRedirectUri, redirectUriMatches } from './protocol/redirect_uri.ts';
+export { RESPONSE_MODES, type ResponseMode } from './protocol/response_mode.ts';
 export { isPersonalScope, isScopeToken } from './protocol/scope.ts';
 export type {
   AdministrableStorage,
