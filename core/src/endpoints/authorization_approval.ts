@@ -39,7 +39,8 @@ export async function completeAuthorization(
   approval: Approval,
 ): Promise<HttpResponse> {
   requirePossible(request, approval);
-  const { client, redirectUri, redirectUriGiven, codeChallenge, nonce, claims, resources, expectedSubject } = request;
+  const { client, redirectUri, redirectUriGiven, codeChallenge, nonce, claims, resources, expectedSubject } =
+    request;
   const { subject, sessionId, scopes = request.scopes } = approval;
   const refuse = (code: ErrorCode, description: string, reason: ReasonCode) =>
     refusedAuthorization(context, request, code, description, reason);
@@ -49,7 +50,10 @@ export async function completeAuthorization(
     const { code, description } = unmetAcr();
     throw refuse(code, description, 'acr_unmet');
   }
-  if (expectedSubject !== undefined && expectedSubject !== (await subjectIdentifier(context, client, subject)))
+  if (
+    expectedSubject !== undefined &&
+    expectedSubject !== (await subjectIdentifier(context, client, subject))
+  )
     throw refuse('login_required', 'another person is signed in', 'other_person');
   const life = await subjectLife(context, subject);
   if (!life.alive) throw refuse('access_denied', VOID, life.reason);

@@ -19,7 +19,10 @@ export function acrValuesOf(
   if (required !== undefined && !required.some((acr) => acrValues.includes(acr))) throw unmetAcr();
   const asked = acrOf(claims);
   if (asked.length > 0) return asked;
-  const parameter = form.get('acr_values')?.split(' ').filter((acr) => acr !== '');
+  const parameter = form
+    .get('acr_values')
+    ?.split(' ')
+    .filter((acr) => acr !== '');
   return parameter ?? client.metadata?.default_acr_values ?? [];
 }
 

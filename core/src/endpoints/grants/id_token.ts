@@ -32,8 +32,7 @@ export async function idTokenBeside(
   const { getUserClaims, claimsByScope } = context.oidc;
   const permitted = permittedNames(scopes, claimsByScope, PROTOCOL_CLAIMS);
   const wanted = permittedRequests(claimsRequest?.id_token, permitted);
-  const attributes =
-    Object.keys(wanted).length > 0 ? ((await getUserClaims(person.subject)) ?? {}) : {};
+  const attributes = Object.keys(wanted).length > 0 ? ((await getUserClaims(person.subject)) ?? {}) : {};
   return mintIdToken(context, {
     client,
     sub: person.sub,

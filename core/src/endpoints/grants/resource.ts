@@ -1,5 +1,6 @@
 import type { Form } from '../../protocol/form.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
+import { requestedResources } from '../authorization_parameters/resource.ts';
 import type { Context } from '../context.ts';
 
 /** `aud` of an access token: a text where there is one, a list where there are several. */
@@ -18,26 +19,21 @@ export function selectAudience(
   const asked = askedResources(form);
   if (asked === undefined) return granted.length > 0 ? asAudience(granted) : defaultAudience;
   const available = granted.length > 0 ? granted : [defaultAudience].flat();
-  if (!asked.every((resource) => available.includes(resource))) throw refusedResource();
+  if (!asked.every((resource) => available.includes(resource))) {
+    throw new OAuthError('invalid_target', 'a resource is not part of the grant', {
+      reason: 'resource_not_granted',
+    });
+  }
   return asAudience(asked);
 }
 
 /**
  * Whom an access token is for that a client wants for itself: any API that the server knows.
- * @throws {OAuthError} `invalid_target`: a resource is unknown
+ * @throws {OAuthError} `invalid_target`: a resource is malformed or unknown
  */
 export async function selectOwnAudience(context: Context, form: Form): Promise<Audience> {
-  const asked = askedResources(form);
-  if (asked === undefined) return context.defaultAudience;
-  for (const resource of asked) {
-    if (!(await isKnown(context, resource))) throw refusedResource();
-  }
-  return asAudience(asked);
-}
-
-async function isKnown({ defaultAudience, storage }: Context, resource: string): Promise<boolean> {
-  if ([defaultAudience].flat().includes(resource)) return true;
-  return (await storage.clients.hasResource?.(resource)) ?? false;
+  const asked = await requestedResources(context, form);
+  return asked === undefined ? context.defaultAudience : asAudience(asked);
 }
 
 /** The values of `resource`, each once; `undefined` where the request has none. */
@@ -49,9 +45,4 @@ function askedResources(form: Form): readonly string[] | undefined {
 function asAudience(resources: readonly string[]): Audience {
   const [only, ...others] = resources;
   return only !== undefined && others.length === 0 ? only : resources;
-}
-
-/** RFC 8707 §2; a malformed one is as unknown as any other. */
-function refusedResource(): OAuthError {
-  return new OAuthError('invalid_target', 'a resource is not allowed', { reason: 'resource_not_allowed' });
 }
