@@ -136,6 +136,7 @@ export const DEFAULT_PATHS: EndpointPaths = {
   revocation: '/token/revoke',
   userInfo: '/userinfo',
   authorization: '/authorize',
+  endSession: '/logout',
   jwks: '/jwks',
 };
 

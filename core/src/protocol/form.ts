@@ -7,6 +7,9 @@ export const MAX_BODY_BYTES = 64 * 1024;
 /** Parameters of a request; each at most once, none empty (RFC 6749 §3.2). */
 export type Form = ReadonlyMap<string, string>;
 
+/** Those that may be repeated (RFC 8707 §2). Their values stand one after another: URIs, which have no spaces. */
+const REPEATABLE: ReadonlySet<string> = new Set(['resource']);
+
 /**
  * The form in a request's body.
  * @throws {OAuthError} `invalid_request`: another media type, a repeated parameter; with status 413: too large.
@@ -41,9 +44,9 @@ export function parseForm(text: string): Form {
   const form = new Map<string, string>();
   const seen = new Set<string>();
   for (const [name, value] of new URLSearchParams(text)) {
-    if (seen.has(name)) throw repeated();
+    if (seen.has(name) && !REPEATABLE.has(name)) throw repeated();
     seen.add(name);
-    if (value !== '') form.set(name, value);
+    if (value !== '') form.set(name, joined(form.get(name), value));
   }
   return form;
 }
@@ -78,15 +81,21 @@ export function requireParameter(form: Form, name: string): string {
 function fromParsed(parsed: ParsedForm): Form {
   const form = new Map<string, string>();
   for (const [name, value] of Object.entries(parsed)) {
-    if (Array.isArray(value) && value.length > 1) throw repeated();
-    const single: unknown = Array.isArray(value) ? value[0] : value;
-    if (single === undefined || single === null || single === '') continue;
-    if (typeof single !== 'string') {
-      throw new OAuthError('invalid_request', 'a parameter is not a text', { reason: 'parameter_invalid' });
+    const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+    if (values.length > 1 && !REPEATABLE.has(name)) throw repeated();
+    for (const single of values) {
+      if (single === undefined || single === null || single === '') continue;
+      if (typeof single !== 'string') {
+        throw new OAuthError('invalid_request', 'a parameter is not a text', { reason: 'parameter_invalid' });
+      }
+      form.set(name, joined(form.get(name), single));
     }
-    form.set(name, single);
   }
   return form;
+}
+
+function joined(before: string | undefined, value: string): string {
+  return before === undefined ? value : `${before} ${value}`;
 }
 
 function repeated(): OAuthError {
