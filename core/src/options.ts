@@ -150,6 +150,7 @@ export const DEFAULT_PATHS: EndpointPaths = {
   userInfo: '/userinfo',
   authorization: '/authorize',
   pushedAuthorizationRequest: '/par',
+  endSession: '/logout',
   jwks: '/jwks',
 };
 

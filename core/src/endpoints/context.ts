@@ -31,6 +31,7 @@ export interface EndpointPaths {
   readonly userInfo: string;
   readonly authorization: string;
   readonly pushedAuthorizationRequest: string;
+  readonly endSession: string;
   readonly jwks: string;
 }
 
