@@ -107,7 +107,10 @@ for (const database of DATABASES) {
       const { givenAtMs, ...consent } = (await one.consents.get(ALICE_AT_WEB)) ?? { givenAtMs: 0 };
       assert.ok(givenAtMs >= 1000 && givenAtMs < 1005);
       assert.deepEqual(
-        { scopes: 'scopes' in consent && consent.scopes, resources: 'resources' in consent && consent.resources },
+        {
+          scopes: 'scopes' in consent && consent.scopes,
+          resources: 'resources' in consent && consent.resources,
+        },
         { scopes: ['a', 'b', 'c', 'd', 'e'], resources: ['https://api.example'] },
       );
     });

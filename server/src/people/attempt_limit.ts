@@ -41,6 +41,8 @@ export class AttemptLimit {
   /** Under a key, so that whoever reads the table learns neither names nor addresses by guessing. */
   async #keyOf(name: string, place: string): Promise<string> {
     const key = await this.#secret.key('sign_in_attempt');
-    return createHmac('sha256', key).update(JSON.stringify([name, place])).digest('base64url');
+    return createHmac('sha256', key)
+      .update(JSON.stringify([name, place]))
+      .digest('base64url');
   }
 }
