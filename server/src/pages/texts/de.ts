@@ -2,7 +2,7 @@ import { html } from 'hono/html';
 import type { Texts } from './en.ts';
 import { Formats } from './formats.ts';
 
-const formats = new Formats('de');
+const formats = new Formats('de', { justNow: 'gerade eben', on: (date) => `am ${date}` });
 
 export const DE: Texts = {
   formats,
@@ -53,6 +53,7 @@ export const DE: Texts = {
     asksTo: 'Wenn Sie es erlauben, kann die Anwendung',
     alsoClaims: 'Außerdem bittet sie um diese Angaben',
     alsoScopes: 'Außerdem bittet sie um diese Berechtigungen, in ihren eigenen Worten',
+    onlyScopes: 'Die Anwendung bittet um diese Berechtigungen, in ihren eigenen Worten',
     services: 'Diesen Zugriff kann sie verwenden bei',
     returnsTo: (host) => html`In beiden Fällen geht es zurück zu ${host}.`,
     endIt: (account) =>
@@ -128,16 +129,16 @@ export const DE: Texts = {
     signOut: 'Abmelden',
     applications: 'Anwendungen mit Zugriff',
     noApplications: 'Keine Anwendung hat Zugriff auf Ihr Konto.',
-    since: (when) => html`Seit ${when}`,
-    can: 'Sie kann',
-    cannotMore: 'Nichts, außer zu wissen, dass es Sie gibt',
-    offline: 'Auch wenn Sie nicht da sind',
+    since: (date) => html`Seit dem ${date}`,
+    usedAt: (services) => html`Zu verwenden bei ${services}`,
+    more: (count) =>
+      `${formats.number(count)} ${formats.plural(count, { one: 'Berechtigung', other: 'Berechtigungen' })} in ihren eigenen Worten`,
     endAccess: (application) => html`Zugriff <span class="unseen">von ${application} </span>beenden`,
     sessions: 'Wo Sie angemeldet sind',
     noSessions: 'Sie sind nirgends angemeldet.',
     thisBrowser: 'Dieser Browser',
     signedIn: (when) => html`Angemeldet ${when}`,
-    lastSeen: (when) => html`zuletzt gesehen ${when}`,
+    lastSeen: (when) => html`zuletzt aktiv ${when}`,
     endSession: (session) => html`<span class="unseen">${session} </span>Abmelden`,
     endOthers: 'Überall sonst abmelden',
     notices: {
@@ -150,9 +151,13 @@ export const DE: Texts = {
   },
 
   browsers: {
-    onSystem: (browser, system) => `${browser} unter ${system}`,
+    onSystem: (browser, system) =>
+      system.startsWith('iP') ? `${browser} auf dem ${system}` : `${browser} unter ${system}`,
     unknown: 'Unbekannter Browser',
-    unknownOn: (system) => `Unbekannter Browser unter ${system}`,
+    unknownOn: (system) =>
+      system.startsWith('iP')
+        ? `Unbekannter Browser auf dem ${system}`
+        : `Unbekannter Browser unter ${system}`,
   },
 
   problems: {

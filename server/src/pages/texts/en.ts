@@ -2,7 +2,7 @@ import { html } from 'hono/html';
 import type { Html } from '../html.ts';
 import { Formats } from './formats.ts';
 
-const formats = new Formats('en-GB');
+const formats = new Formats('en-GB', { justNow: 'just now', on: (date) => `on ${date}` });
 
 /** A name from outside, kept from turning the text around it the other way. */
 type Name = Html;
@@ -57,6 +57,7 @@ export const EN = {
     asksTo: 'If you allow it, the application can',
     alsoClaims: 'It also asks for these details',
     alsoScopes: 'It also asks for these permissions, in its own words',
+    onlyScopes: 'It asks for these permissions, in its own words',
     services: 'It can use this access at',
     returnsTo: (host: Name) => html`Either way, you go back to ${host}.`,
     endIt: (account: string | undefined) =>
@@ -134,16 +135,16 @@ export const EN = {
     signOut: 'Sign out',
     applications: 'Applications with access',
     noApplications: 'No application has access to your account.',
-    since: (when: Html) => html`Since ${when}`,
-    can: 'It can',
-    cannotMore: 'Nothing beyond knowing that you exist',
-    offline: 'Also while you are away',
+    since: (date: Html) => html`Since ${date}`,
+    usedAt: (services: Html) => html`For use at ${services}`,
+    more: (count: number) =>
+      `${formats.number(count)} ${formats.plural(count, { one: 'permission', other: 'permissions' })} in its own words`,
     endAccess: (application: Name) => html`End access<span class="unseen"> of ${application}</span>`,
     sessions: 'Where you are signed in',
     noSessions: 'You are not signed in anywhere.',
     thisBrowser: 'This browser',
     signedIn: (when: Html) => html`Signed in ${when}`,
-    lastSeen: (when: Html) => html`last seen ${when}`,
+    lastSeen: (when: Html) => html`last active ${when}`,
     endSession: (session: Name) => html`Sign out<span class="unseen"> ${session}</span>`,
     endOthers: 'Sign out everywhere else',
     notices: {

@@ -1,10 +1,18 @@
 import { html } from 'hono/html';
 import { brandMark } from '../brand.ts';
 import type { Html } from '../html.ts';
-import type { AccessShown, ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../page.ts';
+import type {
+  AccessShown,
+  ApplicationShown,
+  FormShown,
+  Page,
+  PageSetting,
+  PersonShown,
+  ResourceShown,
+} from '../page.ts';
 import type { Texts } from '../texts/en.ts';
 import { textsIn } from '../texts/texts.ts';
-import { claimText, knownScopes, unknownScopes } from './access_list.ts';
+import { claimList, codeList, scopeList, sortScopes } from './access_list.ts';
 import { named, personLine, webAddress } from './name.ts';
 
 export interface ConsentView extends FormShown {
@@ -46,17 +54,25 @@ ${linksOf(application, texts)}`,
   };
 }
 
-function accessOf(access: AccessShown, texts: Texts): Html {
+function accessOf({ scopes, claims = [], resources = [] }: AccessShown, texts: Texts): Html {
   const { consent } = texts;
-  const { claims = [], resources = [] } = access;
-  const known = knownScopes(access.scopes, texts);
-  const unknown = unknownScopes(access, texts);
-  return html`<section id="scopes">
-${known === undefined ? '' : html`<h2>${consent.asksTo}</h2>${known}`}
-${claims.length === 0 ? '' : html`<h2>${consent.alsoClaims}</h2><ul id="claims">${claims.map((claim) => html`<li>${claimText(claim, texts)}</li>`)}</ul>`}
-${unknown.length === 0 ? '' : html`<h2>${consent.alsoScopes}</h2><ul class="codes">${unknown.map((scope) => html`<li><code>${scope}</code></li>`)}</ul>`}
-${resources.length === 0 ? '' : html`<h2>${consent.services}</h2><ul id="resources">${resources.map(({ uri, name }) => html`<li>${name === undefined ? '' : named(name)} <code>${uri}</code></li>`)}</ul>`}
-</section>`;
+  const { known, own } = sortScopes(scopes, texts);
+  return html`<div id="scopes" class="access">
+${under(consent.asksTo, scopeList(known, 'full', texts))}
+${under(consent.alsoClaims, claimList(claims, texts))}
+${under(known.length === 0 ? consent.onlyScopes : consent.alsoScopes, codeList(own))}
+${under(consent.services, resourceList(resources))}
+</div>`;
+}
+
+function under(heading: string, list: Html | ''): Html | '' {
+  return list === '' ? '' : html`<section><h2>${heading}</h2>${list}</section>`;
+}
+
+function resourceList(resources: readonly ResourceShown[]): Html | '' {
+  if (resources.length === 0) return '';
+  return html`<ul id="resources" class="bullets">
+${resources.map(({ uri, name }) => html`<li>${name === undefined ? '' : named(name)} <code>${uri}</code></li>\n`)}</ul>`;
 }
 
 function linksOf({ policyUri, tosUri, clientUri }: ApplicationShown, texts: Texts): Html | '' {
@@ -66,6 +82,6 @@ function linksOf({ policyUri, tosUri, clientUri }: ApplicationShown, texts: Text
     { href: webAddress(clientUri), text: texts.consent.website },
   ].filter(({ href }) => href !== undefined);
   if (links.length === 0) return '';
-  return html`<ul class="links">
+  return html`<ul class="links" role="list">
 ${links.map(({ href, text }) => html`<li><a href="${href}" target="_blank" rel="noopener noreferrer">${text}<span class="unseen"> ${texts.newTab}</span></a></li>\n`)}</ul>`;
 }
