@@ -20,7 +20,7 @@ export function brandMark({ name, logo, color }: Brand): Html {
     color !== undefined && isColor(color)
       ? { tile: html` fill="${color}"`, letter: html` fill="${textOn(color)}"` }
       : { tile: html` class="tile"`, letter: html` class="letter"` };
-  return html`<svg class="mark" viewBox="0 0 48 48" aria-hidden="true"><rect width="48" height="48" rx="11"${colors.tile}/><text x="24" y="25" text-anchor="middle" dominant-baseline="central"${colors.letter}>${monogram(name)}</text></svg>`;
+  return html`<svg class="mark" viewBox="0 0 48 48" aria-hidden="true"><rect x=".5" y=".5" width="47" height="47" rx="11"${colors.tile}/><text x="24" y="25" text-anchor="middle" dominant-baseline="central"${colors.letter}>${monogram(name)}</text></svg>`;
 }
 
 /** For the tab of the browser, which would otherwise ask for a file. */

@@ -37,7 +37,7 @@ export function documentOf(page: Page, style = styleOf(page)): Html {
 <main>
 ${body}
 </main>
-<footer>${operatorLine(operator)}</footer>
+${title === operator.name ? '' : html`<footer>${operatorLine(operator)}</footer>`}
 </body>
 </html>
 `;

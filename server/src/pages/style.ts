@@ -20,6 +20,8 @@ footer {
 h1, h2, h3, p, ul, dl, dd, form { margin: 0; }
 ul { padding: 0; list-style: none; }
 h1 { font-size: 1.625rem; line-height: 1.25; font-weight: 650; letter-spacing: -.01em; text-wrap: balance; }
+h1.long { font-size: 1.25rem; line-height: 1.35; }
+h1, h3 { hyphens: auto; }
 h2 { font-size: 1rem; line-height: 1.4; font-weight: 650; }
 h3 { font-size: 1rem; line-height: 1.4; font-weight: 600; }
 code { font: .875em/1.4 ui-monospace, 'SF Mono', Menlo, Consolas, monospace; }
@@ -34,6 +36,7 @@ header { display: grid; gap: .5rem; margin-bottom: 1.75rem; }
 header .mark { margin-bottom: .75rem; }
 .mark { display: block; flex: none; width: 3rem; height: 3rem; forced-color-adjust: none; }
 .mark text { font-size: 22px; font-weight: 600; }
+.mark rect { stroke: var(--line); }
 .tile { fill: var(--brand); }
 .letter { fill: var(--on-brand); }
 .logo { padding: .25rem; object-fit: contain; background: #fff; border: 1px solid var(--line); border-radius: .6875rem; }
@@ -56,10 +59,14 @@ button, .button {
   border: 1px solid var(--edge); border-radius: .625rem;
 }
 button:hover, .button:hover { background: var(--ground); }
-.primary { color: var(--on-brand); background: var(--brand); border-color: var(--brand-edge); }
+.primary { padding: .5625rem 1.1875rem; color: var(--on-brand); background: var(--brand); border: 2px solid var(--brand-edge); }
+.primary .detail { display: block; font-weight: 400; color: inherit; }
 .primary:hover { background: var(--brand-hover); }
-.choices { display: grid; grid-template-columns: repeat(auto-fit, minmax(9rem, 1fr)); gap: .75rem; }
+.choices { display: flex; flex-wrap: wrap; gap: .75rem; }
+.choices > * { flex: 1 1 7rem; width: auto; white-space: nowrap; }
+form + .button { margin-top: .75rem; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+#problem p + p { margin-top: .75rem; }
 #problem:focus-visible { outline: none; }
 
 .problem, .notice { display: flex; gap: .625rem; padding: .75rem .875rem; border: 1px solid; border-radius: .625rem; }
@@ -84,6 +91,8 @@ button:hover, .button:hover { background: var(--ground); }
 .scopes.brief .icon { width: 1rem; height: 1rem; margin-top: .15rem; }
 .scopes.full .offline { margin-top: .25rem; padding: .75rem; background: var(--ground); border-radius: .625rem; }
 .bullets { display: grid; gap: .25rem; margin-top: .5rem; padding-left: 1.125rem; list-style: disc; }
+.bullets .name { font-weight: inherit; }
+.bullets + .note { margin-top: .5rem; }
 .bullets ::marker { color: var(--muted); }
 .codes { display: flex; flex-wrap: wrap; gap: .375rem; margin-top: .625rem; }
 .codes code { display: block; padding: .125rem .5rem; border: 1px solid var(--line); border-radius: .375rem; }
@@ -95,20 +104,23 @@ main > .links { margin: .25rem 0 -.75rem; }
   display: grid; grid-template-columns: 3rem minmax(0, 1fr); gap: .75rem 1rem; align-items: start;
   padding: 1.25rem 0; border-bottom: 1px solid var(--line);
 }
-.entries button { grid-column: 1 / -1; min-height: 2.75rem; padding: .5rem 1rem; font-size: .9375rem; }
+.entries > li:last-child { border-bottom: 0; }
+.entries button { grid-column: 2; justify-self: start; width: auto; min-height: 2.75rem; padding: .5rem 1rem; font-size: .9375rem; }
 .entry { display: grid; gap: .5rem; }
 .entry h3 + .detail { margin-top: -.5rem; }
+.entry .bullets { padding-left: 1.5rem; }
 .entry :is(.bullets, .codes) { margin-top: 0; font-size: .875rem; }
 .entries .device { display: grid; place-items: center; color: var(--muted); border: 1px solid var(--line); border-radius: .6875rem; }
-.badge { display: inline-block; padding: 0 .5rem; font-size: .8125rem; font-weight: 600; color: var(--accent); border: 1px solid; border-radius: 1rem; }
+.badge { display: inline-block; padding: 0 .5rem; font-size: .8125rem; font-weight: 600; color: var(--accent); border: 1px solid; border-radius: 1rem; white-space: nowrap; }
 .empty { padding: 1.25rem 0; color: var(--muted); }
 summary { padding: .625rem 0; font-size: .875rem; cursor: pointer; }
 .wide h2 { font-size: 1.125rem; }
 .wide section + section { margin-top: 2.5rem; }
-#end-other-sessions { margin-top: 1.25rem; }
+#end-other-sessions { margin-top: .5rem; }
 
 .developers { padding-top: 1.25rem; border-top: 1px solid var(--line); font-size: .8125rem; color: var(--muted); }
 .developers h2 { font-size: inherit; }
+.developers p { margin-top: .25rem; }
 .developers dl { display: grid; grid-template-columns: auto 1fr; gap: .25rem 1rem; margin-top: .5rem; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
 
@@ -124,7 +136,7 @@ summary { padding: .625rem 0; font-size: .875rem; cursor: pointer; }
 }
 @media (min-width: 40rem) {
   .entries > li { grid-template-columns: 3rem minmax(0, 1fr) auto; }
-  .entries button { grid-column: auto; }
+  .entries button { grid-column: 3; justify-self: end; }
   .wide button { width: auto; }
 }
 @media (prefers-reduced-motion: no-preference) {

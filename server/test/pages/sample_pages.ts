@@ -161,9 +161,9 @@ const EVERYTHING: ConsentView = {
   access: {
     scopes: [
       ...['openid', 'profile', 'email', 'address', 'phone', 'offline_access'],
-      ...Array.from({ length: 22 }, (_, at) => `https://api.example.com/scopes/records.${at}.read`.slice(at)),
-      'calendar:read',
-      'calendar:write',
+      ...Array.from({ length: 22 }, (_, at) => `records.${at + 1}:${at % 2 === 0 ? 'read' : 'write'}`),
+      'https://api.example.com/scopes/calendar.read',
+      'https://api.example.com/scopes/calendar.write',
     ],
     claims: ['nickname', 'birthdate', 'https://example.com/claims/membership_number'],
     resources: [

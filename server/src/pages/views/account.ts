@@ -109,7 +109,10 @@ ${accessOf(access, texts)}
 
 function accessOf({ scopes, claims = [], resources = [] }: AccessShown, texts: Texts): Html {
   const { known, own } = sortScopes(scopes, texts);
-  const services = html`${resources.map(({ uri, name }) => html`${name === undefined ? html`<code>${uri}</code>` : named(name)} `)}`;
+  const services = html`${resources.map(
+    ({ uri, name }, at) =>
+      html`${at === 0 ? '' : ', '}${name === undefined ? html`<code>${uri}</code>` : named(name)}`,
+  )}`;
   return html`${scopeList(known, 'brief', texts)}
 ${claimList(claims, texts)}
 ${own.length > MOST_IN_SIGHT ? html`<details><summary>${texts.account.more(own.length)}</summary>${codeList(own)}</details>` : codeList(own)}

@@ -27,6 +27,9 @@ export interface ConsentView extends FormShown {
   readonly account?: string;
 }
 
+/** In characters; from there on, a name is no headline. */
+const LONG_NAME = 40;
+
 /** `/consent`: buttons `consent-allow` and `consent-deny`, which send the field `decision`. */
 export function consentPage(view: ConsentView, setting: PageSetting): Page {
   const { application, person } = view;
@@ -38,7 +41,7 @@ export function consentPage(view: ConsentView, setting: PageSetting): Page {
     ...(application.color !== undefined && { color: application.color }),
     body: html`<header>
 ${brandMark(application)}
-<h1>${consent.heading(named(application.name))}</h1>
+<h1${application.name.length > LONG_NAME ? html` class="long"` : ''}>${consent.heading(named(application.name))}</h1>
 </header>
 ${personLine(consent.signedInAs, person, html`<a id="change-person" href="${view.changePerson}">${consent.notYou}</a>`)}
 ${accessOf(view.access, texts)}
@@ -59,8 +62,8 @@ function accessOf({ scopes, claims = [], resources = [] }: AccessShown, texts: T
   const { known, own } = sortScopes(scopes, texts);
   return html`<div id="scopes" class="access">
 ${under(consent.asksTo, scopeList(known, 'full', texts))}
-${under(consent.alsoClaims, claimList(claims, texts))}
-${under(known.length === 0 ? consent.onlyScopes : consent.alsoScopes, codeList(own))}
+${under(consent.claims, claimList(claims, texts))}
+${under(consent.ownScopes, codeList(own))}
 ${under(consent.services, resourceList(resources))}
 </div>`;
 }
