@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Context } from 'hono';
 import { html, raw } from 'hono/html';
-import { brandMark } from './brand.ts';
+import { type Brand, hasOwnLogo, tabIcon } from './brand.ts';
 import type { Html } from './html.ts';
 import type { Page } from './page.ts';
 import { paletteOf } from './palette.ts';
@@ -29,22 +29,22 @@ export function documentOf(page: Page, style = styleOf(page)): Html {
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
 <title>${whole}</title>
-<link rel="icon" href="data:,">
+<link rel="icon" href="${tabIcon(operator)}">
 <style>${raw(style)}</style>
 </head>
 <body class="${width}">
 <main>
 ${body}
 </main>
-<footer>
-${brandMark(operator, 'small')}
-<bdi>${operator.name}</bdi>
-</footer>
+${title === operator.name ? '' : html`<footer>${operatorLine(operator)}</footer>`}
 </body>
 </html>
 `;
+}
+
+function operatorLine({ name, logo }: Brand): Html {
+  return html`${hasOwnLogo(logo) ? html`<img class="logo" src="${logo}" alt="">` : ''}<bdi>${name}</bdi>`;
 }
 
 export function styleOf({ color, operator }: Page): string {

@@ -2,7 +2,7 @@ import { html } from 'hono/html';
 import type { Texts } from './en.ts';
 import { Formats } from './formats.ts';
 
-const formats = new Formats('de');
+const formats = new Formats('de', { justNow: 'gerade eben', on: (date) => `am ${date}` });
 
 export const DE: Texts = {
   formats,
@@ -15,22 +15,22 @@ export const DE: Texts = {
     title: 'Anmelden',
     toContinueTo: (application) => html`weiter zu ${application}`,
     toAccount: 'um Ihre Anwendungen und Sitzungen zu sehen',
-    titleAgain: 'Bestätigen Sie, dass Sie es sind',
+    titleAgain: 'Bitte erneut anmelden',
     again: {
       asked: (application) => html`${application} bittet Sie, Ihr Passwort noch einmal einzugeben.`,
       tooLongAgo: (application) =>
-        html`${application} bittet Sie, Ihr Passwort noch einmal einzugeben, weil das letzte Mal einige Zeit her ist.`,
+        html`${application} bittet Sie, Ihr Passwort noch einmal einzugeben, weil Ihre Anmeldung schon länger zurückliegt.`,
       forAccount: 'Geben Sie Ihr Passwort noch einmal ein, um fortzufahren.',
     },
     signedInAs: 'Angemeldet als',
-    notYou: 'Nicht Sie?',
+    notYou: 'Nicht Ihr Konto?',
     username: 'Benutzername',
     password: 'Passwort',
     submit: 'Anmelden',
     submitAgain: 'Weiter',
     problems: {
       credentials_wrong: 'Der Benutzername oder das Passwort ist falsch.',
-      account_disabled: 'Dieses Konto ist gesperrt. Wer diesen Dienst betreibt, kann es wieder freigeben.',
+      account_disabled: 'Dieses Konto ist gesperrt. Der Betreiber dieses Dienstes kann es wieder freigeben.',
       too_many_attempts: 'Zu viele Versuche.',
       too_many_sign_ins: 'Gerade melden sich zu viele Menschen gleichzeitig an.',
       another_person: 'Die Anwendung hat nach einem anderen Konto gefragt. Melden Sie sich mit diesem an.',
@@ -49,11 +49,11 @@ export const DE: Texts = {
     title: (application) => `${application} bittet um Zugriff`,
     heading: (application) => html`${application} bittet um Zugriff`,
     signedInAs: 'Angemeldet als',
-    notYou: 'Nicht Sie?',
-    asksTo: 'Wenn Sie es erlauben, kann die Anwendung',
-    alsoClaims: 'Außerdem bittet sie um diese Angaben',
-    alsoScopes: 'Außerdem bittet sie um diese Berechtigungen, in ihren eigenen Worten',
-    services: 'Diesen Zugriff kann sie verwenden bei',
+    notYou: 'Nicht Ihr Konto?',
+    asksTo: 'Was Sie damit erlauben',
+    claims: 'Einzelne Angaben',
+    ownScopes: 'Berechtigungen, wie die Anwendung sie nennt',
+    services: 'Wo sie diesen Zugriff verwenden kann',
     returnsTo: (host) => html`In beiden Fällen geht es zurück zu ${host}.`,
     endIt: (account) =>
       account === undefined
@@ -108,7 +108,8 @@ export const DE: Texts = {
     title: 'Abmelden?',
     question: (person) => html`Sie sind als ${person} angemeldet.`,
     askedBy: (application) => html`${application} möchte Sie abmelden.`,
-    consequence: 'Sie werden hier abgemeldet und in den Anwendungen, die Sie von hier aus geöffnet haben.',
+    consequence:
+      'Sie werden hier abgemeldet und in den Anwendungen, bei denen Sie sich von hier aus angemeldet haben.',
     yes: 'Abmelden',
     no: 'Angemeldet bleiben',
     doneTitle: 'Sie sind abgemeldet',
@@ -128,16 +129,16 @@ export const DE: Texts = {
     signOut: 'Abmelden',
     applications: 'Anwendungen mit Zugriff',
     noApplications: 'Keine Anwendung hat Zugriff auf Ihr Konto.',
-    since: (when) => html`Seit ${when}`,
-    can: 'Sie kann',
-    cannotMore: 'Nichts, außer zu wissen, dass es Sie gibt',
-    offline: 'Auch wenn Sie nicht da sind',
+    since: (date) => html`Seit dem ${date}`,
+    usedAt: (services) => html`Zu verwenden bei ${services}`,
+    more: (count) =>
+      `${formats.number(count)} ${formats.plural(count, { one: 'Berechtigung', other: 'Berechtigungen' })}, wie die Anwendung sie nennt`,
     endAccess: (application) => html`Zugriff <span class="unseen">von ${application} </span>beenden`,
     sessions: 'Wo Sie angemeldet sind',
     noSessions: 'Sie sind nirgends angemeldet.',
     thisBrowser: 'Dieser Browser',
     signedIn: (when) => html`Angemeldet ${when}`,
-    lastSeen: (when) => html`zuletzt gesehen ${when}`,
+    lastSeen: (when) => html`zuletzt aktiv ${when}`,
     endSession: (session) => html`<span class="unseen">${session} </span>Abmelden`,
     endOthers: 'Überall sonst abmelden',
     notices: {
@@ -150,16 +151,20 @@ export const DE: Texts = {
   },
 
   browsers: {
-    onSystem: (browser, system) => `${browser} unter ${system}`,
+    onSystem: (browser, system) =>
+      system.startsWith('iP') ? `${browser} auf dem ${system}` : `${browser} unter ${system}`,
     unknown: 'Unbekannter Browser',
-    unknownOn: (system) => `Unbekannter Browser unter ${system}`,
+    unknownOn: (system) =>
+      system.startsWith('iP')
+        ? `Unbekannter Browser auf dem ${system}`
+        : `Unbekannter Browser unter ${system}`,
   },
 
   problems: {
     request_invalid: {
       title: 'Diese Anfrage lässt sich nicht beantworten',
       text: 'Die Anfrage der Anwendung ist nicht in Ordnung. Es wurde nichts unternommen.',
-      help: 'Gehen Sie zurück zur Anwendung und versuchen Sie es noch einmal. Wenn das wieder geschieht, sagen Sie denen Bescheid, die die Anwendung betreiben.',
+      help: 'Gehen Sie zurück zur Anwendung und versuchen Sie es noch einmal. Wenn das wieder geschieht, wenden Sie sich an den Betreiber der Anwendung.',
     },
     request_expired: {
       title: 'Bitte beginnen Sie von vorn',
@@ -172,7 +177,7 @@ export const DE: Texts = {
       help: 'Gehen Sie zurück zur Anwendung und versuchen Sie es noch einmal. Cookies müssen hier erlaubt sein.',
     },
     not_found: {
-      title: 'Hier ist keine Seite',
+      title: 'Seite nicht gefunden',
       text: 'Die Adresse ist vielleicht falsch geschrieben oder veraltet.',
       help: 'Prüfen Sie die Adresse, oder beginnen Sie bei der Anwendung, die Sie verwenden möchten.',
     },
@@ -182,24 +187,24 @@ export const DE: Texts = {
       help: 'Gehen Sie zurück zur Anwendung und versuchen Sie es noch einmal.',
     },
     too_large: {
-      title: 'Das war zu viel',
-      text: 'Die Anfrage ist zu groß.',
+      title: 'Die Anfrage ist zu groß',
+      text: 'Es wurde mehr gesendet, als diese Seite annimmt.',
       help: 'Gehen Sie zurück zur Anwendung und versuchen Sie es noch einmal.',
     },
     too_many_requests: {
       title: 'Zu viele Versuche',
-      text: 'Von hier aus wurde es in kurzer Zeit zu oft versucht.',
+      text: 'Es gab in kurzer Zeit zu viele Versuche.',
       help: 'Warten Sie einige Minuten und versuchen Sie es dann noch einmal.',
     },
     unavailable: {
-      title: 'Das geht gerade nicht',
-      text: 'Der Server ist nicht vollständig erreichbar. Es ist nichts verloren gegangen.',
+      title: 'Zurzeit nicht erreichbar',
+      text: 'Der Server kann gerade nicht antworten.',
       help: 'Warten Sie einen Augenblick und laden Sie die Seite dann neu.',
     },
     unexpected: {
       title: 'Etwas ist schiefgegangen',
       text: 'Der Server hat einen Fehler gemacht.',
-      help: 'Versuchen Sie es noch einmal. Wenn das wieder geschieht, sagen Sie denen Bescheid, die diesen Dienst betreiben.',
+      help: 'Versuchen Sie es noch einmal. Wenn das wieder geschieht, wenden Sie sich an den Betreiber dieses Dienstes.',
     },
   },
   problemDetail: {
@@ -215,9 +220,8 @@ export const DE: Texts = {
     title: (operator) => operator,
     text: 'Anwendungen schicken Sie hierher, damit Sie sich anmelden. Auf dieser Seite ist nichts zu tun.',
     account: 'Ihr Konto',
-    running: 'grantd läuft',
-    issuer: 'Aussteller',
-    metadata: 'Was er anbietet',
+    running: (issuer) => html`grantd läuft als ${issuer}.`,
+    metadata: 'Metadaten',
     forDevelopers: 'Für Entwickler',
   },
 };

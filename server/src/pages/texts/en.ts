@@ -2,7 +2,7 @@ import { html } from 'hono/html';
 import type { Html } from '../html.ts';
 import { Formats } from './formats.ts';
 
-const formats = new Formats('en-GB');
+const formats = new Formats('en-GB', { justNow: 'just now', on: (date) => `on ${date}` });
 
 /** A name from outside, kept from turning the text around it the other way. */
 type Name = Html;
@@ -23,7 +23,7 @@ export const EN = {
     again: {
       asked: (application: Name) => html`${application} asks that you enter your password again.`,
       tooLongAgo: (application: Name) =>
-        html`${application} asks that you enter your password again, because the last time was a while ago.`,
+        html`${application} asks that you enter your password again, because you signed in a while ago.`,
       forAccount: 'Enter your password again to go on.',
     },
     signedInAs: 'Signed in as',
@@ -54,10 +54,10 @@ export const EN = {
     heading: (application: Name) => html`${application} asks for access`,
     signedInAs: 'Signed in as',
     notYou: 'Not you?',
-    asksTo: 'If you allow it, the application can',
-    alsoClaims: 'It also asks for these details',
-    alsoScopes: 'It also asks for these permissions, in its own words',
-    services: 'It can use this access at',
+    asksTo: 'What you would allow',
+    claims: 'Individual details',
+    ownScopes: 'Permissions, as the application calls them',
+    services: 'Where it can use this access',
     returnsTo: (host: Name) => html`Either way, you go back to ${host}.`,
     endIt: (account: string | undefined) =>
       account === undefined
@@ -114,7 +114,7 @@ export const EN = {
     title: 'Sign out?',
     question: (person: Name) => html`You are signed in as ${person}.`,
     askedBy: (application: Name) => html`${application} asks to sign you out.`,
-    consequence: 'You will be signed out here and in the applications that you opened from here.',
+    consequence: 'You will be signed out here and in the applications that you signed in to from here.',
     yes: 'Sign out',
     no: 'Stay signed in',
     doneTitle: 'You are signed out',
@@ -134,16 +134,16 @@ export const EN = {
     signOut: 'Sign out',
     applications: 'Applications with access',
     noApplications: 'No application has access to your account.',
-    since: (when: Html) => html`Since ${when}`,
-    can: 'It can',
-    cannotMore: 'Nothing beyond knowing that you exist',
-    offline: 'Also while you are away',
+    since: (date: Html) => html`Since ${date}`,
+    usedAt: (services: Html) => html`For use at ${services}`,
+    more: (count: number) =>
+      `${formats.number(count)} ${formats.plural(count, { one: 'permission', other: 'permissions' })}, as the application calls them`,
     endAccess: (application: Name) => html`End access<span class="unseen"> of ${application}</span>`,
     sessions: 'Where you are signed in',
     noSessions: 'You are not signed in anywhere.',
     thisBrowser: 'This browser',
     signedIn: (when: Html) => html`Signed in ${when}`,
-    lastSeen: (when: Html) => html`last seen ${when}`,
+    lastSeen: (when: Html) => html`last active ${when}`,
     endSession: (session: Name) => html`Sign out<span class="unseen"> ${session}</span>`,
     endOthers: 'Sign out everywhere else',
     notices: {
@@ -179,7 +179,7 @@ export const EN = {
       help: 'Go back to the application and try again. Cookies have to be allowed here.',
     },
     not_found: {
-      title: 'There is no page here',
+      title: 'Page not found',
       text: 'The address may be mistyped or out of date.',
       help: 'Check the address, or begin at the application that you want to use.',
     },
@@ -189,18 +189,18 @@ export const EN = {
       help: 'Go back to the application and try again.',
     },
     too_large: {
-      title: 'That was too much',
-      text: 'The request is too large.',
+      title: 'The request is too large',
+      text: 'More was sent than this page takes.',
       help: 'Go back to the application and try again.',
     },
     too_many_requests: {
       title: 'Too many attempts',
-      text: 'From here, it was tried too often in a short time.',
+      text: 'There were too many attempts in a short time.',
       help: 'Wait a few minutes, then try again.',
     },
     unavailable: {
-      title: 'This does not work at the moment',
-      text: 'The server cannot be reached fully. Nothing has been lost.',
+      title: 'Not available at the moment',
+      text: 'The server cannot answer just now.',
       help: 'Wait a moment, then reload this page.',
     },
     unexpected: {
@@ -222,9 +222,8 @@ export const EN = {
     title: (operator: string) => operator,
     text: 'Applications send you here to sign in. There is nothing to do on this page.',
     account: 'Your account',
-    running: 'grantd is running',
-    issuer: 'Issuer',
-    metadata: 'What it offers',
+    running: (issuer: Name) => html`grantd is running as ${issuer}.`,
+    metadata: 'Metadata',
     forDevelopers: 'For developers',
   },
 };

@@ -6,12 +6,21 @@ const DAY_MS = 24 * HOUR_MS;
 /** From here on, a date tells more than a number of days. */
 const RELATIVE_MS = 7 * DAY_MS;
 
+/** What `Intl` has no words for. */
+interface TimeWords {
+  readonly justNow: string;
+  /** A date in a sentence. */
+  readonly on: (date: string) => string;
+}
+
 /** Numbers, times and plurals of one language. Dates are those of UTC: a server does not know where a person is. */
 export class Formats {
   readonly #language: string;
+  readonly #words: TimeWords;
 
-  constructor(language: string) {
+  constructor(language: string, words: TimeWords) {
     this.#language = language;
+    this.#words = words;
   }
 
   /** The word that goes with a number (CLDR plural categories). */
@@ -43,15 +52,15 @@ export class Formats {
     return `${time.format(atMs)} UTC`;
   }
 
-  /** `2 hours ago` for a week, then the date. */
+  /** `2 hours ago` for a week, then `on 12 March 2026`. */
   past(atMs: number, nowMs: number): string {
     const passedMs = Math.max(0, nowMs - atMs);
-    if (passedMs >= RELATIVE_MS) return this.date(atMs);
+    if (passedMs < MINUTE_MS) return this.#words.justNow;
+    if (passedMs >= RELATIVE_MS) return this.#words.on(this.date(atMs));
     const ago = new Intl.RelativeTimeFormat(this.#language, { numeric: 'auto' });
     if (passedMs >= DAY_MS) return ago.format(-Math.floor(passedMs / DAY_MS), 'day');
     if (passedMs >= HOUR_MS) return ago.format(-Math.floor(passedMs / HOUR_MS), 'hour');
-    if (passedMs >= MINUTE_MS) return ago.format(-Math.floor(passedMs / MINUTE_MS), 'minute');
-    return ago.format(0, 'second');
+    return ago.format(-Math.floor(passedMs / MINUTE_MS), 'minute');
   }
 
   /** `5 minutes`: never less than has to be waited. */

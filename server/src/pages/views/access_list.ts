@@ -1,34 +1,55 @@
 import { html } from 'hono/html';
 import type { Html } from '../html.ts';
-import type { AccessShown } from '../page.ts';
+import { icon } from '../icons.ts';
 import type { Texts } from '../texts/en.ts';
 
-/** What an application may do, as a list; `undefined` where no scope has a meaning that everyone knows. */
-export function knownScopes(scopes: readonly string[], texts: Texts): Html | undefined {
-  const known = scopes.filter((scope) => isKnown(scope, texts));
-  if (known.length === 0) return undefined;
-  return html`<ul class="scopes">
-${known.map((scope) => knownScope(scope as keyof Texts['scopes'], texts))}</ul>`;
+type KnownScope = keyof Texts['scopes'];
+
+/** Scopes that everyone knows, told apart from those that only the application and its API know. */
+export interface SortedScopes {
+  /** `offline_access` last: it says for how long the others are. */
+  readonly known: readonly KnownScope[];
+  readonly own: readonly string[];
 }
 
-function knownScope(scope: keyof Texts['scopes'], texts: Texts): Html {
+export function sortScopes(scopes: readonly string[], texts: Texts): SortedScopes {
+  const asked = new Set(scopes);
+  return {
+    known: (Object.keys(texts.scopes) as KnownScope[]).filter((scope) => asked.has(scope)),
+    own: [...asked].filter((scope) => !Object.hasOwn(texts.scopes, scope)),
+  };
+}
+
+/** @param as in full with what each means, or in brief */
+export function scopeList(scopes: readonly KnownScope[], as: 'full' | 'brief', texts: Texts): Html | '' {
+  if (scopes.length === 0) return '';
+  return html`<ul class="scopes ${as}" role="list">
+${scopes.map((scope) => scopeEntry(scope, as === 'full', texts))}</ul>`;
+}
+
+function scopeEntry(scope: KnownScope, inFull: boolean, texts: Texts): Html {
   const { title, detail } = texts.scopes[scope];
-  return html`<li${scope === 'offline_access' ? html` class="offline"` : ''}><span>${title}</span>${detail === undefined ? '' : html` <span class="detail">${detail}</span>`}</li>
+  const isOffline = scope === 'offline_access';
+  return html`<li${isOffline ? html` class="offline"` : ''}>${icon(isOffline ? 'clock' : 'check')}<span>${title}</span>${inFull && detail !== undefined ? html` <span class="detail">${detail}</span>` : ''}</li>
 `;
 }
 
-/** The scopes that only the application and its API know. */
-export function unknownScopes({ scopes }: AccessShown, texts: Texts): readonly string[] {
-  return scopes.filter((scope) => !isKnown(scope, texts));
+/** Scopes as they are called on the wire: their words are the application's own. */
+export function codeList(codes: readonly string[]): Html | '' {
+  if (codes.length === 0) return '';
+  return html`<ul class="codes" role="list">
+${codes.map((code) => html`<li><code>${code}</code></li>\n`)}</ul>`;
+}
+
+export function claimList(claims: readonly string[], texts: Texts): Html | '' {
+  if (claims.length === 0) return '';
+  return html`<ul class="claims bullets">
+${claims.map((claim) => html`<li>${claimText(claim, texts)}</li>\n`)}</ul>`;
 }
 
 /** A claim in words, or as it is called on the wire. */
-export function claimText(claim: string, texts: Texts): Html {
+function claimText(claim: string, texts: Texts): Html {
   return Object.hasOwn(texts.claims, claim)
     ? html`${texts.claims[claim as keyof Texts['claims']]}`
     : html`<code>${claim}</code>`;
-}
-
-function isKnown(scope: string, texts: Texts): scope is keyof Texts['scopes'] {
-  return Object.hasOwn(texts.scopes, scope);
 }

@@ -1,12 +1,16 @@
 import { html } from 'hono/html';
 import { brandMark } from '../brand.ts';
 import type { Html } from '../html.ts';
+import { icon } from '../icons.ts';
 import type { AccessShown, ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../page.ts';
 import type { Texts } from '../texts/en.ts';
 import { textsIn } from '../texts/texts.ts';
-import { claimText, knownScopes, unknownScopes } from './access_list.ts';
+import { claimList, codeList, scopeList, sortScopes } from './access_list.ts';
 import { idOf, named, personLine } from './name.ts';
-import { browserText } from './user_agent.ts';
+import { browserText, isPhone } from './user_agent.ts';
+
+/** Of what only the application knows the meaning of; more wait behind a line. */
+const MOST_IN_SIGHT = 6;
 
 /**
  * One form; each button sends a field of its own: `end_access` with a client's identifier, `end_session` with a
@@ -59,7 +63,7 @@ export function accountPage(view: AccountView, setting: PageSetting): Page {
 ${brandMark(setting.operator)}
 <h1>${account.title}</h1>
 </header>
-${view.notice === undefined ? '' : html`<p role="status" id="notice" class="notice">${noticeText(view.notice, texts)}</p>`}
+${view.notice === undefined ? '' : html`<p role="status" id="notice" class="notice">${icon('done')}<span>${noticeText(view.notice, texts)}</span></p>`}
 ${personLine(account.signedInAs, view.person, html`<a id="sign-out" href="${view.signOut}">${account.signOut}</a>`)}
 <form method="post" action="${view.action}">
 <input type="hidden" name="form_token" value="${view.formToken}">
@@ -68,8 +72,8 @@ ${personLine(account.signedInAs, view.person, html`<a id="sign-out" href="${view
 ${
   view.applications.length === 0
     ? html`<p class="empty">${account.noApplications}</p>`
-    : html`<ul class="entries">
-${view.applications.map((one) => applicationEntry(one, view.nowMs, texts))}</ul>`
+    : html`<ul class="entries" role="list">
+${view.applications.map((one) => applicationEntry(one, texts))}</ul>`
 }
 </section>
 <section aria-labelledby="sessions">
@@ -77,7 +81,7 @@ ${view.applications.map((one) => applicationEntry(one, view.nowMs, texts))}</ul>
 ${
   view.sessions.length === 0
     ? html`<p class="empty">${account.noSessions}</p>`
-    : html`<ul class="entries">
+    : html`<ul class="entries" role="list">
 ${view.sessions.map((one) => sessionEntry(one, view.nowMs, texts))}</ul>`
 }
 ${view.sessions.some(({ isCurrent }) => !isCurrent) ? html`<button id="end-other-sessions" type="submit" name="end_other_sessions" value="yes">${account.endOthers}</button>` : ''}
@@ -86,13 +90,16 @@ ${view.sessions.some(({ isCurrent }) => !isCurrent) ? html`<button id="end-other
   };
 }
 
-function applicationEntry(entry: ApplicationWithAccess, nowMs: number, texts: Texts): Html {
-  const { clientId, application, access } = entry;
+function applicationEntry(
+  { clientId, application, access, sinceMs }: ApplicationWithAccess,
+  texts: Texts,
+): Html {
+  const since = html`<time datetime="${new Date(sinceMs).toISOString()}">${texts.formats.date(sinceMs)}</time>`;
   return html`<li>
 ${brandMark(application)}
-<div>
+<div class="entry">
 <h3>${named(application.name)}</h3>
-<p class="detail">${texts.account.since(moment(entry.sinceMs, nowMs, texts))}</p>
+<p class="detail">${texts.account.since(since)}</p>
 ${accessOf(access, texts)}
 </div>
 <button id="${idOf('end-access', clientId)}" type="submit" name="end_access" value="${clientId}">${texts.account.endAccess(named(application.name))}</button>
@@ -100,21 +107,30 @@ ${accessOf(access, texts)}
 `;
 }
 
-function accessOf(access: AccessShown, texts: Texts): Html {
-  const { claims = [], resources = [] } = access;
-  const codes = [...unknownScopes(access, texts), ...resources.map(({ uri }) => uri)];
-  return html`${knownScopes(access.scopes, texts) ?? ''}
-${claims.length === 0 ? '' : html`<ul class="claims">${claims.map((claim) => html`<li>${claimText(claim, texts)}</li>`)}</ul>`}
-${codes.length === 0 ? '' : html`<ul class="codes">${codes.map((code) => html`<li><code>${code}</code></li>`)}</ul>`}`;
+function accessOf({ scopes, claims = [], resources = [] }: AccessShown, texts: Texts): Html {
+  const { known, own } = sortScopes(scopes, texts);
+  const services = html`${resources.map(
+    ({ uri, name }, at) =>
+      html`${at === 0 ? '' : ', '}${name === undefined ? html`<code>${uri}</code>` : named(name)}`,
+  )}`;
+  return html`${scopeList(known, 'brief', texts)}
+${claimList(claims, texts)}
+${own.length > MOST_IN_SIGHT ? html`<details><summary>${texts.account.more(own.length)}</summary>${codeList(own)}</details>` : codeList(own)}
+${resources.length === 0 ? '' : html`<p class="detail">${texts.account.usedAt(services)}</p>`}`;
 }
 
 function sessionEntry(session: SessionShown, nowMs: number, texts: Texts): Html {
   const { id, isCurrent, userAgent, signedInAtMs, lastSeenAtMs } = session;
   const browser = browserText(userAgent, texts);
+  const lastSeen =
+    isCurrent || lastSeenAtMs === undefined
+      ? ''
+      : html`, ${texts.account.lastSeen(moment(lastSeenAtMs, nowMs, texts))}`;
   return html`<li>
-<div>
+<span class="mark device">${icon(isPhone(userAgent) ? 'phone' : 'computer')}</span>
+<div class="entry">
 <h3>${browser}${isCurrent ? html` <span class="badge">${texts.account.thisBrowser}</span>` : ''}</h3>
-<p class="detail">${texts.account.signedIn(moment(signedInAtMs, nowMs, texts))}${lastSeenAtMs === undefined ? '' : html`, ${texts.account.lastSeen(moment(lastSeenAtMs, nowMs, texts))}`}</p>
+<p class="detail">${texts.account.signedIn(moment(signedInAtMs, nowMs, texts))}${lastSeen}</p>
 </div>
 <button id="${idOf('end-session', id)}" type="submit" name="end_session" value="${id}">${texts.account.endSession(named(browser))}</button>
 </li>

@@ -27,7 +27,7 @@ ${brandMark(application)}
 </header>
 <form method="post" action="${view.action}">
 <input type="hidden" name="form_token" value="${view.formToken}">
-<button id="account-continue" type="submit" name="account" value="continue" class="primary">${texts.choose.continueAs(named(person.name))}</button>
+<button id="account-continue" type="submit" name="account" value="continue" class="primary">${texts.choose.continueAs(named(person.name))}${person.detail === undefined ? '' : html` <bdi class="detail">${person.detail}</bdi>`}</button>
 </form>
 <a id="account-other" class="button" href="${view.otherAccount}">${texts.choose.other}</a>`,
   };

@@ -1,10 +1,18 @@
 import { html } from 'hono/html';
 import { brandMark } from '../brand.ts';
 import type { Html } from '../html.ts';
-import type { AccessShown, ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../page.ts';
+import type {
+  AccessShown,
+  ApplicationShown,
+  FormShown,
+  Page,
+  PageSetting,
+  PersonShown,
+  ResourceShown,
+} from '../page.ts';
 import type { Texts } from '../texts/en.ts';
 import { textsIn } from '../texts/texts.ts';
-import { claimText, knownScopes, unknownScopes } from './access_list.ts';
+import { claimList, codeList, scopeList, sortScopes } from './access_list.ts';
 import { named, personLine, webAddress } from './name.ts';
 
 export interface ConsentView extends FormShown {
@@ -19,6 +27,9 @@ export interface ConsentView extends FormShown {
   readonly account?: string;
 }
 
+/** In characters; from there on, a name is no headline. */
+const LONG_NAME = 40;
+
 /** `/consent`: buttons `consent-allow` and `consent-deny`, which send the field `decision`. */
 export function consentPage(view: ConsentView, setting: PageSetting): Page {
   const { application, person } = view;
@@ -30,7 +41,7 @@ export function consentPage(view: ConsentView, setting: PageSetting): Page {
     ...(application.color !== undefined && { color: application.color }),
     body: html`<header>
 ${brandMark(application)}
-<h1>${consent.heading(named(application.name))}</h1>
+<h1${application.name.length > LONG_NAME ? html` class="long"` : ''}>${consent.heading(named(application.name))}</h1>
 </header>
 ${personLine(consent.signedInAs, person, html`<a id="change-person" href="${view.changePerson}">${consent.notYou}</a>`)}
 ${accessOf(view.access, texts)}
@@ -46,17 +57,25 @@ ${linksOf(application, texts)}`,
   };
 }
 
-function accessOf(access: AccessShown, texts: Texts): Html {
+function accessOf({ scopes, claims = [], resources = [] }: AccessShown, texts: Texts): Html {
   const { consent } = texts;
-  const { claims = [], resources = [] } = access;
-  const known = knownScopes(access.scopes, texts);
-  const unknown = unknownScopes(access, texts);
-  return html`<section id="scopes">
-${known === undefined ? '' : html`<h2>${consent.asksTo}</h2>${known}`}
-${claims.length === 0 ? '' : html`<h2>${consent.alsoClaims}</h2><ul id="claims">${claims.map((claim) => html`<li>${claimText(claim, texts)}</li>`)}</ul>`}
-${unknown.length === 0 ? '' : html`<h2>${consent.alsoScopes}</h2><ul class="codes">${unknown.map((scope) => html`<li><code>${scope}</code></li>`)}</ul>`}
-${resources.length === 0 ? '' : html`<h2>${consent.services}</h2><ul id="resources">${resources.map(({ uri, name }) => html`<li>${name === undefined ? '' : named(name)} <code>${uri}</code></li>`)}</ul>`}
-</section>`;
+  const { known, own } = sortScopes(scopes, texts);
+  return html`<div id="scopes" class="access">
+${under(consent.asksTo, scopeList(known, 'full', texts))}
+${under(consent.claims, claimList(claims, texts))}
+${under(consent.ownScopes, codeList(own))}
+${under(consent.services, resourceList(resources))}
+</div>`;
+}
+
+function under(heading: string, list: Html | ''): Html | '' {
+  return list === '' ? '' : html`<section><h2>${heading}</h2>${list}</section>`;
+}
+
+function resourceList(resources: readonly ResourceShown[]): Html | '' {
+  if (resources.length === 0) return '';
+  return html`<ul id="resources" class="bullets">
+${resources.map(({ uri, name }) => html`<li>${name === undefined ? '' : named(name)} <code>${uri}</code></li>\n`)}</ul>`;
 }
 
 function linksOf({ policyUri, tosUri, clientUri }: ApplicationShown, texts: Texts): Html | '' {
@@ -66,6 +85,6 @@ function linksOf({ policyUri, tosUri, clientUri }: ApplicationShown, texts: Text
     { href: webAddress(clientUri), text: texts.consent.website },
   ].filter(({ href }) => href !== undefined);
   if (links.length === 0) return '';
-  return html`<ul class="links">
+  return html`<ul class="links" role="list">
 ${links.map(({ href, text }) => html`<li><a href="${href}" target="_blank" rel="noopener noreferrer">${text}<span class="unseen"> ${texts.newTab}</span></a></li>\n`)}</ul>`;
 }

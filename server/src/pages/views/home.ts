@@ -25,11 +25,7 @@ ${brandMark(setting.operator)}
 ${account === undefined ? '' : html`<a id="to-account" class="button" href="${account}">${home.account}</a>`}
 <section class="developers" aria-labelledby="developers">
 <h2 id="developers">${home.forDevelopers}</h2>
-<p>${home.running}</p>
-<dl>
-<dt>${home.issuer}</dt><dd>${issuer}</dd>
-</dl>
-${metadata === undefined ? '' : html`<p><a href="${metadata}">${home.metadata}</a></p>`}
+<p>${home.running(html`<bdi>${issuer}</bdi>`)}${metadata === undefined ? '' : html` <a href="${metadata}">${home.metadata}</a>`}</p>
 </section>`,
   };
 }

@@ -55,7 +55,7 @@ ${brandMark(setting.operator)}
 <h1>${logout.doneTitle}</h1>
 <p class="lead">${logout.done}</p>
 </header>
-${applicationsToTell.length === 0 ? '' : html`<section id="telling"><h2>${logout.telling}</h2><ul>${applicationsToTell.map((name) => html`<li>${named(name)}</li>`)}</ul><p class="note">${logout.tellingNote}</p></section>`}
+${applicationsToTell.length === 0 ? '' : html`<section id="telling"><h2>${logout.telling}</h2><ul class="bullets">${applicationsToTell.map((name) => html`<li>${named(name)}</li>`)}</ul><p class="note">${logout.tellingNote}</p></section>`}
 ${backTo === undefined ? '' : html`<a id="back-to-application" class="button primary" href="${backTo.href}">${logout.backTo(named(backTo.name))}</a>`}
 ${signIn === undefined ? '' : html`<a id="sign-in-again" class="button" href="${signIn}">${logout.signInAgain}</a>`}`,
   };

@@ -1,6 +1,7 @@
 import { html } from 'hono/html';
 import { brandMark } from '../brand.ts';
 import type { Html } from '../html.ts';
+import { icon } from '../icons.ts';
 import type { ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../page.ts';
 import type { Texts } from '../texts/en.ts';
 import { textsIn } from '../texts/texts.ts';
@@ -60,7 +61,7 @@ function leadOf({ application, again }: SignInView, texts: Texts): Html | string
 function problemBox({ secondsToWait }: SignInView, problem: SignInProblem, texts: Texts): Html {
   const wait =
     secondsToWait === undefined ? '' : texts.signIn.tryAgainIn(texts.formats.duration(secondsToWait));
-  return html`<p role="alert" id="problem" class="problem">${texts.signIn.problems[problem]} ${wait}</p>`;
+  return html`<p role="alert" id="problem" class="problem">${icon('alert')}<span>${texts.signIn.problems[problem]} ${wait}</span></p>`;
 }
 
 function form({ action, formToken, username, problem, again }: SignInView, texts: Texts): Html {
