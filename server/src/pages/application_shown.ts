@@ -9,7 +9,8 @@ export function applicationShown(
   { id, name, metadata = {} }: Pick<AuthorizationClient, 'id' | 'name' | 'metadata'>,
   language: Language,
 ): ApplicationShown {
-  const member = (of: Parameters<typeof localizedMember>[1]) => localizedMember({ ...metadata }, of, language);
+  const member = (of: Parameters<typeof localizedMember>[1]) =>
+    localizedMember({ ...metadata }, of, language);
   const [clientUri, policyUri, tosUri] = [member('client_uri'), member('policy_uri'), member('tos_uri')];
   return {
     name: member('client_name') ?? name ?? id,
