@@ -100,15 +100,12 @@ for (const [name, sql] of Object.entries({
   });
 }
 
-for (const name of ['ofSubject', 'idsOfClient'] as const) {
-  test(`the grants ${name} are found by their person, and what their life depends on by primary key`, () => {
-    const steps = planOf(GRANTS_SQL[name]).sort();
-    assert.equal(steps.length, 5, steps.join('\n'));
-    const [grants, ...principals] = steps.toReversed();
-    assert.equal(grants, 'SEARCH t USING INDEX grants_by_subject (issuer_id=? AND subject=?)');
-    for (const step of principals) assert.match(step, /^SEARCH [cegs] USING PRIMARY KEY/);
-  });
-}
+test('the grants of a person are found by an index, and what their life depends on by primary key', () => {
+  const [principal, ...others] = planOf(GRANTS_SQL.ofSubject).sort();
+  assert.equal(others.pop(), 'SEARCH t USING INDEX grants_by_subject (issuer_id=? AND subject=?)');
+  assert.equal(others.length, 3);
+  for (const step of [principal, ...others]) assert.match(step ?? '', /^SEARCH [cegs] USING PRIMARY KEY/);
+});
 
 test('the issuer is found by an index', () => {
   assert.match(planOf(ISSUER_SQL.find).join(), /^SEARCH issuers USING COVERING INDEX/);
