@@ -76,7 +76,7 @@ export class AuthorizationServer {
     this.accessTokens = context.accessTokens;
     this.#context = context;
     this.#signingKeys = signingKeys;
-    this.#routes = routesOf(resolved.issuer, resolved.paths, resolved.oidc !== undefined);
+    this.#routes = routesOf(context);
   }
 
   // ── Endpoints ──────────────────────────────────────────────────────────────────────────────────────────
@@ -99,6 +99,11 @@ export class AuthorizationServer {
   /** `POST /token` (RFC 6749 §3.2). */
   token(request: HttpRequest): Promise<HttpResponse> {
     return perform(ENDPOINTS.token, this.#context, request);
+  }
+
+  /** `POST /par` (RFC 9126). */
+  pushAuthorizationRequest(request: HttpRequest): Promise<HttpResponse> {
+    return perform(ENDPOINTS.pushedAuthorizationRequest, this.#context, request);
   }
 
   /** `GET /.well-known/oauth-authorization-server` and `/.well-known/openid-configuration` (RFC 8414, OpenID Discovery). */
@@ -182,13 +187,8 @@ export class AuthorizationServer {
     description: string,
     requestId?: string,
   ): HttpResponse {
-    const error = refusedAuthorization(
-      this.#context,
-      request,
-      code,
-      description,
-      REASON_OF_HOST_REFUSAL[code],
-    );
+    const reason = REASON_OF_HOST_REFUSAL[code];
+    const error = refusedAuthorization(this.#context, request, { code, description, reason });
     report(this.#context, error, {
       operation: 'authorization',
       ...(requestId !== undefined && { requestId }),

@@ -43,13 +43,11 @@ export async function completeAuthorization(
     request;
   const { subject, sessionId, scopes = request.scopes } = approval;
   const refuse = (code: ErrorCode, description: string, reason: ReasonCode) =>
-    refusedAuthorization(context, request, code, description, reason);
+    refusedAuthorization(context, request, { code, description, reason });
 
   const requiredAcr = requiredAcrOf(claims);
-  if (requiredAcr !== undefined && !requiredAcr.includes(approval.acr ?? '')) {
-    const { code, description } = unmetAcr();
-    throw refuse(code, description, 'acr_unmet');
-  }
+  if (requiredAcr !== undefined && !requiredAcr.includes(approval.acr ?? ''))
+    throw refusedAuthorization(context, request, unmetAcr());
   if (
     expectedSubject !== undefined &&
     expectedSubject !== (await subjectIdentifier(context, client, subject))

@@ -3,12 +3,15 @@ import { type Form, parseForm, readForm, requireParameter } from '../protocol/fo
 import { type HttpRequest, queryOf } from '../protocol/http.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
 import type { Prompt } from '../protocol/prompt.ts';
+import type { ClientRecord } from '../protocol/records.ts';
 import type { ResponseMode } from '../protocol/response_mode.ts';
 import { readAuthorizationParameters } from './authorization_parameters/authorization_parameters.ts';
+import { requireBearableLength, resolvedParameters } from './authorization_parameters/resolved_parameters.ts';
 import { refusedAuthorization } from './authorization_response.ts';
 import {
   type AuthorizationClient,
   type AuthorizationTarget,
+  namedTarget,
   requireClient,
   requireTarget,
 } from './authorization_target.ts';
@@ -56,7 +59,11 @@ export async function validateAuthorizationRequest(
   request: HttpRequest,
 ): Promise<AuthorizationRequest> {
   const form = request.method === 'POST' ? readForm(request) : parseForm(queryOf(request));
-  return requestFrom(context, form);
+  const client = await requireClient(context, requireParameter(form, 'client_id'));
+  const parameters = await toldTo(context, namedTarget(client, form), () =>
+    resolvedParameters(context, client, form),
+  );
+  return checkedRequest(context, client, parameters);
 }
 
 /**
@@ -67,26 +74,35 @@ export async function resumeAuthorizationRequest(
   context: Context,
   parameters: Readonly<Record<string, string>>,
 ): Promise<AuthorizationRequest> {
-  return requestFrom(context, new Map(Object.entries(parameters)));
+  const form = new Map(Object.entries(parameters));
+  const client = await requireClient(context, requireParameter(form, 'client_id'));
+  return checkedRequest(context, client, form);
 }
 
-async function requestFrom(context: Context, form: Form): Promise<AuthorizationRequest> {
-  const client = await requireClient(context, requireParameter(form, 'client_id'));
-  const target = requireTarget(client, form);
+async function checkedRequest(
+  context: Context,
+  client: ClientRecord,
+  parameters: Form,
+): Promise<AuthorizationRequest> {
+  requireBearableLength(parameters);
+  const target = requireTarget(client, parameters);
   return toldTo(context, target, async () => ({
     ...target,
-    ...(await readAuthorizationParameters(context, client, form)),
-    parameters: Object.fromEntries(form),
+    ...(await readAuthorizationParameters(context, client, parameters)),
+    parameters: Object.fromEntries(parameters),
   }));
 }
 
-/** The client learns of a refusal; an outage stays at the server. */
-async function toldTo<T>(context: Context, target: AuthorizationTarget, check: () => Promise<T>): Promise<T> {
+/** The client learns of a refusal, where it is certain who that is; an outage stays at the server. */
+async function toldTo<T>(
+  context: Context,
+  target: AuthorizationTarget | undefined,
+  check: () => Promise<T>,
+): Promise<T> {
   try {
     return await check();
   } catch (error) {
-    if (!(error instanceof OAuthError)) throw error;
-    const { code, description, reason = 'parameter_invalid' } = error;
-    throw refusedAuthorization(context, target, code, description, reason);
+    if (target === undefined || !(error instanceof OAuthError)) throw error;
+    throw refusedAuthorization(context, target, error);
   }
 }

@@ -1,6 +1,6 @@
 import type { HttpResponse } from '../protocol/http.ts';
 import { type BrowserDelivery, type ErrorCode, OAuthError } from '../protocol/oauth_error.ts';
-import type { ReasonCode, RefusalReason } from '../protocol/reasons.ts';
+import type { RefusalReason } from '../protocol/reasons.ts';
 import type { AuthorizationTarget } from './authorization_target.ts';
 import { deliveryResponse } from './browser_delivery.ts';
 import type { Context } from './context.ts';
@@ -28,18 +28,20 @@ export function grantedAuthorization(
   return deliveryResponse(deliveryOf(context, target, { code }));
 }
 
+/** What is wrong with a request, or what its person or host decided. */
+export type Refusal = Pick<OAuthError, 'code' | 'description' | 'reason'> & { readonly cause?: unknown };
+
 /** An error that goes back to the client through the browser (RFC 6749 §4.1.2.1). */
 export function refusedAuthorization(
   context: Context,
   target: AuthorizationTarget,
-  code: ErrorCode,
-  description: string,
-  reason: ReasonCode,
+  { code, description, reason, cause }: Refusal,
 ): OAuthError {
   return new OAuthError(code, description, {
     ...deliveryOf(context, target, { error: code, error_description: description }),
     status: target.responseMode === 'form_post' ? 200 : 303,
     reason,
+    cause,
     clientId: target.client.id,
   });
 }

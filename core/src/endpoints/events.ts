@@ -8,6 +8,7 @@ export type Operation =
   | 'token'
   | 'authorization'
   | 'logout'
+  | 'pushed_authorization_request'
   | 'metadata'
   | 'jwks';
 

@@ -4,11 +4,13 @@ import { OAuthError } from './oauth_error.ts';
 /** Bytes; larger bodies are refused with 413. */
 export const MAX_BODY_BYTES = 64 * 1024;
 
-/** Parameters of a request; each at most once, none empty (RFC 6749 §3.2). */
+/**
+ * Parameters of a request; each at most once, none empty (RFC 6749 §3.2). Of `resource` alone there may be several
+ * (RFC 8707 §2): they stand one after another with a space between them, which no URI has.
+ */
 export type Form = ReadonlyMap<string, string>;
 
-/** Those that may be repeated (RFC 8707 §2). Their values stand one after another: URIs, which have no spaces. */
-const REPEATABLE: ReadonlySet<string> = new Set(['resource']);
+const REPEATABLE = 'resource';
 
 /**
  * The form in a request's body.
@@ -44,9 +46,9 @@ export function parseForm(text: string): Form {
   const form = new Map<string, string>();
   const seen = new Set<string>();
   for (const [name, value] of new URLSearchParams(text)) {
-    if (seen.has(name) && !REPEATABLE.has(name)) throw repeated();
+    if (seen.has(name) && name !== REPEATABLE) throw repeated();
     seen.add(name);
-    if (value !== '') form.set(name, joined(form.get(name), value));
+    if (value !== '') form.set(name, beside(form.get(name), value));
   }
   return form;
 }
@@ -82,20 +84,20 @@ function fromParsed(parsed: ParsedForm): Form {
   const form = new Map<string, string>();
   for (const [name, value] of Object.entries(parsed)) {
     const values: readonly unknown[] = Array.isArray(value) ? value : [value];
-    if (values.length > 1 && !REPEATABLE.has(name)) throw repeated();
+    if (values.length > 1 && name !== REPEATABLE) throw repeated();
     for (const single of values) {
       if (single === undefined || single === null || single === '') continue;
       if (typeof single !== 'string') {
         throw new OAuthError('invalid_request', 'a parameter is not a text', { reason: 'parameter_invalid' });
       }
-      form.set(name, joined(form.get(name), single));
+      form.set(name, beside(form.get(name), single));
     }
   }
   return form;
 }
 
-function joined(before: string | undefined, value: string): string {
-  return before === undefined ? value : `${before} ${value}`;
+function beside(earlier: string | undefined, value: string): string {
+  return earlier === undefined ? value : `${earlier} ${value}`;
 }
 
 function repeated(): OAuthError {

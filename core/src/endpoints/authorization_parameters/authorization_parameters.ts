@@ -28,7 +28,6 @@ export async function readAuthorizationParameters(context: Context, client: Clie
   // OpenID Connect Core §3.1.2.1
   const prompt = parsePrompt(form.get('prompt'));
   const maxAge = maxAgeOf(client, form);
-  // It is kept until the code is redeemed, and there are databases whose texts end at this character.
   const nonce = form.get('nonce');
   if (nonce?.includes('\0')) throw refused('invalid_request', 'the nonce is not allowed');
   const loginHint = form.get('login_hint');
@@ -39,6 +38,10 @@ export async function readAuthorizationParameters(context: Context, client: Clie
   const acrValues = acrValuesOf(context, client, form, claims);
   const expectedSubject = await expectedSubjectOf(context, client, form, claims);
   const resources = await requestedResources(context, form);
+
+  // There are databases whose texts end at this character, and pages that cannot hold it.
+  if ([...form.values()].some((value) => value.includes('\0')))
+    throw refused('invalid_request', 'a parameter has a character that is not allowed');
   return {
     scopes,
     prompt,
