@@ -50,7 +50,10 @@ export function serverMetadata(context: Context): Readonly<Record<string, unknow
     }),
     ...(oidc !== undefined && {
       userinfo_endpoint: at(paths.userInfo),
-      subject_types_supported: ['public'],
+      end_session_endpoint: at(paths.endSession),
+      backchannel_logout_supported: context.fetchDocument !== undefined,
+      backchannel_logout_session_supported: context.fetchDocument !== undefined,
+      subject_types_supported: context.pairwiseSecret === undefined ? ['public'] : ['public', 'pairwise'],
       id_token_signing_alg_values_supported: context.jwt.algorithms,
       scopes_supported: Object.keys(oidc.claimsByScope),
       claims_supported: ['sub', ...new Set(Object.values(oidc.claimsByScope).flat())],

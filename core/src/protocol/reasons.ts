@@ -72,6 +72,7 @@ export const REFUSAL_REASONS = {
   other_person: 'The client means another person than the one who approved.',
   id_token_hint_wrong: 'The ID token of a hint is none of this server, or for another client.',
   resource_unknown: 'The client names a resource that is neither the default audience nor a registered API.',
+  resource_not_granted: 'The client names a resource that is not part of the grant.',
   request_object_malformed: 'The request object cannot be read, or is not signed.',
   request_object_wrong_key: 'The signature of the request object fits no key of the client.',
   request_object_wrong_claims:
