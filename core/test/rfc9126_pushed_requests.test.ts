@@ -133,6 +133,7 @@ specification('Pushed authorization requests (RFC 9126)', (spec) => {
     ]) {
       assert.deepEqual(await push(world, { client_id: undefined }, headers), CLIENT_REFUSED);
     }
+    assert.deepEqual(await push(world, {}, {}), CLIENT_REFUSED);
     const inBody = await push(world, { client_secret: 'the secret of web' }, {});
     assert.equal(inBody.status, 201);
     const redirect_uri = CLIENTS.spa.redirectUris[0];
