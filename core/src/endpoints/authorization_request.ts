@@ -1,3 +1,4 @@
+import { isConfidential } from '../protocol/authentication_method.ts';
 import { type Form, parseForm, readForm, requireParameter } from '../protocol/form.ts';
 import { type HttpRequest, queryOf } from '../protocol/http.ts';
 import { type ErrorCode, OAuthError } from '../protocol/oauth_error.ts';
@@ -104,7 +105,7 @@ function readRequest(context: Context, form: Form, target: { client: ClientRecor
   }
 
   const codeChallenge = form.get('code_challenge');
-  const mayOmitPkce = client.secretHash !== undefined && context.allowConfidentialClientsWithoutPkce;
+  const mayOmitPkce = isConfidential(client) && context.allowConfidentialClientsWithoutPkce;
   if (codeChallenge === undefined && (!mayOmitPkce || form.has('code_challenge_method'))) {
     throw refuse('invalid_request', 'the parameter code_challenge is missing', 'pkce_missing');
   }

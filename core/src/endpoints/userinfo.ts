@@ -1,8 +1,9 @@
 import { readBearerToken } from '../protocol/bearer.ts';
 import { type Claims, permittedClaims } from '../protocol/claims.ts';
-import { type HttpRequest, type HttpResponse, jsonResponse } from '../protocol/http.ts';
+import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
 import type { Call, Context, OidcContext } from './context.ts';
+import { userInfoResponse } from './userinfo_response.ts';
 
 /** `GET` and `POST /userinfo` (OpenID Connect Core §5.3, errors by RFC 6750 §3). */
 export async function userInfo(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse> {
@@ -14,7 +15,7 @@ export async function userInfo(context: Context, request: HttpRequest, call: Cal
   }
 
   // §5.3.2 the answer
-  return jsonResponse(await userInfoOf(context, token, call));
+  return userInfoResponse(context, await userInfoOf(context, token, call), call);
 }
 
 /**
