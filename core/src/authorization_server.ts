@@ -32,12 +32,14 @@ import {
   resolveOptions,
 } from './options.ts';
 import type { Claims } from './protocol/claims.ts';
+import { fetchNothing } from './protocol/fetch_document.ts';
 import { type HttpRequest, type HttpResponse, pathOf } from './protocol/http.ts';
 import { ConfigurationError } from './protocol/oauth_error.ts';
 import type { SigningAlgorithm } from './protocol/records.ts';
 import { guarded, guardedCall } from './storage/guarded.ts';
 import { hostStorage } from './storage/host_storage.ts';
 import { AccessTokenVerifier } from './tokens/access_token_verifier.ts';
+import { ClientKeys } from './tokens/client_keys.ts';
 import type { TokenContext } from './tokens/context.ts';
 import { StoredKeysJwtService } from './tokens/jwt_service.ts';
 import { newOpaque } from './tokens/opaque_token.ts';
@@ -281,6 +283,7 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     ...tokenContext,
     onEvent: (event) => observe(options.onEvent, event),
     accessTokens: new AccessTokenVerifier(tokenContext),
+    clientKeys: new ClientKeys({ ...options, fetchDocument: options.fetchDocument ?? fetchNothing }),
     oidc: oidc && { ...oidc, getUserClaims: guardedCall(oidc.getUserClaims) },
   };
   return { context, signingKeys };

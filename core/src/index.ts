@@ -19,6 +19,14 @@ export { type Claims, type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './pro
 export type { ClaimRequest, ClaimsRequest } from './protocol/claims_request.ts';
 export * from './protocol/client_metadata.ts';
 export type { Clock, RandomSource } from './protocol/environment.ts';
+export {
+  DOCUMENT_LIMITS,
+  DocumentError,
+  type DocumentOutcome,
+  type FetchDocument,
+  type FetchedDocument,
+  type OutgoingRequest,
+} from './protocol/fetch_document.ts';
 export { MAX_BODY_BYTES } from './protocol/form.ts';
 export {
   type HttpConnection,

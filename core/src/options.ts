@@ -4,6 +4,7 @@ import { anyClientPolicy, audiencePolicy } from './endpoints/introspection_polic
 import type { ClaimsByScope } from './protocol/claims.ts';
 import { STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
 import type { Clock, RandomSource } from './protocol/environment.ts';
+import type { FetchDocument } from './protocol/fetch_document.ts';
 import { ConfigurationError } from './protocol/oauth_error.ts';
 import {
   LONGEST_ID_TOKEN_LIFETIME,
@@ -68,6 +69,12 @@ export interface AuthorizationServerOptions {
 
   /** Lets confidential clients leave out PKCE, which exposes them to code injection (RFC 9700 §2.1.1). Default: `false`. */
   readonly allowConfidentialClientsWithoutPkce?: boolean;
+  /**
+   * Fetches what clients name by URL: `jwks_uri`, `sector_identifier_uri`, `request_uri`, and delivers back-channel
+   * logouts. It must not be led into the server's own network: `documentFetcher()` of `@grantd/core/node` is not.
+   * Default: nothing is fetched, and what would need it is refused.
+   */
+  readonly fetchDocument?: FetchDocument;
   /** Paths below the issuer, where the host routes them elsewhere. */
   readonly paths?: Partial<EndpointPaths>;
   /** How a person stands with the host; a disabled or unknown one has no live token. Default: as storage says. */
@@ -104,10 +111,11 @@ export interface ResolvedOptions
   readonly lifetimes: Lifetimes;
   readonly oidc: Required<OidcOptions> | undefined;
   readonly jwtService: JwtService | undefined;
+  readonly fetchDocument: FetchDocument | undefined;
   readonly getSubjectState: AuthorizationServerOptions['getSubjectState'] | undefined;
 }
 
-type OptionalOption = 'oidc' | 'jwtService' | 'getSubjectState';
+type OptionalOption = 'oidc' | 'jwtService' | 'fetchDocument' | 'getSubjectState';
 type ResolvedOption = 'introspectionPolicy' | 'paths';
 type LifetimeOption =
   | 'accessTokenLifetime'
@@ -160,6 +168,7 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
       refreshGrace: seconds(options, 'refreshGrace', 10, 0),
     }),
     allowConfidentialClientsWithoutPkce: flag(options, 'allowConfidentialClientsWithoutPkce', false),
+    fetchDocument: callable(options, 'fetchDocument', undefined),
     paths: resolvePaths(options.paths),
     getSubjectState: callable(options, 'getSubjectState', undefined),
     onEvent: callable(options, 'onEvent', reportFault),
@@ -289,11 +298,10 @@ function seconds(
   throw new ConfigurationError(name, `whole seconds from ${least} to ${most}`);
 }
 
-function callable<K extends 'getSubjectState' | 'onEvent' | 'clock' | 'random', D extends Options[K]>(
-  options: Options,
-  name: K,
-  byDefault: D,
-): NonNullable<Options[K]> | D {
+function callable<
+  K extends 'fetchDocument' | 'getSubjectState' | 'onEvent' | 'clock' | 'random',
+  D extends Options[K],
+>(options: Options, name: K, byDefault: D): NonNullable<Options[K]> | D {
   const value = options[name];
   if (value === undefined) return byDefault;
   if (typeof value === 'function') return value.bind(options) as NonNullable<Options[K]>;
