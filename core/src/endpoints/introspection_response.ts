@@ -15,7 +15,10 @@ const JWT_MEDIA_TYPE = 'application/token-introspection+jwt';
  * @returns `undefined` where the answer is JSON
  * @throws {OAuthError} `invalid_request`: nobody is authenticated (§5)
  */
-export function jwtRecipient(request: HttpRequest, caller: ClientRecord | undefined): ClientRecord | undefined {
+export function jwtRecipient(
+  request: HttpRequest,
+  caller: ClientRecord | undefined,
+): ClientRecord | undefined {
   const { introspection_signed_response_alg: signing, introspection_encrypted_response_alg: encryption } =
     caller?.metadata ?? {};
   const isRegistered = signing !== undefined || encryption !== undefined;

@@ -4,12 +4,20 @@ import type { ContentEncryption, EncryptionAlgorithm } from '../protocol/client_
 import { DocumentError } from '../protocol/fetch_document.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
 import type { ClientRecord, SigningAlgorithm } from '../protocol/records.ts';
-import type { TokenContext } from './context.ts';
-import type { EncryptionKey } from './client_keys.ts';
+import type { ClientKeys, EncryptionKey } from './client_keys.ts';
+import type { JwtService } from './jwt_service.ts';
+
+/** What making an answer needs. */
+export interface AnswerContext {
+  readonly jwt: JwtService;
+  readonly clientKeys: ClientKeys;
+}
 
 /** How an answer to a client is protected. */
 export interface AnswerProtection {
-  readonly signing: { /** `typ` header. */ readonly type: string; readonly algorithm: SigningAlgorithm } | undefined;
+  readonly signing:
+    | { /** `typ` header. */ readonly type: string; readonly algorithm: SigningAlgorithm }
+    | undefined;
   readonly encryption: AnswerEncryption | undefined;
 }
 
@@ -34,7 +42,7 @@ export function registeredEncryption(
  * @throws {DocumentError} the keys of the client cannot be fetched at the moment
  */
 export async function answerJwt(
-  context: TokenContext,
+  context: AnswerContext,
   client: ClientRecord,
   claims: Claims,
   { signing, encryption }: AnswerProtection,
@@ -57,7 +65,7 @@ export async function answerJwt(
 }
 
 async function sign(
-  { jwt }: TokenContext,
+  { jwt }: AnswerContext,
   claims: Claims,
   signing: NonNullable<AnswerProtection['signing']>,
 ): Promise<string> {
@@ -68,7 +76,7 @@ async function sign(
 }
 
 async function encryptionKey(
-  { clientKeys }: TokenContext,
+  { clientKeys }: AnswerContext,
   client: ClientRecord,
   algorithm: EncryptionAlgorithm,
 ): Promise<EncryptionKey> {

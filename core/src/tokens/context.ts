@@ -2,7 +2,6 @@ import type { Clock, RandomSource } from '../protocol/environment.ts';
 import type { SigningAlgorithm, TokenFormat } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import type { ReadableStorage } from '../storage/host_storage.ts';
-import type { ClientKeys } from './client_keys.ts';
 import type { JwtService } from './jwt_service.ts';
 import type { ServerSecret } from './server_secret.ts';
 
@@ -24,7 +23,6 @@ export interface TokenContext {
   readonly issuer: string;
   readonly storage: ReadableStorage;
   readonly jwt: JwtService;
-  readonly clientKeys: ClientKeys;
   readonly secret: ServerSecret;
   readonly clock: Clock;
   readonly random: RandomSource;

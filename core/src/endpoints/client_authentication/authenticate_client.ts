@@ -41,7 +41,8 @@ async function authenticateBySecret(
   const match = await matchingSecret(context.secret, secrets, client?.secretHash);
 
   if (!client) throw refusedClient('client_unknown');
-  if (!authenticationMethodsOf(client).includes(method)) throw refusedClient(wrongMethod(client, method), client);
+  if (!authenticationMethodsOf(client).includes(method))
+    throw refusedClient(wrongMethod(client, method), client);
   if (method !== 'none' && match === -1) throw refusedClient('client_secret_wrong', client);
   if (client.disabledAtMs !== undefined) throw refusedClient('client_disabled', client);
   call.clientId = client.id;
@@ -51,7 +52,9 @@ async function authenticateBySecret(
 
 function wrongMethod(client: ClientRecord, method: ClaimedCredentials['method']): RefusalReason {
   if (!isConfidential(client)) return 'client_secret_unexpected';
-  return method === 'none' && client.secretHash !== undefined ? 'client_secret_missing' : 'client_method_wrong';
+  return method === 'none' && client.secretHash !== undefined
+    ? 'client_secret_missing'
+    : 'client_method_wrong';
 }
 
 /** @throws {OAuthError} `invalid_client`: the client is a public one */

@@ -124,7 +124,7 @@ async function findKey(
 
 /** What is left of an assertion that is as it should be; or what is wrong with it. */
 type Judged =
-  | { readonly identifier: string; /** Seconds. */ readonly expiresAt: number }
+  | { readonly identifier: string /** Seconds. */; readonly expiresAt: number }
   | { readonly reason: RefusalReason };
 
 function judge(context: Context, client: ClientRecord, claims: Claims | undefined, call: Call): Judged {
@@ -147,9 +147,14 @@ function judge(context: Context, client: ClientRecord, claims: Claims | undefine
 function isMeantForThis(context: Context, client: ClientRecord, aud: unknown, { operation }: Call): boolean {
   const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
   const { issuer, paths } = context;
-  if (client.metadata?.assertion_audience !== 'endpoint') return audiences.length === 1 && audiences[0] === issuer;
+  if (client.metadata?.assertion_audience !== 'endpoint')
+    return audiences.length === 1 && audiences[0] === issuer;
   const called = Object.entries(paths).find(([name]) => name === operation)?.[1] ?? paths.token;
-  const accepted: readonly unknown[] = [issuer, endpointUrl(issuer, called), endpointUrl(issuer, paths.token)];
+  const accepted: readonly unknown[] = [
+    issuer,
+    endpointUrl(issuer, called),
+    endpointUrl(issuer, paths.token),
+  ];
   return audiences.length > 0 && audiences.every((one) => accepted.includes(one));
 }
 
@@ -161,5 +166,7 @@ function isTime(value: unknown): value is number {
 async function take({ storage }: Context, id: string, expiresAt: number): Promise<boolean> {
   const isTaken: unknown = await storage.oneTimeIdentifiers?.take(id, Math.ceil(expiresAt) + CLOCK_AHEAD);
   if (typeof isTaken === 'boolean') return isTaken;
-  throw new StorageFault(new TypeError('storage must answer true or false to whether an identifier is taken'));
+  throw new StorageFault(
+    new TypeError('storage must answer true or false to whether an identifier is taken'),
+  );
 }
