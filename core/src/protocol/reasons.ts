@@ -51,7 +51,7 @@ export const REFUSAL_REASONS = {
   client_key_missing:
     'The client has no key that an answer could be encrypted to in the way it is registered for.',
   assertion_type_unknown:
-    'client_assertion_type, or the typ header of the assertion, is not that of a client assertion.',
+    'The client_assertion_type, or the typ header of the assertion, is not that of a client assertion.',
   assertion_malformed: 'The client assertion is no signed JWT, is too long, or its times are no numbers.',
   assertion_algorithm_refused:
     'The client assertion is signed with an algorithm that is not allowed, or not for this client.',
@@ -59,7 +59,7 @@ export const REFUSAL_REASONS = {
   assertion_key_unknown:
     'The client has no key that could have signed the assertion; or several, and no kid names one.',
   assertion_signature_wrong: 'The signature of the client assertion does not verify.',
-  assertion_subject_wrong: 'iss and sub of the client assertion are not both the identifier of the client.',
+  assertion_subject_wrong: 'Of iss and sub of the client assertion, one is not the identifier of the client.',
   assertion_audience_wrong: 'The client assertion is meant for somebody else.',
   assertion_expired: 'The client assertion has expired.',
   assertion_lives_too_long: 'The client assertion would live for more than five minutes.',
