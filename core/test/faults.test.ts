@@ -10,6 +10,7 @@ import {
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { BreakableStore, DRIVER_MESSAGE, FAILURES, type Failure } from './harness/breakable_store.ts';
+import { asParameters, assertionOf, clientKey } from './harness/client_keys.ts';
 import {
   bearerError,
   errorOf,
@@ -21,7 +22,15 @@ import {
 } from './harness/responses.ts';
 import { HOSTS_BY_REVOCATION, SQLITE } from './harness/stores.ts';
 import { FUNCTION, type TestResponse } from './harness/transports.ts';
-import { CHALLENGE, ISSUER, openWorld, SECRET, type World, type WorldOptions } from './harness/world.ts';
+import {
+  CHALLENGE,
+  CLIENTS,
+  ISSUER,
+  openWorld,
+  SECRET,
+  type World,
+  type WorldOptions,
+} from './harness/world.ts';
 
 const OPEN_OUTAGE = errorOf(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, {
   ...OPEN_JSON_HEADERS,
@@ -33,6 +42,7 @@ const CALLER = ['clients.get'];
 const VERIFYING = ['keys.get'];
 const SIGNING = ['keys.currentKeyId', 'keys.get'];
 const ACCESS = ['tokens.getByAccessToken', 'tokens.isAccessTokenRevoked'];
+const ONCE = ['oneTimeIdentifiers.take'];
 const REFRESH = ['tokens.getByRefreshToken', 'tokens.isRefreshTokenRevoked'];
 
 /** A request that asks storage, in a world of its own. */
@@ -120,8 +130,37 @@ const SCENES: readonly Scene[] = [
     },
   },
   {
+    sentence: 'RFC 7523 §3.7 a client is not let in by an assertion whenever storage fails, it is 503',
+    asks: [...CALLER, ...ONCE],
+    status: 200,
+    outage: OPEN_OUTAGE,
+    async arrange(world) {
+      const { publicJwk } = await clientKey('ES256');
+      await world.storage.clients.add({
+        ...CLIENTS.machine,
+        id: 'signer',
+        metadata: { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [publicJwk] } },
+      });
+      return async () => {
+        const assertion = await assertionOf(world, 'signer', 'ES256');
+        return world.post('/token/revoke', { token: 'x', ...asParameters(assertion) });
+      };
+    },
+  },
+  {
+    sentence: 'RFC 9701 §5 introspection as a JWT is 503 whenever storage fails',
+    asks: [...CALLER, ...VERIFYING, ...ACCESS, ...SIGNING],
+    status: 200,
+    outage: OUTAGE,
+    async arrange(world) {
+      const { access_token: token } = await world.grant();
+      const accept = 'application/token-introspection+jwt';
+      return () => world.post('/token/introspect', { token }, 'api', { accept });
+    },
+  },
+  {
     sentence: '§7 UserInfo is 503 with a challenge whenever storage fails, never 401',
-    asks: [...VERIFYING, ...ACCESS],
+    asks: [...CALLER, ...VERIFYING, ...ACCESS],
     status: 200,
     outage: BEARER_OUTAGE,
     async arrange(world) {
@@ -289,6 +328,7 @@ const SCENES: readonly Scene[] = [
 /** Those that no request asks: the operator's, and what only a start or an operator does to keys. */
 const NEVER_ASKED = [
   'clients.add',
+  'clients.hasResource',
   'clients.list',
   'clients.remove',
   'clients.replace',

@@ -12,6 +12,11 @@ const OPENID = '/.well-known/openid-configuration';
 const PUBLIC_HEADERS = { 'cache-control': 'public, max-age=300', 'access-control-allow-origin': '*' };
 const JSON_HEADERS = { 'content-type': 'application/json', ...PUBLIC_HEADERS };
 
+const CONFIDENTIAL_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'];
+const SIGNING = ['RS256', 'PS256', 'ES256', 'EdDSA'];
+const ENCRYPTION = ['RSA-OAEP-256', 'ECDH-ES', 'ECDH-ES+A128KW', 'ECDH-ES+A256KW'];
+const CONTENT_ENCRYPTION = ['A128CBC-HS256', 'A256CBC-HS512', 'A128GCM', 'A256GCM'];
+
 /** The whole document of a server with default options, but for OpenID Connect. */
 const OAUTH_DOCUMENT = {
   issuer: 'https://as.example',
@@ -21,11 +26,17 @@ const OAUTH_DOCUMENT = {
   response_types_supported: ['code'],
   response_modes_supported: ['query', 'fragment', 'form_post'],
   grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
-  token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+  token_endpoint_auth_methods_supported: [...CONFIDENTIAL_METHODS, 'none'],
+  token_endpoint_auth_signing_alg_values_supported: SIGNING,
   introspection_endpoint: 'https://as.example/token/introspect',
-  introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+  introspection_endpoint_auth_methods_supported: CONFIDENTIAL_METHODS,
+  introspection_endpoint_auth_signing_alg_values_supported: SIGNING,
+  introspection_signing_alg_values_supported: SIGNING,
+  introspection_encryption_alg_values_supported: ENCRYPTION,
+  introspection_encryption_enc_values_supported: CONTENT_ENCRYPTION,
   revocation_endpoint: 'https://as.example/token/revoke',
-  revocation_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+  revocation_endpoint_auth_methods_supported: [...CONFIDENTIAL_METHODS, 'none'],
+  revocation_endpoint_auth_signing_alg_values_supported: SIGNING,
   code_challenge_methods_supported: ['S256'],
   authorization_response_iss_parameter_supported: true,
   request_parameter_supported: true,
@@ -39,6 +50,9 @@ const OAUTH_DOCUMENT = {
 const DOCUMENT = {
   ...OAUTH_DOCUMENT,
   userinfo_endpoint: 'https://as.example/userinfo',
+  userinfo_signing_alg_values_supported: SIGNING,
+  userinfo_encryption_alg_values_supported: ENCRYPTION,
+  userinfo_encryption_enc_values_supported: CONTENT_ENCRYPTION,
   subject_types_supported: ['public'],
   id_token_signing_alg_values_supported: ['RS256', 'PS256', 'ES256', 'EdDSA'],
   scopes_supported: ['openid', 'profile', 'email', 'address', 'phone'],
@@ -68,6 +82,11 @@ const DOCUMENT = {
   claims_parameter_supported: true,
   prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
 };
+
+/** A document but for the members of these names. */
+function without(document: object, names: RegExp): object {
+  return Object.fromEntries(Object.entries(document).filter(([name]) => !names.test(name)));
+}
 
 function get(
   world: World,
@@ -168,7 +187,7 @@ specification('Metadata (RFC 8414, OpenID Connect Discovery)', (spec) => {
   spec(
     '§2 introspection open to public clients is in the document',
     async (world) => {
-      const methods = ['client_secret_basic', 'client_secret_post', 'none'];
+      const methods = [...CONFIDENTIAL_METHODS, 'none'];
       const expected = { ...DOCUMENT, introspection_endpoint_auth_methods_supported: methods };
       assert.deepEqual(await documentAt(world), expected);
     },
@@ -179,7 +198,10 @@ specification('Metadata (RFC 8414, OpenID Connect Discovery)', (spec) => {
     '§2 introspection and revocation without authentication are in the document',
     async (world) => {
       assert.deepEqual(await documentAt(world), {
-        ...DOCUMENT,
+        ...without(
+          DOCUMENT,
+          /^introspection_(signing|encryption)_|^(introspection|revocation)_.*auth_signing/,
+        ),
         introspection_endpoint_auth_methods_supported: ['none'],
         revocation_endpoint_auth_methods_supported: ['none'],
       });
@@ -305,7 +327,7 @@ test('§2 every option that changes the document is seen in the next server, and
   const options: WorldOptions = { authenticateRevoke: false };
   const { serverMetadata } = (await secondServer(world, options)).server;
   assert.deepEqual(serverMetadata, {
-    ...OAUTH_DOCUMENT,
+    ...without(OAUTH_DOCUMENT, /^revocation_.*auth_signing/),
     revocation_endpoint_auth_methods_supported: ['none'],
   });
   assert.deepEqual((await secondServer(world)).server.serverMetadata, OAUTH_DOCUMENT);
