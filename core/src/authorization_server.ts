@@ -45,6 +45,7 @@ import { StoredKeysJwtService } from './tokens/jwt_service.ts';
 import { newOpaque } from './tokens/opaque_token.ts';
 import { ServerSecret } from './tokens/server_secret.ts';
 import { SigningKeys } from './tokens/signing_keys.ts';
+import { type SubjectAudience, subjectIdentifier } from './tokens/subject_identifier.ts';
 
 /**
  * An authorization server for one issuer. Operations take a request value and resolve to a response value;
@@ -171,6 +172,23 @@ export class AuthorizationServer {
     return errorResponse(error);
   }
 
+  /**
+   * `sub` as a client is told of a person (OpenID Connect Core §8).
+   * @throws {Error} the client's subjects are pairwise, but the server has no `pairwiseSecret`, or the client no sector
+   */
+  subjectIdentifier(client: SubjectAudience, subject: string): Promise<string> {
+    return subjectIdentifier(this.#context, client, subject);
+  }
+
+  /** Whether an authorization request, where it names a person, names this one (OpenID Connect Core §3.1.2.1, §5.5.1). */
+  async isExpectedPerson(
+    { client, expectedSubject }: { readonly client: SubjectAudience; readonly expectedSubject?: string },
+    subject: string,
+  ): Promise<boolean> {
+    if (expectedSubject === undefined) return true;
+    return expectedSubject === (await subjectIdentifier(this.#context, client, subject));
+  }
+
   // ── The same answers without HTTP ──────────────────────────────────────────────────────────────────────
 
   /**
@@ -275,6 +293,8 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     ...options,
     storage,
     secret,
+    pairwiseSecret:
+      options.pairwiseSecret === undefined ? undefined : new ServerSecret(options.pairwiseSecret),
     jwt,
     getSubjectState: getSubjectState && guardedCall(getSubjectState),
   };

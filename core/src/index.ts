@@ -78,3 +78,4 @@ export type { FoundToken } from './tokens/find.ts';
 export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt_service.ts';
 export { opaqueKindOf } from './tokens/opaque_token.ts';
 export { ServerSecret } from './tokens/server_secret.ts';
+export { hasPairwiseSubjects, type SubjectAudience, sectorOf } from './tokens/subject_identifier.ts';

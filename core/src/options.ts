@@ -31,6 +31,11 @@ export interface AuthorizationServerOptions {
   /** At least 32 characters; a list where it is being changed: the first is used, all are accepted. */
   readonly secret: string | readonly string[];
   readonly storage: Storage;
+  /**
+   * At least 32 characters, which never change: with others every pairwise subject identifier would be another
+   * (OpenID Connect Core §8.1). Default: none, and no client can have pairwise subjects.
+   */
+  readonly pairwiseSecret?: string;
   /** Default: over `storage.keys`, which is needed then. */
   readonly jwtService?: JwtService;
   /** OpenID Connect. Default: off. */
@@ -113,9 +118,10 @@ export interface ResolvedOptions
   readonly jwtService: JwtService | undefined;
   readonly fetchDocument: FetchDocument | undefined;
   readonly getSubjectState: AuthorizationServerOptions['getSubjectState'] | undefined;
+  readonly pairwiseSecret: string | undefined;
 }
 
-type OptionalOption = 'oidc' | 'jwtService' | 'fetchDocument' | 'getSubjectState';
+type OptionalOption = 'oidc' | 'jwtService' | 'fetchDocument' | 'getSubjectState' | 'pairwiseSecret';
 type ResolvedOption = 'introspectionPolicy' | 'paths';
 type LifetimeOption =
   | 'accessTokenLifetime'
@@ -149,6 +155,7 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
     issuer: requireIssuer(options.issuer),
     secret: options.secret,
     storage: requireStorage(options),
+    pairwiseSecret: resolvePairwiseSecret(options.pairwiseSecret),
     jwtService: resolveJwtService(options.jwtService),
     oidc: resolveOidc(options.oidc),
     authenticateIntrospect: flag(options, 'authenticateIntrospect', true),
@@ -186,6 +193,11 @@ export function isIssuer(text: string): boolean {
 function requireIssuer(issuer: unknown): string {
   if (typeof issuer === 'string' && isIssuer(issuer)) return issuer;
   throw new ConfigurationError('issuer', 'an http or https URL without query, fragment and credentials');
+}
+
+function resolvePairwiseSecret(secret: unknown): string | undefined {
+  if (secret === undefined || (typeof secret === 'string' && secret.length >= 32)) return secret;
+  throw new ConfigurationError('pairwiseSecret', 'a text of at least 32 characters');
 }
 
 function requireStorage({ storage, jwtService }: AuthorizationServerOptions): Storage {

@@ -24,6 +24,8 @@ export interface TokenContext {
   readonly storage: ReadableStorage;
   readonly jwt: JwtService;
   readonly secret: ServerSecret;
+  /** Of pairwise subject identifiers; without it there are none. */
+  readonly pairwiseSecret: ServerSecret | undefined;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly lifetimes: Lifetimes;
