@@ -5,12 +5,16 @@ import { introspection } from './introspection.ts';
 import { jwks } from './jwks.ts';
 import { metadata } from './metadata.ts';
 import type { Endpoint } from './operation.ts';
+import { clientConfiguration } from './registration/client_configuration.ts';
+import { registration } from './registration/registration.ts';
 import { revocation } from './revocation.ts';
 import { token } from './token.ts';
 import { userInfo } from './userinfo.ts';
 
 const clientChallenge = (context: Context, error: OAuthError) =>
   error.status === 401 ? clientChallenges(context.issuer) : [];
+const bearerChallenge = (_context: Context, error: OAuthError) =>
+  error.status === 401 ? bearerChallenges(error) : [];
 const noChallenge = () => [];
 
 /** The one table of what is served. */
@@ -43,6 +47,20 @@ export const ENDPOINTS = {
     challenges: clientChallenge,
     answer: token,
   },
+  registration: {
+    operation: 'registration',
+    methods: ['POST'],
+    crossOrigin: 'off',
+    challenges: bearerChallenge,
+    answer: registration,
+  },
+  clientConfiguration: {
+    operation: 'client_configuration',
+    methods: ['GET', 'PUT', 'DELETE'],
+    crossOrigin: 'off',
+    challenges: bearerChallenge,
+    answer: clientConfiguration,
+  },
   metadata: {
     operation: 'metadata',
     methods: ['GET', 'HEAD'],
@@ -62,11 +80,21 @@ export const ENDPOINTS = {
 export type EndpointName = keyof typeof ENDPOINTS;
 
 /** Which endpoint answers at which path; the authorization endpoint is the host's own page. */
+export type Routes = ReadonlyMap<string, EndpointName>;
+
+/** Last segment of a route that stands for any. */
+const ANY = '*';
+
+/** The endpoint at a path; `undefined` where there is none. */
+export function routeOf(routes: Routes, path: string): EndpointName | undefined {
+  return routes.get(path) ?? routes.get(path.replace(/[^/]+$/, ANY));
+}
+
 export function routesOf(
   issuer: string,
   paths: EndpointPaths,
-  isOidc: boolean,
-): ReadonlyMap<string, EndpointName> {
+  { isOidc, isRegistrationOn }: { readonly isOidc: boolean; readonly isRegistrationOn: boolean },
+): Routes {
   const base = new URL(issuer).pathname.replace(/\/$/, '');
   return new Map<string, EndpointName>([
     [base + paths.introspection, 'introspection'],
@@ -75,6 +103,12 @@ export function routesOf(
     [base + paths.jwks, 'jwks'],
     // RFC 8414 §3.1 puts the issuer's path behind the well-known one, OpenID Discovery §4.1 before it.
     [`/.well-known/oauth-authorization-server${base}`, 'metadata'],
+    ...(isRegistrationOn
+      ? ([
+          [base + paths.registration, 'registration'],
+          [`${base}${paths.registration}/${ANY}`, 'clientConfiguration'],
+        ] as const)
+      : []),
     ...(isOidc
       ? ([
           [base + paths.userInfo, 'userInfo'],

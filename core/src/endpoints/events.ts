@@ -7,6 +7,8 @@ export type Operation =
   | 'userinfo'
   | 'token'
   | 'authorization'
+  | 'registration'
+  | 'client_configuration'
   | 'metadata'
   | 'jwks';
 

@@ -20,7 +20,7 @@ export async function metadata(context: Context): Promise<HttpResponse> {
 
 /** The members of the metadata document, names as on the wire. */
 export function serverMetadata(context: Context): Readonly<Record<string, unknown>> {
-  const { issuer, paths, oidc } = context;
+  const { issuer, paths, oidc, registration } = context;
   const at = (path: string) => issuer.replace(/\/$/, '') + path;
   return {
     issuer,
@@ -33,6 +33,7 @@ export function serverMetadata(context: Context): Readonly<Record<string, unknow
     token_endpoint_auth_methods_supported: ALL_METHODS,
     introspection_endpoint: at(paths.introspection),
     introspection_endpoint_auth_methods_supported: introspectionMethods(context),
+    ...(registration !== undefined && { registration_endpoint: at(paths.registration) }),
     revocation_endpoint: at(paths.revocation),
     revocation_endpoint_auth_methods_supported: context.authenticateRevoke ? ALL_METHODS : ['none'],
     code_challenge_methods_supported: ['S256'],
