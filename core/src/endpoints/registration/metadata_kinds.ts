@@ -78,13 +78,13 @@ export const returnUri = oneText(
 );
 
 /** URI of an API (RFC 8707 §2). */
-export const resourceUri = oneText('URI', 'an absolute URI without fragment (RFC 8707 §2)', (uri) => {
+export const resourceUri = oneText('URI', 'an absolute URI without fragment (RFC 8707 section 2)', (uri) => {
   return uri.length <= LONGEST_URI && URL.canParse(uri) && !/[#\s]/.test(uri);
 });
 
 export const color = oneText('#RRGGBB', 'a colour as #rrggbb', (value) => /^#[0-9a-f]{6}$/i.test(value));
 
-export const scope = oneText('SCOPE', 'scopes parted by spaces (RFC 6749 §3.3)', (value) => {
+export const scope = oneText('SCOPE', 'scopes parted by spaces (RFC 6749 section 3.3)', (value) => {
   if (value.length > LONGEST_URI) return false;
   try {
     return parseScope(value).length > 0;

@@ -50,7 +50,7 @@ const requireKeys: Rule = (document, { canFetch }) => {
 const requireAuthentication: Rule = (document) => {
   const { token_endpoint_auth_method: method, grant_types: grantTypes = [] } = document;
   if (method === 'none' && grantTypes.includes('client_credentials'))
-    throw refused('grant_types', 'client_credentials needs a confidential client (RFC 6749 §4.4)');
+    throw refused('grant_types', 'client_credentials needs a confidential client (RFC 6749 section 4.4)');
   if (document.token_endpoint_auth_signing_alg !== undefined && method !== 'private_key_jwt')
     throw refused('token_endpoint_auth_signing_alg', 'goes with private_key_jwt alone');
 };
