@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { ENCRYPTION_ALGORITHMS, SIGNING_ALGORITHMS } from '@grantd/core';
 import { decryptedAnswer, signedAnswer } from './harness/answer_jwts.ts';
 import { clientKey } from './harness/client_keys.ts';
-import { register } from './harness/registration.ts';
+import { setMetadata } from './harness/client_metadata.ts';
 import { bearerError, INACTIVE, OPEN_JSON_HEADERS, opened } from './harness/responses.ts';
 import type { TestResponse } from './harness/transports.ts';
 import { ISSUER, PEOPLE, specification, type World } from './harness/world.ts';
@@ -42,7 +42,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', (spec) => {
   spec('§5.3.2 a signed answer is a JWT with the claims, the issuer and the client', async (world) => {
     const { access_token } = await world.grant();
     for (const algorithm of SIGNING_ALGORITHMS) {
-      await register(world, 'web', { userinfo_signed_response_alg: algorithm });
+      await setMetadata(world, 'web', { userinfo_signed_response_alg: algorithm });
       for (const { status, headers, body } of await everyWay(world, access_token)) {
         assert.deepEqual([status, headers], [200, JWT_HEADERS]);
         const { header, claims } = await signedAnswer(world, body);
@@ -57,7 +57,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', (spec) => {
     const { access_token } = await world.grant();
     for (const algorithm of ENCRYPTION_ALGORITHMS) {
       const { privateKey, publicJwk } = await clientKey(algorithm);
-      await register(world, 'web', {
+      await setMetadata(world, 'web', {
         userinfo_encrypted_response_alg: algorithm,
         jwks: { keys: [publicJwk] },
       });
@@ -73,7 +73,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', (spec) => {
   spec('§5.3.2 an answer that is signed and encrypted is a nested JWT', async (world) => {
     const { access_token } = await world.grant();
     const { privateKey, publicJwk } = await clientKey('ECDH-ES+A256KW');
-    await register(world, 'web', {
+    await setMetadata(world, 'web', {
       userinfo_signed_response_alg: 'PS256',
       userinfo_encrypted_response_alg: 'ECDH-ES+A256KW',
       userinfo_encrypted_response_enc: 'A256GCM',
@@ -92,7 +92,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', (spec) => {
   spec(
     '§5.3.2 no attribute of the host changes sub, iss or aud of a signed answer',
     async (world) => {
-      await register(world, 'web', { userinfo_signed_response_alg: 'ES256' });
+      await setMetadata(world, 'web', { userinfo_signed_response_alg: 'ES256' });
       const { access_token } = await world.grant();
       const { claims } = await signedAnswer(world, (await world.userInfo(access_token)).body);
       assert.deepEqual(claims, { name: 'Alice', sub: 'alice', iss: ISSUER, aud: 'web' });
@@ -107,7 +107,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', (spec) => {
 
   spec('§5.3.2 where the client has no key to encrypt to, there is no answer', async (world) => {
     const { access_token } = await world.grant();
-    await register(world, 'web', {
+    await setMetadata(world, 'web', {
       userinfo_signed_response_alg: 'RS256',
       userinfo_encrypted_response_alg: 'RSA-OAEP-256',
       jwks: { keys: [(await clientKey('ES256')).publicJwk] },
@@ -120,7 +120,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', (spec) => {
   });
 
   spec('§5.3.3 errors stay what they are', async (world) => {
-    await register(world, 'web', { userinfo_signed_response_alg: 'RS256' });
+    await setMetadata(world, 'web', { userinfo_signed_response_alg: 'RS256' });
     const { access_token } = await world.grant();
     await world.revoke(access_token);
     const revoked = await world.userInfo(access_token);
@@ -131,7 +131,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', (spec) => {
   });
 
   spec('§5.3.2 pages of the client may read a signed answer', async (world) => {
-    await register(world, 'web', { userinfo_signed_response_alg: 'ES256' });
+    await setMetadata(world, 'web', { userinfo_signed_response_alg: 'ES256' });
     const { access_token } = await world.grant();
     const origin = 'https://web.example';
     const headers = { authorization: `Bearer ${access_token}`, origin };
@@ -141,7 +141,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', (spec) => {
   });
 
   spec('§5.3.2 each client has its own form, also for one person', async (world) => {
-    await register(world, 'web', { userinfo_signed_response_alg: 'ES256' });
+    await setMetadata(world, 'web', { userinfo_signed_response_alg: 'ES256' });
     const signed = await world.userInfo((await world.grant()).access_token);
     const plain = await world.userInfo((await world.grant('alice', 'spa')).access_token);
     assert.equal((await signedAnswer(world, signed.body)).claims.aud, 'web');
@@ -149,7 +149,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', (spec) => {
   });
 
   spec('RFC 8725 §3.11 a signed answer is taken for a token nowhere', async (world) => {
-    await register(world, 'web', { userinfo_signed_response_alg: 'RS256' });
+    await setMetadata(world, 'web', { userinfo_signed_response_alg: 'RS256' });
     const { access_token } = await world.grant();
     const { body } = await world.userInfo(access_token);
     assert.deepEqual(await world.introspect(body), INACTIVE);

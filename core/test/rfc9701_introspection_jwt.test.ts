@@ -10,7 +10,7 @@ import {
 } from '@grantd/core';
 import { decryptedAnswer, signedAnswer } from './harness/answer_jwts.ts';
 import { asParameters, assertionOf, clientKey } from './harness/client_keys.ts';
-import { register } from './harness/registration.ts';
+import { setMetadata } from './harness/client_metadata.ts';
 import { CLIENT_CHALLENGE, errorOf, INACTIVE, JSON_HEADERS, REVOKED } from './harness/responses.ts';
 import type { TestResponse } from './harness/transports.ts';
 import {
@@ -137,7 +137,7 @@ specification('Introspection as a JWT (RFC 9701)', (spec) => {
     async (world) => {
       const { access_token } = await world.grant();
       for (const algorithm of SIGNING_ALGORITHMS) {
-        await register(world, 'api', { introspection_signed_response_alg: algorithm });
+        await setMetadata(world, 'api', { introspection_signed_response_alg: algorithm });
         for (const accept of ['*/*', 'application/json', MEDIA_TYPE]) {
           const response = await world.post('/token/introspect', { token: access_token }, 'api', { accept });
           assert.deepEqual([response.status, response.headers], [200, JWT_HEADERS]);
@@ -158,7 +158,7 @@ specification('Introspection as a JWT (RFC 9701)', (spec) => {
       for (const algorithm of ENCRYPTION_ALGORITHMS) {
         const { privateKey, publicJwk } = await clientKey(algorithm);
         const signingJwk = (await clientKey('ES256')).publicJwk;
-        await register(world, 'api', {
+        await setMetadata(world, 'api', {
           introspection_encrypted_response_alg: algorithm,
           jwks: { keys: [{ ...signingJwk, use: 'sig' }, publicJwk] },
         });
@@ -183,7 +183,7 @@ specification('Introspection as a JWT (RFC 9701)', (spec) => {
   spec('§6 content is encrypted as it is registered', async (world) => {
     const { privateKey, publicJwk } = await clientKey('ECDH-ES');
     for (const encryption of CONTENT_ENCRYPTIONS) {
-      await register(world, 'api', {
+      await setMetadata(world, 'api', {
         introspection_signed_response_alg: 'ES256',
         introspection_encrypted_response_alg: 'ECDH-ES',
         introspection_encrypted_response_enc: encryption,
@@ -202,7 +202,7 @@ specification('Introspection as a JWT (RFC 9701)', (spec) => {
     async (world) => {
       const { privateKey, publicJwk } = await clientKey('RSA-OAEP-256');
       const metadata = { introspection_encrypted_response_alg: 'RSA-OAEP-256' } as const;
-      await register(world, 'api', { ...metadata, jwks: { keys: [publicJwk] } });
+      await setMetadata(world, 'api', { ...metadata, jwks: { keys: [publicJwk] } });
       const { access_token: token } = await world.grant();
       for (const accept of ['application/json', '*/*', `${MEDIA_TYPE};q=0`, 'application/json, text/plain']) {
         const response = await world.post('/token/introspect', { token }, 'api', { accept });
@@ -226,7 +226,7 @@ specification('Introspection as a JWT (RFC 9701)', (spec) => {
         { keys: [{ kty: 'RSA', n: 'AQAB', e: 'AQAB' }] },
       ];
       for (const jwks of sets) {
-        await register(world, 'api', {
+        await setMetadata(world, 'api', {
           introspection_encrypted_response_alg: 'RSA-OAEP-256',
           ...(jwks !== undefined && { jwks }),
         });
@@ -295,7 +295,7 @@ specification('Introspection as a JWT (RFC 9701)', (spec) => {
       const form = { token: 'x', client_id: 'spa' };
       assert.deepEqual(await introspectAsJwt(world, 'x', null, form), expected);
       assert.deepEqual(await world.post('/token/introspect', form), INACTIVE);
-      await register(world, 'spa', { introspection_signed_response_alg: 'RS256' });
+      await setMetadata(world, 'spa', { introspection_signed_response_alg: 'RS256' });
       assert.deepEqual(await world.post('/token/introspect', form), expected);
     },
     { introspectionRequiresConfidentialClient: false },
@@ -306,7 +306,7 @@ test('§6 where the keys of the caller cannot be fetched, it is 503, and where t
   let outcome: 'failed' | 'refused' = 'failed';
   const fetchDocument: FetchDocument = () => Promise.reject(new DocumentError(outcome, 'no'));
   const world = await openWorld(t, { fetchDocument });
-  await register(world, 'api', {
+  await setMetadata(world, 'api', {
     introspection_encrypted_response_alg: 'RSA-OAEP-256',
     jwks_uri: 'https://api.example/jwks',
   });

@@ -9,6 +9,8 @@ export type Operation =
   | 'authorization'
   | 'logout'
   | 'pushed_authorization_request'
+  | 'registration'
+  | 'client_configuration'
   | 'metadata'
   | 'jwks';
 

@@ -27,7 +27,7 @@ export async function metadata(context: Context): Promise<HttpResponse> {
 
 /** The members of the metadata document, names as on the wire. */
 export function serverMetadata(context: Context): Readonly<Record<string, unknown>> {
-  const { issuer, paths, oidc } = context;
+  const { issuer, paths, oidc, registration } = context;
   const at = (path: string) => endpointUrl(issuer, path);
   const methods = authenticationMethods(context);
   return {
@@ -46,6 +46,7 @@ export function serverMetadata(context: Context): Readonly<Record<string, unknow
       introspection_encryption_alg_values_supported: ENCRYPTION_ALGORITHMS,
       introspection_encryption_enc_values_supported: CONTENT_ENCRYPTIONS,
     }),
+    ...(registration !== undefined && { registration_endpoint: at(paths.registration) }),
     revocation_endpoint: at(paths.revocation),
     ...authentication('revocation', context.authenticateRevoke ? methods : ['none']),
     code_challenge_methods_supported: ['S256'],

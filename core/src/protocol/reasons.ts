@@ -31,7 +31,7 @@ export type InactiveReason = keyof typeof INACTIVE_REASONS;
 
 export const REFUSAL_REASONS = {
   method_not_allowed: 'The endpoint does not answer this HTTP method.',
-  wrong_media_type: 'The body is not application/x-www-form-urlencoded.',
+  wrong_media_type: 'The body has another media type than the endpoint takes.',
   body_too_large: 'The body is larger than 64 KiB.',
   parameter_repeated: 'A parameter appeared more than once.',
   parameter_missing: 'A required parameter is missing or empty.',
@@ -106,6 +106,13 @@ export const REFUSAL_REASONS = {
   pushed_request_missing: 'Authorization requests must be pushed, and this one was not.',
   access_token_missing: 'The request carries no access token.',
   scope_openid_missing: 'The access token was granted without the openid scope.',
+  registration_off: 'Clients cannot register themselves at this server.',
+  initial_access_token_invalid: 'The initial access token is none of this server, or has expired.',
+  initial_access_token_used: 'The initial access token was for one client, which has been registered.',
+  registration_token_wrong: 'No client of this identifier has this registration access token.',
+  redirect_uri_unfit: 'A redirect URI is not one that the client could have.',
+  client_metadata_unfit: 'The client cannot be as it describes itself.',
+  body_unreadable: 'The body is no JSON object.',
   oidc_off: 'OpenID Connect is not configured, so there is no UserInfo.',
   no_person: 'The access token belongs to no person, or to one without claims.',
   answer_not_authenticated: 'Introspection was asked for a JWT by nobody who is known (RFC 9701).',
