@@ -16,8 +16,8 @@ const SESSION: StoredSession = {
 
 const ALICE_AT_WEB = { subject: 'alice-1', clientId: 'web' };
 
-function agreed(scopes: readonly string[], claims: readonly string[] = []): Agreed {
-  return { scopes, claims, resources: [] };
+function agreed(scopes: readonly string[], resources: readonly string[] = []): Agreed {
+  return { scopes, resources };
 }
 
 for (const database of DATABASES) {
@@ -67,8 +67,8 @@ for (const database of DATABASES) {
 
       assert.deepEqual(await sessions.halfEnded(5000, 10), []);
       assert.deepEqual(await sessions.halfEnded(5001, 10), [ended]);
-      await sessions.finishEnd('sid-1', 6000);
-      await sessions.finishEnd('sid-1', 6000);
+      assert.deepEqual(await sessions.finishEnd('sid-1', 6000), ['web']);
+      assert.deepEqual(await sessions.finishEnd('sid-1', 6000), []);
       assert.deepEqual(await sessions.halfEnded(9000, 10), []);
       assert.deepEqual(await logoutDeliveries.take(6000, 1000, 10), [
         { sessionId: 'sid-1', clientId: 'web', subject: 'alice-1', attempts: 1 },
@@ -99,7 +99,7 @@ for (const database of DATABASES) {
         ['a', 'b', 'c', 'd', 'e'].map((scope, index) =>
           (index % 2 === 0 ? one : other).consents.give(
             ALICE_AT_WEB,
-            agreed([scope], ['na me']),
+            agreed([scope], ['https://api.example']),
             1000 + index,
           ),
         ),
@@ -107,8 +107,11 @@ for (const database of DATABASES) {
       const { givenAtMs, ...consent } = (await one.consents.get(ALICE_AT_WEB)) ?? { givenAtMs: 0 };
       assert.ok(givenAtMs >= 1000 && givenAtMs < 1005);
       assert.deepEqual(
-        { scopes: 'scopes' in consent && consent.scopes, claims: 'claims' in consent && consent.claims },
-        { scopes: ['a', 'b', 'c', 'd', 'e'], claims: ['na me'] },
+        {
+          scopes: 'scopes' in consent && consent.scopes,
+          resources: 'resources' in consent && consent.resources,
+        },
+        { scopes: ['a', 'b', 'c', 'd', 'e'], resources: ['https://api.example'] },
       );
     });
 

@@ -130,7 +130,18 @@ export const OPTIONS = {
     'Seconds between two sweeps of expired rows.',
     60,
   ),
-  sessionLifetime: option('Server', seconds(1), 'Seconds that a browser stays signed in.', 12 * 60 * 60),
+  sessionLifetime: option(
+    'Server',
+    seconds(1),
+    'Seconds after which a person signs in again, however often a browser was used meanwhile.',
+    12 * 60 * 60,
+  ),
+  sessionIdleLifetime: option(
+    'Server',
+    seconds(1),
+    'Seconds after which a browser that no application has sent here meanwhile is signed out.',
+    4 * 60 * 60,
+  ),
 
   authenticateIntrospect: option(
     'Endpoints',

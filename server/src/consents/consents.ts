@@ -1,8 +1,9 @@
-/** What a person can agree to, by the names that the protocol has for it. */
+/**
+ * What a person can agree to, by the names that the protocol has for it. Claims that are asked for one by one are not
+ * among it: they are told within what the scopes permit, and so agreed to with those.
+ */
 export interface Agreed {
   readonly scopes: readonly string[];
-  /** Names of claims that were asked for one by one (OpenID Connect Core §5.5). */
-  readonly claims: readonly string[];
   /** RFC 8707 §2. */
   readonly resources: readonly string[];
 }
@@ -45,7 +46,7 @@ export function covers(agreed: Agreed | undefined, asked: Agreed): boolean {
 /** What was agreed together, each name once. */
 export function union(one: Agreed, other: Agreed): Agreed {
   const of = (member: keyof Agreed) => [...new Set([...one[member], ...other[member]])].sort();
-  return { scopes: of('scopes'), claims: of('claims'), resources: of('resources') };
+  return { scopes: of('scopes'), resources: of('resources') };
 }
 
-const MEMBERS = ['scopes', 'claims', 'resources'] as const satisfies readonly (keyof Agreed)[];
+const MEMBERS = ['scopes', 'resources'] as const satisfies readonly (keyof Agreed)[];

@@ -58,8 +58,11 @@ export interface Sessions {
    */
   beginEnd(of: SessionsToEnd, nowMs: number): Promise<readonly EndedSession[]>;
 
-  /** Last step of ending: the session goes, and the clients that know of it are to be told. One transaction. */
-  finishEnd(id: string, nowMs: number): Promise<void>;
+  /**
+   * Last step of ending: the session goes, and the clients that know of it are to be told. One transaction.
+   * @returns those clients
+   */
+  finishEnd(id: string, nowMs: number): Promise<readonly string[]>;
 
   /** Whose end was begun before a time and not finished: a process died in between. */
   halfEnded(beforeMs: number, limit: number): Promise<readonly EndedSession[]>;

@@ -8,7 +8,7 @@ import {
 } from '../../consents/consents.ts';
 import type { ProgramTables, TableRow } from './program_tables.ts';
 
-const COLUMNS = 'subject, client_id, scopes, claims, resources, version, given_at_ms, withdrawn_at_ms';
+const COLUMNS = 'subject, client_id, scopes, resources, version, given_at_ms, withdrawn_at_ms';
 
 const ONE = 'issuer = $1 AND subject = $2 AND client_id = $3';
 
@@ -21,13 +21,13 @@ const SQL = {
 
   // Versions begin with the time: one that was removed and made again is not taken for what it was.
   add: `
-    INSERT INTO grantd.consents (issuer, subject, client_id, scopes, claims, resources, version, given_at_ms)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
+    INSERT INTO grantd.consents (issuer, subject, client_id, scopes, resources, version, given_at_ms)
+    VALUES ($1, $2, $3, $4, $5, $6, $6)
     ON CONFLICT (issuer, subject, client_id) DO NOTHING RETURNING client_id`,
 
   replace: `
     UPDATE grantd.consents
-    SET scopes = $5, claims = $6, resources = $7, given_at_ms = $8, version = version + 1, withdrawn_at_ms = NULL
+    SET scopes = $5, resources = $6, given_at_ms = $7, version = version + 1, withdrawn_at_ms = NULL
     WHERE ${ONE} AND version = $4 RETURNING client_id`,
 
   beginWithdrawal: `
@@ -102,7 +102,6 @@ function consentOf(row: TableRow): StoredConsent {
   return {
     clientId: String(row.client_id),
     scopes: listOf(row.scopes),
-    claims: listOf(row.claims),
     resources: listOf(row.resources),
     givenAtMs: Number(row.given_at_ms),
     version: Number(row.version),
@@ -110,11 +109,11 @@ function consentOf(row: TableRow): StoredConsent {
   };
 }
 
-/** As JSON, since names of claims may hold any character. */
-function textsOf({ scopes, claims, resources }: Agreed): readonly [string, string, string] {
-  return [JSON.stringify(scopes), JSON.stringify(claims), JSON.stringify(resources)];
+/** Neither a scope nor a URI has spaces. */
+function textsOf({ scopes, resources }: Agreed): readonly [string, string] {
+  return [scopes.join(' '), resources.join(' ')];
 }
 
 function listOf(value: unknown): readonly string[] {
-  return JSON.parse(String(value));
+  return value === '' ? [] : String(value).split(' ');
 }

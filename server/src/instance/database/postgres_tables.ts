@@ -52,7 +52,6 @@ export const PROGRAM_TABLES: PostgresTables = {
       subject         text COLLATE "C" NOT NULL,
       client_id       text COLLATE "C" NOT NULL,
       scopes          text NOT NULL,
-      claims          text NOT NULL,
       resources       text NOT NULL,
       version         bigint NOT NULL,
       given_at_ms     bigint NOT NULL,

@@ -49,7 +49,7 @@ const SQL = {
     SELECT c.issuer, c.session_id, c.client_id, s.subject, 0, $3
     FROM grantd.session_clients c JOIN grantd.sessions s ON s.issuer = c.issuer AND s.id = c.session_id
     WHERE c.issuer = $1 AND c.session_id = $2 AND s.ended_at_ms IS NOT NULL
-    ON CONFLICT DO NOTHING`,
+    ON CONFLICT DO NOTHING RETURNING client_id`,
   remove: 'DELETE FROM grantd.sessions WHERE issuer = $1 AND id = $2 AND ended_at_ms IS NOT NULL',
 
   halfEnded: `
@@ -93,7 +93,11 @@ export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
       return ended.map(endedOf);
     },
     async finishEnd(id, nowMs) {
-      await tables.write([SQL.queueDeliveries, issuer, id, nowMs], [SQL.remove, issuer, id]);
+      const [queued = []] = await tables.write(
+        [SQL.queueDeliveries, issuer, id, nowMs],
+        [SQL.remove, issuer, id],
+      );
+      return queued.map((row) => String(row.client_id)).sort();
     },
     halfEnded: async (beforeMs, limit) =>
       (await tables.read(SQL.halfEnded, issuer, beforeMs, limit)).map(endedOf),

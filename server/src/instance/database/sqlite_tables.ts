@@ -51,7 +51,6 @@ const MIGRATIONS: readonly string[] = [
     subject         TEXT NOT NULL,
     client_id       TEXT NOT NULL,
     scopes          TEXT NOT NULL,
-    claims          TEXT NOT NULL,
     resources       TEXT NOT NULL,
     version         INTEGER NOT NULL,
     given_at_ms     INTEGER NOT NULL,
