@@ -6,7 +6,7 @@ import type { ContentfulStatusCode } from 'hono/utils/http-status';
 export type Html = ReturnType<typeof html>;
 
 const STYLE = `
-body { font: 1rem/1.5 system-ui, sans-serif; max-width: 24rem; margin: 4rem auto; padding: 0 1rem; }
+body { font: 1rem/1.5 system-ui, sans-serif; max-width: 24rem; margin: 4rem auto; padding: 0 1rem; overflow-wrap: anywhere; }
 label, input { display: block; width: 100%; box-sizing: border-box; font: inherit; }
 input { margin: 0 0 1rem; padding: 0.5rem; }
 button { font: inherit; padding: 0.5rem 1rem; }
