@@ -1,14 +1,12 @@
 import assert from 'node:assert/strict';
 
-import { after, before, describe, test } from 'node:test';
+import { before, describe, test } from 'node:test';
 import type { BrowserContext, Page } from 'playwright-core';
-import { Chromium } from '../harness/chromium.ts';
 import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
-import { grantdPrints, type RunningServer, Workbench } from '../harness/program.ts';
 import { accessibilityProblems } from './accessibility.ts';
 import { controls, tabStops } from './keyboard.ts';
-import { LONG_NAME, LONG_SCOPE, PAGES } from './pages.ts';
-import { Visit } from './visit.ts';
+import { addPageClients, PAGES } from './pages.ts';
+import { scene } from './scene.ts';
 import { watch } from './watch.ts';
 
 type StorageState = Awaited<ReturnType<BrowserContext['storageState']>>;
@@ -26,36 +24,21 @@ const VIEWS = [
 ] as const;
 
 describe('pages in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
-  const workbench = new Workbench();
-  let server: RunningServer;
-  let chromium: Chromium;
+  const set = scene();
   let alice: StorageState;
   before(async () => {
-    [server, chromium] = await Promise.all([
-      workbench.start(workbench.folder(), ['--demo']),
-      Chromium.start(),
-    ]);
-    await grantdPrints(server.folder, [
-      ...['client', 'add', 'long', `--name=${LONG_NAME}`, `--scope=${LONG_SCOPE}`, '--scope=openid'],
-      '--redirect-uri=http://localhost:4001/callback',
-    ]);
-    const person = await chromium.person();
-    const visit = new Visit(await person.newPage(), server.url);
+    await addPageClients(set().server);
+    const visit = await set().visitor();
     await visit.authorizeAndSignIn();
-    alice = await person.storageState();
-    await person.close();
-  });
-  after(async () => {
-    await chromium?.close();
-    await workbench.clear();
+    alice = await visit.person.storageState();
   });
 
   for (const { name: view, ...options } of VIEWS) {
     for (const { name, as, open, shows } of PAGES) {
       test(`${name} (${view})`, async () => {
-        const person = await chromium.person({ ...options, ...(as === 'alice' && { storageState: alice }) });
-        const seen = watch(person);
-        const visit = new Visit(await person.newPage(), server.url);
+        const { server, visitor } = set();
+        const visit = await visitor({ ...options, ...(as === 'alice' && { storageState: alice }) });
+        const seen = watch(visit.person);
         await open(visit);
         await visit.page.waitForSelector(shows);
 
@@ -72,7 +55,7 @@ describe('pages in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
 
         assert.deepEqual([...seen.origins], [server.url], 'nothing from outside');
         assert.deepEqual(seen.complaints, []);
-        await person.close();
+        await visit.person.close();
       });
     }
   }

@@ -1,8 +1,9 @@
+import { grantdPrints, type RunningServer } from '../harness/program.ts';
 import type { Visit } from './visit.ts';
 
 /** Words without a space, as people and applications have them. */
-export const LONG_NAME = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft';
-export const LONG_SCOPE = 'https://api.example.com/scopes/warehouse.inventory.adjustments.of.the.past:read';
+const LONG_NAME = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft';
+const LONG_SCOPE = 'https://api.example.com/scopes/warehouse.inventory.adjustments.of.the.past:read';
 
 /** A page that a person meets. */
 export interface PageCase {
@@ -42,7 +43,13 @@ export const PAGES: readonly PageCase[] = [
   {
     name: 'consent to long names',
     as: 'alice',
-    open: (visit) => visit.authorize({ prompt: 'consent', client_id: 'long', scope: `openid ${LONG_SCOPE}` }),
+    open: (visit) =>
+      visit.authorize({
+        prompt: 'consent',
+        client_id: 'long',
+        redirect_uri: 'http://localhost:4001/callback',
+        scope: `openid ${LONG_SCOPE}`,
+      }),
     shows: '#consent-allow',
   },
   {
@@ -59,3 +66,11 @@ export const PAGES: readonly PageCase[] = [
   },
   { name: 'no such page', as: 'nobody', open: (visit) => visit.open('/nowhere'), shows: '#problem' },
 ];
+
+/** What some of the pages are about. */
+export async function addPageClients({ folder }: RunningServer): Promise<void> {
+  await grantdPrints(folder, [
+    ...['client', 'add', 'long', `--name=${LONG_NAME}`, '--scope=openid', `--scope=${LONG_SCOPE}`],
+    '--redirect-uri=http://localhost:4001/callback',
+  ]);
+}

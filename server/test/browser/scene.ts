@@ -42,7 +42,9 @@ export function scene(): () => Scene {
 async function open(workbench: Workbench, application: Application, chromium: Chromium): Promise<Scene> {
   const redirectUri = `${application.origin}/callback`;
   const server = await workbench.start(workbench.folder(), ['--demo']);
-  const scopes = ['openid', 'profile', 'email', 'offline_access'].map((scope) => `--scope=${scope}`);
+  const scopes = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'].map(
+    (scope) => `--scope=${scope}`,
+  );
   await grantdPrints(server.folder, [
     ...['client', 'add', 'shop', '--public', '--name=The shop'],
     ...[`--redirect-uri=${redirectUri}`, ...scopes],

@@ -21,6 +21,11 @@ export class Visit {
     return this.page.context();
   }
 
+  /** The cookie of the session; `undefined` where there is none. */
+  async session(): Promise<string | undefined> {
+    return (await this.person.cookies()).find(({ name }) => name === 'grantd_session')?.value;
+  }
+
   async open(path: string): Promise<void> {
     await this.page.goto(`${this.#url}${path}`);
   }
@@ -37,9 +42,9 @@ export class Visit {
   }
 
   /** Up to the question of consent. */
-  async authorizeAndSignIn(parameters: Parameters = {}): Promise<void> {
+  async authorizeAndSignIn(parameters: Parameters = {}, who = ALICE): Promise<void> {
     await this.authorize(parameters);
-    await this.signIn();
+    await this.signIn(who);
     await this.page.waitForSelector('#consent-allow');
   }
 
