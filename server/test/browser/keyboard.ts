@@ -10,7 +10,11 @@ export interface Control {
 /** Everything on the page that a mouse could use, in the order of the document. */
 export function controls(page: Page): Promise<readonly string[]> {
   return page.evaluate(() =>
-    [...document.querySelectorAll('a[href], button, input, select, textarea, summary, [tabindex]')]
+    [
+      ...document.querySelectorAll(
+        'a[href], button, input, select, textarea, summary, [tabindex]:not([tabindex="-1"])',
+      ),
+    ]
       .filter((element) => element.checkVisibility() && !element.matches('[type=hidden], [disabled]'))
       .map((element) => element.id || element.outerHTML.slice(0, 60)),
   );
