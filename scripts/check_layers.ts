@@ -22,6 +22,7 @@ const NODE_ONLY = [
   'core/src/protocol/hashing/node.ts',
   'core/src/storage/sql/sqlite/',
   'core/src/adapters/node.ts',
+  'core/src/adapters/node/',
 ];
 
 /** What the core may depend on. */

@@ -1,8 +1,9 @@
 /** `@grantd/core`: the public names. Stores, the kit and adapters have entry points of their own. */
 export { AuthorizationServer } from './authorization_server.ts';
 export type { Approval } from './endpoints/authorization_approval.ts';
-export type { AuthorizationRequest, Prompt } from './endpoints/authorization_request.ts';
+export type { AuthorizationRequest } from './endpoints/authorization_request.ts';
 export type { AuthorizationRefusal } from './endpoints/authorization_response.ts';
+export type { AuthorizationClient } from './endpoints/authorization_target.ts';
 export type { EndpointPaths, GetUserClaims, IntrospectionPolicy } from './endpoints/context.ts';
 export { errorResponse } from './endpoints/error_response.ts';
 export type { Operation, ServerEvent } from './endpoints/events.ts';
@@ -16,7 +17,17 @@ export type { TokenTypeHint } from './endpoints/token_type_hint.ts';
 export type { AuthorizationServerOptions, OidcOptions } from './options.ts';
 export { DEFAULT_PATHS, isIssuer } from './options.ts';
 export { type Claims, type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
+export type { ClaimRequest, ClaimsRequest } from './protocol/claims_request.ts';
+export * from './protocol/client_metadata.ts';
 export type { Clock, RandomSource } from './protocol/environment.ts';
+export {
+  DOCUMENT_LIMITS,
+  DocumentError,
+  type DocumentOutcome,
+  type FetchDocument,
+  type FetchedDocument,
+  type OutgoingRequest,
+} from './protocol/fetch_document.ts';
 export { MAX_BODY_BYTES } from './protocol/form.ts';
 export {
   type HttpConnection,
@@ -33,6 +44,7 @@ export {
   OAuthError,
   StorageFault,
 } from './protocol/oauth_error.ts';
+export { PROMPTS, type Prompt } from './protocol/prompt.ts';
 export {
   INACTIVE_REASONS,
   type InactiveReason,
@@ -42,6 +54,7 @@ export {
 } from './protocol/reasons.ts';
 export * from './protocol/records.ts';
 export { isRegistrableRedirectUri, redirectUriMatches } from './protocol/redirect_uri.ts';
+export { RESPONSE_MODES, type ResponseMode } from './protocol/response_mode.ts';
 export { isPersonalScope, isScopeToken } from './protocol/scope.ts';
 export type {
   AdministrableStorage,
@@ -54,7 +67,9 @@ export type {
   IssueOutcome,
   KeyRepository,
   NewClient,
+  OneTimeIdentifiers,
   PrincipalState,
+  PushedRequestRepository,
   RevocationTarget,
   Storage,
   TokenRepository,
@@ -66,3 +81,4 @@ export type { FoundToken } from './tokens/find.ts';
 export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt_service.ts';
 export { opaqueKindOf } from './tokens/opaque_token.ts';
 export { ServerSecret } from './tokens/server_secret.ts';
+export { hasPairwiseSubjects, type SubjectAudience, sectorOf } from './tokens/subject_identifier.ts';

@@ -1,7 +1,9 @@
 import type { Claims, ClaimsByScope } from '../protocol/claims.ts';
+import type { FetchDocument } from '../protocol/fetch_document.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import type { AccessTokenVerifier } from '../tokens/access_token_verifier.ts';
+import type { ClientKeys } from '../tokens/client_keys.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import type { FoundToken } from '../tokens/find.ts';
 import type { Operation, ServerEvent } from './events.ts';
@@ -28,18 +30,27 @@ export interface EndpointPaths {
   readonly revocation: string;
   readonly userInfo: string;
   readonly authorization: string;
+  readonly pushedAuthorizationRequest: string;
   readonly jwks: string;
 }
 
 /** What endpoints work with; made once from the options, never changed. */
 export interface Context extends TokenContext {
   readonly accessTokens: AccessTokenVerifier;
+  readonly clientKeys: ClientKeys;
+  /** `undefined` where nothing may be fetched. */
+  readonly fetchDocument: FetchDocument | undefined;
   readonly oidc: OidcContext | undefined;
   readonly authenticateIntrospect: boolean;
   readonly authenticateRevoke: boolean;
   readonly introspectionRequiresConfidentialClient: boolean;
   readonly introspectionPolicy: IntrospectionPolicy;
   readonly allowConfidentialClientsWithoutPkce: boolean;
+  /** Authentication context classes that a sign-in with the host can have. */
+  readonly acrValues: readonly string[];
+  readonly requirePushedAuthorizationRequests: boolean;
+  /** Whose documents a `request_uri` may name although the client did not register it. */
+  readonly requestUriHosts: readonly string[];
   readonly paths: EndpointPaths;
   readonly onEvent: (event: ServerEvent) => void;
 }

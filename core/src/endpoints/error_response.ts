@@ -1,5 +1,6 @@
 import type { HttpResponse } from '../protocol/http.ts';
 import { OAuthError, StorageFault } from '../protocol/oauth_error.ts';
+import { deliveryResponse } from './browser_delivery.ts';
 
 /** Seconds that a client is asked to wait after a storage fault. */
 const RETRY_AFTER_SECONDS = 1;
@@ -9,10 +10,9 @@ const RETRY_AFTER_SECONDS = 1;
  */
 export function errorResponse(thrown: unknown): HttpResponse {
   const error = asOAuthError(thrown);
+  const { redirectTo, formPost } = error;
+  if (redirectTo !== undefined) return deliveryResponse({ redirectTo, formPost });
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store', ...error.headers };
-  if (error.redirectTo !== undefined) {
-    return { status: 303, headers: { 'cache-control': 'no-store', location: error.redirectTo }, body: '' };
-  }
   const body = JSON.stringify({ error: error.code, error_description: error.description });
   return { status: error.status, headers, body };
 }

@@ -1,5 +1,7 @@
 import type { JWK } from 'jose';
 import type { Claims } from './claims.ts';
+import type { ClaimsRequest } from './claims_request.ts';
+import type { ClientMetadata } from './client_metadata.ts';
 
 /** What storage remembers: readonly plain data. Seconds and milliseconds count from 1970-01-01T00:00:00Z. */
 
@@ -28,6 +30,12 @@ export interface ClientRecord {
   readonly accessTokenFormat?: TokenFormat;
   readonly accessTokenAlgorithm?: SigningAlgorithm;
   readonly idTokenAlgorithm?: SigningAlgorithm;
+  /** What else was registered (RFC 7591 §2). */
+  readonly metadata?: ClientMetadata;
+  /** SHA-256 (base64url) of its registration access token (RFC 7592 §3); a client without one did not register itself. */
+  readonly registrationTokenDigest?: string;
+  /** Seconds: when it was registered (`client_id_issued_at`, RFC 7591 §3.2.1). */
+  readonly registeredAt?: number;
   /** Raised by every mass revocation and every disabling; tokens that copied a lower one are dead. */
   readonly generation?: number;
   readonly disabledAtMs?: number;
@@ -70,6 +78,10 @@ export interface TokenRecord {
   readonly subject?: string;
   /** Claims as issued. A JWT access token may leave them to its own payload. */
   readonly claims?: Claims;
+  /** Which claims the authorization request asked for besides those of its scopes (OpenID Connect Core §5.5). */
+  readonly claimsRequest?: ClaimsRequest;
+  /** Refresh tokens: the resources that access tokens of this grant may be for (RFC 8707 §2.2). */
+  readonly resources?: readonly string[];
   /** Milliseconds. */
   readonly issuedAtMs: number;
   /** Seconds; equals the `exp` claim. Zero is a revoked token. */
@@ -114,8 +126,11 @@ export interface AuthorizationCodeRecord {
   readonly grantId: string;
   readonly sessionId?: string;
   readonly nonce?: string;
-  /** Claims that the tokens of this grant carry: `username`, `auth_time`, `acr`, `amr`. */
+  /** Claims that the tokens of this grant carry: `username`, `auth_time`, `acr`, `amr`, `sid`. */
   readonly claims: Claims;
+  readonly claimsRequest?: ClaimsRequest;
+  /** What access tokens may be for (RFC 8707 §2.1). */
+  readonly resources?: readonly string[];
   readonly issuedAtMs: number;
   /** Seconds. */
   readonly expiresAt: number;
@@ -129,6 +144,27 @@ export type NewAuthorizationCode = Omit<
   AuthorizationCodeRecord,
   'redeemedAtMs' | 'revokedAtMs' | 'notBeforeMs' | 'standing'
 >;
+
+/** What one authorization by a person led to, as long as it is alive. */
+export interface GrantRecord {
+  readonly id: string;
+  readonly clientId: string;
+  readonly subject: string;
+  readonly scopes: readonly string[];
+  /** The session that it ends with. */
+  readonly sessionId?: string;
+  readonly createdAtMs: number;
+}
+
+/** An authorization request that a client left with the server (RFC 9126). */
+export interface PushedRequest {
+  /** SHA-256 (base64url) of the `request_uri`. */
+  readonly id: string;
+  readonly clientId: string;
+  readonly parameters: Readonly<Record<string, string>>;
+  /** Seconds. */
+  readonly expiresAt: number;
+}
 
 export interface KeyRecord {
   readonly kid: string;

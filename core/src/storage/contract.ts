@@ -2,10 +2,12 @@ import type {
   AuthorizationCodeRecord,
   ClientRecord,
   EventRecord,
+  GrantRecord,
   KeyRecord,
   NewAuthorizationCode,
   NewToken,
   Principal,
+  PushedRequest,
   SigningAlgorithm,
   Standing,
   TokenRecord,
@@ -24,6 +26,10 @@ export interface Storage {
   readonly authorizationCodes: AuthorizationCodeRepository;
   /** Not needed where the host brings its own `JwtService`. */
   readonly keys?: KeyRepository;
+  /** Needed for clients that authenticate with assertions, which are used once. */
+  readonly oneTimeIdentifiers?: OneTimeIdentifiers;
+  /** Needed for pushed authorization requests. */
+  readonly pushedRequests?: PushedRequestRepository;
 }
 
 export type Awaitable<T> = T | Promise<T>;
@@ -34,6 +40,27 @@ export interface ClientRepository {
   get(clientId: string): Found<ClientRecord>;
   /** Whether an enabled client has a redirect URI of this web origin. */
   hasRedirectOrigin(origin: string): Awaitable<boolean>;
+  /**
+   * Whether an enabled client is the API of this URI (RFC 8707 §2). Where a store does not tell, access tokens are for
+   * the default audience alone.
+   */
+  hasResource?(resource: string): Awaitable<boolean>;
+}
+
+/** Identifiers that count once, such as the `jti` of a client's assertion (RFC 7523 §3). */
+export interface OneTimeIdentifiers {
+  /**
+   * Takes an identifier. Atomic: of several that take the same one at once, one succeeds.
+   * @param expiresAt seconds until which it stays taken
+   * @returns `false` where it was taken already
+   */
+  take(id: string, expiresAt: number): Awaitable<boolean>;
+}
+
+export interface PushedRequestRepository {
+  add(request: PushedRequest): Awaitable<void>;
+  /** Removes a request, expired or not, and gives it. Atomic: of several that take the same one at once, one gets it. */
+  take(id: string): Found<PushedRequest>;
 }
 
 /**
@@ -146,6 +173,16 @@ export interface ClientRegistry extends ClientRepository {
   list(): Awaitable<readonly ClientRecord[]>;
   /** @returns `false` where there is no such confidential client. */
   replaceSecretHash(clientId: string, secretHash: string): Awaitable<boolean>;
+  /**
+   * Registers a client anew under its identifier. Its tokens live on, and it stays disabled where it was.
+   * @returns `false` where there is no such client
+   */
+  replace(client: NewClient): Awaitable<boolean>;
+  /**
+   * Removes a client; every token and code of it is dead from then on, also when its identifier is given again.
+   * @returns `false` where there is no such client
+   */
+  remove(clientId: string): Awaitable<boolean>;
 }
 
 /** Whose tokens: a principal's, or all that were issued before a time. */
@@ -161,6 +198,8 @@ export type PrincipalState = Pick<Standing, 'raisedAtMs' | 'disabledAtMs'>;
 export interface AdministrableStorage extends Storage {
   readonly clients: ClientRegistry;
   readonly keys: KeyRepository;
+  readonly oneTimeIdentifiers: OneTimeIdentifiers;
+  readonly pushedRequests: PushedRequestRepository;
 
   /**
    * Ends all tokens and codes of the target in one write that loads no row. A principal that nothing was ever issued
@@ -172,6 +211,15 @@ export interface AdministrableStorage extends Storage {
 
   /** How many tokens of the target are alive, superseded ones not counted. Reads all rows that are not over yet. */
   countAlive(target: RevocationTarget): Awaitable<number>;
+
+  /** The grants of a person that are alive, the newest first. One indexed read. */
+  grantsOf(subject: string): Awaitable<readonly GrantRecord[]>;
+
+  /**
+   * Ends all that a person granted to a client, with every token and code of it, in one transaction.
+   * @returns how many grants were ended
+   */
+  revokeGrants(subject: string, clientId: string): Awaitable<number>;
 
   /** Disabling also ends all tokens; enabling brings none of them back. Idempotent. */
   setDisabled(principal: 'client' | 'subject', id: string, disabled: boolean): Awaitable<void>;

@@ -5,13 +5,14 @@ import {
   type ClientRecord,
   PRINCIPALS,
   type Principal,
+  type PushedRequest,
   type Standing,
   type TokenKind,
   type TokenRecord,
 } from '../protocol/records.ts';
 
 /*
- * Clients, tokens and codes as everything above relies on them: plain data with the members of the contract and no
+ * Clients, tokens, codes and pushed requests as everything above relies on them: plain data with the members of the contract and no
  * others. `null`, which many databases answer, is absence, of a record as of a member; instances of classes are
  * read member by member, getters included.
  */
@@ -31,6 +32,9 @@ const CLIENT: Members<ClientRecord> = {
   accessTokenFormat: 'optional',
   accessTokenAlgorithm: 'optional',
   idTokenAlgorithm: 'optional',
+  metadata: 'optional',
+  registrationTokenDigest: 'optional',
+  registeredAt: 'optional',
   generation: 'optional',
   disabledAtMs: 'optional',
 };
@@ -44,6 +48,8 @@ const TOKEN: Members<Omit<TokenRecord, 'kind' | 'standing' | 'expiresAt' | 'issu
   tokenType: 'optional',
   subject: 'optional',
   claims: 'optional',
+  claimsRequest: 'optional',
+  resources: 'optional',
   keyId: 'optional',
   pairId: 'optional',
   familyId: 'optional',
@@ -67,9 +73,18 @@ const CODE: Members<Omit<AuthorizationCodeRecord, 'standing' | 'expiresAt' | 'is
   sessionId: 'optional',
   nonce: 'optional',
   claims: 'required',
+  claimsRequest: 'optional',
+  resources: 'optional',
   redeemedAtMs: 'optional',
   revokedAtMs: 'optional',
   notBeforeMs: 'optional',
+};
+
+const PUSHED_REQUEST: Members<PushedRequest> = {
+  id: 'required',
+  clientId: 'required',
+  parameters: 'required',
+  expiresAt: 'required',
 };
 
 const STANDING: Members<Standing> = {
@@ -115,6 +130,11 @@ export function authorizationCodeRecord(found: AuthorizationCodeRecord): Authori
   const { expiresAt, issuedAtMs } = found;
   requireClaimTypes(found.claims);
   return { ...read(found, CODE, 'authorization code'), ...standing(found), expiresAt, issuedAtMs };
+}
+
+/** @throws {StorageFault} a member that must be there is not */
+export function pushedRequest(found: PushedRequest | null | undefined): PushedRequest | undefined {
+  return found ? read(found, PUSHED_REQUEST, 'pushed request') : undefined;
 }
 
 function standing(found: Pick<TokenRecord, 'standing'>): Pick<TokenRecord, 'standing'> | undefined {

@@ -1,7 +1,19 @@
-import type { AuthorizationCodeRecord, ClientRecord, TokenRecord } from '../protocol/records.ts';
-import type { AuthorizationCodeRepository, ClientRepository, Storage, TokenRepository } from './contract.ts';
+import type {
+  AuthorizationCodeRecord,
+  ClientRecord,
+  PushedRequest,
+  TokenRecord,
+} from '../protocol/records.ts';
+import type {
+  AuthorizationCodeRepository,
+  ClientRepository,
+  OneTimeIdentifiers,
+  PushedRequestRepository,
+  Storage,
+  TokenRepository,
+} from './contract.ts';
 import { guarded, guardedCall } from './guarded.ts';
-import { authorizationCodeRecord, clientRecord, tokenRecord } from './host_records.ts';
+import { authorizationCodeRecord, clientRecord, pushedRequest, tokenRecord } from './host_records.ts';
 
 /**
  * A host's storage as endpoints use it: failures are `StorageFault`s, and look-ups answer plain records or
@@ -11,6 +23,8 @@ export interface ReadableStorage {
   readonly clients: Reading<ClientRepository, 'get', ClientRecord>;
   readonly tokens: Reading<TokenRepository, 'getByAccessToken' | 'getByRefreshToken', TokenRecord>;
   readonly authorizationCodes: Reading<AuthorizationCodeRepository, 'get', AuthorizationCodeRecord>;
+  readonly oneTimeIdentifiers?: OneTimeIdentifiers;
+  readonly pushedRequests?: Reading<PushedRequestRepository, 'take', PushedRequest>;
 }
 
 type Reading<R, Lookup extends keyof R, T> = Omit<R, Lookup> & {
@@ -18,17 +32,22 @@ type Reading<R, Lookup extends keyof R, T> = Omit<R, Lookup> & {
 };
 
 export function hostStorage(storage: Storage): ReadableStorage {
+  const { oneTimeIdentifiers, pushedRequests } = storage;
   return {
     clients: hostClients(guarded(storage.clients)),
     tokens: hostTokens(guarded(storage.tokens)),
     authorizationCodes: hostCodes(guarded(storage.authorizationCodes)),
+    ...(oneTimeIdentifiers && { oneTimeIdentifiers: guarded(oneTimeIdentifiers) }),
+    ...(pushedRequests && { pushedRequests: hostPushedRequests(guarded(pushedRequests)) }),
   };
 }
 
 function hostClients(clients: ClientRepository): ReadableStorage['clients'] {
+  const { hasResource } = clients;
   return {
     get: guardedCall(async (id) => clientRecord(await clients.get(id))),
     hasRedirectOrigin: (origin) => clients.hasRedirectOrigin(origin),
+    ...(hasResource && { hasResource: (resource) => hasResource(resource) }),
   };
 }
 
@@ -59,6 +78,15 @@ function hostCodes(codes: AuthorizationCodeRepository): ReadableStorage['authori
     issue: (code, basis) => codes.issue(code, basis),
     redeem: (record, issued) => codes.redeem(own.of(record), issued),
     revoke: (record) => codes.revoke(own.of(record)),
+  };
+}
+
+function hostPushedRequests(
+  requests: PushedRequestRepository,
+): NonNullable<ReadableStorage['pushedRequests']> {
+  return {
+    add: (request) => requests.add(request),
+    take: guardedCall(async (id) => pushedRequest(await requests.take(id))),
   };
 }
 

@@ -4,8 +4,11 @@ import { ADMINISTRATION_SQL } from '../../src/storage/sql/postgres/administratio
 import { AUTHORIZATION_CODES_SQL } from '../../src/storage/sql/postgres/authorization_codes.ts';
 import { CLIENTS_SQL } from '../../src/storage/sql/postgres/clients.ts';
 import { EVENTS_SQL } from '../../src/storage/sql/postgres/events.ts';
+import { GRANTS_SQL } from '../../src/storage/sql/postgres/grants.ts';
 import { KEYS_SQL } from '../../src/storage/sql/postgres/keys.ts';
+import { ONE_TIME_IDENTIFIERS_SQL } from '../../src/storage/sql/postgres/one_time_identifiers.ts';
 import { PRINCIPALS_SQL } from '../../src/storage/sql/postgres/principals.ts';
+import { PUSHED_REQUESTS_SQL } from '../../src/storage/sql/postgres/pushed_requests.ts';
 import { SWEEP_SQL } from '../../src/storage/sql/postgres/sweep.ts';
 import { TOKENS_SQL } from '../../src/storage/sql/postgres/tokens.ts';
 import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
@@ -15,8 +18,8 @@ import { PostgresStores } from '../harness/postgres_store.ts';
 /** Large enough for reading a table through to cost more than any index. */
 const FILL = `
   INSERT INTO grantd.issuers (issuer) SELECT 'https://issuer-' || n || '.example' FROM generate_series(1, 3000) n;
-  INSERT INTO grantd.clients (issuer_id, id, grant_types, scopes, redirect_uris)
-  SELECT 1, 'client-' || n, '[]', '[]', '[]' FROM generate_series(1, 5000) n;
+  INSERT INTO grantd.clients (issuer_id, id, grant_types, scopes, redirect_uris, resource)
+  SELECT 1, 'client-' || n, '[]', '[]', '[]', 'https://api-' || n || '.example' FROM generate_series(1, 5000) n;
   INSERT INTO grantd.redirect_origins SELECT 1, 'https://app-' || n || '.example', 'client-' || n
   FROM generate_series(1, 5000) n;
   INSERT INTO grantd.principals (issuer_id, kind, id, generation, keep_until)
@@ -31,6 +34,13 @@ const FILL = `
     grant_id, claims, issued_at_ms, expires_at, keep_until, client_generation, subject_generation, grant_generation)
   SELECT 1, 'code-' || n, 'client-' || n % 5000, 'r', true, '[]', 'subject-' || n, 'grant-' || n, '{}', 1, 2000000000 + n,
     2000000000 + n, 0, 0, 0 FROM generate_series(1, 10000) n;
+  INSERT INTO grantd.grants (issuer_id, grant_id, client_id, subject, scopes, session_id, created_at_ms,
+    client_generation, subject_generation, session_generation, grant_generation)
+  SELECT 1, 'grant-' || n, 'client-' || n % 5000, 'subject-' || n, '[]', 'session-' || n, n, 0, 0, 0, 0
+  FROM generate_series(1, 10000) n;
+  INSERT INTO grantd.one_time_identifiers SELECT 1, 'id-' || n, 2000000000 + n FROM generate_series(1, 10000) n;
+  INSERT INTO grantd.pushed_requests SELECT 1, 'id-' || n, 'client-' || n % 5000, '{}', 2000000000 + n
+  FROM generate_series(1, 10000) n;
   INSERT INTO grantd.signing_keys (issuer_id, kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms,
     needed_until)
   SELECT n, status || n, 'RS256', status, '{}', '', n, 2000000000 + n
@@ -55,6 +65,9 @@ const STATEMENTS = Object.entries({
   principals: PRINCIPALS_SQL,
   administration: ADMINISTRATION_SQL,
   events: EVENTS_SQL,
+  grants: GRANTS_SQL,
+  oneTimeIdentifiers: ONE_TIME_IDENTIFIERS_SQL,
+  pushedRequests: PUSHED_REQUESTS_SQL,
   sweep: SWEEP_SQL,
 }).flatMap(([group, statements]) =>
   Object.entries(statements).map(([name, text]) => ({ title: `${group}.${name}`, text })),

@@ -7,10 +7,13 @@ import { ADMINISTRATION_SQL } from '../../src/storage/sql/sqlite/administration.
 import { AUTHORIZATION_CODES_SQL } from '../../src/storage/sql/sqlite/authorization_codes.ts';
 import { CLIENTS_SQL } from '../../src/storage/sql/sqlite/clients.ts';
 import { EVENTS_SQL } from '../../src/storage/sql/sqlite/events.ts';
+import { GRANTS_SQL } from '../../src/storage/sql/sqlite/grants.ts';
 import { ISSUER_SQL } from '../../src/storage/sql/sqlite/issuer.ts';
 import { ISSUING_SQL } from '../../src/storage/sql/sqlite/issuing.ts';
 import { KEYS_SQL } from '../../src/storage/sql/sqlite/keys.ts';
+import { ONE_TIME_IDENTIFIERS_SQL } from '../../src/storage/sql/sqlite/one_time_identifiers.ts';
 import { PRINCIPALS_SQL } from '../../src/storage/sql/sqlite/principals.ts';
+import { PUSHED_REQUESTS_SQL } from '../../src/storage/sql/sqlite/pushed_requests.ts';
 import { MIGRATIONS, SCHEMA_VERSION } from '../../src/storage/sql/sqlite/schema.ts';
 import { openSqliteStorage } from '../../src/storage/sql/sqlite/sqlite_storage.ts';
 import { SWEEP_SQL } from '../../src/storage/sql/sqlite/sweep.ts';
@@ -45,9 +48,12 @@ const STATEMENTS = Object.entries({
   authorization_codes: AUTHORIZATION_CODES_SQL,
   clients: CLIENTS_SQL,
   events: EVENTS_SQL,
+  grants: GRANTS_SQL,
   issuing: ISSUING_SQL,
   keys: KEYS_SQL,
+  one_time_identifiers: ONE_TIME_IDENTIFIERS_SQL,
   principals: PRINCIPALS_SQL,
+  pushed_requests: PUSHED_REQUESTS_SQL,
   sweep: SWEEP_SQL,
   tokens: TOKENS_SQL,
 }).flatMap(([file, statements]) =>
@@ -94,6 +100,16 @@ for (const [name, sql] of Object.entries({
   });
 }
 
+for (const name of ['ofSubject', 'idsOfClient'] as const) {
+  test(`the grants ${name} are found by their person, and what their life depends on by primary key`, () => {
+    const steps = planOf(GRANTS_SQL[name]).sort();
+    assert.equal(steps.length, 5, steps.join('\n'));
+    const [grants, ...principals] = steps.toReversed();
+    assert.equal(grants, 'SEARCH t USING INDEX grants_by_subject (issuer_id=? AND subject=?)');
+    for (const step of principals) assert.match(step, /^SEARCH [cegs] USING PRIMARY KEY/);
+  });
+}
+
 test('the issuer is found by an index', () => {
   assert.match(planOf(ISSUER_SQL.find).join(), /^SEARCH issuers USING COVERING INDEX/);
 });
@@ -107,7 +123,7 @@ test('every table is strict, and every key begins with the issuer', () => {
     .prepare('PRAGMA table_list')
     .all()
     .filter(({ name }) => !String(name).startsWith('sqlite_'));
-  assert.equal(tables.length, 8);
+  assert.equal(tables.length, 11);
   for (const { name, strict } of tables) {
     assert.equal(strict, 1, `${name} is strict`);
     for (const index of database.prepare(`PRAGMA index_list(${name})`).all()) {
@@ -153,7 +169,7 @@ test('a file of version 1 is brought up to date once, and its keys stay for the 
   const clock = { nowMs: 0 };
   const storage = openSqliteStorage({ path, issuer, clock: () => clock.nowMs });
   const migrated = new DatabaseSync(path, { readOnly: true });
-  assert.equal(migrated.prepare('PRAGMA user_version').get()?.user_version, 2);
+  assert.equal(migrated.prepare('PRAGMA user_version').get()?.user_version, SCHEMA_VERSION);
   const keys = migrated.prepare('SELECT kid, needed_until FROM signing_keys ORDER BY kid').all();
   assert.deepEqual(
     keys.map(({ kid, needed_until }) => [kid, needed_until]),

@@ -3,6 +3,7 @@ import { canContinue } from '../continuation.ts';
 import type { AuthorizationCodeRepository } from '../contract.ts';
 import { latest } from '../retention.ts';
 import { requireSamePrincipals } from '../ties.ts';
+import type { Grants } from './grants.ts';
 import type { Issuing } from './issuing.ts';
 import type { Principals } from './principals.ts';
 import type { Revoking } from './revoking.ts';
@@ -10,9 +11,14 @@ import { addEvent, type MemoryHandle, snapshot } from './tables.ts';
 
 export function memoryAuthorizationCodes(
   handle: MemoryHandle,
-  parts: { readonly issuing: Issuing; readonly principals: Principals; readonly revoking: Revoking },
+  parts: {
+    readonly issuing: Issuing;
+    readonly grants: Grants;
+    readonly principals: Principals;
+    readonly revoking: Revoking;
+  },
 ): AuthorizationCodeRepository {
-  const { issuing, principals, revoking } = parts;
+  const { issuing, grants, principals, revoking } = parts;
   const { tables, clock } = handle;
 
   const find = (id: string): AuthorizationCodeRecord | undefined => {
@@ -29,7 +35,9 @@ export function memoryAuthorizationCodes(
       if (authorizationCodes.has(code.id)) throw new Error('a code with this identifier is stored already');
       const record = snapshot(code);
       const keepUntil = code.expiresAt;
-      authorizationCodes.set(code.id, { record, keepUntil, generations: principals.keep(code, keepUntil) });
+      const generations = principals.keep(code, keepUntil);
+      authorizationCodes.set(code.id, { record, keepUntil, generations });
+      grants.begin(record, generations);
       return 'issued';
     },
 

@@ -2,13 +2,19 @@ import type { ClientRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import type { ClientRegistry } from '../contract.ts';
 import type { Principals } from './principals.ts';
-import { type MemoryHandle, principalKey, snapshot } from './tables.ts';
+import { addEvent, type MemoryHandle, principalKey, snapshot } from './tables.ts';
 
-export function memoryClients({ tables }: MemoryHandle, principals: Principals): ClientRegistry {
+export function memoryClients(handle: MemoryHandle, principals: Principals): ClientRegistry {
+  const { tables } = handle;
   const withGeneration = (client: ClientRecord): ClientRecord => {
     const { generation = 0, disabledAtMs } = principals.find('client', client.id) ?? {};
     return { ...client, generation, ...(disabledAtMs !== undefined && { disabledAtMs }) };
   };
+
+  const hasEnabled = (matches: (client: ClientRecord) => boolean): boolean =>
+    [...tables().clients.values()].some(
+      (client) => principals.find('client', client.id)?.disabledAtMs === undefined && matches(client),
+    );
 
   return {
     get(id) {
@@ -16,17 +22,16 @@ export function memoryClients({ tables }: MemoryHandle, principals: Principals):
       return client && withGeneration(client);
     },
     hasRedirectOrigin(origin) {
-      return [...tables().clients.values()].some(
-        ({ id, redirectUris }) =>
-          principals.find('client', id)?.disabledAtMs === undefined &&
-          redirectUris.some((uri) => originOf(uri) === origin),
-      );
+      return hasEnabled(({ redirectUris }) => redirectUris.some((uri) => originOf(uri) === origin));
+    },
+    hasResource(resource) {
+      return hasEnabled((client) => client.resource === resource);
     },
     add(client) {
-      const { clients, principals: generations } = tables();
+      const { clients, principals: generations, firstClientGeneration: generation } = tables();
       if (clients.has(client.id)) return false;
       clients.set(client.id, snapshot(client));
-      generations.set(principalKey('client', client.id), { generation: 0, keepUntil: Infinity });
+      generations.set(principalKey('client', client.id), { generation, keepUntil: Infinity });
       return true;
     },
     list() {
@@ -37,6 +42,21 @@ export function memoryClients({ tables }: MemoryHandle, principals: Principals):
       const client = tables().clients.get(id);
       if (client?.secretHash === undefined) return false;
       tables().clients.set(id, { ...client, secretHash });
+      return true;
+    },
+    replace(client) {
+      const { clients } = tables();
+      if (!clients.has(client.id)) return false;
+      clients.set(client.id, snapshot(client));
+      return true;
+    },
+    remove(id) {
+      const held = tables();
+      const generation = principals.find('client', id)?.generation ?? 0;
+      if (!held.clients.delete(id)) return false;
+      held.principals.delete(principalKey('client', id));
+      held.firstClientGeneration = Math.max(held.firstClientGeneration, generation + 1);
+      addEvent(handle, 'client_revoked', id);
       return true;
     },
   };

@@ -1,5 +1,6 @@
 import type { NewToken } from '../../protocol/records.ts';
 import { requireGrantBehindTies } from '../ties.ts';
+import type { Grants } from './grants.ts';
 import type { Principals } from './principals.ts';
 import { type MemoryHandle, snapshot } from './tables.ts';
 
@@ -27,7 +28,7 @@ export interface Issuing {
 }
 
 /** The one way in which tokens come into the store. */
-export function memoryIssuing({ tables }: MemoryHandle, principals: Principals): Issuing {
+export function memoryIssuing({ tables }: MemoryHandle, principals: Principals, grants: Grants): Issuing {
   /** Whatever the key's status: it may have been retired while the token was being signed. */
   const extendKey = (kid: string, keepUntil: number): void => {
     const { keys } = tables();
@@ -55,7 +56,9 @@ export function memoryIssuing({ tables }: MemoryHandle, principals: Principals):
         throw new Error('a token with this identifier is stored already');
       }
       for (const { keepUntil, ...record } of snapshot(tokens)) {
-        stored.set(record.id, { record, keepUntil, generations: principals.keep(record, keepUntil) });
+        const generations = principals.keep(record, keepUntil);
+        stored.set(record.id, { record, keepUntil, generations });
+        grants.begin(record, generations);
         if (record.keyId !== undefined) extendKey(record.keyId, keepUntil);
       }
     },

@@ -3,9 +3,12 @@ import { DEFAULT_EVENT_RETENTION_SECONDS } from '../retention.ts';
 import { memoryAdministration } from './administration.ts';
 import { memoryAuthorizationCodes } from './authorization_codes.ts';
 import { memoryClients } from './clients.ts';
+import { memoryGrants } from './grants.ts';
 import { memoryIssuing } from './issuing.ts';
 import { memoryKeys } from './keys.ts';
+import { memoryOneTimeIdentifiers } from './one_time_identifiers.ts';
 import { memoryPrincipals } from './principals.ts';
+import { memoryPushedRequests } from './pushed_requests.ts';
 import { memoryRevoking, type RevokeBy } from './revoking.ts';
 import { memorySweep } from './sweep.ts';
 import { emptyTables, type MemoryHandle } from './tables.ts';
@@ -44,7 +47,8 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Administrable
   };
 
   const principals = memoryPrincipals(handle);
-  const issuing = memoryIssuing(handle, principals);
+  const grants = memoryGrants(handle, principals);
+  const issuing = memoryIssuing(handle, principals, grants);
   const raisesGrants = revokeBy === 'flag' && !tellsRevokedByMethod;
   const revoking = memoryRevoking(handle, principals, revokeBy, raisesGrants);
 
@@ -52,8 +56,12 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Administrable
     clients: memoryClients(handle, principals),
     keys: memoryKeys(handle),
     tokens: memoryTokens(handle, { issuing, principals, revoking, tellsRevokedByMethod }),
-    authorizationCodes: memoryAuthorizationCodes(handle, { issuing, principals, revoking }),
+    authorizationCodes: memoryAuthorizationCodes(handle, { issuing, grants, principals, revoking }),
+    oneTimeIdentifiers: memoryOneTimeIdentifiers(handle),
+    pushedRequests: memoryPushedRequests(handle),
     ...memoryAdministration(handle, principals),
+    grantsOf: grants.grantsOf,
+    revokeGrants: grants.revokeGrants,
     sweep: memorySweep(handle, options.eventRetentionSeconds ?? DEFAULT_EVENT_RETENTION_SECONDS),
     close() {
       isClosed = true;

@@ -1,4 +1,4 @@
-import type { MemoryHandle } from './tables.ts';
+import { type MemoryHandle, principalKey } from './tables.ts';
 
 /**
  * Deletion of what nothing needs any more.
@@ -9,7 +9,8 @@ export function memorySweep(
   eventRetentionSeconds: number,
 ): (limit: number) => number {
   return (limit) => {
-    const { tokens, authorizationCodes, principals, keys, events } = tables();
+    const held = tables();
+    const { tokens, authorizationCodes, principals, grants, keys, events } = held;
     const nowMs = clock();
     const isOver = (seconds: number): boolean => seconds * 1000 <= nowMs;
 
@@ -17,6 +18,9 @@ export function memorySweep(
     swept += deleteWhere(tokens, ({ keepUntil }) => isOver(keepUntil), limit);
     swept += deleteWhere(authorizationCodes, ({ keepUntil }) => isOver(keepUntil), limit);
     swept += deleteWhere(principals, ({ keepUntil }) => isOver(keepUntil), limit);
+    swept += deleteWhere(grants, ({ record }) => !principals.has(principalKey('grant', record.id)), limit);
+    swept += deleteWhere(held.oneTimeIdentifiers, isOver, limit);
+    swept += deleteWhere(held.pushedRequests, ({ expiresAt }) => isOver(expiresAt), limit);
 
     const signingKeys = new Set([...tokens.values()].map(({ record }) => record.keyId));
     swept += deleteWhere(

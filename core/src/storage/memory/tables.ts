@@ -3,8 +3,10 @@ import type {
   ClientRecord,
   EventRecord,
   EventType,
+  GrantRecord,
   KeyRecord,
   Principal,
+  PushedRequest,
   TokenRecord,
 } from '../../protocol/records.ts';
 
@@ -20,6 +22,12 @@ export type Generations = Readonly<Partial<Record<Principal, number>>>;
 
 export type TokenRow = Row<Omit<TokenRecord, 'standing' | 'notBeforeMs'>>;
 export type CodeRow = Row<Omit<AuthorizationCodeRecord, 'standing' | 'notBeforeMs'>>;
+
+/** A grant with the generations that it copied when it began. Its row is kept as long as its principal's. */
+export interface GrantRow {
+  readonly record: GrantRecord;
+  readonly generations: Generations;
+}
 
 export interface PrincipalRow {
   readonly generation: number;
@@ -40,12 +48,18 @@ export interface Tables {
   readonly clients: Map<string, ClientRecord>;
   /** Of all four kinds, under `principalKey`. */
   readonly principals: Map<string, PrincipalRow>;
+  readonly grants: Map<string, GrantRow>;
   readonly tokens: Map<string, TokenRow>;
   readonly authorizationCodes: Map<string, CodeRow>;
   readonly keys: Map<string, KeyRow>;
+  /** Seconds until which each is taken. */
+  readonly oneTimeIdentifiers: Map<string, number>;
+  readonly pushedRequests: Map<string, PushedRequest>;
   readonly events: EventRecord[];
   lastSequence: number;
   notBeforeMs: number | undefined;
+  /** Where the generation of a new client begins: above that of every client that was removed. */
+  firstClientGeneration: number;
 }
 
 /** What each part of the store works with. */
@@ -60,12 +74,16 @@ export function emptyTables(): Tables {
   return {
     clients: new Map(),
     principals: new Map(),
+    grants: new Map(),
     tokens: new Map(),
     authorizationCodes: new Map(),
     keys: new Map(),
+    oneTimeIdentifiers: new Map(),
+    pushedRequests: new Map(),
     events: [],
     lastSequence: 0,
     notBeforeMs: undefined,
+    firstClientGeneration: 0,
   };
 }
 

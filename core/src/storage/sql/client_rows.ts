@@ -2,7 +2,8 @@ import type { ClientRecord, SigningAlgorithm, TokenFormat } from '../../protocol
 import type { NewClient } from '../contract.ts';
 
 export const CLIENT_COLUMNS = `id, name, secret_hash, grant_types, scopes, redirect_uris, resource, rotate_refresh_tokens,
-  access_token_format, access_token_algorithm, id_token_algorithm, generation, disabled_at_ms`;
+  access_token_format, access_token_algorithm, id_token_algorithm, metadata, registration_token_digest, registered_at, generation,
+  disabled_at_ms`;
 
 export type ClientRow = {
   readonly id: string;
@@ -16,6 +17,9 @@ export type ClientRow = {
   readonly access_token_format: TokenFormat | null;
   readonly access_token_algorithm: SigningAlgorithm | null;
   readonly id_token_algorithm: SigningAlgorithm | null;
+  readonly metadata: string | null;
+  readonly registration_token_digest: string | null;
+  readonly registered_at: number | null;
   readonly generation: number;
   readonly disabled_at_ms: number | null;
 };
@@ -33,6 +37,11 @@ export function toClientRecord(row: ClientRow): ClientRecord {
     ...(row.access_token_format !== null && { accessTokenFormat: row.access_token_format }),
     ...(row.access_token_algorithm !== null && { accessTokenAlgorithm: row.access_token_algorithm }),
     ...(row.id_token_algorithm !== null && { idTokenAlgorithm: row.id_token_algorithm }),
+    ...(row.metadata !== null && { metadata: JSON.parse(row.metadata) }),
+    ...(row.registration_token_digest !== null && {
+      registrationTokenDigest: row.registration_token_digest,
+    }),
+    ...(row.registered_at !== null && { registeredAt: row.registered_at }),
     generation: row.generation,
     ...(row.disabled_at_ms !== null && { disabledAtMs: row.disabled_at_ms }),
   };
@@ -53,5 +62,8 @@ export function toClientColumns(client: NewClient) {
     access_token_format: client.accessTokenFormat ?? null,
     access_token_algorithm: client.accessTokenAlgorithm ?? null,
     id_token_algorithm: client.idTokenAlgorithm ?? null,
+    metadata: client.metadata === undefined ? null : JSON.stringify(client.metadata),
+    registration_token_digest: client.registrationTokenDigest ?? null,
+    registered_at: client.registeredAt ?? null,
   };
 }

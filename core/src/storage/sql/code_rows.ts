@@ -4,7 +4,7 @@ import { STANDING_COLUMNS, type StandingRow, standingsOf } from './standing.ts';
 /** What a look-up of an authorization code reads; `t` is the code's row. */
 export const CODE_COLUMNS = `
   t.id, t.client_id, t.redirect_uri, t.redirect_uri_given, t.code_challenge, t.scopes, t.subject, t.grant_id,
-  t.session_id, t.nonce, t.claims, t.issued_at_ms, t.expires_at, t.redeemed_at_ms, t.revoked_at_ms,
+  t.session_id, t.nonce, t.claims, t.claims_request, t.resources, t.issued_at_ms, t.expires_at, t.redeemed_at_ms, t.revoked_at_ms,
   ${STANDING_COLUMNS}`;
 
 export type CodeRow = StandingRow & {
@@ -19,6 +19,8 @@ export type CodeRow = StandingRow & {
   readonly session_id: string | null;
   readonly nonce: string | null;
   readonly claims: string;
+  readonly claims_request: string | null;
+  readonly resources: string | null;
   readonly issued_at_ms: number;
   readonly expires_at: number;
   readonly redeemed_at_ms: number | null;
@@ -38,6 +40,8 @@ export function toCodeRecord(row: CodeRow): AuthorizationCodeRecord {
     ...(row.session_id !== null && { sessionId: row.session_id }),
     ...(row.nonce !== null && { nonce: row.nonce }),
     claims: JSON.parse(row.claims),
+    ...(row.claims_request !== null && { claimsRequest: JSON.parse(row.claims_request) }),
+    ...(row.resources !== null && { resources: JSON.parse(row.resources) }),
     issuedAtMs: row.issued_at_ms,
     expiresAt: row.expires_at,
     ...(row.redeemed_at_ms !== null && { redeemedAtMs: row.redeemed_at_ms }),
@@ -60,6 +64,8 @@ export function toCodeColumns(code: NewAuthorizationCode) {
     session_id: code.sessionId ?? null,
     nonce: code.nonce ?? null,
     claims: JSON.stringify(code.claims),
+    claims_request: code.claimsRequest === undefined ? null : JSON.stringify(code.claimsRequest),
+    resources: code.resources === undefined ? null : JSON.stringify(code.resources),
     issued_at_ms: code.issuedAtMs,
     expires_at: code.expiresAt,
   };

@@ -17,6 +17,12 @@ export const STANDING_JOINS = `
   JOIN issuers i ON i.id = t.issuer_id
   ${principalJoins('')}`;
 
+/** That something is behind none of its principals. */
+export const IS_NOT_BEHIND = `t.client_generation >= c.generation
+  AND (t.subject IS NULL OR t.subject_generation >= s.generation)
+  AND (t.session_id IS NULL OR t.session_generation >= e.generation)
+  AND (t.grant_id IS NULL OR t.grant_generation >= g.generation)`;
+
 /**
  * That a token was ended neither by itself nor by what was joined to it: what `storedLife` decides of a record, but for
  * its expiry. A disabling raises the generation and lets none be issued, so that it needs no condition of its own.
@@ -24,10 +30,7 @@ export const STANDING_JOINS = `
 export const STANDS = `
   t.revoked_at_ms IS NULL AND t.superseded_at_ms IS NULL
   AND t.issued_at_ms >= coalesce(i.not_before_ms, 0)
-  AND t.client_generation >= c.generation
-  AND (t.subject IS NULL OR t.subject_generation >= s.generation)
-  AND (t.session_id IS NULL OR t.session_generation >= e.generation)
-  AND (t.grant_id IS NULL OR t.grant_generation >= g.generation)`;
+  AND ${IS_NOT_BEHIND}`;
 
 /** @param schema before the names of tables */
 export function principalJoins(schema: '' | 'grantd.'): string {

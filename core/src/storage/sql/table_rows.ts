@@ -10,8 +10,11 @@ export const TABLES = [
   'clients',
   'redirect_origins',
   'principals',
+  'grants',
   'tokens',
   'authorization_codes',
   'signing_keys',
+  'one_time_identifiers',
+  'pushed_requests',
   'events',
 ] as const;

@@ -5,6 +5,7 @@ import { STANDING_COLUMNS, type StandingRow, standingsOf } from './standing.ts';
 export const TOKEN_COLUMNS = `
   t.id, t.kind, t.digest, t.client_id, t.scopes, t.token_type, t.subject, t.claims, t.issued_at_ms, t.expires_at,
   t.key_id, t.pair_id, t.family_id, t.grant_id, t.session_id, t.superseded_at_ms, t.successor_id, t.revoked_at_ms,
+  t.claims_request, t.resources,
   ${STANDING_COLUMNS}`;
 
 export type TokenRow = StandingRow & {
@@ -16,6 +17,8 @@ export type TokenRow = StandingRow & {
   readonly token_type: string | null;
   readonly subject: string | null;
   readonly claims: string | null;
+  readonly claims_request: string | null;
+  readonly resources: string | null;
   readonly issued_at_ms: number;
   readonly expires_at: number;
   readonly key_id: string | null;
@@ -38,6 +41,8 @@ export function toTokenRecord(row: TokenRow): TokenRecord {
     ...(row.token_type !== null && { tokenType: row.token_type }),
     ...(row.subject !== null && { subject: row.subject }),
     ...(row.claims !== null && { claims: JSON.parse(row.claims) }),
+    ...(row.claims_request !== null && { claimsRequest: JSON.parse(row.claims_request) }),
+    ...(row.resources !== null && { resources: JSON.parse(row.resources) }),
     issuedAtMs: row.issued_at_ms,
     expiresAt: row.expires_at,
     ...(row.key_id !== null && { keyId: row.key_id }),
@@ -63,6 +68,8 @@ export function toTokenColumns(token: NewToken) {
     token_type: token.tokenType ?? null,
     subject: token.subject ?? null,
     claims: token.claims === undefined ? null : JSON.stringify(token.claims),
+    claims_request: token.claimsRequest === undefined ? null : JSON.stringify(token.claimsRequest),
+    resources: token.resources === undefined ? null : JSON.stringify(token.resources),
     issued_at_ms: token.issuedAtMs,
     expires_at: token.expiresAt,
     keep_until: token.keepUntil,

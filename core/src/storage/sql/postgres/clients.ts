@@ -1,10 +1,20 @@
 import { originOf } from '../../../protocol/redirect_uri.ts';
-import type { ClientRegistry } from '../../contract.ts';
+import type { ClientRegistry, NewClient } from '../../contract.ts';
 import { CLIENT_COLUMNS, type ClientRow, toClientColumns, toClientRecord } from '../client_rows.ts';
 import { changesOf, rowsOf } from './connections.ts';
 import { type Found, type PostgresHandle, underLease } from './primary.ts';
 import { namedStatements } from './statement.ts';
 import { isStorable } from './storable.ts';
+
+const COLUMNS = `name, secret_hash, grant_types, scopes, redirect_uris, resource, rotate_refresh_tokens,
+        access_token_format, access_token_algorithm, id_token_algorithm, metadata, registration_token_digest,
+        registered_at`;
+
+/** The client to be stored, `$2`. */
+const GIVEN = `json_to_record($2) AS n (id text, name text, secret_hash text, grant_types text, scopes text,
+        redirect_uris text, resource text, rotate_refresh_tokens boolean, access_token_format text,
+        access_token_algorithm text, id_token_algorithm text, metadata text, registration_token_digest text,
+        registered_at bigint)`;
 
 export const CLIENTS_SQL = {
   get: underLease(`SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = $1 AND id = $2`),
@@ -16,13 +26,16 @@ export const CLIENTS_SQL = {
     JOIN grantd.clients c ON c.issuer_id = o.issuer_id AND c.id = o.client_id
     WHERE o.issuer_id = $1 AND o.origin = $2 AND c.disabled_at_ms IS NULL LIMIT 1`,
 
+  hasResource: underLease(`
+    SELECT resource FROM grantd.clients
+    WHERE issuer_id = $1 AND resource = $2 AND disabled_at_ms IS NULL LIMIT 1`),
+
+  // The issuer's row is locked until the end: what removes the same identifier meanwhile comes before or after.
   add: `
-    WITH added AS (
-      INSERT INTO grantd.clients (issuer_id, id, name, secret_hash, grant_types, scopes, redirect_uris, resource,
-        rotate_refresh_tokens, access_token_format, access_token_algorithm, id_token_algorithm)
-      SELECT $1, n.* FROM json_to_record($2) AS n (id text, name text, secret_hash text, grant_types text, scopes text,
-        redirect_uris text, resource text, rotate_refresh_tokens boolean, access_token_format text,
-        access_token_algorithm text, id_token_algorithm text)
+    WITH first AS (SELECT first_client_generation FROM grantd.issuers WHERE id = $1 FOR SHARE),
+    added AS (
+      INSERT INTO grantd.clients (issuer_id, id, ${COLUMNS}, generation)
+      SELECT $1, n.*, first.first_client_generation FROM ${GIVEN}, first
       ON CONFLICT (issuer_id, id) DO NOTHING
       RETURNING id),
     origins AS (
@@ -32,9 +45,45 @@ export const CLIENTS_SQL = {
 
   replaceSecretHash: `
     UPDATE grantd.clients SET secret_hash = $3 WHERE issuer_id = $1 AND id = $2 AND secret_hash IS NOT NULL`,
+
+  lock: 'SELECT 1 FROM grantd.clients WHERE issuer_id = $1 AND id = $2 FOR UPDATE',
+
+  replace: `
+    WITH replaced AS (
+      UPDATE grantd.clients c SET (${COLUMNS}) = (
+        SELECT ${COLUMNS} FROM ${GIVEN})
+      WHERE c.issuer_id = $1 AND c.id = $4
+      RETURNING c.id),
+    left_behind AS (
+      DELETE FROM grantd.redirect_origins o USING replaced
+      WHERE o.issuer_id = $1 AND o.client_id = replaced.id
+        AND o.origin <> ALL (ARRAY(SELECT json_array_elements_text($3)))),
+    origins AS (
+      INSERT INTO grantd.redirect_origins (issuer_id, origin, client_id)
+      SELECT $1, o.origin, replaced.id FROM replaced, json_array_elements_text($3) AS o (origin)
+      ON CONFLICT DO NOTHING)
+    SELECT 1 FROM replaced`,
+
+  lockIssuer: 'SELECT 1 FROM grantd.issuers WHERE id = $1 FOR UPDATE',
+
+  // Its tokens are left behind: the generation of whoever is registered from now on is ahead of what they copied.
+  remove: `
+    WITH origins AS (DELETE FROM grantd.redirect_origins WHERE issuer_id = $1 AND client_id = $2),
+    removed AS (DELETE FROM grantd.clients WHERE issuer_id = $1 AND id = $2 RETURNING generation),
+    raised AS (
+      UPDATE grantd.issuers i SET first_client_generation = greatest(first_client_generation, r.generation + 1)
+      FROM removed r WHERE i.id = $1)
+    INSERT INTO grantd.events (issuer_id, at_ms, type, target)
+    SELECT $1, $3::bigint, 'client_revoked', $2 FROM removed`,
 };
 
-export async function postgresClients({ primary, issuerId }: PostgresHandle): Promise<ClientRegistry> {
+/** `$2` and `$3` of what stores a client. */
+function asParameters(client: NewClient): readonly [client: string, origins: string] {
+  const origins = new Set(client.redirectUris.map(originOf).filter((origin) => origin !== undefined));
+  return [JSON.stringify(toClientColumns(client)), JSON.stringify([...origins])];
+}
+
+export async function postgresClients({ primary, issuerId, clock }: PostgresHandle): Promise<ClientRegistry> {
   const sql = await namedStatements(CLIENTS_SQL);
   return {
     async get(id) {
@@ -46,11 +95,17 @@ export async function postgresClients({ primary, issuerId }: PostgresHandle): Pr
       if (!isStorable(origin)) return false;
       return changesOf(await primary.read([sql.hasRedirectOrigin, issuerId, origin])) > 0;
     },
-    async add(client) {
-      const origins = new Set(client.redirectUris.map(originOf).filter((origin) => origin !== undefined));
-      const [added] = await primary.write([
-        [sql.add, issuerId, JSON.stringify(toClientColumns(client)), JSON.stringify([...origins])],
+    async hasResource(resource) {
+      if (!isStorable(resource)) return false;
+      const row = await primary.readUnderLease<Found<Pick<ClientRow, 'resource'>, 'resource'>>([
+        sql.hasResource,
+        issuerId,
+        resource,
       ]);
+      return row.resource !== null;
+    },
+    async add(client) {
+      const [added] = await primary.write([[sql.add, issuerId, ...asParameters(client)]]);
       return rowsOf(added).length === 1;
     },
     async list() {
@@ -60,6 +115,23 @@ export async function postgresClients({ primary, issuerId }: PostgresHandle): Pr
       if (!isStorable(id)) return false;
       const [replaced] = await primary.write([[sql.replaceSecretHash, issuerId, id, secretHash]]);
       return changesOf(replaced) === 1;
+    },
+    async replace(client) {
+      if (!isStorable(client.id)) return false;
+      const [, replaced] = await primary.write([
+        [sql.lock, issuerId, client.id],
+        [sql.replace, issuerId, ...asParameters(client), client.id],
+      ]);
+      return rowsOf(replaced).length === 1;
+    },
+    async remove(id) {
+      if (!isStorable(id)) return false;
+      const [, , removed] = await primary.write([
+        [sql.lockIssuer, issuerId],
+        [sql.lock, issuerId, id],
+        [sql.remove, issuerId, id, clock()],
+      ]);
+      return changesOf(removed) === 1;
     },
   };
 }

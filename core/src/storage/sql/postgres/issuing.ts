@@ -5,16 +5,18 @@ import { keyNeededUntil } from '../../retention.ts';
 import { requireGrantBehindTies } from '../../ties.ts';
 import { toTokenColumns } from '../token_rows.ts';
 import { rowsOf } from './connections.ts';
+import { beginGrants } from './grants.ts';
 import type { PostgresResult } from './pool.ts';
 
 const COLUMNS = `id, kind, digest, client_id, scopes, token_type, subject, claims, issued_at_ms, expires_at, keep_until,
-  key_id, pair_id, family_id, grant_id, session_id`;
+  key_id, pair_id, family_id, grant_id, session_id, claims_request, resources`;
 
 /** The tokens to be stored, `$2`: one parameter however many there are. */
 const FRESH = `fresh AS (
     SELECT * FROM json_to_recordset($2) AS n (id text, kind text, digest text, client_id text, scopes text,
       token_type text, subject text, claims text, issued_at_ms bigint, expires_at bigint, keep_until bigint,
-      key_id text, pair_id text, family_id text, grant_id text, session_id text, key_needed_until bigint))`;
+      key_id text, pair_id text, family_id text, grant_id text, session_id text, claims_request text,
+      resources text, key_needed_until bigint))`;
 
 /** Stores the rows of `admitted`, and keeps the keys that signed them for as long. */
 const STORE = `stored AS (
@@ -22,12 +24,14 @@ const STORE = `stored AS (
       client_generation, subject_generation, session_generation, grant_generation)
     SELECT $1, ${COLUMNS}, client_generation, subject_generation, session_generation, grant_generation
     FROM admitted WHERE (SELECT count(*) FROM admitted) = (SELECT count(*) FROM fresh)
-    RETURNING id),
+    RETURNING *),
   extended AS (
     UPDATE grantd.signing_keys k SET needed_until = s.key_needed_until
     FROM (SELECT n.key_id, max(n.keep_until) AS keep_until, max(n.key_needed_until) AS key_needed_until
           FROM fresh n JOIN stored USING (id) GROUP BY n.key_id) s
-    WHERE k.issuer_id = $1 AND k.kid = s.key_id AND k.needed_until < s.keep_until)
+    WHERE k.issuer_id = $1 AND k.kid = s.key_id AND k.needed_until < s.keep_until)`;
+
+const OUTCOME = `
   SELECT count(*) AS stored FROM stored`;
 
 const generationOf = (kind: 'subject' | 'session' | 'grant', column: string) => `
@@ -55,7 +59,9 @@ export const STORE_UPON_CLIENT = `
       WHERE issuer_id = $1 AND kind = 'subject' AND id = n.subject OFFSET 0) s ON true
     WHERE coalesce(i.not_before_ms, 0) <= n.issued_at_ms
       AND c.generation = $3 AND c.disabled_at_ms IS NULL AND s.disabled_at_ms IS NULL),
-  ${STORE}`;
+  ${STORE},
+  begun AS (${beginGrants('stored')})
+  ${OUTCOME}`;
 
 /**
  * Stores tokens that rest upon a row, a refresh token or a code, and name no principal besides its own
@@ -73,7 +79,8 @@ export function storeUpon(basis: string): string {
     SELECT n.*, b.client_generation, ${copied('subject', 'subject')}, ${copied('session', 'session_id')},
       ${copied('grant', 'grant_id')}
     FROM fresh n CROSS JOIN basis b),
-  ${STORE}`;
+  ${STORE}
+  ${OUTCOME}`;
 }
 
 /**

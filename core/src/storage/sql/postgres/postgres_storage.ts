@@ -6,12 +6,15 @@ import { postgresClients } from './clients.ts';
 import { PostgresConnections } from './connections.ts';
 import type { PostgresDeadlines } from './deadlines.ts';
 import { postgresEvents } from './events.ts';
+import { postgresGrants } from './grants.ts';
 import { firstIssuer, issuerIdOf } from './issuer.ts';
 import { postgresKeys } from './keys.ts';
 import { migratePostgres, schemaVersion } from './migration.ts';
+import { postgresOneTimeIdentifiers } from './one_time_identifiers.ts';
 import type { PostgresPool } from './pool.ts';
 import { type PostgresHandle, Primary } from './primary.ts';
 import { postgresPrincipals } from './principals.ts';
+import { postgresPushedRequests } from './pushed_requests.ts';
 import { STORE_TABLES } from './schema.ts';
 import { assertSound } from './soundness.ts';
 import { postgresSweep } from './sweep.ts';
@@ -78,7 +81,10 @@ async function storageOn(
     keys: await postgresKeys(handle),
     tokens: await postgresTokens(handle, principals),
     authorizationCodes: await postgresAuthorizationCodes(handle, principals),
+    oneTimeIdentifiers: await postgresOneTimeIdentifiers(handle),
+    pushedRequests: await postgresPushedRequests(handle),
     ...(await postgresAdministration(handle, principals)),
+    ...(await postgresGrants(handle)),
     ...(await postgresEvents(handle)),
     sweep: await postgresSweep(handle, eventRetentionSeconds),
   };

@@ -150,7 +150,61 @@ const VERSION_1 = `
   CREATE INDEX events_by_age ON grantd.events (issuer_id, at_ms);
 `;
 
+/**
+ * Version 2. Grants of before this version have no row: they are not listed, and end in the ways that they could before.
+ * A grant's row goes when its principal's does.
+ */
+const VERSION_2 = `
+  -- Above the generation of every client that was removed: none that is registered begins where tokens are left.
+  ALTER TABLE grantd.issuers ADD COLUMN first_client_generation bigint NOT NULL DEFAULT 0;
+
+  ALTER TABLE grantd.clients
+    ADD COLUMN metadata text,
+    ADD COLUMN registration_token_digest text,
+    ADD COLUMN registered_at bigint;
+  CREATE INDEX clients_by_resource ON grantd.clients (issuer_id, resource) WHERE resource IS NOT NULL;
+  CREATE INDEX redirect_origins_by_client ON grantd.redirect_origins (issuer_id, client_id);
+
+  ALTER TABLE grantd.tokens ADD COLUMN claims_request text, ADD COLUMN resources text;
+  ALTER TABLE grantd.authorization_codes ADD COLUMN claims_request text, ADD COLUMN resources text;
+
+  -- What people are shown of grants: apart from principals, which every look-up of a token reads.
+  CREATE TABLE grantd.grants (
+    issuer_id          integer NOT NULL,
+    grant_id           text COLLATE "C" NOT NULL,
+    client_id          text COLLATE "C" NOT NULL,
+    subject            text COLLATE "C" NOT NULL,
+    scopes             text NOT NULL,
+    session_id         text COLLATE "C",
+    created_at_ms      bigint NOT NULL,
+    client_generation  bigint NOT NULL,
+    subject_generation bigint NOT NULL,
+    session_generation bigint,
+    grant_generation   bigint NOT NULL,
+    PRIMARY KEY (issuer_id, grant_id)
+  );
+  CREATE INDEX grants_by_subject ON grantd.grants (issuer_id, subject, created_at_ms, grant_id);
+
+  CREATE TABLE grantd.one_time_identifiers (
+    issuer_id  integer NOT NULL,
+    id         text COLLATE "C" NOT NULL,
+    expires_at bigint NOT NULL,
+    PRIMARY KEY (issuer_id, id)
+  );
+  CREATE INDEX one_time_identifiers_by_expiry ON grantd.one_time_identifiers (issuer_id, expires_at);
+
+  CREATE TABLE grantd.pushed_requests (
+    issuer_id  integer NOT NULL,
+    id         text COLLATE "C" NOT NULL,
+    client_id  text COLLATE "C" NOT NULL,
+    parameters text NOT NULL,
+    expires_at bigint NOT NULL,
+    PRIMARY KEY (issuer_id, id)
+  );
+  CREATE INDEX pushed_requests_by_expiry ON grantd.pushed_requests (issuer_id, expires_at);
+`;
+
 export const STORE_TABLES: PostgresTables = {
   versions: 'grantd.schema_versions',
-  migrations: [VERSION_1],
+  migrations: [VERSION_1, VERSION_2],
 };

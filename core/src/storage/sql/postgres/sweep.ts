@@ -17,7 +17,20 @@ export const SWEEP_SQL = {
 
   tokens: oldest('tokens', 'keep_until'),
   authorizationCodes: oldest('authorization_codes', 'keep_until'),
-  principals: oldest('principals', 'keep_until'),
+  // A grant goes with its principal.
+  principals: `
+    WITH over AS (
+      SELECT ctid, kind, id FROM grantd.principals WHERE issuer_id = $1 AND keep_until <= $2
+      ORDER BY keep_until LIMIT $3 FOR UPDATE SKIP LOCKED),
+    principals AS (
+      DELETE FROM grantd.principals WHERE ctid = ANY (ARRAY(SELECT ctid FROM over)) RETURNING 1),
+    grants AS (
+      DELETE FROM grantd.grants WHERE issuer_id = $1
+        AND grant_id = ANY (ARRAY(SELECT id FROM over WHERE kind = 'grant')) RETURNING 1)
+    SELECT 1 FROM principals UNION ALL SELECT 1 FROM grants`,
+
+  oneTimeIdentifiers: oldest('one_time_identifiers', 'expires_at'),
+  pushedRequests: oldest('pushed_requests', 'expires_at'),
   events: oldest('events', 'at_ms'),
 
   // Every row that a retired key signed is kept until its needed_until at the latest. There are few keys.
@@ -47,6 +60,8 @@ export async function postgresSweep(
           [sql.tokens, issuerId, now, limit],
           [sql.authorizationCodes, issuerId, now, limit],
           [sql.principals, issuerId, now, limit],
+          [sql.oneTimeIdentifiers, issuerId, now, limit],
+          [sql.pushedRequests, issuerId, now, limit],
           [sql.keys, issuerId, now],
           [sql.events, issuerId, untilMs, limit],
         ],

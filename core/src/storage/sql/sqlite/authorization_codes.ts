@@ -7,6 +7,7 @@ import { CODE_COLUMNS, type CodeRow, toCodeColumns, toCodeRecord } from '../code
 import { STANDING_JOINS } from '../standing.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
+import type { Grants } from './grants.ts';
 import type { Issuing } from './issuing.ts';
 import type { Principals } from './principals.ts';
 
@@ -17,10 +18,10 @@ export const AUTHORIZATION_CODES_SQL = {
 
   insert: `
     INSERT INTO authorization_codes (issuer_id, id, client_id, redirect_uri, redirect_uri_given, code_challenge,
-      scopes, subject, grant_id, session_id, nonce, claims, issued_at_ms, expires_at, keep_until,
+      scopes, subject, grant_id, session_id, nonce, claims, claims_request, resources, issued_at_ms, expires_at, keep_until,
       client_generation, subject_generation, session_generation, grant_generation)
     VALUES (:issuerId, :id, :client_id, :redirect_uri, :redirect_uri_given, :code_challenge,
-      :scopes, :subject, :grant_id, :session_id, :nonce, :claims, :issued_at_ms, :expires_at, :expires_at,
+      :scopes, :subject, :grant_id, :session_id, :nonce, :claims, :claims_request, :resources, :issued_at_ms, :expires_at, :expires_at,
       (SELECT generation FROM clients WHERE issuer_id = :issuerId AND id = :client_id),
       (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'subject' AND id = :subject),
       (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'session' AND id = :session_id),
@@ -37,9 +38,14 @@ export const AUTHORIZATION_CODES_SQL = {
 
 export function sqliteAuthorizationCodes(
   { database, issuerId, clock, transaction }: SqliteHandle,
-  parts: { readonly issuing: Issuing; readonly principals: Principals; readonly events: Events },
+  parts: {
+    readonly issuing: Issuing;
+    readonly grants: Grants;
+    readonly principals: Principals;
+    readonly events: Events;
+  },
 ): AuthorizationCodeRepository {
-  const { issuing, principals, events } = parts;
+  const { issuing, grants, principals, events } = parts;
   const sql = prepareAll(database, AUTHORIZATION_CODES_SQL);
 
   const find = (id: string): AuthorizationCodeRecord | undefined => {
@@ -55,6 +61,7 @@ export function sqliteAuthorizationCodes(
         if (!issuing.admits(code, clientGeneration)) return 'refused';
         principals.keep(code, code.expiresAt);
         sql.insert.run({ issuerId, ...toCodeColumns(code) });
+        grants.begin(code);
         return 'issued';
       });
     },

@@ -1,7 +1,8 @@
 import { originOf } from '../../../protocol/redirect_uri.ts';
-import type { ClientRegistry } from '../../contract.ts';
+import type { ClientRegistry, NewClient } from '../../contract.ts';
 import { CLIENT_COLUMNS, type ClientRow, toClientColumns, toClientRecord } from '../client_rows.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
+import type { Events } from './events.ts';
 
 export const CLIENTS_SQL = {
   get: `SELECT ${CLIENT_COLUMNS} FROM clients WHERE issuer_id = :issuerId AND id = :id`,
@@ -12,11 +13,18 @@ export const CLIENTS_SQL = {
     SELECT 1 FROM redirect_origins o JOIN clients c ON c.issuer_id = o.issuer_id AND c.id = o.client_id
     WHERE o.issuer_id = :issuerId AND o.origin = :origin AND c.disabled_at_ms IS NULL LIMIT 1`,
 
+  hasResource: `
+    SELECT 1 FROM clients
+    WHERE issuer_id = :issuerId AND resource = :resource AND disabled_at_ms IS NULL LIMIT 1`,
+
   add: `
     INSERT INTO clients (issuer_id, id, name, secret_hash, grant_types, scopes, redirect_uris, resource,
-      rotate_refresh_tokens, access_token_format, access_token_algorithm, id_token_algorithm)
+      rotate_refresh_tokens, access_token_format, access_token_algorithm, id_token_algorithm,
+      metadata, registration_token_digest, registered_at, generation)
     VALUES (:issuerId, :id, :name, :secret_hash, :grant_types, :scopes, :redirect_uris, :resource,
-      :rotate_refresh_tokens, :access_token_format, :access_token_algorithm, :id_token_algorithm)
+      :rotate_refresh_tokens, :access_token_format, :access_token_algorithm, :id_token_algorithm,
+      :metadata, :registration_token_digest, :registered_at,
+      (SELECT first_client_generation FROM issuers WHERE id = :issuerId))
     ON CONFLICT (issuer_id, id) DO NOTHING`,
 
   addRedirectOrigin: `
@@ -25,10 +33,37 @@ export const CLIENTS_SQL = {
   replaceSecretHash: `
     UPDATE clients SET secret_hash = :secretHash
     WHERE issuer_id = :issuerId AND id = :id AND secret_hash IS NOT NULL`,
+
+  replace: `
+    UPDATE clients SET name = :name, secret_hash = :secret_hash, grant_types = :grant_types, scopes = :scopes,
+      redirect_uris = :redirect_uris, resource = :resource, rotate_refresh_tokens = :rotate_refresh_tokens,
+      access_token_format = :access_token_format, access_token_algorithm = :access_token_algorithm,
+      id_token_algorithm = :id_token_algorithm, metadata = :metadata,
+      registration_token_digest = :registration_token_digest, registered_at = :registered_at
+    WHERE issuer_id = :issuerId AND id = :id`,
+
+  removeRedirectOrigins: `
+    DELETE FROM redirect_origins WHERE issuer_id = :issuerId AND client_id = :id`,
+
+  // Its tokens are left behind: the generation of whoever is registered from now on is ahead of what they copied.
+  raiseFirstGeneration: `
+    UPDATE issuers SET first_client_generation = max(first_client_generation, c.generation + 1)
+    FROM clients c WHERE issuers.id = :issuerId AND c.issuer_id = :issuerId AND c.id = :id`,
+
+  remove: 'DELETE FROM clients WHERE issuer_id = :issuerId AND id = :id',
 };
 
-export function sqliteClients({ database, issuerId, transaction }: SqliteHandle): ClientRegistry {
+export function sqliteClients(
+  { database, issuerId, transaction }: SqliteHandle,
+  events: Events,
+): ClientRegistry {
   const sql = prepareAll(database, CLIENTS_SQL);
+  const addRedirectOrigins = ({ id: clientId, redirectUris }: NewClient): void => {
+    for (const origin of new Set(redirectUris.map(originOf))) {
+      if (origin !== undefined) sql.addRedirectOrigin.run({ issuerId, origin, clientId });
+    }
+  };
+
   return {
     get(id) {
       const row = sql.get.get({ issuerId, id }) as ClientRow | undefined;
@@ -37,12 +72,13 @@ export function sqliteClients({ database, issuerId, transaction }: SqliteHandle)
     hasRedirectOrigin(origin) {
       return sql.hasRedirectOrigin.get({ issuerId, origin }) !== undefined;
     },
+    hasResource(resource) {
+      return sql.hasResource.get({ issuerId, resource }) !== undefined;
+    },
     add(client) {
       return transaction(() => {
         if (sql.add.run({ issuerId, ...toClientColumns(client) }).changes === 0) return false;
-        for (const origin of new Set(client.redirectUris.map(originOf))) {
-          if (origin !== undefined) sql.addRedirectOrigin.run({ issuerId, origin, clientId: client.id });
-        }
+        addRedirectOrigins(client);
         return true;
       });
     },
@@ -51,6 +87,23 @@ export function sqliteClients({ database, issuerId, transaction }: SqliteHandle)
     },
     replaceSecretHash(id, secretHash) {
       return transaction(() => sql.replaceSecretHash.run({ issuerId, id, secretHash }).changes === 1);
+    },
+    replace(client) {
+      return transaction(() => {
+        if (sql.replace.run({ issuerId, ...toClientColumns(client) }).changes === 0) return false;
+        sql.removeRedirectOrigins.run({ issuerId, id: client.id });
+        addRedirectOrigins(client);
+        return true;
+      });
+    },
+    remove(id) {
+      return transaction(() => {
+        if (sql.raiseFirstGeneration.run({ issuerId, id }).changes === 0) return false;
+        sql.removeRedirectOrigins.run({ issuerId, id });
+        sql.remove.run({ issuerId, id });
+        events.add('client_revoked', id);
+        return true;
+      });
     },
   };
 }

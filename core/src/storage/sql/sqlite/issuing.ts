@@ -17,11 +17,11 @@ export const ISSUING_SQL = {
 
   // Generations are copied by the statement that stores the row.
   insert: `
-    INSERT INTO tokens (issuer_id, id, kind, digest, client_id, scopes, token_type, subject, claims,
-      issued_at_ms, expires_at, keep_until, key_id, pair_id, family_id, grant_id, session_id,
+    INSERT INTO tokens (issuer_id, id, kind, digest, client_id, scopes, token_type, subject, claims, claims_request,
+      resources, issued_at_ms, expires_at, keep_until, key_id, pair_id, family_id, grant_id, session_id,
       client_generation, subject_generation, session_generation, grant_generation)
-    VALUES (:issuerId, :id, :kind, :digest, :client_id, :scopes, :token_type, :subject, :claims,
-      :issued_at_ms, :expires_at, :keep_until, :key_id, :pair_id, :family_id, :grant_id, :session_id,
+    VALUES (:issuerId, :id, :kind, :digest, :client_id, :scopes, :token_type, :subject, :claims, :claims_request,
+      :resources, :issued_at_ms, :expires_at, :keep_until, :key_id, :pair_id, :family_id, :grant_id, :session_id,
       (SELECT generation FROM clients WHERE issuer_id = :issuerId AND id = :client_id),
       (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'subject' AND id = :subject),
       (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'session' AND id = :session_id),

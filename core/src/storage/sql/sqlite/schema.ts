@@ -169,8 +169,63 @@ const VERSION_2 = `
   CREATE INDEX signing_keys_retired ON signing_keys (issuer_id, needed_until) WHERE status = 'retired';
 `;
 
+/**
+ * Version 3. Grants of before this version have no row: they are not listed, and end in the ways that they could before.
+ * A grant's row goes when its principal's does.
+ */
+const VERSION_3 = `
+  -- Above the generation of every client that was removed: none that is registered begins where tokens are left.
+  ALTER TABLE issuers ADD COLUMN first_client_generation INTEGER NOT NULL DEFAULT 0;
+
+  ALTER TABLE clients ADD COLUMN metadata TEXT;
+  ALTER TABLE clients ADD COLUMN registration_token_digest TEXT;
+  ALTER TABLE clients ADD COLUMN registered_at INTEGER;
+  CREATE INDEX clients_by_resource ON clients (issuer_id, resource) WHERE resource IS NOT NULL;
+  CREATE INDEX redirect_origins_by_client ON redirect_origins (issuer_id, client_id);
+
+  ALTER TABLE tokens ADD COLUMN claims_request TEXT;
+  ALTER TABLE tokens ADD COLUMN resources TEXT;
+  ALTER TABLE authorization_codes ADD COLUMN claims_request TEXT;
+  ALTER TABLE authorization_codes ADD COLUMN resources TEXT;
+
+  -- What people are shown of grants: apart from principals, which every look-up of a token reads.
+  CREATE TABLE grants (
+    issuer_id          INTEGER NOT NULL REFERENCES issuers (id),
+    grant_id           TEXT NOT NULL,
+    client_id          TEXT NOT NULL,
+    subject            TEXT NOT NULL,
+    scopes             TEXT NOT NULL,
+    session_id         TEXT,
+    created_at_ms      INTEGER NOT NULL,
+    client_generation  INTEGER NOT NULL,
+    subject_generation INTEGER NOT NULL,
+    session_generation INTEGER,
+    grant_generation   INTEGER NOT NULL,
+    PRIMARY KEY (issuer_id, grant_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX grants_by_subject ON grants (issuer_id, subject, created_at_ms, grant_id);
+
+  CREATE TABLE one_time_identifiers (
+    issuer_id  INTEGER NOT NULL REFERENCES issuers (id),
+    id         TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    PRIMARY KEY (issuer_id, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX one_time_identifiers_by_expiry ON one_time_identifiers (issuer_id, expires_at);
+
+  CREATE TABLE pushed_requests (
+    issuer_id  INTEGER NOT NULL REFERENCES issuers (id),
+    id         TEXT NOT NULL,
+    client_id  TEXT NOT NULL,
+    parameters TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    PRIMARY KEY (issuer_id, id)
+  ) STRICT;
+  CREATE INDEX pushed_requests_by_expiry ON pushed_requests (issuer_id, expires_at);
+`;
+
 /** One entry for each version, applied in order and never edited once released. */
-export const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2];
+export const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3];
 
 /** The version that this program writes; kept in the file as `PRAGMA user_version`. */
 export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -6,10 +6,13 @@ import { sqliteAuthorizationCodes } from './authorization_codes.ts';
 import { sqliteClients } from './clients.ts';
 import { DEFAULT_BUSY_TIMEOUT_MS, openDatabase, type SqliteHandle } from './connection.ts';
 import { sqliteEvents } from './events.ts';
+import { sqliteGrants } from './grants.ts';
 import { addIssuer, findIssuerId } from './issuer.ts';
 import { sqliteIssuing } from './issuing.ts';
 import { sqliteKeys } from './keys.ts';
+import { sqliteOneTimeIdentifiers } from './one_time_identifiers.ts';
 import { sqlitePrincipals } from './principals.ts';
+import { sqlitePushedRequests } from './pushed_requests.ts';
 import { migrate, SCHEMA_VERSION, schemaVersion } from './schema.ts';
 import { sqliteSweep } from './sweep.ts';
 import { sqliteTokens } from './tokens.ts';
@@ -81,14 +84,19 @@ function storageOn(
   const events = sqliteEvents(handle);
   const principals = sqlitePrincipals(handle);
   const issuing = sqliteIssuing(handle, principals);
+  const grants = sqliteGrants(handle, { principals, events });
 
   return {
     path,
-    clients: sqliteClients(handle),
+    clients: sqliteClients(handle, events),
     keys: sqliteKeys(handle),
-    tokens: sqliteTokens(handle, { issuing, principals, events }),
-    authorizationCodes: sqliteAuthorizationCodes(handle, { issuing, principals, events }),
+    tokens: sqliteTokens(handle, { issuing, grants, principals, events }),
+    authorizationCodes: sqliteAuthorizationCodes(handle, { issuing, grants, principals, events }),
+    oneTimeIdentifiers: sqliteOneTimeIdentifiers(handle),
+    pushedRequests: sqlitePushedRequests(handle),
     ...sqliteAdministration(handle, { principals, events }),
+    grantsOf: grants.grantsOf,
+    revokeGrants: grants.revokeGrants,
     eventsAfter: events.after,
     sweep: sqliteSweep(handle, eventRetentionSeconds),
     close() {

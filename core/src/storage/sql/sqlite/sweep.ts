@@ -1,5 +1,9 @@
 import { prepareAll, type SqliteHandle } from './connection.ts';
 
+/** The oldest principals that are over; the same ones for both statements of a transaction. */
+const OVER = `FROM principals
+      WHERE issuer_id = :issuerId AND keep_until <= :now ORDER BY keep_until, kind, id LIMIT :limit`;
+
 /** Each statement finds its oldest rows by an index and deletes no more than `limit` of them. */
 export const SWEEP_SQL = {
   tokens: `
@@ -11,10 +15,22 @@ export const SWEEP_SQL = {
       SELECT rowid FROM authorization_codes
       WHERE issuer_id = :issuerId AND keep_until <= :now ORDER BY keep_until LIMIT :limit)`,
 
-  principals: `
-    DELETE FROM principals WHERE issuer_id = :issuerId AND (kind, id) IN (
-      SELECT kind, id FROM principals
-      WHERE issuer_id = :issuerId AND keep_until <= :now ORDER BY keep_until LIMIT :limit)`,
+  // Those of the principals that go next.
+  grants: `
+    DELETE FROM grants WHERE issuer_id = :issuerId AND grant_id IN (
+      SELECT CASE kind WHEN 'grant' THEN id END ${OVER})`,
+
+  principals: `DELETE FROM principals WHERE issuer_id = :issuerId AND (kind, id) IN (SELECT kind, id ${OVER})`,
+
+  oneTimeIdentifiers: `
+    DELETE FROM one_time_identifiers WHERE issuer_id = :issuerId AND id IN (
+      SELECT id FROM one_time_identifiers
+      WHERE issuer_id = :issuerId AND expires_at <= :now ORDER BY expires_at LIMIT :limit)`,
+
+  pushedRequests: `
+    DELETE FROM pushed_requests WHERE rowid IN (
+      SELECT rowid FROM pushed_requests
+      WHERE issuer_id = :issuerId AND expires_at <= :now ORDER BY expires_at LIMIT :limit)`,
 
   // Every row that a retired key signed is kept until its needed_until at the latest.
   keys: `
@@ -47,7 +63,10 @@ export function sqliteSweep(
       return [
         sql.tokens.run({ issuerId, now, limit }),
         sql.authorizationCodes.run({ issuerId, now, limit }),
+        sql.grants.run({ issuerId, now, limit }),
         sql.principals.run({ issuerId, now, limit }),
+        sql.oneTimeIdentifiers.run({ issuerId, now, limit }),
+        sql.pushedRequests.run({ issuerId, now, limit }),
         sql.keys.run({ issuerId, now, limit }),
         sql.events.run({ issuerId, untilMs, limit }),
       ].reduce((swept, { changes }) => swept + Number(changes), 0);

@@ -6,6 +6,7 @@ import { STANDING_JOINS } from '../standing.ts';
 import { TOKEN_COLUMNS, type TokenRow, toTokenRecord } from '../token_rows.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
+import type { Grants } from './grants.ts';
 import type { Issuing } from './issuing.ts';
 import type { Principals } from './principals.ts';
 
@@ -45,9 +46,14 @@ type CurrentRow = { readonly id: string; readonly pair_id: string | null };
 
 export function sqliteTokens(
   { database, issuerId, clock, transaction }: SqliteHandle,
-  parts: { readonly issuing: Issuing; readonly principals: Principals; readonly events: Events },
+  parts: {
+    readonly issuing: Issuing;
+    readonly grants: Grants;
+    readonly principals: Principals;
+    readonly events: Events;
+  },
 ): TokenRepository {
-  const { issuing, principals, events } = parts;
+  const { issuing, grants, principals, events } = parts;
   const sql = prepareAll(database, TOKENS_SQL);
 
   const findRefreshToken = (id: string): TokenRecord | undefined => {
@@ -118,6 +124,7 @@ export function sqliteTokens(
       return transaction(() => {
         if (!tokens.every((token) => issuing.admits(token, clientGeneration))) return 'refused';
         issuing.insert(tokens);
+        for (const token of tokens) grants.begin(token);
         return 'issued';
       });
     },

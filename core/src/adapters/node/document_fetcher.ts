@@ -1,0 +1,95 @@
+import {
+  DOCUMENT_LIMITS,
+  DocumentError,
+  type FetchDocument,
+  type FetchedDocument,
+  type OutgoingRequest,
+} from '../../protocol/fetch_document.ts';
+import {
+  type DestinationPolicy,
+  destinationOf,
+  parseUrl,
+  type ResolveName,
+  resolveLocalName,
+  resolvePublicName,
+} from './destination.ts';
+import { exchange } from './exchange.ts';
+
+export interface DocumentFetcherOptions {
+  /**
+   * Also asks addresses of the machine and its networks, by http as well: for development alone, since whoever may
+   * register a client could read from there what is meant for nobody outside. Default: `false`.
+   */
+  readonly allowPrivateAddresses?: boolean;
+  /** How a name becomes addresses. Default: the name servers of the machine. */
+  readonly resolveName?: ResolveName;
+}
+
+/** Requests under way at once; further ones fail, so that slow strangers cannot pile up here. */
+const MOST_AT_ONCE = 64;
+
+/**
+ * Fetches documents that strangers name: https alone, no address that is not public, over a connection to the very
+ * address that was checked, a few redirects that are checked alike, all within `DOCUMENT_LIMITS`.
+ */
+export function documentFetcher(options: DocumentFetcherOptions = {}): FetchDocument {
+  const { allowPrivateAddresses = false } = options;
+  const { resolveName = allowPrivateAddresses ? resolveLocalName : resolvePublicName } = options;
+  const policy = { allowPrivateAddresses, resolveName };
+  let underWay = 0;
+  return async (url, request = {}) => {
+    if (underWay >= MOST_AT_ONCE) throw new DocumentError('failed', 'too many documents are being fetched');
+    underWay++;
+    try {
+      return await withinTime(request, (signal) => follow(parseUrl(url), request, policy, signal));
+    } finally {
+      underWay--;
+    }
+  };
+}
+
+async function follow(
+  start: URL,
+  request: OutgoingRequest,
+  policy: DestinationPolicy,
+  signal: AbortSignal,
+): Promise<FetchedDocument> {
+  const maxBytes = Math.min(request.maxBytes ?? DOCUMENT_LIMITS.bytes, DOCUMENT_LIMITS.bytes);
+  let url = start;
+  for (let redirects = 0; redirects <= DOCUMENT_LIMITS.redirects; redirects++) {
+    const { location, ...document } = await exchange(
+      await destinationOf(url, policy, signal),
+      request,
+      maxBytes,
+      signal,
+    );
+    const isRedirect = [301, 302, 303, 307, 308].includes(document.status) && request.method !== 'POST';
+    if (!isRedirect || location === undefined) return document;
+    url = parseUrl(location, url);
+  }
+  throw new DocumentError('refused', 'the answer is one redirect too many');
+}
+
+/** One clock for names, connections and bodies together: also a look-up that cannot be called off is over in time. */
+async function withinTime<T>(
+  { timeoutMs = DOCUMENT_LIMITS.timeoutMs }: OutgoingRequest,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const overtime = new AbortController();
+  const end = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () => {
+      end.reject(new DocumentError('failed', 'there was no answer in time'));
+      overtime.abort();
+    },
+    Math.min(timeoutMs, DOCUMENT_LIMITS.timeoutMs),
+  );
+  try {
+    return await Promise.race([work(overtime.signal), end.promise]);
+  } catch (error) {
+    if (error instanceof DocumentError) throw error;
+    throw new DocumentError('failed', 'the document could not be fetched', error);
+  } finally {
+    clearTimeout(timer);
+  }
+}

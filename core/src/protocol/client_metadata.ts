@@ -1,0 +1,78 @@
+import type { JWK } from 'jose';
+import type { SigningAlgorithm } from './records.ts';
+
+/** How a client authenticates (RFC 7591 §2, RFC 7523 §2.2). */
+export const AUTHENTICATION_METHODS = [
+  'client_secret_basic',
+  'client_secret_post',
+  'private_key_jwt',
+  'none',
+] as const;
+export type AuthenticationMethod = (typeof AUTHENTICATION_METHODS)[number];
+
+/** Key management of encrypted answers (RFC 7518 §4.1). */
+export const ENCRYPTION_ALGORITHMS = ['RSA-OAEP-256', 'ECDH-ES', 'ECDH-ES+A128KW', 'ECDH-ES+A256KW'] as const;
+export type EncryptionAlgorithm = (typeof ENCRYPTION_ALGORITHMS)[number];
+
+/** Content encryption of encrypted answers (RFC 7518 §5.1). */
+export const CONTENT_ENCRYPTIONS = ['A128CBC-HS256', 'A256CBC-HS512', 'A128GCM', 'A256GCM'] as const;
+export type ContentEncryption = (typeof CONTENT_ENCRYPTIONS)[number];
+
+/** Human-readable members that may be given in several languages (RFC 7591 §2.2). */
+export type LocalizedMember = 'client_name' | 'client_uri' | 'logo_uri' | 'policy_uri' | 'tos_uri';
+
+/**
+ * What a client registered besides what its record has members of its own for. Names and values as on the wire, so that
+ * nothing has to be translated on the way to storage and back.
+ */
+export interface ClientMetadata {
+  // RFC 7591 §2
+  /** Absent: by its secret, in either way, where it has one; otherwise `none`. */
+  readonly token_endpoint_auth_method?: AuthenticationMethod;
+  readonly client_uri?: string;
+  readonly logo_uri?: string;
+  readonly policy_uri?: string;
+  readonly tos_uri?: string;
+  readonly contacts?: readonly string[];
+  readonly jwks_uri?: string;
+  readonly jwks?: { readonly keys: readonly JWK[] };
+  readonly software_id?: string;
+  readonly software_version?: string;
+  readonly [localized: `${LocalizedMember}#${string}`]: string;
+
+  // OpenID Connect Dynamic Client Registration §2
+  readonly application_type?: 'web' | 'native';
+  readonly subject_type?: 'public' | 'pairwise';
+  readonly sector_identifier_uri?: string;
+  readonly token_endpoint_auth_signing_alg?: SigningAlgorithm;
+  readonly userinfo_signed_response_alg?: SigningAlgorithm;
+  readonly userinfo_encrypted_response_alg?: EncryptionAlgorithm;
+  readonly userinfo_encrypted_response_enc?: ContentEncryption;
+  readonly request_object_signing_alg?: SigningAlgorithm;
+  readonly request_uris?: readonly string[];
+  /** Seconds. */
+  readonly default_max_age?: number;
+  readonly require_auth_time?: boolean;
+  readonly default_acr_values?: readonly string[];
+  readonly initiate_login_uri?: string;
+
+  // RFC 9126 §6, RFC 9101 §10.5
+  readonly require_pushed_authorization_requests?: boolean;
+  readonly require_signed_request_object?: boolean;
+
+  // RFC 9701 §6
+  readonly introspection_signed_response_alg?: SigningAlgorithm;
+  readonly introspection_encrypted_response_alg?: EncryptionAlgorithm;
+  readonly introspection_encrypted_response_enc?: ContentEncryption;
+
+  // RP-Initiated Logout §3.1, Back-Channel Logout §2.2
+  readonly post_logout_redirect_uris?: readonly string[];
+  readonly backchannel_logout_uri?: string;
+  readonly backchannel_logout_session_required?: boolean;
+
+  // This server's own
+  /** What else its assertions may name as their audience besides the issuer: the URL of the endpoint. */
+  readonly assertion_audience?: 'issuer' | 'endpoint';
+  /** `#rrggbb`: the colour of buttons on pages that are shown on behalf of the client. */
+  readonly brand_color?: string;
+}

@@ -1,0 +1,59 @@
+/** Limits that hold for every document from outside, whatever a caller asks for. */
+export const DOCUMENT_LIMITS = {
+  /** Milliseconds from the first look-up of a name to the last byte of the body. */
+  timeoutMs: 5000,
+  bytes: 64 * 1024,
+  redirects: 3,
+} as const;
+
+export interface OutgoingRequest {
+  /**
+   * Default: `GET`. Of the answer to a `POST` the status alone is of interest: its body is not read, and a redirect is
+   * not followed.
+   */
+  readonly method?: 'GET' | 'POST';
+  /** Names in lower case. */
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Milliseconds, where less than `DOCUMENT_LIMITS` allows. */
+  readonly timeoutMs?: number;
+  /** Bytes of the answer's body, where less than `DOCUMENT_LIMITS` allows. */
+  readonly maxBytes?: number;
+}
+
+export interface FetchedDocument {
+  readonly status: number;
+  /** Media type with parameters, as it was sent. */
+  readonly contentType: string | undefined;
+  /** Empty for a `POST`. */
+  readonly body: string;
+}
+
+/**
+ * Asks for a URL that a client has registered or sent. Whoever writes one must expect that the client means harm: it
+ * names addresses of the operator's own network, answers without end, and redirects. `documentFetcher` of
+ * `@grantd/core/node` is made for that.
+ * @throws {DocumentError}
+ */
+export type FetchDocument = (url: string, request?: OutgoingRequest) => Promise<FetchedDocument>;
+
+/**
+ * `refused`: the URL, what it leads to or what it answers is not acceptable, today or tomorrow. `failed`: there was no
+ * answer, or none in time; another attempt may have one.
+ */
+export type DocumentOutcome = 'refused' | 'failed';
+
+/** A document could not be had. The message is a literal, without anything from the URL or the answer. */
+export class DocumentError extends Error {
+  readonly outcome: DocumentOutcome;
+
+  constructor(outcome: DocumentOutcome, message: string, cause?: unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = 'DocumentError';
+    this.outcome = outcome;
+  }
+}
+
+/** Stands where the host gave no way of fetching. */
+export const fetchNothing: FetchDocument = () =>
+  Promise.reject(new DocumentError('refused', 'the option fetchDocument is not set'));

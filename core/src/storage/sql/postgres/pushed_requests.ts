@@ -1,0 +1,38 @@
+import type { PushedRequestRepository } from '../../contract.ts';
+import {
+  PUSHED_REQUEST_COLUMNS,
+  type PushedRequestRow,
+  toPushedRequest,
+  toPushedRequestColumns,
+} from '../pushed_request_rows.ts';
+import { rowsOf } from './connections.ts';
+import type { PostgresHandle } from './primary.ts';
+import { namedStatements } from './statement.ts';
+import { isStorable } from './storable.ts';
+
+export const PUSHED_REQUESTS_SQL = {
+  add: `
+    INSERT INTO grantd.pushed_requests (issuer_id, ${PUSHED_REQUEST_COLUMNS}) VALUES ($1, $2, $3, $4, $5)`,
+
+  take: `
+    DELETE FROM grantd.pushed_requests WHERE issuer_id = $1 AND id = $2 RETURNING ${PUSHED_REQUEST_COLUMNS}`,
+};
+
+export async function postgresPushedRequests({
+  primary,
+  issuerId,
+}: PostgresHandle): Promise<PushedRequestRepository> {
+  const sql = await namedStatements(PUSHED_REQUESTS_SQL);
+  return {
+    async add(request) {
+      const { id, client_id, parameters, expires_at } = toPushedRequestColumns(request);
+      await primary.write([[sql.add, issuerId, id, client_id, parameters, expires_at]]);
+    },
+    async take(id) {
+      if (!isStorable(id)) return undefined;
+      const [taken] = await primary.write([[sql.take, issuerId, id]]);
+      const [row] = rowsOf<PushedRequestRow>(taken);
+      return row && toPushedRequest(row);
+    },
+  };
+}

@@ -1,0 +1,81 @@
+import type { AdministrableStorage } from '../../contract.ts';
+import {
+  aliveGrants,
+  GRANT_READ,
+  type GrantRow,
+  NEWEST_FIRST,
+  ON_KNOWN_GRANT,
+  toGrantRecord,
+} from '../grant_rows.ts';
+import { prepareAll, type SqliteHandle } from './connection.ts';
+import type { Events } from './events.ts';
+import type { Principals } from './principals.ts';
+
+const ALIVE = aliveGrants('', (name) => `:${name}`);
+
+export const GRANTS_SQL = {
+  begin: `
+    INSERT INTO grants AS known (issuer_id, grant_id, client_id, subject, scopes, session_id, created_at_ms,
+      client_generation, subject_generation, session_generation, grant_generation)
+    VALUES (:issuerId, :grantId, :clientId, :subject, :scopes, :sessionId, :issuedAtMs,
+      (SELECT generation FROM clients WHERE issuer_id = :issuerId AND id = :clientId),
+      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'subject' AND id = :subject),
+      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'session' AND id = :sessionId),
+      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :grantId))
+    ${ON_KNOWN_GRANT}`,
+
+  ofSubject: `SELECT ${GRANT_READ} ${ALIVE} ${NEWEST_FIRST}`,
+
+  idsOfClient: `SELECT t.grant_id ${ALIVE} AND t.client_id = :clientId`,
+};
+
+/** What is about to be issued, as far as it tells of a grant. */
+export interface GrantBeginning {
+  readonly clientId: string;
+  readonly subject?: string;
+  readonly sessionId?: string;
+  readonly grantId?: string;
+  readonly scopes: readonly string[];
+  /** Milliseconds. */
+  readonly issuedAtMs: number;
+}
+
+export interface Grants extends Pick<AdministrableStorage, 'grantsOf' | 'revokeGrants'> {
+  /**
+   * Remembers what the first code or token of a person's grant tells of it, a later one only once it has ended; inside
+   * the caller's transaction.
+   */
+  begin(first: GrantBeginning): void;
+}
+
+export function sqliteGrants(
+  { database, issuerId, clock, transaction }: SqliteHandle,
+  parts: { readonly principals: Principals; readonly events: Events },
+): Grants {
+  const { principals, events } = parts;
+  const sql = prepareAll(database, GRANTS_SQL);
+  const now = () => Math.floor(clock() / 1000);
+
+  return {
+    begin({ grantId, clientId, subject, scopes, sessionId = null, issuedAtMs }) {
+      if (grantId === undefined || subject === undefined) return;
+      const grant = { grantId, clientId, subject, scopes: JSON.stringify(scopes), sessionId, issuedAtMs };
+      sql.begin.run({ issuerId, ...grant });
+    },
+
+    grantsOf(subject) {
+      return (sql.ofSubject.all({ issuerId, subject, now: now() }) as GrantRow[]).map(toGrantRecord);
+    },
+
+    revokeGrants(subject, clientId) {
+      return transaction(() => {
+        const ended = sql.idsOfClient.all({ issuerId, subject, clientId, now: now() });
+        for (const { grant_id: id } of ended as Pick<GrantRow, 'grant_id'>[]) {
+          principals.raise('grant', id);
+          events.add('grant_revoked', id);
+        }
+        return ended.length;
+      });
+    },
+  };
+}

@@ -1,0 +1,121 @@
+import { type CryptoKey, importJWK, type JWK } from 'jose';
+import { ENCRYPTION_ALGORITHMS, type EncryptionAlgorithm } from '../protocol/client_metadata.ts';
+import type { SigningAlgorithm } from '../protocol/records.ts';
+
+/** What a client's key is wanted for. */
+export type KeyAlgorithm = SigningAlgorithm | EncryptionAlgorithm;
+
+/** Keys of one client that are looked at; the others of its set are left out. */
+export const MOST_CLIENT_KEYS = 32;
+
+/** Bits of an RSA modulus: less can be broken (RFC 7518 §3.3), more costs this server too much. */
+const RSA_BITS = { least: 2048, most: 8192 };
+
+/** Bytes of an RSA exponent; longer ones are for making somebody else compute. */
+const LONGEST_EXPONENT = 4;
+
+/** Characters of any number in a key: an RSA modulus with room for zeros in front. */
+const LONGEST_NUMBER = 2048;
+
+const BASE64URL = /^[A-Za-z0-9_-]+$/;
+
+/**
+ * The keys of a JWK set that may be used, each with its public members alone. Others are left out, as RFC 7517 §5
+ * wants it: of unknown kinds, symmetric, too short, or private ones, which are nobody's secret any more.
+ * @returns `undefined` where the value is no JWK set
+ */
+export function readClientKeys(set: unknown): readonly JWK[] | undefined {
+  if (!isObject(set) || !Array.isArray(set.keys)) return undefined;
+  return set.keys.slice(0, MOST_CLIENT_KEYS).flatMap((jwk: unknown) => (isObject(jwk) ? publicKey(jwk) : []));
+}
+
+/** Whether a key is one for an algorithm, by its type, `alg`, `use` and `key_ops` (RFC 7517 §4). */
+export function fitsAlgorithm(jwk: JWK, algorithm: KeyAlgorithm): boolean {
+  const { kty, crv, alg, use, key_ops: operations } = jwk;
+  const isEncryption = ENCRYPTION_ALGORITHMS.some((one) => one === algorithm);
+  if (use !== undefined && use !== (isEncryption ? 'enc' : 'sig')) return false;
+  if (operations !== undefined && !isEncryption && !operations.includes('verify')) return false;
+  if (alg !== undefined && alg !== algorithm && !(algorithm === 'EdDSA' && alg === 'Ed25519')) return false;
+  switch (algorithm) {
+    case 'RS256':
+    case 'PS256':
+    case 'RSA-OAEP-256':
+      return kty === 'RSA';
+    case 'ES256':
+      return kty === 'EC' && crv === 'P-256';
+    case 'EdDSA':
+      return kty === 'OKP' && crv === 'Ed25519';
+    case 'ECDH-ES':
+    case 'ECDH-ES+A128KW':
+    case 'ECDH-ES+A256KW':
+      return kty === 'EC' || (kty === 'OKP' && crv === 'X25519');
+  }
+}
+
+/**
+ * The key as jose takes it.
+ * @returns `undefined` where its numbers are no key, such as a point that is not on its curve
+ */
+export async function importClientKey(jwk: JWK, algorithm: KeyAlgorithm): Promise<CryptoKey | undefined> {
+  const { use: _, key_ops: __, alg: ___, ...numbers } = jwk;
+  try {
+    const key = await importJWK(numbers, algorithm);
+    return key instanceof Uint8Array ? undefined : key;
+  } catch {
+    return undefined; // nothing here asks anybody: the numbers are all that can be wrong
+  }
+}
+
+function publicKey(jwk: Readonly<Record<string, unknown>>): readonly JWK[] {
+  if ('d' in jwk || 'k' in jwk) return [];
+  const numbers = publicNumbers(jwk);
+  if (numbers === undefined) return [];
+  const { kid, alg, use, key_ops: operations } = jwk;
+  return [
+    {
+      ...numbers,
+      ...(typeof kid === 'string' && { kid }),
+      ...(typeof alg === 'string' && { alg }),
+      ...(typeof use === 'string' && { use }),
+      ...(Array.isArray(operations) && { key_ops: operations.map(String) }),
+    },
+  ];
+}
+
+function publicNumbers({ kty, n, e, crv, x, y }: Readonly<Record<string, unknown>>): JWK | undefined {
+  if (kty === 'RSA' && isNumber(n) && isNumber(e)) {
+    const bits = bitsOf(n);
+    const isUsual = bits >= RSA_BITS.least && bits <= RSA_BITS.most && bytesOf(e) <= LONGEST_EXPONENT;
+    return isUsual ? { kty, n, e } : undefined;
+  }
+  if (kty === 'EC' && isCurve(crv, 'P-256', 'P-384', 'P-521') && isNumber(x) && isNumber(y))
+    return { kty, crv, x, y };
+  if (kty === 'OKP' && isCurve(crv, 'Ed25519', 'X25519') && isNumber(x)) return { kty, crv, x };
+  return undefined;
+}
+
+function isNumber(value: unknown): value is string {
+  if (typeof value !== 'string' || value.length > LONGEST_NUMBER) return false;
+  return BASE64URL.test(value) && value.length % 4 !== 1; // no bytes have so many characters
+}
+
+function isCurve(value: unknown, ...curves: readonly string[]): value is string {
+  return curves.some((curve) => curve === value);
+}
+
+function bytesOf(number: string): number {
+  return Math.floor((number.length * 3) / 4);
+}
+
+/** Without the zeros in front, which would make a short key look long. */
+function bitsOf(number: string): number {
+  const bytes = Uint8Array.from(atob(number.replaceAll('-', '+').replaceAll('_', '/')), (one) =>
+    one.charCodeAt(0),
+  );
+  const first = bytes.findIndex((byte) => byte !== 0);
+  return first === -1 ? 0 : (bytes.length - first) * 8 - Math.clz32(bytes[first] ?? 0) + 24;
+}
+
+function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,69 @@
+import type { CryptoKey, JWK } from 'jose';
+import type { EncryptionAlgorithm } from '../protocol/client_metadata.ts';
+import type { Clock } from '../protocol/environment.ts';
+import type { FetchDocument } from '../protocol/fetch_document.ts';
+import type { ClientRecord, SigningAlgorithm } from '../protocol/records.ts';
+import { fitsAlgorithm, importClientKey, type KeyAlgorithm, readClientKeys } from './client_jwk.ts';
+import { RemoteKeySets } from './remote_key_sets.ts';
+
+/** A key to encrypt to, and how the answer names it. */
+export interface EncryptionKey {
+  readonly key: CryptoKey;
+  readonly keyId: string | undefined;
+}
+
+type KeyOwner = Pick<ClientRecord, 'metadata'>;
+
+/**
+ * The public keys of clients: what they registered as `jwks`, or what their `jwks_uri` answers (RFC 7591 §2). A key
+ * that does not fit the algorithm is no key; a symmetric one never is.
+ */
+export class ClientKeys {
+  readonly #remote: RemoteKeySets;
+
+  constructor(parts: { readonly fetchDocument: FetchDocument; readonly clock: Clock }) {
+    this.#remote = new RemoteKeySets(parts);
+  }
+
+  /**
+   * The key that has signed something of the client's, by the `kid` of its header; where it has none, the client's one
+   * key of that algorithm (OpenID Connect Core §10.1).
+   * @returns `undefined` where the client has no such key, or several and no `kid` says which
+   * @throws {DocumentError} its keys cannot be fetched
+   */
+  async forVerifying(
+    client: KeyOwner,
+    algorithm: SigningAlgorithm,
+    keyId: string | undefined,
+  ): Promise<CryptoKey | undefined> {
+    const choose = (keys: readonly JWK[]) => {
+      const fitting = keys.filter((jwk) => fitsAlgorithm(jwk, algorithm));
+      if (keyId !== undefined) return fitting.find(({ kid }) => kid === keyId);
+      return fitting.length === 1 ? fitting[0] : undefined;
+    };
+    return (await this.#find(client, algorithm, choose))?.key;
+  }
+
+  /**
+   * The first of the client's keys that something can be encrypted to.
+   * @returns `undefined` where the client has none
+   * @throws {DocumentError} its keys cannot be fetched
+   */
+  async forEncrypting(client: KeyOwner, algorithm: EncryptionAlgorithm): Promise<EncryptionKey | undefined> {
+    const found = await this.#find(client, algorithm, (keys) =>
+      keys.find((jwk) => fitsAlgorithm(jwk, algorithm)),
+    );
+    return found && { key: found.key, keyId: found.jwk.kid };
+  }
+
+  async #find(
+    { metadata }: KeyOwner,
+    algorithm: KeyAlgorithm,
+    choose: (keys: readonly JWK[]) => JWK | undefined,
+  ): Promise<{ readonly jwk: JWK; readonly key: CryptoKey } | undefined> {
+    const { jwks, jwks_uri: uri } = metadata ?? {};
+    const jwk = uri === undefined ? choose(readClientKeys(jwks) ?? []) : await this.#remote.find(uri, choose);
+    const key = jwk && (await importClientKey(jwk, algorithm));
+    return jwk && key && { jwk, key };
+  }
+}

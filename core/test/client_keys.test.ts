@@ -1,0 +1,256 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { DocumentError, type FetchDocument, type FetchedDocument, type SigningAlgorithm } from '@grantd/core';
+import {
+  CompactEncrypt,
+  compactDecrypt,
+  exportJWK,
+  generateKeyPair,
+  type JWK,
+  jwtVerify,
+  SignJWT,
+} from 'jose';
+import { ClientKeys } from '../src/tokens/client_keys.ts';
+import { SettableClock } from './harness/settable_clock.ts';
+
+const URI = 'https://client.example/jwks';
+const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const;
+
+/** A key pair of a client, and what its key set says of it. */
+async function newKey(algorithm: string, members: JWK | object = {}, options: object = {}) {
+  const pair = await generateKeyPair(algorithm, { extractable: true, ...options });
+  const jwk: JWK = { ...(await exportJWK(pair.publicKey)), ...members };
+  return { jwk, ...pair };
+}
+
+const inline = (...keys: readonly JWK[]) => ({ metadata: { jwks: { keys } } });
+const remote = { metadata: { jwks_uri: URI } };
+
+/** A site that answers with whatever it is set to, and counts. */
+function site(first: FetchedDocument | DocumentError) {
+  const clock = new SettableClock();
+  const state = { answer: first, asked: 0 };
+  const fetchDocument: FetchDocument = async () => {
+    state.asked++;
+    if (state.answer instanceof Error) throw state.answer;
+    return state.answer;
+  };
+  return { clock, state, keys: new ClientKeys({ fetchDocument, clock: clock.read }) };
+}
+
+const answer = (body: unknown, status = 200): FetchedDocument => ({
+  status,
+  contentType: 'application/json',
+  body: typeof body === 'string' ? body : JSON.stringify(body),
+});
+
+const offline = () => site(new DocumentError('failed', 'nothing is to be fetched')).keys;
+
+// ── Which key ─────────────────────────────────────────────────────────────────────────────────────────────
+
+for (const algorithm of ALGORITHMS) {
+  test(`RFC 7517 §4 a registered ${algorithm} key verifies what it has signed, by its kid and without one`, async () => {
+    const { jwk, privateKey } = await newKey(algorithm, { kid: 'one', alg: algorithm, use: 'sig' });
+    const signed = await new SignJWT({ a: 1 }).setProtectedHeader({ alg: algorithm }).sign(privateKey);
+    for (const keyId of ['one', undefined]) {
+      const key = await offline().forVerifying(inline(jwk), algorithm, keyId);
+      assert.ok(key);
+      assert.deepEqual((await jwtVerify(signed, key)).payload, { a: 1 });
+    }
+    assert.equal(await offline().forVerifying(inline(jwk), algorithm, 'two'), undefined);
+  });
+}
+
+test('OpenID Connect Core §10.1 without a kid only one key of the algorithm may be there', async () => {
+  const rsa = await newKey('RS256');
+  const other = await newKey('RS256');
+  const elliptic = await newKey('ES256');
+  const find = (...keys: readonly JWK[]) => offline().forVerifying(inline(...keys), 'RS256', undefined);
+  assert.ok(await find(rsa.jwk, elliptic.jwk));
+  assert.equal(await find(rsa.jwk, other.jwk), undefined);
+  assert.equal(await find(elliptic.jwk), undefined);
+  assert.equal(await offline().forVerifying({}, 'RS256', undefined), undefined);
+});
+
+test('RFC 7517 §4 a key for another algorithm, use or operation is no key, whatever its kid', async () => {
+  const { jwk } = await newKey('RS256', { kid: 'one' });
+  const curve = await newKey('ES384', { kid: 'one' });
+  const find = (key: JWK, algorithm: SigningAlgorithm = 'RS256') =>
+    offline().forVerifying(inline(key), algorithm, 'one');
+  assert.ok(await find({ ...jwk, alg: 'RS256', use: 'sig', key_ops: ['verify'] }));
+  assert.equal(await find({ ...jwk, alg: 'PS256' }), undefined);
+  assert.equal(await find({ ...jwk, use: 'enc' }), undefined);
+  assert.equal(await find({ ...jwk, key_ops: ['encrypt'] }), undefined);
+  assert.equal(await find(jwk, 'ES256'), undefined);
+  assert.equal(await find(curve.jwk, 'ES256'), undefined);
+});
+
+test('RFC 8725 §3.1 a symmetric key never verifies, nor does a private one that was given away', async () => {
+  const { jwk, privateKey } = await newKey('ES256', { kid: 'one' });
+  const find = (key: object) => offline().forVerifying(inline({ kid: 'one', ...key } as JWK), 'ES256', 'one');
+  assert.ok(await find(jwk));
+  assert.equal(await find(await exportJWK(privateKey)), undefined);
+  assert.equal(
+    await find({ kty: 'oct', k: 'AyM1SysPpbyDfgZld3umj1qzKObwVMkoqQ-EstJQLr_T-1qS0gZH75' }),
+    undefined,
+  );
+  assert.equal(await find({ ...jwk, k: 'AyM1SysPpby' }), undefined);
+});
+
+test('RFC 7518 §3.3 an RSA key is neither short, also not behind zeros, nor long, nor has it a long exponent', async () => {
+  const { jwk } = await newKey('RS256', { kid: 'one' });
+  const find = (members: object) =>
+    offline().forVerifying(inline({ ...jwk, ...members } as JWK), 'RS256', 'one');
+  assert.ok(await find({}));
+  const modulus = (bytes: number, first = 0xff) =>
+    Buffer.concat([Buffer.from([first]), Buffer.alloc(bytes - 1, 0xff)]).toString('base64url');
+  assert.ok(await find({ n: modulus(1024) }));
+  for (const n of [
+    modulus(128),
+    modulus(256, 0x7f),
+    modulus(256, 0),
+    modulus(1025),
+    modulus(4000),
+    '',
+    'A',
+    '=',
+    7,
+  ])
+    assert.equal(await find({ n }), undefined);
+  assert.equal(await find({ e: modulus(5) }), undefined);
+});
+
+test('RFC 7517 §5 members that cannot be read are left out, and the others are used', async () => {
+  const { jwk } = await newKey('ES256', { kid: 'one' });
+  const off = { ...jwk, y: jwk.x } as JWK;
+  const strange = [
+    null,
+    'key',
+    [],
+    {},
+    { kty: 'EC' },
+    { kty: 'X' },
+    { ...jwk, crv: 'P-257' },
+    { ...jwk, x: 1 },
+  ];
+  const set = { metadata: { jwks: JSON.parse(JSON.stringify({ keys: [...strange, jwk] })) } };
+  assert.ok(await offline().forVerifying(set, 'ES256', 'one'));
+  assert.equal(await offline().forVerifying(inline(off), 'ES256', 'one'), undefined, 'not on its curve');
+});
+
+for (const [algorithm, made] of [
+  ['RSA-OAEP-256', 'RSA-OAEP-256'],
+  ['ECDH-ES', 'ECDH-ES'],
+  ['ECDH-ES+A256KW', 'ECDH-ES+A256KW'],
+] as const) {
+  test(`RFC 7516 what is encrypted to the client's ${algorithm} key is for the client to read`, async () => {
+    const signing = await newKey('ES256', { kid: 'signing', use: 'sig' });
+    const { jwk, privateKey } = await newKey(made, { kid: 'enc', use: 'enc' });
+    const found = await offline().forEncrypting(inline(signing.jwk, jwk), algorithm);
+    assert.ok(found);
+    assert.equal(found.keyId, 'enc');
+    const sealed = await new CompactEncrypt(new TextEncoder().encode('for the client'))
+      .setProtectedHeader({ alg: algorithm, enc: 'A128GCM' })
+      .encrypt(found.key);
+    const { plaintext } = await compactDecrypt(sealed, privateKey);
+    assert.equal(new TextDecoder().decode(plaintext), 'for the client');
+    assert.equal(await offline().forEncrypting(inline(signing.jwk), algorithm), undefined);
+  });
+}
+
+// ── Behind a URI ──────────────────────────────────────────────────────────────────────────────────────────
+
+test('a key set is fetched once for several minutes, then again, so that a key taken away is gone', async () => {
+  const { jwk } = await newKey('ES256', { kid: 'one' });
+  const { clock, state, keys } = site(answer({ keys: [jwk] }));
+  const find = () => keys.forVerifying(remote, 'ES256', 'one');
+  assert.ok(await find());
+  clock.advance(299);
+  assert.ok(await find());
+  assert.equal(state.asked, 1);
+  state.answer = answer({ keys: [] });
+  clock.advance(1);
+  assert.equal(await find(), undefined);
+  assert.equal(state.asked, 2);
+});
+
+test('an unknown kid has the set fetched again, ten seconds after the last time at the earliest', async () => {
+  const first = await newKey('ES256', { kid: 'one' });
+  const second = await newKey('ES256', { kid: 'two' });
+  const { clock, state, keys } = site(answer({ keys: [first.jwk] }));
+  assert.ok(await keys.forVerifying(remote, 'ES256', 'one'));
+  state.answer = answer({ keys: [first.jwk, second.jwk] });
+  clock.advance(9);
+  assert.equal(await keys.forVerifying(remote, 'ES256', 'two'), undefined);
+  assert.equal(state.asked, 1);
+  clock.advance(1);
+  assert.ok(await keys.forVerifying(remote, 'ES256', 'two'));
+  for (const keyId of ['three', 'four', 'five'])
+    assert.equal(await keys.forVerifying(remote, 'ES256', keyId), undefined);
+  assert.equal(state.asked, 2);
+});
+
+test('those who ask at once share one request', async () => {
+  const { jwk } = await newKey('ES256', { kid: 'one' });
+  const { state, keys } = site(answer({ keys: [jwk] }));
+  const found = await Promise.all([1, 2, 3].map(() => keys.forVerifying(remote, 'ES256', 'one')));
+  assert.deepEqual([found.every(Boolean), state.asked], [true, 1]);
+});
+
+test('a set that cannot be had is an error, not an absent key, and is not asked for again at once', async () => {
+  const down = new DocumentError('failed', 'there was no answer in time');
+  const { clock, state, keys } = site(down);
+  const find = () => keys.forVerifying(remote, 'ES256', 'one');
+  await assert.rejects(find, down);
+  await assert.rejects(find, down);
+  assert.equal(state.asked, 1);
+  const { jwk } = await newKey('ES256', { kid: 'one' });
+  state.answer = answer({ keys: [jwk] });
+  clock.advance(10);
+  assert.ok(await find());
+});
+
+test('keys that were fetched stay good for their minutes while the site is down', async () => {
+  const { jwk } = await newKey('ES256', { kid: 'one' });
+  const { clock, state, keys } = site(answer({ keys: [jwk] }));
+  await keys.forVerifying(remote, 'ES256', 'one');
+  const down = new DocumentError('failed', 'there was no answer in time');
+  state.answer = down;
+  clock.advance(100);
+  await assert.rejects(keys.forVerifying(remote, 'ES256', 'two'), down);
+  assert.ok(await keys.forVerifying(remote, 'ES256', 'one'));
+  clock.advance(200);
+  await assert.rejects(keys.forVerifying(remote, 'ES256', 'one'), down);
+});
+
+test('an answer that is no key set is an error', async () => {
+  for (const [document, outcome] of [
+    [answer({ keys: [] }, 404), 'failed'],
+    [answer({ keys: [] }, 500), 'failed'],
+    [answer('no JSON'), 'refused'],
+    [answer({ keys: {} }), 'refused'],
+    [answer([]), 'refused'],
+    [answer('null'), 'refused'],
+  ] as const) {
+    const { keys } = site(document);
+    await assert.rejects(
+      keys.forVerifying(remote, 'ES256', 'one'),
+      (error) => error instanceof DocumentError && error.outcome === outcome,
+    );
+  }
+});
+
+test('a thousand sets are remembered, and the one asked for least recently is forgotten first', async () => {
+  const { jwk } = await newKey('ES256', { kid: 'one' });
+  const { state, keys } = site(answer({ keys: [jwk] }));
+  const find = (index: number) =>
+    keys.forVerifying({ metadata: { jwks_uri: `${URI}/${index}` } }, 'ES256', 'one');
+  for (let index = 0; index < 1000; index++) await find(index);
+  await find(0);
+  assert.equal(state.asked, 1000);
+  await find(1000);
+  await find(0);
+  assert.equal(state.asked, 1001);
+  await find(1);
+  assert.equal(state.asked, 1002);
+});
