@@ -65,7 +65,7 @@ describe('private_key_jwt of openid-client', () => {
     assert.ok((await as(own.privateKey)).access_token);
     await assert.rejects(
       as(other.privateKey),
-      (error) => error instanceof client.ResponseBodyError && error.error === 'invalid_client',
+      (error) => error instanceof client.WWWAuthenticateChallengeError && error.status === 401,
     );
   });
 });
