@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { after, describe, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import * as oauth from 'oauth4webapi';
 import { newSigningKey } from './harness/client_key.ts';
 import { addClient } from './harness/clients.ts';
-import { grantdPrints, Workbench } from './harness/program.ts';
+import { grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
 
 const INSECURE = { [oauth.allowInsecureRequests]: true } as const;
 
@@ -11,11 +11,15 @@ const workbench = new Workbench();
 after(() => workbench.clear());
 
 describe('introspection as a JWT by oauth4webapi (RFC 9701)', () => {
+  let server: RunningServer;
+  before(async () => {
+    server = await workbench.start(workbench.folder(), ['--demo']);
+  });
+
   for (const algorithm of ['RS256', 'PS256', 'ES256', 'EdDSA'] as const) {
     test(`an API gets its answers signed with ${algorithm}, also that a token is dead`, async () => {
-      const server = await workbench.start(workbench.folder(), ['--demo']);
       const { privateKey, publicKey } = await newSigningKey('ES256');
-      const api = { client_id: 'careful-api', introspection_signed_response_alg: algorithm };
+      const api = { client_id: `careful-api-${algorithm}`, introspection_signed_response_alg: algorithm };
       await addClient(server, {
         id: api.client_id,
         grantTypes: [],
@@ -40,8 +44,7 @@ describe('introspection as a JWT by oauth4webapi (RFC 9701)', () => {
         return answer;
       }
 
-      const issued = await grantdPrints(server.folder, ['token', 'issue', '--client=demo-machine', '--json']);
-      const token: string = JSON.parse(issued).access_token;
+      const token = await grantdPrints(server.folder, ['token', 'issue', '--client=demo-machine']);
       const alive = await introspect(token);
       assert.equal(alive.active, true);
       assert.equal(alive.client_id, 'demo-machine');
