@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { after, before } from 'node:test';
 import type { Page } from 'playwright-core';
 import { type Application, startApplication } from '../harness/application.ts';
-import { grantdPrints } from '../harness/program.ts';
+import { addClient } from '../harness/clients.ts';
 import type { Scene } from './scene.ts';
 import { Visit } from './visit.ts';
 
@@ -90,19 +90,19 @@ export function singlePageApplication(set: () => Scene): () => SinglePageApplica
       readFileSync(join(LIBRARY, 'dist', 'browser', 'oidc-client-ts.js'), 'utf8'),
       'text/javascript',
     );
-    const uris = [site.origin, otherSiteOf(site.origin)]
-      .flatMap((origin) => [`${origin}/callback`, `${origin}/silent`])
-      .map((uri) => `--redirect-uri=${uri}`);
-    const scopes = SCOPES.map((scope) => `--scope=${scope}`);
-    const shared = ['--public', '--name=The single-page application', ...uris, ...scopes];
-    await grantdPrints(server.folder, ['client', 'add', 'spa', ...shared]);
-    await grantdPrints(server.folder, [
-      'client',
-      'add',
-      'spa-in-frames',
-      ...shared,
-      '--grant=authorization_code',
-    ]);
+    const origins = [site.origin, otherSiteOf(site.origin)];
+    const registered = {
+      name: 'The single-page application',
+      scopes: SCOPES,
+      redirectUris: origins.flatMap((origin) => [`${origin}/callback`, `${origin}/silent`]),
+      metadata: { post_logout_redirect_uris: origins.map((origin) => `${origin}/`) },
+    };
+    await addClient(server, {
+      ...registered,
+      id: 'spa',
+      grantTypes: ['authorization_code', 'refresh_token'],
+    });
+    await addClient(server, { ...registered, id: 'spa-in-frames', grantTypes: ['authorization_code'] });
   });
   after(() => site?.close());
   return () => {

@@ -48,6 +48,14 @@ export class Visit {
     await this.page.waitForSelector('#consent-allow');
   }
 
+  /** Answers the question whether to sign out, where it is asked: with a fitting `id_token_hint` it need not be. */
+  async confirmLogout(): Promise<void> {
+    const question = this.page.locator('#logout-yes');
+    const isAsked = question.waitFor().then(() => true);
+    const isAway = this.page.waitForURL((url) => url.origin !== this.#url).then(() => false);
+    if (await Promise.race([isAsked, isAway])) await question.click();
+  }
+
   /** @returns where the application's callback was called with, once the browser is there */
   async arrivalAt(redirectUri: string): Promise<URLSearchParams> {
     await this.page.waitForURL((url) => url.href.startsWith(redirectUri));
