@@ -30,7 +30,7 @@ try {
       await tab.route(`${SITE}/*`, async (route) => {
         const page = pages.get(new URL(route.request().url()).pathname.slice(1));
         if (page === undefined) return route.abort();
-        const policy = contentSecurityPolicy(styleOf(page), page.formLeadsTo);
+        const policy = contentSecurityPolicy(styleOf(page), page.formMayLeave);
         return route.fulfill({
           body: String(await documentOf(page)),
           contentType: 'text/html; charset=utf-8',

@@ -24,7 +24,7 @@ export function showChoice(parts: PageParts) {
       person: personShown(session.person),
       otherAccount: `${basePath}/login?pending=${sealed}&other`,
     };
-    return renderPage(c, { ...chooseAccountPage(view, setting), formLeadsTo: authorization.redirectUri });
+    return renderPage(c, { ...chooseAccountPage(view, setting), formMayLeave: true });
   };
 }
 

@@ -19,9 +19,9 @@ export function showConsent(parts: PageParts) {
     const opened = await openConsenting(c, parts);
     if (opened instanceof Response) return opened;
     const { sealed, authorization, session } = opened;
-    const { redirectUri, resources = [] } = authorization;
+    const { resources = [] } = authorization;
     const setting = pageSetting(c, parts, authorization.uiLocales);
-    const host = hostOf(redirectUri);
+    const host = hostOf(authorization.redirectUri);
     const view = {
       action: `${basePath}/consent?pending=${sealed}`,
       formToken: await formTokens.make(c, 'consent', sealed, session.id),
@@ -32,7 +32,7 @@ export function showConsent(parts: PageParts) {
       account: `${basePath}/account`,
       ...(host !== undefined && { returnsTo: host }),
     };
-    return renderPage(c, { ...consentPage(view, setting), formLeadsTo: redirectUri });
+    return renderPage(c, { ...consentPage(view, setting), formMayLeave: true });
   };
 }
 

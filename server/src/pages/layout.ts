@@ -11,7 +11,7 @@ import { STYLE } from './style.ts';
 export async function renderPage(c: Context, page: Page): Promise<Response> {
   for (const [name, value] of Object.entries(page.headers ?? {})) c.header(name, String(value));
   const style = styleOf(page);
-  c.header('content-security-policy', contentSecurityPolicy(style, page.formLeadsTo));
+  c.header('content-security-policy', contentSecurityPolicy(style, page.formMayLeave));
   c.header('content-language', page.language);
   c.header('cache-control', 'no-store');
   c.header('x-content-type-options', 'nosniff');
@@ -51,23 +51,17 @@ export function styleOf({ color, operator }: Page): string {
   return `${paletteOf(color ?? operator.color)}${STYLE}`;
 }
 
-export function contentSecurityPolicy(style: string, formLeadsTo: string | undefined): string {
-  const formAction = formLeadsTo === undefined ? "'self'" : `'self' ${sourceOf(formLeadsTo)}`;
+/**
+ * Chromium holds `form-action` against every redirect that follows a form. Where those end at an application nobody
+ * here knows where it leads on to, so there is no such directive: what is written into a page has been escaped.
+ */
+export function contentSecurityPolicy(style: string, formMayLeave = false): string {
   return [
     "default-src 'none'",
     `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
     "img-src 'self' data:",
-    `form-action ${formAction}`,
+    ...(formMayLeave ? [] : ["form-action 'self'"]),
     "frame-ancestors 'none'",
     "base-uri 'none'",
   ].join('; ');
-}
-
-/**
- * A redirect URI as a source expression: its origin, or where that cannot be one its scheme alone. Apps have schemes
- * without an origin, and the grammar knows no IPv6 addresses (CSP Level 3 §2.3.1).
- */
-function sourceOf(redirectUri: string): string {
-  const { origin, protocol, hostname } = new URL(redirectUri);
-  return origin === 'null' || hostname.startsWith('[') ? protocol : origin;
 }

@@ -104,7 +104,7 @@ async function renderForm(
   return renderPage(c, {
     ...signInPage(view, setting),
     status: shown?.status ?? 200,
-    ...(authorization !== undefined && { formLeadsTo: authorization.redirectUri }),
+    formMayLeave: authorization !== undefined,
     ...(wait !== undefined && { headers: { 'retry-after': String(wait) } }),
   });
 }

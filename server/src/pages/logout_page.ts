@@ -90,10 +90,7 @@ async function askWhether(
       idTokenHint !== undefined && { application: applicationShown(client, setting.language) }),
   };
   const page = logoutPage(view, setting);
-  return renderPage(c, {
-    ...page,
-    ...(postLogoutRedirectUri !== undefined && { formLeadsTo: postLogoutRedirectUri }),
-  });
+  return renderPage(c, { ...page, formMayLeave: postLogoutRedirectUri !== undefined });
 }
 
 async function endSession(

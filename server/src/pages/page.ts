@@ -20,8 +20,8 @@ export interface Page extends PageSetting {
   /** A page with lists has room for them. */
   readonly width?: 'narrow' | 'wide';
   readonly status?: ContentfulStatusCode;
-  /** Where the page's form may lead besides this server; Chromium looks at the redirect that follows as well. */
-  readonly formLeadsTo?: string;
+  /** Whether the page's form may end at an application. */
+  readonly formMayLeave?: boolean;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
 }
 

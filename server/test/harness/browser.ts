@@ -53,7 +53,8 @@ export class Browser {
   #keep(line: string): void {
     const [pair = ''] = line.split(';', 1);
     const at = pair.indexOf('=');
-    this.cookies.set(pair.slice(0, at), pair.slice(at + 1));
+    if (/; *max-age=0(;|$)/i.test(line)) this.cookies.delete(pair.slice(0, at));
+    else this.cookies.set(pair.slice(0, at), pair.slice(at + 1));
   }
 }
 
