@@ -14,6 +14,20 @@ export { anyClientPolicy, audiencePolicy } from './endpoints/introspection_polic
 export type { EndedSession, LogoutDelivery } from './endpoints/logout_notification.ts';
 export type { LogoutRequest } from './endpoints/logout_request.ts';
 export { type IssuedByOperator, type OperatorIssue, OperatorIssueError } from './endpoints/operator_issue.ts';
+export {
+  type ClientDocument,
+  type ClientIdentity,
+  documentOf,
+  type MemberName,
+} from './endpoints/registration/client_document.ts';
+export {
+  ClientMetadataError,
+  type ClientMetadataErrorCode,
+} from './endpoints/registration/client_metadata_error.ts';
+export type { InitialAccessOrder } from './endpoints/registration/initial_access_token.ts';
+export type { MetadataKind } from './endpoints/registration/metadata_kinds.ts';
+export { METADATA_MEMBERS, type MetadataMember } from './endpoints/registration/metadata_members.ts';
+export type { RegistrationOptions } from './endpoints/registration/registration_settings.ts';
 export type { RevocationOrder, RevocationResult } from './endpoints/revocation.ts';
 export type { TokenTypeHint } from './endpoints/token_type_hint.ts';
 export type { AuthorizationServerOptions, OidcOptions } from './options.ts';

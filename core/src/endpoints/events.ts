@@ -7,8 +7,10 @@ export type Operation =
   | 'userinfo'
   | 'token'
   | 'authorization'
-  | 'pushed_authorization_request'
   | 'logout'
+  | 'pushed_authorization_request'
+  | 'registration'
+  | 'client_configuration'
   | 'metadata'
   | 'jwks';
 

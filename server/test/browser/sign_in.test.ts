@@ -1,51 +1,68 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
-import { type Application, startApplication } from '../harness/application.ts';
+import { describe, test } from 'node:test';
 import { ALICE } from '../harness/browser.ts';
-import { Chromium } from '../harness/chromium.ts';
 import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
-import { grantdPrints, type RunningServer, Workbench } from '../harness/program.ts';
-import { authorizationUrl, newPkce } from '../harness/protocol.ts';
+import { tabTo } from './keyboard.ts';
+import { scene } from './scene.ts';
 
 describe('signing in with Chromium', { skip: CHROMIUM_ABSENCE }, () => {
-  const workbench = new Workbench();
-  let server: RunningServer;
-  let application: Application;
-  let chromium: Chromium;
-  before(async () => {
-    application = await startApplication();
-    application.put('/callback', '<!doctype html><title>Back</title>');
-    server = await workbench.start(workbench.folder(), ['--demo']);
-    await grantdPrints(server.folder, [
-      'client',
-      'add',
-      'shop',
-      '--name=The shop',
-      `--redirect-uri=${application.origin}/callback`,
-      '--scope=openid',
-      '--scope=profile',
-    ]);
-    chromium = await Chromium.start();
-  });
-  after(async () => {
-    await chromium?.close();
-    application?.close();
-    await workbench.clear();
-  });
+  const set = scene();
 
   test('a person signs in and consents without JavaScript', async () => {
-    const page = await chromium.page({ javaScriptEnabled: false });
-    const redirectUri = `${application.origin}/callback`;
-    await page.goto(
-      authorizationUrl(server.url, newPkce(), { client_id: 'shop', redirect_uri: redirectUri }),
-    );
-    await page.fill('#username', ALICE.username);
-    await page.fill('#password', ALICE.password);
-    await page.click('#login-submit');
-    await page.click('#consent-allow');
-    await page.waitForURL(`${redirectUri}?**`);
-    const { searchParams } = new URL(page.url());
-    assert.deepEqual([...searchParams.keys()].sort(), ['code', 'iss', 'state']);
-    assert.equal(searchParams.get('state'), 'state-1');
+    const { visitor, redirectUri, server } = set();
+    const visit = await visitor({ javaScriptEnabled: false });
+    await visit.authorizeAndSignIn();
+    await visit.page.click('#consent-allow');
+    const parameters = await visit.arrivalAt(redirectUri);
+    assert.deepEqual([...parameters.keys()].sort(), ['code', 'iss', 'state']);
+    assert.equal(parameters.get('state'), 'state-1');
+    assert.equal(parameters.get('iss'), server.url);
+  });
+
+  for (const [decision, id, outcome] of [
+    ['consents', 'consent-allow', 'code'],
+    ['denies', 'consent-deny', 'error'],
+  ] as const) {
+    test(`a person signs in and ${decision} with the keyboard alone`, async () => {
+      const { visitor, redirectUri } = set();
+      const visit = await visitor({ javaScriptEnabled: false });
+      const { keyboard } = visit.page;
+      await visit.authorize();
+      await tabTo(visit.page, 'username');
+      await keyboard.type(ALICE.username);
+      await tabTo(visit.page, 'password');
+      await keyboard.type(ALICE.password);
+      await keyboard.press('Enter');
+      await visit.page.waitForSelector(`#${id}`);
+      await tabTo(visit.page, id);
+      await keyboard.press('Space');
+      assert.ok((await visit.arrivalAt(redirectUri)).has(outcome));
+    });
+  }
+
+  test('the cursor waits where there is something to type', async () => {
+    const { visitor } = set();
+    const visit = await visitor();
+    const focused = () => visit.page.evaluate(() => document.activeElement?.id);
+    await visit.authorize();
+    assert.equal(await focused(), 'username');
+    await visit.authorize({ login_hint: 'alice' });
+    assert.equal(await focused(), 'password');
+  });
+
+  test('cookies are for this server alone, and no script reads them', async () => {
+    const { visitor } = set();
+    const visit = await visitor();
+    await visit.authorizeAndSignIn();
+    const cookies = await visit.person.cookies();
+    assert.ok(cookies.some(({ name }) => name === 'grantd_session'));
+    for (const { name, domain, path, httpOnly, sameSite } of cookies) {
+      assert.deepEqual(
+        { domain, path, httpOnly, sameSite },
+        { domain: 'localhost', path: '/', httpOnly: true, sameSite: 'Lax' },
+        name,
+      );
+    }
+    assert.equal(await visit.page.evaluate(() => document.cookie), '');
   });
 });

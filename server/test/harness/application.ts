@@ -6,6 +6,8 @@ export interface Application {
   readonly origin: string;
   /** Serves a page from now on. */
   put(path: string, html: string, type?: string): void;
+  /** Leads elsewhere from now on. */
+  redirect(path: string, location: string): void;
   /** Every address that it was asked for, in order, with its body where there was one. */
   readonly asked: readonly { readonly url: URL; readonly body: string }[];
   close(): void;
@@ -13,6 +15,7 @@ export interface Application {
 
 export async function startApplication(): Promise<Application> {
   const pages = new Map<string, { readonly body: string; readonly type: string }>();
+  const redirects = new Map<string, string>();
   const asked: { url: URL; body: string }[] = [];
   let origin = '';
   const server = createServer(async (request, response) => {
@@ -20,10 +23,13 @@ export async function startApplication(): Promise<Application> {
     let body = '';
     for await (const part of request.setEncoding('utf8')) body += part;
     asked.push({ url, body });
+    const location = redirects.get(url.pathname);
     const page = pages.get(url.pathname);
-    response
-      .writeHead(page === undefined ? 404 : 200, { 'content-type': page?.type ?? 'text/plain' })
-      .end(page?.body);
+    if (location !== undefined) response.writeHead(303, { location }).end();
+    else
+      response
+        .writeHead(page === undefined ? 404 : 200, { 'content-type': page?.type ?? 'text/plain' })
+        .end(page?.body);
   });
   await new Promise<void>((resolve, reject) =>
     server.once('error', reject).listen(0, '127.0.0.1', () => resolve()),
@@ -35,6 +41,7 @@ export async function startApplication(): Promise<Application> {
     origin,
     asked,
     put: (path, body, type = 'text/html; charset=utf-8') => void pages.set(path, { body, type }),
+    redirect: (path, location) => void redirects.set(path, location),
     close() {
       server.close();
       server.closeAllConnections();

@@ -1,49 +1,34 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
+import { type Browser, type BrowserContext, type BrowserContextOptions, chromium } from 'playwright-core';
 import { installedChromium } from './chromium_installation.ts';
 
 /** How long a page may take for anything before a test fails, in milliseconds. */
 const LONGEST_MS = 10_000;
 
-/** A real browser: one for a test file, since it takes a second to start. */
+/** A real browser: one is enough for a test file, with a person of its own for each test. */
 export class Chromium {
   readonly #browser: Browser;
-  readonly #home: string;
 
-  private constructor(browser: Browser, home: string) {
+  private constructor(browser: Browser) {
     this.#browser = browser;
-    this.#home = home;
   }
 
+  /** It ends with this process, also where that is killed: they are tied by a pipe. */
   static async start(): Promise<Chromium> {
     const { executable, environment } = await installedChromium();
-    const home = mkdtempSync(join(tmpdir(), 'grantd-chromium-'));
-    try {
-      const browser = await chromium.launch({
-        executablePath: executable,
-        env: { ...environment, HOME: home, TMPDIR: home },
-        artifactsDir: home,
-        timeout: 30_000,
-      });
-      return new Chromium(browser, home);
-    } catch (error) {
-      rmSync(home, { recursive: true, force: true });
-      throw error;
-    }
+    return new Chromium(
+      await chromium.launch({ executablePath: executable, env: environment, timeout: 30_000 }),
+    );
   }
 
-  /** A page in a browser of its own, as far as cookies and everything kept go. */
-  async page(options: BrowserContextOptions = {}): Promise<Page> {
-    const context = await this.#browser.newContext({ locale: 'en-GB', ...options });
-    context.setDefaultTimeout(LONGEST_MS);
-    return context.newPage();
+  /** A browser of somebody else: nothing that is kept is shared with other people. */
+  async person(options: BrowserContextOptions = {}): Promise<BrowserContext> {
+    const person = await this.#browser.newContext({ locale: 'en-GB', ...options });
+    person.setDefaultTimeout(LONGEST_MS);
+    return person;
   }
 
   /** Ends it, with every page. */
   async close(): Promise<void> {
     await this.#browser.close();
-    rmSync(this.#home, { recursive: true, force: true });
   }
 }

@@ -15,7 +15,7 @@ export const CHROMIUM_ABSENCE: string | false =
 /** A Chromium that needs nothing of the machine but the C library: own libraries, own fonts. */
 export interface ChromiumInstallation {
   readonly executable: string;
-  readonly environment: Readonly<Record<string, string>>;
+  readonly environment: Record<string, string>;
 }
 
 /** Chromium of the npm package, unpacked once for each `npm ci` (two seconds, 220 MB). */
@@ -28,6 +28,7 @@ export async function installedChromium(): Promise<ChromiumInstallation> {
     environment: {
       LD_LIBRARY_PATH: join(folder, 'al2023', 'lib'),
       FONTCONFIG_FILE: join(folder, 'fonts.conf'),
+      HOME: join(folder, 'home'),
     },
   };
 }
@@ -47,6 +48,7 @@ async function unpackInto(folder: string): Promise<void> {
         timeout: 60_000,
       },
     );
+    mkdirSync(join(unfinished, 'home'));
     writeFileSync(join(unfinished, 'fonts.conf'), FONTS);
     renameSync(unfinished, folder);
   } catch (error) {

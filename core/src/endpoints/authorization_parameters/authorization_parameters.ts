@@ -1,3 +1,4 @@
+import { isConfidential } from '../../protocol/authentication_method.ts';
 import { parseClaimsParameter } from '../../protocol/claims_parameter.ts';
 import type { Form } from '../../protocol/form.ts';
 import { type ErrorCode, OAuthError } from '../../protocol/oauth_error.ts';
@@ -73,7 +74,7 @@ function requireResponseType(client: ClientRecord, form: Form): void {
 /** RFC 7636 §4.3, §4.4.1. */
 function requireChallenge(context: Context, client: ClientRecord, form: Form): string | undefined {
   const codeChallenge = form.get('code_challenge');
-  const mayOmitPkce = client.secretHash !== undefined && context.allowConfidentialClientsWithoutPkce;
+  const mayOmitPkce = isConfidential(client) && context.allowConfidentialClientsWithoutPkce;
   if (codeChallenge === undefined && (!mayOmitPkce || form.has('code_challenge_method'))) {
     throw refused('invalid_request', 'the parameter code_challenge is missing', 'pkce_missing');
   }

@@ -1,3 +1,4 @@
+import { isConfidential } from '../../protocol/authentication_method.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
 import { isPersonalScope, refusedScope, selectScopes } from '../../protocol/scope.ts';
 import { mintAccessToken } from '../../tokens/access_token.ts';
@@ -7,7 +8,7 @@ import { overtaken, tokenResponse } from './token_response.ts';
 
 /** RFC 6749 §4.4: a client acts for itself, so there is no person and no refresh token. */
 export const clientCredentials: Grant = async (context, client, form) => {
-  if (client.secretHash === undefined) {
+  if (!isConfidential(client)) {
     throw new OAuthError('unauthorized_client', 'only confidential clients may use this grant', {
       reason: 'grant_not_allowed',
     });

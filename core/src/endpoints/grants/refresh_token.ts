@@ -1,3 +1,4 @@
+import { isConfidential } from '../../protocol/authentication_method.ts';
 import { type Form, requireParameter } from '../../protocol/form.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import { selectScopes } from '../../protocol/scope.ts';
@@ -56,8 +57,8 @@ async function rotate(context: Context, presented: Presented, form: Form, call: 
 }
 
 /** By registration; the refresh tokens of public clients always rotate (RFC 9700 §2.2.2). */
-function rotates({ rotateRefreshTokens, secretHash }: ClientRecord): boolean {
-  return rotateRefreshTokens !== false || secretHash === undefined;
+function rotates(client: ClientRecord): boolean {
+  return client.rotateRefreshTokens !== false || !isConfidential(client);
 }
 
 /** For clients whose refresh tokens do not rotate. */

@@ -80,5 +80,12 @@ export const PROGRAM_TABLES: PostgresTables = {
     );
     CREATE INDEX logout_deliveries_by_time ON grantd.logout_deliveries (issuer, due_at_ms);
     `,
+    // Pairwise subject identifiers.
+    `
+    CREATE TABLE grantd.pairwise_secrets (
+      issuer text COLLATE "C" NOT NULL PRIMARY KEY,
+      sealed text NOT NULL
+    );
+    `,
   ],
 };

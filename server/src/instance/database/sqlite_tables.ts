@@ -79,6 +79,13 @@ const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX logout_deliveries_by_time ON logout_deliveries (issuer, due_at_ms);
   `,
+  // Pairwise subject identifiers.
+  `
+  CREATE TABLE pairwise_secrets (
+    issuer TEXT NOT NULL PRIMARY KEY,
+    sealed TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];
 
 /** Those of them that hold rows to take along to another database; what is counted of attempts is over soon. */
@@ -89,6 +96,7 @@ export const SQLITE_TABLES_TO_COPY = [
   'session_clients',
   'consents',
   'logout_deliveries',
+  'pairwise_secrets',
 ];
 
 /**
