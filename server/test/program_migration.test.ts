@@ -31,12 +31,7 @@ for (const database of DATABASES) {
       await first.stop();
       for (const table of NEW_TABLES) await database.run(folder, `DROP TABLE ${database.schema}${table}`);
       const { schema } = database;
-      await database.run(
-        folder,
-        database.name === 'SQLite'
-          ? 'UPDATE program_schema SET version = 1'
-          : `DELETE FROM ${schema}program_schema WHERE version > 1`,
-      );
+      await database.run(folder, `UPDATE ${schema}program_schema SET version = 1`);
       await database.run(
         folder,
         `INSERT INTO ${schema}people (issuer, subject, name, password_hash, claims, created_at_ms)
