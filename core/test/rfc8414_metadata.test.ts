@@ -39,6 +39,9 @@ const OAUTH_DOCUMENT = {
 const DOCUMENT = {
   ...OAUTH_DOCUMENT,
   userinfo_endpoint: 'https://as.example/userinfo',
+  end_session_endpoint: 'https://as.example/logout',
+  backchannel_logout_supported: false,
+  backchannel_logout_session_supported: false,
   subject_types_supported: ['public'],
   id_token_signing_alg_values_supported: ['RS256', 'PS256', 'ES256', 'EdDSA'],
   scopes_supported: ['openid', 'profile', 'email', 'address', 'phone'],
