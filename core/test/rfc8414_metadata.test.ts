@@ -95,13 +95,14 @@ specification('Metadata (RFC 8414, OpenID Connect Discovery)', (spec) => {
   });
 
   spec('§3.1 every endpoint that the document names answers there, and no other', async (world) => {
-    const { authorization_endpoint, ...members } = await documentAt(world);
+    const { authorization_endpoint, end_session_endpoint, ...members } = await documentAt(world);
     const addresses = Object.entries(members).filter(([name]) => /_endpoint$|_uri$/.test(name));
     assert.equal(addresses.length, 6);
     for (const [name, address] of addresses) {
       assert.notEqual((await get(world, new URL(String(address)).pathname)).status, 404, name);
     }
-    assert.equal((await get(world, new URL(String(authorization_endpoint)).pathname)).status, 404);
+    for (const page of [authorization_endpoint, end_session_endpoint])
+      assert.equal((await get(world, new URL(String(page)).pathname)).status, 404);
     for (const path of ['/', '/.well-known', `${OAUTH}/`, `${OAUTH}/x`, '/token/', '/jwks.json', '//token']) {
       const response = await get(world, path);
       assert.deepEqual(response, { status: 404, headers: {}, body: '' }, path);
