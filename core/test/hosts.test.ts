@@ -406,7 +406,7 @@ test('§1 a host without the optional parts of storage serves what needs none of
   const storage = { clients: { get, hasRedirectOrigin }, tokens, authorizationCodes, keys };
   const host = await secondServer(
     world,
-    {},
+    { oidc: { getUserClaims: () => ({}) } },
     JSON.parse('{}', () => storage),
   );
   const { access_token, refresh_token } = await host.grant();
