@@ -328,6 +328,8 @@ test('§2 what an authorization request may be and must be is in the document', 
     require_pushed_authorization_requests: true,
     request_uri_parameter_supported: true,
     require_request_uri_registration: false,
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
   });
   const { pushedRequests: _, ...storage } = world.storage;
   const withoutPushing = new AuthorizationServer({ issuer: ISSUER, secret: SECRET, storage });
