@@ -80,7 +80,7 @@ export async function privateKeyJwt(
   const { assertion, algorithm, clientId } = claimed;
   const client = isClientId(clientId) ? await context.storage.clients.get(clientId) : undefined;
 
-  // §3.9 the signature; one is checked also where nothing can come of it
+  // §3 (9) the signature; one is checked also where nothing can come of it
   const found = client ? await findKey(context, client, claimed) : { reason: 'client_unknown' as const };
   const key = 'reason' in found ? await standInKey(algorithm) : found.key;
   const payload = await verifiedPayload(assertion, key, algorithm);
@@ -88,12 +88,12 @@ export async function privateKeyJwt(
   if ('reason' in found) throw refusedClient(found.reason, client, found.cause);
   if (payload === undefined) throw refusedClient('assertion_signature_wrong', client);
 
-  // §3.1 to §3.6 what was signed
+  // §3 (1 to 6) what was signed
   const judged = judge(context, client, parseClaims(payload), call);
   if ('reason' in judged) throw refusedClient(judged.reason, client);
   if (client.disabledAtMs !== undefined) throw refusedClient('client_disabled', client);
 
-  // §3.7 once and no more; nobody but the client itself gets as far as this
+  // §3 (7) once and no more; nobody but the client itself gets as far as this
   const id = await sha256(JSON.stringify(['client_assertion', context.issuer, client.id, judged.identifier]));
   if (!(await take(context, id, judged.expiresAt))) throw refusedClient('assertion_replayed', client);
   return client;
