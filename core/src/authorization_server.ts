@@ -1,6 +1,7 @@
 import { type Approval, completeAuthorization } from './endpoints/authorization_approval.ts';
 import {
   type AuthorizationRequest,
+  resumeAuthorizationRequest,
   validateAuthorizationRequest,
 } from './endpoints/authorization_request.ts';
 import {
@@ -45,6 +46,7 @@ import { StoredKeysJwtService } from './tokens/jwt_service.ts';
 import { newOpaque } from './tokens/opaque_token.ts';
 import { ServerSecret } from './tokens/server_secret.ts';
 import { SigningKeys } from './tokens/signing_keys.ts';
+import { type SubjectAudience, subjectIdentifier } from './tokens/subject_identifier.ts';
 
 /**
  * An authorization server for one issuer. Operations take a request value and resolve to a response value;
@@ -66,7 +68,7 @@ export class AuthorizationServer {
     this.accessTokens = context.accessTokens;
     this.#context = context;
     this.#signingKeys = signingKeys;
-    this.#routes = routesOf(resolved.issuer, resolved.paths, resolved.oidc !== undefined);
+    this.#routes = routesOf(context);
   }
 
   // ── Endpoints ──────────────────────────────────────────────────────────────────────────────────────────
@@ -89,6 +91,11 @@ export class AuthorizationServer {
   /** `POST /token` (RFC 6749 §3.2). */
   token(request: HttpRequest): Promise<HttpResponse> {
     return perform(ENDPOINTS.token, this.#context, request);
+  }
+
+  /** `POST /par` (RFC 9126). */
+  pushAuthorizationRequest(request: HttpRequest): Promise<HttpResponse> {
+    return perform(ENDPOINTS.pushedAuthorizationRequest, this.#context, request);
   }
 
   /** `GET /.well-known/oauth-authorization-server` and `/.well-known/openid-configuration` (RFC 8414, OpenID Discovery). */
@@ -130,7 +137,22 @@ export class AuthorizationServer {
   }
 
   /**
-   * Redirects the person back to the client with a code.
+   * The same request again, from its `parameters`, on a later page of the host. Client and parameters are checked anew;
+   * where they came from, a request object or a pushed request, is not asked again.
+   * @param parameters as they were, from where nobody could change them
+   * @param requestId the host's identifier of the HTTP request, for events
+   * @throws {OAuthError} as `validateAuthorizationRequest`
+   */
+  resumeAuthorizationRequest(
+    parameters: Readonly<Record<string, string>>,
+    requestId?: string,
+  ): Promise<AuthorizationRequest> {
+    const call = { operation: 'authorization', ...(requestId !== undefined && { requestId }) } as const;
+    return reported(this.#context, call, () => resumeAuthorizationRequest(this.#context, parameters));
+  }
+
+  /**
+   * Takes the person back to the client with a code.
    * @param requestId the host's identifier of the HTTP request in which the person approved, for events
    * @throws {OAuthError} `access_denied`: the person or the client was disabled meanwhile
    */
@@ -157,18 +179,30 @@ export class AuthorizationServer {
     description: string,
     requestId?: string,
   ): HttpResponse {
-    const error = refusedAuthorization(
-      this.#context,
-      request,
-      code,
-      description,
-      REASON_OF_HOST_REFUSAL[code],
-    );
+    const reason = REASON_OF_HOST_REFUSAL[code];
+    const error = refusedAuthorization(this.#context, request, { code, description, reason });
     report(this.#context, error, {
       operation: 'authorization',
       ...(requestId !== undefined && { requestId }),
     });
     return errorResponse(error);
+  }
+
+  /**
+   * `sub` as a client is told of a person (OpenID Connect Core §8).
+   * @throws {Error} the client's subjects are pairwise, but the server has no `pairwiseSecret`, or the client no sector
+   */
+  subjectIdentifier(client: SubjectAudience, subject: string): Promise<string> {
+    return subjectIdentifier(this.#context, client, subject);
+  }
+
+  /** Whether an authorization request, where it names a person, names this one (OpenID Connect Core §3.1.2.1, §5.5.1). */
+  async isExpectedPerson(
+    { client, expectedSubject }: { readonly client: SubjectAudience; readonly expectedSubject?: string },
+    subject: string,
+  ): Promise<boolean> {
+    if (expectedSubject === undefined) return true;
+    return expectedSubject === (await subjectIdentifier(this.#context, client, subject));
   }
 
   // ── The same answers without HTTP ──────────────────────────────────────────────────────────────────────
@@ -275,6 +309,8 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     ...options,
     storage,
     secret,
+    pairwiseSecret:
+      options.pairwiseSecret === undefined ? undefined : new ServerSecret(options.pairwiseSecret),
     jwt,
     getSubjectState: getSubjectState && guardedCall(getSubjectState),
   };

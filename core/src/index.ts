@@ -1,8 +1,9 @@
 /** `@grantd/core`: the public names. Stores, the kit and adapters have entry points of their own. */
 export { AuthorizationServer } from './authorization_server.ts';
 export type { Approval } from './endpoints/authorization_approval.ts';
-export type { AuthorizationRequest, Prompt } from './endpoints/authorization_request.ts';
+export type { AuthorizationRequest } from './endpoints/authorization_request.ts';
 export type { AuthorizationRefusal } from './endpoints/authorization_response.ts';
+export type { AuthorizationClient } from './endpoints/authorization_target.ts';
 export type { EndpointPaths, GetUserClaims, IntrospectionPolicy } from './endpoints/context.ts';
 export { errorResponse } from './endpoints/error_response.ts';
 export type { Operation, ServerEvent } from './endpoints/events.ts';
@@ -44,6 +45,7 @@ export {
   OAuthError,
   StorageFault,
 } from './protocol/oauth_error.ts';
+export { PROMPTS, type Prompt } from './protocol/prompt.ts';
 export {
   INACTIVE_REASONS,
   type InactiveReason,
@@ -53,6 +55,7 @@ export {
 } from './protocol/reasons.ts';
 export * from './protocol/records.ts';
 export { isRegistrableRedirectUri, redirectUriMatches } from './protocol/redirect_uri.ts';
+export { RESPONSE_MODES, type ResponseMode } from './protocol/response_mode.ts';
 export { isPersonalScope, isScopeToken } from './protocol/scope.ts';
 export type {
   AdministrableStorage,
@@ -79,3 +82,4 @@ export type { FoundToken } from './tokens/find.ts';
 export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt_service.ts';
 export { opaqueKindOf } from './tokens/opaque_token.ts';
 export { ServerSecret } from './tokens/server_secret.ts';
+export { hasPairwiseSubjects, type SubjectAudience, sectorOf } from './tokens/subject_identifier.ts';

@@ -31,6 +31,11 @@ export interface AuthorizationServerOptions {
   /** At least 32 characters; a list where it is being changed: the first is used, all are accepted. */
   readonly secret: string | readonly string[];
   readonly storage: Storage;
+  /**
+   * At least 32 characters, which never change: with others every pairwise subject identifier would be another
+   * (OpenID Connect Core §8.1). Default: none, and no client can have pairwise subjects.
+   */
+  readonly pairwiseSecret?: string;
   /** Default: over `storage.keys`, which is needed then. */
   readonly jwtService?: JwtService;
   /** OpenID Connect. Default: off. */
@@ -66,6 +71,18 @@ export interface AuthorizationServerOptions {
   readonly authorizationCodeLifetime?: number;
   /** Seconds during which the predecessor of a rotated refresh token may be retried. Default: 10. */
   readonly refreshGrace?: number;
+
+  /** Seconds (RFC 9126 §2.2). Default: 60. */
+  readonly pushedRequestLifetime?: number;
+  /** Authentication context classes that a sign-in can have (OpenID Connect Core §2, `acr`). Default: none. */
+  readonly acrValues?: readonly string[];
+  /** Whether authorization requests must be pushed (RFC 9126 §5). Default: `false`; a client can ask it of its own. */
+  readonly requirePushedAuthorizationRequests?: boolean;
+  /**
+   * Hosts, with port where it is not 443, of which a `request_uri` is fetched although the client did not register it
+   * (RFC 9101 §10.4.1). Default: none.
+   */
+  readonly requestUriHosts?: readonly string[];
 
   /** Lets confidential clients leave out PKCE, which exposes them to code injection (RFC 9700 §2.1.1). Default: `false`. */
   readonly allowConfidentialClientsWithoutPkce?: boolean;
@@ -113,15 +130,17 @@ export interface ResolvedOptions
   readonly jwtService: JwtService | undefined;
   readonly fetchDocument: FetchDocument | undefined;
   readonly getSubjectState: AuthorizationServerOptions['getSubjectState'] | undefined;
+  readonly pairwiseSecret: string | undefined;
 }
 
-type OptionalOption = 'oidc' | 'jwtService' | 'fetchDocument' | 'getSubjectState';
+type OptionalOption = 'oidc' | 'jwtService' | 'getSubjectState' | 'pairwiseSecret' | 'fetchDocument';
 type ResolvedOption = 'introspectionPolicy' | 'paths';
 type LifetimeOption =
   | 'accessTokenLifetime'
   | 'refreshTokenLifetime'
   | 'idTokenLifetime'
   | 'authorizationCodeLifetime'
+  | 'pushedRequestLifetime'
   | 'refreshGrace';
 
 export const DEFAULT_PATHS: EndpointPaths = {
@@ -130,11 +149,13 @@ export const DEFAULT_PATHS: EndpointPaths = {
   revocation: '/token/revoke',
   userInfo: '/userinfo',
   authorization: '/authorize',
+  pushedAuthorizationRequest: '/par',
   jwks: '/jwks',
 };
 
 /** ASCII, since issuer and paths go into headers and are compared to the letter; neither query nor fragment. */
 const WEB_URL = /^https?:\/\/(?!\/|.*[?#\\])[\x21-\x7E]+$/;
+const HOST = /^[a-z0-9.-]+(:\d{1,5})?$/;
 const PATH = /^\/(?!.*[?#\\])[\x21-\x7E]*$/;
 
 /** Seconds; longer ones would not be exact any more in milliseconds, and nobody means them. */
@@ -149,6 +170,7 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
     issuer: requireIssuer(options.issuer),
     secret: options.secret,
     storage: requireStorage(options),
+    pairwiseSecret: resolvePairwiseSecret(options.pairwiseSecret),
     jwtService: resolveJwtService(options.jwtService),
     oidc: resolveOidc(options.oidc),
     authenticateIntrospect: flag(options, 'authenticateIntrospect', true),
@@ -165,8 +187,17 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
       refreshToken: seconds(options, 'refreshTokenLifetime', 14 * 24 * 60 * 60),
       idToken: seconds(options, 'idTokenLifetime', 3600, 1, LONGEST_ID_TOKEN_LIFETIME),
       authorizationCode: seconds(options, 'authorizationCodeLifetime', 60),
+      pushedRequest: seconds(options, 'pushedRequestLifetime', 60),
       refreshGrace: seconds(options, 'refreshGrace', 10, 0),
     }),
+    acrValues: texts(options, 'acrValues', /^[^\s\0]+$/, 'texts without spaces'),
+    requirePushedAuthorizationRequests: requirePushing(options),
+    requestUriHosts: texts(
+      options,
+      'requestUriHosts',
+      HOST,
+      'hosts in lower case, such as client.example:8443',
+    ),
     allowConfidentialClientsWithoutPkce: flag(options, 'allowConfidentialClientsWithoutPkce', false),
     fetchDocument: callable(options, 'fetchDocument', undefined),
     paths: resolvePaths(options.paths),
@@ -186,6 +217,11 @@ export function isIssuer(text: string): boolean {
 function requireIssuer(issuer: unknown): string {
   if (typeof issuer === 'string' && isIssuer(issuer)) return issuer;
   throw new ConfigurationError('issuer', 'an http or https URL without query, fragment and credentials');
+}
+
+function resolvePairwiseSecret(secret: unknown): string | undefined {
+  if (secret === undefined || (typeof secret === 'string' && secret.length >= 32)) return secret;
+  throw new ConfigurationError('pairwiseSecret', 'a text of at least 32 characters');
 }
 
 function requireStorage({ storage, jwtService }: AuthorizationServerOptions): Storage {
@@ -266,12 +302,30 @@ function resolvePaths(paths: Partial<EndpointPaths> = {}): EndpointPaths {
   return Object.freeze(resolved);
 }
 
+function requirePushing(options: Options): boolean {
+  const isRequired = flag(options, 'requirePushedAuthorizationRequests', false);
+  if (!isRequired || isObject(options.storage.pushedRequests)) return isRequired;
+  throw new ConfigurationError('storage.pushedRequests', 'a repository, where requests must be pushed');
+}
+
 type Options = AuthorizationServerOptions;
 
 function flag<K extends keyof Options>(options: Options, name: K, byDefault: boolean): boolean {
   const value: unknown = options[name] ?? byDefault;
   if (typeof value === 'boolean') return value;
   throw new ConfigurationError(name, 'true or false');
+}
+
+function texts(
+  options: Options,
+  name: 'acrValues' | 'requestUriHosts',
+  pattern: RegExp,
+  expected: string,
+): readonly string[] {
+  const value: unknown = options[name] ?? [];
+  const isList = Array.isArray(value) && value.every((one) => typeof one === 'string' && pattern.test(one));
+  if (!isList) throw new ConfigurationError(name, `a list of ${expected}`);
+  return Object.freeze([...value]);
 }
 
 function choice<T extends string>(

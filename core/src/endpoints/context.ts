@@ -30,6 +30,7 @@ export interface EndpointPaths {
   readonly revocation: string;
   readonly userInfo: string;
   readonly authorization: string;
+  readonly pushedAuthorizationRequest: string;
   readonly jwks: string;
 }
 
@@ -45,6 +46,11 @@ export interface Context extends TokenContext {
   readonly introspectionRequiresConfidentialClient: boolean;
   readonly introspectionPolicy: IntrospectionPolicy;
   readonly allowConfidentialClientsWithoutPkce: boolean;
+  /** Authentication context classes that a sign-in with the host can have. */
+  readonly acrValues: readonly string[];
+  readonly requirePushedAuthorizationRequests: boolean;
+  /** Whose documents a `request_uri` may name although the client did not register it. */
+  readonly requestUriHosts: readonly string[];
   readonly paths: EndpointPaths;
   readonly onEvent: (event: ServerEvent) => void;
 }

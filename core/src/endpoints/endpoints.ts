@@ -1,10 +1,11 @@
 import { bearerChallenges, clientChallenges } from '../protocol/challenge.ts';
 import type { OAuthError } from '../protocol/oauth_error.ts';
-import type { Context, EndpointPaths } from './context.ts';
+import type { Context } from './context.ts';
 import { introspection } from './introspection.ts';
 import { jwks } from './jwks.ts';
 import { metadata } from './metadata.ts';
 import type { Endpoint } from './operation.ts';
+import { pushedAuthorizationRequest } from './pushed_authorization_request.ts';
 import { revocation } from './revocation.ts';
 import { token } from './token.ts';
 import { userInfo } from './userinfo.ts';
@@ -43,6 +44,13 @@ export const ENDPOINTS = {
     challenges: clientChallenge,
     answer: token,
   },
+  pushedAuthorizationRequest: {
+    operation: 'pushed_authorization_request',
+    methods: ['POST'],
+    crossOrigin: 'clients',
+    challenges: clientChallenge,
+    answer: pushedAuthorizationRequest,
+  },
   metadata: {
     operation: 'metadata',
     methods: ['GET', 'HEAD'],
@@ -62,11 +70,12 @@ export const ENDPOINTS = {
 export type EndpointName = keyof typeof ENDPOINTS;
 
 /** Which endpoint answers at which path; the authorization endpoint is the host's own page. */
-export function routesOf(
-  issuer: string,
-  paths: EndpointPaths,
-  isOidc: boolean,
-): ReadonlyMap<string, EndpointName> {
+export function routesOf({
+  issuer,
+  paths,
+  oidc,
+  storage,
+}: Pick<Context, 'issuer' | 'paths' | 'oidc' | 'storage'>): ReadonlyMap<string, EndpointName> {
   const base = new URL(issuer).pathname.replace(/\/$/, '');
   return new Map<string, EndpointName>([
     [base + paths.introspection, 'introspection'],
@@ -75,7 +84,10 @@ export function routesOf(
     [base + paths.jwks, 'jwks'],
     // RFC 8414 §3.1 puts the issuer's path behind the well-known one, OpenID Discovery §4.1 before it.
     [`/.well-known/oauth-authorization-server${base}`, 'metadata'],
-    ...(isOidc
+    ...(storage.pushedRequests === undefined
+      ? []
+      : ([[base + paths.pushedAuthorizationRequest, 'pushedAuthorizationRequest']] as const)),
+    ...(oidc !== undefined
       ? ([
           [base + paths.userInfo, 'userInfo'],
           [`${base}/.well-known/openid-configuration`, 'metadata'],

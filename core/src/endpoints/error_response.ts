@@ -2,6 +2,7 @@ import { DocumentError } from '../protocol/fetch_document.ts';
 import type { HttpResponse } from '../protocol/http.ts';
 import { OAuthError, StorageFault } from '../protocol/oauth_error.ts';
 import type { RefusalReason } from '../protocol/reasons.ts';
+import { deliveryResponse } from './browser_delivery.ts';
 
 /** Seconds that a client is asked to wait after a storage fault. */
 const RETRY_AFTER_SECONDS = 1;
@@ -14,10 +15,9 @@ const RETRY_DOCUMENT_AFTER_SECONDS = 10;
  */
 export function errorResponse(thrown: unknown): HttpResponse {
   const error = asOAuthError(thrown);
+  const { redirectTo, formPost } = error;
+  if (redirectTo !== undefined) return deliveryResponse({ redirectTo, formPost });
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store', ...error.headers };
-  if (error.redirectTo !== undefined) {
-    return { status: 303, headers: { 'cache-control': 'no-store', location: error.redirectTo }, body: '' };
-  }
   const body = JSON.stringify({ error: error.code, error_description: error.description });
   return { status: error.status, headers, body };
 }

@@ -7,6 +7,7 @@ export type Operation =
   | 'userinfo'
   | 'token'
   | 'authorization'
+  | 'pushed_authorization_request'
   | 'metadata'
   | 'jwks';
 

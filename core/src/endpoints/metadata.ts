@@ -6,7 +6,9 @@ import {
 } from '../protocol/client_metadata.ts';
 import { endpointUrl } from '../protocol/endpoint_url.ts';
 import type { HttpResponse } from '../protocol/http.ts';
+import { PROMPTS } from '../protocol/prompt.ts';
 import { SIGNING_ALGORITHMS } from '../protocol/records.ts';
+import { RESPONSE_MODES } from '../protocol/response_mode.ts';
 import type { Context } from './context.ts';
 import { GRANT_TYPES } from './grants/grants.ts';
 import { PUBLIC_CACHE_SECONDS } from './jwks.ts';
@@ -34,7 +36,7 @@ export function serverMetadata(context: Context): Readonly<Record<string, unknow
     token_endpoint: at(paths.token),
     jwks_uri: at(paths.jwks),
     response_types_supported: ['code'],
-    response_modes_supported: ['query'],
+    response_modes_supported: RESPONSE_MODES,
     grant_types_supported: GRANT_TYPES,
     ...authentication('token', methods),
     introspection_endpoint: at(paths.introspection),
@@ -48,6 +50,14 @@ export function serverMetadata(context: Context): Readonly<Record<string, unknow
     ...authentication('revocation', context.authenticateRevoke ? methods : ['none']),
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,
+    request_parameter_supported: true,
+    request_uri_parameter_supported: context.fetchDocument !== undefined,
+    require_request_uri_registration: context.requestUriHosts.length === 0,
+    request_object_signing_alg_values_supported: SIGNING_ALGORITHMS,
+    ...(context.storage.pushedRequests !== undefined && {
+      pushed_authorization_request_endpoint: at(paths.pushedAuthorizationRequest),
+      require_pushed_authorization_requests: context.requirePushedAuthorizationRequests,
+    }),
     ...(oidc !== undefined && {
       userinfo_endpoint: at(paths.userInfo),
       userinfo_signing_alg_values_supported: context.jwt.algorithms,
@@ -58,9 +68,9 @@ export function serverMetadata(context: Context): Readonly<Record<string, unknow
       scopes_supported: Object.keys(oidc.claimsByScope),
       claims_supported: ['sub', ...new Set(Object.values(oidc.claimsByScope).flat())],
       claim_types_supported: ['normal'],
-      claims_parameter_supported: false,
-      request_parameter_supported: false,
-      request_uri_parameter_supported: false,
+      claims_parameter_supported: true,
+      prompt_values_supported: PROMPTS,
+      ...(context.acrValues.length > 0 && { acr_values_supported: context.acrValues }),
     }),
   };
 }

@@ -14,6 +14,7 @@ export interface Lifetimes {
   readonly refreshToken: number;
   readonly idToken: number;
   readonly authorizationCode: number;
+  readonly pushedRequest: number;
   /** How long the immediate predecessor of a rotated refresh token may be retried. */
   readonly refreshGrace: number;
 }
@@ -24,6 +25,8 @@ export interface TokenContext {
   readonly storage: ReadableStorage;
   readonly jwt: JwtService;
   readonly secret: ServerSecret;
+  /** Of pairwise subject identifiers; without it there are none. */
+  readonly pairwiseSecret: ServerSecret | undefined;
   readonly clock: Clock;
   readonly random: RandomSource;
   readonly lifetimes: Lifetimes;

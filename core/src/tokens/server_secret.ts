@@ -1,7 +1,12 @@
 import { ConfigurationError } from '../protocol/oauth_error.ts';
 
 /** What keys are derived for; each use has keys of its own. */
-export type SecretUse = 'client_secret' | 'signing_key' | 'refresh_successor' | (string & {});
+export type SecretUse =
+  | 'client_secret'
+  | 'signing_key'
+  | 'refresh_successor'
+  | 'pairwise_subject'
+  | (string & {});
 
 /**
  * The server's secret, or a list of them: the first is used, all are accepted. Keys are derived by HKDF (RFC 5869).

@@ -30,12 +30,16 @@ export interface Transport {
 }
 
 const OPERATIONS: Readonly<
-  Record<string, 'introspect' | 'revoke' | 'userInfo' | 'token' | 'jwks' | 'metadata'>
+  Record<
+    string,
+    'introspect' | 'revoke' | 'userInfo' | 'token' | 'jwks' | 'metadata' | 'pushAuthorizationRequest'
+  >
 > = {
   '/token/introspect': 'introspect',
   '/token/revoke': 'revoke',
   '/userinfo': 'userInfo',
   '/token': 'token',
+  '/par': 'pushAuthorizationRequest',
   '/jwks': 'jwks',
   '/.well-known/oauth-authorization-server': 'metadata',
   '/.well-known/openid-configuration': 'metadata',

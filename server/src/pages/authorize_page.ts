@@ -11,7 +11,8 @@ export function authorizePage({ server, sessions, pendingRequests, basePath }: P
     if (c.req.method === 'POST')
       return c.redirect(`${basePath}/authorize?${new URLSearchParams(bodyOf(c))}`, 303);
 
-    const pending = { query: new URL(c.req.url).search.slice(1), begunAtMs: Date.now() };
+    const query = new URLSearchParams(authorization.parameters).toString();
+    const pending = { query, begunAtMs: Date.now() };
     const session = await sessions.current(c);
     const isSignedIn = session !== undefined && isRecentEnough(session, authorization, pending);
 

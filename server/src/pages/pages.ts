@@ -85,7 +85,7 @@ function answerError({ requestLog }: PageParts, error: Error, c: PageContext): R
   if (!(error instanceof OAuthError))
     requestLog.failure(requestIdOf(c), isOutage ? 'storage_unavailable' : 'unexpected', error);
   const answer = errorResponse(error);
-  if (answer.status === 303) return toResponse(answer);
+  if (error instanceof OAuthError && error.redirectTo !== undefined) return toResponse(answer);
   const { 'content-type': _, ...headers } = answer.headers;
   const description =
     error instanceof OAuthError ? error.description : 'the server cannot answer at the moment';

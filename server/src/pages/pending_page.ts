@@ -28,12 +28,8 @@ export async function openPendingPage(
     const body = problemText('This took too long, or did not begin at an application.');
     return renderPage(c, { title: 'Please start again', body, status: 400 });
   }
-  const authorization = await server.validateAuthorizationRequest({
-    method: 'GET',
-    url: `/authorize?${pending.query}`,
-    headers: {},
-    id: requestIdOf(c),
-  });
+  const parameters = Object.fromEntries(new URLSearchParams(pending.query));
+  const authorization = await server.resumeAuthorizationRequest(parameters, requestIdOf(c));
   const { client } = authorization;
   return { pending, sealed, authorization, clientName: client.name ?? client.id };
 }
