@@ -691,6 +691,37 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     }
   });
 
+  spec(
+    'RFC 9126 §2.1 a client pushes authorization requests by assertion, as it does everything else',
+    async (world) => {
+      const { id: _, ...person } = CLIENTS.web;
+      await addSigner(world, 'signer', {}, person);
+      await addSigner(world, 'lenient', { assertion_audience: 'endpoint' }, person);
+      const push = async (id: string, aud: string, headers: Readonly<Record<string, string>> = {}) => {
+        const assertion = asParameters(await assertionOf(world, id, 'ES256', { claims: { aud } }));
+        const form = {
+          response_type: 'code',
+          redirect_uri: CLIENTS.web.redirectUris[0],
+          code_challenge: CHALLENGE,
+          code_challenge_method: 'S256',
+          scope: 'read',
+          ...assertion,
+        };
+        const { status } = await world.post('/par', form, null, headers);
+        return { status, again: (await world.post('/par', form, null, headers)).status };
+      };
+      const once = { status: 201, again: 401 };
+      const never = { status: 401, again: 401 };
+      assert.deepEqual(await push('signer', ISSUER), once);
+      assert.deepEqual(await push('signer', `${ISSUER}/par`), never);
+      assert.deepEqual(await push('lenient', `${ISSUER}/par`), once);
+      assert.deepEqual(await push('lenient', `${ISSUER}/token`), once);
+      assert.deepEqual(await push('lenient', `${ISSUER}/token/revoke`), never);
+      const beside = await push('signer', ISSUER, { authorization: basic('machine') });
+      assert.deepEqual(beside, { status: 400, again: 400 });
+    },
+  );
+
   spec('RFC 7521 §4.2.1 the operator learns why, and no event carries an assertion', async (world) => {
     await addSigner(world);
     const assertion = await assertionOf(world, 'signer', 'ES256', { claims: { jti: 'hush' } });
