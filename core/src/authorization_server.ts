@@ -1,4 +1,5 @@
 import { type Approval, completeAuthorization } from './endpoints/authorization_approval.ts';
+import { isExpectedPerson } from './endpoints/authorization_parameters/expected_subject.ts';
 import {
   type AuthorizationRequest,
   resumeAuthorizationRequest,
@@ -21,6 +22,14 @@ import {
   introspectToken,
 } from './endpoints/introspection.ts';
 import { anyClientPolicy } from './endpoints/introspection_policy.ts';
+import { type EndedSession, type LogoutDelivery, notifyLogout } from './endpoints/logout_notification.ts';
+import {
+  isHintedSession,
+  type LogoutRequest,
+  resumeLogoutRequest,
+  validateLogoutRequest,
+} from './endpoints/logout_request.ts';
+import { completeLogout } from './endpoints/logout_response.ts';
 import { serverMetadata } from './endpoints/metadata.ts';
 import { callOf, perform, report, reported, requireMethod } from './endpoints/operation.ts';
 import { type IssuedByOperator, issueByOperator, type OperatorIssue } from './endpoints/operator_issue.ts';
@@ -197,12 +206,65 @@ export class AuthorizationServer {
   }
 
   /** Whether an authorization request, where it names a person, names this one (OpenID Connect Core §3.1.2.1, §5.5.1). */
-  async isExpectedPerson(
-    { client, expectedSubject }: { readonly client: SubjectAudience; readonly expectedSubject?: string },
+  isExpectedPerson(
+    request: Pick<AuthorizationRequest, 'client' | 'expectedSubject'>,
     subject: string,
   ): Promise<boolean> {
-    if (expectedSubject === undefined) return true;
-    return expectedSubject === (await subjectIdentifier(this.#context, client, subject));
+    return isExpectedPerson(this.#context, request, subject);
+  }
+
+  // ── The logout endpoint, in two steps around the host's own page, and the logout of clients ────────────────
+
+  /**
+   * Checks a request to the logout endpoint (RP-Initiated Logout §2). It ends nothing: the host asks the person, unless
+   * `isHintedSession`, and ends the session.
+   * @throws {OAuthError} `errorResponse` renders it; it is never redirected to an application
+   */
+  validateLogoutRequest(request: HttpRequest): Promise<LogoutRequest> {
+    return reported(this.#context, callOf('logout', request), () => {
+      requireMethod(['GET', 'POST'], request);
+      return validateLogoutRequest(this.#context, request);
+    });
+  }
+
+  /**
+   * The same request again, from its `parameters`, on a later page of the host.
+   * @param parameters as they were, from where nobody could change them
+   * @param requestId the host's identifier of the HTTP request, for events
+   * @throws {OAuthError} as `validateLogoutRequest`
+   */
+  resumeLogoutRequest(
+    parameters: Readonly<Record<string, string>>,
+    requestId?: string,
+  ): Promise<LogoutRequest> {
+    const call = { operation: 'logout', ...(requestId !== undefined && { requestId }) } as const;
+    return reported(this.#context, call, () => resumeLogoutRequest(this.#context, parameters));
+  }
+
+  /**
+   * Whether the client has shown by an ID token that it means this session of this person; otherwise the person has to
+   * be asked (RP-Initiated Logout §2).
+   * @param subject the host's own identifier of the person
+   */
+  isHintedSession(request: LogoutRequest, subject: string, sessionId: string): Promise<boolean> {
+    return isHintedSession(this.#context, request, subject, sessionId);
+  }
+
+  /**
+   * Takes the person back to the client after the session has ended (RP-Initiated Logout §3).
+   * @returns `undefined` where the request named no place, and the person stays with the host
+   */
+  completeLogout(request: LogoutRequest): HttpResponse | undefined {
+    return completeLogout(request);
+  }
+
+  /**
+   * Tells a client that a session has ended: one attempt (Back-Channel Logout §2.5). What has `failed` may be tried
+   * again later, with a new logout token.
+   * @throws {StorageFault} storage could not be asked
+   */
+  notifyLogout(session: EndedSession): Promise<LogoutDelivery> {
+    return notifyLogout(this.#context, session);
   }
 
   // ── The same answers without HTTP ──────────────────────────────────────────────────────────────────────

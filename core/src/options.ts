@@ -149,6 +149,7 @@ export const DEFAULT_PATHS: EndpointPaths = {
   revocation: '/token/revoke',
   userInfo: '/userinfo',
   authorization: '/authorize',
+  endSession: '/logout',
   pushedAuthorizationRequest: '/par',
   jwks: '/jwks',
 };

@@ -275,6 +275,36 @@ const SCENES: readonly Scene[] = [
     },
   },
   {
+    sentence: 'RFC 8707 §2 a request for an API is 503 whenever storage fails, never an unknown resource',
+    asks: [...CALLER, 'clients.hasResource'],
+    status: 200,
+    outage: OUTAGE,
+    arrange: async (world) => () => {
+      const resource = { resource: 'https://api.example' };
+      return asResponse(world.server.validateAuthorizationRequest(authorizationRequest('web', resource)));
+    },
+  },
+  {
+    sentence: 'RFC 9126 §2 a request that is pushed is 503 whenever storage fails, and nobody gets its name',
+    asks: [...CALLER, 'pushedRequests.add'],
+    status: 201,
+    outage: OPEN_OUTAGE,
+    arrange: async (world) => () => world.post('/par', parametersOf('web'), 'web'),
+  },
+  {
+    sentence: 'RFC 9126 §4 a pushed request is 503 whenever storage fails, never an unknown one',
+    asks: [...CALLER, 'pushedRequests.take'],
+    status: 200,
+    statusOnceDone: 400,
+    outage: OUTAGE,
+    async arrange(world) {
+      const { body } = await world.post('/par', parametersOf('web'), 'web');
+      const query = new URLSearchParams({ client_id: 'web', request_uri: JSON.parse(body).request_uri });
+      const request = { method: 'GET', url: `/authorize?${query}`, headers: {} };
+      return () => asResponse(world.server.validateAuthorizationRequest(request));
+    },
+  },
+  {
     sentence: 'RFC 7517 §5 the key set is 503 whenever storage fails, never an empty one',
     asks: ['keys.currentKeyId', 'keys.list'],
     status: 200,
@@ -342,7 +372,7 @@ for (const scene of SCENES) {
         assert.equal(event.reason, 'storage_unavailable', what);
         assert.equal(event.cause.message, DRIVER_MESSAGE, what);
         broken.store.repair();
-        const isDone = failure === 'rejects after it was done' && /redeem$/.test(method);
+        const isDone = failure === 'rejects after it was done' && /redeem$|take$/.test(method);
         const retried = (isDone ? scene.statusOnceDone : undefined) ?? scene.status;
         assert.equal((await broken.request()).status, retried, `${what}, and was repaired`);
       }
@@ -636,16 +666,20 @@ function throwing(error: Error): () => never {
   };
 }
 
-function authorizationRequest(clientId: 'web') {
-  const query = new URLSearchParams({
+function authorizationRequest(clientId: 'web', more: Readonly<Record<string, string>> = {}) {
+  const query = new URLSearchParams({ ...parametersOf(clientId), ...more });
+  return { method: 'GET', url: `/authorize?${query}`, headers: {} };
+}
+
+function parametersOf(clientId: 'web') {
+  return {
     client_id: clientId,
     response_type: 'code',
     redirect_uri: 'https://web.example/callback',
     code_challenge: CHALLENGE,
     code_challenge_method: 'S256',
     scope: 'openid',
-  });
-  return { method: 'GET', url: `/authorize?${query}`, headers: {} };
+  };
 }
 
 /** What a host makes of a step of the authorization endpoint. */

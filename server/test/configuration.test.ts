@@ -63,6 +63,13 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: 'short',
     badJson: [],
   },
+  pairwiseSecret: {
+    text: NEWER,
+    json: NEWER,
+    value: NEWER,
+    badText: 'short',
+    badJson: [NEWER],
+  },
   trustedProxies: {
     text: '10.0.0.0/8, ::1',
     json: ['10.0.0.0/8', '::1'],

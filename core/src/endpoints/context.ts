@@ -30,6 +30,7 @@ export interface EndpointPaths {
   readonly revocation: string;
   readonly userInfo: string;
   readonly authorization: string;
+  readonly endSession: string;
   readonly pushedAuthorizationRequest: string;
   readonly jwks: string;
 }

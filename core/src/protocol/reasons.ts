@@ -35,8 +35,7 @@ export const REFUSAL_REASONS = {
   body_too_large: 'The body is larger than 64 KiB.',
   parameter_repeated: 'A parameter appeared more than once.',
   parameter_missing: 'A required parameter is missing or empty.',
-  parameters_too_long:
-    'The parameters of the authorization request are longer than 6144 characters together.',
+  parameters_too_long: 'The parameters of the request are longer than 6144 characters together.',
   parameter_invalid: 'A parameter has a value that is not allowed.',
   unknown_hint: 'token_type_hint is none of access_token, refresh_token, auth_code.',
   credentials_missing: 'The request carries no client credentials.',
@@ -93,6 +92,7 @@ export const REFUSAL_REASONS = {
   other_person: 'The client means another person than the one who approved.',
   id_token_hint_wrong: 'The ID token of a hint is none of this server, or for another client.',
   resource_unknown: 'The client names a resource that is neither the default audience nor a registered API.',
+  resource_not_granted: 'The client names a resource that is not part of the grant.',
   request_object_malformed: 'The request object cannot be read, or is not signed.',
   request_object_wrong_key: 'The signature of the request object fits no key of the client.',
   request_object_wrong_claims:

@@ -87,6 +87,15 @@ export const OPTIONS = {
     ),
     hasFlag: false,
   },
+  pairwiseSecret: {
+    ...optionWithoutDefault(
+      'Server',
+      text('SECRET', 'a text of at least 32 characters', isSecret),
+      'Secret from which the pairwise subject identifiers of people are calculated; it must never change, since each of them would be another.',
+      'one that is kept in the database, sealed under the server’s secret, made at the first start',
+    ),
+    hasFlag: false,
+  },
   trustedProxies: optionWithoutDefault(
     'Server',
     textList(
