@@ -1,4 +1,10 @@
-import { type ClaimsByScope, isIssuer, LONGEST_ID_TOKEN_LIFETIME, SIGNING_ALGORITHMS } from '@grantd/core';
+import {
+  type ClaimsByScope,
+  isIssuer,
+  isScopeToken,
+  LONGEST_ID_TOKEN_LIFETIME,
+  SIGNING_ALGORITHMS,
+} from '@grantd/core';
 import { DATABASE_URL_FORM, isDatabaseUrl } from './database_url.ts';
 import {
   isBlock,
@@ -172,6 +178,24 @@ export const OPTIONS = {
     switchOrBlock('true, false or {"claimsByScope": {"SCOPE": ["CLAIM", …], …}}', readOidcBlock),
     'Whether OpenID Connect with UserInfo is on; in the file also which scope permits which claims.',
     true,
+  ),
+  registration: option(
+    'Endpoints',
+    oneOf('off', 'token', 'open'),
+    'Who may register a client (RFC 7591): nobody, whoever has a token of grantd client registration-token, or anyone who reaches the server.',
+    'off',
+  ),
+  registrationScopes: optionWithoutDefault(
+    'Endpoints',
+    textList('SCOPE', 'a scope or a list of scopes', isScopeToken),
+    'Scopes that clients which register themselves may obtain; several separated by commas.',
+    'those of OpenID Connect and offline_access',
+  ),
+  insecureDevelopment: option(
+    'Endpoints',
+    trueOrFalse,
+    'For development alone: clients that register themselves may use http and localhost, and what they name by URL is fetched from private addresses too.',
+    false,
   ),
   allowConfidentialClientsWithoutPkce: option(
     'Endpoints',
