@@ -36,7 +36,7 @@ header { display: grid; gap: .5rem; margin-bottom: 1.75rem; }
 header .mark { margin-bottom: .75rem; }
 .mark { display: block; flex: none; width: 3rem; height: 3rem; forced-color-adjust: none; }
 .mark text { font-size: 22px; font-weight: 600; }
-.mark rect { stroke: var(--line); }
+svg.mark > rect { stroke: var(--line); }
 .tile { fill: var(--brand); }
 .letter { fill: var(--on-brand); }
 .logo { padding: .25rem; object-fit: contain; background: #fff; border: 1px solid var(--line); border-radius: .6875rem; }
@@ -113,7 +113,7 @@ main > .links { margin: .25rem 0 -.75rem; }
 .entries .device { display: grid; place-items: center; color: var(--muted); border: 1px solid var(--line); border-radius: .6875rem; }
 .badge { display: inline-block; padding: 0 .5rem; font-size: .8125rem; font-weight: 600; color: var(--accent); border: 1px solid; border-radius: 1rem; white-space: nowrap; }
 .empty { padding: 1.25rem 0; color: var(--muted); }
-summary { padding: .625rem 0; font-size: .875rem; cursor: pointer; }
+summary { padding: .75rem 0; font-size: .875rem; cursor: pointer; }
 .wide h2 { font-size: 1.125rem; }
 .wide section + section { margin-top: 2.5rem; }
 #end-other-sessions { margin-top: .5rem; }
