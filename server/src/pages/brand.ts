@@ -2,6 +2,7 @@ import { html } from 'hono/html';
 import { isColor } from './color.ts';
 import type { Html } from './html.ts';
 import { DEFAULT_COLOR, textOn } from './palette.ts';
+import type { Picture } from './picture.ts';
 
 /** Under what name, picture and colour an application, or this server itself, meets people. */
 export interface Brand {
@@ -24,12 +25,20 @@ export function brandMark({ name, logo, color }: Brand): Html {
 }
 
 /** For the tab of the browser, which would otherwise ask for a file. */
-export function tabIcon({ name, logo, color }: Brand): string {
-  if (hasOwnLogo(logo)) return logo;
+export function tabIcon(brand: Brand): string {
+  if (hasOwnLogo(brand.logo)) return brand.logo;
+  return `data:image/svg+xml,${encodeURIComponent(monogramSvg(brand))}`;
+}
+
+/** The first letter of the name, where a picture has to be sent. */
+export function monogramPicture(brand: Brand): Picture {
+  return { type: 'image/svg+xml', bytes: new TextEncoder().encode(monogramSvg(brand)) };
+}
+
+function monogramSvg({ name, color }: Brand): string {
   const tile = color !== undefined && isColor(color) ? color : DEFAULT_COLOR;
-  const letter = `<text x="24" y="34" font-family="sans-serif" font-size="28" font-weight="700" text-anchor="middle" fill="${textOn(tile)}">${monogram(name)}</text>`;
-  const picture = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 48 48"><rect width="48" height="48" rx="11" fill="${tile}"/>${letter}</svg>`;
-  return `data:image/svg+xml,${encodeURIComponent(picture)}`;
+  const letter = `<text x="24" y="33" font-family="sans-serif" font-size="24" font-weight="600" text-anchor="middle" fill="${textOn(tile)}">${monogram(name)}</text>`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 48 48"><rect width="48" height="48" rx="11" fill="${tile}"/>${letter}</svg>`;
 }
 
 /** Pictures come from this server; an address elsewhere would tell a stranger who signs in when. */
