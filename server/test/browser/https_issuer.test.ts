@@ -34,13 +34,10 @@ describe('an https issuer in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
 
   test('a person signs in and consents, with cookies that are bound to the host and to TLS', async () => {
     const redirectUri = `${application.origin}/callback`;
-    const person = await chromium.person({ ignoreHTTPSErrors: true, javaScriptEnabled: false });
-    const visit = new Visit(await person.newPage(), proxy.origin, {
-      client_id: 'shop',
-      redirect_uri: redirectUri,
-    });
+    const page = await chromium.page({ ignoreHTTPSErrors: true, javaScriptEnabled: false });
+    const visit = new Visit(page, proxy.origin, { client_id: 'shop', redirect_uri: redirectUri });
     await visit.authorizeAndSignIn();
-    const cookies = await person.cookies();
+    const cookies = await visit.person.cookies();
     assert.ok(cookies.some(({ name }) => name === '__Host-grantd_session'));
     for (const { name, domain, path, secure, httpOnly, sameSite } of cookies) {
       assert.match(name, /^__Host-/);
