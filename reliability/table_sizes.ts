@@ -152,7 +152,7 @@ async function measureSqlite(): Promise<void> {
     const sizes = database
       .prepare(
         `SELECT s.name, s.type, s.tbl_name AS owner, sum(d.pgsize) AS bytes FROM sqlite_schema s
-         JOIN dbstat d ON d.name = s.name WHERE s.tbl_name IN ('tokens', 'principals')
+         JOIN dbstat d ON d.name = s.name WHERE s.tbl_name IN ('tokens', 'principals', 'grants')
          GROUP BY s.name ORDER BY s.tbl_name, s.type DESC`,
       )
       .all()
@@ -184,7 +184,7 @@ async function measurePostgres(): Promise<void> {
          pg_relation_size(c.oid)::float8 AS bytes, t.reltuples::float8 AS rows
        FROM pg_class c LEFT JOIN pg_index x ON x.indexrelid = c.oid
        JOIN pg_class t ON t.oid = coalesce(x.indrelid, c.oid)
-       WHERE t.relname IN ('tokens', 'principals') AND c.relkind IN ('r', 'i')
+       WHERE t.relname IN ('tokens', 'principals', 'grants') AND c.relkind IN ('r', 'i')
        ORDER BY t.relname, c.relkind DESC, c.relname`,
     );
     printSizes(rows);

@@ -11,7 +11,7 @@ import {
 } from './endpoints/authorization_response.ts';
 import { hashClientSecret } from './endpoints/client_authentication/client_secret.ts';
 import type { Context } from './endpoints/context.ts';
-import { ENDPOINTS, type EndpointName, routesOf } from './endpoints/endpoints.ts';
+import { ENDPOINTS, type Routes, routeOf, routesOf } from './endpoints/endpoints.ts';
 import { errorResponse } from './endpoints/error_response.ts';
 import type { ServerEvent } from './endpoints/events.ts';
 import { type Explanation, explainToken } from './endpoints/explanation.ts';
@@ -21,9 +21,23 @@ import {
   introspectToken,
 } from './endpoints/introspection.ts';
 import { anyClientPolicy } from './endpoints/introspection_policy.ts';
+import { type EndedSession, type LogoutDelivery, notifyLogout } from './endpoints/logout_notification.ts';
+import {
+  isHintedSession,
+  type LogoutRequest,
+  resumeLogoutRequest,
+  validateLogoutRequest,
+} from './endpoints/logout_request.ts';
+import { completeLogout } from './endpoints/logout_response.ts';
 import { serverMetadata } from './endpoints/metadata.ts';
 import { callOf, perform, report, reported, requireMethod } from './endpoints/operation.ts';
 import { type IssuedByOperator, issueByOperator, type OperatorIssue } from './endpoints/operator_issue.ts';
+import { documentByOperator } from './endpoints/registration/checked_document.ts';
+import { type ClientIdentity, recordOf } from './endpoints/registration/client_document.ts';
+import {
+  type InitialAccessOrder,
+  newInitialAccessToken,
+} from './endpoints/registration/initial_access_token.ts';
 import { type RevocationOrder, type RevocationResult, revokeToken } from './endpoints/revocation.ts';
 import { userInfoOf } from './endpoints/userinfo.ts';
 import {
@@ -37,6 +51,7 @@ import { fetchNothing } from './protocol/fetch_document.ts';
 import { type HttpRequest, type HttpResponse, pathOf } from './protocol/http.ts';
 import { ConfigurationError } from './protocol/oauth_error.ts';
 import type { SigningAlgorithm } from './protocol/records.ts';
+import type { NewClient } from './storage/contract.ts';
 import { guarded, guardedCall } from './storage/guarded.ts';
 import { hostStorage } from './storage/host_storage.ts';
 import { AccessTokenVerifier } from './tokens/access_token_verifier.ts';
@@ -58,7 +73,7 @@ export class AuthorizationServer {
   readonly accessTokens: AccessTokenVerifier;
   readonly #context: Context;
   readonly #signingKeys: SigningKeys | undefined;
-  readonly #routes: ReadonlyMap<string, EndpointName>;
+  readonly #routes: Routes;
 
   /** @throws {ConfigurationError} an option does not fit; the message names it */
   constructor(options: AuthorizationServerOptions) {
@@ -98,6 +113,16 @@ export class AuthorizationServer {
     return perform(ENDPOINTS.pushedAuthorizationRequest, this.#context, request);
   }
 
+  /** `POST /register` (RFC 7591). */
+  register(request: HttpRequest): Promise<HttpResponse> {
+    return perform(ENDPOINTS.registration, this.#context, request);
+  }
+
+  /** `GET`, `PUT` and `DELETE /register/{client_id}` (RFC 7592). */
+  configureClient(request: HttpRequest): Promise<HttpResponse> {
+    return perform(ENDPOINTS.clientConfiguration, this.#context, request);
+  }
+
   /** `GET /.well-known/oauth-authorization-server` and `/.well-known/openid-configuration` (RFC 8414, OpenID Discovery). */
   metadata(request: HttpRequest): Promise<HttpResponse> {
     return perform(ENDPOINTS.metadata, this.#context, request);
@@ -110,7 +135,7 @@ export class AuthorizationServer {
 
   /** Whether an endpoint has the path of this URL; the authorization endpoint is the host's own. */
   serves(url: string): boolean {
-    return this.#routes.has(pathOf({ url }));
+    return routeOf(this.#routes, pathOf({ url })) !== undefined;
   }
 
   /**
@@ -118,7 +143,7 @@ export class AuthorizationServer {
    * @returns `undefined` where no endpoint has that path
    */
   async handle(request: HttpRequest): Promise<HttpResponse | undefined> {
-    const name = this.#routes.get(pathOf(request));
+    const name = routeOf(this.#routes, pathOf(request));
     if (name === undefined) return undefined;
     return perform(ENDPOINTS[name], this.#context, request).catch(errorResponse);
   }
@@ -205,6 +230,60 @@ export class AuthorizationServer {
     return expectedSubject === (await subjectIdentifier(this.#context, client, subject));
   }
 
+  // ── The logout endpoint, in two steps around the host's own page, and the logout of clients ────────────────
+
+  /**
+   * Checks a request to the logout endpoint (RP-Initiated Logout §2). It ends nothing: the host asks the person, unless
+   * `isHintedSession`, and ends the session.
+   * @throws {OAuthError} `errorResponse` renders it; it is never redirected to an application
+   */
+  validateLogoutRequest(request: HttpRequest): Promise<LogoutRequest> {
+    return reported(this.#context, callOf('logout', request), () => {
+      requireMethod(['GET', 'POST'], request);
+      return validateLogoutRequest(this.#context, request);
+    });
+  }
+
+  /**
+   * The same request again, from its `parameters`, on a later page of the host.
+   * @param parameters as they were, from where nobody could change them
+   * @param requestId the host's identifier of the HTTP request, for events
+   * @throws {OAuthError} as `validateLogoutRequest`
+   */
+  resumeLogoutRequest(
+    parameters: Readonly<Record<string, string>>,
+    requestId?: string,
+  ): Promise<LogoutRequest> {
+    const call = { operation: 'logout', ...(requestId !== undefined && { requestId }) } as const;
+    return reported(this.#context, call, () => resumeLogoutRequest(this.#context, parameters));
+  }
+
+  /**
+   * Whether the client has shown by an ID token that it means this session of this person; otherwise the person has to
+   * be asked (RP-Initiated Logout §2).
+   * @param subject the host's own identifier of the person
+   */
+  isHintedSession(request: LogoutRequest, subject: string, sessionId: string): Promise<boolean> {
+    return isHintedSession(this.#context, request, subject, sessionId);
+  }
+
+  /**
+   * Takes the person back to the client after the session has ended (RP-Initiated Logout §3).
+   * @returns `undefined` where the request named no place, and the person stays with the host
+   */
+  completeLogout(request: LogoutRequest): HttpResponse | undefined {
+    return completeLogout(request);
+  }
+
+  /**
+   * Tells a client that a session has ended: one attempt (Back-Channel Logout §2.5). What has `failed` may be tried
+   * again later, with a new logout token.
+   * @throws {StorageFault} storage could not be asked
+   */
+  notifyLogout(session: EndedSession): Promise<LogoutDelivery> {
+    return notifyLogout(this.#context, session);
+  }
+
   // ── The same answers without HTTP ──────────────────────────────────────────────────────────────────────
 
   /**
@@ -265,6 +344,20 @@ export class AuthorizationServer {
   }
 
   /**
+   * A client's record from what an operator says of it, in the names of RFC 7591 §2 and this server's own; the
+   * members are those of `METADATA_MEMBERS`. Nothing is stored.
+   * @throws {ClientMetadataError} a client cannot be so
+   */
+  async clientFrom(identity: ClientIdentity, members: Readonly<Record<string, unknown>>): Promise<NewClient> {
+    return recordOf(identity, await documentByOperator(this.#context, members));
+  }
+
+  /** A new initial access token, for the option `registration` with `openTo: 'initial_access_token'`. */
+  newInitialAccessToken(order: InitialAccessOrder): Promise<string> {
+    return newInitialAccessToken(this.#context, order);
+  }
+
+  /**
    * Makes the signing keys where there are none, and opens them: a wrong server secret fails here, not later.
    * @throws {Error} a key was sealed under another secret
    * @throws {StorageFault} storage could not be asked
@@ -304,7 +397,7 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     }
   }
 
-  const { oidc, getSubjectState } = options;
+  const { oidc, registration, getSubjectState } = options;
   const tokenContext: TokenContext = {
     ...options,
     storage,
@@ -320,6 +413,11 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     onEvent: (event) => observe(options.onEvent, event),
     accessTokens: new AccessTokenVerifier(tokenContext),
     clientKeys: new ClientKeys({ ...options, fetchDocument: options.fetchDocument ?? fetchNothing }),
+    registration: registration && {
+      ...registration,
+      ...(typeof registration.openTo === 'function' && { openTo: guardedCall(registration.openTo) }),
+      clients: guarded(registration.clients),
+    },
     oidc: oidc && { ...oidc, getUserClaims: guardedCall(oidc.getUserClaims) },
   };
   return { context, signingKeys };

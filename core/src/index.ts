@@ -11,7 +11,23 @@ export type { Explanation } from './endpoints/explanation.ts';
 export { GRANT_TYPES } from './endpoints/grants/grants.ts';
 export type { IntrospectionQuery, IntrospectionResult } from './endpoints/introspection.ts';
 export { anyClientPolicy, audiencePolicy } from './endpoints/introspection_policy.ts';
+export type { EndedSession, LogoutDelivery } from './endpoints/logout_notification.ts';
+export type { LogoutRequest } from './endpoints/logout_request.ts';
 export { type IssuedByOperator, type OperatorIssue, OperatorIssueError } from './endpoints/operator_issue.ts';
+export {
+  type ClientDocument,
+  type ClientIdentity,
+  documentOf,
+  type MemberName,
+} from './endpoints/registration/client_document.ts';
+export {
+  ClientMetadataError,
+  type ClientMetadataErrorCode,
+} from './endpoints/registration/client_metadata_error.ts';
+export type { InitialAccessOrder } from './endpoints/registration/initial_access_token.ts';
+export type { MetadataKind } from './endpoints/registration/metadata_kinds.ts';
+export { METADATA_MEMBERS, type MetadataMember } from './endpoints/registration/metadata_members.ts';
+export type { RegistrationOptions } from './endpoints/registration/registration_settings.ts';
 export type { RevocationOrder, RevocationResult } from './endpoints/revocation.ts';
 export type { TokenTypeHint } from './endpoints/token_type_hint.ts';
 export type { AuthorizationServerOptions, OidcOptions } from './options.ts';
@@ -78,6 +94,7 @@ export { type SweepOptions, sweep } from './storage/sweep.ts';
 export type { AccessTokenVerifier } from './tokens/access_token_verifier.ts';
 export type { Lifetimes, SubjectState } from './tokens/context.ts';
 export type { FoundToken } from './tokens/find.ts';
+export type { IdTokenHint } from './tokens/id_token_hint.ts';
 export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt_service.ts';
 export { opaqueKindOf } from './tokens/opaque_token.ts';
 export { ServerSecret } from './tokens/server_secret.ts';

@@ -1,6 +1,11 @@
 import type { EndpointPaths, GetUserClaims, IntrospectionPolicy } from './endpoints/context.ts';
 import type { ServerEvent } from './endpoints/events.ts';
 import { anyClientPolicy, audiencePolicy } from './endpoints/introspection_policy.ts';
+import { resolveRegistration } from './endpoints/registration/registration_options.ts';
+import type {
+  RegistrationOptions,
+  ResolvedRegistration,
+} from './endpoints/registration/registration_settings.ts';
 import type { ClaimsByScope } from './protocol/claims.ts';
 import { STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
 import type { Clock, RandomSource } from './protocol/environment.ts';
@@ -41,6 +46,8 @@ export interface AuthorizationServerOptions {
   /** OpenID Connect. Default: off. */
   readonly oidc?: OidcOptions;
 
+  /** Dynamic registration of clients (RFC 7591, RFC 7592). Default: off. */
+  readonly registration?: RegistrationOptions;
   /** Whether callers of introspection authenticate (RFC 7662 §2.1). Default: `true`. */
   readonly authenticateIntrospect?: boolean;
   /** Whether callers of revocation authenticate (RFC 7009 §2.1). Default: `true`. */
@@ -127,6 +134,7 @@ export interface ResolvedOptions
   readonly paths: EndpointPaths;
   readonly lifetimes: Lifetimes;
   readonly oidc: Required<OidcOptions> | undefined;
+  readonly registration: ResolvedRegistration | undefined;
   readonly jwtService: JwtService | undefined;
   readonly fetchDocument: FetchDocument | undefined;
   readonly getSubjectState: AuthorizationServerOptions['getSubjectState'] | undefined;
@@ -134,7 +142,7 @@ export interface ResolvedOptions
 }
 
 type OptionalOption = 'oidc' | 'jwtService' | 'getSubjectState' | 'pairwiseSecret' | 'fetchDocument';
-type ResolvedOption = 'introspectionPolicy' | 'paths';
+type ResolvedOption = 'introspectionPolicy' | 'paths' | 'registration';
 type LifetimeOption =
   | 'accessTokenLifetime'
   | 'refreshTokenLifetime'
@@ -149,8 +157,10 @@ export const DEFAULT_PATHS: EndpointPaths = {
   revocation: '/token/revoke',
   userInfo: '/userinfo',
   authorization: '/authorize',
+  endSession: '/logout',
   pushedAuthorizationRequest: '/par',
   jwks: '/jwks',
+  registration: '/register',
 };
 
 /** ASCII, since issuer and paths go into headers and are compared to the letter; neither query nor fragment. */
@@ -166,13 +176,16 @@ const LONGEST_LIFETIME = 10 * 365 * 24 * 60 * 60;
  * @throws {ConfigurationError} names the option and what was expected
  */
 export function resolveOptions(options: AuthorizationServerOptions): ResolvedOptions {
+  const storage = requireStorage(options);
+  const oidc = resolveOidc(options.oidc);
   return Object.freeze({
     issuer: requireIssuer(options.issuer),
     secret: options.secret,
-    storage: requireStorage(options),
+    storage,
     pairwiseSecret: resolvePairwiseSecret(options.pairwiseSecret),
     jwtService: resolveJwtService(options.jwtService),
-    oidc: resolveOidc(options.oidc),
+    oidc,
+    registration: resolveRegistration(options.registration, storage, scopesOfPeople(oidc)),
     authenticateIntrospect: flag(options, 'authenticateIntrospect', true),
     authenticateRevoke: flag(options, 'authenticateRevoke', true),
     introspectionRequiresConfidentialClient: flag(options, 'introspectionRequiresConfidentialClient', true),
@@ -206,6 +219,11 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
     clock: callable(options, 'clock', () => Date.now()),
     random: callable(options, 'random', (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes))),
   });
+}
+
+/** What a person can consent to, without any API. */
+function scopesOfPeople(oidc: OidcOptions | undefined): readonly string[] {
+  return oidc === undefined ? [] : [...Object.keys(oidc.claimsByScope ?? {}), 'offline_access'];
 }
 
 /** Whether a text can name a server: an http or https URL without query, fragment and credentials (RFC 8414 §2). */

@@ -9,6 +9,8 @@ import {
   type TokenRecord,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
+import { StorageFault } from '../src/protocol/oauth_error.ts';
+import { hostStorage } from '../src/storage/host_storage.ts';
 import { OUTAGE } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
 import { basic, CLIENTS, ISSUER, openWorld, SECRET, type World } from './harness/world.ts';
@@ -397,6 +399,62 @@ test('§1 a host may answer null for what a record does not have', async (t) => 
   assert.equal((await server.introspectToken(refresh_token)).active, true);
 });
 
+test('§1 a host without the optional parts of storage serves what needs none of them', async (t) => {
+  const world = await openWorld(t);
+  const { clients, tokens, authorizationCodes, keys } = world.storage;
+  const { get, hasRedirectOrigin } = clients;
+  const storage = { clients: { get, hasRedirectOrigin }, tokens, authorizationCodes, keys };
+  const host = await secondServer(
+    world,
+    { oidc: { getUserClaims: () => ({}) } },
+    JSON.parse('{}', () => storage),
+  );
+  const { access_token, refresh_token } = await host.grant();
+  await host.rotated(refresh_token);
+  assert.deepEqual(await host.alive(access_token), [true]);
+  const readable = hostStorage(storage);
+  assert.deepEqual([readable.oneTimeIdentifiers, readable.pushedRequests], [undefined, undefined]);
+  assert.equal(readable.clients.hasResource, undefined);
+});
+
+test('§1 what a host answers of pushed requests, identifiers and resources is read as its records are', async (t) => {
+  const { storage, clock } = await openWorld(t);
+  const request = { id: 'one', clientId: 'web', parameters: { scope: 'read' }, expiresAt: clock.seconds };
+  const host = hostStorage({
+    ...storage,
+    clients: { ...storage.clients, hasResource: () => Promise.reject(new Error('the disk is gone')) },
+    oneTimeIdentifiers: {
+      take() {
+        throw new Error('the disk is gone');
+      },
+    },
+    pushedRequests: {
+      add: (added) => storage.pushedRequests.add(added),
+      take: (id) => JSON.parse('{}', () => ({ none: null, ...request, [id]: null })),
+    },
+  });
+  const { oneTimeIdentifiers, pushedRequests } = host;
+  assert.ok(oneTimeIdentifiers && pushedRequests);
+  assert.deepEqual(await pushedRequests.take('unused'), request);
+  await assert.rejects(
+    pushedRequests.take('clientId'),
+    (error) => causeOf(error) === 'a pushed request without clientId',
+  );
+  assert.throws(
+    () => oneTimeIdentifiers.take('one', 1),
+    (error) => causeOf(error) === 'the disk is gone',
+  );
+  await assert.rejects(
+    async () => host.clients.hasResource?.('https://api.example'),
+    (error) => causeOf(error) === 'the disk is gone',
+  );
+  const none = hostStorage({
+    ...storage,
+    pushedRequests: { ...storage.pushedRequests, take: () => null },
+  });
+  assert.equal(await none.pushedRequests?.take('one'), undefined);
+});
+
 test('§5.3 getUserClaims may be a method that needs its object', async (t) => {
   class Directory {
     readonly names = new Map([['alice', 'Alice Liddell']]);
@@ -408,6 +466,11 @@ test('§5.3 getUserClaims may be a method that needs its object', async (t) => {
   const { access_token } = await world.grant();
   assert.deepEqual(await world.server.userInfoOf(access_token), { name: 'Alice Liddell', sub: 'alice' });
 });
+
+/** What a fault of storage came from. */
+function causeOf(error: unknown): string | undefined {
+  return error instanceof StorageFault && error.cause instanceof Error ? error.cause.message : undefined;
+}
 
 /** An object as an ORM makes one: a null of its own, and getters on its prototype for everything else. */
 function rowOf(record: TokenRecord): unknown {

@@ -22,12 +22,16 @@ const TABLES = [
   'clients',
   'redirect_origins',
   'principals',
+  'grants',
   'tokens',
   'authorization_codes',
   'signing_keys',
+  'one_time_identifiers',
+  'pushed_requests',
   'events',
   'people',
   'demo_issuers',
+  'pairwise_secrets',
 ];
 
 /** A new database on PostgreSQL: its URL without the password, and the variable that tells it. */
@@ -152,7 +156,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
       const counts = await rowsIn(target.url);
       assert.equal(
         copied.stdout,
-        TABLES.map((table) => `${table.padEnd('authorization_codes'.length)}  ${counts[table]}\n`).join(''),
+        TABLES.map((table) => `${table.padEnd('one_time_identifiers'.length)}  ${counts[table]}\n`).join(''),
       );
       assert.ok(
         copied.stderr.includes(

@@ -66,7 +66,7 @@ function redirectUriOf(client: ClientRecord, form: Form): string | undefined {
   return others.length === 0 && !isOpenId ? only : undefined;
 }
 
-function withoutSecrets(client: ClientRecord): AuthorizationClient {
+export function withoutSecrets(client: ClientRecord): AuthorizationClient {
   const { secretHash: _, registrationTokenDigest: __, ...known } = client;
   return known;
 }

@@ -7,6 +7,7 @@ import type { ClientKeys } from '../tokens/client_keys.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import type { FoundToken } from '../tokens/find.ts';
 import type { Operation, ServerEvent } from './events.ts';
+import type { ResolvedRegistration } from './registration/registration_settings.ts';
 
 /**
  * Whether a caller may learn about a token. Where introspection is not authenticated there is no caller.
@@ -30,8 +31,11 @@ export interface EndpointPaths {
   readonly revocation: string;
   readonly userInfo: string;
   readonly authorization: string;
+  readonly endSession: string;
   readonly pushedAuthorizationRequest: string;
   readonly jwks: string;
+  /** Of registration; each client's own is below it. */
+  readonly registration: string;
 }
 
 /** What endpoints work with; made once from the options, never changed. */
@@ -40,6 +44,8 @@ export interface Context extends TokenContext {
   readonly clientKeys: ClientKeys;
   /** `undefined` where nothing may be fetched. */
   readonly fetchDocument: FetchDocument | undefined;
+  /** `undefined` where clients cannot register themselves. */
+  readonly registration: ResolvedRegistration | undefined;
   readonly oidc: OidcContext | undefined;
   readonly authenticateIntrospect: boolean;
   readonly authenticateRevoke: boolean;

@@ -6,12 +6,16 @@ import { jwks } from './jwks.ts';
 import { metadata } from './metadata.ts';
 import type { Endpoint } from './operation.ts';
 import { pushedAuthorizationRequest } from './pushed_authorization_request.ts';
+import { clientConfiguration } from './registration/client_configuration.ts';
+import { registration } from './registration/registration.ts';
 import { revocation } from './revocation.ts';
 import { token } from './token.ts';
 import { userInfo } from './userinfo.ts';
 
 const clientChallenge = (context: Context, error: OAuthError) =>
   error.status === 401 ? clientChallenges(context.issuer) : [];
+const bearerChallenge = (_context: Context, error: OAuthError) =>
+  error.status === 401 ? bearerChallenges(error) : [];
 const noChallenge = () => [];
 
 /** The one table of what is served. */
@@ -51,6 +55,20 @@ export const ENDPOINTS = {
     challenges: clientChallenge,
     answer: pushedAuthorizationRequest,
   },
+  registration: {
+    operation: 'registration',
+    methods: ['POST'],
+    crossOrigin: 'off',
+    challenges: bearerChallenge,
+    answer: registration,
+  },
+  clientConfiguration: {
+    operation: 'client_configuration',
+    methods: ['GET', 'PUT', 'DELETE'],
+    crossOrigin: 'off',
+    challenges: bearerChallenge,
+    answer: clientConfiguration,
+  },
   metadata: {
     operation: 'metadata',
     methods: ['GET', 'HEAD'],
@@ -70,12 +88,23 @@ export const ENDPOINTS = {
 export type EndpointName = keyof typeof ENDPOINTS;
 
 /** Which endpoint answers at which path; the authorization endpoint is the host's own page. */
+export type Routes = ReadonlyMap<string, EndpointName>;
+
+/** Last segment of a route that stands for any. */
+const ANY = '*';
+
+/** The endpoint at a path; `undefined` where there is none. */
+export function routeOf(routes: Routes, path: string): EndpointName | undefined {
+  return routes.get(path) ?? routes.get(path.replace(/[^/]+$/, ANY));
+}
+
 export function routesOf({
   issuer,
   paths,
   oidc,
   storage,
-}: Pick<Context, 'issuer' | 'paths' | 'oidc' | 'storage'>): ReadonlyMap<string, EndpointName> {
+  registration: registrationOptions,
+}: Pick<Context, 'issuer' | 'paths' | 'oidc' | 'storage' | 'registration'>): Routes {
   const base = new URL(issuer).pathname.replace(/\/$/, '');
   return new Map<string, EndpointName>([
     [base + paths.introspection, 'introspection'],
@@ -84,6 +113,12 @@ export function routesOf({
     [base + paths.jwks, 'jwks'],
     // RFC 8414 §3.1 puts the issuer's path behind the well-known one, OpenID Discovery §4.1 before it.
     [`/.well-known/oauth-authorization-server${base}`, 'metadata'],
+    ...(registrationOptions !== undefined
+      ? ([
+          [base + paths.registration, 'registration'],
+          [`${base}${paths.registration}/${ANY}`, 'clientConfiguration'],
+        ] as const)
+      : []),
     ...(storage.pushedRequests === undefined
       ? []
       : ([[base + paths.pushedAuthorizationRequest, 'pushedAuthorizationRequest']] as const)),

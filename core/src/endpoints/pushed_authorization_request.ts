@@ -17,7 +17,8 @@ export async function pushedAuthorizationRequest(
   // §2.1 the client authenticates, and names no other one nor another request
   const form = readForm(request);
   const client = await authenticateClient(context, request, form, call);
-  if ((form.get('client_id') ?? client.id) !== client.id) throw refused('the client_id is not the authenticated client');
+  if ((form.get('client_id') ?? client.id) !== client.id)
+    throw refused('the client_id is not the authenticated client');
   if (form.has('request_uri')) throw refused('request_uri cannot be pushed');
 
   // §2.1, §3 everything that the authorization endpoint asks is asked at once

@@ -14,15 +14,23 @@ const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i;
  */
 export function readBearerToken(request: HttpRequest): string | undefined {
   requireBodySize(request);
-  const authorization = headerValue(request, 'authorization');
-  if (authorization !== undefined) {
-    const token = BEARER.exec(authorization)?.[1];
-    if (token !== undefined) return token;
-    throw new OAuthError('invalid_token', 'the Authorization header carries no bearer token', {
-      reason: 'malformed',
-    });
-  }
-  if (request.method !== 'POST') return undefined;
+  const token = bearerOfHeader(request);
+  if (token !== undefined || request.method !== 'POST') return token;
 
   return readForm(request).get('access_token');
+}
+
+/**
+ * The bearer token in a request's header (RFC 6750 §2.1).
+ * @returns `undefined` where there is no such header.
+ * @throws {OAuthError} `invalid_token`: an Authorization header that is not a well-formed Bearer one
+ */
+export function bearerOfHeader(request: HttpRequest): string | undefined {
+  const authorization = headerValue(request, 'authorization');
+  if (authorization === undefined) return undefined;
+  const token = BEARER.exec(authorization)?.[1];
+  if (token !== undefined) return token;
+  throw new OAuthError('invalid_token', 'the Authorization header carries no bearer token', {
+    reason: 'malformed',
+  });
 }

@@ -34,6 +34,10 @@ export const ERROR_STATUS = {
   request_not_supported: 400,
   request_uri_not_supported: 400,
   registration_not_supported: 400,
+  // RFC 7591 §3.2.2
+  invalid_redirect_uri: 400,
+  invalid_client_metadata: 400,
+  unapproved_software_statement: 400,
 } as const;
 
 export type ErrorCode = keyof typeof ERROR_STATUS;

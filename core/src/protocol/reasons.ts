@@ -31,7 +31,7 @@ export type InactiveReason = keyof typeof INACTIVE_REASONS;
 
 export const REFUSAL_REASONS = {
   method_not_allowed: 'The endpoint does not answer this HTTP method.',
-  wrong_media_type: 'The body is not application/x-www-form-urlencoded.',
+  wrong_media_type: 'The body has another media type than the endpoint takes.',
   body_too_large: 'The body is larger than 64 KiB.',
   parameter_repeated: 'A parameter appeared more than once.',
   parameter_missing: 'A required parameter is missing or empty.',
@@ -48,6 +48,27 @@ export const REFUSAL_REASONS = {
   client_secret_missing: 'A confidential client sent no secret.',
   client_secret_unexpected: 'A public client sent a secret.',
   client_not_confidential: 'Only confidential clients may introspect.',
+  client_method_wrong: 'The client authenticated in another way than it is registered for.',
+  client_keys_refused: 'The jwks_uri of the client may not be fetched, or answers no JWK set.',
+  client_key_missing:
+    'The client has no key that an answer could be encrypted to in the way it is registered for.',
+  assertion_type_unknown:
+    'The client_assertion_type, or the typ header of the assertion, is not that of a client assertion.',
+  assertion_malformed: 'The client assertion is no signed JWT, is too long, or its times are no numbers.',
+  assertion_algorithm_refused:
+    'The client assertion is signed with an algorithm that is not allowed, or not for this client.',
+  assertion_not_supported: 'Storage keeps no one-time identifiers, so client assertions cannot be used.',
+  assertion_key_unknown:
+    'The client has no key that could have signed the assertion; or several, and no kid names one.',
+  assertion_signature_wrong: 'The signature of the client assertion does not verify.',
+  assertion_subject_wrong: 'Of iss and sub of the client assertion, one is not the identifier of the client.',
+  assertion_audience_wrong: 'The client assertion is meant for somebody else.',
+  assertion_expired: 'The client assertion has expired.',
+  assertion_lives_too_long: 'The client assertion would live for more than five minutes.',
+  assertion_not_yet_valid:
+    'The client assertion is of the future; the clock of the client may be a minute ahead.',
+  assertion_identifier_missing: 'The client assertion has no jti.',
+  assertion_replayed: 'The client assertion was used before.',
   grant_not_allowed: 'The client is not registered for this grant.',
   grant_unknown: 'The server has no such grant.',
   scope_not_allowed: 'A scope is not registered for the client or not part of the grant.',
@@ -72,6 +93,7 @@ export const REFUSAL_REASONS = {
   other_person: 'The client means another person than the one who approved.',
   id_token_hint_wrong: 'The ID token of a hint is none of this server, or for another client.',
   resource_unknown: 'The client names a resource that is neither the default audience nor a registered API.',
+  resource_not_granted: 'The client names a resource that is not part of the grant.',
   request_object_malformed: 'The request object cannot be read, or is not signed.',
   request_object_wrong_key: 'The signature of the request object fits no key of the client.',
   request_object_wrong_claims:
@@ -84,8 +106,19 @@ export const REFUSAL_REASONS = {
   pushed_request_missing: 'Authorization requests must be pushed, and this one was not.',
   access_token_missing: 'The request carries no access token.',
   scope_openid_missing: 'The access token was granted without the openid scope.',
+  registration_off: 'Clients cannot register themselves at this server.',
+  initial_access_token_invalid: 'The initial access token is none of this server, or has expired.',
+  initial_access_token_used: 'The initial access token was for one client, which has been registered.',
+  registration_token_wrong: 'No client of this identifier has this registration access token.',
+  redirect_uri_unfit: 'A redirect URI is not one that the client could have.',
+  client_metadata_unfit: 'The client cannot be as it describes itself.',
+  body_unreadable: 'The body is no JSON object.',
   oidc_off: 'OpenID Connect is not configured, so there is no UserInfo.',
   no_person: 'The access token belongs to no person, or to one without claims.',
+  answer_not_authenticated: 'Introspection was asked for a JWT by nobody who is known (RFC 9701).',
+  answer_algorithm_unsupported: 'The server does not sign with the algorithm that the answer would need.',
+  document_unavailable:
+    'A document of the client, such as the keys behind its jwks_uri, could not be fetched.',
   storage_unavailable: 'Storage could not be asked, or the outcome of a write is unknown.',
   unexpected: 'An unexpected error; see its cause in the log.',
 } as const;

@@ -9,6 +9,7 @@ const PREFIXES = {
   refresh_token: 'grantd_rt_',
   authorization_code: 'grantd_ac_',
   client_secret: 'grantd_cs_',
+  registration_token: 'grantd_ra_',
 } as const;
 
 export type OpaqueKind = keyof typeof PREFIXES;

@@ -29,21 +29,33 @@ export interface Transport {
   open(server: AuthorizationServer): Promise<OpenTransport>;
 }
 
-const OPERATIONS: Readonly<
-  Record<
-    string,
-    'introspect' | 'revoke' | 'userInfo' | 'token' | 'jwks' | 'metadata' | 'pushAuthorizationRequest'
-  >
-> = {
+type OperationName =
+  | 'introspect'
+  | 'pushAuthorizationRequest'
+  | 'revoke'
+  | 'userInfo'
+  | 'token'
+  | 'register'
+  | 'configureClient'
+  | 'jwks'
+  | 'metadata';
+
+const OPERATIONS: Readonly<Record<string, OperationName>> = {
   '/token/introspect': 'introspect',
   '/token/revoke': 'revoke',
   '/userinfo': 'userInfo',
   '/token': 'token',
   '/par': 'pushAuthorizationRequest',
+  '/register': 'register',
   '/jwks': 'jwks',
   '/.well-known/oauth-authorization-server': 'metadata',
   '/.well-known/openid-configuration': 'metadata',
 };
+
+/** The operation of a path: of a whole one, or of one below that of registration. */
+function operationOf(path: string): OperationName | undefined {
+  return OPERATIONS[path] ?? (path.startsWith('/register/') ? 'configureClient' : undefined);
+}
 
 /** The operation itself, its errors rendered by the shared error handler. */
 export const FUNCTION: Transport = {
@@ -51,7 +63,7 @@ export const FUNCTION: Transport = {
   async open(server) {
     return {
       async send({ method, path, headers, body }) {
-        const operation = OPERATIONS[path.split('?')[0] ?? ''];
+        const operation = operationOf(path.split('?')[0] ?? '');
         if (operation === undefined || !server.serves(path)) return { status: 404, headers: {}, body: '' };
         const request: HttpRequest = { method, url: path, headers, ...(body !== undefined && { body }) };
         const response = await server[operation](request).catch(errorResponse);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { TokenRecord } from '../../src/protocol/records.ts';
+import type { GrantRecord, PushedRequest, TokenRecord } from '../../src/protocol/records.ts';
 import type { AdministrableStorage, Storage, TokenRepository } from '../../src/storage/contract.ts';
 import { KitFailure, storageKit } from '../../src/storage/kit/kit.ts';
 import { memoryStorage } from '../../src/storage/memory/memory_storage.ts';
@@ -106,10 +106,119 @@ const FAULTY: readonly { name: string; spoil: (sound: AdministrableStorage) => F
 
 type Faults = Partial<TokenRepository>;
 
-async function failuresOf(spoil: (sound: AdministrableStorage) => Faults): Promise<string[]> {
+/** The same, of what is not about tokens alone. */
+const FAULTY_ADMINISTRATION: readonly {
+  name: string;
+  spoil: (sound: AdministrableStorage) => Partial<AdministrableStorage>;
+  foundBy: RegExp;
+}[] = [
+  {
+    name: 'that looks for an identifier, and takes it in a second step',
+    spoil() {
+      const taken = new Set<string>();
+      const take = async (id: string) => {
+        if (taken.has(id)) return false;
+        await undefined;
+        taken.add(id);
+        return true;
+      };
+      return { oneTimeIdentifiers: { take } };
+    },
+    foundBy: /^100 that take one identifier at once succeed once$/,
+  },
+  {
+    name: 'that looks at a pushed request, and removes it in a second step',
+    spoil({ pushedRequests }) {
+      const known = new Map<string, PushedRequest>();
+      return {
+        pushedRequests: {
+          add(request) {
+            known.set(request.id, request);
+            return pushedRequests.add(request);
+          },
+          async take(id) {
+            const request = known.get(id);
+            await undefined;
+            known.delete(id);
+            return request;
+          },
+        },
+      };
+    },
+    foundBy: /^100 that take one pushed request at once get it once$/,
+  },
+  {
+    name: 'that replaces a client by removing and adding it',
+    spoil: ({ clients }) => ({
+      clients: {
+        ...clients,
+        replace: async (client) => (await clients.remove(client.id)) && clients.add(client),
+      },
+    }),
+    foundBy: /^replacing a client replaces all of it, and its tokens live on$/,
+  },
+  {
+    name: 'that only hides a removed client, and shows it when its identifier is given again',
+    spoil({ clients }) {
+      const hidden = new Set<string>();
+      const get = async (id: string) => (hidden.has(id) ? undefined : clients.get(id));
+      return {
+        clients: {
+          ...clients,
+          get,
+          remove: async (id) => (await get(id)) != null && hidden.add(id).has(id),
+          add: (client) => (hidden.delete(client.id) ? clients.replace(client) : clients.add(client)),
+        },
+      };
+    },
+    foundBy: /^what a removed client had stays dead when its identifier is given again, however often$/,
+  },
+  {
+    name: 'that lists grants whatever has become of them',
+    spoil({ authorizationCodes }) {
+      const known: GrantRecord[] = [];
+      return {
+        authorizationCodes: {
+          ...authorizationCodes,
+          issue(code, basis) {
+            const { grantId, clientId, subject, scopes, sessionId, issuedAtMs: createdAtMs } = code;
+            const grant = { id: grantId, clientId, subject, scopes, createdAtMs };
+            known.unshift(sessionId === undefined ? grant : { ...grant, sessionId });
+            return authorizationCodes.issue(code, basis);
+          },
+        },
+        grantsOf: (subject) => known.filter((grant) => grant.subject === subject),
+      };
+    },
+    foundBy: /^a grant is not listed any more when its session has ended$/,
+  },
+  {
+    name: 'that ends the refresh tokens of a grant, and leaves its code',
+    spoil: ({ grantsOf, tokens }) => ({
+      async revokeGrants(subject, clientId) {
+        const grants = (await grantsOf(subject)).filter((grant) => grant.clientId === clientId);
+        const token = {
+          kind: 'refresh_token',
+          digest: '',
+          clientId,
+          scopes: [],
+          issuedAtMs: 0,
+          expiresAt: 0,
+        } as const;
+        for (const { id } of grants) await tokens.revoke({ ...token, id, grantId: id });
+        return grants.length;
+      },
+    }),
+    foundBy: /^ending what a person granted to a client ends its tokens and codes, and no others$/,
+  },
+];
+
+async function failuresOf(
+  spoil: (sound: AdministrableStorage) => Partial<AdministrableStorage>,
+): Promise<string[]> {
   const clock = { nowMs: 0 };
   let sound = memoryStorage();
-  const openAnother = () => ({ ...sound, tokens: { ...sound.tokens, ...spoil(sound) } });
+  const openAnother = () => ({ ...sound, ...spoil(sound) });
   const open = () => {
     sound = memoryStorage({ clock: () => clock.nowMs });
     return openAnother();
@@ -126,7 +235,15 @@ async function failuresOf(spoil: (sound: AdministrableStorage) => Faults): Promi
   return failures;
 }
 
-for (const { name, spoil, foundBy } of FAULTY) {
+const FAULTY_STORES = [
+  ...FAULTY.map(({ spoil, ...rest }) => ({
+    ...rest,
+    spoil: (sound: AdministrableStorage) => ({ tokens: { ...sound.tokens, ...spoil(sound) } }),
+  })),
+  ...FAULTY_ADMINISTRATION,
+];
+
+for (const { name, spoil, foundBy } of FAULTY_STORES) {
   test(`the kit finds a store ${name}`, async () => {
     const failures = await failuresOf(spoil);
     assert.ok(

@@ -50,6 +50,9 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
   test('a connection that leads to a standby after the start is not believed, and not met again', async () => {
     const token = newToken('client', { id: 'seen-on-a-standby' });
     assert.equal(await onFormer.tokens.issue([token], {}), 'issued');
+    // It confirms what is on its disk, and applies it a little later.
+    const applied = 'SELECT FROM pg_stat_replication WHERE replay_lsn >= pg_current_wal_flush_lsn()';
+    await until('the standby to catch up', 30_000, async () => (await primary.ask(applied)).length === 1);
     // As where one name stands for both servers: which of them the next connections lead to.
     const leadsTo: PostgresStores[] = [];
     const pool: PostgresPool = { connect: (use) => (leadsTo.shift() ?? formerStores).pool.connect(use) };
@@ -115,6 +118,26 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     await onFormer.tokens.revoke({ ...token });
   });
 
+  test('what is taken already is not refused before the standby knows of it as well', async () => {
+    const until = Math.floor(Date.now() / 1000) + 3600;
+    const request = { id: 'pushed', clientId: 'client', parameters: {}, expiresAt: until };
+    assert.equal(await onFormer.oneTimeIdentifiers.take('taken', until), true);
+    await onFormer.pushedRequests.add(request);
+    await standby.pause();
+    try {
+      const takingAgain = async () => onFormer.oneTimeIdentifiers.take('taken', until);
+      await assert.rejects(takingAgain, /did not answer within 1000 ms/);
+      await assert.rejects(
+        async () => onFormer.pushedRequests.take('pushed'),
+        /did not answer within 1000 ms/,
+      );
+      await assert.rejects(async () => onFormer.pushedRequests.take('none'), /did not answer within 1000 ms/);
+    } finally {
+      await standby.resume();
+    }
+    assert.equal(await onFormer.oneTimeIdentifiers.take('taken', until), false);
+  });
+
   for (const setting of ["synchronous_commit = 'local'", "client_min_messages = 'error'"]) {
     test(`a role that is set to ${setting} afterwards loses no commit unnoticed`, async () => {
       await primary.ask(`ALTER ROLE grantd SET ${setting}`);
@@ -176,6 +199,15 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
       /PostgreSQL/,
     );
     assert.notEqual((await onNew.tokens.getByAccessToken('revoked-later'))?.revokedAtMs, undefined);
+
+    const until = Math.floor(Date.now() / 1000) + 3600;
+    await assert.rejects(async () => onFormer.oneTimeIdentifiers.take('taken', until), /PostgreSQL/);
+    await assert.rejects(async () => onFormer.oneTimeIdentifiers.take('another', until), /PostgreSQL/);
+    await assert.rejects(async () => onFormer.pushedRequests.take('unknown'), /PostgreSQL/);
+    await assert.rejects(async () => onFormer.clients.hasResource?.('https://unknown'), /PostgreSQL/);
+    await assert.rejects(async () => onFormer.clients.remove('unknown'), /PostgreSQL/);
+    await assert.rejects(async () => onFormer.revokeGrants('nobody', 'client'), /PostgreSQL/);
+    assert.equal(await onNew.oneTimeIdentifiers.take('taken', until), false);
 
     // From then on writes do not wait.
     const begun = performance.now();

@@ -14,6 +14,20 @@ import { temporaryFolder } from './temporary_folder.ts';
 
 const ISSUER = 'https://issuer.example';
 const OTHER_ISSUER = 'https://other.example';
+/** Seconds: long after these tests. */
+const UNTIL = 4_000_000_000;
+
+const REGISTERED = {
+  resource: 'https://api.example',
+  metadata: { 'client_name#de': 'Ein “Name”\n', contacts: ['a@app.example'], default_max_age: 0 },
+  registrationTokenDigest: 'digest',
+  registeredAt: 1234,
+} as const;
+
+const ASKED_FOR = {
+  claimsRequest: { userinfo: { name: null }, id_token: { acr: { essential: true, values: ['1'] } } },
+  resources: ['https://api.example'],
+};
 
 describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, () => {
   const path = join(temporaryFolder(), 'grantd.db');
@@ -31,6 +45,10 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
     code: await storage.authorizationCodes.get('code'),
     events: await storage.eventsAfter(0, 1000),
     disabled: await storage.getPrincipalState('subject', 'disabled'),
+    metadata: (await storage.clients.get('client'))?.metadata,
+    grants: await storage.grantsOf('subject'),
+    hasResource: await storage.clients.hasResource?.('https://api.example'),
+    isStillTaken: !(await storage.oneTimeIdentifiers.take('taken', UNTIL)),
     hasOrigin: await storage.clients.hasRedirectOrigin('https://app.example'),
     alive: await storage.countAlive({ principal: 'client', id: 'client' }),
   });
@@ -39,7 +57,19 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
     const file = openSqliteStorage({ path, issuer: ISSUER });
     const otherFile = openSqliteStorage({ path, issuer: OTHER_ISSUER });
     await otherFile.clients.add(newClient('elsewhere'));
-    await file.clients.add({ ...newClient('client'), name: 'Ein “Name”\n', rotateRefreshTokens: false });
+    await file.clients.add({
+      ...newClient('client'),
+      name: 'Ein “Name”\n',
+      rotateRefreshTokens: false,
+      ...REGISTERED,
+    });
+    await file.clients.add(newClient('removed'));
+    const ofRemoved = newToken('removed');
+    assert.equal(await file.tokens.issue([ofRemoved], {}), 'issued');
+    await file.clients.remove('removed');
+    await file.oneTimeIdentifiers.take('taken', UNTIL);
+    const pushed = { id: 'pushed', clientId: 'client', parameters: { scope: 'é "x" \0' }, expiresAt: UNTIL };
+    await file.pushedRequests.add(pushed);
     await file.keys.initialize([
       {
         kid: 'key',
@@ -64,6 +94,9 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
     await file.authorizationCodes.issue(newCode('client', 'code'), {});
     await file.setDisabled('subject', 'disabled', true);
 
+    const refreshToken = newToken('client', { kind: 'refresh_token', ...ASKED_FOR, subject: 'subject' });
+    assert.equal(await file.tokens.issue([refreshToken], {}), 'issued');
+
     const ids = [...tokens.map(({ id }) => id), 'unknown'];
     const before = await contentOf(file, ids);
     const progress: [string, number][] = [];
@@ -74,17 +107,27 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
       pool: stores.pool,
       onRows: (table, rows) => progress.push([table, rows]),
     });
-    assert.equal(counts.get('tokens'), 2500);
+    assert.equal(counts.get('tokens'), 2502);
+    assert.equal(counts.get('grants'), 1);
     assert.equal(counts.get('clients'), 2);
     assert.deepEqual(
       progress.filter(([table]) => table === 'tokens'),
-      [1000, 2000, 2500].map((rows) => ['tokens', rows]),
+      [1000, 2000, 2502].map((rows) => ['tokens', rows]),
     );
 
     const storage = await stores.open({ issuer: ISSUER });
     assert.deepEqual(await contentOf(storage, ids), before);
     const other = await stores.open({ issuer: OTHER_ISSUER });
     assert.deepEqual(await other.clients.list(), elsewhere);
+
+    assert.deepEqual(await storage.pushedRequests.take('pushed'), pushed);
+    const found = await storage.tokens.getByRefreshToken(refreshToken.id);
+    assert.deepEqual({ claimsRequest: found?.claimsRequest, resources: found?.resources }, ASKED_FOR);
+
+    // A client whose identifier is given again does not bring back what another one had before the move.
+    assert.equal(await storage.clients.add(newClient('removed')), true);
+    const standing = (await storage.tokens.getByAccessToken(ofRemoved.id))?.standing?.client;
+    assert.ok(standing && standing.copied < standing.current);
 
     // What is written from now on follows what was brought along.
     await storage.revokeAll({ principal: 'client', id: 'client' });

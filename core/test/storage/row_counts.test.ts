@@ -84,4 +84,18 @@ async function useABit(world: World): Promise<void> {
   await world.revoke(revoked.refresh_token);
   await world.revoke(await world.machineToken(), 'web');
   await world.storage.revokeAll({ principal: 'session', id: 'session of alice' });
+  await world.grant();
+  await world.storage.revokeGrants('alice', 'web');
+  await world.grant('alice', 'spa');
+
+  const expiresAt = world.clock.seconds + HOUR;
+  await world.storage.oneTimeIdentifiers.take(randomUUID(), expiresAt);
+  const pushed = { clientId: 'web', parameters: { scope: 'read' }, expiresAt };
+  await world.storage.pushedRequests.add({ ...pushed, id: randomUUID() });
+  await world.storage.pushedRequests.add({ ...pushed, id: 'taken' });
+  await world.storage.pushedRequests.take('taken');
+  const client = { id: randomUUID(), grantTypes: [], scopes: [], redirectUris: ['https://one.example/cb'] };
+  await world.storage.clients.add(client);
+  await world.storage.clients.replace({ ...client, redirectUris: ['https://other.example/cb'] });
+  await world.storage.clients.remove(client.id);
 }

@@ -1,28 +1,31 @@
-import { type ClientRecord, GRANT_TYPES, type NewClient } from '@grantd/core';
+import type { NewClient } from '@grantd/core';
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
 import { Refused } from '../instance/refused.ts';
-import { type ClientAddFlags, registrationOf } from './client_registration.ts';
+import { addClientFlags, withoutMembers } from './client_flags.ts';
+import { type ClientAddFlags, hasSecret, registrationOf } from './client_registration.ts';
+import {
+  lifetimeOf,
+  makeRegistrationToken,
+  type RegistrationTokenFlags,
+} from './client_registration_token.ts';
+import { printSecret, secretFor, type WantedSecret, wantedSecret } from './client_secrets.ts';
+import { described, showClient } from './client_show.ts';
+import { type ClientUpdateFlags, changeOf, updateClient } from './client_update.ts';
 import { collect, databaseFlags } from './database_flags.ts';
-import { BadUsage } from './exit.ts';
-import { labelled, type Output, printList, printOne, timeOf } from './output.ts';
-import { readStandardInput } from './standard_input.ts';
+import { printList, printOne } from './output.ts';
+import { requireClient } from './require_client.ts';
 import { type CommandParts, withInstance } from './with_instance.ts';
-
-const LEAST_SECRET_CHARACTERS = 8;
 
 export function clientCommands(): Command {
   const group = new Command('client').description('applications and APIs');
-  databaseFlags(
-    group.command('add <ID>').description('register a client; a generated secret is printed once'),
+  addClientFlags(
+    databaseFlags(
+      group.command('add <ID>').description('register a client; a generated secret is printed once'),
+    ),
   )
     .option('--secret-stdin', 'take the secret from standard input instead of generating one')
     .option('--public', 'a client that cannot keep a secret, such as a single-page or mobile application')
-    .option('--name <NAME>', 'what people see')
-    .option('--grant <GRANT>', `${GRANT_TYPES.join(', ')}; repeatable`, collect)
-    .option('--scope <SCOPE>', 'a scope that it may obtain; repeatable', collect)
-    .option('--redirect-uri <URI>', 'where people are sent back to; repeatable', collect)
-    .option('--resource <URI>', 'the API that this client is')
     .addHelpText(
       'after',
       `
@@ -33,10 +36,51 @@ else client_credentials.
   grantd client add reports --scope reports:read`,
     )
     .action(async (id: string, flags: ClientAddFlags) => {
-      const registration = registrationOf(id, flags);
-      const brought = await broughtSecret(flags);
-      await withInstance(flags, 'may_make_database', (parts) =>
-        addClient(parts, registration, flags.public ? 'none' : (brought ?? 'generate')),
+      const registration = await registrationOf(id, flags);
+      const wanted = await wantedSecret(flags);
+      await withInstance(withoutMembers(flags), 'may_make_database', (parts) =>
+        addClient(parts, registration, wanted),
+      );
+    });
+  addClientFlags(
+    databaseFlags(
+      group.command('update <ID>').description('change settings of a client; its tokens live on'),
+    ),
+  )
+    .option(
+      '--unset <SETTING>',
+      'a setting that is to be the default again, as logo-uri; repeatable',
+      collect,
+    )
+    .addHelpText(
+      'after',
+      `
+A repeatable setting is replaced as a whole. A client that shall authenticate with a secret, and has none, gets one,
+which is printed once.
+
+  grantd client update shop --logo-uri https://shop.example/logo.png --localized 'client_name#de=Laden'
+  grantd client update reports --auth-method private_key_jwt --jwks-uri https://reports.example/jwks`,
+    )
+    .action(async (id: string, flags: ClientUpdateFlags) => {
+      const change = changeOf(flags);
+      await withInstance(withoutMembers(flags), 'needs_database', (parts) => updateClient(parts, id, change));
+    });
+  databaseFlags(
+    group.command('remove <ID>').description('remove a client; all its tokens are dead, at once'),
+  ).action((id: string, flags: GivenFlags) =>
+    withInstance(flags, 'needs_database', (parts) => removeClient(parts, id)),
+  );
+  databaseFlags(
+    group
+      .command('registration-token')
+      .description('print a token by which clients may register themselves (--registration token)'),
+  )
+    .option('--lifetime <SECONDS>', 'how long it is good; a day unless it is said, 90 days at most')
+    .option('--once', 'for one client alone')
+    .action(async (flags: RegistrationTokenFlags) => {
+      const lifetime = lifetimeOf(flags);
+      await withInstance(flags, 'needs_database', (parts) =>
+        makeRegistrationToken(parts, lifetime, flags.once === true),
       );
     });
   databaseFlags(group.command('list').description('all clients')).action((flags: GivenFlags) =>
@@ -65,18 +109,15 @@ else client_credentials.
   )
     .option('--secret-stdin', 'take the secret from standard input instead of generating one')
     .action(async (id: string, flags: ClientAddFlags) => {
-      const brought = await broughtSecret(flags);
-      await withInstance(flags, 'needs_database', (parts) => rotateSecret(parts, id, brought ?? 'generate'));
+      const wanted = await wantedSecret(flags);
+      await withInstance(flags, 'needs_database', (parts) => rotateSecret(parts, id, wanted));
     });
   return group;
 }
 
-/** A client's secret: brought along, to be generated, or none where it is public. */
-type WantedSecret = { readonly brought: string } | 'generate' | 'none';
-
 async function addClient(parts: CommandParts, registration: NewClient, wanted: WantedSecret): Promise<void> {
   const { id } = registration;
-  const secret = wanted === 'none' ? undefined : await secretFor(parts, wanted);
+  const secret = hasSecret(registration) ? await secretFor(parts, wanted) : undefined;
   const isAdded = await parts.storage.clients.add({
     ...registration,
     ...(secret !== undefined && { secretHash: secret.hash }),
@@ -88,40 +129,13 @@ async function addClient(parts: CommandParts, registration: NewClient, wanted: W
   printSecret(parts, id, secret?.toPrint, `added ${id}`);
 }
 
-async function rotateSecret(
-  parts: CommandParts,
-  id: string,
-  wanted: Exclude<WantedSecret, 'none'>,
-): Promise<void> {
+async function rotateSecret(parts: CommandParts, id: string, wanted: WantedSecret): Promise<void> {
   const client = await requireClient(parts, id);
-  if (client.secretHash === undefined) throw new Refused(`${id} is a public client: it has no secret.`);
+  if (client.secretHash === undefined)
+    throw new Refused(`${id} is a public client, or authenticates with keys: it has no secret.`);
   const secret = await secretFor(parts, wanted);
   await parts.storage.clients.replaceSecretHash(id, secret.hash);
   printSecret(parts, id, secret.toPrint, `${id} has a new secret`);
-}
-
-/** A secret brought along is not printed: whoever brought it has it. */
-async function secretFor(
-  parts: CommandParts,
-  wanted: Exclude<WantedSecret, 'none'>,
-): Promise<{ readonly hash: string; readonly toPrint?: string }> {
-  const server = await parts.server();
-  if (wanted !== 'generate') return { hash: await server.hashClientSecret(wanted.brought) };
-  const secret = server.newClientSecret();
-  return { hash: await server.hashClientSecret(secret), toPrint: secret };
-}
-
-async function broughtSecret({ secretStdin }: ClientAddFlags): Promise<{ brought: string } | undefined> {
-  if (!secretStdin) return undefined;
-  const brought = await readStandardInput('the secret');
-  if (!/^[\x20-\x7E]+$/.test(brought) || brought.length < LEAST_SECRET_CHARACTERS)
-    throw new BadUsage(`--secret-stdin: expected at least ${LEAST_SECRET_CHARACTERS} ASCII characters`);
-  return { brought };
-}
-
-function printSecret(output: Output, id: string, secret: string | undefined, done: string): void {
-  const lines = secret === undefined ? [done] : [`${done}; its secret, which is shown this once:`, secret];
-  printOne(output, { id, ...(secret !== undefined && { secret }) }, lines);
 }
 
 async function listClients(parts: CommandParts): Promise<void> {
@@ -135,22 +149,10 @@ async function listClients(parts: CommandParts): Promise<void> {
   });
 }
 
-function showClient(output: Output, client: ClientRecord): void {
-  const { id, name, type, grantTypes, scopes, redirectUris, resource, disabledAt } = described(client);
-  printOne(
-    output,
-    described(client),
-    labelled({
-      id,
-      name,
-      type,
-      grants: grantTypes.join(' '),
-      scopes: scopes.join(' '),
-      'redirect URIs': redirectUris.join(' '),
-      resource,
-      disabled: disabledAt,
-    }),
-  );
+async function removeClient(parts: CommandParts, id: string): Promise<void> {
+  await requireClient(parts, id);
+  await parts.storage.clients.remove(id);
+  printOne(parts, { id, removed: true }, [`${id} is removed; all its tokens are dead`]);
 }
 
 async function setDisabled(parts: CommandParts, id: string, disabled: boolean): Promise<void> {
@@ -159,20 +161,4 @@ async function setDisabled(parts: CommandParts, id: string, disabled: boolean): 
   printOne(parts, { id, disabled }, [
     disabled ? `${id} is disabled; all its tokens are dead` : `${id} is enabled`,
   ]);
-}
-
-async function requireClient({ storage }: CommandParts, id: string): Promise<ClientRecord> {
-  const client = await storage.clients.get(id);
-  if (!client) throw new Refused(`there is no client ${id}: grantd client list shows all.`);
-  return client;
-}
-
-/** A client as it may be shown: without the hash of its secret. */
-function described({ secretHash, generation: _, disabledAtMs, ...client }: ClientRecord) {
-  const disabledAt = timeOf(disabledAtMs);
-  return {
-    ...client,
-    type: secretHash === undefined ? 'public' : 'confidential',
-    ...(disabledAt !== undefined && { disabledAt }),
-  };
 }

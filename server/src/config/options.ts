@@ -1,4 +1,10 @@
-import { type ClaimsByScope, isIssuer, LONGEST_ID_TOKEN_LIFETIME, SIGNING_ALGORITHMS } from '@grantd/core';
+import {
+  type ClaimsByScope,
+  isIssuer,
+  isScopeToken,
+  LONGEST_ID_TOKEN_LIFETIME,
+  SIGNING_ALGORITHMS,
+} from '@grantd/core';
 import { DATABASE_URL_FORM, isDatabaseUrl } from './database_url.ts';
 import {
   isBlock,
@@ -87,6 +93,15 @@ export const OPTIONS = {
     ),
     hasFlag: false,
   },
+  pairwiseSecret: {
+    ...optionWithoutDefault(
+      'Server',
+      text('SECRET', 'a text of at least 32 characters', isSecret),
+      'Secret from which the pairwise subject identifiers of people are calculated; it must never change, since each of them would be another.',
+      'one that is kept in the database, sealed under the server’s secret, made at the first start',
+    ),
+    hasFlag: false,
+  },
   trustedProxies: optionWithoutDefault(
     'Server',
     textList(
@@ -121,7 +136,18 @@ export const OPTIONS = {
     'Seconds between two sweeps of expired rows.',
     60,
   ),
-  sessionLifetime: option('Server', seconds(1), 'Seconds that a browser stays signed in.', 12 * 60 * 60),
+  sessionLifetime: option(
+    'Server',
+    seconds(1),
+    'Seconds after which a person signs in again, however often a browser was used meanwhile.',
+    12 * 60 * 60,
+  ),
+  sessionIdleLifetime: option(
+    'Server',
+    seconds(1),
+    'Seconds after which a browser that no application has sent here meanwhile is signed out.',
+    4 * 60 * 60,
+  ),
 
   authenticateIntrospect: option(
     'Endpoints',
@@ -152,6 +178,24 @@ export const OPTIONS = {
     switchOrBlock('true, false or {"claimsByScope": {"SCOPE": ["CLAIM", …], …}}', readOidcBlock),
     'Whether OpenID Connect with UserInfo is on; in the file also which scope permits which claims.',
     true,
+  ),
+  registration: option(
+    'Endpoints',
+    oneOf('off', 'token', 'open'),
+    'Who may register a client (RFC 7591): nobody, whoever has a token of grantd client registration-token, or anyone who reaches the server.',
+    'off',
+  ),
+  registrationScopes: optionWithoutDefault(
+    'Endpoints',
+    textList('SCOPE', 'a scope or a list of scopes', isScopeToken),
+    'Scopes that clients which register themselves may obtain; several separated by commas.',
+    'those of OpenID Connect and offline_access',
+  ),
+  insecureDevelopment: option(
+    'Endpoints',
+    trueOrFalse,
+    'For development alone: clients that register themselves may use http and localhost, and what they name by URL is fetched from private addresses too.',
+    false,
   ),
   allowConfidentialClientsWithoutPkce: option(
     'Endpoints',

@@ -5,6 +5,7 @@ import {
   type GetUserClaims,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
+import { documentFetcher } from '@grantd/core/node';
 import type { Configuration } from '../config/configuration.ts';
 import { ConfigurationRefused } from '../config/configuration_refused.ts';
 import type { Settings } from '../config/options.ts';
@@ -14,7 +15,7 @@ export function libraryOptions(
   settings: Settings,
   getUserClaims: GetUserClaims,
 ): Omit<AuthorizationServerOptions, 'issuer' | 'secret' | 'storage'> {
-  const { defaultAudience, oidc } = settings;
+  const { defaultAudience, oidc, insecureDevelopment } = settings;
   return {
     authenticateIntrospect: settings.authenticateIntrospect,
     authenticateRevoke: settings.authenticateRevoke,
@@ -30,6 +31,8 @@ export function libraryOptions(
     idTokenLifetime: settings.idTokenLifetime,
     authorizationCodeLifetime: settings.authorizationCodeLifetime,
     refreshGrace: settings.refreshGrace,
+    fetchDocument: documentFetcher({ allowPrivateAddresses: insecureDevelopment }),
+    ...registrationOptions(settings),
     ...(defaultAudience !== undefined && { defaultAudience: onlyOne(defaultAudience) }),
     ...(oidc !== false && { oidc: { getUserClaims, ...(oidc === true ? undefined : oidc) } }),
   };
@@ -41,9 +44,20 @@ export function libraryOptions(
  * @throws {ConfigurationRefused} it does not
  */
 export function requireAcceptable(configuration: Configuration, issuer: string): void {
+  serverOverNothing(configuration, issuer);
+}
+
+/**
+ * A server with the options of the configuration that remembers nothing, for what can be answered without a database.
+ * @throws {ConfigurationRefused} the library does not accept them
+ */
+export function serverOverNothing(
+  configuration: Configuration,
+  issuer = configuration.settings.issuer ?? 'http://localhost',
+): AuthorizationServer {
   const { settings } = configuration;
   try {
-    new AuthorizationServer({
+    return new AuthorizationServer({
       ...libraryOptions(settings, () => undefined),
       issuer,
       // The file that keeps it otherwise may not be there yet.
@@ -51,7 +65,7 @@ export function requireAcceptable(configuration: Configuration, issuer: string):
       storage: memoryStorage(),
     });
   } catch (error) {
-    rethrowAsWritten(configuration, error);
+    return rethrowAsWritten(configuration, error);
   }
 }
 
@@ -63,6 +77,22 @@ export function rethrowAsWritten({ sourceOf }: Configuration, error: unknown): n
   if (!(error instanceof ConfigurationError)) throw error;
   const [name = ''] = error.option.split('.');
   throw new ConfigurationRefused(error.message.replace(name, sourceOf(name)));
+}
+
+/** Who may register, in the words of the library. */
+function registrationOptions({
+  registration,
+  registrationScopes,
+  insecureDevelopment,
+}: Settings): Pick<AuthorizationServerOptions, 'registration'> {
+  if (registration === 'off') return {};
+  return {
+    registration: {
+      openTo: registration === 'open' ? 'anyone' : 'initial_access_token',
+      allowInsecureUris: insecureDevelopment,
+      ...(registrationScopes !== undefined && { scopes: registrationScopes }),
+    },
+  };
 }
 
 /** One audience is a text in the token, several are a list. */

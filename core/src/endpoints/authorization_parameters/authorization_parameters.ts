@@ -1,3 +1,4 @@
+import { isConfidential } from '../../protocol/authentication_method.ts';
 import { parseClaimsParameter } from '../../protocol/claims_parameter.ts';
 import type { Form } from '../../protocol/form.ts';
 import { type ErrorCode, OAuthError } from '../../protocol/oauth_error.ts';
@@ -7,6 +8,7 @@ import type { RefusalReason } from '../../protocol/reasons.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import { isResponseMode } from '../../protocol/response_mode.ts';
 import { selectScopes } from '../../protocol/scope.ts';
+import { parseUiLocales } from '../../protocol/ui_locales.ts';
 import type { Context } from '../context.ts';
 import { acrValuesOf } from './acr_values.ts';
 import { expectedSubjectOf } from './expected_subject.ts';
@@ -30,7 +32,7 @@ export async function readAuthorizationParameters(context: Context, client: Clie
   const nonce = form.get('nonce');
   if (nonce?.includes('\0')) throw refused('invalid_request', 'the nonce is not allowed');
   const loginHint = form.get('login_hint');
-  const uiLocales = form.get('ui_locales')?.split(' ').filter(isLanguageTag) ?? [];
+  const uiLocales = parseUiLocales(form.get('ui_locales'));
 
   // OpenID Connect Core §5.5, RFC 8707 §2.1
   const claims = claimsOf(context, form);
@@ -72,7 +74,7 @@ function requireResponseType(client: ClientRecord, form: Form): void {
 /** RFC 7636 §4.3, §4.4.1. */
 function requireChallenge(context: Context, client: ClientRecord, form: Form): string | undefined {
   const codeChallenge = form.get('code_challenge');
-  const mayOmitPkce = client.secretHash !== undefined && context.allowConfidentialClientsWithoutPkce;
+  const mayOmitPkce = isConfidential(client) && context.allowConfidentialClientsWithoutPkce;
   if (codeChallenge === undefined && (!mayOmitPkce || form.has('code_challenge_method'))) {
     throw refused('invalid_request', 'the parameter code_challenge is missing', 'pkce_missing');
   }
@@ -100,11 +102,6 @@ function maxAgeOf(client: ClientRecord, form: Form): number | undefined {
 function claimsOf({ oidc }: Context, form: Form) {
   const parameter = form.get('claims');
   return oidc === undefined || parameter === undefined ? undefined : parseClaimsParameter(parameter);
-}
-
-/** By its characters (RFC 5646 §2.1); what is none is no error (OpenID Connect Core §3.1.2.1). */
-function isLanguageTag(text: string): boolean {
-  return /^[A-Za-z0-9]{1,8}(-[A-Za-z0-9]{1,8})*$/.test(text);
 }
 
 function refused(

@@ -2,22 +2,8 @@ import { PRINCIPALS } from '../../protocol/records.ts';
 import type { Awaitable, Storage } from '../contract.ts';
 import { type KitCase, kitCase } from './case.ts';
 import { expect, expectEqual } from './failure.ts';
+import { type Attempt, PARALLEL, RACERS, race } from './race.ts';
 import { basisOf, FIELD, type Grant, type Pair, type Stage } from './stage.ts';
-
-const PARALLEL = 100;
-const RACERS = 20;
-
-type Attempt<T> = (storage: Storage) => Awaitable<T>;
-
-/** Starts attempts with `act` in their middle, so that it comes after some and before others. */
-async function race(
-  stage: Stage,
-  attempts: readonly Attempt<unknown>[],
-  act: Attempt<unknown>,
-): Promise<void> {
-  const middle = attempts.length / 2;
-  await stage.parallel([...attempts.slice(0, middle), act, ...attempts.slice(middle)]);
-}
 
 /** Races rotations of a token with `act`. @returns what the rotations were to store */
 async function raceRotations(

@@ -1,3 +1,4 @@
+import type { ClientMetadata } from '../../protocol/client_metadata.ts';
 import type { NewAuthorizationCode, NewToken } from '../../protocol/records.ts';
 import type { NewClient } from '../contract.ts';
 import { type KitCase, kitCase } from './case.ts';
@@ -13,6 +14,51 @@ const CLAIMS = {
   act: { sub: 'other', nested: { b: 1, a: [null, true, 1.5] } },
   auth_time: 1_893_456_000,
   acr: '',
+};
+
+const CLAIMS_REQUEST = {
+  userinfo: { given_name: { essential: true }, 'http://example.com/"x"': null },
+  id_token: { auth_time: { essential: false }, acr: { values: ['b', 'a', 1], value: { z: 1, a: null } } },
+};
+
+/** Every member, so that none can be forgotten. */
+const METADATA: Required<ClientMetadata> = {
+  token_endpoint_auth_method: 'private_key_jwt',
+  client_uri: 'https://client.example',
+  'client_name#ja-Hani-JP': 'クライアント名',
+  'client_name#de': 'Ein “Name”',
+  'logo_uri#fr-CA': 'https://client.example/logo-fr.png',
+  logo_uri: 'https://client.example/logo.png',
+  policy_uri: 'https://client.example/policy',
+  tos_uri: 'https://client.example/tos',
+  contacts: ['z@client.example', 'a@client.example'],
+  jwks_uri: 'https://client.example/jwks',
+  jwks: { keys: [{ kty: 'EC', crv: 'P-256', x: 'x', y: 'y', kid: '1', key_ops: ['verify'] }] },
+  software_id: 'b5e2a7c4',
+  software_version: '1.0',
+  application_type: 'web',
+  subject_type: 'pairwise',
+  sector_identifier_uri: 'https://client.example/sector',
+  token_endpoint_auth_signing_alg: 'EdDSA',
+  userinfo_signed_response_alg: 'RS256',
+  userinfo_encrypted_response_alg: 'ECDH-ES+A128KW',
+  userinfo_encrypted_response_enc: 'A256GCM',
+  request_object_signing_alg: 'PS256',
+  request_uris: ['https://client.example/request#abc'],
+  default_max_age: 0,
+  require_auth_time: false,
+  default_acr_values: ['2', '1'],
+  initiate_login_uri: 'https://client.example/login',
+  require_pushed_authorization_requests: true,
+  require_signed_request_object: false,
+  introspection_signed_response_alg: 'ES256',
+  introspection_encrypted_response_alg: 'RSA-OAEP-256',
+  introspection_encrypted_response_enc: 'A128CBC-HS256',
+  post_logout_redirect_uris: ['https://client.example/bye'],
+  backchannel_logout_uri: 'https://client.example/logout',
+  backchannel_logout_session_required: true,
+  assertion_audience: 'endpoint',
+  brand_color: '#12aB0f',
 };
 
 /** The members of `expected`, of what was read. */
@@ -40,6 +86,8 @@ export const records: readonly KitCase[] = [
     const grant = await stage.grant();
     const { refresh, access } = stage.pair(grant, {
       claims: CLAIMS,
+      claimsRequest: CLAIMS_REQUEST,
+      resources: ['https://api.example/z', 'https://api.example/a'],
       keyId: 'k1',
       scopes: ['openid', 'a:b/c'],
     });
@@ -91,6 +139,8 @@ export const records: readonly KitCase[] = [
       nonce: 'nonce',
       scopes: ['openid', 'email'],
       claims: CLAIMS,
+      claimsRequest: CLAIMS_REQUEST,
+      resources: ['https://api.example/z', 'https://api.example/a'],
     };
     const code = await stage.code(grant, fields);
     const record = await stage.storage.authorizationCodes.get(code.id);
@@ -111,11 +161,29 @@ export const records: readonly KitCase[] = [
       accessTokenFormat: 'opaque',
       accessTokenAlgorithm: 'ES256',
       idTokenAlgorithm: 'PS256',
+      metadata: METADATA,
+      registrationTokenDigest: 'digest',
+      registeredAt: 1_893_456_000,
     };
     const record = await stage.client(client);
     expectEqual(pick(record, client), client, 'a stored client');
     expect(record.disabledAtMs === undefined, 'a new client is enabled');
   }),
+
+  kitCase(
+    'records',
+    'a field that a client or a code does not have is absent from its record',
+    async (stage) => {
+      const { id } = await stage.client();
+      const code = await stage.code(await stage.grant({ clientId: id }));
+      const client = await stage.storage.clients.get(id);
+      for (const name of ['metadata', 'registrationTokenDigest', 'registeredAt'] as const)
+        expect(client?.[name] === undefined, `${name} must be absent`);
+      const record = await stage.storage.authorizationCodes.get(code.id);
+      for (const name of ['claimsRequest', 'resources'] as const)
+        expect(record?.[name] === undefined, `${name} must be absent`);
+    },
+  ),
 
   kitCase('records', 'the web origins of redirect URIs are known, and only they', async (stage) => {
     await stage.client({

@@ -45,9 +45,7 @@ export class Stage<S extends Storage = Storage> {
 
   /** The store with its administration. @throws KitFailure where it has none */
   get administration(): AdministrableStorage {
-    const storage: Storage = this.storage;
-    expect(isAdministrable(storage), 'this case needs an AdministrableStorage: leave out its group');
-    return storage;
+    return administrationOf(this.storage);
   }
 
   /** @throws KitFailure where the subject does not say how */
@@ -221,6 +219,12 @@ export class Stage<S extends Storage = Storage> {
       ...fields,
     };
   }
+}
+
+/** @throws KitFailure where a store has no administration */
+export function administrationOf(storage: Storage): AdministrableStorage {
+  expect(isAdministrable(storage), 'this case needs an AdministrableStorage: leave out its group');
+  return storage;
 }
 
 /** What issuance for a client rests upon, as the caller read it. */

@@ -50,7 +50,8 @@ export function memoryRevoking(
 
     endGrant(grantId, copied) {
       if (raisesGrants) return Number(copied !== undefined && principals.raiseGrantOnce(grantId, copied));
-      const { tokens, authorizationCodes } = tables();
+      const { tokens, authorizationCodes, grants } = tables();
+      grants.delete(grantId);
       const rows = [...tokens.values()].filter(({ record }) => record.grantId === grantId);
       const codes = [...authorizationCodes.values()].filter(({ record }) => record.grantId === grantId);
       return endTokens(rows) + codes.filter((row) => end(authorizationCodes, row)).length;

@@ -1,3 +1,4 @@
+import type { GrantRecord } from '../../../protocol/records.ts';
 import type { AdministrableStorage } from '../../contract.ts';
 import {
   aliveGrants,
@@ -11,8 +12,6 @@ import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Principals } from './principals.ts';
 
-const ALIVE = aliveGrants('', (name) => `:${name}`);
-
 export const GRANTS_SQL = {
   begin: `
     INSERT INTO grants AS known (issuer_id, grant_id, client_id, subject, scopes, session_id, created_at_ms,
@@ -24,9 +23,7 @@ export const GRANTS_SQL = {
       (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :grantId))
     ${ON_KNOWN_GRANT}`,
 
-  ofSubject: `SELECT ${GRANT_READ} ${ALIVE} ${NEWEST_FIRST}`,
-
-  idsOfClient: `SELECT t.grant_id ${ALIVE} AND t.client_id = :clientId`,
+  ofSubject: `SELECT ${GRANT_READ} ${aliveGrants('', (name) => `:${name}`)} ${NEWEST_FIRST}`,
 };
 
 /** What is about to be issued, as far as it tells of a grant. */
@@ -54,7 +51,10 @@ export function sqliteGrants(
 ): Grants {
   const { principals, events } = parts;
   const sql = prepareAll(database, GRANTS_SQL);
-  const now = () => Math.floor(clock() / 1000);
+  const grantsOf = (subject: string): readonly GrantRecord[] => {
+    const rows = sql.ofSubject.all({ issuerId, subject, now: Math.floor(clock() / 1000) }) as GrantRow[];
+    return rows.map(toGrantRecord);
+  };
 
   return {
     begin({ grantId, clientId, subject, scopes, sessionId = null, issuedAtMs }) {
@@ -63,14 +63,12 @@ export function sqliteGrants(
       sql.begin.run({ issuerId, ...grant });
     },
 
-    grantsOf(subject) {
-      return (sql.ofSubject.all({ issuerId, subject, now: now() }) as GrantRow[]).map(toGrantRecord);
-    },
+    grantsOf,
 
     revokeGrants(subject, clientId) {
       return transaction(() => {
-        const ended = sql.idsOfClient.all({ issuerId, subject, clientId, now: now() });
-        for (const { grant_id: id } of ended as Pick<GrantRow, 'grant_id'>[]) {
+        const ended = grantsOf(subject).filter((grant) => grant.clientId === clientId);
+        for (const { id } of ended) {
           principals.raise('grant', id);
           events.add('grant_revoked', id);
         }

@@ -1,0 +1,93 @@
+import { fetchNothing } from '../../protocol/fetch_document.ts';
+import { OAuthError } from '../../protocol/oauth_error.ts';
+import type { ClientRecord } from '../../protocol/records.ts';
+import type { Context } from '../context.ts';
+import { GRANT_TYPES } from '../grants/grants.ts';
+import { type ClientDocument, documentOf } from './client_document.ts';
+import { ClientMetadataError } from './client_metadata_error.ts';
+import { withDefaults } from './metadata_defaults.ts';
+import { METADATA_MEMBERS } from './metadata_members.ts';
+import { requireRules } from './metadata_rules.ts';
+import { isMemberName, readDocument } from './read_document.ts';
+import type { RegistrationPolicy } from './registration_policy.ts';
+import type { ResolvedRegistration } from './registration_settings.ts';
+import { requireSectorMembership } from './sector_identifier.ts';
+
+type Written = Readonly<Record<string, unknown>>;
+
+/**
+ * What an operator wrote of a client, complete.
+ * @throws {ClientMetadataError} it cannot be so
+ */
+export async function documentByOperator(context: Context, written: Written): Promise<ClientDocument> {
+  const policy: RegistrationPolicy = {
+    ...abilitiesOf(context),
+    registrant: 'operator',
+    scopes: undefined,
+    grantTypes: GRANT_TYPES,
+    allowInsecureUris: true,
+  };
+  return complete(context, readDocument(written, 'operator'), policy);
+}
+
+/**
+ * What a client wrote of itself, complete. What an operator gave it, it keeps.
+ * @param registered the client, where it is there already
+ * @throws {OAuthError} `invalid_client_metadata`, `invalid_redirect_uri`, `unapproved_software_statement`
+ *   (RFC 7591 §3.2.2)
+ */
+export async function documentByClient(
+  context: Context,
+  { scopes, grantTypes, allowInsecureUris }: ResolvedRegistration,
+  written: Written,
+  registered?: ClientRecord,
+): Promise<ClientDocument> {
+  const policy: RegistrationPolicy = {
+    ...abilitiesOf(context),
+    registrant: 'client',
+    scopes: [...new Set([...scopes, ...(registered?.scopes ?? [])])],
+    grantTypes: [...new Set([...grantTypes, ...(registered?.grantTypes ?? [])])],
+    allowInsecureUris,
+  };
+  try {
+    const document = { ...readDocument(written, 'client'), ...givenByOperator(registered) };
+    return await complete(context, document, policy);
+  } catch (error) {
+    if (error instanceof ClientMetadataError) throw asRefusal(error);
+    throw error;
+  }
+}
+
+/** A refusal in the words of RFC 7591 §3.2.2. */
+export function asRefusal({ code, message, cause }: ClientMetadataError): OAuthError {
+  return new OAuthError(code, message, {
+    reason: code === 'invalid_redirect_uri' ? 'redirect_uri_unfit' : 'client_metadata_unfit',
+    cause,
+  });
+}
+
+async function complete(
+  { fetchDocument = fetchNothing }: Context,
+  document: ClientDocument,
+  policy: RegistrationPolicy,
+): Promise<ClientDocument> {
+  const whole = withDefaults(document, policy);
+  requireRules(whole, policy);
+  await requireSectorMembership(whole, fetchDocument);
+  return whole;
+}
+
+function abilitiesOf({ jwt, fetchDocument, pairwiseSecret }: Context) {
+  return {
+    signingAlgorithms: jwt.algorithms,
+    canFetch: fetchDocument !== undefined,
+    hasPairwiseSubjects: pairwiseSecret !== undefined,
+  };
+}
+
+/** Members of a client that only an operator can have set. */
+function givenByOperator(client: ClientRecord | undefined): ClientDocument {
+  const members = client === undefined ? [] : Object.entries(documentOf(client));
+  const given = members.filter(([name]) => isMemberName(name) && METADATA_MEMBERS[name].setBy === 'operator');
+  return readDocument(Object.fromEntries(given), 'operator');
+}

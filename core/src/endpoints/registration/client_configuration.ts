@@ -1,0 +1,130 @@
+import { sha256 } from '#hashing';
+import { bearerOfHeader } from '../../protocol/bearer.ts';
+import { equalInConstantTime } from '../../protocol/hashing/constant_time.ts';
+import { type HttpRequest, type HttpResponse, pathOf } from '../../protocol/http.ts';
+import { readJsonObject } from '../../protocol/json_body.ts';
+import { OAuthError } from '../../protocol/oauth_error.ts';
+import type { RefusalReason } from '../../protocol/reasons.ts';
+import type { ClientRecord } from '../../protocol/records.ts';
+import { matchingSecret } from '../client_authentication/client_secret.ts';
+import type { Call, Context } from '../context.ts';
+import { requireRegistration } from './admission.ts';
+import { asRefusal, documentByClient } from './checked_document.ts';
+import { recordOf } from './client_document.ts';
+import { clientInformation } from './client_information.ts';
+import { ClientMetadataError } from './client_metadata_error.ts';
+import { secretFor } from './issued_secret.ts';
+
+/** A client with the registration access token that it has shown. */
+interface Registered {
+  readonly client: ClientRecord;
+  readonly registrationToken: string;
+}
+
+/** `GET`, `PUT` and `DELETE /register/{client_id}` (RFC 7592 §2). */
+export async function clientConfiguration(
+  context: Context,
+  request: HttpRequest,
+  call: Call,
+): Promise<HttpResponse> {
+  const registered = await requireRegistered(context, request);
+  call.clientId = registered.client.id;
+  switch (request.method) {
+    case 'PUT':
+      return replaced(context, registered, readJsonObject(request));
+    case 'DELETE':
+      return removed(context, registered.client);
+    default:
+      return clientInformation(context, registered.client, registered); // §2.1
+  }
+}
+
+/** §2.2 the client as it wants to be from now on. Its tokens live on. */
+async function replaced(
+  context: Context,
+  { client, registrationToken }: Registered,
+  written: Readonly<Record<string, unknown>>,
+): Promise<HttpResponse> {
+  const settings = requireRegistration(context);
+  await requireOwnDescription(context, client, written);
+  const document = await documentByClient(context, settings, written, client);
+  const { id, registeredAt, registrationTokenDigest } = client;
+  const secret = await secretFor(context, document, client.secretHash);
+  const replacement = recordOf(
+    {
+      id,
+      ...(registeredAt !== undefined && { registeredAt }),
+      ...(registrationTokenDigest !== undefined && { registrationTokenDigest }),
+      ...(secret !== undefined && { secretHash: secret.hash }),
+    },
+    document,
+  );
+  if (!(await settings.clients.replace(replacement))) throw refused('registration_token_wrong');
+  const sent = typeof written.client_secret === 'string' ? written.client_secret : undefined;
+  const clientSecret = secret && (secret.toShow ?? sent);
+  return clientInformation(context, replacement, { registrationToken, clientSecret });
+}
+
+/** §2.3 every token of the client is dead from then on. */
+async function removed(context: Context, { id }: ClientRecord): Promise<HttpResponse> {
+  if (!(await requireRegistration(context).clients.remove(id))) throw refused('registration_token_wrong');
+  return { status: 204, headers: { 'cache-control': 'no-store' }, body: '' };
+}
+
+/**
+ * The client that the path names and the token belongs to; whatever is wrong with either, the answer is the same (§2).
+ * @throws {OAuthError} `invalid_token`
+ */
+async function requireRegistered(context: Context, request: HttpRequest): Promise<Registered> {
+  requireRegistration(context);
+  const registrationToken = bearerOfHeader(request);
+  if (registrationToken === undefined) throw refused('access_token_missing');
+  const clientId = pathOf(request).split('/').at(-1) ?? '';
+  const client = CLIENT_ID.test(clientId) ? await context.storage.clients.get(clientId) : undefined;
+  const digest = sha256(registrationToken);
+  if (client?.registrationTokenDigest === undefined) throw refused('registration_token_wrong');
+  if (!equalInConstantTime(await digest, client.registrationTokenDigest))
+    throw refused('registration_token_wrong');
+  if (client.disabledAtMs !== undefined) throw refused('client_disabled', client.id);
+  return { client, registrationToken };
+}
+
+/** What clients that registered themselves are called. */
+const CLIENT_ID = /^[A-Za-z0-9_-]{22}$/;
+
+/** Members of an answer that are the server's alone. */
+const NOT_TO_BE_SENT = [
+  'registration_access_token',
+  'registration_client_uri',
+  'client_secret_expires_at',
+  'client_id_issued_at',
+];
+
+/**
+ * §2.2 what a client sends of what it was told.
+ * @throws {OAuthError} `invalid_client_metadata`
+ */
+async function requireOwnDescription(
+  context: Context,
+  { id, secretHash }: ClientRecord,
+  { client_id: clientId, client_secret: clientSecret, ...written }: Readonly<Record<string, unknown>>,
+): Promise<void> {
+  if (clientId !== id) throw unfit('client_id', 'expected the identifier of this client');
+  const surplus = NOT_TO_BE_SENT.find((name) => Object.hasOwn(written, name));
+  if (surplus !== undefined) throw unfit(surplus, 'is not the client to say');
+  if (clientSecret === undefined || clientSecret === null) return;
+  const candidates = typeof clientSecret === 'string' ? [clientSecret] : [];
+  if ((await matchingSecret(context.secret, candidates, secretHash)) === -1)
+    throw unfit('client_secret', 'expected the secret that the client has');
+}
+
+function unfit(member: string, problem: string): OAuthError {
+  return asRefusal(new ClientMetadataError(member, problem));
+}
+
+function refused(reason: RefusalReason, clientId?: string): OAuthError {
+  return new OAuthError('invalid_token', 'this is no registration access token of the client', {
+    reason,
+    clientId,
+  });
+}

@@ -1,0 +1,34 @@
+import type { HttpResponse } from '../../protocol/http.ts';
+import { jsonResponse } from '../../protocol/http.ts';
+import type { NewClient } from '../../storage/contract.ts';
+import type { Context } from '../context.ts';
+import { documentOf } from './client_document.ts';
+
+/** What a client holds that storage keeps no copy of. */
+export interface HeldCredentials {
+  readonly registrationToken: string;
+  /** Where the client has one, and it is known at the moment. */
+  readonly clientSecret?: string | undefined;
+}
+
+/** The client information response (RFC 7591 §3.2.1, RFC 7592 §3): all that is registered, and what the client holds. */
+export function clientInformation(
+  { issuer, paths }: Context,
+  client: NewClient,
+  { registrationToken, clientSecret }: HeldCredentials,
+  status = 200,
+): HttpResponse {
+  const { id, registeredAt } = client;
+  return jsonResponse(
+    {
+      client_id: id,
+      ...(registeredAt !== undefined && { client_id_issued_at: registeredAt }),
+      // §3.2.1: secrets do not expire
+      ...(clientSecret !== undefined && { client_secret: clientSecret, client_secret_expires_at: 0 }),
+      registration_access_token: registrationToken,
+      registration_client_uri: `${issuer.replace(/\/$/, '')}${paths.registration}/${id}`,
+      ...documentOf(client),
+    },
+    status,
+  );
+}

@@ -1,0 +1,42 @@
+import { sha256 } from '#hashing';
+import { secondsOf } from '../../protocol/environment.ts';
+import type { HttpRequest, HttpResponse } from '../../protocol/http.ts';
+import { readJsonObject } from '../../protocol/json_body.ts';
+import { newIdentifier, newOpaque } from '../../tokens/opaque_token.ts';
+import type { Call, Context } from '../context.ts';
+import { requireAdmission, requireRegistration, useAdmission } from './admission.ts';
+import { documentByClient } from './checked_document.ts';
+import { recordOf } from './client_document.ts';
+import { clientInformation } from './client_information.ts';
+import { secretFor } from './issued_secret.ts';
+
+/** `POST /register` (RFC 7591 §3, OpenID Connect Dynamic Client Registration §3). */
+export async function registration(
+  context: Context,
+  request: HttpRequest,
+  call: Call,
+): Promise<HttpResponse> {
+  // §3 who may register
+  const settings = requireRegistration(context);
+  const admission = await requireAdmission(context, settings, request);
+
+  // §3.1 what the client wants to be
+  const document = await documentByClient(context, settings, readJsonObject(request));
+
+  // §3.2.1 what it is now
+  await useAdmission(context, admission);
+  const secret = await secretFor(context, document);
+  const registrationToken = newOpaque('registration_token', context.random);
+  const client = recordOf(
+    {
+      id: newIdentifier(context.random),
+      registeredAt: secondsOf(context.clock()),
+      registrationTokenDigest: sha256(registrationToken),
+      ...(secret !== undefined && { secretHash: secret.hash }),
+    },
+    document,
+  );
+  if (!(await settings.clients.add(client))) throw new Error('a random client identifier was taken');
+  call.clientId = client.id;
+  return clientInformation(context, client, { registrationToken, clientSecret: secret?.toShow }, 201);
+}

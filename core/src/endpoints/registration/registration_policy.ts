@@ -1,0 +1,17 @@
+import type { GrantType, SigningAlgorithm } from '../../protocol/records.ts';
+import type { Registrant } from './read_document.ts';
+
+/** What a client may be, by who describes it and by what the server can do. */
+export interface RegistrationPolicy {
+  readonly registrant: Registrant;
+  /** `undefined` is all. */
+  readonly scopes: readonly string[] | undefined;
+  readonly grantTypes: readonly GrantType[];
+  /** What the server can sign with. */
+  readonly signingAlgorithms: readonly SigningAlgorithm[];
+  /** Whether the server can ask for what clients name by URL. */
+  readonly canFetch: boolean;
+  readonly hasPairwiseSubjects: boolean;
+  /** Development alone: http, and applications on the very machine of the browser. */
+  readonly allowInsecureUris: boolean;
+}

@@ -1,0 +1,39 @@
+import { DocumentError, type FetchDocument } from '../../protocol/fetch_document.ts';
+import type { ClientDocument } from './client_document.ts';
+import { ClientMetadataError } from './client_metadata_error.ts';
+
+/**
+ * The document behind `sector_identifier_uri` vouches that every redirect URI is of the sector (OpenID Connect Dynamic
+ * Client Registration §5).
+ * @throws {ClientMetadataError} it does not, or cannot be had
+ */
+export async function requireSectorMembership(
+  { sector_identifier_uri: uri, redirect_uris: redirectUris = [] }: ClientDocument,
+  fetchDocument: FetchDocument,
+): Promise<void> {
+  if (uri === undefined) return;
+  const members = await fetchMembers(uri, fetchDocument);
+  if (members === undefined || !redirectUris.every((redirectUri) => members.includes(redirectUri)))
+    throw refused('expected a JSON array there that has every redirect URI');
+}
+
+/** @returns `undefined` where the answer is no JSON array */
+async function fetchMembers(
+  uri: string,
+  fetchDocument: FetchDocument,
+): Promise<readonly unknown[] | undefined> {
+  try {
+    const { status, body } = await fetchDocument(uri, { headers: { accept: 'application/json' } });
+    if (status !== 200) throw new DocumentError('failed', 'it was not answered with 200');
+    const members: unknown = JSON.parse(body);
+    return Array.isArray(members) ? members : undefined;
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    if (error instanceof DocumentError) throw refused('the document could not be fetched', error);
+    throw error;
+  }
+}
+
+function refused(problem: string, cause?: DocumentError): ClientMetadataError {
+  return new ClientMetadataError('sector_identifier_uri', problem, 'invalid_client_metadata', cause);
+}

@@ -1,0 +1,240 @@
+import type { ClientRecord } from '../../protocol/records.ts';
+import type { NewClient } from '../contract.ts';
+import { type KitCase, kitCase } from './case.ts';
+import { expect, expectEqual } from './failure.ts';
+import { type Attempt, RACERS, race } from './race.ts';
+import { administrationOf, basisOf, type Stage } from './stage.ts';
+
+const OLD: Omit<NewClient, 'id'> = {
+  name: 'Before',
+  secretHash: 'old',
+  grantTypes: ['authorization_code', 'refresh_token', 'client_credentials'],
+  scopes: ['openid'],
+  redirectUris: ['https://old.example/cb', 'https://both.example/cb'],
+  resource: 'https://api.example',
+  rotateRefreshTokens: false,
+  accessTokenFormat: 'opaque',
+  accessTokenAlgorithm: 'ES256',
+  idTokenAlgorithm: 'ES256',
+  metadata: { contacts: ['old@example.com'], client_uri: 'https://old.example' },
+  registrationTokenDigest: 'old',
+  registeredAt: 1,
+};
+
+const NEW: Omit<NewClient, 'id'> = {
+  grantTypes: ['authorization_code', 'refresh_token'],
+  scopes: ['email'],
+  redirectUris: ['https://new.example/cb', 'https://new.example/other', 'https://both.example/other'],
+  metadata: { token_endpoint_auth_method: 'none' },
+  registrationTokenDigest: 'new',
+};
+
+async function found(stage: Stage, id: string): Promise<ClientRecord> {
+  const record = await stage.storage.clients.get(id);
+  expect(record !== undefined && record !== null, 'the client is found');
+  return record;
+}
+
+async function knownOrigins(stage: Stage): Promise<string[]> {
+  const known = [];
+  for (const name of ['old', 'both', 'new'])
+    if (await stage.storage.clients.hasRedirectOrigin(`https://${name}.example`)) known.push(name);
+  return known;
+}
+
+/** A client of a grant with tokens, and with a code that was not redeemed yet. */
+async function inUse(stage: Stage) {
+  const client = await stage.client(OLD);
+  const grant = await stage.grant({ clientId: client.id });
+  return { client, grant, ...(await stage.redeemed(grant)), code: await stage.code(grant) };
+}
+
+async function expectAllDead(stage: Stage, of: Awaited<ReturnType<typeof inUse>>): Promise<void> {
+  const { authorizationCodes, tokens } = stage.storage;
+  const next = stage.pair(of.grant);
+  await stage.expectDead(of.refresh, of.access);
+  expectEqual(await authorizationCodes.redeem(of.code, [next.refresh]), 'refused', 'redeeming');
+  expectEqual(await tokens.rotate(of.refresh, next.refresh, [next.refresh]), 'refused', 'rotating');
+  expectEqual(await tokens.issueBeside(of.refresh, [next.access]), 'refused', 'issuing beside it');
+  expectEqual(await tokens.issue([next.access], basisOf(of.client)), 'refused', 'issuing upon the client');
+  const code = { ...of.code, id: `${of.code.id}-2` };
+  expectEqual(await authorizationCodes.issue(code, basisOf(of.client)), 'refused', 'issuing a code');
+  await stage.expectAbsent(next.refresh, next.access);
+  expectEqual(await stage.administration.grantsOf(of.grant.subject), [], 'grants');
+  const target = { principal: 'subject', id: of.grant.subject } as const;
+  expectEqual(await stage.administration.countAlive(target), 0, 'alive');
+}
+
+export const clientRegistry: readonly KitCase[] = [
+  kitCase(
+    'administration',
+    'replacing a client replaces all of it, and its tokens live on',
+    async (stage) => {
+      const { clients } = stage.administration;
+      const { client, grant, refresh, access, code } = await inUse(stage);
+      const { id, generation } = client;
+      expectEqual(await clients.replace({ ...NEW, id }), true, 'replacing');
+
+      const { generation: kept, ...record } = await found(stage, id);
+      expectEqual(Object.entries(record).toSorted(), Object.entries({ ...NEW, id }).toSorted(), 'the client');
+      expectEqual(kept, generation, 'its generation');
+      expectEqual(await knownOrigins(stage), ['both', 'new'], 'redirect origins');
+      expectEqual(await clients.hasResource?.('https://api.example'), false, 'its former resource');
+      await stage.expectAlive(refresh, access);
+      const next = stage.pair(grant);
+      const redeemed = await stage.storage.authorizationCodes.redeem(code, [next.refresh, next.access]);
+      expectEqual(redeemed, 'issued', 'redeeming a code from before');
+
+      expectEqual(await clients.replaceSecretHash(id, 'new'), false, 'the secret of what is public now');
+      expectEqual(await clients.replace({ ...OLD, id }), true, 'replacing it with what it was');
+      expectEqual((await found(stage, id)).secretHash, 'old', 'its secret');
+      expectEqual(await knownOrigins(stage), ['old', 'both'], 'redirect origins of before');
+      expectEqual(await clients.hasResource?.('https://api.example'), true, 'its resource');
+      expectEqual(await stage.administration.eventsAfter(0, 10), [], 'events');
+    },
+  ),
+
+  kitCase('administration', 'a client that is replaced while it is disabled stays so', async (stage) => {
+    const store = stage.administration;
+    const { client, refresh } = await inUse(stage);
+    await store.setDisabled('client', client.id, true);
+    const before = await found(stage, client.id);
+    stage.advance(1);
+    expectEqual(await store.clients.replace({ ...NEW, id: client.id }), true, 'replacing');
+    const { disabledAtMs, generation } = await found(stage, client.id);
+    expectEqual([disabledAtMs, generation], [before.disabledAtMs, before.generation], 'its state');
+    expectEqual(await knownOrigins(stage), [], 'redirect origins');
+    const state = await store.getPrincipalState('client', client.id);
+    expectEqual(state?.raisedAtMs, before.disabledAtMs, 'when its tokens ended');
+    await store.setDisabled('client', client.id, false);
+    expectEqual(await knownOrigins(stage), ['both', 'new'], 'redirect origins once it is enabled');
+    await stage.expectDead(refresh);
+  }),
+
+  kitCase('administration', 'nobody can be replaced or removed who is not there', async (stage) => {
+    const { clients } = stage.administration;
+    const client = await stage.client(OLD);
+    expectEqual(await clients.replace({ ...NEW, id: 'unknown' }), false, 'replacing');
+    expectEqual(await clients.remove('unknown'), false, 'removing');
+    expectEqual(
+      (await clients.list()).map(({ id, name }) => [id, name]),
+      [[client.id, client.name]],
+      'clients',
+    );
+    expectEqual(await knownOrigins(stage), ['old', 'both'], 'redirect origins');
+    expectEqual(await stage.administration.eventsAfter(0, 10), [], 'events');
+  }),
+
+  kitCase('administration', 'removing a client ends its tokens and codes, and no others', async (stage) => {
+    const { clients, eventsAfter } = stage.administration;
+    const removed = await inUse(stage);
+    const other = await stage.redeemed(await stage.grant());
+    const { id } = removed.client;
+    expectEqual(await clients.remove(id), true, 'removing');
+
+    expect((await clients.get(id)) == null, 'a removed client is not found');
+    expect(!(await clients.list()).some((client) => client.id === id), 'a removed client is not listed');
+    expectEqual(await knownOrigins(stage), [], 'redirect origins');
+    expectEqual(await clients.hasResource?.('https://api.example'), false, 'its resource');
+    expect((await stage.administration.getPrincipalState('client', id)) == null, 'it has no state');
+    await expectAllDead(stage, removed);
+    await stage.expectAlive(other.refresh, other.access);
+
+    expectEqual(await clients.remove(id), false, 'removing it again');
+    expectEqual(await clients.replace({ ...NEW, id }), false, 'replacing it');
+    expectEqual(await clients.replaceSecretHash(id, 'new'), false, 'replacing its secret');
+    const events = await eventsAfter(0, 10);
+    expectEqual(
+      events.map(({ type, target }) => [type, target]),
+      [['client_revoked', id]],
+      'events',
+    );
+  }),
+
+  kitCase(
+    'administration',
+    'what a removed client had stays dead when its identifier is given again, however often',
+    async (stage) => {
+      const { clients, revokeAll, setDisabled } = stage.administration;
+      const lives: Awaited<ReturnType<typeof inUse>>[] = [];
+      const first = await inUse(stage);
+      lives.push(first);
+      const { id } = first.client;
+      const raises = [0, 3, 0, 1];
+      for (const times of raises) {
+        for (let time = 0; time < times; time++) await revokeAll({ principal: 'client', id });
+        if (times === 1) await setDisabled('client', id, true);
+        expectEqual(await clients.remove(id), true, 'removing');
+        expectEqual(await clients.add({ ...OLD, id }), true, 'adding it again');
+        for (const life of lives) await expectAllDead(stage, life);
+        const again = await found(stage, id);
+        expectEqual(again.disabledAtMs, undefined, 'whether it is disabled');
+
+        const grant = await stage.grant({ clientId: id });
+        const pair = await stage.redeemed(grant);
+        await stage.expectAlive(pair.refresh, pair.access);
+        lives.push({ client: again, grant, ...pair, code: await stage.code(grant) });
+      }
+    },
+  ),
+
+  kitCase(
+    'administration',
+    'an issuance that races the removal of its client leaves nothing of before alive',
+    async (stage) => {
+      const { client, grant, refresh, access, code } = await inUse(stage);
+      const waiting = await stage.redeemed(grant);
+      const basis = basisOf(client);
+      const pairs = Array.from({ length: RACERS }, () => stage.pair(grant));
+      const issuances = pairs.map((pair, index): Attempt<unknown> => {
+        const both = [pair.refresh, pair.access];
+        if (index % 4 === 0) return ({ authorizationCodes }) => authorizationCodes.redeem(code, both);
+        if (index % 4 === 1) return ({ tokens }) => tokens.issueBeside(waiting.refresh, [pair.access]);
+        if (index % 4 === 2) return ({ tokens }) => tokens.issue([pair.access], basis);
+        return ({ tokens }) => tokens.rotate(refresh, pair.refresh, both);
+      });
+      await race(stage, issuances, async (storage) => {
+        const { clients } = administrationOf(storage);
+        expectEqual(await clients.remove(client.id), true, 'removing');
+        expectEqual(await clients.add({ ...OLD, id: client.id }), true, 'adding it again');
+      });
+      const issued = [waiting, ...pairs].flatMap((pair) => [pair.refresh, pair.access]);
+      await stage.expectDead(refresh, access, ...issued);
+      expectEqual(await stage.administration.grantsOf(grant.subject), [], 'grants');
+    },
+  ),
+
+  kitCase('administration', 'a client can be removed and added by several at once', async (stage) => {
+    const { clients } = stage.administration;
+    const { client, refresh } = await inUse(stage);
+    const { id } = client;
+    const attempts = Array.from(
+      { length: RACERS },
+      (_, index): Attempt<boolean> =>
+        (storage) => {
+          const registry = administrationOf(storage).clients;
+          return index % 2 === 0 ? registry.remove(id) : registry.add({ ...OLD, id });
+        },
+    );
+    const outcomes = await stage.parallel(attempts);
+    const count = (isRemoval: boolean) =>
+      outcomes.filter((isDone, index) => isDone && (index % 2 === 0) === isRemoval).length;
+    const isThere = (await clients.get(id)) != null;
+    expectEqual(count(true) - count(false), isThere ? 0 : 1, 'removals more than additions');
+    await stage.expectDead(refresh);
+  }),
+
+  kitCase('administration', 'the resources of enabled clients are known, and only they', async (stage) => {
+    const { clients, setDisabled } = stage.administration;
+    const { id } = await stage.client({ resource: 'https://api.example/v1' });
+    await stage.client();
+    expectEqual(await clients.hasResource?.('https://api.example/v1'), true, 'a known one');
+    for (const resource of ['https://api.example', 'https://api.example/v1/', 'HTTPS://API.EXAMPLE/v1', '']) {
+      expectEqual(await clients.hasResource?.(resource), false, `"${resource}"`);
+    }
+    await setDisabled('client', id, true);
+    expectEqual(await clients.hasResource?.('https://api.example/v1'), false, 'while disabled');
+    await setDisabled('client', id, false);
+    expectEqual(await clients.hasResource?.('https://api.example/v1'), true, 'while enabled');
+  }),
+];

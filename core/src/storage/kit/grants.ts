@@ -1,0 +1,248 @@
+import type { GrantRecord, NewAuthorizationCode } from '../../protocol/records.ts';
+import { type KitCase, kitCase } from './case.ts';
+import { expectEqual } from './failure.ts';
+import { type Attempt, RACERS, race } from './race.ts';
+import {
+  administrationOf,
+  CODE_SECONDS,
+  type Grant,
+  type Pair,
+  REFRESH_TOKEN_SECONDS,
+  type Stage,
+} from './stage.ts';
+
+/** What is known of a grant that began now. */
+function recordOf(stage: Stage, grant: Grant, scopes: readonly string[] = ['openid']): GrantRecord {
+  return {
+    id: grant.grantId,
+    clientId: grant.clientId,
+    subject: grant.subject,
+    scopes,
+    sessionId: grant.sessionId,
+    createdAtMs: stage.clock.nowMs,
+  };
+}
+
+async function expectGrants(stage: Stage, subject: string, expected: readonly GrantRecord[]): Promise<void> {
+  const sorted = (records: readonly GrantRecord[]) =>
+    records.map((record) => Object.entries(record).toSorted());
+  expectEqual(sorted(await stage.administration.grantsOf(subject)), sorted(expected), 'grants');
+}
+
+type Redeemed = Pair & { readonly code: NewAuthorizationCode };
+
+const ENDINGS: Readonly<Record<string, (stage: Stage, grant: Grant, redeemed: Redeemed) => unknown>> = {
+  'itself was revoked': ({ administration }, { grantId: id }) =>
+    administration.revokeAll({ principal: 'grant', id }),
+  'session has ended': ({ administration }, { sessionId: id }) =>
+    administration.revokeAll({ principal: 'session', id }),
+  'client was revoked': ({ administration }, { clientId: id }) =>
+    administration.revokeAll({ principal: 'client', id }),
+  'person was revoked': ({ administration }, { subject: id }) =>
+    administration.revokeAll({ principal: 'subject', id }),
+  'client was disabled and enabled': async ({ administration }, { clientId }) => {
+    await administration.setDisabled('client', clientId, true);
+    await administration.setDisabled('client', clientId, false);
+  },
+  'client is disabled': ({ administration }, { clientId }) =>
+    administration.setDisabled('client', clientId, true),
+  'person is disabled': ({ administration }, { subject }) =>
+    administration.setDisabled('subject', subject, true),
+  'refresh token was revoked': ({ storage }, _, { refresh }) => storage.tokens.revoke(refresh),
+  'code was used again': ({ storage }, _, { code }) => storage.authorizationCodes.revoke(code),
+  'last token is over': (stage) => stage.advance(REFRESH_TOKEN_SECONDS),
+  'client was removed': ({ administration }, { clientId }) => administration.clients.remove(clientId),
+};
+
+const ENDED = Object.entries(ENDINGS).map(([what, end]) =>
+  kitCase('administration', `a grant is not listed any more when its ${what}`, async (stage) => {
+    const grant = await stage.grant();
+    const redeemed = await stage.redeemed(grant);
+    await expectGrants(stage, grant.subject, [recordOf(stage, grant)]);
+    await end(stage, grant, redeemed);
+    await expectGrants(stage, grant.subject, []);
+    expectEqual(await stage.administration.revokeGrants(grant.subject, grant.clientId), 0, 'ended');
+  }),
+);
+
+export const grants: readonly KitCase[] = [
+  kitCase('administration', 'the grants of a person are listed, the newest first', async (stage) => {
+    const { grantsOf } = stage.administration;
+    const first = await stage.grant();
+    const { subject } = first;
+    await stage.redeemed(first);
+    const firstRecord = recordOf(stage, first);
+    stage.advance(1);
+    const second = await stage.grant({ subject, clientId: first.clientId });
+    await stage.code(second, { scopes: ['z', 'openid'], issuedAtMs: stage.clock.nowMs });
+    const secondRecord = recordOf(stage, second, ['z', 'openid']);
+    stage.advance(1);
+    const { sessionId: _, ...sessionless } = await stage.grant({ subject });
+    const client = await stage.storage.clients.get(sessionless.clientId);
+    await stage.issued(client ?? (await stage.client()), stage.refreshToken(sessionless));
+    const { sessionId: __, ...thirdRecord } = recordOf(stage, { ...sessionless, sessionId: '' });
+    await stage.redeemed(await stage.grant({ clientId: first.clientId }));
+
+    await expectGrants(stage, subject, [thirdRecord, secondRecord, firstRecord]);
+    expectEqual(await grantsOf('unknown'), [], 'of an unknown person');
+  }),
+
+  kitCase('administration', 'what a client has for itself is no grant', async (stage) => {
+    const client = await stage.client();
+    const person = { clientId: client.id, subject: 'somebody' };
+    const nobody = { clientId: client.id, grantId: 'grant' };
+    await stage.issued(client, stage.accessToken(person), stage.accessToken(nobody));
+    expectEqual(await stage.administration.grantsOf('somebody'), [], 'grants');
+  }),
+
+  kitCase(
+    'administration',
+    'a grant is listed once, as it began, until the last of its tokens is over',
+    async (stage) => {
+      const grant = await stage.grant();
+      const { subject } = grant;
+      const began = recordOf(stage, grant, ['openid', 'email']);
+      const code = await stage.code(grant, { scopes: ['openid', 'email'] });
+      await expectGrants(stage, subject, [began]);
+      stage.advance(CODE_SECONDS - 1);
+      const { refresh, access } = stage.pair(grant);
+      const redeemed = await stage.storage.authorizationCodes.redeem(code, [refresh, access]);
+      expectEqual(redeemed, 'issued', 'redeeming');
+      stage.advance(REFRESH_TOKEN_SECONDS - 1);
+      await expectGrants(stage, subject, [began]);
+      await stage.rotated(grant, refresh);
+      while ((await stage.administration.sweep(100)) > 0);
+      stage.advance(REFRESH_TOKEN_SECONDS - 1);
+      while ((await stage.administration.sweep(100)) > 0);
+      await expectGrants(stage, subject, [began]);
+      stage.advance(1);
+      await expectGrants(stage, subject, []);
+    },
+  ),
+
+  kitCase(
+    'administration',
+    'a grant whose code nobody redeems is listed until that is over',
+    async (stage) => {
+      const grant = await stage.grant();
+      await stage.code(grant);
+      stage.advance(CODE_SECONDS - 1);
+      expectEqual((await stage.administration.grantsOf(grant.subject)).length, 1, 'grants a second before');
+      stage.advance(1);
+      await expectGrants(stage, grant.subject, []);
+    },
+  ),
+
+  ...ENDED,
+
+  kitCase('administration', 'a grant that begins anew is listed as it does then', async (stage) => {
+    const grant = await stage.grant();
+    const { subject, grantId } = grant;
+    await stage.redeemed(grant);
+    await stage.administration.revokeAll({ principal: 'grant', id: grantId });
+    stage.advance(1);
+    await stage.code(grant, { scopes: ['email'] });
+    await expectGrants(stage, subject, [recordOf(stage, grant, ['email'])]);
+
+    stage.advance(REFRESH_TOKEN_SECONDS);
+    while ((await stage.administration.sweep(100)) > 0);
+    await expectGrants(stage, subject, []);
+    await stage.code(grant, { scopes: ['z'] });
+    await expectGrants(stage, subject, [recordOf(stage, grant, ['z'])]);
+  }),
+
+  kitCase(
+    'administration',
+    'ending what a person granted to a client ends its tokens and codes, and no others',
+    async (stage) => {
+      const store = stage.administration;
+      const grant = await stage.grant();
+      const { subject, clientId } = grant;
+      const mine: Pair[] = [await stage.redeemed(grant)];
+      const second = await stage.grant({ subject, clientId });
+      const { refresh } = await stage.redeemed(second);
+      mine.push(await stage.rotated(second, refresh));
+      const third = await stage.grant({ subject, clientId });
+      const code = await stage.code(third);
+      const elsewhere = await stage.grant({ subject });
+      const others = [await stage.redeemed(elsewhere), await stage.redeemed(await stage.grant({ clientId }))];
+      const client = await stage.storage.clients.get(clientId);
+      const own = stage.accessToken({ clientId });
+      await stage.issued(client ?? (await stage.client()), own);
+      const atMs = stage.clock.nowMs;
+
+      expectEqual(await store.revokeGrants(subject, clientId), 3, 'ended');
+      for (const pair of mine) await stage.expectDead(pair.refresh, pair.access);
+      const next = stage.pair(third);
+      const redeemed = await store.authorizationCodes.redeem(code, [next.refresh, next.access]);
+      expectEqual(redeemed, 'refused', 'redeeming');
+      for (const pair of others) await stage.expectAlive(pair.refresh, pair.access);
+      await stage.expectAlive(own);
+      await expectGrants(stage, subject, [recordOf(stage, elsewhere)]);
+
+      expectEqual(await store.revokeGrants(subject, clientId), 0, 'ended again');
+      expectEqual(await store.revokeGrants('unknown', clientId), 0, 'ended of an unknown person');
+      expectEqual(await store.revokeGrants(subject, 'unknown'), 0, 'ended of an unknown client');
+      const events = await store.eventsAfter(0, 10);
+      expectEqual(
+        events.map((event) => [event.type, event.target, event.atMs]).toSorted(),
+        [grant, second, third].map(({ grantId }) => ['grant_revoked', grantId, atMs]).toSorted(),
+        'events',
+      );
+      const later = await stage.redeemed(await stage.grant({ subject, clientId }));
+      await stage.expectAlive(later.refresh, later.access);
+      expectEqual(await store.revokeGrants(subject, clientId), 1, 'ended of what came later');
+    },
+  ),
+
+  kitCase(
+    'administration',
+    'an issuance that races the end of what a person granted leaves nothing of before alive',
+    async (stage) => {
+      const { subject, clientId } = await stage.grant();
+      const sources = await Promise.all(
+        [1, 2, 3].map(async () => {
+          const grant = await stage.grant({ subject, clientId });
+          return { grant, ...(await stage.redeemed(grant)), code: await stage.code(grant) };
+        }),
+      );
+      const pairs = sources.flatMap((source) =>
+        Array.from({ length: RACERS }, () => ({ source, pair: stage.pair(source.grant) })),
+      );
+      const issuances = pairs.map(({ source, pair }, index): Attempt<unknown> => {
+        const both = [pair.refresh, pair.access];
+        if (index % 3 === 0) return ({ authorizationCodes }) => authorizationCodes.redeem(source.code, both);
+        if (index % 3 === 1) return ({ tokens }) => tokens.issueBeside(source.refresh, [pair.access]);
+        return ({ tokens }) => tokens.rotate(source.refresh, pair.refresh, both);
+      });
+      const store = stage.administration;
+      await race(stage, issuances, async () => {
+        expectEqual(await store.revokeGrants(subject, clientId), sources.length, 'ended');
+      });
+      const issued = [...sources, ...pairs.map(({ pair }) => pair)];
+      for (const { refresh, access } of issued) await stage.expectDead(refresh, access);
+      await expectGrants(stage, subject, []);
+    },
+  ),
+
+  kitCase(
+    'administration',
+    'several that end the same grants at once end each of them once',
+    async (stage) => {
+      const { subject, clientId } = await stage.grant();
+      for (let count = 0; count < 5; count++) await stage.code(await stage.grant({ subject, clientId }));
+      const ended = await stage.parallel(
+        Array.from(
+          { length: RACERS },
+          (): Attempt<number> => (storage) => administrationOf(storage).revokeGrants(subject, clientId),
+        ),
+      );
+      expectEqual(
+        ended.reduce((sum, count) => sum + count, 0),
+        5,
+        'ended in all',
+      );
+      expectEqual((await stage.administration.eventsAfter(0, 100)).length, 5, 'events');
+    },
+  ),
+];

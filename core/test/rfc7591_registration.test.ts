@@ -1,0 +1,891 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { AuthorizationServer, ConfigurationError, DocumentError } from '@grantd/core';
+import { memoryStorage } from '@grantd/core/memory';
+import { exportJWK, generateKeyPair } from 'jose';
+import {
+  BY_DEFAULT,
+  CALLBACK,
+  type Members,
+  openRegistration,
+  postRegistration,
+  register,
+} from './harness/registration.ts';
+import { errorOf, JSON_HEADERS, OUTAGE } from './harness/responses.ts';
+import { secondServer } from './harness/second_server.ts';
+import {
+  basic,
+  CHALLENGE,
+  ISSUER,
+  OIDC_OFF,
+  openWorld,
+  SECRET,
+  specification,
+  VERIFIER,
+  type World,
+  type WorldOptions,
+} from './harness/world.ts';
+
+const OPEN = openRegistration();
+const BEHIND_TOKEN: WorldOptions = { registration: { openTo: 'initial_access_token' } };
+const PAIRWISE_SECRET = 'a secret of pairwise subjects with more than 32 characters';
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
+
+const unfit = (member: string, problem: string) =>
+  errorOf(400, 'invalid_client_metadata', `${member}: ${problem}`);
+const unfitRedirect = (problem: string) => errorOf(400, 'invalid_redirect_uri', `redirect_uris: ${problem}`);
+
+const REFUSED_TOKEN = errorOf(401, 'invalid_token', 'an initial access token is needed, and this is none', {
+  ...JSON_HEADERS,
+  'www-authenticate':
+    'Bearer error="invalid_token", error_description="an initial access token is needed, and this is none"',
+});
+
+async function publicJwk(algorithm = 'ES256', members: object = {}) {
+  const { publicKey } = await generateKeyPair(algorithm, { extractable: true });
+  return { ...(await exportJWK(publicKey)), ...members };
+}
+
+specification('RFC 7591 dynamic client registration', (spec) => {
+  // ── §3.1, §3.2.1 request and answer ─────────────────────────────────────────────────────────────────────
+
+  spec(
+    '§3.2.1 a registered client is answered with 201, its credentials and all that is registered',
+    async (world) => {
+      const response = await postRegistration(world, { redirect_uris: [CALLBACK], client_name: 'Läden' });
+      const { client_id, client_secret, registration_access_token, ...rest } = JSON.parse(response.body);
+      assert.match(client_id, /^[A-Za-z0-9_-]{22}$/);
+      assert.match(client_secret, /^grantd_cs_[A-Za-z0-9_-]{43}$/);
+      assert.match(registration_access_token, /^grantd_ra_[A-Za-z0-9_-]{43}$/);
+      assert.deepEqual(
+        { ...response, body: rest },
+        {
+          status: 201,
+          headers: JSON_HEADERS,
+          body: {
+            client_id_issued_at: world.clock.seconds,
+            client_secret_expires_at: 0,
+            registration_client_uri: `${ISSUER}/register/${client_id}`,
+            client_name: 'Läden',
+            ...BY_DEFAULT,
+          },
+        },
+      );
+    },
+    OPEN,
+  );
+
+  spec(
+    '§3.2.1 what was registered is what storage remembers, secrets as digests alone',
+    async (world) => {
+      const { client_id, client_secret, registration_access_token } = await register(world, {
+        redirect_uris: [CALLBACK],
+        client_name: 'Shop',
+        logo_uri: 'https://app.example/logo.png',
+      });
+      const stored = await world.storage.clients.get(client_id);
+      assert.ok(stored && client_secret);
+      const { secretHash, registrationTokenDigest, generation: _, ...rest } = stored;
+      assert.deepEqual(rest, {
+        id: client_id,
+        name: 'Shop',
+        grantTypes: ['authorization_code'],
+        scopes: ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'],
+        redirectUris: [CALLBACK],
+        idTokenAlgorithm: 'RS256',
+        registeredAt: world.clock.seconds,
+        metadata: {
+          token_endpoint_auth_method: 'client_secret_basic',
+          application_type: 'web',
+          subject_type: 'public',
+          logo_uri: 'https://app.example/logo.png',
+        },
+      });
+      assert.equal(secretHash, await world.server.hashClientSecret(client_secret));
+      assert.match(registrationTokenDigest ?? '', /^[A-Za-z0-9_-]{43}$/);
+      const everything = JSON.stringify(stored);
+      assert.ok(!everything.includes(client_secret) && !everything.includes(registration_access_token));
+    },
+    OPEN,
+  );
+
+  spec(
+    '§3.2.1 a registered client gets tokens for a person, and all is remembered by every process',
+    async (world) => {
+      const client = await register(world, {
+        redirect_uris: [CALLBACK],
+        grant_types: ['authorization_code', 'refresh_token'],
+      });
+      const query = new URLSearchParams({
+        client_id: client.client_id,
+        response_type: 'code',
+        redirect_uri: CALLBACK,
+        code_challenge: CHALLENGE,
+        code_challenge_method: 'S256',
+        scope: 'openid email',
+      });
+      const asked = await world.server.validateAuthorizationRequest({
+        method: 'GET',
+        url: `/authorize?${query}`,
+        headers: {},
+      });
+      const { headers } = await world.server.completeAuthorization(asked, { subject: 'alice' });
+      const code = new URL(String(headers.location)).searchParams.get('code') ?? '';
+      const response = await world.post(
+        '/token',
+        { grant_type: 'authorization_code', code, code_verifier: VERIFIER, redirect_uri: CALLBACK },
+        null,
+        { authorization: basic(client.client_id, client.client_secret) },
+      );
+      assert.equal(response.status, 200, response.body);
+      const { access_token } = JSON.parse(response.body);
+      assert.deepEqual(await world.alive(access_token), [true]);
+    },
+    OPEN,
+  );
+
+  spec(
+    '§2 a client that authenticates with nothing or with keys has no secret',
+    async (world) => {
+      const spa = await register(world, {
+        redirect_uris: [CALLBACK],
+        token_endpoint_auth_method: 'none',
+      });
+      const jwk = await publicJwk();
+      const signer = await register(world, {
+        redirect_uris: [CALLBACK],
+        token_endpoint_auth_method: 'private_key_jwt',
+        jwks: { keys: [jwk] },
+      });
+      for (const { client_id, client_secret, client_secret_expires_at } of [spa, signer]) {
+        assert.deepEqual([client_secret, client_secret_expires_at], [undefined, undefined]);
+        assert.equal((await world.storage.clients.get(client_id))?.secretHash, undefined);
+      }
+      assert.deepEqual(signer.metadata.jwks, { keys: [jwk] });
+    },
+    OPEN,
+  );
+
+  spec(
+    '§2 every member that is registered is kept as it was sent',
+    async (world) => {
+      const jwk = await publicJwk();
+      const members = {
+        redirect_uris: [CALLBACK, 'https://app.example/other?x=1'],
+        grant_types: ['authorization_code', 'refresh_token'],
+        response_types: ['code'],
+        client_name: 'Shop',
+        'client_name#de': 'Laden',
+        'client_name#ja-Hani-JP': '店',
+        client_uri: 'https://app.example/',
+        logo_uri: 'https://app.example/logo.png',
+        'logo_uri#de': 'https://app.example/de.png',
+        scope: 'openid email',
+        contacts: ['carol@app.example'],
+        tos_uri: 'https://app.example/tos',
+        policy_uri: 'https://app.example/policy',
+        jwks: { keys: [{ ...jwk, kid: 'one', use: 'sig', alg: 'ES256' }] },
+        software_id: '4NRB1-0XZABZI9E6-5SM3R',
+        software_version: '2.1',
+        token_endpoint_auth_method: 'private_key_jwt',
+        token_endpoint_auth_signing_alg: 'ES256',
+        application_type: 'web',
+        subject_type: 'public',
+        id_token_signed_response_alg: 'ES256',
+        userinfo_signed_response_alg: 'PS256',
+        userinfo_encrypted_response_alg: 'ECDH-ES',
+        userinfo_encrypted_response_enc: 'A256GCM',
+        introspection_signed_response_alg: 'EdDSA',
+        introspection_encrypted_response_alg: 'ECDH-ES+A128KW',
+        introspection_encrypted_response_enc: 'A128GCM',
+        request_object_signing_alg: 'ES256',
+        request_uris: ['https://app.example/request#hash'],
+        default_max_age: 3600,
+        require_auth_time: true,
+        default_acr_values: ['urn:example:gold'],
+        initiate_login_uri: 'https://app.example/login',
+        require_pushed_authorization_requests: false,
+        require_signed_request_object: true,
+        post_logout_redirect_uris: ['https://app.example/bye'],
+        backchannel_logout_uri: 'https://app.example/logout',
+        backchannel_logout_session_required: true,
+        brand_color: '#00aa7F',
+      };
+      assert.deepEqual((await register(world, members)).metadata, members);
+    },
+    OPEN,
+  );
+
+  spec(
+    '§2 members that the server does not know, and those of the operator, are ignored; null and the empty text are absence',
+    async (world) => {
+      const { client_id, metadata } = await register(world, {
+        redirect_uris: [CALLBACK],
+        client_name: null,
+        logo_uri: '',
+        contacts: null,
+        frontchannel_logout_uri: 'https://app.example/front',
+        ...JSON.parse('{"constructor":1,"__proto__":{"client_name":"x"},"hasOwnProperty":1,"#de":"x"}'),
+        client_id: 'web',
+        client_secret: 'chosen',
+        secretHash: 'chosen',
+        resource: 'https://api.example',
+        access_token_format: 'opaque',
+        rotate_refresh_tokens: false,
+        assertion_audience: 'endpoint',
+      });
+      assert.deepEqual(metadata, BY_DEFAULT);
+      assert.notEqual(client_id, 'web');
+    },
+    OPEN,
+  );
+
+  spec(
+    '§2 an encryption of which only the key management is said gets the default content encryption',
+    async (world) => {
+      const { metadata } = await register(world, {
+        redirect_uris: [CALLBACK],
+        jwks_uri: 'https://app.example/jwks',
+        userinfo_encrypted_response_alg: 'RSA-OAEP-256',
+        introspection_encrypted_response_alg: 'ECDH-ES',
+      });
+      assert.equal(metadata.userinfo_encrypted_response_enc, 'A128CBC-HS256');
+      assert.equal(metadata.introspection_encrypted_response_enc, 'A128CBC-HS256');
+    },
+    OPEN,
+  );
+
+  // ── §3.2.2 what is refused ──────────────────────────────────────────────────────────────────────────────
+
+  spec(
+    '§3.2.2 a body that is no JSON object is invalid_request',
+    async (world) => {
+      const refused = errorOf(400, 'invalid_request', 'the body is no JSON object');
+      for (const body of ['', '{', '[]', '"text"', 'null', '1'])
+        assert.deepEqual(await postRegistration(world, body), refused, body);
+      assert.equal(world.lastReason, 'body_unreadable');
+      const mediaType = errorOf(400, 'invalid_request', 'the content type must be application/json');
+      for (const type of ['application/x-www-form-urlencoded', 'text/plain', 'application/jsonp'])
+        assert.deepEqual(await postRegistration(world, {}, { 'content-type': type }), mediaType, type);
+      const accepted = { 'content-type': 'Application/JSON; charset=utf-8' };
+      assert.equal((await postRegistration(world, { redirect_uris: [CALLBACK] }, accepted)).status, 201);
+    },
+    OPEN,
+  );
+
+  spec(
+    '§3.1 another method is 405, a body of more than 64 KiB is 413',
+    async (world) => {
+      const response = await world.send({ method: 'GET', path: '/register', headers: {} });
+      assert.deepEqual(
+        response,
+        errorOf(405, 'invalid_request', 'the method is not allowed', { ...JSON_HEADERS, allow: 'POST' }),
+      );
+      const tooLarge = await postRegistration(world, {
+        redirect_uris: [CALLBACK],
+        client_name: 'x'.repeat(64 * 1024),
+      });
+      assert.deepEqual(tooLarge, errorOf(413, 'invalid_request', 'the request body is too large'));
+    },
+    OPEN,
+  );
+
+  spec(
+    '§3.2.2 a redirect URI that the application cannot have is invalid_redirect_uri',
+    async (world) => {
+      const form =
+        'expected at most 50 values, each an absolute URI without fragment, at most 2000 characters';
+      const web = 'expected https, and not localhost, for a web application';
+      const native =
+        'expected http with a loopback host, or a private-use scheme with a period, for a native application';
+      for (const [redirectUris, problem, type] of [
+        [undefined, 'expected at least one for the grant authorization_code'],
+        [[], 'expected at least one for the grant authorization_code'],
+        [CALLBACK, form],
+        [{ 0: CALLBACK }, form],
+        [[CALLBACK, 7], form],
+        [['/callback'], form],
+        [['https://app.example/#fragment'], form],
+        [['https://user:pass@app.example/'], form],
+        [['https://app.example/ä'], form],
+        [['javascript:alert(1)'], form],
+        [['data:text/html,x'], form],
+        [[`https://app.example/${'x'.repeat(2000)}`], form],
+        [Array.from({ length: 51 }, (_, index) => `${CALLBACK}/${index}`), form],
+        [['http://app.example/callback'], web],
+        [[CALLBACK, 'http://app.example/callback'], web],
+        [['https://localhost/callback'], web],
+        [['https://127.0.0.1/callback'], web],
+        [['https://[::1]/callback'], web],
+        [['https://app.localhost/callback'], web],
+        [['com.example.app:/callback'], web],
+        [['https://app.example/callback'], native, 'native'],
+        [['http://app.example/callback'], native, 'native'],
+        [['myapp:/callback'], native, 'native'],
+      ] as const) {
+        const members = {
+          ...(redirectUris !== undefined && { redirect_uris: redirectUris }),
+          ...(type !== undefined && { application_type: type }),
+        };
+        assert.deepEqual(
+          await postRegistration(world, members),
+          unfitRedirect(problem),
+          String(redirectUris),
+        );
+      }
+      assert.equal(world.lastReason, 'redirect_uri_unfit');
+    },
+    OPEN,
+  );
+
+  spec(
+    '§2 a native application has loopback or private-use redirect URIs',
+    async (world) => {
+      const redirectUris = [
+        'http://127.0.0.1/callback',
+        'http://[::1]:4711/callback',
+        'http://localhost:3000/callback',
+        'com.example.app:/callback',
+      ];
+      const { metadata } = await register(world, {
+        application_type: 'native',
+        redirect_uris: redirectUris,
+        token_endpoint_auth_method: 'none',
+      });
+      assert.deepEqual(metadata.redirect_uris, redirectUris);
+    },
+    OPEN,
+  );
+
+  spec(
+    '§2 in development a web application may be on localhost and without https',
+    async (world) => {
+      const members = {
+        redirect_uris: ['http://localhost:3000/callback', 'https://localhost/callback'],
+        post_logout_redirect_uris: ['http://localhost:3000/'],
+        logo_uri: 'http://localhost:3000/logo.png',
+        backchannel_logout_uri: 'http://localhost:3000/logout',
+      };
+      const { metadata } = await register(world, members);
+      assert.deepEqual(metadata, { ...BY_DEFAULT, ...members });
+    },
+    openRegistration({ allowInsecureUris: true }),
+  );
+
+  spec(
+    '§3.2.2 any other value that does not fit is invalid_client_metadata, and nothing is registered',
+    async (world) => {
+      const before = (await world.storage.clients.list()).length;
+      const uri = 'expected a web URL without credentials, at most 2000 characters';
+      const keys = 'expected a JWK set of at most 32 public keys, one of RSA, EC or OKP among them';
+      const text = 'expected visible characters, at most 200';
+      const jwk = await publicJwk();
+      for (const [members, member, problem] of [
+        [{ client_name: 7 }, 'client_name', text],
+        [{ client_name: 'x'.repeat(201) }, 'client_name', text],
+        [{ client_name: 'a\u0000b' }, 'client_name', text],
+        [{ client_name: 'a\u202eb' }, 'client_name', text],
+        [{ 'client_name#de': [] }, 'client_name', text],
+        [{ 'client_name#': 'x' }, 'client_name', 'expected a language tag, and only where people read it'],
+        [{ 'client_name#<b>': 'x' }, 'client_name', 'expected a language tag, and only where people read it'],
+        [
+          { 'jwks_uri#de': 'https://a.example' },
+          'jwks_uri',
+          'expected a language tag, and only where people read it',
+        ],
+        [{ logo_uri: 'javascript:alert(1)' }, 'logo_uri', uri],
+        [{ logo_uri: 'http://app.example/logo' }, 'logo_uri', 'expected https'],
+        [{ 'tos_uri#de': 'http://app.example/tos' }, 'tos_uri', 'expected https'],
+        [{ client_uri: 'https://user@app.example/' }, 'client_uri', uri],
+        [{ contacts: 'carol' }, 'contacts', `expected at most 50 values, each ${text.slice(9)}`],
+        [{ jwks_uri: 'http://app.example/jwks' }, 'jwks_uri', 'expected https'],
+        [
+          { jwks: { keys: [jwk] }, jwks_uri: 'https://a.example' },
+          'jwks_uri',
+          'expected either jwks or jwks_uri',
+        ],
+        [{ jwks: { keys: [] } }, 'jwks', keys],
+        [{ jwks: [jwk] }, 'jwks', keys],
+        [{ jwks: { keys: [jwk, { kty: 'oct', k: 'AAAA' }] } }, 'jwks', keys],
+        [{ jwks: { keys: [{ ...jwk, d: 'AAAA' }] } }, 'jwks', keys],
+        [{ jwks: { keys: Array(33).fill(jwk) } }, 'jwks', keys],
+        [
+          { token_endpoint_auth_method: 'client_secret_jwt' },
+          'token_endpoint_auth_method',
+          'expected one of client_secret_basic, client_secret_post, private_key_jwt, none',
+        ],
+        [
+          { token_endpoint_auth_method: 'private_key_jwt' },
+          'token_endpoint_auth_method',
+          'private_key_jwt needs jwks or jwks_uri',
+        ],
+        [
+          { token_endpoint_auth_signing_alg: 'RS256' },
+          'token_endpoint_auth_signing_alg',
+          'goes with private_key_jwt alone',
+        ],
+        [
+          { token_endpoint_auth_signing_alg: 'HS256' },
+          'token_endpoint_auth_signing_alg',
+          'expected one of RS256, PS256, ES256, EdDSA',
+        ],
+        [
+          { id_token_signed_response_alg: 'none' },
+          'id_token_signed_response_alg',
+          'expected one of RS256, PS256, ES256, EdDSA',
+        ],
+        [
+          { request_object_signing_alg: 'none' },
+          'request_object_signing_alg',
+          'expected one of RS256, PS256, ES256, EdDSA',
+        ],
+        [{ request_object_signing_alg: 'ES256' }, 'request_object_signing_alg', 'needs jwks or jwks_uri'],
+        [{ require_signed_request_object: true }, 'require_signed_request_object', 'needs jwks or jwks_uri'],
+        [
+          { userinfo_encrypted_response_alg: 'RSA-OAEP-256' },
+          'userinfo_encrypted_response_alg',
+          'needs jwks or jwks_uri',
+        ],
+        [
+          { userinfo_encrypted_response_alg: 'RSA1_5' },
+          'userinfo_encrypted_response_alg',
+          'expected one of RSA-OAEP-256, ECDH-ES, ECDH-ES+A128KW, ECDH-ES+A256KW',
+        ],
+        [
+          { userinfo_encrypted_response_enc: 'A128GCM' },
+          'userinfo_encrypted_response_enc',
+          'needs userinfo_encrypted_response_alg',
+        ],
+        [
+          { introspection_encrypted_response_enc: 'A128GCM' },
+          'introspection_encrypted_response_enc',
+          'needs introspection_encrypted_response_alg',
+        ],
+        [
+          { id_token_encrypted_response_alg: 'RSA-OAEP-256' },
+          'id_token_encrypted_response_alg',
+          'is not supported by this server',
+        ],
+        [
+          { grant_types: ['implicit'] },
+          'grant_types',
+          'expected at most 50 values, each one of authorization_code, refresh_token, client_credentials',
+        ],
+        [
+          { grant_types: ['authorization_code', 'client_credentials'] },
+          'grant_types',
+          'expected authorization_code, refresh_token',
+        ],
+        [{ grant_types: ['refresh_token'] }, 'grant_types', 'refresh_token needs authorization_code'],
+        [
+          { response_types: ['code', 'id_token'] },
+          'response_types',
+          'expected at most 50 values, each one of code',
+        ],
+        [
+          { response_types: ['code id_token'] },
+          'response_types',
+          'expected at most 50 values, each one of code',
+        ],
+        [
+          { response_types: [] },
+          'response_types',
+          'expected code where the grants have authorization_code, otherwise none',
+        ],
+        [{ scope: 'openid read' }, 'scope', 'a scope is not open to clients that register themselves'],
+        [{ scope: 'a"b' }, 'scope', 'expected scopes parted by spaces (RFC 6749 section 3.3)'],
+        [{ application_type: 'desktop' }, 'application_type', 'expected one of web, native'],
+        [{ subject_type: 'pairwise' }, 'subject_type', 'pairwise is not supported by this server'],
+        [{ default_max_age: -1 }, 'default_max_age', 'expected whole seconds from 0 to 31536000'],
+        [{ default_max_age: '60' }, 'default_max_age', 'expected whole seconds from 0 to 31536000'],
+        [{ require_auth_time: 'true' }, 'require_auth_time', 'expected true or false'],
+        [{ initiate_login_uri: 'http://app.example/' }, 'initiate_login_uri', 'expected https'],
+        [{ request_uris: ['http://app.example/'] }, 'request_uris', 'expected https'],
+        [
+          { post_logout_redirect_uris: ['http://app.example/'] },
+          'post_logout_redirect_uris',
+          'expected https, and not localhost, for a web application',
+        ],
+        [
+          { backchannel_logout_uri: 'https://app.example/#x' },
+          'backchannel_logout_uri',
+          'expected a web URL without credentials and fragment, at most 2000 characters',
+        ],
+        [{ brand_color: 'red;}' }, 'brand_color', 'expected a colour as #rrggbb'],
+        [
+          { sector_identifier_uri: 'https://a.example/none' },
+          'sector_identifier_uri',
+          'the document could not be fetched',
+        ],
+      ] as readonly [Members, string, string][]) {
+        assert.deepEqual(
+          await postRegistration(world, { redirect_uris: [CALLBACK], ...members }),
+          unfit(member, problem),
+          JSON.stringify(members),
+        );
+      }
+      assert.equal(world.lastReason, 'client_metadata_unfit');
+      assert.equal((await world.storage.clients.list()).length, before);
+    },
+    OPEN,
+  );
+
+  spec(
+    '§2.3 a software statement is refused, since nobody is trusted to vouch for clients',
+    async (world) => {
+      const response = await postRegistration(world, {
+        redirect_uris: [CALLBACK],
+        software_statement: 'eyJhbGciOiJub25lIn0.e30.',
+      });
+      assert.deepEqual(
+        response,
+        errorOf(
+          400,
+          'unapproved_software_statement',
+          'software_statement: no issuer of software statements is trusted by this server',
+        ),
+      );
+    },
+    OPEN,
+  );
+
+  spec(
+    '§3 all members together have at most 32,768 characters, and at most 50 are in several languages',
+    async (world) => {
+      const uris = (length: number) =>
+        Array.from({ length: 25 }, (_, index) => `${CALLBACK}/${String(index).padEnd(length, 'x')}`);
+      assert.deepEqual(
+        await postRegistration(world, { redirect_uris: uris(1500) }),
+        unfit('metadata', 'expected at most 32768 characters together'),
+      );
+      assert.equal((await postRegistration(world, { redirect_uris: uris(1200) })).status, 201);
+      const names = (count: number) =>
+        Object.fromEntries(Array.from({ length: count }, (_, index) => [`client_name#a-${index}`, 'name']));
+      assert.deepEqual(
+        await postRegistration(world, { redirect_uris: [CALLBACK], ...names(51) }),
+        unfit('client_name', 'expected at most 50 members with a language tag'),
+      );
+      assert.equal((await postRegistration(world, { redirect_uris: [CALLBACK], ...names(50) })).status, 201);
+    },
+    OPEN,
+  );
+
+  // ── §3 who may register ─────────────────────────────────────────────────────────────────────────────────
+
+  spec(
+    '§3 behind an initial access token nobody registers without one of this server that is in time',
+    async (world) => {
+      const members = { redirect_uris: [CALLBACK] };
+      const token = await world.server.newInitialAccessToken({ lifetime: 60 });
+      const [, rest = ''] = token.split('grantd_ia_');
+      const [id, expiry, use, signed] = rest.split('.');
+      assert.deepEqual(await postRegistration(world, members), REFUSED_TOKEN);
+      assert.equal(world.lastReason, 'access_token_missing');
+      for (const wrong of [
+        'grantd_ia_',
+        `${token}x`,
+        `grantd_ia_${id}.${Number(expiry) + 1}.${use}.${signed}`,
+        `grantd_ia_${id}.${expiry}.one.${signed}`,
+        token.replace(/.$/, (last) => (last === 'A' ? 'B' : 'A')),
+      ])
+        assert.deepEqual(await postRegistration(world, members, bearer(wrong)), REFUSED_TOKEN, wrong);
+      assert.equal(world.lastReason, 'initial_access_token_invalid');
+
+      await register(world, members, bearer(token));
+      await register(world, members, bearer(token));
+      world.clock.advance(59);
+      await register(world, members, bearer(token));
+      world.clock.advance(1);
+      assert.deepEqual(await postRegistration(world, members, bearer(token)), REFUSED_TOKEN);
+    },
+    BEHIND_TOKEN,
+  );
+
+  spec(
+    '§3 an initial access token for one client is used up by it, and by nothing that was refused',
+    async (world) => {
+      const token = await world.server.newInitialAccessToken({ lifetime: 60, isForOne: true });
+      const members = { redirect_uris: [CALLBACK] };
+      assert.equal((await postRegistration(world, {}, bearer(token))).status, 400);
+      const answers = await Promise.all([1, 2, 3].map(() => postRegistration(world, members, bearer(token))));
+      assert.deepEqual(answers.map(({ status }) => status).sort(), [201, 401, 401]);
+      assert.deepEqual(await postRegistration(world, members, bearer(token)), REFUSED_TOKEN);
+      assert.equal(world.lastReason, 'initial_access_token_used');
+    },
+    BEHIND_TOKEN,
+  );
+
+  spec(
+    '§3 what is no bearer token is refused, and no token in the body or query counts',
+    async (world) => {
+      const token = await world.server.newInitialAccessToken({ lifetime: 60 });
+      assert.deepEqual(
+        await postRegistration(world, { redirect_uris: [CALLBACK], access_token: token }),
+        REFUSED_TOKEN,
+      );
+      const basicHeader = await postRegistration(world, {}, { authorization: basic('web') });
+      assert.equal(basicHeader.status, 401);
+      assert.match(basicHeader.headers['www-authenticate'] ?? '', /^Bearer error="invalid_token"/);
+    },
+    BEHIND_TOKEN,
+  );
+
+  spec('§3 by default there is no registration, and nothing says that there was one', async (world) => {
+    for (const path of ['/register', '/register/web']) {
+      const response = await world.send({
+        method: 'POST',
+        path,
+        headers: { 'content-type': 'application/json' },
+        body: '{}',
+      });
+      assert.deepEqual(response, { status: 404, headers: {}, body: '' });
+    }
+    assert.equal(world.server.serverMetadata.registration_endpoint, undefined);
+  });
+
+  spec(
+    'RFC 8414 §2 the metadata name the registration endpoint where there is one',
+    (world) => assert.equal(world.server.serverMetadata.registration_endpoint, `${ISSUER}/register`),
+    OPEN,
+  );
+
+  // ── OpenID Connect Dynamic Client Registration §5 ───────────────────────────────────────────────────────
+
+  const sector = 'https://sector.example/uris';
+  const two = ['https://one.example/callback', 'https://two.example/callback'];
+  const pairwise = (answer: unknown): WorldOptions => ({
+    ...openRegistration({}, { [sector]: answer }),
+    pairwiseSecret: PAIRWISE_SECRET,
+  });
+
+  spec(
+    'OIDC §5 a sector document that names every redirect URI makes several hosts one sector',
+    async (world) => {
+      const members = { redirect_uris: two, subject_type: 'pairwise', sector_identifier_uri: sector };
+      assert.deepEqual((await register(world, members)).metadata, { ...BY_DEFAULT, ...members });
+    },
+    pairwise([...two, 'https://three.example/callback']),
+  );
+
+  spec(
+    'OIDC §5 a sector document that lacks a redirect URI is refused, whatever the subjects are',
+    async (world) => {
+      for (const type of ['pairwise', 'public'])
+        assert.deepEqual(
+          await postRegistration(world, {
+            redirect_uris: two,
+            subject_type: type,
+            sector_identifier_uri: sector,
+          }),
+          unfit('sector_identifier_uri', 'expected a JSON array there that has every redirect URI'),
+        );
+    },
+    pairwise([two[0]]),
+  );
+
+  for (const [what, answer, problem] of [
+    ['no JSON', 'hello', 'expected a JSON array there that has every redirect URI'],
+    ['no array', { uris: two }, 'expected a JSON array there that has every redirect URI'],
+    ['not to be had', new DocumentError('failed', 'no answer'), 'the document could not be fetched'],
+    ['nothing but an error', undefined, 'the document could not be fetched'],
+  ] as const) {
+    spec(
+      `OIDC §5 a sector document that is ${what} is refused`,
+      async (world) => {
+        const members = { redirect_uris: two, subject_type: 'pairwise', sector_identifier_uri: sector };
+        assert.deepEqual(await postRegistration(world, members), unfit('sector_identifier_uri', problem));
+      },
+      pairwise(answer),
+    );
+  }
+
+  spec(
+    'OIDC §2 pairwise subjects with redirect URIs of several hosts, or of none, need a sector document',
+    async (world) => {
+      const refused = unfit('sector_identifier_uri', 'is needed where the redirect URIs are not of one host');
+      assert.deepEqual(
+        await postRegistration(world, { redirect_uris: two, subject_type: 'pairwise' }),
+        refused,
+      );
+      assert.deepEqual(
+        await postRegistration(world, {
+          application_type: 'native',
+          redirect_uris: ['com.example.app:/callback'],
+          subject_type: 'pairwise',
+        }),
+        refused,
+      );
+      const one = { redirect_uris: [CALLBACK, `${CALLBACK}/other`], subject_type: 'pairwise' };
+      assert.equal((await register(world, one)).metadata.subject_type, 'pairwise');
+    },
+    pairwise([]),
+  );
+
+  // ── What a stranger does not get ────────────────────────────────────────────────────────────────────────
+
+  spec(
+    '§5 a client that registered itself introspects its own tokens alone, until the operator makes it an API',
+    async (world) => {
+      const { client_id, client_secret } = await register(world);
+      const { access_token } = await world.grant();
+      const ask = () =>
+        world.post('/token/introspect', { token: access_token }, null, {
+          authorization: basic(client_id, client_secret),
+        });
+      assert.equal((await ask()).body, '{"active":false}');
+      assert.equal(world.lastReason, 'policy');
+      const client = await world.storage.clients.get(client_id);
+      assert.ok(client);
+      const { generation: _, disabledAtMs: __, ...record } = client;
+      await world.storage.clients.replace({ ...record, resource: 'https://api.example/stranger' });
+      assert.equal(JSON.parse((await ask()).body).active, true);
+    },
+    OPEN,
+  );
+});
+
+// ── Options ───────────────────────────────────────────────────────────────────────────────────────────────
+
+test('RFC 7591 §3 a host may know the initial access tokens itself, and what it cannot say is an outage', async (t) => {
+  const world = await openWorld(t, {
+    registration: {
+      openTo: async (token) => {
+        if (token === 'outage') throw new Error('the directory is down');
+        return token === 'known';
+      },
+    },
+  });
+  await register(world, { redirect_uris: [CALLBACK] }, bearer('known'));
+  assert.deepEqual(await postRegistration(world, {}, bearer('unknown')), REFUSED_TOKEN);
+  assert.deepEqual(await postRegistration(world, {}, bearer('outage')), OUTAGE);
+});
+
+test('RFC 7591 §3 an initial access token is good at every process with the secret, old ones included, and no other issuer', async (t) => {
+  const world = await openWorld(t, BEHIND_TOKEN);
+  const token = await world.server.newInitialAccessToken({ lifetime: 60 });
+  const newSecret = 'the secret that follows it, with more than 32 characters';
+  for (const [options, status] of [
+    [{}, 201],
+    [{ secret: [newSecret, SECRET] }, 201],
+    [{ secret: newSecret }, 401],
+  ] as const) {
+    const other = await secondServer(world, { ...BEHIND_TOKEN, ...options });
+    assert.equal(
+      (await postRegistration(other, { redirect_uris: [CALLBACK] }, bearer(token))).status,
+      status,
+    );
+  }
+  const elsewhere = await openWorld(t, { ...BEHIND_TOKEN, issuer: 'https://other.example' });
+  assert.equal((await postRegistration(elsewhere, {}, bearer(token))).status, 401);
+});
+
+test('RFC 7591 §2 which scopes and grants strangers may have is an option', async (t) => {
+  const world = await openWorld(
+    t,
+    openRegistration({ scopes: ['read'], grantTypes: ['client_credentials'] }),
+  );
+  const { metadata, client_id, client_secret } = await register(world, {
+    grant_types: ['client_credentials'],
+  });
+  assert.deepEqual(
+    [metadata.scope, metadata.grant_types, metadata.response_types],
+    ['read', ['client_credentials'], []],
+  );
+  const response = await world.post('/token', { grant_type: 'client_credentials' }, null, {
+    authorization: basic(client_id, client_secret),
+  });
+  assert.equal(response.status, 200);
+  assert.deepEqual(
+    await postRegistration(world, {
+      grant_types: ['client_credentials'],
+      token_endpoint_auth_method: 'none',
+    }),
+    unfit('grant_types', 'client_credentials needs a confidential client (RFC 6749 section 4.4)'),
+  );
+});
+
+test('RFC 7591 §2 without OpenID Connect strangers have no scope unless the option says so', async (t) => {
+  const world = await openWorld(t, { ...OPEN, oidc: OIDC_OFF });
+  assert.equal((await register(world)).metadata.scope, undefined);
+});
+
+test('RFC 7591 §2 without a way to fetch, what would have to be fetched is refused with that reason', async (t) => {
+  const world = await openWorld(t, { registration: { openTo: 'anyone' } });
+  const jwk = await publicJwk();
+  for (const members of [
+    { jwks_uri: 'https://app.example/jwks' },
+    { sector_identifier_uri: 'https://app.example/sector' },
+    { request_uris: ['https://app.example/request'] },
+    { backchannel_logout_uri: 'https://app.example/logout' },
+  ]) {
+    const [name = ''] = Object.keys(members);
+    assert.deepEqual(
+      await postRegistration(world, { redirect_uris: [CALLBACK], ...members }),
+      unfit(name, 'this server fetches nothing from outside'),
+    );
+  }
+  await register(world, { redirect_uris: [CALLBACK], jwks: { keys: [jwk] } });
+});
+
+test('RFC 7591 §2 only algorithms that the server signs with can be asked for', async (t) => {
+  const world = await openWorld(t);
+  const algorithms = ['RS256', 'ES256'] as const;
+  const stub = { sign: Promise.reject, verify: Promise.reject, publicKeys: async () => [] };
+  const other = await secondServer(world, { ...OPEN, jwtService: { ...stub, algorithms } });
+  for (const name of [
+    'id_token_signed_response_alg',
+    'userinfo_signed_response_alg',
+    'introspection_signed_response_alg',
+  ])
+    assert.deepEqual(
+      await postRegistration(other, { redirect_uris: [CALLBACK], [name]: 'EdDSA' }),
+      unfit(name, 'expected one of RS256, ES256'),
+    );
+});
+
+test('the options of registration are checked, and so is that storage can register', () => {
+  const storage = memoryStorage();
+  const { get, hasRedirectOrigin } = storage.clients;
+  const open = { openTo: 'anyone' };
+  for (const [options, message] of [
+    [{ registration: true }, 'registration.openTo: expected anyone, initial_access_token or a function'],
+    [
+      { registration: { openTo: 'all' } },
+      'registration.openTo: expected anyone, initial_access_token or a function',
+    ],
+    [{ registration: { ...open, scopes: ['a b'] } }, 'registration.scopes: expected a list of scopes'],
+    [
+      { registration: { ...open, grantTypes: ['implicit'] } },
+      'registration.grantTypes: expected a list of authorization_code, refresh_token, client_credentials',
+    ],
+    [
+      { registration: { ...open, allowInsecureUris: 'yes' } },
+      'registration.allowInsecureUris: expected true or false',
+    ],
+    [
+      { registration: open, storage: { ...storage, clients: { get, hasRedirectOrigin } } },
+      'storage.clients: expected add, replace and remove, since registration is on',
+    ],
+  ] as const) {
+    const given = JSON.parse(JSON.stringify({ issuer: ISSUER, secret: SECRET }));
+    assert.throws(
+      () => new AuthorizationServer({ ...given, storage, ...options }),
+      (error) => error instanceof ConfigurationError && error.message === message,
+    );
+  }
+});
+
+test('§3 a failure of storage while registering is an outage', async (t) => {
+  const world: World = await openWorld(t);
+  const broken = {
+    ...world.storage,
+    clients: {
+      ...world.storage.clients,
+      add: () => {
+        throw new Error('the disk is full');
+      },
+    },
+  };
+  const server = await secondServer(world, OPEN, broken);
+  assert.deepEqual(await postRegistration(server, { redirect_uris: [CALLBACK] }), OUTAGE);
+});

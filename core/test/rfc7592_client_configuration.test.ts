@@ -1,0 +1,401 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { exportJWK, generateKeyPair } from 'jose';
+import {
+  BY_DEFAULT,
+  CALLBACK,
+  configure,
+  type Members,
+  openRegistration,
+  type Registered,
+  register,
+  registeredIn,
+} from './harness/registration.ts';
+import { errorOf, JSON_HEADERS, OUTAGE } from './harness/responses.ts';
+import { secondServer } from './harness/second_server.ts';
+import { basic, openWorld, specification, type World } from './harness/world.ts';
+
+const OPEN = openRegistration();
+
+const REFUSED = errorOf(401, 'invalid_token', 'this is no registration access token of the client', {
+  ...JSON_HEADERS,
+  'www-authenticate':
+    'Bearer error="invalid_token", error_description="this is no registration access token of the client"',
+});
+
+const unfit = (member: string, problem: string) =>
+  errorOf(400, 'invalid_client_metadata', `${member}: ${problem}`);
+
+/** The client with the members that an answer about it has, but for a secret that nobody has sent. */
+function answerTo(
+  { client_secret: _, client_secret_expires_at: __, ...rest }: Registered,
+  metadata: Members,
+) {
+  return { ...rest, metadata };
+}
+
+/** A token that the client got for itself. */
+async function tokenOf(world: World, { client_id, client_secret }: Registered): Promise<string> {
+  const response = await world.post('/token', { grant_type: 'client_credentials' }, null, {
+    authorization: basic(client_id, client_secret),
+  });
+  assert.equal(response.status, 200, response.body);
+  return JSON.parse(response.body).access_token;
+}
+
+async function publicJwk() {
+  const { publicKey } = await generateKeyPair('ES256', { extractable: true });
+  return exportJWK(publicKey);
+}
+
+specification('RFC 7592 client configuration', (spec) => {
+  // ── §2 the token ────────────────────────────────────────────────────────────────────────────────────────
+
+  spec(
+    '§2 whatever is wrong with the client or its token, the answer is the same 401',
+    async (world) => {
+      const client = await register(world);
+      const other = await register(world);
+      const at = (id: string) => client.registration_client_uri.replace(client.client_id, id);
+      for (const [what, wrong] of [
+        ['another token', { ...client, registration_access_token: 'grantd_ra_x' }],
+        ["another client's token", { ...client, registration_access_token: other.registration_access_token }],
+        ['the secret', { ...client, registration_access_token: String(client.client_secret) }],
+        ['an unknown client', { ...client, registration_client_uri: at('A'.repeat(22)) }],
+        ['a client of the operator', { ...client, registration_client_uri: at('web') }],
+        ['characters that no identifier has', { ...client, registration_client_uri: at('%27') }],
+      ] as const) {
+        for (const method of ['GET', 'PUT', 'DELETE'])
+          assert.deepEqual(await configure(world, method, wrong, {}), REFUSED, `${method} with ${what}`);
+      }
+      assert.equal(world.lastReason, 'registration_token_wrong');
+      const without = await world.send({ method: 'GET', path: `/register/${client.client_id}`, headers: {} });
+      assert.deepEqual(without, REFUSED);
+      assert.equal((await configure(world, 'GET', client)).status, 200);
+      assert.equal((await configure(world, 'GET', other)).status, 200);
+    },
+    OPEN,
+  );
+
+  spec(
+    '§2 a client that was disabled has no say any more, until it is enabled',
+    async (world) => {
+      const client = await register(world);
+      await world.storage.setDisabled('client', client.client_id, true);
+      for (const method of ['GET', 'PUT', 'DELETE'])
+        assert.deepEqual(await configure(world, method, client, {}), REFUSED);
+      await world.storage.setDisabled('client', client.client_id, false);
+      assert.equal((await configure(world, 'GET', client)).status, 200);
+    },
+    OPEN,
+  );
+
+  spec(
+    '§2 another method is 405 with Allow, and a path below the client is nothing',
+    async (world) => {
+      const client = await register(world);
+      assert.deepEqual(
+        await configure(world, 'POST', client, {}),
+        errorOf(405, 'invalid_request', 'the method is not allowed', {
+          ...JSON_HEADERS,
+          allow: 'GET, PUT, DELETE',
+        }),
+      );
+      const { server } = world;
+      assert.deepEqual(
+        ['/register/a', '/register', '/register/a/b', '/register/', '/registered'].map((path) =>
+          server.serves(path),
+        ),
+        [true, true, false, false, false],
+      );
+    },
+    OPEN,
+  );
+
+  // ── §2.1 reading ────────────────────────────────────────────────────────────────────────────────────────
+
+  spec(
+    '§2.1 a client reads all that is registered, with its token, and without the secret that nobody stores',
+    async (world) => {
+      const client = await register(world, { redirect_uris: [CALLBACK], client_name: 'Shop' });
+      world.clock.advance(60);
+      const response = await configure(world, 'GET', client);
+      assert.deepEqual([response.status, response.headers], [200, JSON_HEADERS]);
+      assert.deepEqual(registeredIn(response), answerTo(client, { ...BY_DEFAULT, client_name: 'Shop' }));
+    },
+    OPEN,
+  );
+
+  // ── §2.2 replacing ──────────────────────────────────────────────────────────────────────────────────────
+
+  spec(
+    '§2.2 a registration is replaced as a whole: what is left out is gone',
+    async (world) => {
+      const client = await register(world, {
+        redirect_uris: [CALLBACK],
+        client_name: 'Shop',
+        'client_name#de': 'Laden',
+        contacts: ['carol@app.example'],
+        scope: 'openid email',
+      });
+      const replacement = {
+        client_id: client.client_id,
+        client_secret: client.client_secret,
+        redirect_uris: [`${CALLBACK}/new`],
+        grant_types: ['authorization_code', 'refresh_token'],
+        client_name: 'Store',
+        contacts: null,
+        scope: 'openid',
+      };
+      const response = await configure(world, 'PUT', client, replacement);
+      const expected = {
+        ...client,
+        metadata: {
+          ...BY_DEFAULT,
+          redirect_uris: [`${CALLBACK}/new`],
+          grant_types: ['authorization_code', 'refresh_token'],
+          client_name: 'Store',
+          scope: 'openid',
+        },
+      };
+      assert.deepEqual([response.status, response.headers], [200, JSON_HEADERS]);
+      assert.deepEqual(registeredIn(response), expected);
+      const read = registeredIn(await configure(world, 'GET', client));
+      assert.deepEqual(read, answerTo(client, expected.metadata));
+    },
+    OPEN,
+  );
+
+  spec(
+    '§2.2 what was read can be sent back, without the members that are the server’s alone',
+    async (world) => {
+      const client = await register(world);
+      const read = JSON.parse((await configure(world, 'GET', client)).body);
+      for (const [name, value] of [
+        ['registration_access_token', read.registration_access_token],
+        ['registration_client_uri', read.registration_client_uri],
+        ['client_id_issued_at', read.client_id_issued_at],
+        ['client_secret_expires_at', 0],
+      ])
+        assert.deepEqual(
+          await configure(world, 'PUT', client, {
+            client_id: client.client_id,
+            ...BY_DEFAULT,
+            [name]: value,
+          }),
+          unfit(name, 'is not the client to say'),
+        );
+      const { registration_access_token: _, registration_client_uri: __, ...rest } = read;
+      const { client_id_issued_at: ___, ...sent } = rest;
+      const response = await configure(world, 'PUT', client, sent);
+      assert.deepEqual(registeredIn(response), answerTo(client, BY_DEFAULT));
+    },
+    OPEN,
+  );
+
+  spec(
+    '§2.2 a client names itself, and no secret but the one that it has',
+    async (world) => {
+      const client = await register(world);
+      const put = (members: Members) =>
+        configure(world, 'PUT', client, { redirect_uris: [CALLBACK], ...members });
+      const wrongClient = unfit('client_id', 'expected the identifier of this client');
+      assert.deepEqual(await put({}), wrongClient);
+      assert.deepEqual(await put({ client_id: 'web' }), wrongClient);
+      const wrongSecret = unfit('client_secret', 'expected the secret that the client has');
+      for (const secret of ['chosen by the client', '', 7, [client.client_secret]])
+        assert.deepEqual(await put({ client_id: client.client_id, client_secret: secret }), wrongSecret);
+      const { client_id, client_secret } = client;
+      assert.equal(registeredIn(await put({ client_id, client_secret })).client_secret, client_secret);
+    },
+    OPEN,
+  );
+
+  spec(
+    '§2.2 a replacement is checked like a registration, and one that is refused changes nothing',
+    async (world) => {
+      const client = await register(world);
+      const { client_id } = client;
+      assert.deepEqual(
+        await configure(world, 'PUT', client, { client_id, redirect_uris: ['http://app.example/'] }),
+        errorOf(
+          400,
+          'invalid_redirect_uri',
+          'redirect_uris: expected https, and not localhost, for a web application',
+        ),
+      );
+      assert.deepEqual(
+        await configure(world, 'PUT', client, {
+          client_id,
+          redirect_uris: [CALLBACK],
+          scope: 'openid write',
+        }),
+        unfit('scope', 'a scope is not open to clients that register themselves'),
+      );
+      assert.deepEqual(registeredIn(await configure(world, 'GET', client)), answerTo(client, BY_DEFAULT));
+    },
+    OPEN,
+  );
+
+  spec(
+    '§2.2 a client that needs a secret no more loses it, and one that needs it again gets a new one',
+    async (world) => {
+      const client = await register(world);
+      const { client_id } = client;
+      const put = async (members: Members) =>
+        registeredIn(
+          await configure(world, 'PUT', client, { client_id, redirect_uris: [CALLBACK], ...members }),
+        );
+      const withKeys = await put({
+        token_endpoint_auth_method: 'private_key_jwt',
+        jwks: { keys: [await publicJwk()] },
+      });
+      assert.equal(withKeys.client_secret, undefined);
+      assert.equal((await world.storage.clients.get(client_id))?.secretHash, undefined);
+      const again = await put({ token_endpoint_auth_method: 'client_secret_post' });
+      assert.ok(again.client_secret && again.client_secret !== client.client_secret);
+      assert.equal(again.client_secret_expires_at, 0);
+      const kept = await put({ token_endpoint_auth_method: 'client_secret_basic' });
+      assert.equal(kept.client_secret, undefined, 'it stays the same, which nobody stores');
+      assert.equal(
+        (await world.storage.clients.get(client_id))?.secretHash,
+        await world.server.hashClientSecret(again.client_secret),
+      );
+    },
+    OPEN,
+  );
+
+  spec(
+    '§2.2 what the operator gave a client it keeps, scopes and grants included',
+    async (world) => {
+      const client = await register(world);
+      const { client_id } = client;
+      const stored = await world.storage.clients.get(client_id);
+      assert.ok(stored);
+      const { generation: _, disabledAtMs: __, ...record } = stored;
+      await world.storage.clients.replace({
+        ...record,
+        resource: 'https://api.example/shop',
+        accessTokenFormat: 'opaque',
+        rotateRefreshTokens: false,
+        grantTypes: ['authorization_code', 'client_credentials'],
+        scopes: ['openid', 'write'],
+      });
+      const response = await configure(world, 'PUT', client, {
+        client_id,
+        redirect_uris: [CALLBACK],
+        grant_types: ['authorization_code', 'client_credentials'],
+        scope: 'openid write',
+        resource: 'https://api.example/other',
+        access_token_format: 'jwt',
+      });
+      assert.deepEqual(registeredIn(response).metadata, {
+        ...BY_DEFAULT,
+        grant_types: ['authorization_code', 'client_credentials'],
+        scope: 'openid write',
+        resource: 'https://api.example/shop',
+        access_token_format: 'opaque',
+        rotate_refresh_tokens: false,
+      });
+    },
+    OPEN,
+  );
+
+  spec(
+    '§2.2 the tokens of a client that is replaced live on',
+    async (world) => {
+      const client = await register(world, { grant_types: ['client_credentials'] });
+      const token = await tokenOf(world, client);
+      await configure(world, 'PUT', client, {
+        client_id: client.client_id,
+        grant_types: ['client_credentials'],
+        client_name: 'Reports',
+      });
+      assert.deepEqual(await world.alive(token), [true]);
+    },
+    openRegistration({ scopes: ['read'], grantTypes: ['client_credentials'] }),
+  );
+
+  // ── §2.3 removing ───────────────────────────────────────────────────────────────────────────────────────
+
+  spec(
+    '§2.3 a removed client is gone at once, with its tokens and its registration access token',
+    async (world) => {
+      const client = await register(world, { grant_types: ['client_credentials'] });
+      const token = await tokenOf(world, client);
+      assert.deepEqual(await configure(world, 'DELETE', client), {
+        status: 204,
+        headers: { 'cache-control': 'no-store' },
+        body: '',
+      });
+      assert.deepEqual(await world.alive(token), [false]);
+      assert.equal(await world.storage.clients.get(client.client_id), undefined);
+      for (const method of ['GET', 'PUT', 'DELETE'])
+        assert.deepEqual(await configure(world, method, client, {}), REFUSED);
+      const refused = await world.post('/token', { grant_type: 'client_credentials' }, null, {
+        authorization: basic(client.client_id, client.client_secret),
+      });
+      assert.equal(refused.status, 401);
+    },
+    openRegistration({ scopes: ['read'], grantTypes: ['client_credentials'] }),
+  );
+});
+
+for (const [method, part] of [
+  ['GET', 'get'],
+  ['PUT', 'replace'],
+  ['DELETE', 'remove'],
+] as const) {
+  test(`RFC 7592 §2 a failure of storage during ${method} is an outage`, async (t) => {
+    const world = await openWorld(t, OPEN);
+    const client = await register(world);
+    const failing = () => {
+      throw new Error('the disk is full');
+    };
+    const broken = { ...world.storage, clients: { ...world.storage.clients, [part]: failing } };
+    const server = await secondServer(world, OPEN, broken);
+    const members = { client_id: client.client_id, redirect_uris: [CALLBACK] };
+    assert.deepEqual(await configure(server, method, client, members), OUTAGE);
+  });
+}
+
+test('RFC 7592 §2.2 a client that was removed meanwhile is not brought back by its replacement', async (t) => {
+  const world = await openWorld(t, OPEN);
+  const client = await register(world);
+  const { clients } = world.storage;
+  const late = {
+    ...world.storage,
+    clients: {
+      ...clients,
+      get: async (id: string) => {
+        const found = await clients.get(id);
+        await clients.remove(id);
+        return found;
+      },
+    },
+  };
+  const server = await secondServer(world, OPEN, late);
+  const members = { client_id: client.client_id, redirect_uris: [CALLBACK] };
+  assert.deepEqual(await configure(server, 'PUT', client, members), REFUSED);
+  assert.equal(await clients.get(client.client_id), undefined);
+});
+
+test('RFC 7592 §3 below an issuer with a path the configuration endpoint is below it as well', async (t) => {
+  const issuer = 'https://as.example/tenants/one';
+  const world = await openWorld(t, { ...OPEN, issuer, paths: { registration: '/clients' } });
+  const { server } = world;
+  const response = await server.register({
+    method: 'POST',
+    url: '/tenants/one/clients',
+    headers: { 'content-type': 'application/json' },
+    body: { redirect_uris: [CALLBACK] },
+  });
+  const { registration_client_uri: uri, registration_access_token: token } = JSON.parse(response.body);
+  assert.ok(uri.startsWith(`${issuer}/clients/`));
+  const read = await server.handle({
+    method: 'GET',
+    url: uri,
+    headers: { authorization: `Bearer ${token}` },
+  });
+  assert.equal(read?.status, 200);
+});

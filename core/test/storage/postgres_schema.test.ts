@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { migratePostgres, PostgresConnections } from '@grantd/core/postgres';
+import { STORE_TABLES } from '../../src/storage/sql/postgres/schema.ts';
+import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
+import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
+import { PostgresStores } from '../harness/postgres_store.ts';
+import { goesOnWithRowsBeforeGrants, ISSUER, NOW_MS, rowsBeforeGrants } from './rows_before_grants.ts';
+
+describe('the schema on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, () => {
+  let stores: PostgresStores;
+  before(async () => {
+    stores = new PostgresStores(await disposableDatabase(await sharedPostgres()));
+  });
+  after(() => stores.end());
+
+  test('a database of version 1 is brought up to date, and what was alive in it lives on', async () => {
+    const { versions, migrations } = STORE_TABLES;
+    const connections = new PostgresConnections(stores.pool);
+    await migratePostgres(connections, { versions, migrations: migrations.slice(0, 1) });
+    await stores.pool.query(rowsBeforeGrants('grantd.'));
+
+    const storage = await stores.open({ issuer: ISSUER, clock: () => NOW_MS });
+    const { rows } = await stores.pool.query('SELECT max(version) AS version FROM grantd.schema_versions');
+    assert.deepEqual(rows, [{ version: migrations.length }]);
+    await goesOnWithRowsBeforeGrants(storage);
+  });
+});

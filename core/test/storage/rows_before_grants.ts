@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import type { AdministrableStorage } from '@grantd/core';
+import { newCode, newToken } from './samples.ts';
+
+export const ISSUER = 'https://issuer.example';
+
+/** Milliseconds, at which all of it is alive. */
+export const NOW_MS = 1_893_456_000_000;
+const UNTIL = NOW_MS / 1000 + 3600;
+
+/**
+ * What a database held before there were grants, with tokens and a code that are alive; for either database.
+ * @param schema before the names of tables
+ */
+export function rowsBeforeGrants(schema: '' | 'grantd.'): string {
+  const isFirst = schema === '' ? ['id, ', '1, '] : ['', ''];
+  return `
+    INSERT INTO ${schema}issuers (${isFirst[0]}issuer) VALUES (${isFirst[1]}'${ISSUER}');
+    INSERT INTO ${schema}clients (issuer_id, id, name, grant_types, scopes, redirect_uris, resource, generation)
+    VALUES (1, 'app', 'App', '["refresh_token"]', '["openid"]', '["https://app.example/cb"]', 'https://api.example', 3);
+    INSERT INTO ${schema}redirect_origins (issuer_id, origin, client_id) VALUES (1, 'https://app.example', 'app');
+    INSERT INTO ${schema}principals (issuer_id, kind, id, generation, keep_until)
+    VALUES (1, 'subject', 'alice', 5, NULL), (1, 'session', 'session', 6, ${UNTIL}), (1, 'grant', 'grant', 7, ${UNTIL}),
+      (1, 'grant', 'waiting', 8, ${UNTIL});
+    INSERT INTO ${schema}tokens (issuer_id, id, kind, digest, client_id, scopes, subject, claims, issued_at_ms,
+      expires_at, keep_until, pair_id, family_id, grant_id, session_id, client_generation, subject_generation,
+      session_generation, grant_generation)
+    VALUES (1, 'refresh', 'refresh_token', 'digest', 'app', '["openid"]', 'alice', '{"sub":"alice"}', ${NOW_MS - 1},
+      ${UNTIL}, ${UNTIL}, 'pair', 'family', 'grant', 'session', 3, 5, 6, 7),
+      (1, 'access', 'access_token', 'digest', 'app', '["openid"]', 'alice', '{"sub":"alice"}', ${NOW_MS - 1},
+      ${UNTIL}, ${UNTIL}, 'pair', 'family', 'grant', 'session', 3, 5, 6, 7);
+    INSERT INTO ${schema}authorization_codes (issuer_id, id, client_id, redirect_uri, redirect_uri_given, scopes, subject,
+      grant_id, claims, issued_at_ms, expires_at, keep_until, client_generation, subject_generation, grant_generation)
+    VALUES (1, 'code', 'app', 'https://app.example/cb', ${schema === '' ? '1' : 'true'}, '["openid"]', 'alice', 'waiting',
+      '{}', ${NOW_MS - 1}, ${UNTIL}, ${UNTIL}, 3, 5, 8);`;
+}
+
+/** That a store goes on with those rows, and knows of grants and removals from then on. */
+export async function goesOnWithRowsBeforeGrants(storage: AdministrableStorage): Promise<void> {
+  const { clients, tokens, authorizationCodes } = storage;
+  assert.deepEqual(await clients.list(), [
+    {
+      id: 'app',
+      name: 'App',
+      grantTypes: ['refresh_token'],
+      scopes: ['openid'],
+      redirectUris: ['https://app.example/cb'],
+      resource: 'https://api.example',
+      generation: 3,
+    },
+  ]);
+  assert.equal(await clients.hasRedirectOrigin('https://app.example'), true);
+  assert.equal(await clients.hasResource?.('https://api.example'), true);
+  assert.equal(await storage.countAlive({ principal: 'grant', id: 'grant' }), 2);
+  assert.deepEqual(await storage.grantsOf('alice'), []);
+
+  const basis = await tokens.getByRefreshToken('refresh');
+  assert.ok(basis);
+  const times = { issuedAtMs: NOW_MS, expiresAt: UNTIL, keepUntil: UNTIL };
+  const tied = { subject: 'alice', sessionId: 'session', grantId: 'grant', familyId: 'family', ...times };
+  const successor = newToken('app', { ...tied, id: 'successor', kind: 'refresh_token' });
+  assert.equal(await tokens.rotate(basis, successor, [successor]), 'issued');
+  const code = await authorizationCodes.get('code');
+  assert.ok(code);
+  const redeemed = newToken('app', { subject: 'alice', grantId: 'waiting', ...times, id: 'redeemed' });
+  assert.equal(await authorizationCodes.redeem(code, [redeemed]), 'issued');
+  assert.equal(await storage.countAlive({ principal: 'subject', id: 'alice' }), 3);
+
+  // What is granted from now on is known.
+  const fresh = { ...newCode('app', 'fresh'), subject: 'alice', issuedAtMs: NOW_MS, expiresAt: UNTIL };
+  assert.equal(await authorizationCodes.issue(fresh, { clientGeneration: 3 }), 'issued');
+  assert.deepEqual(
+    (await storage.grantsOf('alice')).map(({ id }) => id),
+    [fresh.grantId],
+  );
+  assert.equal(await storage.oneTimeIdentifiers.take('one', UNTIL), true);
+  assert.equal(await storage.clients.remove('app'), true);
+  assert.equal(await storage.countAlive({ principal: 'subject', id: 'alice' }), 0);
+  assert.equal(await storage.clients.hasRedirectOrigin('https://app.example'), false);
+}

@@ -1,0 +1,134 @@
+import { readFileSync } from 'node:fs';
+import {
+  type ClientMetadataError,
+  METADATA_MEMBERS,
+  type MemberName,
+  type MetadataMember,
+} from '@grantd/core';
+import { type Command, Option } from 'commander';
+import type { GivenFlags } from '../config/configuration.ts';
+import { typedPath } from '../config/typed_folder.ts';
+import { collect } from './database_flags.ts';
+import { BadUsage } from './exit.ts';
+
+/** Flags that are not called like their member: repeatable ones are in the singular, some have been here longer. */
+const OTHER_NAMES: Partial<Record<MemberName, string>> = {
+  client_name: 'name',
+  grant_types: 'grant',
+  redirect_uris: 'redirect-uri',
+  post_logout_redirect_uris: 'post-logout-redirect-uri',
+  contacts: 'contact',
+  request_uris: 'request-uri',
+  default_acr_values: 'default-acr-value',
+  token_endpoint_auth_method: 'auth-method',
+  token_endpoint_auth_signing_alg: 'auth-signing-alg',
+  jwks: 'jwks-file',
+};
+
+/** Follows from the grants, so that nobody has to say it. */
+const WITHOUT_FLAG: ReadonlySet<MemberName> = new Set<MemberName>(['response_types']);
+
+/** What JSON cannot be written on a command line is read from a file. */
+const FILE = 'FILE';
+
+const LOCALIZED = '--localized';
+
+interface MemberFlag {
+  readonly name: MemberName;
+  readonly member: MetadataMember<unknown>;
+  readonly option: Option;
+}
+
+const FLAGS: readonly MemberFlag[] = (Object.keys(METADATA_MEMBERS) as MemberName[])
+  .filter((name) => !WITHOUT_FLAG.has(name))
+  .map((name) => ({ name, member: METADATA_MEMBERS[name], option: optionFor(name, METADATA_MEMBERS[name]) }));
+
+/** Gives a command a flag for everything that a client can be. */
+export function addClientFlags(command: Command): Command {
+  for (const { option } of FLAGS) command.addOption(option);
+  return command.addOption(
+    repeatable(new Option(`${LOCALIZED} <MEMBER#TAG=TEXT>`, 'a text in a language, as client_name#de=Laden')),
+  );
+}
+
+/**
+ * What the flags say of a client, in the names of its metadata.
+ * @throws {BadUsage} a file cannot be read, or a text in a language is not said of a member
+ */
+export function membersOf(flags: GivenFlags): Record<string, unknown> {
+  const members: Record<string, unknown> = {};
+  for (const { name, member, option } of FLAGS) {
+    const given = flags[option.attributeName()];
+    if (given === '' || listOf(given).includes('')) throw new BadUsage(`${option.long}: expected a value`);
+    if (given !== undefined) members[name] = jsonOf(name, member, given);
+  }
+  for (const text of listOf(flags.localized)) {
+    const [, name, value] = /^([a-z_]+#[A-Za-z0-9-]+)=(.*)$/s.exec(text) ?? [];
+    if (name === undefined || memberNamed(name) !== name)
+      throw new BadUsage(`${LOCALIZED}: expected MEMBER#TAG=TEXT, of a member that people read`);
+    members[name] = value;
+  }
+  return members;
+}
+
+/** The flags that do not speak of the client: one of its settings may be called like an option of the server. */
+export function withoutMembers(flags: GivenFlags): GivenFlags {
+  const ofClient = new Set(FLAGS.map(({ option }) => option.attributeName()));
+  return Object.fromEntries(Object.entries(flags).filter(([name]) => !ofClient.has(name)));
+}
+
+/** The member that a flag sets, by the flag's or the member's own name; `undefined` where there is none. */
+export function memberNamed(text: string): string | undefined {
+  const [base] = text.split('#');
+  const flag = FLAGS.find(
+    ({ name, option }) => name === base || option.long === `--${text.replace(/^--/, '')}`,
+  );
+  if (flag === undefined) return undefined;
+  return flag.member.isLocalizable && text.startsWith(`${flag.name}#`) ? text : flag.name;
+}
+
+/** What is wrong with a client, in the words of the command line. */
+export function asBadUsage({ member, problem }: ClientMetadataError): BadUsage {
+  const flag = FLAGS.find(({ name }) => name === member);
+  return new BadUsage(`${flag?.option.long ?? member}: ${problem}`);
+}
+
+function optionFor(name: MemberName, { kind, about }: MetadataMember<unknown>): Option {
+  const flag = `--${OTHER_NAMES[name] ?? name.replaceAll('_', '-')}`;
+  if (kind.form === 'object') return new Option(`${flag} <${FILE}>`, `${about}, as a JSON file`);
+  if (kind.form === 'boolean') return new Option(`${flag} [${kind.placeholder}]`, about);
+  const option = new Option(`${flag} <${kind.placeholder}>`, about);
+  return kind.form === 'list' || name === 'scope' ? repeatable(option) : option;
+}
+
+function repeatable(option: Option): Option {
+  option.description += '; repeatable';
+  return option.argParser(collect);
+}
+
+/** The value as JSON would have it; what does not fit stays text, for the library to refuse. */
+function jsonOf(name: MemberName, { kind }: MetadataMember<unknown>, given: unknown): unknown {
+  if (name === 'scope') return listOf(given).join(' ');
+  switch (kind.form) {
+    case 'boolean':
+      return given === true || given === 'true' || (given === 'false' ? false : given);
+    case 'number':
+      return /^\d{1,15}$/.test(String(given)) ? Number(given) : given;
+    case 'object':
+      return jsonIn(String(given));
+    default:
+      return given;
+  }
+}
+
+function jsonIn(path: string): unknown {
+  try {
+    return JSON.parse(readFileSync(typedPath(process.env, path), 'utf8'));
+  } catch (error) {
+    throw new BadUsage(`${path}: ${error instanceof Error ? error.message : 'no JSON'}`);
+  }
+}
+
+function listOf(given: unknown): readonly string[] {
+  return Array.isArray(given) ? given.map(String) : [];
+}

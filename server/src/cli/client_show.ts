@@ -1,0 +1,54 @@
+import { type ClientRecord, documentOf } from '@grantd/core';
+import { labelled, type Output, printOne, timeOf } from './output.ts';
+
+/** A client as it may be shown: without the digests of what it holds. */
+export function described(client: ClientRecord) {
+  const { secretHash: _, registrationTokenDigest, generation: __, disabledAtMs, ...rest } = client;
+  const disabledAt = timeOf(disabledAtMs);
+  return {
+    ...rest,
+    type: isPublic(client) ? 'public' : 'confidential',
+    ...(registrationTokenDigest !== undefined && { registeredItself: true }),
+    ...(disabledAt !== undefined && { disabledAt }),
+  };
+}
+
+export function showClient(output: Output, client: ClientRecord): void {
+  const { id, type, registeredItself, disabledAt } = described(client);
+  const {
+    redirect_uris: redirectUris,
+    grant_types: grants,
+    client_name: name,
+    ...others
+  } = documentOf(client);
+  const { response_types: _, scope, resource, ...settings } = others;
+  const rows = Object.entries(settings).map(([setting, value]) => [
+    setting.replaceAll('_', ' '),
+    textOf(value),
+  ]);
+  printOne(
+    output,
+    described(client),
+    labelled({
+      id,
+      name,
+      type,
+      grants: grants?.join(' '),
+      scopes: scope ?? '',
+      'redirect URIs': redirectUris?.join(' '),
+      resource,
+      ...Object.fromEntries(rows),
+      registered: registeredItself && 'by itself',
+      disabled: disabledAt,
+    }),
+  );
+}
+
+function isPublic({ secretHash, metadata }: ClientRecord): boolean {
+  return secretHash === undefined && metadata?.token_endpoint_auth_method !== 'private_key_jwt';
+}
+
+function textOf(value: unknown): string {
+  if (Array.isArray(value)) return value.join(' ');
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}

@@ -1,0 +1,69 @@
+import { documentOf } from '@grantd/core';
+import type { GivenFlags } from '../config/configuration.ts';
+import { Refused } from '../instance/refused.ts';
+import { memberNamed, membersOf } from './client_flags.ts';
+import { clientFrom, hasSecret } from './client_registration.ts';
+import { printSecret, secretFor } from './client_secrets.ts';
+import { BadUsage } from './exit.ts';
+import { requireClient } from './require_client.ts';
+import type { CommandParts } from './with_instance.ts';
+
+export interface ClientUpdateFlags extends GivenFlags {
+  readonly unset?: readonly string[];
+}
+
+/** What an update says: members with their new values, and names of those that are to go. */
+export interface ClientChange {
+  readonly members: Readonly<Record<string, unknown>>;
+  readonly unset: readonly string[];
+}
+
+/** @throws {BadUsage} it says nothing, or something that no client has */
+export function changeOf(flags: ClientUpdateFlags): ClientChange {
+  const members = membersOf(flags);
+  const unset = (flags.unset ?? []).map((text) => {
+    const name = memberNamed(text);
+    if (name === undefined)
+      throw new BadUsage('--unset: expected the name of a setting, as in --unset logo-uri');
+    if (Object.hasOwn(members, name)) throw new BadUsage(`--unset: ${text} is set by another flag`);
+    return name;
+  });
+  if (Object.keys(members).length + unset.length === 0)
+    throw new BadUsage('nothing to update: grantd client update --help tells what there is');
+  return { members, unset };
+}
+
+/** Replaces what is said and keeps everything else; tokens live on. */
+export async function updateClient(parts: CommandParts, id: string, change: ClientChange): Promise<void> {
+  const client = await requireClient(parts, id);
+  const { response_types: _, ...document } = documentOf(client); // follows from the grants, which may change
+  const members: Record<string, unknown> = { ...document, ...change.members };
+  for (const name of change.unset) delete members[name];
+  const { registrationTokenDigest, registeredAt } = client;
+  const identity = {
+    id,
+    ...(registrationTokenDigest !== undefined && { registrationTokenDigest }),
+    ...(registeredAt !== undefined && { registeredAt }),
+  };
+  const updated = await clientFrom(await parts.server(), identity, members);
+
+  const wantsSecret = hasSecret(updated) && !isPublicBySilence(client, updated);
+  const secret = !wantsSecret
+    ? undefined
+    : client.secretHash === undefined
+      ? await secretFor(parts, 'generate')
+      : { hash: client.secretHash };
+  const record = { ...updated, ...(secret !== undefined && { secretHash: secret.hash }) };
+  if (!(await parts.storage.clients.replace(record))) throw new Refused(`there is no client ${id} any more.`);
+  printSecret(parts, id, secret?.toPrint, `updated ${id}`);
+}
+
+type Authenticated = Parameters<typeof hasSecret>[0];
+
+/** A client without a secret of which nobody ever said how it authenticates is public, and stays so. */
+function isPublicBySilence(
+  { secretHash }: Pick<Authenticated, 'secretHash'>,
+  { metadata }: Authenticated,
+): boolean {
+  return secretHash === undefined && metadata?.token_endpoint_auth_method === undefined;
+}

@@ -1,0 +1,204 @@
+import assert from 'node:assert/strict';
+import { existsSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { METADATA_MEMBERS } from '@grantd/core';
+import { exportJWK, generateKeyPair } from 'jose';
+import { createProgram } from '../src/cli/program.ts';
+import { grantd, grantdPrints, Workbench } from './harness/program.ts';
+
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+const CALLBACK = 'https://shop.example/callback';
+
+describe('settings of a client', () => {
+  let folder: string;
+  before(() => {
+    folder = workbench.folder();
+  });
+
+  const printsJson = async (...args: string[]) => JSON.parse(await grantdPrints(folder, [...args, '--json']));
+  const show = (id: string) => printsJson('client', 'show', id);
+
+  test('client add takes everything that a client can be', async () => {
+    const { publicKey } = await generateKeyPair('ES256');
+    const jwk = { ...(await exportJWK(publicKey)), kid: 'one' };
+    writeFileSync(join(folder, 'jwks.json'), JSON.stringify({ keys: [jwk] }));
+    const added = await printsJson(
+      ...[
+        'client',
+        'add',
+        'shop',
+        '--name',
+        'Shop',
+        '--redirect-uri',
+        CALLBACK,
+        '--redirect-uri',
+        `${CALLBACK}/2`,
+      ],
+      ...['--scope', 'openid', '--scope', 'email', '--scope', 'openid'],
+      ...['--auth-method', 'private_key_jwt', '--jwks-file', 'jwks.json', '--auth-signing-alg', 'ES256'],
+      ...['--post-logout-redirect-uri', 'https://shop.example/bye', '--default-max-age', '60'],
+      ...[
+        '--require-auth-time',
+        '--backchannel-logout-session-required',
+        'false',
+        '--brand-color',
+        '#00aa7f',
+      ],
+      ...[
+        '--contact',
+        'a@shop.example',
+        '--contact',
+        'b@shop.example',
+        '--localized',
+        'client_name#de=Laden = gut',
+      ],
+      ...['--resource', 'https://api.shop.example', '--access-token-format', 'opaque'],
+      ...['--id-token-signed-response-alg', 'ES256', '--rotate-refresh-tokens', 'false'],
+      ...['--backchannel-logout-uri', 'http://localhost:3000/logout', '--assertion-audience', 'endpoint'],
+    );
+    assert.deepEqual(added, { id: 'shop' });
+    assert.deepEqual(await show('shop'), {
+      id: 'shop',
+      name: 'Shop',
+      grantTypes: ['authorization_code', 'refresh_token'],
+      scopes: ['openid', 'email'],
+      redirectUris: [CALLBACK, `${CALLBACK}/2`],
+      resource: 'https://api.shop.example',
+      accessTokenFormat: 'opaque',
+      idTokenAlgorithm: 'ES256',
+      rotateRefreshTokens: false,
+      metadata: {
+        token_endpoint_auth_method: 'private_key_jwt',
+        contacts: ['a@shop.example', 'b@shop.example'],
+        jwks: { keys: [jwk] },
+        token_endpoint_auth_signing_alg: 'ES256',
+        default_max_age: 60,
+        require_auth_time: true,
+        post_logout_redirect_uris: ['https://shop.example/bye'],
+        backchannel_logout_uri: 'http://localhost:3000/logout',
+        backchannel_logout_session_required: false,
+        brand_color: '#00aa7f',
+        assertion_audience: 'endpoint',
+        'client_name#de': 'Laden = gut',
+      },
+      type: 'confidential',
+    });
+    const lines = (await grantdPrints(folder, ['client', 'show', 'shop'])).split('\n');
+    for (const line of [/^name +Shop$/, /^default max age +60$/, /^client name#de +Laden = gut$/])
+      assert.ok(
+        lines.some((one) => line.test(one)),
+        String(line),
+      );
+  });
+
+  test('client update changes what is said, unsets what is named, and keeps everything else', async () => {
+    const before = await show('shop');
+    assert.deepEqual(
+      await printsJson(
+        ...['client', 'update', 'shop', '--name', 'Store', '--redirect-uri', `${CALLBACK}/3`],
+        ...['--unset', 'brand-color', '--unset', 'client_name#de', '--unset', 'contact'],
+        ...['--unset', 'default_max_age', '--unset', '--resource'],
+      ),
+      { id: 'shop' },
+    );
+    const { resource: _, metadata, ...rest } = before;
+    const {
+      brand_color: __,
+      'client_name#de': ___,
+      contacts: ____,
+      default_max_age: _____,
+      ...kept
+    } = metadata;
+    assert.deepEqual(await show('shop'), {
+      ...rest,
+      name: 'Store',
+      redirectUris: [`${CALLBACK}/3`],
+      metadata: kept,
+    });
+  });
+
+  test('client update gives a client that needs a secret one, takes it from one that does not, and leaves it otherwise', async () => {
+    const update = async (...flags: string[]) => printsJson('client', 'update', 'shop', ...flags);
+    const { secret } = await update('--auth-method', 'client_secret_post', '--unset', 'auth-signing-alg');
+    assert.match(secret, /^grantd_cs_/);
+    assert.deepEqual(await update('--name', 'Shop'), { id: 'shop' });
+    assert.deepEqual(await update('--unset', 'auth-method'), { id: 'shop' });
+    assert.equal((await show('shop')).type, 'confidential');
+    assert.deepEqual(await update('--auth-method', 'none'), { id: 'shop' });
+    assert.equal((await show('shop')).type, 'public');
+    assert.deepEqual(await update('--unset', 'auth-method'), { id: 'shop' });
+    assert.equal((await show('shop')).type, 'public', 'nobody said that it should have a secret');
+  });
+
+  test('client update follows grants with what goes along', async () => {
+    await grantdPrints(folder, ['client', 'add', 'machine', '--scope', 'read']);
+    await grantdPrints(folder, [
+      ...['client', 'update', 'machine', '--grant', 'authorization_code', '--redirect-uri', CALLBACK],
+    ]);
+    const { grantTypes, redirectUris } = await show('machine');
+    assert.deepEqual([grantTypes, redirectUris], [['authorization_code'], [CALLBACK]]);
+  });
+
+  test('what does not fit is said in the words of the command line, and changes nothing', async () => {
+    const other = workbench.folder();
+    writeFileSync(join(other, 'secret.json'), '{"keys":[{"kty":"oct","k":"AAAA"}]}');
+    const add = ['client', 'add', 'x'];
+    const attempts = [
+      [[...add, '--redirect-uri', '/callback'], '--redirect-uri: expected at most 50 values'],
+      [
+        [...add, '--grant', 'password'],
+        '--grant: expected at most 50 values, each one of authorization_code',
+      ],
+      [[...add, '--grant', 'authorization_code'], '--redirect-uri: expected at least one'],
+      [[...add, '--scope', 'a"b'], '--scope: expected scopes parted by spaces'],
+      [[...add, '--name', ''], '--name: expected a value'],
+      [[...add, '--jwks-file', 'none.json'], 'none.json: ENOENT'],
+      [[...add, '--jwks-file', 'secret.json'], '--jwks-file: expected a JWK set'],
+      [[...add, '--auth-method', 'private_key_jwt'], '--auth-method: private_key_jwt needs jwks or jwks_uri'],
+      [[...add, '--default-max-age', 'soon'], '--default-max-age: expected whole seconds'],
+      [[...add, '--require-auth-time', 'yes'], '--require-auth-time: expected true or false'],
+      [[...add, '--localized', 'name=x'], '--localized: expected MEMBER#TAG=TEXT'],
+      [[...add, '--localized', 'shoe_size#de=x'], '--localized: expected MEMBER#TAG=TEXT'],
+      [
+        [...add, '--public', '--auth-method', 'private_key_jwt'],
+        'a --public client authenticates with nothing',
+      ],
+      [[...add, '--public', '--secret-stdin'], 'leave out --secret-stdin'],
+      [['client', 'update', 'x'], 'nothing to update'],
+      [['client', 'update', 'x', '--unset', 'shoe-size'], '--unset: expected the name of a setting'],
+      [['client', 'update', 'x', '--unset', 'name', '--name', 'y'], '--unset: name is set by another flag'],
+    ] as const;
+    const outcomes = await Promise.all(attempts.map(([args]) => grantd(other, args)));
+    for (const [index, { code, stdout, stderr }] of outcomes.entries()) {
+      const [args, message] = attempts[index] ?? [[], ''];
+      assert.deepEqual([code, stdout], [2, ''], args.join(' '));
+      assert.ok(stderr.includes(message), `${args.join(' ')}: ${stderr}`);
+    }
+    assert.equal(existsSync(join(other, 'grantd-data')), false);
+    const { code, stderr } = await grantd(folder, ['client', 'update', 'nobody', '--name', 'x']);
+    assert.deepEqual([code, /there is no client nobody/.test(stderr)], [1, true]);
+  });
+
+  test('client remove ends its tokens, also when its identifier is given again', async () => {
+    await grantdPrints(folder, ['client', 'add', 'gone', '--scope', 'read']);
+    const token = await grantdPrints(folder, ['token', 'issue', '--client', 'gone']);
+    assert.deepEqual(await printsJson('client', 'remove', 'gone'), { id: 'gone', removed: true });
+    await grantdPrints(folder, ['client', 'add', 'gone', '--scope', 'read']);
+    const explained = JSON.parse(await grantdPrints(folder, ['token', 'explain', token, '--json']));
+    assert.equal(explained.alive, false);
+    assert.equal((await grantd(folder, ['client', 'remove', 'nobody'])).code, 1);
+  });
+});
+
+test('every member of a client has a flag, and no two have the same', () => {
+  const add = createProgram()
+    .commands.find((command) => command.name() === 'client')
+    ?.commands.find((command) => command.name() === 'add');
+  const flags = add?.options.map(({ long }) => long) ?? [];
+  assert.equal(new Set(flags).size, flags.length);
+  // One for each but response_types, and those of the database, the secret, languages, JSON and a public client.
+  assert.equal(flags.length, Object.keys(METADATA_MEMBERS).length - 1 + 7);
+});

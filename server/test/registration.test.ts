@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { after, describe, test } from 'node:test';
+import * as openid from 'openid-client';
+import { Browser, signInAndConsent } from './harness/browser.ts';
+import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+const CALLBACK = 'http://localhost:4711/callback';
+
+function post({ url }: RunningServer, members: object, token?: string): Promise<Response> {
+  return fetch(`${url}/register`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      ...(token !== undefined && { authorization: `Bearer ${token}` }),
+    },
+    body: JSON.stringify(members),
+  });
+}
+
+describe('registration', () => {
+  test('is off unless it is asked for', async () => {
+    const server = await workbench.start(workbench.folder());
+    assert.equal((await post(server, {})).status, 404);
+    const metadata = await (await fetch(`${server.url}/.well-known/openid-configuration`)).json();
+    assert.equal(metadata.registration_endpoint, undefined);
+  });
+
+  test('openid-client registers itself, signs a person in, and its registration is read, replaced and removed', async () => {
+    const server = await workbench.start(workbench.folder(), [
+      ...['--demo', '--registration', 'open', '--insecure-development'],
+    ]);
+    const configuration = await openid.dynamicClientRegistration(
+      new URL(server.url),
+      {
+        redirect_uris: [CALLBACK],
+        client_name: 'Shop',
+        grant_types: ['authorization_code', 'refresh_token'],
+      },
+      undefined,
+      { execute: [openid.allowInsecureRequests] },
+    );
+    const { client_id, client_secret, ...metadata } = configuration.clientMetadata();
+    assert.ok(client_secret);
+    const verifier = openid.randomPKCECodeVerifier();
+    const url = openid.buildAuthorizationUrl(configuration, {
+      redirect_uri: CALLBACK,
+      scope: 'openid email offline_access',
+      code_challenge: await openid.calculatePKCECodeChallenge(verifier),
+      code_challenge_method: 'S256',
+    });
+    const callback = await signInAndConsent(new Browser(server.url), url.href);
+    const tokens = await openid.authorizationCodeGrant(configuration, callback, {
+      pkceCodeVerifier: verifier,
+    });
+    const refreshed = await openid.refreshTokenGrant(configuration, tokens.refresh_token ?? '');
+    const subject = tokens.claims()?.sub ?? '';
+    await openid.fetchUserInfo(configuration, refreshed.access_token, subject);
+
+    const authorization = `Bearer ${metadata.registration_access_token}`;
+    const configure = (method: string, members?: object) =>
+      fetch(String(metadata.registration_client_uri), {
+        method,
+        headers: { authorization, ...(members && { 'content-type': 'application/json' }) },
+        ...(members && { body: JSON.stringify(members) }),
+      });
+    assert.equal((await (await configure('GET')).json()).client_name, 'Shop');
+    const replaced = await configure('PUT', { client_id, redirect_uris: [CALLBACK], client_name: 'Store' });
+    assert.equal((await replaced.json()).client_name, 'Store');
+    const shown = await grantdPrints(server.folder, ['client', 'show', client_id]);
+    assert.match(shown, /^name +Store$/m);
+    assert.match(shown, /^registered +by itself$/m);
+    assert.ok(!shown.includes(client_secret));
+    assert.equal((await configure('DELETE')).status, 204);
+    await assert.rejects(openid.fetchUserInfo(configuration, refreshed.access_token, subject));
+    const log = server.stdout();
+    for (const secret of [client_secret, String(metadata.registration_access_token)])
+      assert.ok(!log.includes(secret), 'no secret is in the log');
+  });
+
+  test('behind a token of the operator’s, a token for one client registers one', async () => {
+    const folder = workbench.folder();
+    const server = await workbench.start(folder, ['--registration', 'token']);
+    const environment = { GRANTD_REGISTRATION: 'token' };
+    const made = ['client', 'registration-token', '--lifetime', '60', '--once', '--json'];
+    const { token, isForOne } = JSON.parse(await grantdPrints(folder, made, '', environment));
+    assert.equal(isForOne, true);
+    const members = { redirect_uris: ['https://shop.example/callback'] };
+    assert.equal((await post(server, members)).status, 401);
+    assert.equal((await post(server, members, token)).status, 201);
+    assert.equal((await post(server, members, token)).status, 401);
+    assert.ok(!server.stdout().includes(token));
+
+    const { stdout, stderr } = await grantd(folder, ['client', 'registration-token']);
+    assert.match(stderr, /of use only where the server runs with --registration token/);
+    const reusable = stdout.trim();
+    assert.equal((await post(server, members, reusable)).status, 201);
+    assert.equal((await post(server, members, reusable)).status, 201);
+    assert.equal((await grantd(folder, ['client', 'registration-token', '--lifetime', '0'])).code, 2);
+  });
+
+  test('a sector document on a private address is fetched in development alone', async (t) => {
+    const site = createServer((_, response) => response.end(JSON.stringify([CALLBACK])));
+    await new Promise<void>((resolve) => site.listen(0, '127.0.0.1', resolve));
+    t.after(() => site.close());
+    const address = site.address();
+    if (address === null || typeof address === 'string') throw new Error('the site has no port');
+    const members = {
+      application_type: 'native',
+      redirect_uris: [CALLBACK],
+      sector_identifier_uri: `https://127.0.0.1:${address.port}/`,
+    };
+    const server = await workbench.start(workbench.folder(), ['--registration', 'open']);
+    const refused = await post(server, members);
+    assert.deepEqual(await refused.json(), {
+      error: 'invalid_client_metadata',
+      error_description: 'sector_identifier_uri: the document could not be fetched',
+    });
+    const cause = server.log().find(({ reason }) => reason === 'client_metadata_unfit');
+    assert.match(JSON.stringify(cause), /the host has an address that is not public/);
+  });
+});
