@@ -95,7 +95,10 @@ export function singlePageApplication(set: () => Scene): () => SinglePageApplica
       name: 'The single-page application',
       scopes: SCOPES,
       redirectUris: origins.flatMap((origin) => [`${origin}/callback`, `${origin}/silent`]),
-      metadata: { post_logout_redirect_uris: origins.map((origin) => `${origin}/`) },
+      metadata: {
+        application_type: 'web' as const,
+        post_logout_redirect_uris: origins.map((origin) => `${origin}/`),
+      },
     };
     await addClient(server, {
       ...registered,
