@@ -102,7 +102,7 @@ export const OPTIONS = {
       'Server',
       text('SECRET', 'a text of at least 32 characters', isSecret),
       'Secret from which the pairwise subject identifiers of people are calculated; it must never change, since each of them would be another.',
-      'one that is kept in the database, sealed under the server’s secret, made at the first start',
+      'one that is made at the first start and kept in the database, sealed under the server’s secret; a start with the former secret behind the new one seals it anew',
     ),
     hasFlag: false,
   },

@@ -45,9 +45,15 @@ interface Surroundings {
   readonly onSessionsEnded: () => void;
 }
 
+/** What the pages need of an instance. */
+type PageData = Pick<
+  Instance,
+  'issuer' | 'storage' | 'people' | 'sessions' | 'consents' | 'attempts' | 'secret'
+>;
+
 /** The pages for people over one database. */
 export function openPages(
-  instance: Instance,
+  instance: PageData,
   { settings, server, requestLog, operator, onSessionsEnded }: Surroundings,
 ): PageListener {
   const { issuer, people, sessions, consents, attempts } = instance;
@@ -122,7 +128,7 @@ function listenerOver(parts: PageParts): PageListener {
 /** What is asked of the library's store past the library: an outage there is one here as well. */
 function guardedStorage({
   storage,
-}: Instance): Pick<AdministrableStorage, 'getPrincipalState' | 'grantsOf'> & PageParts['clients'] {
+}: PageData): Pick<AdministrableStorage, 'getPrincipalState' | 'grantsOf'> & PageParts['clients'] {
   return {
     get: (...of) => askStorage(() => storage.clients.get(...of)),
     getPrincipalState: (...of) => askStorage(() => storage.getPrincipalState(...of)),
