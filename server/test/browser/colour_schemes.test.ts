@@ -28,13 +28,16 @@ describe('colour schemes in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
 async function brightness(page: Page): Promise<number> {
   const png = await page.screenshot({ clip: { x: 0, y: 0, width: 1, height: 1 } });
   // One pixel: after the filter of its line come red, green and blue (PNG §11.2, §9.2).
-  const [, red = 0, green = 0, blue = 0] = inflateSync(chunk(png, 'IDAT'));
+  const [, red = 0, green = 0, blue = 0] = inflateSync(Buffer.concat([...dataOf(png)]));
   return (red + green + blue) / (3 * 255);
 }
 
-/** The content of the first chunk with this name (PNG §5.3). */
-function chunk(png: Buffer, name: string): Buffer {
-  const at = png.indexOf(name, 0, 'latin1');
-  assert.ok(at > 0, `the picture has no ${name}`);
-  return png.subarray(at + 4, at + 4 + png.readUInt32BE(at - 4));
+/** The compressed picture, which may be in several chunks (PNG §5.3, §11.2.3). */
+function* dataOf(png: Buffer): Generator<Buffer> {
+  for (let at = 8; at < png.length; ) {
+    const length = png.readUInt32BE(at);
+    const name = png.toString('latin1', at + 4, at + 8);
+    if (name === 'IDAT') yield png.subarray(at + 8, at + 8 + length);
+    at += length + 12;
+  }
 }

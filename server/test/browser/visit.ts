@@ -35,8 +35,12 @@ export class Visit {
     await this.page.goto(authorizationUrl(this.#url, newPkce(), { ...this.#from, ...parameters }));
   }
 
+  /** Also where the page takes the person for whoever is signed in already. */
   async signIn({ username, password }: Credentials = ALICE): Promise<void> {
-    await this.page.fill('#username', username);
+    const name = this.page.locator('#username');
+    if (!(await name.isEditable()) && (await name.inputValue()) !== username)
+      await this.page.click('#change-person');
+    if (await name.isEditable()) await name.fill(username);
     await this.page.fill('#password', password);
     await this.page.click('#login-submit');
   }
