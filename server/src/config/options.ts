@@ -116,12 +116,7 @@ export const OPTIONS = {
     'Proxies whose X-Forwarded-For is believed; everyone behind any other proxy counts as one place, from which ten wrong passwords keep a name from all browsers that are new to it.',
     'none',
   ),
-  workers: option(
-    'Server',
-    wholeNumber(1, 64),
-    'Processes that share the port and the database.',
-    1,
-  ),
+  workers: option('Server', wholeNumber(1, 64), 'Processes that share the port and the database.', 1),
   demo: option(
     'Server',
     trueOrFalse,
