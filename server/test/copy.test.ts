@@ -31,6 +31,10 @@ const TABLES = [
   'events',
   'people',
   'demo_issuers',
+  'sessions',
+  'session_clients',
+  'consents',
+  'logout_deliveries',
   'pairwise_secrets',
 ];
 
