@@ -328,7 +328,6 @@ const SCENES: readonly Scene[] = [
 /** Those that no request asks: the operator's, and what only a start or an operator does to keys. */
 const NEVER_ASKED = [
   'clients.add',
-  'clients.hasResource',
   'clients.list',
   'clients.remove',
   'clients.replace',

@@ -8,15 +8,13 @@ export interface JwtHeader {
   readonly type: string | undefined;
 }
 
-/** @returns `undefined` where the text is no JWT */
+/** @returns `undefined` where the text is no JWT, or its header is not as RFC 7515 §4.1 wants it */
 export function readJwtHeader(token: string): JwtHeader | undefined {
   try {
     const { alg, kid, typ } = decodeProtectedHeader(token);
-    return {
-      algorithm: typeof alg === 'string' ? alg : undefined,
-      keyId: typeof kid === 'string' ? kid : undefined,
-      type: typeof typ === 'string' ? typ : undefined,
-    };
+    if ([alg, kid, typ].some((value: unknown) => value !== undefined && typeof value !== 'string'))
+      return undefined;
+    return { algorithm: alg, keyId: kid, type: typ };
   } catch {
     return undefined; // jose throws TypeError for whatever it cannot parse; nothing here asks storage
   }

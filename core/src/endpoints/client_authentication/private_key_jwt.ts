@@ -2,6 +2,7 @@ import { base64url, type CryptoKey } from 'jose';
 import { sha256 } from '#hashing';
 import { authenticationMethodsOf } from '../../protocol/authentication_method.ts';
 import type { Claims } from '../../protocol/claims.ts';
+import { CLIENT_CLOCK_AHEAD } from '../../protocol/environment.ts';
 import { DocumentError } from '../../protocol/fetch_document.ts';
 import { type Form, requireParameter } from '../../protocol/form.ts';
 import { StorageFault } from '../../protocol/oauth_error.ts';
@@ -9,7 +10,7 @@ import type { RefusalReason } from '../../protocol/reasons.ts';
 import { type ClientRecord, SIGNING_ALGORITHMS } from '../../protocol/records.ts';
 import { parseClaims, readJwtHeader, verifiedPayload } from '../../tokens/signature.ts';
 import type { Call, Context } from '../context.ts';
-import { CLOCK_AHEAD, judgeClaims } from './assertion_claims.ts';
+import { judgeClaims } from './assertion_claims.ts';
 import { type ClaimedAssertion, isClientId } from './credentials.ts';
 import { refusedClient } from './refused_client.ts';
 import { standInKey } from './stand_in_keys.ts';
@@ -118,7 +119,10 @@ async function findKey(
 
 /** Kept for longer than the assertion lives, since a process with a slower clock would accept it for longer. */
 async function take({ storage }: Context, id: string, expiresAt: number): Promise<boolean> {
-  const isTaken: unknown = await storage.oneTimeIdentifiers?.take(id, Math.ceil(expiresAt) + CLOCK_AHEAD);
+  const isTaken: unknown = await storage.oneTimeIdentifiers?.take(
+    id,
+    Math.ceil(expiresAt) + CLIENT_CLOCK_AHEAD,
+  );
   if (typeof isTaken === 'boolean') return isTaken;
   throw new StorageFault(
     new TypeError('storage must answer true or false to whether an identifier is taken'),
