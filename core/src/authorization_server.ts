@@ -1,6 +1,8 @@
 import { type Approval, completeAuthorization } from './endpoints/authorization_approval.ts';
+import { isExpectedPerson } from './endpoints/authorization_parameters/expected_subject.ts';
 import {
   type AuthorizationRequest,
+  resumeAuthorizationRequest,
   validateAuthorizationRequest,
 } from './endpoints/authorization_request.ts';
 import {
@@ -20,6 +22,14 @@ import {
   introspectToken,
 } from './endpoints/introspection.ts';
 import { anyClientPolicy } from './endpoints/introspection_policy.ts';
+import { type EndedSession, type LogoutDelivery, notifyLogout } from './endpoints/logout_notification.ts';
+import {
+  isHintedSession,
+  type LogoutRequest,
+  resumeLogoutRequest,
+  validateLogoutRequest,
+} from './endpoints/logout_request.ts';
+import { completeLogout } from './endpoints/logout_response.ts';
 import { serverMetadata } from './endpoints/metadata.ts';
 import { callOf, perform, report, reported, requireMethod } from './endpoints/operation.ts';
 import { type IssuedByOperator, issueByOperator, type OperatorIssue } from './endpoints/operator_issue.ts';
@@ -74,10 +84,7 @@ export class AuthorizationServer {
     this.accessTokens = context.accessTokens;
     this.#context = context;
     this.#signingKeys = signingKeys;
-    this.#routes = routesOf(resolved.issuer, resolved.paths, {
-      isOidc: resolved.oidc !== undefined,
-      isRegistrationOn: resolved.registration !== undefined,
-    });
+    this.#routes = routesOf(context);
   }
 
   // ── Endpoints ──────────────────────────────────────────────────────────────────────────────────────────
@@ -100,6 +107,11 @@ export class AuthorizationServer {
   /** `POST /token` (RFC 6749 §3.2). */
   token(request: HttpRequest): Promise<HttpResponse> {
     return perform(ENDPOINTS.token, this.#context, request);
+  }
+
+  /** `POST /par` (RFC 9126). */
+  pushAuthorizationRequest(request: HttpRequest): Promise<HttpResponse> {
+    return perform(ENDPOINTS.pushedAuthorizationRequest, this.#context, request);
   }
 
   /** `POST /register` (RFC 7591). */
@@ -151,7 +163,22 @@ export class AuthorizationServer {
   }
 
   /**
-   * Redirects the person back to the client with a code.
+   * The same request again, from its `parameters`, on a later page of the host. Client and parameters are checked anew;
+   * where they came from, a request object or a pushed request, is not asked again.
+   * @param parameters as they were, from where nobody could change them
+   * @param requestId the host's identifier of the HTTP request, for events
+   * @throws {OAuthError} as `validateAuthorizationRequest`
+   */
+  resumeAuthorizationRequest(
+    parameters: Readonly<Record<string, string>>,
+    requestId?: string,
+  ): Promise<AuthorizationRequest> {
+    const call = { operation: 'authorization', ...(requestId !== undefined && { requestId }) } as const;
+    return reported(this.#context, call, () => resumeAuthorizationRequest(this.#context, parameters));
+  }
+
+  /**
+   * Takes the person back to the client with a code.
    * @param requestId the host's identifier of the HTTP request in which the person approved, for events
    * @throws {OAuthError} `access_denied`: the person or the client was disabled meanwhile
    */
@@ -178,13 +205,8 @@ export class AuthorizationServer {
     description: string,
     requestId?: string,
   ): HttpResponse {
-    const error = refusedAuthorization(
-      this.#context,
-      request,
-      code,
-      description,
-      REASON_OF_HOST_REFUSAL[code],
-    );
+    const reason = REASON_OF_HOST_REFUSAL[code];
+    const error = refusedAuthorization(this.#context, request, { code, description, reason });
     report(this.#context, error, {
       operation: 'authorization',
       ...(requestId !== undefined && { requestId }),
@@ -201,12 +223,65 @@ export class AuthorizationServer {
   }
 
   /** Whether an authorization request, where it names a person, names this one (OpenID Connect Core §3.1.2.1, §5.5.1). */
-  async isExpectedPerson(
-    { client, expectedSubject }: { readonly client: SubjectAudience; readonly expectedSubject?: string },
+  isExpectedPerson(
+    request: Pick<AuthorizationRequest, 'client' | 'expectedSubject'>,
     subject: string,
   ): Promise<boolean> {
-    if (expectedSubject === undefined) return true;
-    return expectedSubject === (await subjectIdentifier(this.#context, client, subject));
+    return isExpectedPerson(this.#context, request, subject);
+  }
+
+  // ── The logout endpoint, in two steps around the host's own page, and the logout of clients ────────────────
+
+  /**
+   * Checks a request to the logout endpoint (RP-Initiated Logout §2). It ends nothing: the host asks the person, unless
+   * `isHintedSession`, and ends the session.
+   * @throws {OAuthError} `errorResponse` renders it; it is never redirected to an application
+   */
+  validateLogoutRequest(request: HttpRequest): Promise<LogoutRequest> {
+    return reported(this.#context, callOf('logout', request), () => {
+      requireMethod(['GET', 'POST'], request);
+      return validateLogoutRequest(this.#context, request);
+    });
+  }
+
+  /**
+   * The same request again, from its `parameters`, on a later page of the host.
+   * @param parameters as they were, from where nobody could change them
+   * @param requestId the host's identifier of the HTTP request, for events
+   * @throws {OAuthError} as `validateLogoutRequest`
+   */
+  resumeLogoutRequest(
+    parameters: Readonly<Record<string, string>>,
+    requestId?: string,
+  ): Promise<LogoutRequest> {
+    const call = { operation: 'logout', ...(requestId !== undefined && { requestId }) } as const;
+    return reported(this.#context, call, () => resumeLogoutRequest(this.#context, parameters));
+  }
+
+  /**
+   * Whether the client has shown by an ID token that it means this session of this person; otherwise the person has to
+   * be asked (RP-Initiated Logout §2).
+   * @param subject the host's own identifier of the person
+   */
+  isHintedSession(request: LogoutRequest, subject: string, sessionId: string): Promise<boolean> {
+    return isHintedSession(this.#context, request, subject, sessionId);
+  }
+
+  /**
+   * Takes the person back to the client after the session has ended (RP-Initiated Logout §3).
+   * @returns `undefined` where the request named no place, and the person stays with the host
+   */
+  completeLogout(request: LogoutRequest): HttpResponse | undefined {
+    return completeLogout(request);
+  }
+
+  /**
+   * Tells a client that a session has ended: one attempt (Back-Channel Logout §2.5). What has `failed` may be tried
+   * again later, with a new logout token.
+   * @throws {StorageFault} storage could not be asked
+   */
+  notifyLogout(session: EndedSession): Promise<LogoutDelivery> {
+    return notifyLogout(this.#context, session);
   }
 
   // ── The same answers without HTTP ──────────────────────────────────────────────────────────────────────

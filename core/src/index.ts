@@ -1,8 +1,9 @@
 /** `@grantd/core`: the public names. Stores, the kit and adapters have entry points of their own. */
 export { AuthorizationServer } from './authorization_server.ts';
 export type { Approval } from './endpoints/authorization_approval.ts';
-export type { AuthorizationRequest, Prompt } from './endpoints/authorization_request.ts';
+export type { AuthorizationRequest } from './endpoints/authorization_request.ts';
 export type { AuthorizationRefusal } from './endpoints/authorization_response.ts';
+export type { AuthorizationClient } from './endpoints/authorization_target.ts';
 export type { EndpointPaths, GetUserClaims, IntrospectionPolicy } from './endpoints/context.ts';
 export { errorResponse } from './endpoints/error_response.ts';
 export type { Operation, ServerEvent } from './endpoints/events.ts';
@@ -10,6 +11,8 @@ export type { Explanation } from './endpoints/explanation.ts';
 export { GRANT_TYPES } from './endpoints/grants/grants.ts';
 export type { IntrospectionQuery, IntrospectionResult } from './endpoints/introspection.ts';
 export { anyClientPolicy, audiencePolicy } from './endpoints/introspection_policy.ts';
+export type { EndedSession, LogoutDelivery } from './endpoints/logout_notification.ts';
+export type { LogoutRequest } from './endpoints/logout_request.ts';
 export { type IssuedByOperator, type OperatorIssue, OperatorIssueError } from './endpoints/operator_issue.ts';
 export {
   type ClientDocument,
@@ -29,6 +32,7 @@ export type { RevocationOrder, RevocationResult } from './endpoints/revocation.t
 export type { TokenTypeHint } from './endpoints/token_type_hint.ts';
 export type { AuthorizationServerOptions, OidcOptions } from './options.ts';
 export { DEFAULT_PATHS, isIssuer } from './options.ts';
+export { isConfidential } from './protocol/authentication_method.ts';
 export { type Claims, type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
 export type { ClaimRequest, ClaimsRequest } from './protocol/claims_request.ts';
 export * from './protocol/client_metadata.ts';
@@ -57,6 +61,7 @@ export {
   OAuthError,
   StorageFault,
 } from './protocol/oauth_error.ts';
+export { PROMPTS, type Prompt } from './protocol/prompt.ts';
 export {
   INACTIVE_REASONS,
   type InactiveReason,
@@ -66,6 +71,7 @@ export {
 } from './protocol/reasons.ts';
 export * from './protocol/records.ts';
 export { isRegistrableRedirectUri, redirectUriMatches } from './protocol/redirect_uri.ts';
+export { RESPONSE_MODES, type ResponseMode } from './protocol/response_mode.ts';
 export { isPersonalScope, isScopeToken } from './protocol/scope.ts';
 export type {
   AdministrableStorage,
@@ -89,6 +95,7 @@ export { type SweepOptions, sweep } from './storage/sweep.ts';
 export type { AccessTokenVerifier } from './tokens/access_token_verifier.ts';
 export type { Lifetimes, SubjectState } from './tokens/context.ts';
 export type { FoundToken } from './tokens/find.ts';
+export type { IdTokenHint } from './tokens/id_token_hint.ts';
 export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt_service.ts';
 export { opaqueKindOf } from './tokens/opaque_token.ts';
 export { ServerSecret } from './tokens/server_secret.ts';

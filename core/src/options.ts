@@ -79,6 +79,18 @@ export interface AuthorizationServerOptions {
   /** Seconds during which the predecessor of a rotated refresh token may be retried. Default: 10. */
   readonly refreshGrace?: number;
 
+  /** Seconds (RFC 9126 §2.2). Default: 60. */
+  readonly pushedRequestLifetime?: number;
+  /** Authentication context classes that a sign-in can have (OpenID Connect Core §2, `acr`). Default: none. */
+  readonly acrValues?: readonly string[];
+  /** Whether authorization requests must be pushed (RFC 9126 §5). Default: `false`; a client can ask it of its own. */
+  readonly requirePushedAuthorizationRequests?: boolean;
+  /**
+   * Hosts, with port where it is not 443, of which a `request_uri` is fetched although the client did not register it
+   * (RFC 9101 §10.4.1). Default: none.
+   */
+  readonly requestUriHosts?: readonly string[];
+
   /** Lets confidential clients leave out PKCE, which exposes them to code injection (RFC 9700 §2.1.1). Default: `false`. */
   readonly allowConfidentialClientsWithoutPkce?: boolean;
   /**
@@ -129,13 +141,14 @@ export interface ResolvedOptions
   readonly pairwiseSecret: string | undefined;
 }
 
-type OptionalOption = 'oidc' | 'jwtService' | 'fetchDocument' | 'getSubjectState' | 'pairwiseSecret';
+type OptionalOption = 'oidc' | 'jwtService' | 'getSubjectState' | 'pairwiseSecret' | 'fetchDocument';
 type ResolvedOption = 'introspectionPolicy' | 'paths' | 'registration';
 type LifetimeOption =
   | 'accessTokenLifetime'
   | 'refreshTokenLifetime'
   | 'idTokenLifetime'
   | 'authorizationCodeLifetime'
+  | 'pushedRequestLifetime'
   | 'refreshGrace';
 
 export const DEFAULT_PATHS: EndpointPaths = {
@@ -144,12 +157,15 @@ export const DEFAULT_PATHS: EndpointPaths = {
   revocation: '/token/revoke',
   userInfo: '/userinfo',
   authorization: '/authorize',
+  endSession: '/logout',
+  pushedAuthorizationRequest: '/par',
   jwks: '/jwks',
   registration: '/register',
 };
 
 /** ASCII, since issuer and paths go into headers and are compared to the letter; neither query nor fragment. */
 const WEB_URL = /^https?:\/\/(?!\/|.*[?#\\])[\x21-\x7E]+$/;
+const HOST = /^[a-z0-9.-]+(:\d{1,5})?$/;
 const PATH = /^\/(?!.*[?#\\])[\x21-\x7E]*$/;
 
 /** Seconds; longer ones would not be exact any more in milliseconds, and nobody means them. */
@@ -184,8 +200,17 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
       refreshToken: seconds(options, 'refreshTokenLifetime', 14 * 24 * 60 * 60),
       idToken: seconds(options, 'idTokenLifetime', 3600, 1, LONGEST_ID_TOKEN_LIFETIME),
       authorizationCode: seconds(options, 'authorizationCodeLifetime', 60),
+      pushedRequest: seconds(options, 'pushedRequestLifetime', 60),
       refreshGrace: seconds(options, 'refreshGrace', 10, 0),
     }),
+    acrValues: texts(options, 'acrValues', /^[^\s\0]+$/, 'texts without spaces'),
+    requirePushedAuthorizationRequests: requirePushing(options),
+    requestUriHosts: texts(
+      options,
+      'requestUriHosts',
+      HOST,
+      'hosts in lower case, such as client.example:8443',
+    ),
     allowConfidentialClientsWithoutPkce: flag(options, 'allowConfidentialClientsWithoutPkce', false),
     fetchDocument: callable(options, 'fetchDocument', undefined),
     paths: resolvePaths(options.paths),
@@ -295,12 +320,30 @@ function resolvePaths(paths: Partial<EndpointPaths> = {}): EndpointPaths {
   return Object.freeze(resolved);
 }
 
+function requirePushing(options: Options): boolean {
+  const isRequired = flag(options, 'requirePushedAuthorizationRequests', false);
+  if (!isRequired || isObject(options.storage.pushedRequests)) return isRequired;
+  throw new ConfigurationError('storage.pushedRequests', 'a repository, where requests must be pushed');
+}
+
 type Options = AuthorizationServerOptions;
 
 function flag<K extends keyof Options>(options: Options, name: K, byDefault: boolean): boolean {
   const value: unknown = options[name] ?? byDefault;
   if (typeof value === 'boolean') return value;
   throw new ConfigurationError(name, 'true or false');
+}
+
+function texts(
+  options: Options,
+  name: 'acrValues' | 'requestUriHosts',
+  pattern: RegExp,
+  expected: string,
+): readonly string[] {
+  const value: unknown = options[name] ?? [];
+  const isList = Array.isArray(value) && value.every((one) => typeof one === 'string' && pattern.test(one));
+  if (!isList) throw new ConfigurationError(name, `a list of ${expected}`);
+  return Object.freeze([...value]);
 }
 
 function choice<T extends string>(

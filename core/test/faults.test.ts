@@ -10,6 +10,8 @@ import {
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { BreakableStore, DRIVER_MESSAGE, FAILURES, type Failure } from './harness/breakable_store.ts';
+import { asParameters, assertionOf, clientKey } from './harness/client_keys.ts';
+import { CALLBACK, configure, openRegistration, postRegistration, register } from './harness/registration.ts';
 import {
   bearerError,
   errorOf,
@@ -21,7 +23,15 @@ import {
 } from './harness/responses.ts';
 import { HOSTS_BY_REVOCATION, SQLITE } from './harness/stores.ts';
 import { FUNCTION, type TestResponse } from './harness/transports.ts';
-import { CHALLENGE, ISSUER, openWorld, SECRET, type World, type WorldOptions } from './harness/world.ts';
+import {
+  CHALLENGE,
+  CLIENTS,
+  ISSUER,
+  openWorld,
+  SECRET,
+  type World,
+  type WorldOptions,
+} from './harness/world.ts';
 
 const OPEN_OUTAGE = errorOf(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, {
   ...OPEN_JSON_HEADERS,
@@ -33,6 +43,7 @@ const CALLER = ['clients.get'];
 const VERIFYING = ['keys.get'];
 const SIGNING = ['keys.currentKeyId', 'keys.get'];
 const ACCESS = ['tokens.getByAccessToken', 'tokens.isAccessTokenRevoked'];
+const ONCE = ['oneTimeIdentifiers.take'];
 const REFRESH = ['tokens.getByRefreshToken', 'tokens.isRefreshTokenRevoked'];
 
 /** A request that asks storage, in a world of its own. */
@@ -120,8 +131,37 @@ const SCENES: readonly Scene[] = [
     },
   },
   {
+    sentence: 'RFC 7523 §3.7 a client is not let in by an assertion whenever storage fails, it is 503',
+    asks: [...CALLER, ...ONCE],
+    status: 200,
+    outage: OPEN_OUTAGE,
+    async arrange(world) {
+      const { publicJwk } = await clientKey('ES256');
+      await world.storage.clients.add({
+        ...CLIENTS.machine,
+        id: 'signer',
+        metadata: { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [publicJwk] } },
+      });
+      return async () => {
+        const assertion = await assertionOf(world, 'signer', 'ES256');
+        return world.post('/token/revoke', { token: 'x', ...asParameters(assertion) });
+      };
+    },
+  },
+  {
+    sentence: 'RFC 9701 §5 introspection as a JWT is 503 whenever storage fails',
+    asks: [...CALLER, ...VERIFYING, ...ACCESS, ...SIGNING],
+    status: 200,
+    outage: OUTAGE,
+    async arrange(world) {
+      const { access_token: token } = await world.grant();
+      const accept = 'application/token-introspection+jwt';
+      return () => world.post('/token/introspect', { token }, 'api', { accept });
+    },
+  },
+  {
     sentence: '§7 UserInfo is 503 with a challenge whenever storage fails, never 401',
-    asks: [...VERIFYING, ...ACCESS],
+    asks: [...CALLER, ...VERIFYING, ...ACCESS],
     status: 200,
     outage: BEARER_OUTAGE,
     async arrange(world) {
@@ -236,6 +276,79 @@ const SCENES: readonly Scene[] = [
     },
   },
   {
+    sentence: 'RFC 8707 §2 a request for an API is 503 whenever storage fails, never an unknown resource',
+    asks: [...CALLER, 'clients.hasResource'],
+    status: 200,
+    outage: OUTAGE,
+    arrange: async (world) => () => {
+      const resource = { resource: 'https://api.example' };
+      return asResponse(world.server.validateAuthorizationRequest(authorizationRequest('web', resource)));
+    },
+  },
+  {
+    sentence: 'RFC 9126 §2 a request that is pushed is 503 whenever storage fails, and nobody gets its name',
+    asks: [...CALLER, 'pushedRequests.add'],
+    status: 201,
+    outage: OPEN_OUTAGE,
+    arrange: async (world) => () => world.post('/par', parametersOf('web'), 'web'),
+  },
+  {
+    sentence: 'RFC 9126 §4 a pushed request is 503 whenever storage fails, never an unknown one',
+    asks: [...CALLER, 'pushedRequests.take'],
+    status: 200,
+    statusOnceDone: 400,
+    outage: OUTAGE,
+    async arrange(world) {
+      const { body } = await world.post('/par', parametersOf('web'), 'web');
+      const query = new URLSearchParams({ client_id: 'web', request_uri: JSON.parse(body).request_uri });
+      const request = { method: 'GET', url: `/authorize?${query}`, headers: {} };
+      return () => asResponse(world.server.validateAuthorizationRequest(request));
+    },
+  },
+  {
+    sentence: 'RFC 7591 §3 a registration is 503 whenever storage fails',
+    asks: ['clients.add'],
+    status: 201,
+    outage: OUTAGE,
+    options: openRegistration(),
+    arrange: async (world) => () => postRegistration(world, { redirect_uris: [CALLBACK] }),
+  },
+  {
+    sentence: 'RFC 7592 §2.1 reading a registration is 503 whenever storage fails, never 401',
+    asks: ['clients.get'],
+    status: 200,
+    outage: OUTAGE,
+    options: openRegistration(),
+    async arrange(world) {
+      const client = await register(world);
+      return () => configure(world, 'GET', client);
+    },
+  },
+  {
+    sentence: 'RFC 7592 §2.2 replacing a registration is 503 whenever storage fails',
+    asks: ['clients.get', 'clients.replace'],
+    status: 200,
+    outage: OUTAGE,
+    options: openRegistration(),
+    async arrange(world) {
+      const client = await register(world);
+      const members = { client_id: client.client_id, redirect_uris: [CALLBACK] };
+      return () => configure(world, 'PUT', client, members);
+    },
+  },
+  {
+    sentence: 'RFC 7592 §2.3 removing a registration is 503 whenever storage fails, never 204',
+    asks: ['clients.get', 'clients.remove'],
+    status: 204,
+    statusOnceDone: 401,
+    outage: OUTAGE,
+    options: openRegistration(),
+    async arrange(world) {
+      const client = await register(world);
+      return () => configure(world, 'DELETE', client);
+    },
+  },
+  {
     sentence: 'RFC 7517 §5 the key set is 503 whenever storage fails, never an empty one',
     asks: ['keys.currentKeyId', 'keys.list'],
     status: 200,
@@ -257,13 +370,7 @@ const SCENES: readonly Scene[] = [
 ];
 
 /** Those that no request asks: the operator's, and what only a start or an operator does to keys. */
-const NEVER_ASKED = [
-  'clients.add',
-  'clients.list',
-  'clients.replaceSecretHash',
-  'keys.initialize',
-  'keys.rotate',
-];
+const NEVER_ASKED = ['clients.list', 'clients.replaceSecretHash', 'keys.initialize', 'keys.rotate'];
 
 /** A host that has every method of the contract, the optional one included. */
 const [WHOLE_HOST] = HOSTS_BY_REVOCATION;
@@ -300,7 +407,7 @@ for (const scene of SCENES) {
         assert.equal(event.reason, 'storage_unavailable', what);
         assert.equal(event.cause.message, DRIVER_MESSAGE, what);
         broken.store.repair();
-        const isDone = failure === 'rejects after it was done' && /redeem$/.test(method);
+        const isDone = failure === 'rejects after it was done' && /redeem$|take$|remove$/.test(method);
         const retried = (isDone ? scene.statusOnceDone : undefined) ?? scene.status;
         assert.equal((await broken.request()).status, retried, `${what}, and was repaired`);
       }
@@ -594,16 +701,20 @@ function throwing(error: Error): () => never {
   };
 }
 
-function authorizationRequest(clientId: 'web') {
-  const query = new URLSearchParams({
+function authorizationRequest(clientId: 'web', more: Readonly<Record<string, string>> = {}) {
+  const query = new URLSearchParams({ ...parametersOf(clientId), ...more });
+  return { method: 'GET', url: `/authorize?${query}`, headers: {} };
+}
+
+function parametersOf(clientId: 'web') {
+  return {
     client_id: clientId,
     response_type: 'code',
     redirect_uri: 'https://web.example/callback',
     code_challenge: CHALLENGE,
     code_challenge_method: 'S256',
     scope: 'openid',
-  });
-  return { method: 'GET', url: `/authorize?${query}`, headers: {} };
+  };
 }
 
 /** What a host makes of a step of the authorization endpoint. */

@@ -73,12 +73,23 @@ incident(
   async (world) => {
     const { access_token: token } = await world.grant();
     const form = { token };
-    for (const accept of ['*/*', 'application/jwt', 'application/token-introspection+jwt', 'text/html']) {
+    for (const accept of ['*/*', 'application/jwt', 'text/html']) {
       assert.deepEqual(await world.post('/token/introspect', form, 'machine', { accept }), INACTIVE);
     }
+    const signed = { accept: 'application/token-introspection+jwt' };
+    const claimsFor = async (caller: 'web' | 'api' | 'machine') =>
+      decodeJwt((await world.post('/token/introspect', form, caller, signed)).body);
+    const inactiveFor = (aud: string) => ({
+      iss: world.server.issuer,
+      aud,
+      iat: world.clock.seconds,
+      token_introspection: { active: false },
+    });
+    assert.deepEqual(await claimsFor('machine'), inactiveFor('machine'));
     await world.revoke(token);
     for (const caller of ['web', 'api', 'machine'] as const) {
       assert.deepEqual(await world.introspect(token, caller), INACTIVE);
+      assert.deepEqual(await claimsFor(caller), inactiveFor(caller));
     }
   },
   { introspectionPolicy: 'audience' },

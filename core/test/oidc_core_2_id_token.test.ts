@@ -70,11 +70,6 @@ specification('ID token (OpenID Connect Core §2)', (spec) => {
       assert.deepEqual(payloads, [{ ...unknown, acr: known.acr, amr: known.amr }, unknown]);
     },
   );
-
-  spec('§12.2 a refresh brings none, since nobody signed in anew', async (world) => {
-    const { refresh_token } = await world.grant();
-    assert.equal('id_token' in (await world.rotated(refresh_token)), false);
-  });
 });
 
 test('§3.1.3.6 at_hash is the left half of the hash that belongs to the algorithm', async (t) => {

@@ -210,11 +210,9 @@ test('every option that is left out has its default', () => {
   assert.deepEqual(resolved, {
     issuer: ISSUER,
     secret: SECRET,
-    pairwiseSecret: undefined,
     jwtService: undefined,
     oidc: undefined,
     registration: undefined,
-    fetchDocument: undefined,
     authenticateIntrospect: true,
     authenticateRevoke: true,
     introspectionRequiresConfidentialClient: true,
@@ -228,8 +226,14 @@ test('every option that is left out has its default', () => {
       refreshToken: 14 * 24 * 60 * 60,
       idToken: 3600,
       authorizationCode: 60,
+      pushedRequest: 60,
       refreshGrace: 10,
     },
+    pairwiseSecret: undefined,
+    acrValues: [],
+    requirePushedAuthorizationRequests: false,
+    requestUriHosts: [],
+    fetchDocument: undefined,
     allowConfidentialClientsWithoutPkce: false,
     paths: DEFAULT_PATHS,
     getSubjectState: undefined,
@@ -320,6 +324,21 @@ const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
       (value) => [name, { [name]: value }] as const,
     ),
   ),
+  ...[0, 0.5, '60', NaN].map(
+    (pushedRequestLifetime) => ['pushedRequestLifetime', { pushedRequestLifetime }] as const,
+  ),
+  ...['urn:a', [''], ['a b'], [1], [null]].map((acrValues) => ['acrValues', { acrValues }] as const),
+  ...['a.example', ['https://a.example'], ['A.example'], ['a.example/'], [''], [1]].map(
+    (requestUriHosts) => ['requestUriHosts', { requestUriHosts }] as const,
+  ),
+  ['requirePushedAuthorizationRequests', { requirePushedAuthorizationRequests: 'yes' }],
+  [
+    'storage.pushedRequests',
+    {
+      requirePushedAuthorizationRequests: true,
+      storage: { ...REQUIRED.storage, pushedRequests: undefined },
+    },
+  ],
   ...[-1, 0.5, '10', NaN].map((refreshGrace) => ['refreshGrace', { refreshGrace }] as const),
   ...['token', '', '/to ken', '/tökén', '/token?x', '/token#x', 5, null].map(
     (token) => ['paths.token', { paths: { token } }] as const,

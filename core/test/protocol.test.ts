@@ -95,6 +95,19 @@ test('RFC 6749 §3.2 a repeated parameter is refused, however it is written and 
   );
 });
 
+test('RFC 8707 §2 the parameter resource may be repeated, its values stand one after another', () => {
+  const [one, other] = ['https://one.example', 'https://other.example'];
+  assert.deepEqual(entriesOf(`resource=${one}&resource=&resource=${other}`), [
+    ['resource', `${one} ${other}`],
+  ]);
+  assert.deepEqual(entriesOf({ resource: [one, '', other] }), [['resource', `${one} ${other}`]]);
+  assert.deepEqual(entriesOf({ resource: one }), [['resource', one]]);
+  assert.deepEqual(
+    refusalOf(() => entriesOf({ resource: [one, 2] })),
+    NO_TEXT,
+  );
+});
+
 test('RFC 6749 §3.2 names that every object has are parameters like any other', () => {
   assert.deepEqual(entriesOf('__proto__=a&constructor=b&toString=c'), [
     ['__proto__', 'a'],

@@ -121,9 +121,21 @@ test('§4.1.1 a request in order becomes plain data for the host to ask the pers
     display: 'popup',
   });
   assert.deepEqual(request, {
-    client: { id: 'web', generation: 0 },
+    client: { ...CLIENTS.web, generation: 0 },
+    parameters: Object.fromEntries(
+      queryOf({
+        ...USUAL,
+        nonce: 'n-0S6',
+        prompt: 'login consent',
+        max_age: '0',
+        login_hint: 'alice',
+        ui_locales: 'de en',
+        display: 'popup',
+      }),
+    ),
     redirectUri: CALLBACK,
     redirectUriGiven: true,
+    responseMode: 'query',
     scopes: ['openid', 'read'],
     prompt: ['login', 'consent'],
     state: 'xyz',
@@ -131,7 +143,8 @@ test('§4.1.1 a request in order becomes plain data for the host to ask the pers
     codeChallenge: CHALLENGE,
     maxAge: 0,
     loginHint: 'alice',
-    uiLocales: 'de en',
+    acrValues: [],
+    uiLocales: ['de', 'en'],
   });
   assert.deepEqual(structuredClone(request), request);
   assert.deepEqual(world.events, []);
@@ -322,8 +335,9 @@ test('§4.1.2.1 every other error goes back to the client with state and iss', a
       'only the response_type code is supported',
     ],
     [{ response_type: 'none' }, 'unsupported_response_type', 'only the response_type code is supported'],
-    [{ response_mode: 'fragment' }, 'invalid_request', 'only the response_mode query is supported'],
-    [{ response_mode: 'form_post' }, 'invalid_request', 'only the response_mode query is supported'],
+    [{ response_mode: 'query.jwt' }, 'invalid_request', 'the response_mode is not supported'],
+    [{ response_mode: 'QUERY' }, 'invalid_request', 'the response_mode is not supported'],
+    [{ response_mode: 'web_message' }, 'invalid_request', 'the response_mode is not supported'],
     [{ scope: 'admin' }, 'invalid_scope', 'a scope is not allowed'],
     [{ scope: 'openid admin' }, 'invalid_scope', 'a scope is not allowed'],
     [{ scope: 're"ad' }, 'invalid_scope', 'the scope is malformed'],
@@ -350,7 +364,7 @@ test('§4.1.2.1 every other error goes back to the client with state and iss', a
     [{ max_age: 'soon' }, 'invalid_request', 'the max_age is not allowed'],
     [{ max_age: '9'.repeat(10) }, 'invalid_request', 'the max_age is not allowed'],
     [{ nonce: 'n\0once' }, 'invalid_request', 'the nonce is not allowed'],
-    [{ request: 'eyJ' }, 'request_not_supported', 'request objects are not supported'],
+    [{ request: 'eyJ' }, 'invalid_request_object', 'the request object is malformed'],
     [{ request_uri: 'https://web.example/r' }, 'request_uri_not_supported', 'request_uri is not supported'],
     [{ registration: '{}' }, 'registration_not_supported', 'registration is not supported'],
   ];
@@ -372,15 +386,15 @@ test('§4.1.2.1 a client that is not registered for codes gets unauthorized_clie
 
 test('§4.1.2 state goes back exactly as it came, and not at all where it did not', async (t) => {
   const world = await openWorld(t);
-  const description = 'request objects are not supported';
+  const description = 'registration is not supported';
   for (const state of ['a b+c&d=e%20#ä€', '{"x":[1]}', '0', 'x'.repeat(2000)]) {
-    const response = await refusal(world, requestOf({ state, request: 'x' }));
-    assert.deepEqual(response, redirected('request_not_supported', description, CALLBACK, state));
+    const response = await refusal(world, requestOf({ state, registration: '{}' }));
+    assert.deepEqual(response, redirected('registration_not_supported', description, CALLBACK, state));
     assert.equal(returned(response).parameters.state, state);
   }
   for (const state of [undefined, '']) {
-    const response = await refusal(world, requestOf({ state, request: 'x' }));
-    const parameters = { error: 'request_not_supported', error_description: description, iss: ISSUER };
+    const response = await refusal(world, requestOf({ state, registration: '{}' }));
+    const parameters = { error: 'registration_not_supported', error_description: description, iss: ISSUER };
     assert.deepEqual(returned(response), { target: CALLBACK, parameters });
   }
 });
@@ -389,10 +403,10 @@ test('§3.1.2 the query of a registered redirect URI is kept', async (t) => {
   const redirectUri = 'https://own.example/cb?tenant=a%20b&x';
   const world = await worldWith(t, { redirectUris: [redirectUri] });
   const parameters = { client_id: 'own', redirect_uri: redirectUri };
-  const response = await refusal(world, requestOf({ ...parameters, request: 'x' }));
+  const response = await refusal(world, requestOf({ ...parameters, registration: '{}' }));
   assert.deepEqual(
     response,
-    redirected('request_not_supported', 'request objects are not supported', redirectUri),
+    redirected('registration_not_supported', 'registration is not supported', redirectUri),
   );
 
   const request = await validate(world, parameters);

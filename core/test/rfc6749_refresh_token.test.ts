@@ -28,6 +28,7 @@ specification('Refresh (RFC 6749 §6)', (spec) => {
       expires_in: 3600,
       refresh_token: second.refresh_token,
       scope: 'openid profile email read write',
+      id_token: second.id_token,
     });
     assert.notEqual(second.refresh_token, first.refresh_token);
     assert.notEqual(second.access_token, first.access_token);

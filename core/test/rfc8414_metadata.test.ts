@@ -1,15 +1,21 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { AuthorizationServer } from '@grantd/core';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { secondServer } from './harness/second_server.ts';
 import { MEMORY } from './harness/stores.ts';
 import { FETCH, FUNCTION, NODE, type TestResponse } from './harness/transports.ts';
-import { openWorld, specification, type World, type WorldOptions } from './harness/world.ts';
+import { ISSUER, openWorld, SECRET, specification, type World, type WorldOptions } from './harness/world.ts';
 
 const OAUTH = '/.well-known/oauth-authorization-server';
 const OPENID = '/.well-known/openid-configuration';
 const PUBLIC_HEADERS = { 'cache-control': 'public, max-age=300', 'access-control-allow-origin': '*' };
 const JSON_HEADERS = { 'content-type': 'application/json', ...PUBLIC_HEADERS };
+
+const CONFIDENTIAL_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'];
+const SIGNING = ['RS256', 'PS256', 'ES256', 'EdDSA'];
+const ENCRYPTION = ['RSA-OAEP-256', 'ECDH-ES', 'ECDH-ES+A128KW', 'ECDH-ES+A256KW'];
+const CONTENT_ENCRYPTION = ['A128CBC-HS256', 'A256CBC-HS512', 'A128GCM', 'A256GCM'];
 
 /** The whole document of a server with default options, but for OpenID Connect. */
 const OAUTH_DOCUMENT = {
@@ -18,20 +24,38 @@ const OAUTH_DOCUMENT = {
   token_endpoint: 'https://as.example/token',
   jwks_uri: 'https://as.example/jwks',
   response_types_supported: ['code'],
-  response_modes_supported: ['query'],
+  response_modes_supported: ['query', 'fragment', 'form_post'],
   grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
-  token_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+  token_endpoint_auth_methods_supported: [...CONFIDENTIAL_METHODS, 'none'],
+  token_endpoint_auth_signing_alg_values_supported: SIGNING,
   introspection_endpoint: 'https://as.example/token/introspect',
-  introspection_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post'],
+  introspection_endpoint_auth_methods_supported: CONFIDENTIAL_METHODS,
+  introspection_endpoint_auth_signing_alg_values_supported: SIGNING,
+  introspection_signing_alg_values_supported: SIGNING,
+  introspection_encryption_alg_values_supported: ENCRYPTION,
+  introspection_encryption_enc_values_supported: CONTENT_ENCRYPTION,
   revocation_endpoint: 'https://as.example/token/revoke',
-  revocation_endpoint_auth_methods_supported: ['client_secret_basic', 'client_secret_post', 'none'],
+  revocation_endpoint_auth_methods_supported: [...CONFIDENTIAL_METHODS, 'none'],
+  revocation_endpoint_auth_signing_alg_values_supported: SIGNING,
   code_challenge_methods_supported: ['S256'],
   authorization_response_iss_parameter_supported: true,
+  request_parameter_supported: true,
+  request_uri_parameter_supported: false,
+  require_request_uri_registration: true,
+  request_object_signing_alg_values_supported: ['RS256', 'PS256', 'ES256', 'EdDSA'],
+  pushed_authorization_request_endpoint: 'https://as.example/par',
+  require_pushed_authorization_requests: false,
 };
 
 const DOCUMENT = {
   ...OAUTH_DOCUMENT,
   userinfo_endpoint: 'https://as.example/userinfo',
+  userinfo_signing_alg_values_supported: SIGNING,
+  userinfo_encryption_alg_values_supported: ENCRYPTION,
+  userinfo_encryption_enc_values_supported: CONTENT_ENCRYPTION,
+  end_session_endpoint: 'https://as.example/logout',
+  backchannel_logout_supported: false,
+  backchannel_logout_session_supported: false,
   subject_types_supported: ['public'],
   id_token_signing_alg_values_supported: ['RS256', 'PS256', 'ES256', 'EdDSA'],
   scopes_supported: ['openid', 'profile', 'email', 'address', 'phone'],
@@ -58,10 +82,14 @@ const DOCUMENT = {
     'phone_number_verified',
   ],
   claim_types_supported: ['normal'],
-  claims_parameter_supported: false,
-  request_parameter_supported: false,
-  request_uri_parameter_supported: false,
+  claims_parameter_supported: true,
+  prompt_values_supported: ['none', 'login', 'consent', 'select_account'],
 };
+
+/** A document but for the members of these names. */
+function without(document: object, names: RegExp): object {
+  return Object.fromEntries(Object.entries(document).filter(([name]) => !names.test(name)));
+}
 
 function get(
   world: World,
@@ -86,13 +114,14 @@ specification('Metadata (RFC 8414, OpenID Connect Discovery)', (spec) => {
   });
 
   spec('§3.1 every endpoint that the document names answers there, and no other', async (world) => {
-    const { authorization_endpoint, ...members } = await documentAt(world);
+    const { authorization_endpoint, end_session_endpoint, ...members } = await documentAt(world);
     const addresses = Object.entries(members).filter(([name]) => /_endpoint$|_uri$/.test(name));
-    assert.equal(addresses.length, 5);
+    assert.equal(addresses.length, 6);
     for (const [name, address] of addresses) {
       assert.notEqual((await get(world, new URL(String(address)).pathname)).status, 404, name);
     }
-    assert.equal((await get(world, new URL(String(authorization_endpoint)).pathname)).status, 404);
+    for (const page of [authorization_endpoint, end_session_endpoint])
+      assert.equal((await get(world, new URL(String(page)).pathname)).status, 404);
     for (const path of ['/', '/.well-known', `${OAUTH}/`, `${OAUTH}/x`, '/token/', '/jwks.json', '//token']) {
       const response = await get(world, path);
       assert.deepEqual(response, { status: 404, headers: {}, body: '' }, path);
@@ -162,7 +191,7 @@ specification('Metadata (RFC 8414, OpenID Connect Discovery)', (spec) => {
   spec(
     '§2 introspection open to public clients is in the document',
     async (world) => {
-      const methods = ['client_secret_basic', 'client_secret_post', 'none'];
+      const methods = [...CONFIDENTIAL_METHODS, 'none'];
       const expected = { ...DOCUMENT, introspection_endpoint_auth_methods_supported: methods };
       assert.deepEqual(await documentAt(world), expected);
     },
@@ -173,7 +202,10 @@ specification('Metadata (RFC 8414, OpenID Connect Discovery)', (spec) => {
     '§2 introspection and revocation without authentication are in the document',
     async (world) => {
       assert.deepEqual(await documentAt(world), {
-        ...DOCUMENT,
+        ...without(
+          DOCUMENT,
+          /^introspection_(signing|encryption)_|^(introspection|revocation)_.*auth_signing/,
+        ),
         introspection_endpoint_auth_methods_supported: ['none'],
         revocation_endpoint_auth_methods_supported: ['none'],
       });
@@ -299,10 +331,37 @@ test('§2 every option that changes the document is seen in the next server, and
   const options: WorldOptions = { authenticateRevoke: false };
   const { serverMetadata } = (await secondServer(world, options)).server;
   assert.deepEqual(serverMetadata, {
-    ...OAUTH_DOCUMENT,
+    ...without(OAUTH_DOCUMENT, /^revocation_.*auth_signing/),
     revocation_endpoint_auth_methods_supported: ['none'],
   });
   assert.deepEqual((await secondServer(world)).server.serverMetadata, OAUTH_DOCUMENT);
+});
+
+test('§2 what an authorization request may be and must be is in the document', async (t) => {
+  const world = await openWorld(t, {
+    acrValues: ['urn:example:password', 'urn:example:key'],
+    requirePushedAuthorizationRequests: true,
+    requestUriHosts: ['client.example'],
+    fetchDocument: () => Promise.reject(new Error('nothing is fetched for a document')),
+  });
+  assert.deepEqual(world.server.serverMetadata, {
+    ...DOCUMENT,
+    acr_values_supported: ['urn:example:password', 'urn:example:key'],
+    require_pushed_authorization_requests: true,
+    request_uri_parameter_supported: true,
+    require_request_uri_registration: false,
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
+  });
+  const { pushedRequests: _, ...storage } = world.storage;
+  const withoutPushing = new AuthorizationServer({ issuer: ISSUER, secret: SECRET, storage });
+  const {
+    pushed_authorization_request_endpoint: __,
+    require_pushed_authorization_requests: ___,
+    ...expected
+  } = OAUTH_DOCUMENT;
+  assert.deepEqual(withoutPushing.serverMetadata, expected);
+  assert.equal(withoutPushing.serves('/par'), false);
 });
 
 test('RFC 7517 §5 every algorithm that signs has its keys in the set, of the right kind', async (t) => {

@@ -20,20 +20,21 @@ export class BulkRows {
   }
 
   /**
-   * Adds rows in one transaction: two fifths tokens of a client, two fifths pairs, one fifth their grants.
+   * Adds rows in one transaction: two sixths tokens of a client, two sixths pairs, one sixth their grants, and one what
+   * people are shown of those.
    * @param name distinguishes them from those of other calls
    * @param keepUntil seconds, when they may be swept
    */
   add(name: string, rows: number, keepUntil: number): void {
-    const fifth = Math.floor(rows / 5);
+    const sixth = Math.floor(rows / 6);
     this.#database.exec('BEGIN IMMEDIATE');
-    this.#copy('tokens', `client_id = '${CLIENTS.opaque.id}'`, rows - 3 * fifth, {
+    this.#copy('tokens', `client_id = '${CLIENTS.opaque.id}'`, rows - 4 * sixth, {
       ...until(keepUntil),
       id: key(name, 'token'),
       pair_id: `pair_id || ${key(name, 'single')}`,
     });
     for (const kind of ['access_token', 'refresh_token']) {
-      this.#copy('tokens', `client_id = '${CLIENTS.web.id}' AND kind = '${kind}'`, fifth, {
+      this.#copy('tokens', `client_id = '${CLIENTS.web.id}' AND kind = '${kind}'`, sixth, {
         ...until(keepUntil),
         id: key(name, kind),
         pair_id: key(name, 'pair'),
@@ -41,13 +42,14 @@ export class BulkRows {
         grant_id: key(name, 'grant'),
       });
     }
-    this.#copy('principals', "kind = 'grant'", fifth, { keep_until: `${keepUntil}`, id: key(name, 'grant') });
+    this.#copy('principals', "kind = 'grant'", sixth, { keep_until: `${keepUntil}`, id: key(name, 'grant') });
+    this.#copy('grants', `client_id = '${CLIENTS.web.id}'`, sixth, { grant_id: key(name, 'grant') });
     this.#database.exec('COMMIT');
   }
 
   /** Copies the first row that fits, with some columns by an expression in which `n` counts. */
   #copy(
-    table: 'tokens' | 'principals',
+    table: 'tokens' | 'principals' | 'grants',
     sample: string,
     count: number,
     changed: Readonly<Record<string, string>>,

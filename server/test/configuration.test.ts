@@ -63,6 +63,13 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: 'short',
     badJson: [],
   },
+  pairwiseSecret: {
+    text: NEWER,
+    json: NEWER,
+    value: NEWER,
+    badText: 'short',
+    badJson: [NEWER],
+  },
   trustedProxies: {
     text: '10.0.0.0/8, ::1',
     json: ['10.0.0.0/8', '::1'],
@@ -75,6 +82,7 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
   log: { text: 'pretty', json: 'off', value: 'pretty', badText: 'loud', badJson: true },
   sweepInterval: { text: '5', json: 5, value: 5, badText: '-1', badJson: 0 },
   sessionLifetime: LIFETIME,
+  sessionIdleLifetime: LIFETIME,
   authenticateIntrospect: SWITCH_OFF,
   authenticateRevoke: SWITCH_OFF,
   introspectionRequiresConfidentialClient: SWITCH_OFF,

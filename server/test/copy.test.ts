@@ -31,6 +31,7 @@ const TABLES = [
   'events',
   'people',
   'demo_issuers',
+  'pairwise_secrets',
 ];
 
 /** A new database on PostgreSQL: its URL without the password, and the variable that tells it. */

@@ -25,10 +25,15 @@ test('two ways of typing the same characters are the same password', async () =>
 test('it is full where many wait, and says so before the next one begins to', async () => {
   const busy = new PasswordHasher();
   const begun: Promise<boolean>[] = [];
-  while (!busy.isFull && begun.length < 1000) begun.push(busy.fits('wrong', undefined));
+  for (let asked = 0; asked < 100; asked += 1) {
+    const admitted = busy.admit(() => busy.fits('wrong', undefined));
+    if (admitted !== undefined) begun.push(admitted);
+  }
   assert.equal(begun.length, 2 + 32);
   await Promise.all(begun);
-  assert.equal(busy.isFull, false);
+  assert.equal(await busy.admit(async () => 'let in'), 'let in');
+  await assert.rejects(async () => busy.admit(() => Promise.reject(new Error('an outage'))), /an outage/);
+  assert.equal(await busy.admit(async () => 'let in'), 'let in');
 });
 
 test('nobody’s password costs as much as somebody’s, and never fits', async () => {

@@ -4,8 +4,9 @@ import { StorageFault } from '@grantd/core';
 import { migratePostgres, PostgresConnections } from '@grantd/core/postgres';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { ask } from '../../core/test/harness/postgres_server.ts';
-import { postgresPeople } from '../src/instance/database/postgres_people.ts';
+import { peopleTable } from '../src/instance/database/people_table.ts';
 import { addressOf, openPool } from '../src/instance/database/postgres_pool.ts';
+import { postgresProgramTables } from '../src/instance/database/postgres_program_tables.ts';
 import { PROGRAM_TABLES } from '../src/instance/database/postgres_tables.ts';
 import { Refused } from '../src/instance/refused.ts';
 import { POSTGRESQL } from './harness/databases.ts';
@@ -60,7 +61,7 @@ describe('a pool of connections to PostgreSQL', { skip: POSTGRESQL.absence }, ()
     const { pool, close } = openPool(url, { ...limits, connections: 1 }, () => {});
     const connections = new PostgresConnections(pool, { statementTimeoutMs });
     await migratePostgres(connections, PROGRAM_TABLES);
-    return { url, people: await postgresPeople(connections, ISSUER), close };
+    return { url, people: peopleTable(postgresProgramTables(connections), ISSUER), close };
   }
 
   test('rejects a statement that is not answered in time, and answers the next one', async () => {

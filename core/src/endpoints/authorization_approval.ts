@@ -1,9 +1,13 @@
 import { sha256 } from '#hashing';
+import type { Claims } from '../protocol/claims.ts';
 import { secondsOf } from '../protocol/environment.ts';
 import type { HttpResponse } from '../protocol/http.ts';
+import type { ErrorCode } from '../protocol/oauth_error.ts';
 import type { ReasonCode } from '../protocol/reasons.ts';
 import { newIdentifier, newOpaque } from '../tokens/opaque_token.ts';
 import { subjectLife } from '../tokens/state.ts';
+import { requiredAcrOf, unmetAcr } from './authorization_parameters/acr_values.ts';
+import { isExpectedPerson } from './authorization_parameters/expected_subject.ts';
 import type { AuthorizationRequest } from './authorization_request.ts';
 import { grantedAuthorization, refusedAuthorization } from './authorization_response.ts';
 import type { Context } from './context.ts';
@@ -16,36 +20,41 @@ export interface Approval {
   readonly scopes?: readonly string[];
   /** Readable name, for introspection. */
   readonly username?: string;
-  /** Seconds: when the person signed in; needed where the request has `maxAge`. */
+  /** Seconds: when the person signed in; needed where the request has `maxAge` or the client registered that it is. */
   readonly authTime?: number;
   readonly acr?: string;
   readonly amr?: readonly string[];
+  /** The `sid` of ID tokens. What is granted ends with the session, unless `offline_access` is approved. */
   readonly sessionId?: string;
 }
 
 /**
  * Second step: the person approved. The code is durable once this has resolved.
- * @throws {OAuthError} `access_denied` with `redirectTo`: the person or client was disabled meanwhile
+ * @throws {OAuthError} with `redirectTo`: `access_denied` where the person or client was disabled meanwhile,
+ *   `login_required` where the client means another person, `unmet_authentication_requirements`
  */
 export async function completeAuthorization(
   context: Context,
   request: AuthorizationRequest,
   approval: Approval,
 ): Promise<HttpResponse> {
-  const { client, redirectUri, redirectUriGiven, codeChallenge, nonce } = request;
-  const { subject, username, authTime, acr, amr, sessionId, scopes = request.scopes } = approval;
-  if (request.maxAge !== undefined && authTime === undefined) {
-    throw new TypeError('a request with max_age is approved with the time of sign-in');
-  }
-  if (!scopes.every((scope) => request.scopes.includes(scope))) {
-    throw new TypeError('only scopes of the request can be approved');
-  }
+  requirePossible(request, approval);
+  const { client, redirectUri, redirectUriGiven, codeChallenge, nonce, claims, resources } = request;
+  const { subject, sessionId, scopes = request.scopes } = approval;
+  const refuse = (code: ErrorCode, description: string, reason: ReasonCode) =>
+    refusedAuthorization(context, request, { code, description, reason });
+
+  const requiredAcr = requiredAcrOf(claims);
+  if (requiredAcr !== undefined && !requiredAcr.includes(approval.acr ?? ''))
+    throw refusedAuthorization(context, request, unmetAcr());
+  if (!(await isExpectedPerson(context, request, subject)))
+    throw refuse('login_required', 'another person is signed in', 'other_person');
+  const life = await subjectLife(context, subject);
+  if (!life.alive) throw refuse('access_denied', VOID, life.reason);
+
   const code = newOpaque('authorization_code', context.random);
   const issuedAtMs = context.clock();
-  const refuse = (reason: ReasonCode) =>
-    refusedAuthorization(context, request, 'access_denied', 'the authorization is void', reason);
-  const life = await subjectLife(context, subject);
-  if (!life.alive) throw refuse(life.reason);
+  const endsWithSession = sessionId !== undefined && !scopes.includes('offline_access');
   const outcome = await context.storage.authorizationCodes.issue(
     {
       id: await sha256(code),
@@ -55,20 +64,43 @@ export async function completeAuthorization(
       scopes,
       subject,
       grantId: newIdentifier(context.random),
-      claims: {
-        ...(username !== undefined && { username }),
-        ...(authTime !== undefined && { auth_time: authTime }),
-        ...(acr !== undefined && { acr }),
-        ...(amr !== undefined && { amr }),
-      },
+      claims: claimsOf(approval),
       issuedAtMs,
       expiresAt: secondsOf(issuedAtMs) + context.lifetimes.authorizationCode,
       ...(codeChallenge !== undefined && { codeChallenge }),
       ...(nonce !== undefined && { nonce }),
-      ...(sessionId !== undefined && { sessionId }),
+      ...(endsWithSession && { sessionId }),
+      ...(claims !== undefined && { claimsRequest: claims }),
+      ...(resources !== undefined && { resources }),
     },
     { clientGeneration: client.generation ?? 0 },
   );
-  if (outcome !== 'issued') throw refuse('issuance_overtaken');
+  if (outcome !== 'issued') throw refuse('access_denied', VOID, 'issuance_overtaken');
   return grantedAuthorization(context, request, code);
+}
+
+const VOID = 'the authorization is void';
+
+/** Otherwise it is the host's mistake. */
+function requirePossible(request: AuthorizationRequest, { scopes = [], authTime }: Approval): void {
+  const { maxAge, claims, client } = request;
+  const needsAuthTime =
+    maxAge !== undefined ||
+    client.metadata?.require_auth_time === true ||
+    claims?.id_token?.auth_time?.essential === true;
+  if (needsAuthTime && authTime === undefined)
+    throw new TypeError('this request is approved with the time of sign-in');
+  if (!scopes.every((scope) => request.scopes.includes(scope)))
+    throw new TypeError('only scopes of the request can be approved');
+}
+
+/** What the tokens of the grant say about the sign-in. */
+function claimsOf({ username, authTime, acr, amr, sessionId }: Approval): Claims {
+  return {
+    ...(username !== undefined && { username }),
+    ...(authTime !== undefined && { auth_time: authTime }),
+    ...(acr !== undefined && { acr }),
+    ...(amr !== undefined && { amr }),
+    ...(sessionId !== undefined && { sid: sessionId }),
+  };
 }

@@ -1,15 +1,9 @@
 import type { HttpResponse } from '../protocol/http.ts';
-import { type ErrorCode, OAuthError } from '../protocol/oauth_error.ts';
-import type { ReasonCode, RefusalReason } from '../protocol/reasons.ts';
-import type { ClientRecord } from '../protocol/records.ts';
+import { type BrowserDelivery, type ErrorCode, OAuthError } from '../protocol/oauth_error.ts';
+import type { RefusalReason } from '../protocol/reasons.ts';
+import type { AuthorizationTarget } from './authorization_target.ts';
+import { deliveryResponse } from './browser_delivery.ts';
 import type { Context } from './context.ts';
-
-/** Where the answer to an authorization request goes. */
-export interface AuthorizationTarget {
-  readonly client: Pick<ClientRecord, 'id'>;
-  readonly redirectUri: string;
-  readonly state?: string;
-}
 
 /** Why a host ends an authorization (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6), and what the operator reads of it. */
 export const REASON_OF_HOST_REFUSAL = {
@@ -17,6 +11,8 @@ export const REASON_OF_HOST_REFUSAL = {
   login_required: 'sign_in_required',
   consent_required: 'consent_required',
   interaction_required: 'interaction_required',
+  account_selection_required: 'account_selection_required',
+  unmet_authentication_requirements: 'acr_unmet',
   temporarily_unavailable: 'storage_unavailable',
   server_error: 'unexpected',
 } as const satisfies Partial<Record<ErrorCode, RefusalReason>>;
@@ -29,32 +25,36 @@ export function grantedAuthorization(
   target: AuthorizationTarget,
   code: string,
 ): HttpResponse {
-  const location = responseUri(context, target, { code });
-  return { status: 303, headers: { location, 'cache-control': 'no-store' }, body: '' };
+  return deliveryResponse(deliveryOf(context, target, { code }));
 }
 
-/** An error that goes back to the client by redirect (RFC 6749 §4.1.2.1). */
+/** What is wrong with a request, or what its person or host decided. */
+export type Refusal = Pick<OAuthError, 'code' | 'description' | 'reason'> & { readonly cause?: unknown };
+
+/** An error that goes back to the client through the browser (RFC 6749 §4.1.2.1). */
 export function refusedAuthorization(
   context: Context,
   target: AuthorizationTarget,
-  code: ErrorCode,
-  description: string,
-  reason: ReasonCode,
+  { code, description, reason, cause }: Refusal,
 ): OAuthError {
   return new OAuthError(code, description, {
-    status: 303,
+    ...deliveryOf(context, target, { error: code, error_description: description }),
+    status: target.responseMode === 'form_post' ? 200 : 303,
     reason,
+    cause,
     clientId: target.client.id,
-    redirectTo: responseUri(context, target, { error: code, error_description: description }),
   });
 }
 
-/** RFC 6749 §4.1.2 with `iss` (RFC 9207 §2). */
-function responseUri(
+/** RFC 6749 §4.1.2 with `iss` (RFC 9207 §2), in the response mode that was asked for. */
+function deliveryOf(
   { issuer }: Context,
-  { redirectUri, state }: AuthorizationTarget,
+  { redirectUri, responseMode, state }: AuthorizationTarget,
   parameters: Readonly<Record<string, string>>,
-): string {
-  const query = new URLSearchParams({ ...parameters, ...(state !== undefined && { state }), iss: issuer });
-  return `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}`;
+): BrowserDelivery {
+  const response = { ...parameters, ...(state !== undefined && { state }), iss: issuer };
+  if (responseMode === 'form_post') return { redirectTo: redirectUri, formPost: response };
+  const query = new URLSearchParams(response);
+  if (responseMode === 'fragment') return { redirectTo: `${redirectUri}#${query}` };
+  return { redirectTo: `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}` };
 }

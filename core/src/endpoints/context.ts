@@ -31,6 +31,8 @@ export interface EndpointPaths {
   readonly revocation: string;
   readonly userInfo: string;
   readonly authorization: string;
+  readonly endSession: string;
+  readonly pushedAuthorizationRequest: string;
   readonly jwks: string;
   /** Of registration; each client's own is below it. */
   readonly registration: string;
@@ -50,6 +52,11 @@ export interface Context extends TokenContext {
   readonly introspectionRequiresConfidentialClient: boolean;
   readonly introspectionPolicy: IntrospectionPolicy;
   readonly allowConfidentialClientsWithoutPkce: boolean;
+  /** Authentication context classes that a sign-in with the host can have. */
+  readonly acrValues: readonly string[];
+  readonly requirePushedAuthorizationRequests: boolean;
+  /** Whose documents a `request_uri` may name although the client did not register it. */
+  readonly requestUriHosts: readonly string[];
   readonly paths: EndpointPaths;
   readonly onEvent: (event: ServerEvent) => void;
 }

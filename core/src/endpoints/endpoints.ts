@@ -1,10 +1,11 @@
 import { bearerChallenges, clientChallenges } from '../protocol/challenge.ts';
 import type { OAuthError } from '../protocol/oauth_error.ts';
-import type { Context, EndpointPaths } from './context.ts';
+import type { Context } from './context.ts';
 import { introspection } from './introspection.ts';
 import { jwks } from './jwks.ts';
 import { metadata } from './metadata.ts';
 import type { Endpoint } from './operation.ts';
+import { pushedAuthorizationRequest } from './pushed_authorization_request.ts';
 import { clientConfiguration } from './registration/client_configuration.ts';
 import { registration } from './registration/registration.ts';
 import { revocation } from './revocation.ts';
@@ -46,6 +47,13 @@ export const ENDPOINTS = {
     crossOrigin: 'clients',
     challenges: clientChallenge,
     answer: token,
+  },
+  pushedAuthorizationRequest: {
+    operation: 'pushed_authorization_request',
+    methods: ['POST'],
+    crossOrigin: 'clients',
+    challenges: clientChallenge,
+    answer: pushedAuthorizationRequest,
   },
   registration: {
     operation: 'registration',
@@ -90,11 +98,13 @@ export function routeOf(routes: Routes, path: string): EndpointName | undefined 
   return routes.get(path) ?? routes.get(path.replace(/[^/]+$/, ANY));
 }
 
-export function routesOf(
-  issuer: string,
-  paths: EndpointPaths,
-  { isOidc, isRegistrationOn }: { readonly isOidc: boolean; readonly isRegistrationOn: boolean },
-): Routes {
+export function routesOf({
+  issuer,
+  paths,
+  oidc,
+  storage,
+  registration: registrationOptions,
+}: Pick<Context, 'issuer' | 'paths' | 'oidc' | 'storage' | 'registration'>): Routes {
   const base = new URL(issuer).pathname.replace(/\/$/, '');
   return new Map<string, EndpointName>([
     [base + paths.introspection, 'introspection'],
@@ -103,13 +113,16 @@ export function routesOf(
     [base + paths.jwks, 'jwks'],
     // RFC 8414 §3.1 puts the issuer's path behind the well-known one, OpenID Discovery §4.1 before it.
     [`/.well-known/oauth-authorization-server${base}`, 'metadata'],
-    ...(isRegistrationOn
+    ...(registrationOptions !== undefined
       ? ([
           [base + paths.registration, 'registration'],
           [`${base}${paths.registration}/${ANY}`, 'clientConfiguration'],
         ] as const)
       : []),
-    ...(isOidc
+    ...(storage.pushedRequests === undefined
+      ? []
+      : ([[base + paths.pushedAuthorizationRequest, 'pushedAuthorizationRequest']] as const)),
+    ...(oidc !== undefined
       ? ([
           [base + paths.userInfo, 'userInfo'],
           [`${base}/.well-known/openid-configuration`, 'metadata'],

@@ -1,31 +1,46 @@
+import { DocumentError } from '../protocol/fetch_document.ts';
 import type { HttpResponse } from '../protocol/http.ts';
 import { OAuthError, StorageFault } from '../protocol/oauth_error.ts';
+import type { RefusalReason } from '../protocol/reasons.ts';
+import { deliveryResponse } from './browser_delivery.ts';
 
 /** Seconds that a client is asked to wait after a storage fault. */
 const RETRY_AFTER_SECONDS = 1;
+
+/** Likewise where a document of its own could not be fetched, which is not tried more often. */
+const RETRY_DOCUMENT_AFTER_SECONDS = 10;
 
 /**
  * The response to whatever an operation threw. The one error handler that all adapters share.
  */
 export function errorResponse(thrown: unknown): HttpResponse {
   const error = asOAuthError(thrown);
+  const { redirectTo, formPost } = error;
+  if (redirectTo !== undefined) return deliveryResponse({ redirectTo, formPost });
   const headers = { 'content-type': 'application/json', 'cache-control': 'no-store', ...error.headers };
-  if (error.redirectTo !== undefined) {
-    return { status: 303, headers: { 'cache-control': 'no-store', location: error.redirectTo }, body: '' };
-  }
   const body = JSON.stringify({ error: error.code, error_description: error.description });
   return { status: error.status, headers, body };
 }
 
-/** A refusal stays what it is; a storage fault is 503, anything else 500, both without a word about why. */
+/**
+ * A refusal stays what it is; where storage or a client's document could not be asked it is 503, anything else 500, both
+ * without a word about why.
+ */
 export function asOAuthError(thrown: unknown): OAuthError {
   if (thrown instanceof OAuthError) return thrown;
   if (thrown instanceof StorageFault) {
-    return new OAuthError('temporarily_unavailable', 'the server cannot answer at the moment', {
-      reason: 'storage_unavailable',
-      headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
-      cause: thrown.cause,
-    });
+    return unavailable('storage_unavailable', RETRY_AFTER_SECONDS, thrown.cause);
+  }
+  if (thrown instanceof DocumentError && thrown.outcome === 'failed') {
+    return unavailable('document_unavailable', RETRY_DOCUMENT_AFTER_SECONDS, thrown);
   }
   return new OAuthError('server_error', 'an unexpected error', { reason: 'unexpected', cause: thrown });
+}
+
+function unavailable(reason: RefusalReason, retryAfter: number, cause: unknown): OAuthError {
+  return new OAuthError('temporarily_unavailable', 'the server cannot answer at the moment', {
+    reason,
+    headers: { 'retry-after': String(retryAfter) },
+    cause,
+  });
 }

@@ -7,6 +7,8 @@ export type Operation =
   | 'userinfo'
   | 'token'
   | 'authorization'
+  | 'logout'
+  | 'pushed_authorization_request'
   | 'registration'
   | 'client_configuration'
   | 'metadata'
@@ -38,4 +40,13 @@ export type ServerEvent = EventOrigin &
     | { readonly type: 'refresh_token_reused'; readonly tokenId: string }
     | { readonly type: 'authorization_code_reused'; readonly tokenId: string }
     | { readonly type: 'client_secret_not_decoded' }
+    /** A client did not learn that a session has ended. */
+    | {
+        readonly type: 'logout_not_delivered';
+        readonly outcome: 'refused' | 'failed';
+        /** HTTP status of its answer. */
+        readonly answeredStatus?: number;
+        /** What happened underneath, for the log alone. */
+        readonly cause?: unknown;
+      }
   );

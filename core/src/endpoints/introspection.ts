@@ -1,5 +1,5 @@
 import { type Form, readForm, requireParameter } from '../protocol/form.ts';
-import { type HttpRequest, type HttpResponse, jsonResponse } from '../protocol/http.ts';
+import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
 import type { InactiveReason } from '../protocol/reasons.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { formatScope } from '../protocol/scope.ts';
@@ -8,6 +8,7 @@ import { lifeOf } from '../tokens/state.ts';
 import { atOnce } from './at_once.ts';
 import { authenticateClient, requireConfidential } from './client_authentication/authenticate_client.ts';
 import type { Call, Context, IntrospectionPolicy } from './context.ts';
+import { introspectionResponse, jwtRecipient } from './introspection_response.ts';
 import { readTokenTypeHint, type TokenTypeHint } from './token_type_hint.ts';
 
 /** RFC 7662 §2.2. An inactive token has no other member. */
@@ -31,7 +32,7 @@ export interface IntrospectionResult {
 
 const INACTIVE: IntrospectionResult = { active: false };
 
-/** `POST /token/introspect` (RFC 7662). It writes nothing. */
+/** `POST /token/introspect` (RFC 7662, RFC 9701). It writes nothing but that a client's assertion was used. */
 export async function introspection(
   context: Context,
   request: HttpRequest,
@@ -44,8 +45,10 @@ export async function introspection(
     async () => find(context, requireParameter(form, 'token'), readTokenTypeHint(form)),
   );
 
-  // §2.2 the answer
-  return jsonResponse(await describe(context, found, caller, context.introspectionPolicy, call));
+  // §2.2 the answer; RFC 9701 §4 in which form
+  const recipient = jwtRecipient(request, caller);
+  const result = await describe(context, found, caller, context.introspectionPolicy, call);
+  return introspectionResponse(context, result, recipient);
 }
 
 /** @returns `undefined` where nobody authenticates */

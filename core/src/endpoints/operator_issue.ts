@@ -1,8 +1,10 @@
 import type { TokenFormat } from '../protocol/records.ts';
 import { isPersonalScope } from '../protocol/scope.ts';
 import { mintAccessToken } from '../tokens/access_token.ts';
+import { grantClaimsOf } from '../tokens/grant_claims.ts';
 import { newIdentifier } from '../tokens/opaque_token.ts';
 import { mintRefreshToken } from '../tokens/refresh_token.ts';
+import { subjectIdentifier } from '../tokens/subject_identifier.ts';
 import type { Context } from './context.ts';
 
 /** Tokens that an operator wants, as real as any that a grant leads to. */
@@ -63,17 +65,21 @@ export async function issueByOperator(
       throw new OperatorIssueError(`the scope ${scope} needs a person`);
   }
 
+  const { subject, username } = order;
+  const person =
+    subject === undefined ? undefined : { subject, sub: await subjectIdentifier(context, client, subject) };
+  const claims = grantClaimsOf(client, { username });
   const minted = await Promise.all(
     Array.from({ length: count }, async () => {
       const purpose = {
         client,
         scopes,
-        ...(order.subject !== undefined && {
-          subject: order.subject,
+        claims,
+        ...(person !== undefined && {
+          person,
           grantId: newIdentifier(context.random),
           pairId: newIdentifier(context.random),
         }),
-        ...(order.username !== undefined && { claims: { username: order.username } }),
         ...(order.refresh && { familyId: newIdentifier(context.random) }),
       };
       const refresh = order.refresh ? await mintRefreshToken(context, purpose) : undefined;

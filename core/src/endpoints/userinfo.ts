@@ -1,8 +1,10 @@
 import { readBearerToken } from '../protocol/bearer.ts';
-import { type Claims, permittedClaims } from '../protocol/claims.ts';
-import { type HttpRequest, type HttpResponse, jsonResponse } from '../protocol/http.ts';
+import { type Claims, permittedClaims, permittedNames } from '../protocol/claims.ts';
+import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
+import { permittedRequests, requestedClaims } from '../protocol/requested_claims.ts';
 import type { Call, Context, OidcContext } from './context.ts';
+import { userInfoResponse } from './userinfo_response.ts';
 
 /** `GET` and `POST /userinfo` (OpenID Connect Core §5.3, errors by RFC 6750 §3). */
 export async function userInfo(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse> {
@@ -14,7 +16,7 @@ export async function userInfo(context: Context, request: HttpRequest, call: Cal
   }
 
   // §5.3.2 the answer
-  return jsonResponse(await userInfoOf(context, token, call));
+  return userInfoResponse(context, await userInfoOf(context, token, call), call);
 }
 
 /**
@@ -41,7 +43,12 @@ export async function userInfoOf(
     throw new OAuthError('invalid_token', 'the access token has no user', { reason: 'no_person' });
 
   // The subject is the token's own, whatever the attributes say.
-  const { sub: _, ...permitted } = permittedClaims(attributes, record.scopes, claimsByScope);
+  const { scopes, claimsRequest } = record;
+  const asked = permittedRequests(claimsRequest?.userinfo, permittedNames(scopes, claimsByScope));
+  const { sub: _, ...permitted } = {
+    ...permittedClaims(attributes, scopes, claimsByScope),
+    ...requestedClaims(attributes, asked),
+  };
   return { ...permitted, sub: claims.sub ?? record.subject };
 }
 

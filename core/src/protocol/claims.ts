@@ -34,12 +34,20 @@ export function permittedClaims(
   scopes: readonly string[],
   byScope: ClaimsByScope,
 ): Claims {
-  const permitted = new Set(
-    scopes.flatMap((scope) => (Object.hasOwn(byScope, scope) ? (byScope[scope] ?? []) : [])),
-  );
+  const permitted = permittedNames(scopes, byScope);
   return Object.fromEntries(
     Object.entries(attributes).filter(
       ([name, value]) => permitted.has(name) && value !== undefined && value !== null,
     ),
   );
+}
+
+/** The claims that scopes permit, but for some that nobody may have in that way. */
+export function permittedNames(
+  scopes: readonly string[],
+  byScope: ClaimsByScope,
+  except: ReadonlySet<string> = new Set(),
+): ReadonlySet<string> {
+  const names = scopes.flatMap((scope) => (Object.hasOwn(byScope, scope) ? (byScope[scope] ?? []) : []));
+  return new Set(names.filter((name) => !except.has(name)));
 }

@@ -1,5 +1,5 @@
 import type { JWK } from 'jose';
-import type { SigningAlgorithm } from './signing_algorithms.ts';
+import type { SigningAlgorithm } from './signing_algorithm.ts';
 
 /** How a client authenticates (RFC 7591 §2, RFC 7523 §2.2). */
 export const AUTHENTICATION_METHODS = [

@@ -4,8 +4,13 @@ import { OAuthError } from './oauth_error.ts';
 /** Bytes; larger bodies are refused with 413. */
 export const MAX_BODY_BYTES = 64 * 1024;
 
-/** Parameters of a request; each at most once, none empty (RFC 6749 §3.2). */
+/**
+ * Parameters of a request; each at most once, none empty (RFC 6749 §3.2). Of `resource` alone there may be several
+ * (RFC 8707 §2): they stand one after another with a space between them, which no URI has.
+ */
 export type Form = ReadonlyMap<string, string>;
+
+const REPEATABLE = 'resource';
 
 /**
  * The form in a request's body.
@@ -41,9 +46,9 @@ export function parseForm(text: string): Form {
   const form = new Map<string, string>();
   const seen = new Set<string>();
   for (const [name, value] of new URLSearchParams(text)) {
-    if (seen.has(name)) throw repeated();
+    if (seen.has(name) && name !== REPEATABLE) throw repeated();
     seen.add(name);
-    if (value !== '') form.set(name, value);
+    if (value !== '') form.set(name, beside(form.get(name), value));
   }
   return form;
 }
@@ -78,15 +83,21 @@ export function requireParameter(form: Form, name: string): string {
 function fromParsed(parsed: ParsedForm): Form {
   const form = new Map<string, string>();
   for (const [name, value] of Object.entries(parsed)) {
-    if (Array.isArray(value) && value.length > 1) throw repeated();
-    const single: unknown = Array.isArray(value) ? value[0] : value;
-    if (single === undefined || single === null || single === '') continue;
-    if (typeof single !== 'string') {
-      throw new OAuthError('invalid_request', 'a parameter is not a text', { reason: 'parameter_invalid' });
+    const values: readonly unknown[] = Array.isArray(value) ? value : [value];
+    if (values.length > 1 && name !== REPEATABLE) throw repeated();
+    for (const single of values) {
+      if (single === undefined || single === null || single === '') continue;
+      if (typeof single !== 'string') {
+        throw new OAuthError('invalid_request', 'a parameter is not a text', { reason: 'parameter_invalid' });
+      }
+      form.set(name, beside(form.get(name), single));
     }
-    form.set(name, single);
   }
   return form;
+}
+
+function beside(earlier: string | undefined, value: string): string {
+  return earlier === undefined ? value : `${earlier} ${value}`;
 }
 
 function repeated(): OAuthError {

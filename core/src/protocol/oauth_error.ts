@@ -19,10 +19,18 @@ export const ERROR_STATUS = {
   // RFC 6750 §3.1
   invalid_token: 401,
   insufficient_scope: 403,
-  // OpenID Connect Core §3.1.2.6, §6
+  // RFC 8707 §2
+  invalid_target: 400,
+  // RFC 9101 §7
+  invalid_request_object: 400,
+  invalid_request_uri: 400,
+  // OpenID Connect Core Error Code unmet_authentication_requirements §2
+  unmet_authentication_requirements: 400,
+  // OpenID Connect Core §3.1.2.6
   login_required: 400,
   consent_required: 400,
   interaction_required: 400,
+  account_selection_required: 400,
   request_not_supported: 400,
   request_uri_not_supported: 400,
   registration_not_supported: 400,
@@ -45,11 +53,16 @@ export interface OAuthErrorDetails {
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   /** The client concerned, once it is known; for events. */
   readonly clientId?: string | undefined;
-  /** Where the refusal is delivered by a redirect of the browser (RFC 6749 §4.1.2.1). */
+  /** Where the browser takes the refusal (RFC 6749 §4.1.2.1). */
   readonly redirectTo?: string | undefined;
+  /** What the browser posts there (OAuth 2.0 Form Post Response Mode §2); without it, `redirectTo` holds it all. */
+  readonly formPost?: Readonly<Record<string, string>> | undefined;
   /** What happened underneath; logged, never on the wire. */
   readonly cause?: unknown;
 }
+
+/** What a browser takes to a client, and where. */
+export type BrowserDelivery = Pick<OAuthErrorDetails, 'formPost'> & { readonly redirectTo: string };
 
 /**
  * A refusal, as it goes over the wire. `description` is a literal without request data,
@@ -64,6 +77,7 @@ export class OAuthError extends Error {
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly clientId: string | undefined;
   readonly redirectTo: string | undefined;
+  readonly formPost: Readonly<Record<string, string>> | undefined;
 
   constructor(code: ErrorCode, description: string, details: OAuthErrorDetails = {}) {
     super(`${code}: ${description}`, details.cause === undefined ? undefined : { cause: details.cause });
@@ -76,6 +90,7 @@ export class OAuthError extends Error {
     this.headers = details.headers ?? {};
     this.clientId = details.clientId;
     this.redirectTo = details.redirectTo;
+    this.formPost = details.formPost;
   }
 
   /** The same refusal with more headers. */

@@ -2,13 +2,13 @@ import type { JWK } from 'jose';
 import type { Claims } from './claims.ts';
 import type { ClaimsRequest } from './claims_request.ts';
 import type { ClientMetadata } from './client_metadata.ts';
-import type { SigningAlgorithm } from './signing_algorithms.ts';
-
-export { SIGNING_ALGORITHMS, type SigningAlgorithm } from './signing_algorithms.ts';
+import type { SigningAlgorithm } from './signing_algorithm.ts';
 
 /** What storage remembers: readonly plain data. Seconds and milliseconds count from 1970-01-01T00:00:00Z. */
 
 export type GrantType = 'authorization_code' | 'client_credentials' | 'refresh_token';
+
+export { SIGNING_ALGORITHMS, type SigningAlgorithm } from './signing_algorithm.ts';
 
 export type TokenFormat = 'jwt' | 'opaque';
 

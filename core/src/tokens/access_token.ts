@@ -23,17 +23,19 @@ export async function mintAccessToken(
   keepUntil = 0,
 ): Promise<MintedToken> {
   const { client, scopes } = purpose;
+  const { sid: _, ...grantClaims } = purpose.claims ?? {}; // an API has no business with the session
+  const userinfo = purpose.claimsRequest?.userinfo;
   const issuedAtMs = context.clock();
   const iat = secondsOf(issuedAtMs);
   const exp = iat + (purpose.lifetime ?? context.lifetimes.accessToken);
   const jti = newIdentifier(context.random);
   const claims: Claims = {
     iss: context.issuer,
-    sub: purpose.subject ?? client.id,
-    aud: context.defaultAudience,
+    sub: purpose.person?.sub ?? client.id,
+    aud: purpose.audience ?? context.defaultAudience,
     client_id: client.id,
     ...(scopes.length > 0 && { scope: formatScope(scopes) }),
-    ...purpose.claims,
+    ...grantClaims,
     iat,
     exp,
     jti,
@@ -45,6 +47,7 @@ export async function mintAccessToken(
     issuedAtMs,
     expiresAt: exp,
     keepUntil: Math.max(exp, keepUntil),
+    ...(userinfo !== undefined && { claimsRequest: { userinfo } }),
   } as const;
   if ((purpose.format ?? client.accessTokenFormat ?? context.accessTokenFormat) === 'opaque') {
     const token = newOpaque('access_token', context.random);

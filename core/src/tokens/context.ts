@@ -14,6 +14,7 @@ export interface Lifetimes {
   readonly refreshToken: number;
   readonly idToken: number;
   readonly authorizationCode: number;
+  readonly pushedRequest: number;
   /** How long the immediate predecessor of a rotated refresh token may be retried. */
   readonly refreshGrace: number;
 }

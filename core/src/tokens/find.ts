@@ -7,6 +7,7 @@ import type { TokenKind, TokenRecord } from '../protocol/records.ts';
 import type { TokenContext } from './context.ts';
 import { JWT_TYPES } from './jwt_types.ts';
 import { opaqueKindOf } from './opaque_token.ts';
+import { subjectIdentifier } from './subject_identifier.ts';
 
 /** A token with its record and its verified claims; it may still be dead. */
 export interface FoundToken {
@@ -52,7 +53,7 @@ async function findOpaque(context: TokenContext, token: string): Promise<FoundTo
   if (kind !== 'access_token' && kind !== 'refresh_token') return { reason: 'malformed' };
   const record = await lookUp(context, kind, await sha256(token));
   if (record === undefined) return { reason: 'no_record', kind };
-  return { record, claims: { ...claimsOfRecord(context, record), ...record.claims } };
+  return { record, claims: { ...(await claimsOfRecord(context, record)), ...record.claims } };
 }
 
 function lookUp({ storage }: TokenContext, kind: TokenKind, id: string): Promise<TokenRecord | undefined> {
@@ -72,13 +73,24 @@ function kindOfType(type: string | undefined): TokenKind | undefined {
 }
 
 /** What a record says by itself, for a host that keeps no claims of its opaque tokens. */
-function claimsOfRecord({ issuer }: TokenContext, record: TokenRecord): Claims {
-  const { subject, clientId, expiresAt, issuedAtMs } = record;
+async function claimsOfRecord(context: TokenContext, record: TokenRecord): Promise<Claims> {
+  const { expiresAt, issuedAtMs } = record;
   return {
-    iss: issuer,
-    sub: subject ?? clientId,
+    iss: context.issuer,
+    sub: record.claims?.sub ?? (await toldSubject(context, record)),
     exp: expiresAt,
     // A host that brings its own records may not have kept it.
     ...(Number.isFinite(issuedAtMs) && { iat: secondsOf(issuedAtMs) }),
   };
+}
+
+/** `sub` of a record that keeps none; `undefined` where its client is gone, and with it what it was told. */
+async function toldSubject(
+  context: TokenContext,
+  { subject, clientId }: TokenRecord,
+): Promise<string | undefined> {
+  if (subject === undefined) return clientId;
+  if (context.pairwiseSecret === undefined) return subject;
+  const client = await context.storage.clients.get(clientId);
+  return client && subjectIdentifier(context, client, subject);
 }

@@ -1,7 +1,8 @@
-import { type CryptoKey, compactVerify, decodeProtectedHeader, errors, type JWK, SignJWT } from 'jose';
+import { type JWK, SignJWT } from 'jose';
 import type { Claims } from '../protocol/claims.ts';
 import type { InactiveReason } from '../protocol/reasons.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/records.ts';
+import { parseClaims, readJwtHeader, verifiedPayload } from './signature.ts';
 import type { SigningKeys } from './signing_keys.ts';
 
 /** Why a text is no JWT of this server. */
@@ -64,62 +65,18 @@ export class StoredKeysJwtService implements JwtService {
   }
 
   async verify(token: string): Promise<VerifiedJwt> {
-    const header = readHeader(token);
-    if (header === undefined) return { verified: false, reason: 'malformed' };
-    const key = await this.#keys.forVerifying(header.keyId);
+    const { keyId, type } = readJwtHeader(token) ?? {};
+    if (keyId === undefined) return { verified: false, reason: 'malformed' };
+    const key = await this.#keys.forVerifying(keyId);
     if (key === undefined) return { verified: false, reason: 'unknown_key' };
     const payload = await verifiedPayload(token, key.publicKey, key.algorithm);
     if (payload === undefined) return { verified: false, reason: 'bad_signature' };
     const claims = parseClaims(payload);
     if (claims === undefined) return { verified: false, reason: 'malformed' };
-    return { verified: true, type: header.type?.toLowerCase(), keyId: header.keyId, claims };
+    return { verified: true, type: type?.toLowerCase(), keyId, claims };
   }
 
   publicKeys(): Promise<readonly JWK[]> {
     return this.#keys.published();
-  }
-}
-
-/** The header of a JWS with a `kid` (RFC 7515 §4.1); `undefined` where there is none. */
-function readHeader(token: string): { keyId: string; type: string | undefined } | undefined {
-  try {
-    const { kid, typ } = decodeProtectedHeader(token);
-    return typeof kid === 'string'
-      ? { keyId: kid, type: typeof typ === 'string' ? typ : undefined }
-      : undefined;
-  } catch {
-    return undefined; // jose throws TypeError for whatever it cannot parse; nothing here asks storage
-  }
-}
-
-/** What jose throws because of the token alone. */
-const REFUSALS = [
-  errors.JWSSignatureVerificationFailed,
-  errors.JWSInvalid,
-  errors.JOSEAlgNotAllowed,
-  errors.JOSENotSupported,
-];
-
-async function verifiedPayload(
-  token: string,
-  key: CryptoKey,
-  algorithm: string,
-): Promise<Uint8Array | undefined> {
-  try {
-    return (await compactVerify(token, key, { algorithms: [algorithm] })).payload;
-  } catch (error) {
-    if (REFUSALS.some((refusal) => error instanceof refusal)) return undefined;
-    throw error; // our own key does not fit, for example: nothing that says something about the token
-  }
-}
-
-function parseClaims(payload: Uint8Array): Claims | undefined {
-  try {
-    const claims: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
-    return typeof claims === 'object' && claims !== null && !Array.isArray(claims)
-      ? { ...claims }
-      : undefined;
-  } catch {
-    return undefined; // signed, but no JSON: not issued by this server
   }
 }

@@ -1,5 +1,6 @@
 import { sha256 } from '#hashing';
 import type { Claims } from '../protocol/claims.ts';
+import type { ClaimsRequest } from '../protocol/claims_request.ts';
 import type { ClientRecord, NewToken, TokenFormat } from '../protocol/records.ts';
 import type { SignedJwt } from './jwt_service.ts';
 
@@ -9,14 +10,28 @@ export interface MintedToken {
   readonly record: NewToken;
 }
 
+/** Whom a token is about. */
+export interface Person {
+  /** The server's own identifier. */
+  readonly subject: string;
+  /** The identifier that the client is told. */
+  readonly sub: string;
+}
+
 /** What a token is for. */
 export interface TokenPurpose {
   readonly client: ClientRecord;
   readonly scopes: readonly string[];
-  /** The server's own identifier of the person; absent where the client acts for itself. */
-  readonly subject?: string;
-  /** Claims besides the token's own: `username`, `auth_time`, `acr`, `amr`. */
+  /** Absent where the client acts for itself. */
+  readonly person?: Person;
+  /** Claims besides the token's own: `username`, `auth_time`, `acr`, `amr`, `sid`. */
   readonly claims?: Claims;
+  /** What the authorization request asked for claim by claim. */
+  readonly claimsRequest?: ClaimsRequest;
+  /** `aud` of an access token; instead of the server's own. */
+  readonly audience?: string | readonly string[];
+  /** What access tokens of the grant may be for; a refresh token remembers it. */
+  readonly resources?: readonly string[];
   readonly pairId?: string;
   readonly familyId?: string;
   readonly grantId?: string;
@@ -31,7 +46,7 @@ export interface TokenPurpose {
 export function purposeOfRecord({
   client,
   scopes,
-  subject,
+  person,
   pairId,
   familyId,
   grantId,
@@ -40,7 +55,7 @@ export function purposeOfRecord({
   return {
     clientId: client.id,
     scopes,
-    ...(subject !== undefined && { subject }),
+    ...(person !== undefined && { subject: person.subject }),
     ...(pairId !== undefined && { pairId }),
     ...(familyId !== undefined && { familyId }),
     ...(grantId !== undefined && { grantId }),

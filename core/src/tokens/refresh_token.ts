@@ -56,13 +56,13 @@ export async function recallSuccessor(
 }
 
 async function mintFrom(context: TokenContext, purpose: TokenPurpose, body: string): Promise<MintedToken> {
-  const { client, scopes } = purpose;
+  const { client, scopes, claimsRequest, resources } = purpose;
   const issuedAtMs = context.clock();
   const iat = secondsOf(issuedAtMs);
   const exp = iat + (purpose.lifetime ?? context.lifetimes.refreshToken);
   const claims: Claims = {
     iss: context.issuer,
-    sub: purpose.subject ?? client.id,
+    sub: purpose.person?.sub ?? client.id,
     aud: context.issuer,
     client_id: client.id,
     ...(scopes.length > 0 && { scope: formatScope(scopes) }),
@@ -78,6 +78,8 @@ async function mintFrom(context: TokenContext, purpose: TokenPurpose, body: stri
     issuedAtMs,
     expiresAt: exp,
     keepUntil: exp,
+    ...(claimsRequest !== undefined && { claimsRequest }),
+    ...(resources !== undefined && { resources }),
   } as const;
   if (context.useOpaqueRefreshTokens) {
     const token = opaqueFrom('refresh_token', body);

@@ -7,7 +7,14 @@ export type Failure = (typeof FAILURES)[number];
 /** What the driver of a database would say; nobody outside may read it. */
 export const DRIVER_MESSAGE = 'connect ECONNREFUSED 10.0.0.5:5432 as grantd:hunter2';
 
-const PARTS = ['clients', 'tokens', 'authorizationCodes', 'keys'] as const;
+const PARTS = [
+  'clients',
+  'tokens',
+  'authorizationCodes',
+  'keys',
+  'oneTimeIdentifiers',
+  'pushedRequests',
+] as const;
 type Part = (typeof PARTS)[number];
 
 /** A real store of which one method at a time can be made to fail, and which remembers what it was asked. */
@@ -33,6 +40,8 @@ export class BreakableStore implements StoreKind {
       tokens: this.#watch('tokens', storage.tokens),
       authorizationCodes: this.#watch('authorizationCodes', storage.authorizationCodes),
       keys: this.#watch('keys', storage.keys),
+      oneTimeIdentifiers: this.#watch('oneTimeIdentifiers', storage.oneTimeIdentifiers),
+      pushedRequests: this.#watch('pushedRequests', storage.pushedRequests),
     };
     return { storage: watched, dispose };
   }

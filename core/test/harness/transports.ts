@@ -31,6 +31,7 @@ export interface Transport {
 
 type OperationName =
   | 'introspect'
+  | 'pushAuthorizationRequest'
   | 'revoke'
   | 'userInfo'
   | 'token'
@@ -44,6 +45,7 @@ const OPERATIONS: Readonly<Record<string, OperationName>> = {
   '/token/revoke': 'revoke',
   '/userinfo': 'userInfo',
   '/token': 'token',
+  '/par': 'pushAuthorizationRequest',
   '/register': 'register',
   '/jwks': 'jwks',
   '/.well-known/oauth-authorization-server': 'metadata',

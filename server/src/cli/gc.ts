@@ -1,6 +1,7 @@
 import { sweep } from '@grantd/core';
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
+import { sweepable } from '../serve/sweeper.ts';
 import { databaseFlags } from './database_flags.ts';
 import { endProgress, printOne, showProgress } from './output.ts';
 import { type CommandParts, withInstance } from './with_instance.ts';
@@ -17,7 +18,7 @@ async function sweepNow(parts: CommandParts): Promise<void> {
     soFar += swept;
     showProgress(`${soFar} rows swept`);
   };
-  const rows = await sweep(parts.storage, { onBatch });
+  const rows = await sweep(sweepable(parts.storage, parts.sweepProgram), { onBatch });
   endProgress();
   printOne(parts, { swept: rows }, [`${rows} rows swept`]);
 }

@@ -93,6 +93,15 @@ export const OPTIONS = {
     ),
     hasFlag: false,
   },
+  pairwiseSecret: {
+    ...optionWithoutDefault(
+      'Server',
+      text('SECRET', 'a text of at least 32 characters', isSecret),
+      'Secret from which the pairwise subject identifiers of people are calculated; it must never change, since each of them would be another.',
+      'one that is made at the first start and kept in the database, sealed under the server’s secret; a start with the former secret behind the new one seals it anew',
+    ),
+    hasFlag: false,
+  },
   trustedProxies: optionWithoutDefault(
     'Server',
     textList(
@@ -127,7 +136,18 @@ export const OPTIONS = {
     'Seconds between two sweeps of expired rows.',
     60,
   ),
-  sessionLifetime: option('Server', seconds(1), 'Seconds that a browser stays signed in.', 12 * 60 * 60),
+  sessionLifetime: option(
+    'Server',
+    seconds(1),
+    'Seconds after which a person signs in again, however often a browser was used meanwhile.',
+    12 * 60 * 60,
+  ),
+  sessionIdleLifetime: option(
+    'Server',
+    seconds(1),
+    'Seconds after which a browser that no application has sent here meanwhile is signed out.',
+    4 * 60 * 60,
+  ),
 
   authenticateIntrospect: option(
     'Endpoints',

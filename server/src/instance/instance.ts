@@ -3,6 +3,7 @@ import type { Configuration } from '../config/configuration.ts';
 import { userClaims } from '../people/claims.ts';
 import type { Database, OpenDatabase } from './database/database.ts';
 import { issuerToAdminister } from './issuer.ts';
+import { pairwiseSecretOf } from './pairwise_secret.ts';
 import { libraryOptions, requireAcceptable, rethrowAsWritten } from './server_options.ts';
 
 /** One issuer's database, opened, with the secret that belongs to it. Whoever has the database closes it. */
@@ -43,11 +44,15 @@ export async function openInstance(
     secret: () => new ServerSecret(secrets()),
     async server(onEvent) {
       const secret = secrets();
+      const pairwiseSecret =
+        settings.pairwiseSecret ??
+        (await pairwiseSecretOf(opened.pairwiseSecret, new ServerSecret(secret), issuer));
       try {
         const server = new AuthorizationServer({
           ...libraryOptions(settings, userClaims(people)),
           issuer,
           secret,
+          pairwiseSecret,
           storage,
           ...(onEvent !== undefined && { onEvent }),
         });

@@ -73,6 +73,12 @@ export class RequestLog {
 }
 
 /** What hints at an attack or a broken client is louder than what happens every day. */
+const LOUD: ReadonlySet<ServerEvent['type']> = new Set([
+  'refresh_token_reused',
+  'authorization_code_reused',
+  'logout_not_delivered',
+]);
+
 function levelOf(type: ServerEvent['type']): 'info' | 'warn' {
-  return type === 'refresh_token_reused' || type === 'authorization_code_reused' ? 'warn' : 'info';
+  return LOUD.has(type) ? 'warn' : 'info';
 }

@@ -1,28 +1,24 @@
-import { bodyOf, toResponse } from './library_http.ts';
-import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
-import { isRecentEnough } from './pending_requests.ts';
+import { goOn } from './authorization_steps.ts';
+import type { PageContext, PageParts } from './page_parts.ts';
+import { openAuthorizationPage, sendOn } from './pending_page.ts';
+import type { PendingAuthorization } from './pending_requests.ts';
 
-/** `/authorize` (RFC 6749 §3.1): sends the person to sign in or to consent. */
-export function authorizePage({ server, sessions, pendingRequests, basePath }: PageParts) {
+/**
+ * `/authorize` (RFC 6749 §3.1): back to the client where nothing has to be asked, else on to the page that asks. With
+ * `pending` it goes on with a request that was checked here before.
+ */
+export function authorizePage(parts: PageParts) {
   return async (c: PageContext): Promise<Response> => {
-    const authorization = await server.validateAuthorizationRequest(c.get('plain'));
+    if (c.req.query('pending') !== undefined && c.req.method === 'GET') {
+      const page = await openAuthorizationPage(c, parts, 'authorize');
+      return goOn(c, parts, page, await parts.browserSessions.current(c));
+    }
+    const authorization = await parts.server.validateAuthorizationRequest(c.get('plain'));
+    const { parameters } = authorization;
+    const pending: PendingAuthorization = { kind: 'authorization', parameters, begunAtMs: parts.clock() };
 
     // Another site's form comes without our cookies; the same request as an address comes with them.
-    if (c.req.method === 'POST')
-      return c.redirect(`${basePath}/authorize?${new URLSearchParams(bodyOf(c))}`, 303);
-
-    const pending = { query: new URL(c.req.url).search.slice(1), begunAtMs: Date.now() };
-    const session = await sessions.current(c);
-    const isSignedIn = session !== undefined && isRecentEnough(session, authorization, pending);
-
-    // OpenID Connect Core §3.1.2.1: no page at all. Consent is asked for each time, so it never goes without one.
-    if (authorization.prompt.includes('none')) {
-      const code = isSignedIn ? 'consent_required' : 'login_required';
-      return toResponse(
-        server.refuseAuthorization(authorization, code, 'a page would have to be shown', requestIdOf(c)),
-      );
-    }
-    const next = isSignedIn ? 'consent' : 'login';
-    return c.redirect(`${basePath}/${next}?pending=${await pendingRequests.seal(pending)}`, 303);
+    if (c.req.method === 'POST') return sendOn(c, parts, 'authorize', pending);
+    return goOn(c, parts, { pending, authorization }, await parts.browserSessions.current(c));
   };
 }

@@ -1,89 +1,166 @@
-import { randomBytes } from 'node:crypto';
-import type { AdministrableStorage, ServerSecret } from '@grantd/core';
+import { createHash, randomBytes } from 'node:crypto';
+import type { AdministrableStorage } from '@grantd/core';
 import type { Context } from 'hono';
-import { isBlock } from '../config/kinds.ts';
 import type { People, Person } from '../people/people.ts';
+import type { SessionEnd, SessionEnding } from '../sessions/session_ending.ts';
+import type { Sessions, StoredSession } from '../sessions/sessions.ts';
 import type { Cookies } from './cookies.ts';
-import { SignedValues } from './signed_values.ts';
 
 const COOKIE = 'grantd_session';
+const SECRET_BYTES = 32;
 
-/** How long a browser is remembered as one that a person has signed in with; longer than the session itself. */
-const COOKIE_SECONDS = 90 * 24 * 60 * 60;
+/** Enough to tell browsers apart. */
+const LONGEST_USER_AGENT = 300;
+
+/** Use is written down no more often. */
+const TOUCH_INTERVAL_MS = 60_000;
+
+/** RFC 8176 §2. */
+const BY_PASSWORD = ['pwd'];
 
 /** A browser in which a person is signed in. */
 export interface BrowserSession {
-  /** Goes into tokens. */
+  /** `sid` in ID tokens. */
   readonly id: string;
   readonly person: Person;
   readonly signedInAtMs: number;
+  readonly amr: readonly string[];
 }
 
-interface Content {
-  readonly id: string;
-  readonly subject: string;
-  readonly signedInAtMs: number;
+export interface SessionLifetimes {
+  /** Seconds since it was used last. */
+  readonly idle: number;
+  /** Seconds since the person signed in. */
+  readonly absolute: number;
 }
 
-/** Sessions live in a signed cookie; whether one still counts is asked of storage each time. */
+interface Parts {
+  readonly cookies: Cookies;
+  readonly sessions: Sessions;
+  readonly ending: SessionEnding;
+  readonly people: People;
+  readonly storage: Pick<AdministrableStorage, 'getPrincipalState'>;
+  readonly lifetimes: SessionLifetimes;
+  readonly clock: () => number;
+}
+
+/**
+ * The browser keeps a secret of 256 random bits, the database its digest with everything else. Whether a session still
+ * counts is asked each time: of its own row, and of what was done to its person.
+ */
 export class BrowserSessions {
-  readonly #cookies: Cookies;
-  readonly #values: SignedValues;
-  readonly #people: People;
-  readonly #storage: Pick<AdministrableStorage, 'getPrincipalState'>;
-  readonly #lifetimeMs: number;
+  readonly #parts: Parts;
 
-  constructor(parts: {
-    cookies: Cookies;
-    secret: ServerSecret;
-    people: People;
-    storage: Pick<AdministrableStorage, 'getPrincipalState'>;
-    lifetimeSeconds: number;
-  }) {
-    this.#cookies = parts.cookies;
-    this.#values = new SignedValues(parts.secret, 'browser_session');
-    this.#people = parts.people;
-    this.#storage = parts.storage;
-    this.#lifetimeMs = parts.lifetimeSeconds * 1000;
+  constructor(parts: Parts) {
+    this.#parts = parts;
   }
 
-  /** A new session, with a new identifier, whatever the browser had before. */
-  async begin(c: Context, person: Person): Promise<void> {
-    const content: Content = {
+  /**
+   * Signs a person in. The secret is a new one each time. Whoever signs in again goes on with the same session, so that
+   * signing out still reaches what was opened before; whoever takes another's place ends the other's session.
+   */
+  async begin(c: Context, person: Person): Promise<BrowserSession> {
+    const { cookies, sessions, ending, lifetimes, clock } = this.#parts;
+    const nowMs = clock();
+    const secret = randomBytes(SECRET_BYTES).toString('base64url');
+    const signIn = {
+      amr: BY_PASSWORD,
+      userAgent: (c.req.header('user-agent') ?? '').slice(0, LONGEST_USER_AGENT),
+      signedInAtMs: nowMs,
+    };
+    const fresh: StoredSession = {
       id: randomBytes(16).toString('base64url'),
       subject: person.subject,
-      signedInAtMs: Date.now(),
+      lastSeenAtMs: nowMs,
+      ...signIn,
     };
-    this.#cookies.set(c, COOKIE, await this.#values.seal(content), COOKIE_SECONDS);
+
+    const prior = await this.#stored(c);
+    const goesOn =
+      prior !== undefined &&
+      prior.subject === person.subject &&
+      (await this.#counts(prior)) &&
+      (await sessions.renew(
+        prior.id,
+        { from: digestOf(cookies.get(c, COOKIE) ?? ''), to: digestOf(secret) },
+        signIn,
+        this.#expiryOf(fresh),
+      ));
+    if (!goesOn) {
+      if (prior !== undefined && !this.#isExpired(prior)) await ending.end(prior);
+      await sessions.add(fresh, digestOf(secret), this.#expiryOf(fresh));
+    }
+    cookies.set(c, COOKIE, secret, lifetimes.absolute);
+    const { id } = goesOn ? prior : fresh;
+    return { id, person, signedInAtMs: nowMs, amr: signIn.amr };
   }
 
   /** @returns `undefined` where nobody is signed in, or no longer: what ends a person's tokens ends their sessions. */
   async current(c: Context): Promise<BrowserSession | undefined> {
-    const content = await this.#read(c);
-    if (content === undefined || content.signedInAtMs + this.#lifetimeMs <= Date.now()) return undefined;
-    const { id, subject, signedInAtMs } = content;
-    const person = await this.#people.bySubject(subject);
-    const state = await this.#storage.getPrincipalState('subject', subject);
-    if (person === undefined || state?.disabledAtMs !== undefined) return undefined;
-    if (state?.raisedAtMs !== undefined && state.raisedAtMs >= signedInAtMs) return undefined;
-    return { id, person, signedInAtMs };
+    const stored = await this.#stored(c);
+    if (stored === undefined || !(await this.#counts(stored))) return undefined;
+    const person = await this.#parts.people.bySubject(stored.subject);
+    if (person === undefined) return undefined;
+    await this.#touch(stored);
+    const { id, signedInAtMs, amr } = stored;
+    return { id, person, signedInAtMs, amr };
   }
 
-  /** Whether this person has signed in with this browser before, even if that is over. */
-  async hasSeen(c: Context, person: Person): Promise<boolean> {
-    return (await this.#read(c))?.subject === person.subject;
+  /** Whether a session that counted a moment ago has ended since, or its person's tokens have. */
+  async isOver({ id, person: { subject }, signedInAtMs }: BrowserSession): Promise<boolean> {
+    if (!(await this.#parts.sessions.isOpen(id))) return true;
+    return this.#isVoid(subject, signedInAtMs);
   }
 
-  async #read(c: Context): Promise<Content | undefined> {
-    const cookie = this.#cookies.get(c, COOKIE);
-    return cookie === undefined ? undefined : contentOf(await this.#values.open(cookie));
+  /** All sessions of a person that count, the last used first. */
+  async ofPerson({ subject }: Person): Promise<readonly StoredSession[]> {
+    const stored = await this.#parts.sessions.ofSubject(subject);
+    const counting = await Promise.all(stored.map((session) => this.#counts(session)));
+    return stored.filter((_, index) => counting[index]);
+  }
+
+  /** Ends the session of this browser, with what rests upon it. */
+  async end(c: Context, { id, person: { subject } }: BrowserSession): Promise<readonly SessionEnd[]> {
+    const ends = await this.#parts.ending.end({ id, subject });
+    this.#parts.cookies.remove(c, COOKIE);
+    return ends;
+  }
+
+  async #stored(c: Context): Promise<StoredSession | undefined> {
+    const secret = this.#parts.cookies.get(c, COOKIE);
+    return secret === undefined ? undefined : this.#parts.sessions.bySecret(digestOf(secret));
+  }
+
+  async #counts(session: StoredSession): Promise<boolean> {
+    return !this.#isExpired(session) && !(await this.#isVoid(session.subject, session.signedInAtMs));
+  }
+
+  async #isVoid(subject: string, signedInAtMs: number): Promise<boolean> {
+    const state = await this.#parts.storage.getPrincipalState('subject', subject);
+    if (state?.disabledAtMs !== undefined) return true;
+    return state?.raisedAtMs !== undefined && state.raisedAtMs >= signedInAtMs;
+  }
+
+  #isExpired(session: StoredSession): boolean {
+    return this.#expiryOf(session) <= this.#parts.clock();
+  }
+
+  /** Milliseconds. */
+  #expiryOf({ signedInAtMs, lastSeenAtMs }: StoredSession): number {
+    const { idle, absolute } = this.#parts.lifetimes;
+    return Math.min(signedInAtMs + absolute * 1000, lastSeenAtMs + idle * 1000);
+  }
+
+  async #touch(session: StoredSession): Promise<void> {
+    const { sessions, lifetimes, clock } = this.#parts;
+    const lastSeenAtMs = clock();
+    // An idle lifetime of seconds wants more precision than one of hours.
+    const interval = Math.min(TOUCH_INTERVAL_MS, (lifetimes.idle * 1000) / 10);
+    if (lastSeenAtMs - session.lastSeenAtMs < interval) return;
+    await sessions.touch(session.id, lastSeenAtMs, this.#expiryOf({ ...session, lastSeenAtMs }));
   }
 }
 
-/** @returns `undefined` where it is no session, as a cookie that another version of the program sealed */
-function contentOf(value: unknown): Content | undefined {
-  if (!isBlock(value)) return undefined;
-  const { id, subject, signedInAtMs } = value;
-  const isSession = typeof id === 'string' && typeof subject === 'string' && typeof signedInAtMs === 'number';
-  return isSession ? { id, subject, signedInAtMs } : undefined;
+function digestOf(secret: string): string {
+  return createHash('sha256').update(secret).digest('base64url');
 }

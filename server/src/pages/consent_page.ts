@@ -1,72 +1,76 @@
+import { askedBy } from '../consents/asked_consent.ts';
+import { applicationShown, personShown } from './application_shown.ts';
+import { answerWithCode } from './authorization_answer.ts';
+import { goOn, nextStep } from './authorization_steps.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { renderPage } from './layout.ts';
-import { bodyOf, toResponse } from './library_http.ts';
+import { toResponse } from './library_http.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
-import { openPendingPage, type PendingPage, refuseForeignForm } from './pending_page.ts';
-import { isRecentEnough } from './pending_requests.ts';
-import { consentForm } from './views.ts';
+import { pageSetting } from './page_setting.ts';
+import { type AuthorizationPage, openAuthorizationPage, ownForm } from './pending_page.ts';
+import { consentPage } from './views/consent.ts';
+
+type Consenting = AuthorizationPage & { readonly sealed: string; readonly session: BrowserSession };
 
 /** `GET /consent`: the question. */
 export function showConsent(parts: PageParts) {
   const { formTokens, basePath } = parts;
   return async (c: PageContext): Promise<Response> => {
-    const opened = await openSignedIn(c, parts);
+    const opened = await openConsenting(c, parts);
     if (opened instanceof Response) return opened;
-    const { sealed, authorization, clientName, session } = opened;
-    const body = consentForm({
+    const { sealed, authorization, session } = opened;
+    const { resources = [] } = authorization;
+    const setting = pageSetting(c, parts, authorization.uiLocales);
+    const host = hostOf(authorization.redirectUri);
+    const view = {
       action: `${basePath}/consent?pending=${sealed}`,
       formToken: await formTokens.make(c, 'consent', sealed, session.id),
-      clientName,
-      personName: session.person.name,
-      scopes: authorization.scopes,
-      changePerson: `${basePath}/login?pending=${sealed}`,
-    });
-    return renderPage(c, { title: 'Allow access?', body, formLeadsTo: authorization.redirectUri });
+      application: applicationShown(authorization.client, setting.language),
+      person: personShown(session.person),
+      access: { scopes: authorization.scopes, resources: resources.map((uri) => ({ uri })) },
+      changePerson: `${basePath}/login?pending=${sealed}&other`,
+      account: `${basePath}/account`,
+      ...(host !== undefined && { returnsTo: host }),
+    };
+    return renderPage(c, { ...consentPage(view, setting), formMayLeave: true });
   };
 }
 
 /** `POST /consent`: back to the client, with a code or without. */
 export function submitConsent(parts: PageParts) {
-  const { server, formTokens, requestLog } = parts;
+  const { server, consents, requestLog, clock } = parts;
   return async (c: PageContext): Promise<Response> => {
-    const opened = await openSignedIn(c, parts);
+    const opened = await openConsenting(c, parts);
     if (opened instanceof Response) return opened;
     const { sealed, authorization, session } = opened;
+    const { subject } = session.person;
     const clientId = authorization.client.id;
-    const form = new URLSearchParams(bodyOf(c));
-    if (!(await formTokens.isFrom(c, form.get('form_token') ?? undefined, 'consent', sealed, session.id))) {
-      return refuseForeignForm(c, parts, 'consent', clientId);
-    }
+    const form = await ownForm(c, parts, { page: 'consent', about: [sealed, session.id], clientId });
 
-    const { subject, name } = session.person;
     const requestId = requestIdOf(c);
     if (form.get('decision') !== 'allow') {
       return toResponse(
+        c,
         server.refuseAuthorization(authorization, 'access_denied', 'the person denied access', requestId),
       );
     }
-    const approval = {
-      subject,
-      username: name,
-      authTime: Math.floor(session.signedInAtMs / 1000),
-      amr: ['pwd'],
-      sessionId: session.id,
-    };
-    const answer = await server.completeAuthorization(authorization, approval, requestId);
+    await consents.give({ subject, clientId }, askedBy(authorization), clock());
     requestLog.pageEvent({ type: 'consent_given', page: 'consent', requestId, clientId, subject });
-    return toResponse(answer);
+    return (await answerWithCode(c, parts, opened, session)) ?? goOn(c, parts, opened, undefined);
   };
 }
 
-/** The request with the session of the person who answers it; the way to the sign-in form where there is none. */
-async function openSignedIn(
-  c: PageContext,
-  parts: PageParts,
-): Promise<(PendingPage & { readonly session: BrowserSession }) | Response> {
-  const page = await openPendingPage(c, parts, 'consent');
-  if (page instanceof Response) return page;
-  const session = await parts.sessions.current(c);
-  if (session !== undefined && isRecentEnough(session, page.authorization, page.pending))
-    return { ...page, session };
-  return c.redirect(`${parts.basePath}/login?pending=${page.sealed}`, 303);
+/** The request with the session of the person who answers it; the way to an earlier page where that is not done. */
+async function openConsenting(c: PageContext, parts: PageParts): Promise<Consenting | Response> {
+  const page = await openAuthorizationPage(c, parts, 'consent');
+  const session = await parts.browserSessions.current(c);
+  if (session === undefined) return goOn(c, parts, page, undefined);
+  const step = await nextStep(parts, page, session);
+  return step === 'login' || step === 'select' ? goOn(c, parts, page, session) : { ...page, session };
+}
+
+/** What people may know the place by that they go back to; a scheme of an app's own says nothing. */
+function hostOf(redirectUri: string): string | undefined {
+  const { protocol, host } = new URL(redirectUri);
+  return protocol === 'https:' || protocol === 'http:' ? host : undefined;
 }

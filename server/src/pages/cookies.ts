@@ -1,5 +1,5 @@
 import type { Context } from 'hono';
-import { getCookie, setCookie } from 'hono/cookie';
+import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 
 /**
  * Cookies that scripts cannot read and other sites cannot send along with a form. Where the issuer is https they are
@@ -16,13 +16,16 @@ export class Cookies {
     return this.#isSecure ? getCookie(c, name, 'host') : getCookie(c, name);
   }
 
+  /** @param maxAge seconds */
   set(c: Context, name: string, value: string, maxAge: number): void {
-    setCookie(c, name, value, {
-      httpOnly: true,
-      sameSite: 'Lax',
-      path: '/',
-      maxAge,
-      ...(this.#isSecure && { secure: true, prefix: 'host' as const }),
-    });
+    setCookie(c, name, value, { httpOnly: true, sameSite: 'Lax', maxAge, ...this.#scope });
+  }
+
+  remove(c: Context, name: string): void {
+    deleteCookie(c, name, this.#scope);
+  }
+
+  get #scope() {
+    return { path: '/', ...(this.#isSecure && { secure: true, prefix: 'host' as const }) };
   }
 }

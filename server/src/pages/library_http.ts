@@ -1,6 +1,7 @@
 import { type HttpResponse, MAX_BODY_BYTES } from '@grantd/core';
 import { toHttpRequest } from '@grantd/core/node';
 import type { MiddlewareHandler } from 'hono';
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { PageContext, PageEnvironment } from './page_parts.ts';
 
 /**
@@ -33,11 +34,10 @@ export function bodyOf(c: PageContext): string {
   return typeof body === 'string' ? body : '';
 }
 
-/** A response of the library as Hono wants it. */
-export function toResponse({ status, headers, body }: HttpResponse): Response {
-  const response = new Response(body === '' ? null : body, { status });
+/** A response of the library, with the cookies that were set on the way. */
+export function toResponse(c: PageContext, { status, headers, body }: HttpResponse): Response {
   for (const [name, value] of Object.entries(headers)) {
-    for (const line of typeof value === 'string' ? [value] : value) response.headers.append(name, line);
+    for (const line of typeof value === 'string' ? [value] : value) c.header(name, line, { append: true });
   }
-  return response;
+  return c.body(body, status as ContentfulStatusCode);
 }

@@ -1,86 +1,133 @@
+import type { Person } from '../people/people.ts';
 import { type SignIn, signIn } from '../people/sign_in.ts';
+import { applicationShown, personShown } from './application_shown.ts';
+import { goOn, nextStep } from './authorization_steps.ts';
 import { renderPage } from './layout.ts';
-import { bodyOf } from './library_http.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
-import { openPendingPage, type PendingPage, refuseForeignForm } from './pending_page.ts';
-import { signInForm } from './views.ts';
+import { pageSetting } from './page_setting.ts';
+import { openPendingPage, ownForm, type PendingPage } from './pending_page.ts';
+import { type SignInAgain, type SignInProblem, signInPage } from './views/sign_in.ts';
 
 /** What a person may know: whether the name exists is not among it. */
 const PROBLEMS = {
-  person_unknown: 'The name or the password is wrong.',
-  password_wrong: 'The name or the password is wrong.',
-  person_disabled: 'This account is disabled.',
-  too_many_attempts: 'Too many attempts. Wait a few minutes, then try again.',
-  too_many_sign_ins: 'Too many people are signing in. Try again in a few seconds.',
-} as const;
+  person_unknown: { problem: 'credentials_wrong', status: 403 },
+  password_wrong: { problem: 'credentials_wrong', status: 403 },
+  person_disabled: { problem: 'account_disabled', status: 403 },
+  person_not_expected: { problem: 'another_person', status: 403 },
+  too_many_attempts: { problem: 'too_many_attempts', status: 429 },
+  too_many_sign_ins: { problem: 'too_many_sign_ins', status: 503 },
+} as const satisfies Record<string, { readonly problem: SignInProblem; readonly status: number }>;
 
-const STATUS = {
-  person_unknown: 403,
-  password_wrong: 403,
-  person_disabled: 403,
-  too_many_attempts: 429,
-  too_many_sign_ins: 503,
-} as const;
+type Refusal = Exclude<SignIn, { person: unknown }> | { readonly refused: 'person_not_expected' };
 
-type Refusal = Exclude<SignIn, { person: unknown }>;
-
-/** `GET /login`: the form. */
+/** `GET /login`: the form; on where it has been filled in already, unless another person wants to. */
 export function showLogin(parts: PageParts) {
+  const { browserSessions, basePath } = parts;
   return async (c: PageContext): Promise<Response> => {
     const page = await openPendingPage(c, parts, 'login');
-    if (page instanceof Response) return page;
-    return renderForm(c, parts, page, page.authorization.loginHint ?? '');
+    const session = c.req.query('other') === undefined ? await browserSessions.current(c) : undefined;
+    if (session === undefined) return renderForm(c, parts, page);
+    if (!('authorization' in page)) return c.redirect(`${basePath}/account`, 303);
+    const isDone = (await nextStep(parts, page, session)) !== 'login';
+    return isDone ? goOn(c, parts, page, session) : renderForm(c, parts, page);
   };
 }
 
-/** `POST /login`: on to consent, or the form again. */
+/** `POST /login`: on to what comes next, or the form again. */
 export function submitLogin(parts: PageParts) {
-  const { formTokens, sessions, signInParts, clientAddress, requestLog, basePath } = parts;
+  const { browserSessions, knownBrowsers, requestLog, basePath } = parts;
   return async (c: PageContext): Promise<Response> => {
     const page = await openPendingPage(c, parts, 'login');
-    if (page instanceof Response) return page;
-    const clientId = page.authorization.client.id;
-    const form = new URLSearchParams(bodyOf(c));
-    if (!(await formTokens.isFrom(c, form.get('form_token') ?? undefined, 'login', page.sealed))) {
-      return refuseForeignForm(c, parts, 'login', clientId);
-    }
-
+    const clientId = clientIdOf(page);
+    const form = await ownForm(c, parts, { page: 'login', about: [page.sealed], clientId });
     const username = form.get('username') ?? '';
-    const outcome = await signIn(signInParts, username, form.get('password') ?? '', async (person) =>
-      person !== undefined && (await sessions.hasSeen(c, person))
-        ? 'known browser'
-        : clientAddress(c.env.incoming),
-    );
-    const event = { page: 'login', requestId: requestIdOf(c), clientId } as const;
+    const outcome = await attempt(c, parts, page, { username, password: form.get('password') ?? '' });
+    const event = {
+      page: 'login',
+      requestId: requestIdOf(c),
+      ...(clientId !== undefined && { clientId }),
+    } as const;
     if ('refused' in outcome) {
       requestLog.pageEvent({ ...event, type: 'refused', reason: outcome.refused });
-      return renderForm(c, parts, page, username, outcome);
+      return renderForm(c, parts, page, { username, refusal: outcome });
     }
-    await sessions.begin(c, outcome.person);
-    requestLog.pageEvent({ ...event, type: 'signed_in', subject: outcome.person.subject });
-    return c.redirect(`${basePath}/consent?pending=${page.sealed}`, 303);
+    const { subject } = outcome.person;
+    const session = await browserSessions.begin(c, outcome.person);
+    await knownBrowsers.remember(c, subject);
+    requestLog.pageEvent({ ...event, type: 'signed_in', subject, sessionId: session.id });
+    parts.onSessionsEnded(); // of whoever was signed in before
+    return 'authorization' in page ? goOn(c, parts, page, session) : c.redirect(`${basePath}/account`, 303);
   };
+}
+
+async function attempt(
+  c: PageContext,
+  { signInParts, knownBrowsers, clientAddress, server }: PageParts,
+  page: PendingPage,
+  { username, password }: { readonly username: string; readonly password: string },
+): Promise<{ readonly person: Person } | Refusal> {
+  const placeOf = async (person: Person | undefined) => {
+    const browser = person && (await knownBrowsers.nameOf(c, person.subject));
+    return browser === undefined ? clientAddress(c.env.incoming) : `browser ${browser}`;
+  };
+  const outcome = await signIn(signInParts, username, password, placeOf);
+  if ('refused' in outcome || !('authorization' in page)) return outcome;
+  // OpenID Connect Core §3.1.2.2: never an answer about anybody else than was asked for.
+  const isExpected = await server.isExpectedPerson(page.authorization, outcome.person.subject);
+  return isExpected ? outcome : { refused: 'person_not_expected' };
 }
 
 async function renderForm(
   c: PageContext,
-  { formTokens, basePath }: PageParts,
-  { sealed, clientName }: PendingPage,
-  username: string,
-  refusal?: Refusal,
+  parts: PageParts,
+  page: PendingPage,
+  typed?: { readonly username: string; readonly refusal: Refusal },
 ): Promise<Response> {
-  const body = signInForm({
-    action: `${basePath}/login?pending=${sealed}`,
-    formToken: await formTokens.make(c, 'login', sealed),
-    clientName,
-    username,
-    ...(refusal !== undefined && { problem: PROBLEMS[refusal.refused] }),
-  });
+  const authorization = 'authorization' in page ? page.authorization : undefined;
+  const setting = pageSetting(c, parts, authorization?.uiLocales);
+  const isOther = c.req.query('other') !== undefined;
+  const again = isOther ? undefined : await signInAgain(c, parts, page);
+  const refusal = typed?.refusal;
+  const shown = refusal && PROBLEMS[refusal.refused];
+  const wait = refusal !== undefined && 'secondsToWait' in refusal ? refusal.secondsToWait : undefined;
+  const view = {
+    action: `${parts.basePath}/login?pending=${page.sealed}${isOther ? '&other' : ''}`,
+    formToken: await parts.formTokens.make(c, 'login', page.sealed),
+    username: typed?.username ?? again?.person.name ?? (isOther ? '' : (authorization?.loginHint ?? '')),
+    ...(authorization !== undefined && {
+      application: applicationShown(authorization.client, setting.language),
+    }),
+    ...(again !== undefined && { again }),
+    ...(shown !== undefined && { problem: shown.problem }),
+    ...(wait !== undefined && { secondsToWait: wait }),
+  };
   return renderPage(c, {
-    title: 'Sign in',
-    body,
-    status: refusal === undefined ? 200 : STATUS[refusal.refused],
-    ...(refusal !== undefined &&
-      'secondsToWait' in refusal && { headers: { 'retry-after': String(refusal.secondsToWait) } }),
+    ...signInPage(view, setting),
+    status: shown?.status ?? 200,
+    formMayLeave: authorization !== undefined,
+    ...(wait !== undefined && { headers: { 'retry-after': String(wait) } }),
   });
+}
+
+/** Where someone is signed in already, who may be the one that is wanted. */
+async function signInAgain(
+  c: PageContext,
+  { browserSessions, server, basePath }: PageParts,
+  page: PendingPage,
+): Promise<SignInAgain | undefined> {
+  if (!('authorization' in page)) return undefined;
+  const { authorization, sealed } = page;
+  const session = await browserSessions.current(c);
+  if (session === undefined || !(await server.isExpectedPerson(authorization, session.person.subject)))
+    return undefined;
+  const wasAsked = authorization.prompt.includes('login') || authorization.maxAge === 0;
+  return {
+    person: personShown(session.person),
+    reason: wasAsked ? 'asked' : 'tooLongAgo',
+    changePerson: `${basePath}/login?pending=${sealed}&other`,
+  };
+}
+
+function clientIdOf(page: PendingPage): string | undefined {
+  return 'authorization' in page ? page.authorization.client.id : undefined;
 }

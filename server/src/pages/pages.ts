@@ -1,55 +1,82 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import {
-  type AdministrableStorage,
-  type AuthorizationServer,
-  errorResponse,
-  OAuthError,
-  StorageFault,
-} from '@grantd/core';
+import type { AdministrableStorage, AuthorizationServer } from '@grantd/core';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
-import type { ContentfulStatusCode } from 'hono/utils/http-status';
 import type { Settings } from '../config/options.ts';
+import { ConsentWithdrawal } from '../consents/withdrawal.ts';
 import { askStorage } from '../instance/database/ask_storage.ts';
 import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/request_log.ts';
 import { AttemptLimit } from '../people/attempt_limit.ts';
 import { PasswordHasher } from '../people/password_hasher.ts';
+import { SessionEnding } from '../sessions/session_ending.ts';
+import { showAccount, submitAccount } from './account_page.ts';
 import { authorizePage } from './authorize_page.ts';
 import { BrowserSessions } from './browser_sessions.ts';
+import { showChoice, submitChoice } from './choose_account_page.ts';
 import { clientAddress } from './client_address.ts';
 import { showConsent, submitConsent } from './consent_page.ts';
 import { Cookies } from './cookies.ts';
+import { answerError, refuseMethod, renderProblem } from './error_page.ts';
 import { FormTokens } from './form_tokens.ts';
-import { renderPage } from './layout.ts';
-import { readRequest, toResponse } from './library_http.ts';
+import { showHome } from './home_page.ts';
+import { KnownBrowsers } from './known_browsers.ts';
+import { readRequest } from './library_http.ts';
 import { showLogin, submitLogin } from './login_page.ts';
-import { type PageContext, type PageEnvironment, type PageParts, requestIdOf } from './page_parts.ts';
+import { showLogout, submitLogout } from './logout_page.ts';
+import type { PageEnvironment, PageParts } from './page_parts.ts';
 import { PendingRequests } from './pending_requests.ts';
-import { homeText, problemText } from './views.ts';
+import { SealedValues } from './sealed_values.ts';
 
 type PageListener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** The pages for people over one database: `/`, `/authorize`, `/login`, `/consent`, and one for errors. */
+interface Surroundings {
+  readonly settings: Settings;
+  readonly server: AuthorizationServer;
+  readonly requestLog: RequestLog;
+  /** Called when clients are to be told that a session has ended. */
+  readonly onSessionsEnded: () => void;
+}
+
+/** The pages for people over one database. */
 export function openPages(
-  settings: Settings,
   instance: Instance,
-  server: AuthorizationServer,
-  requestLog: RequestLog,
+  { settings, server, requestLog, onSessionsEnded }: Surroundings,
 ): PageListener {
-  const { issuer, people } = instance;
-  const storage = principalStates(instance);
+  const { issuer, people, sessions, consents, attempts } = instance;
+  const storage = guardedStorage(instance);
   const secret = instance.secret();
   const cookies = new Cookies(issuer);
-  const lifetimeSeconds = settings.sessionLifetime;
+  const clock = Date.now;
+  const sessionEnding = new SessionEnding({ sessions, storage: instance.storage, clock });
+  const lifetimes = { idle: settings.sessionIdleLifetime, absolute: settings.sessionLifetime };
   return listenerOver({
     server,
     requestLog,
+    onSessionsEnded,
+    clock,
+    sessions,
+    sessionEnding,
+    consents,
+    clients: storage,
+    grants: storage,
+    operator: { name: new URL(issuer).host },
     basePath: new URL(issuer).pathname.replace(/\/$/, ''),
+    withdrawal: new ConsentWithdrawal({ consents, storage: instance.storage, clock }),
+    browserSessions: new BrowserSessions({
+      ...{ cookies, sessions, people, storage, lifetimes, clock },
+      ending: sessionEnding,
+    }),
     formTokens: new FormTokens(cookies, secret),
+    knownBrowsers: new KnownBrowsers(cookies, secret),
     pendingRequests: new PendingRequests(secret),
-    sessions: new BrowserSessions({ cookies, secret, people, storage, lifetimeSeconds }),
-    signInParts: { people, storage, hasher: new PasswordHasher(), limit: new AttemptLimit() },
+    notices: new SealedValues(secret, 'notice'),
+    signInParts: {
+      people,
+      storage,
+      hasher: new PasswordHasher(),
+      limit: new AttemptLimit(attempts, secret, clock),
+    },
     clientAddress: clientAddress(settings.trustedProxies ?? []),
   });
 }
@@ -57,54 +84,28 @@ export function openPages(
 function listenerOver(parts: PageParts): PageListener {
   const app = new Hono<PageEnvironment>();
   const at = (path: string) => `${parts.basePath}${path}`;
+  const otherwise = refuseMethod(parts);
 
-  app.use(readRequest((c) => renderProblem(c, 'The request is too large.', 413)));
-  app.get(at('/'), showHome(parts)).all(refuseMethod);
+  app.use(readRequest((c) => renderProblem(c, parts, { problem: 'too_large' }, 413)));
+  app.get(at('/'), showHome(parts)).all(otherwise);
   app.all(at('/authorize'), authorizePage(parts));
-  app.get(at('/login'), showLogin(parts)).post(submitLogin(parts)).all(refuseMethod);
-  app.get(at('/consent'), showConsent(parts)).post(submitConsent(parts)).all(refuseMethod);
-  app.notFound((c) => renderProblem(c, 'There is no page here.', 404));
+  app.get(at('/login'), showLogin(parts)).post(submitLogin(parts)).all(otherwise);
+  app.get(at('/select'), showChoice(parts)).post(submitChoice(parts)).all(otherwise);
+  app.get(at('/consent'), showConsent(parts)).post(submitConsent(parts)).all(otherwise);
+  app.get(at('/logout'), showLogout(parts)).post(submitLogout(parts)).all(otherwise);
+  app.get(at('/account'), showAccount(parts)).post(submitAccount(parts)).all(otherwise);
+  app.notFound((c) => renderProblem(c, parts, { problem: 'not_found' }, 404));
   app.onError((error, c) => answerError(parts, error, c));
   return getRequestListener(app.fetch, { overrideGlobalObjects: false });
 }
 
-/** What a person sees who opens the issuer itself. */
-function showHome({ server, basePath }: PageParts) {
-  const metadata = `${basePath}/.well-known/openid-configuration`;
-  return (c: PageContext) =>
-    renderPage(c, {
-      title: 'grantd is running',
-      body: homeText(server.issuer, server.serves(metadata) ? metadata : undefined),
-    });
-}
-
-/** A refusal goes back to the client where that is safe, and is a page elsewhere. */
-function answerError({ requestLog }: PageParts, error: Error, c: PageContext): Response | Promise<Response> {
-  const isOutage = error instanceof StorageFault;
-  // The library has reported its own refusals and their causes.
-  if (!(error instanceof OAuthError))
-    requestLog.failure(requestIdOf(c), isOutage ? 'storage_unavailable' : 'unexpected', error);
-  const answer = errorResponse(error);
-  if (answer.status === 303) return toResponse(answer);
-  const { 'content-type': _, ...headers } = answer.headers;
-  const description =
-    error instanceof OAuthError ? error.description : 'the server cannot answer at the moment';
-  const title = 'This did not work';
-  const status = answer.status as ContentfulStatusCode;
-  return renderPage(c, { title, body: problemText(`${description}.`), status, headers });
-}
-
-/** RFC 9110 §15.5.6. */
-function refuseMethod(c: PageContext): Promise<Response> {
-  c.header('allow', 'GET, HEAD, POST');
-  return renderProblem(c, 'This page cannot be used in that way.', 405);
-}
-
-function renderProblem(c: PageContext, text: string, status: ContentfulStatusCode): Promise<Response> {
-  return renderPage(c, { title: 'This did not work', body: problemText(text), status });
-}
-
-/** What was done to people, asked past the library: an outage there is one here as well. */
-function principalStates({ storage }: Instance): Pick<AdministrableStorage, 'getPrincipalState'> {
-  return { getPrincipalState: (...of) => askStorage(() => storage.getPrincipalState(...of)) };
+/** What is asked of the library's store past the library: an outage there is one here as well. */
+function guardedStorage({
+  storage,
+}: Instance): Pick<AdministrableStorage, 'getPrincipalState' | 'grantsOf'> & PageParts['clients'] {
+  return {
+    get: (...of) => askStorage(() => storage.clients.get(...of)),
+    getPrincipalState: (...of) => askStorage(() => storage.getPrincipalState(...of)),
+    grantsOf: (...of) => askStorage(() => storage.grantsOf(...of)),
+  };
 }

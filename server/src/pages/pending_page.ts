@@ -1,59 +1,77 @@
 import type { AuthorizationRequest } from '@grantd/core';
-import { renderPage } from './layout.ts';
+import type { PageName } from '../log/page_events.ts';
+import { bodyOf } from './library_http.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
-import type { PendingRequest } from './pending_requests.ts';
-import { problemText } from './views.ts';
+import { PageProblem } from './page_problem.ts';
+import type { PendingAccount, PendingAuthorization, PendingRequest } from './pending_requests.ts';
 
-/** A page on the way of an authorization request. */
-export interface PendingPage {
-  readonly pending: PendingRequest;
+/** An authorization request on its way through the pages. */
+export interface AuthorizationPage {
+  readonly pending: PendingAuthorization;
+  /** Checked anew on each page: the client may have been disabled meanwhile. */
+  readonly authorization: AuthorizationRequest;
+}
+
+/** A page on the way of a request. */
+export type PendingPage = (AuthorizationPage | { readonly pending: PendingAccount }) & {
   /** As it is in the page's address. */
   readonly sealed: string;
-  /** Checked anew: the client may have been disabled meanwhile. */
-  readonly authorization: AuthorizationRequest;
-  /** What people know the client by. */
-  readonly clientName: string;
-}
+};
 
-/** Opens the request that a page was called for; a page that says so where there is none. */
+/**
+ * Opens the request that a page was called for.
+ * @throws {PageProblem} there is none
+ * @throws {OAuthError} the client may not ask this any more
+ */
 export async function openPendingPage(
   c: PageContext,
-  { server, pendingRequests, requestLog }: PageParts,
-  page: 'login' | 'consent',
-): Promise<PendingPage | Response> {
+  parts: PageParts,
+  page: PageName,
+): Promise<PendingPage> {
   const sealed = c.req.query('pending') ?? '';
-  const pending = await pendingRequests.open(sealed);
-  if (pending === undefined) {
-    requestLog.pageEvent({ type: 'refused', page, requestId: requestIdOf(c), reason: 'request_expired' });
-    const body = problemText('This took too long, or did not begin at an application.');
-    return renderPage(c, { title: 'Please start again', body, status: 400 });
-  }
-  const authorization = await server.validateAuthorizationRequest({
-    method: 'GET',
-    url: `/authorize?${pending.query}`,
-    headers: {},
-    id: requestIdOf(c),
-  });
-  const { client } = authorization;
-  return { pending, sealed, authorization, clientName: client.name ?? client.id };
+  const pending = await parts.pendingRequests.open(sealed);
+  if (pending === undefined || pending.kind === 'logout') throw new PageProblem(page, 'request_expired');
+  if (pending.kind === 'account') return { pending, sealed };
+  const authorization = await parts.server.resumeAuthorizationRequest(pending.parameters, requestIdOf(c));
+  return { pending, authorization, sealed };
 }
 
-/** Where a form was not made for this browser, sign-in and request. */
-export function refuseForeignForm(
+/** The same, of a page that is about applications alone. */
+export async function openAuthorizationPage(
   c: PageContext,
-  { requestLog }: PageParts,
-  page: 'login' | 'consent',
-  clientId: string,
+  parts: PageParts,
+  page: PageName,
+): Promise<AuthorizationPage & { readonly sealed: string }> {
+  const opened = await openPendingPage(c, parts, page);
+  if (!('authorization' in opened)) throw new PageProblem(page, 'request_expired');
+  return opened;
+}
+
+/** Sends the browser to a page of this server with a request. */
+export async function sendOn(
+  c: PageContext,
+  { pendingRequests, basePath }: PageParts,
+  page: PageName,
+  pending: PendingRequest,
 ): Promise<Response> {
-  requestLog.pageEvent({
-    type: 'refused',
-    page,
-    requestId: requestIdOf(c),
-    reason: 'form_foreign',
-    clientId,
-  });
-  const body = problemText(
-    'This form was not made for this browser, or is out of date. Cookies are needed here.',
-  );
-  return renderPage(c, { title: 'Please start again', body, status: 403 });
+  const sealed = await pendingRequests.seal(pending);
+  if (sealed === undefined) throw new PageProblem(page, 'request_too_long');
+  return c.redirect(`${basePath}/${page}?pending=${sealed}`, 303);
+}
+
+/**
+ * The fields of a form that this server made for this browser.
+ * @param about what the form's token was made for
+ * @throws {PageProblem} it was not
+ */
+export async function ownForm(
+  c: PageContext,
+  { formTokens }: PageParts,
+  { page, about, clientId }: { page: PageName; about: readonly string[]; clientId?: string | undefined },
+): Promise<URLSearchParams> {
+  const form = new URLSearchParams(bodyOf(c));
+  const token = form.get('form_token') ?? undefined;
+  if (!(await formTokens.isFrom(c, token, page, ...about)))
+    throw new PageProblem(page, 'form_foreign', clientId);
+  return form;
 }

@@ -1,49 +1,74 @@
-import type { AuthorizationRequest, ServerSecret } from '@grantd/core';
+import type { ServerSecret } from '@grantd/core';
 import { isBlock } from '../config/kinds.ts';
-import type { BrowserSession } from './browser_sessions.ts';
-import { SignedValues } from './signed_values.ts';
+import { SealedValues } from './sealed_values.ts';
 
 /** How long a person may take for signing in and consenting. */
 const LONGEST_MS = 60 * 60 * 1000;
 
-/** An authorization request on its way through the pages. */
-export interface PendingRequest {
-  /** Its parameters, as a query. */
-  readonly query: string;
+/** Longer ones do not fit an address beside the cookies, in what Node reads of a request's head. */
+const LONGEST_SEALED = 12_000;
+
+/** What a person came for, on its way through the pages. */
+export type PendingRequest = PendingAuthorization | PendingLogout | PendingAccount;
+
+export interface PendingAuthorization {
+  readonly kind: 'authorization';
+  /** From which the library makes the same request again. */
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly begunAtMs: number;
+  /** The session that the person chose to go on with. */
+  readonly chosenSession?: string;
+}
+
+export interface PendingLogout {
+  readonly kind: 'logout';
+  readonly parameters: Readonly<Record<string, string>>;
   readonly begunAtMs: number;
 }
 
-/** Keeps requests in the address of the pages, signed, so that their beginning cannot be made up. */
-export class PendingRequests {
-  readonly #values: SignedValues;
-
-  constructor(secret: ServerSecret) {
-    this.#values = new SignedValues(secret, 'pending_authorization_request');
-  }
-
-  seal(pending: PendingRequest): Promise<string> {
-    return this.#values.seal(pending);
-  }
-
-  /** @returns `undefined` where the request was not begun here, or too long ago */
-  async open(sealed: string | undefined): Promise<PendingRequest | undefined> {
-    const pending = sealed === undefined ? undefined : await this.#values.open(sealed);
-    if (!isBlock(pending)) return undefined;
-    const { query, begunAtMs } = pending;
-    if (typeof query !== 'string' || typeof begunAtMs !== 'number') return undefined;
-    return begunAtMs + LONGEST_MS > Date.now() ? { query, begunAtMs } : undefined;
-  }
+/** A person who came to see their account. */
+export interface PendingAccount {
+  readonly kind: 'account';
+  readonly begunAtMs: number;
 }
 
 /**
- * Whether a session is recent enough for what the client asked (OpenID Connect Core §3.1.2.1, `prompt` and `max_age`).
- * Counted from the beginning of the request: with `max_age=0`, time spent on the pages would never end.
+ * Keeps requests in the address of the pages, sealed: what a client pushed is not for the person's browser to read, nor
+ * for whoever sees its history, and a beginning cannot be made up.
  */
-export function isRecentEnough(
-  { signedInAtMs }: BrowserSession,
-  { prompt, maxAge }: AuthorizationRequest,
-  { begunAtMs }: PendingRequest,
-): boolean {
-  if (prompt.includes('login') || prompt.includes('select_account')) return signedInAtMs >= begunAtMs;
-  return maxAge === undefined || signedInAtMs >= begunAtMs - maxAge * 1000;
+export class PendingRequests {
+  readonly #values: SealedValues;
+
+  constructor(secret: ServerSecret) {
+    this.#values = new SealedValues(secret, 'pending_request');
+  }
+
+  /** @returns `undefined` where it is too long for an address */
+  async seal(pending: PendingRequest): Promise<string | undefined> {
+    const sealed = await this.#values.seal(pending);
+    return sealed.length <= LONGEST_SEALED ? sealed : undefined;
+  }
+
+  /** @returns `undefined` where the request was not begun here, or too long ago */
+  async open(sealed: string): Promise<PendingRequest | undefined> {
+    const value = await this.#values.open(sealed);
+    const pending = isBlock(value) ? pendingOf(value) : undefined;
+    return pending !== undefined && pending.begunAtMs + LONGEST_MS > Date.now() ? pending : undefined;
+  }
+}
+
+/** @returns `undefined` for what another version of the program sealed */
+function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequest | undefined {
+  const { kind, parameters, begunAtMs, chosenSession } = value;
+  if (typeof begunAtMs !== 'number') return undefined;
+  if (kind === 'account') return { kind, begunAtMs };
+  if (!isParameters(parameters)) return undefined;
+  if (kind === 'logout') return { kind, parameters, begunAtMs };
+  if (kind !== 'authorization') return undefined;
+  const chosen = typeof chosenSession === 'string' ? { chosenSession } : {};
+  return { kind, parameters, begunAtMs, ...chosen };
+}
+
+function isParameters(value: unknown): value is Readonly<Record<string, string>> {
+  return isBlock(value) && Object.values(value).every((one) => typeof one === 'string');
 }

@@ -30,10 +30,18 @@ const NOBODYS: ParsedHash = {
 export class PasswordHasher {
   readonly #waiting: (() => void)[] = [];
   #running = 0;
+  #admitted = 0;
 
-  /** Whether so many wait already that whoever asks next is better sent away. */
-  get isFull(): boolean {
-    return this.#waiting.length >= MOST_WAITING;
+  /**
+   * Does work that a password is checked in, unless so many are at it that whoever asks next is better sent away.
+   * @returns `undefined` where nothing was begun
+   */
+  admit<T>(work: () => Promise<T>): Promise<T> | undefined {
+    if (this.#admitted >= MOST_AT_ONCE + MOST_WAITING) return undefined;
+    this.#admitted += 1;
+    return work().finally(() => {
+      this.#admitted -= 1;
+    });
   }
 
   /** A password as it is stored. */

@@ -23,6 +23,8 @@ export interface People {
   bySubject(subject: string): Promise<Person | undefined>;
   /** By name. */
   list(): Promise<readonly Person[]>;
+  /** @returns `false` where there is no such person */
+  setPasswordHash(subject: string, passwordHash: string): Promise<boolean>;
 }
 
 /** A person as they will be kept: with a subject, and the name in one way of writing it. */

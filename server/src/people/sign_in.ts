@@ -33,16 +33,18 @@ export async function signIn(
   const name = isName(typedName) ? nameAsKept(typedName) : '';
   const person = name === '' ? undefined : await people.byName(name);
   const place = await placeOf(person);
-  // Before the attempt is counted: it is none of whoever is sent away. Nothing is awaited until the hash has its place.
-  if (hasher.isFull) return { refused: 'too_many_sign_ins', secondsToWait: SECONDS_TO_WAIT };
-  const secondsToWait = limit.begin(name, place);
-  if (secondsToWait > 0) return { refused: 'too_many_attempts', secondsToWait };
+  const check = async (): Promise<SignIn> => {
+    const secondsToWait = await limit.begin(name, place);
+    if (secondsToWait > 0) return { refused: 'too_many_attempts', secondsToWait };
 
-  const fits = await hasher.fits(password, person?.passwordHash);
-  if (person === undefined) return { refused: 'person_unknown' };
-  if (!fits) return { refused: 'password_wrong' };
-  const state = await storage.getPrincipalState('subject', person.subject);
-  if (state?.disabledAtMs !== undefined) return { refused: 'person_disabled' };
-  limit.succeeded(name, place);
-  return { person };
+    const fits = await hasher.fits(password, person?.passwordHash);
+    if (person === undefined) return { refused: 'person_unknown' };
+    if (!fits) return { refused: 'password_wrong' };
+    const state = await storage.getPrincipalState('subject', person.subject);
+    if (state?.disabledAtMs !== undefined) return { refused: 'person_disabled' };
+    await limit.succeeded(name, place);
+    return { person };
+  };
+  // A place in the queue before the attempt is counted: it is none of whoever is sent away.
+  return hasher.admit(check) ?? { refused: 'too_many_sign_ins', secondsToWait: SECONDS_TO_WAIT };
 }

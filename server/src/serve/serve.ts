@@ -18,7 +18,8 @@ import { requestListener } from './request_listener.ts';
 import { askedToEnd, type Connections, finish } from './shutdown.ts';
 import { announce, type Started } from './started.ts';
 import { sweepInThread } from './sweep_in_thread.ts';
-import { sweepPeriodically } from './sweeper.ts';
+import { sweepable, sweepPeriodically } from './sweeper.ts';
+import { unfinishedWork } from './unfinished_work.ts';
 
 /** What differs between a process that serves alone and one of several workers. */
 export interface Role {
@@ -94,16 +95,18 @@ async function serveInstance(
   const server = await instance.server((event) => requestLog.event(event));
   const person = bringsDemo ? await addDemoData(instance, server) : undefined;
 
+  const unfinished = unfinishedWork(instance, server, log, sweeps);
   const watch = watchDatabase(instance);
   answerWith(
     requestListener({
       server,
       requestLog,
       health: healthCheck(settings, instance, watch.isInPlace, log),
-      pages: openPages(settings, instance, server, requestLog),
+      pages: openPages(instance, { settings, server, requestLog, onSessionsEnded: () => unfinished.wake() }),
     }),
   );
   const sweeping = new AbortController();
+  const worked = unfinished.run(sweeping.signal);
   const swept = sweeps && sweep(instance, settings.sweepInterval, log, sweeping.signal);
   try {
     started({
@@ -123,7 +126,7 @@ async function serveInstance(
       log.info({ event: 'ending', signal: reason });
     }
     const isFinished = await finish(connections);
-    await swept;
+    await Promise.all([swept, worked]);
     log.info({ event: 'ended', inFlight: isFinished ? 'finished' : 'closed' });
     if (reason === 'database_replaced') throw databaseReplaced(database.name);
   } finally {
@@ -141,12 +144,13 @@ function databaseReplaced(name: string): Refused {
 }
 
 function sweep(
-  { database, issuer, storage }: Instance,
+  { database, issuer, storage, sweepProgram }: Instance,
   intervalSeconds: number,
   log: Log,
   signal: AbortSignal,
 ): Promise<void> {
   const { file: path } = database;
-  if (path === undefined) return sweepPeriodically(storage, intervalSeconds, log, signal);
+  if (path === undefined)
+    return sweepPeriodically(sweepable(storage, sweepProgram), intervalSeconds, log, signal);
   return sweepInThread({ path, issuer, intervalSeconds }, log, signal);
 }

@@ -4,6 +4,11 @@ import { causeOf } from '../log/cause.ts';
 
 type Sweepable = Pick<AdministrableStorage, 'sweep'>;
 
+/** The library's rows and the program's, as one to sweep. */
+export function sweepable(storage: Sweepable, sweepProgram: (limit: number) => Promise<number>): Sweepable {
+  return { sweep: async (limit) => (await storage.sweep(limit)) + (await sweepProgram(limit)) };
+}
+
 /** The part of a log that sweeping needs; also where it runs in a thread that has none. */
 export interface SweepLog {
   info(line: object): void;

@@ -1,7 +1,7 @@
 /** The thread of `sweepInThread`: sweeps on a handle of its own until any message tells it to end. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { openSqliteStorage } from '@grantd/core/sqlite';
-import { sweepPeriodically } from './sweeper.ts';
+import { sqliteDatabase } from '../instance/database/sqlite_database.ts';
+import { sweepable, sweepPeriodically } from './sweeper.ts';
 
 export interface SweepingOrder {
   /** The database file. */
@@ -27,10 +27,11 @@ const log = {
   info: (line: object) => tell({ level: 'info', line }),
   error: (line: object) => tell({ level: 'error', line }),
 };
-const storage = openSqliteStorage({ path, issuer });
+const database = sqliteDatabase(path);
 try {
-  await sweepPeriodically(storage, intervalSeconds, log, ending.signal);
+  const { storage, sweepProgram } = await database.open(issuer);
+  await sweepPeriodically(sweepable(storage, sweepProgram), intervalSeconds, log, ending.signal);
 } finally {
-  await storage.close();
+  await database.close();
   port.close();
 }

@@ -53,7 +53,8 @@ export class Browser {
   #keep(line: string): void {
     const [pair = ''] = line.split(';', 1);
     const at = pair.indexOf('=');
-    this.cookies.set(pair.slice(0, at), pair.slice(at + 1));
+    if (/; *max-age=0(;|$)/i.test(line)) this.cookies.delete(pair.slice(0, at));
+    else this.cookies.set(pair.slice(0, at), pair.slice(at + 1));
   }
 }
 
@@ -83,15 +84,26 @@ export interface Credentials {
 
 export const ALICE: Credentials = { username: 'alice', password: 'wonderland' };
 
-/** From the authorization request to the address that the client gets, through the real pages. */
+/**
+ * From the authorization request to the address that the client gets, through the real pages. Consent is given where
+ * it is asked for: not where the person has given it before.
+ */
 export async function signInAndConsent(
   browser: Browser,
   authorizationUrl: string,
   who = ALICE,
 ): Promise<URL> {
   const login = await browser.get(authorizationUrl);
-  const consent = await browser.submit(login, { ...who });
-  assert.match(consent.html, /id="consent-allow"/);
-  const left = await browser.submit(consent, { decision: 'allow' });
+  const next = await browser.submit(login, { ...who });
+  const left = isConsent(next) ? await browser.submit(next, { decision: 'allow' }) : next;
+  assert.notEqual(new URL(left.url).origin, new URL(authorizationUrl).origin, left.html);
   return new URL(left.url);
+}
+
+export function isLogin({ html }: Page): boolean {
+  return html.includes('id="login-submit"');
+}
+
+export function isConsent({ html }: Page): boolean {
+  return html.includes('id="consent-allow"');
 }

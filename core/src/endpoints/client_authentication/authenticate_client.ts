@@ -1,3 +1,4 @@
+import { authenticationMethodsOf, isConfidential } from '../../protocol/authentication_method.ts';
 import type { Form } from '../../protocol/form.ts';
 import type { HttpRequest } from '../../protocol/http.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
@@ -7,15 +8,15 @@ import type { Call, Context } from '../context.ts';
 import { matchingSecret } from './client_secret.ts';
 import { clientSecretBasic } from './client_secret_basic.ts';
 import { clientSecretPost } from './client_secret_post.ts';
-import type { ClaimedCredentials } from './credentials.ts';
+import { type ClaimedAssertion, type ClaimedCredentials, isClientId } from './credentials.ts';
 import { none } from './none.ts';
-
-/** RFC 6749 Appendix A.1: VSCHAR. */
-const CLIENT_ID = /^[\x20-\x7E]+$/;
+import { claimedAssertion, privateKeyJwt } from './private_key_jwt.ts';
+import { refusedClient } from './refused_client.ts';
 
 /**
- * Who sent a request (RFC 6749 §2.3).
+ * Who sent a request (RFC 6749 §2.3), in the way that the client is registered for.
  * @throws {OAuthError} `invalid_client`; `invalid_request`: more than one credential (§2.3)
+ * @throws {DocumentError} the keys of the client cannot be fetched at the moment
  */
 export async function authenticateClient(
   context: Context,
@@ -24,41 +25,57 @@ export async function authenticateClient(
   call: Call,
 ): Promise<ClientRecord> {
   const claimed = claimedCredentials(request, form);
-  const { clientId, secrets } = claimed;
-  const client = CLIENT_ID.test(clientId) ? await context.storage.clients.get(clientId) : undefined;
+  if (claimed.method !== 'private_key_jwt') return authenticateBySecret(context, claimed, call);
+  const client = await privateKeyJwt(context, claimed, call);
+  call.clientId = client.id;
+  return client;
+}
+
+/** By its secret, or by nothing where the client is a public one. */
+async function authenticateBySecret(
+  context: Context,
+  { method, clientId, secrets }: ClaimedCredentials,
+  call: Call,
+): Promise<ClientRecord> {
+  const client = isClientId(clientId) ? await context.storage.clients.get(clientId) : undefined;
   const match = await matchingSecret(context.secret, secrets, client?.secretHash);
 
-  if (!client) throw refused('client_unknown');
-  if (client.secretHash === undefined && secrets.length > 0)
-    throw refused('client_secret_unexpected', client);
-  if (client.secretHash !== undefined && secrets.length === 0) throw refused('client_secret_missing', client);
-  if (client.secretHash !== undefined && match === -1) throw refused('client_secret_wrong', client);
-  if (client.disabledAtMs !== undefined) throw refused('client_disabled', client);
+  if (!client) throw refusedClient('client_unknown');
+  if (!authenticationMethodsOf(client).includes(method))
+    throw refusedClient(wrongMethod(client, method), client);
+  if (method !== 'none' && match === -1) throw refusedClient('client_secret_wrong', client);
+  if (client.disabledAtMs !== undefined) throw refusedClient('client_disabled', client);
   call.clientId = client.id;
   if (match > 0) context.onEvent({ ...call, type: 'client_secret_not_decoded' });
   return client;
 }
 
-/** @throws {OAuthError} `invalid_client`: the client is a public one */
-export function requireConfidential(client: ClientRecord): void {
-  if (client.secretHash === undefined) throw refused('client_not_confidential', client);
+function wrongMethod(client: ClientRecord, method: ClaimedCredentials['method']): RefusalReason {
+  if (!isConfidential(client)) return 'client_secret_unexpected';
+  return method === 'none' && client.secretHash !== undefined
+    ? 'client_secret_missing'
+    : 'client_method_wrong';
 }
 
-function claimedCredentials(request: HttpRequest, form: Form): ClaimedCredentials {
+/** @throws {OAuthError} `invalid_client`: the client is a public one */
+export function requireConfidential(client: ClientRecord): void {
+  if (!isConfidential(client)) throw refusedClient('client_not_confidential', client);
+}
+
+function claimedCredentials(request: HttpRequest, form: Form): ClaimedCredentials | ClaimedAssertion {
   const basic = clientSecretBasic(request);
-  const post = clientSecretPost(form);
-  const named = none(form);
-  if (basic !== undefined && (form.has('client_secret') || (named && named.clientId !== basic.clientId))) {
-    throw new OAuthError('invalid_request', 'the request carries more than one client credential', {
-      reason: 'credentials_repeated',
-    });
-  }
-  const claimed = basic ?? post ?? named;
-  if (claimed === undefined) throw refused('credentials_missing');
+  const assertion = form.get('client_assertion') ?? form.get('client_assertion_type');
+  const given = [basic, form.get('client_secret'), assertion].filter((one) => one !== undefined);
+  if (given.length > 1) throw repeated();
+  const claimed = claimedAssertion(form) ?? basic ?? clientSecretPost(form) ?? none(form);
+  if (claimed === undefined) throw refusedClient('credentials_missing');
+  const named = form.get('client_id') ?? claimed.clientId;
+  if (named !== claimed.clientId) throw repeated();
   return claimed;
 }
 
-/** One text for all: a stranger does not learn which clients exist. */
-function refused(reason: RefusalReason, client?: ClientRecord): OAuthError {
-  return new OAuthError('invalid_client', 'client authentication failed', { reason, clientId: client?.id });
+function repeated(): OAuthError {
+  return new OAuthError('invalid_request', 'the request carries more than one client credential', {
+    reason: 'credentials_repeated',
+  });
 }

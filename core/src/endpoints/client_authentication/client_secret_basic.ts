@@ -32,10 +32,10 @@ export function clientSecretBasic(request: HttpRequest): ClaimedCredentials | un
   }
   const rawSecret = pair.slice(colon + 1);
   const secret = formDecode(rawSecret);
-  return {
-    clientId: formDecode(pair.slice(0, colon)),
-    secrets: [secret, ...(rawSecret === secret ? [] : [rawSecret])].filter((text) => text !== ''),
-  };
+  const clientId = formDecode(pair.slice(0, colon));
+  if (rawSecret === '') return { method: 'none', clientId, secrets: [] }; // it names itself, and that is all
+  const secrets = [secret, ...(rawSecret === secret ? [] : [rawSecret])];
+  return { method: 'client_secret_basic', clientId, secrets };
 }
 
 function decodeBase64(text: string | undefined): string | undefined {

@@ -9,5 +9,5 @@ export function clientSecretPost(form: Form): ClaimedCredentials | undefined {
   const clientId = form.get('client_id');
   const secret = form.get('client_secret');
   if (clientId === undefined || secret === undefined) return undefined;
-  return { clientId, secrets: [secret] };
+  return { method: 'client_secret_post', clientId, secrets: [secret] };
 }

@@ -1,6 +1,26 @@
+import type { AuthenticationMethod } from '../../protocol/client_metadata.ts';
+import type { SigningAlgorithm } from '../../protocol/records.ts';
+
 /** What a request claims; nothing of it is proven yet. */
 export interface ClaimedCredentials {
+  readonly method: Exclude<AuthenticationMethod, 'private_key_jwt'>;
   readonly clientId: string;
   /** The texts that may be the secret, the likelier first; empty where there is none. */
   readonly secrets: readonly string[];
+}
+
+/** A JWT that a request claims a client has signed; nothing of it is proven yet. */
+export interface ClaimedAssertion {
+  readonly method: 'private_key_jwt';
+  readonly clientId: string;
+  readonly assertion: string;
+  readonly algorithm: SigningAlgorithm;
+  readonly keyId: string | undefined;
+}
+
+/** RFC 6749 Appendix A.1: VSCHAR. What has other characters names nobody, and is not looked up. */
+const CLIENT_ID = /^[\x20-\x7E]+$/;
+
+export function isClientId(text: string): boolean {
+  return CLIENT_ID.test(text);
 }

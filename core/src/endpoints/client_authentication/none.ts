@@ -7,5 +7,5 @@ import type { ClaimedCredentials } from './credentials.ts';
  */
 export function none(form: Form): ClaimedCredentials | undefined {
   const clientId = form.get('client_id');
-  return clientId === undefined ? undefined : { clientId, secrets: [] };
+  return clientId === undefined ? undefined : { method: 'none', clientId, secrets: [] };
 }

@@ -3,12 +3,15 @@ import { type Form, requireParameter } from '../../protocol/form.ts';
 import { verifierFits } from '../../protocol/pkce.ts';
 import type { AuthorizationCodeRecord, ClientRecord } from '../../protocol/records.ts';
 import { mintAccessToken } from '../../tokens/access_token.ts';
-import { mintIdToken } from '../../tokens/id_token.ts';
+import { grantClaimsOf } from '../../tokens/grant_claims.ts';
 import { newIdentifier, opaqueKindOf } from '../../tokens/opaque_token.ts';
 import { mintRefreshToken } from '../../tokens/refresh_token.ts';
 import { codeLife } from '../../tokens/state.ts';
+import { subjectIdentifier } from '../../tokens/subject_identifier.ts';
 import type { Call, Context } from '../context.ts';
 import type { Grant } from './grant.ts';
+import { idTokenBeside } from './id_token.ts';
+import { selectAudience } from './resource.ts';
 import { invalidGrant, overtaken, tokenResponse } from './token_response.ts';
 
 /** RFC 6749 §4.1.3 with PKCE (RFC 7636 §4.5) and an ID token where `openid` was granted. */
@@ -18,25 +21,30 @@ export const authorizationCode: Grant = async (context, client, form, call) => {
   if (record.redeemedAtMs !== undefined) throw await reused(context, record, call);
   await requireAlive(context, record);
 
-  const { scopes, subject, grantId, sessionId } = record;
+  const audience = selectAudience(context, form, record.resources);
+  const { scopes, subject, grantId, sessionId, nonce, claimsRequest, resources } = record;
+  const person = { subject, sub: await subjectIdentifier(context, client, subject) };
+  const claims = grantClaimsOf(client, record.claims);
   const purpose = {
     client,
     scopes,
-    subject,
-    claims: record.claims,
+    person,
+    claims,
+    audience,
     grantId,
     familyId: newIdentifier(context.random),
     pairId: newIdentifier(context.random),
     ...(sessionId !== undefined && { sessionId }),
+    ...(claimsRequest !== undefined && { claimsRequest }),
+    ...(resources !== undefined && { resources }),
   };
   const refresh = client.grantTypes.includes('refresh_token')
     ? await mintRefreshToken(context, purpose)
     : undefined;
   const access = await mintAccessToken(context, purpose, refresh?.record.keepUntil);
   const tokens = refresh === undefined ? [access.record] : [access.record, refresh.record];
-  const idToken = scopes.includes('openid')
-    ? await mintIdToken(context, { ...record, client, accessToken: access.token })
-    : undefined;
+  const occasion = { client, person, access, claims, claimsRequest };
+  const idToken = await idTokenBeside(context, { ...occasion, ...(nonce !== undefined && { nonce }) });
 
   // Everything is made before the code is spent: where signing fails, it can be redeemed again.
   const outcome = await context.storage.authorizationCodes.redeem(record, tokens);

@@ -1,12 +1,14 @@
+import { isConfidential } from '../../protocol/authentication_method.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
 import { isPersonalScope, refusedScope, selectScopes } from '../../protocol/scope.ts';
 import { mintAccessToken } from '../../tokens/access_token.ts';
 import type { Grant } from './grant.ts';
+import { selectOwnAudience } from './resource.ts';
 import { overtaken, tokenResponse } from './token_response.ts';
 
 /** RFC 6749 §4.4: a client acts for itself, so there is no person and no refresh token. */
 export const clientCredentials: Grant = async (context, client, form) => {
-  if (client.secretHash === undefined) {
+  if (!isConfidential(client)) {
     throw new OAuthError('unauthorized_client', 'only confidential clients may use this grant', {
       reason: 'grant_not_allowed',
     });
@@ -15,7 +17,8 @@ export const clientCredentials: Grant = async (context, client, form) => {
   const scopes = selectScopes(form.get('scope'), client.scopes, ownScopes);
   if (scopes.some(isPersonalScope)) throw refusedScope('a scope needs a person');
 
-  const access = await mintAccessToken(context, { client, scopes });
+  const audience = await selectOwnAudience(context, form);
+  const access = await mintAccessToken(context, { client, scopes, audience });
   const basis = { clientGeneration: client.generation ?? 0 };
   if ((await context.storage.tokens.issue([access.record], basis)) !== 'issued') throw overtaken();
   return tokenResponse(context, { access });

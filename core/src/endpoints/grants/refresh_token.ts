@@ -1,15 +1,19 @@
+import { isConfidential } from '../../protocol/authentication_method.ts';
 import { type Form, requireParameter } from '../../protocol/form.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import { selectScopes } from '../../protocol/scope.ts';
 import { mintAccessToken } from '../../tokens/access_token.ts';
 import { type FoundToken, findToken } from '../../tokens/find.ts';
+import { grantClaimsOf } from '../../tokens/grant_claims.ts';
 import type { MintedToken, TokenPurpose } from '../../tokens/minting.ts';
 import { newIdentifier } from '../../tokens/opaque_token.ts';
 import { mintSuccessor, recallSuccessor } from '../../tokens/refresh_token.ts';
 import { lifeOf } from '../../tokens/state.ts';
 import type { Call, Context } from '../context.ts';
 import type { Grant } from './grant.ts';
-import { grantClaimsOf, invalidGrant, overtaken, tokenResponse } from './token_response.ts';
+import { idTokenBeside } from './id_token.ts';
+import { selectAudience } from './resource.ts';
+import { invalidGrant, overtaken, tokenResponse } from './token_response.ts';
 
 /** A refresh token in the hands of the client that it was issued to. */
 interface Presented extends FoundToken {
@@ -38,12 +42,12 @@ async function rotate(context: Context, presented: Presented, form: Form, call: 
   const { record, token } = presented;
   const pairId = newIdentifier(context.random);
   const refresh = await mintSuccessor(context, { ...purposeOf(presented), pairId }, token);
-  const access = await mintBeside(context, presented, refresh.record, form);
+  const beside = await mintBeside(context, presented, refresh.record, form);
   const outcome = await context.storage.tokens.rotate(record, refresh.record, [
-    access.record,
+    beside.access.record,
     refresh.record,
   ]);
-  if (outcome === 'issued') return tokenResponse(context, { access, refreshToken: refresh.token });
+  if (outcome === 'issued') return tokenResponse(context, { ...beside, refreshToken: refresh.token });
   if (outcome !== 'superseded') throw overtaken();
 
   // Another request of the same client was quicker: this one is a retry now.
@@ -53,16 +57,16 @@ async function rotate(context: Context, presented: Presented, form: Form, call: 
 }
 
 /** By registration; the refresh tokens of public clients always rotate (RFC 9700 §2.2.2). */
-function rotates({ rotateRefreshTokens, secretHash }: ClientRecord): boolean {
-  return rotateRefreshTokens !== false || secretHash === undefined;
+function rotates(client: ClientRecord): boolean {
+  return client.rotateRefreshTokens !== false || !isConfidential(client);
 }
 
 /** For clients whose refresh tokens do not rotate. */
 async function reuse(context: Context, presented: Presented, form: Form) {
-  const access = await mintBeside(context, presented, presented.record, form);
-  const outcome = await context.storage.tokens.issueBeside(presented.record, [access.record]);
+  const beside = await mintBeside(context, presented, presented.record, form);
+  const outcome = await context.storage.tokens.issueBeside(presented.record, [beside.access.record]);
   if (outcome !== 'issued') throw overtaken();
-  return tokenResponse(context, { access, refreshToken: presented.token });
+  return tokenResponse(context, { ...beside, refreshToken: presented.token });
 }
 
 /**
@@ -82,36 +86,46 @@ async function retry(context: Context, presented: Presented, form: Form, call: C
 
   const refreshToken = await recallSuccessor(context, successor, token);
   if (refreshToken === undefined) throw dead('refresh_token_dead');
-  const access = await mintBeside(context, presented, successor, form);
-  const outcome = await context.storage.tokens.issueBeside(successor, [access.record]);
+  const beside = await mintBeside(context, presented, successor, form);
+  const outcome = await context.storage.tokens.issueBeside(successor, [beside.access.record]);
   if (outcome === 'superseded') throw await stolen(context, presented, call);
   if (outcome !== 'issued') throw overtaken();
-  return tokenResponse(context, { access, refreshToken });
+  return tokenResponse(context, { ...beside, refreshToken });
 }
 
-/** An access token of the pair of a refresh token; `scope` narrows this one token only (RFC 6749 §6). */
-function mintBeside(
+/**
+ * An access token of the pair of a refresh token, with an ID token about the sign-in that the grant began with (OpenID
+ * Connect Core §12.2). `scope` and `resource` narrow what comes now, and nothing that comes later (RFC 6749 §6, RFC
+ * 8707 §2.2).
+ */
+async function mintBeside(
   context: Context,
   presented: Presented,
   refresh: MintedToken['record'] | FoundToken['record'],
   form: Form,
-): Promise<MintedToken> {
+): Promise<{ access: MintedToken; idToken: string | undefined }> {
   const purpose = purposeOf(presented);
+  const { client, claims = {}, claimsRequest, person } = purpose;
   const scopes = selectScopes(form.get('scope'), purpose.scopes);
+  const audience = selectAudience(context, form, purpose.resources);
   const pair = refresh.pairId === undefined ? {} : { pairId: refresh.pairId };
-  return mintAccessToken(context, { ...purpose, ...pair, scopes }, refresh.expiresAt);
+  const access = await mintAccessToken(context, { ...purpose, ...pair, scopes, audience }, refresh.expiresAt);
+  return { access, idToken: await idTokenBeside(context, { client, person, access, claims, claimsRequest }) };
 }
 
+/** The person stays who the client was told at first, also where it has been registered anew since. */
 function purposeOf({ record, claims, client }: Presented): TokenPurpose {
-  const { scopes, subject, familyId, grantId, sessionId } = record;
+  const { scopes, subject, familyId, grantId, sessionId, claimsRequest, resources } = record;
   return {
     client,
     scopes,
-    claims: grantClaimsOf(claims),
-    ...(subject !== undefined && { subject }),
+    claims: grantClaimsOf(client, claims),
+    ...(subject !== undefined && { person: { subject, sub: String(claims.sub) } }),
     ...(familyId !== undefined && { familyId }),
     ...(grantId !== undefined && { grantId }),
     ...(sessionId !== undefined && { sessionId }),
+    ...(claimsRequest !== undefined && { claimsRequest }),
+    ...(resources !== undefined && { resources }),
   };
 }
 

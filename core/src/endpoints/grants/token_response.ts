@@ -1,4 +1,3 @@
-import type { Claims } from '../../protocol/claims.ts';
 import { secondsOf } from '../../protocol/environment.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
 import { formatScope } from '../../protocol/scope.ts';
@@ -27,15 +26,6 @@ export function tokenResponse(
     ...(record.scopes.length > 0 && { scope: formatScope(record.scopes) }),
     ...(idToken !== undefined && { id_token: idToken }),
   };
-}
-
-/** Claims that go from a code or refresh token to the tokens that it leads to. */
-const GRANT_CLAIMS = ['username', 'auth_time', 'acr', 'amr'] as const;
-
-export function grantClaimsOf(claims: Claims): Claims {
-  return Object.fromEntries(
-    GRANT_CLAIMS.filter((name) => claims[name] !== undefined).map((name) => [name, claims[name]]),
-  );
 }
 
 /** A refusal of what the client presented (RFC 6749 §5.2). */

@@ -1,6 +1,5 @@
 import type { AdministrableStorage } from '@grantd/core';
-import type { People } from '../../people/people.ts';
-import type { DemoMark } from './demo_mark.ts';
+import type { ProgramData } from './program_data.ts';
 
 /** What the program needs of a database besides what the library's store does for it. */
 export interface Database {
@@ -30,10 +29,8 @@ export interface Database {
 }
 
 /** One issuer's part of a database. */
-export interface OpenDatabase {
+export interface OpenDatabase extends ProgramData {
   readonly storage: AdministrableStorage;
-  readonly people: People;
-  readonly demoMark: DemoMark;
   /**
    * Whether the name still leads to what was opened: what is written elsewhere is lost. Absent where that cannot change.
    * @throws {Error} nobody can tell at the moment

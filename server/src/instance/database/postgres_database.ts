@@ -6,11 +6,11 @@ import {
 } from '@grantd/core/postgres';
 import { ConfigurationRefused } from '../../config/configuration_refused.ts';
 import type { Database } from './database.ts';
-import { postgresDemoMark } from './postgres_demo_mark.ts';
-import { postgresPeople } from './postgres_people.ts';
 import { addressOf, deadlinesOf, openPool, type PostgresLimits } from './postgres_pool.ts';
+import { postgresProgramTables } from './postgres_program_tables.ts';
 import { requireConnection } from './postgres_refusal.ts';
 import { PROGRAM_TABLES } from './postgres_tables.ts';
+import { programData } from './program_data.ts';
 
 export interface PostgresDatabaseOptions extends PostgresLimits {
   /** Is told of a connection that was lost while nobody used it. */
@@ -41,8 +41,7 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
       await migratePostgres(connections, PROGRAM_TABLES);
       return {
         storage,
-        people: await postgresPeople(connections, issuer),
-        demoMark: await postgresDemoMark(connections, issuer),
+        ...programData(postgresProgramTables(connections), issuer),
       };
     },
     close,

@@ -20,5 +20,72 @@ export const PROGRAM_TABLES: PostgresTables = {
       issuer text COLLATE "C" NOT NULL PRIMARY KEY
     );
     `,
+    `
+    CREATE TABLE grantd.sessions (
+      issuer          text COLLATE "C" NOT NULL,
+      id              text COLLATE "C" NOT NULL,
+      secret_digest   text COLLATE "C" NOT NULL,
+      subject         text COLLATE "C" NOT NULL,
+      amr             text NOT NULL,
+      user_agent      text NOT NULL,
+      signed_in_at_ms bigint NOT NULL,
+      last_seen_at_ms bigint NOT NULL,
+      expires_at_ms   bigint NOT NULL,
+      ended_at_ms     bigint,
+      PRIMARY KEY (issuer, id),
+      UNIQUE (issuer, secret_digest)
+    );
+    CREATE INDEX sessions_by_subject ON grantd.sessions (issuer, subject);
+    CREATE INDEX sessions_by_expiry ON grantd.sessions (issuer, expires_at_ms);
+    CREATE INDEX sessions_to_end ON grantd.sessions (issuer, ended_at_ms) WHERE ended_at_ms IS NOT NULL;
+
+    CREATE TABLE grantd.session_clients (
+      issuer     text COLLATE "C" NOT NULL,
+      session_id text COLLATE "C" NOT NULL,
+      client_id  text COLLATE "C" NOT NULL,
+      PRIMARY KEY (issuer, session_id, client_id),
+      FOREIGN KEY (issuer, session_id) REFERENCES grantd.sessions (issuer, id) ON DELETE CASCADE
+    );
+
+    CREATE TABLE grantd.consents (
+      issuer          text COLLATE "C" NOT NULL,
+      subject         text COLLATE "C" NOT NULL,
+      client_id       text COLLATE "C" NOT NULL,
+      scopes          text NOT NULL,
+      resources       text NOT NULL,
+      version         bigint NOT NULL,
+      given_at_ms     bigint NOT NULL,
+      withdrawn_at_ms bigint,
+      PRIMARY KEY (issuer, subject, client_id)
+    );
+    CREATE INDEX consents_to_end ON grantd.consents (issuer, withdrawn_at_ms) WHERE withdrawn_at_ms IS NOT NULL;
+
+    CREATE TABLE grantd.sign_in_attempts (
+      issuer     text COLLATE "C" NOT NULL,
+      key_digest text COLLATE "C" NOT NULL,
+      attempts   bigint NOT NULL,
+      ends_at_ms bigint NOT NULL,
+      PRIMARY KEY (issuer, key_digest)
+    );
+    CREATE INDEX sign_in_attempts_by_end ON grantd.sign_in_attempts (issuer, ends_at_ms);
+
+    CREATE TABLE grantd.logout_deliveries (
+      issuer     text COLLATE "C" NOT NULL,
+      session_id text COLLATE "C" NOT NULL,
+      client_id  text COLLATE "C" NOT NULL,
+      subject    text COLLATE "C" NOT NULL,
+      attempts   bigint NOT NULL,
+      due_at_ms  bigint NOT NULL,
+      PRIMARY KEY (issuer, session_id, client_id)
+    );
+    CREATE INDEX logout_deliveries_by_time ON grantd.logout_deliveries (issuer, due_at_ms);
+    `,
+    // Pairwise subject identifiers.
+    `
+    CREATE TABLE grantd.pairwise_secrets (
+      issuer text COLLATE "C" NOT NULL PRIMARY KEY,
+      sealed text NOT NULL
+    );
+    `,
   ],
 };

@@ -1,9 +1,9 @@
 import { openSqliteStorage, readStoredIssuer } from '@grantd/core/sqlite';
 import { Refused } from '../refused.ts';
 import type { Database } from './database.ts';
+import { programData } from './program_data.ts';
 import { createSecretFile, readSecretFile, secretFileOf } from './secret_file.ts';
-import { sqliteDemoMark } from './sqlite_demo_mark.ts';
-import { sqlitePeople } from './sqlite_people.ts';
+import { sqliteProgramTables } from './sqlite_program_tables.ts';
 import { openSqliteTables } from './sqlite_tables.ts';
 import { StoredFile } from './stored_file.ts';
 
@@ -31,8 +31,7 @@ export function sqliteDatabase(path: string): Database {
         const file = new StoredFile(path);
         return {
           storage,
-          people: sqlitePeople(tables, issuer),
-          demoMark: sqliteDemoMark(tables, issuer),
+          ...programData(sqliteProgramTables(tables), issuer),
           isInPlace: () => file.isInPlace(),
         };
       } catch (error) {

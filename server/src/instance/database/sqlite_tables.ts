@@ -19,10 +19,85 @@ const MIGRATIONS: readonly string[] = [
     issuer TEXT NOT NULL PRIMARY KEY
   ) STRICT, WITHOUT ROWID;
   `,
+  `
+  CREATE TABLE sessions (
+    issuer          TEXT NOT NULL,
+    id              TEXT NOT NULL,
+    secret_digest   TEXT NOT NULL,
+    subject         TEXT NOT NULL,
+    amr             TEXT NOT NULL,
+    user_agent      TEXT NOT NULL,
+    signed_in_at_ms INTEGER NOT NULL,
+    last_seen_at_ms INTEGER NOT NULL,
+    expires_at_ms   INTEGER NOT NULL,
+    ended_at_ms     INTEGER,
+    PRIMARY KEY (issuer, id),
+    UNIQUE (issuer, secret_digest)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sessions_by_subject ON sessions (issuer, subject);
+  CREATE INDEX sessions_by_expiry ON sessions (issuer, expires_at_ms);
+  CREATE INDEX sessions_to_end ON sessions (issuer, ended_at_ms) WHERE ended_at_ms IS NOT NULL;
+
+  CREATE TABLE session_clients (
+    issuer     TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    client_id  TEXT NOT NULL,
+    PRIMARY KEY (issuer, session_id, client_id),
+    FOREIGN KEY (issuer, session_id) REFERENCES sessions (issuer, id) ON DELETE CASCADE
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE consents (
+    issuer          TEXT NOT NULL,
+    subject         TEXT NOT NULL,
+    client_id       TEXT NOT NULL,
+    scopes          TEXT NOT NULL,
+    resources       TEXT NOT NULL,
+    version         INTEGER NOT NULL,
+    given_at_ms     INTEGER NOT NULL,
+    withdrawn_at_ms INTEGER,
+    PRIMARY KEY (issuer, subject, client_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX consents_to_end ON consents (issuer, withdrawn_at_ms) WHERE withdrawn_at_ms IS NOT NULL;
+
+  CREATE TABLE sign_in_attempts (
+    issuer     TEXT NOT NULL,
+    key_digest TEXT NOT NULL,
+    attempts   INTEGER NOT NULL,
+    ends_at_ms INTEGER NOT NULL,
+    PRIMARY KEY (issuer, key_digest)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX sign_in_attempts_by_end ON sign_in_attempts (issuer, ends_at_ms);
+
+  CREATE TABLE logout_deliveries (
+    issuer     TEXT NOT NULL,
+    session_id TEXT NOT NULL,
+    client_id  TEXT NOT NULL,
+    subject    TEXT NOT NULL,
+    attempts   INTEGER NOT NULL,
+    due_at_ms  INTEGER NOT NULL,
+    PRIMARY KEY (issuer, session_id, client_id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX logout_deliveries_by_time ON logout_deliveries (issuer, due_at_ms);
+  `,
+  // Pairwise subject identifiers.
+  `
+  CREATE TABLE pairwise_secrets (
+    issuer TEXT NOT NULL PRIMARY KEY,
+    sealed TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  `,
 ];
 
-/** Those of them that hold rows to take along to another database. */
-export const SQLITE_TABLES_TO_COPY = ['people', 'demo_issuers'];
+/** Those of them that hold rows to take along to another database; what is counted of attempts is over soon. */
+export const SQLITE_TABLES_TO_COPY = [
+  'people',
+  'demo_issuers',
+  'sessions',
+  'session_clients',
+  'consents',
+  'logout_deliveries',
+  'pairwise_secrets',
+];
 
 /**
  * Opens the program's own tables in a file that the library's store has already made.

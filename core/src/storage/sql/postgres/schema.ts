@@ -168,7 +168,7 @@ const VERSION_2 = `
   ALTER TABLE grantd.tokens ADD COLUMN claims_request text, ADD COLUMN resources text;
   ALTER TABLE grantd.authorization_codes ADD COLUMN claims_request text, ADD COLUMN resources text;
 
-  -- What people are shown of grants: apart from principals, which every look-up of a token reads.
+  -- What people are shown of grants, apart from principals, which every look-up of a token reads.
   CREATE TABLE grantd.grants (
     issuer_id          integer NOT NULL,
     grant_id           text COLLATE "C" NOT NULL,
@@ -183,7 +183,7 @@ const VERSION_2 = `
     grant_generation   bigint NOT NULL,
     PRIMARY KEY (issuer_id, grant_id)
   );
-  CREATE INDEX grants_by_subject ON grantd.grants (issuer_id, subject, created_at_ms, grant_id);
+  CREATE INDEX grants_by_subject ON grantd.grants (issuer_id, subject);
 
   CREATE TABLE grantd.one_time_identifiers (
     issuer_id  integer NOT NULL,

@@ -188,7 +188,7 @@ const VERSION_3 = `
   ALTER TABLE authorization_codes ADD COLUMN claims_request TEXT;
   ALTER TABLE authorization_codes ADD COLUMN resources TEXT;
 
-  -- What people are shown of grants: apart from principals, which every look-up of a token reads.
+  -- What people are shown of grants, apart from principals, which every look-up of a token reads.
   CREATE TABLE grants (
     issuer_id          INTEGER NOT NULL REFERENCES issuers (id),
     grant_id           TEXT NOT NULL,
@@ -202,8 +202,8 @@ const VERSION_3 = `
     session_generation INTEGER,
     grant_generation   INTEGER NOT NULL,
     PRIMARY KEY (issuer_id, grant_id)
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX grants_by_subject ON grants (issuer_id, subject, created_at_ms, grant_id);
+  ) STRICT;
+  CREATE INDEX grants_by_subject ON grants (issuer_id, subject);
 
   CREATE TABLE one_time_identifiers (
     issuer_id  INTEGER NOT NULL REFERENCES issuers (id),

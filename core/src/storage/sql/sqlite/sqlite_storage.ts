@@ -23,6 +23,7 @@ export { openSqliteConnection, type SqliteConnectionOptions } from './connection
 export { exportSqlite, type SqliteExportOptions } from './export.ts';
 export { readStoredIssuer } from './issuer.ts';
 export { inTransaction } from './transaction.ts';
+export { WriteQueue } from './write_queue.ts';
 
 export interface SqliteStorageOptions {
   /** The database file; made with its folder, readable by its owner alone, where it is missing. */

@@ -1,0 +1,44 @@
+import { type Claims, permittedNames } from '../../protocol/claims.ts';
+import type { ClaimsRequest } from '../../protocol/claims_request.ts';
+import type { ClientRecord } from '../../protocol/records.ts';
+import { permittedRequests, requestedClaims } from '../../protocol/requested_claims.ts';
+import { mintIdToken, PROTOCOL_CLAIMS } from '../../tokens/id_token.ts';
+import type { MintedToken, Person } from '../../tokens/minting.ts';
+import type { Context } from '../context.ts';
+
+/** What an ID token comes along with. */
+interface IdTokenOccasion {
+  readonly client: ClientRecord;
+  /** Absent where the client acts for itself. */
+  readonly person: Person | undefined;
+  readonly access: MintedToken;
+  /** Of the grant. */
+  readonly claims: Claims;
+  readonly claimsRequest: ClaimsRequest | undefined;
+  readonly nonce?: string;
+}
+
+/**
+ * The ID token beside an access token that was granted `openid` (OpenID Connect Core §3.1.3.3, §12.2), with the claims
+ * that the authorization request wants in it, as far as the access token's scopes permit them.
+ * @returns `undefined` where none is due
+ */
+export async function idTokenBeside(
+  context: Context,
+  { client, person, access, claims, claimsRequest, nonce }: IdTokenOccasion,
+): Promise<string | undefined> {
+  const { scopes } = access.record;
+  if (context.oidc === undefined || person === undefined || !scopes.includes('openid')) return undefined;
+  const { getUserClaims, claimsByScope } = context.oidc;
+  const permitted = permittedNames(scopes, claimsByScope, PROTOCOL_CLAIMS);
+  const wanted = permittedRequests(claimsRequest?.id_token, permitted);
+  const attributes = Object.keys(wanted).length > 0 ? ((await getUserClaims(person.subject)) ?? {}) : {};
+  return mintIdToken(context, {
+    client,
+    sub: person.sub,
+    accessToken: access.token,
+    claims,
+    attributes: requestedClaims(attributes, wanted),
+    ...(nonce !== undefined && { nonce }),
+  });
+}

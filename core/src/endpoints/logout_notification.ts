@@ -1,0 +1,73 @@
+import { DocumentError, type FetchDocument } from '../protocol/fetch_document.ts';
+import { mintLogoutToken } from '../tokens/logout_token.ts';
+import { subjectIdentifier } from '../tokens/subject_identifier.ts';
+import type { Context } from './context.ts';
+
+/** A session that has ended, and a client that was told of it by an ID token. */
+export interface EndedSession {
+  readonly clientId: string;
+  /** The server's own identifier of the person. */
+  readonly subject: string;
+  /** As approvals said it: the `sid` of ID tokens. */
+  readonly sessionId: string;
+}
+
+/**
+ * `not_wanted`: the client is gone, disabled, or registered no place for it. `refused`: it has answered that it did not
+ * accept it, or the place is one that the server does not ask; it would be so again (Back-Channel Logout §2.5, §2.8).
+ * `failed`: there was no answer, or none that is final; a later attempt may succeed.
+ */
+export type LogoutDelivery = 'delivered' | 'not_wanted' | 'refused' | 'failed';
+
+/** What ends one attempt, with what the operator may know about it. */
+interface Attempt {
+  readonly outcome: Exclude<LogoutDelivery, 'not_wanted'>;
+  readonly answeredStatus?: number;
+  readonly cause?: unknown;
+}
+
+/**
+ * Tells a client that a session has ended (Back-Channel Logout §2.5): one attempt.
+ * @throws {StorageFault} storage could not be asked
+ */
+export async function notifyLogout(
+  context: Context,
+  { clientId, subject, sessionId }: EndedSession,
+): Promise<LogoutDelivery> {
+  const { fetchDocument } = context;
+  const client = await context.storage.clients.get(clientId);
+  const uri = client?.metadata?.backchannel_logout_uri;
+  if (!client || client.disabledAtMs !== undefined || uri === undefined) return 'not_wanted';
+  const sub = await subjectIdentifier(context, client, subject);
+  const logoutToken = await mintLogoutToken(context, client, { sub }, sessionId);
+  const { outcome, ...known } =
+    fetchDocument === undefined ? NOTHING_IS_FETCHED : await deliver(fetchDocument, uri, logoutToken);
+  if (outcome !== 'delivered')
+    context.onEvent({ operation: 'logout', type: 'logout_not_delivered', clientId, outcome, ...known });
+  return outcome;
+}
+
+const NOTHING_IS_FETCHED: Attempt = {
+  outcome: 'refused',
+  cause: new DocumentError('refused', 'the option fetchDocument is not set'),
+};
+
+async function deliver(fetchDocument: FetchDocument, uri: string, logoutToken: string): Promise<Attempt> {
+  try {
+    const { status } = await fetchDocument(uri, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: new URLSearchParams({ logout_token: logoutToken }).toString(),
+    });
+    return { outcome: outcomeOf(status), answeredStatus: status };
+  } catch (error) {
+    if (error instanceof DocumentError) return { outcome: error.outcome, cause: error };
+    throw error;
+  }
+}
+
+/** §2.8; a client that asks for time, or whose server is in trouble, has not answered yet. */
+function outcomeOf(status: number): Attempt['outcome'] {
+  if (status === 200 || status === 204) return 'delivered';
+  return status >= 500 || status === 408 || status === 429 ? 'failed' : 'refused';
+}

@@ -1,0 +1,127 @@
+import { type Form, parseForm, readForm } from '../protocol/form.ts';
+import { type HttpRequest, queryOf } from '../protocol/http.ts';
+import { OAuthError } from '../protocol/oauth_error.ts';
+import type { RefusalReason } from '../protocol/reasons.ts';
+import { parseUiLocales } from '../protocol/ui_locales.ts';
+import { type IdTokenHint, readIdTokenHint } from '../tokens/id_token_hint.ts';
+import { subjectIdentifier } from '../tokens/subject_identifier.ts';
+import { requireBearableLength } from './authorization_parameters/resolved_parameters.ts';
+import { type AuthorizationClient, requireClient, withoutSecrets } from './authorization_target.ts';
+import type { Context } from './context.ts';
+
+/** A request to end a session that has been checked: plain data, for the host to ask the person about. */
+export interface LogoutRequest {
+  /** Who asks, where the request says so; without `idTokenHint` anyone may have written it. */
+  readonly client?: AuthorizationClient;
+  /** Whom the client means; `isHintedSession` compares it. */
+  readonly idTokenHint?: IdTokenHint;
+  /** Registered by the client. */
+  readonly postLogoutRedirectUri?: string;
+  readonly state?: string;
+  readonly logoutHint?: string;
+  /** Language tags, the most wanted first (RFC 5646). */
+  readonly uiLocales: readonly string[];
+  /** From them `resumeLogoutRequest` makes the same request again. At most 6144 characters. */
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+const PARAMETERS = [
+  'id_token_hint',
+  'logout_hint',
+  'client_id',
+  'post_logout_redirect_uri',
+  'state',
+  'ui_locales',
+] as const;
+
+/**
+ * First step of the logout endpoint: what the person may be asked about (RP-Initiated Logout §2).
+ * @throws {OAuthError} `invalid_request`, never with `redirectTo` (§4)
+ */
+export async function validateLogoutRequest(context: Context, request: HttpRequest): Promise<LogoutRequest> {
+  return requestFrom(context, request.method === 'POST' ? readForm(request) : parseForm(queryOf(request)));
+}
+
+/**
+ * The same request from its `parameters`, checked anew: the client may be another meanwhile.
+ * @throws {OAuthError} as `validateLogoutRequest`
+ */
+export async function resumeLogoutRequest(
+  context: Context,
+  parameters: LogoutRequest['parameters'],
+): Promise<LogoutRequest> {
+  return requestFrom(context, new Map(Object.entries(parameters)));
+}
+
+async function requestFrom(context: Context, form: Form): Promise<LogoutRequest> {
+  const parameters = parametersOf(form);
+
+  // §2 who asks, and about whom
+  const idTokenHint = await hintOf(context, form);
+  const clientId = form.get('client_id') ?? idTokenHint?.clientId;
+  if (idTokenHint !== undefined && clientId !== idTokenHint.clientId)
+    throw refused('the id_token_hint is for another client', 'id_token_hint_wrong');
+  const client = clientId === undefined ? undefined : withoutSecrets(await requireClient(context, clientId));
+
+  // §3 where the person goes afterwards
+  const postLogoutRedirectUri = client && requireRegistered(client, form);
+  const state = form.get('state');
+  const logoutHint = form.get('logout_hint');
+  return {
+    parameters,
+    uiLocales: parseUiLocales(form.get('ui_locales')),
+    ...(client !== undefined && { client }),
+    ...(idTokenHint !== undefined && { idTokenHint }),
+    ...(postLogoutRedirectUri !== undefined && { postLogoutRedirectUri }),
+    ...(state !== undefined && { state }),
+    ...(logoutHint !== undefined && { logoutHint }),
+  };
+}
+
+function parametersOf(form: Form): Readonly<Record<string, string>> {
+  const known = PARAMETERS.flatMap((name) => {
+    const value = form.get(name);
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  requireBearableLength(new Map(known));
+  return Object.fromEntries(known);
+}
+
+async function hintOf(context: Context, form: Form): Promise<IdTokenHint | undefined> {
+  const token = form.get('id_token_hint');
+  if (token === undefined) return undefined;
+  const hint = await readIdTokenHint(context, token);
+  if (hint === undefined) throw refused('the id_token_hint is not valid', 'id_token_hint_wrong');
+  return hint;
+}
+
+/**
+ * To the letter, the port of a loopback URI included. Where no client is certain there is none, and the person stays
+ * at the server: better signed out there than refused.
+ */
+function requireRegistered({ metadata }: AuthorizationClient, form: Form): string | undefined {
+  const uri = form.get('post_logout_redirect_uri');
+  if (uri === undefined || metadata?.post_logout_redirect_uris?.includes(uri)) return uri;
+  throw refused('the post_logout_redirect_uri is not registered for this client', 'redirect_uri_mismatch');
+}
+
+/** The browser is never sent to an application with an error (§4). */
+function refused(description: string, reason: RefusalReason): OAuthError {
+  return new OAuthError('invalid_request', description, { reason });
+}
+
+/**
+ * Whether the client has shown by an ID token that it means this session of this person, so that nobody needs to be
+ * asked (RP-Initiated Logout §2).
+ */
+export async function isHintedSession(
+  context: Context,
+  { client, idTokenHint }: Pick<LogoutRequest, 'client' | 'idTokenHint'>,
+  subject: string,
+  sessionId: string,
+): Promise<boolean> {
+  if (client === undefined || idTokenHint === undefined) return false;
+  const { sub, sid } = idTokenHint;
+  if (sid !== undefined && sid !== sessionId) return false;
+  return sub === (await subjectIdentifier(context, client, subject));
+}

@@ -1,0 +1,48 @@
+import { type Form, readForm } from '../protocol/form.ts';
+import { type HttpRequest, type HttpResponse, jsonResponse } from '../protocol/http.ts';
+import { OAuthError } from '../protocol/oauth_error.ts';
+import { readAuthorizationParameters } from './authorization_parameters/authorization_parameters.ts';
+import { keepPushedRequest } from './authorization_parameters/pushed_request.ts';
+import { parametersByValue, requireBearableLength } from './authorization_parameters/resolved_parameters.ts';
+import { requireTarget } from './authorization_target.ts';
+import { authenticateClient } from './client_authentication/authenticate_client.ts';
+import type { Call, Context } from './context.ts';
+
+/** `POST /par` (RFC 9126). */
+export async function pushedAuthorizationRequest(
+  context: Context,
+  request: HttpRequest,
+  call: Call,
+): Promise<HttpResponse> {
+  // §2.1 the client authenticates, and names no other one nor another request
+  const form = readForm(request);
+  const client = await authenticateClient(context, request, form, call);
+  if ((form.get('client_id') ?? client.id) !== client.id)
+    throw refused('the client_id is not the authenticated client');
+  if (form.has('request_uri')) throw refused('request_uri cannot be pushed');
+
+  // §2.1, §3 everything that the authorization endpoint asks is asked at once
+  const parameters = await parametersByValue(context, client, requestPartOf(form, client.id));
+  requireBearableLength(parameters);
+  requireTarget(client, parameters);
+  await readAuthorizationParameters(context, client, parameters);
+
+  // §2.2
+  const requestUri = await keepPushedRequest(context, client, parameters);
+  return jsonResponse({ request_uri: requestUri, expires_in: context.lifetimes.pushedRequest }, 201);
+}
+
+/** Without what the client proved itself by. */
+function requestPartOf(form: Form, clientId: string): Form {
+  const {
+    client_secret: _,
+    client_assertion: __,
+    client_assertion_type: ___,
+    ...request
+  } = Object.fromEntries(form);
+  return new Map(Object.entries({ ...request, client_id: clientId }));
+}
+
+function refused(description: string): OAuthError {
+  return new OAuthError('invalid_request', description, { reason: 'parameter_invalid' });
+}

@@ -1,0 +1,105 @@
+import { CompactEncrypt } from 'jose';
+import type { Claims } from '../protocol/claims.ts';
+import type { ContentEncryption, EncryptionAlgorithm } from '../protocol/client_metadata.ts';
+import { DocumentError } from '../protocol/fetch_document.ts';
+import { OAuthError } from '../protocol/oauth_error.ts';
+import type { ClientRecord, SigningAlgorithm } from '../protocol/records.ts';
+import type { ClientKeys, EncryptionKey } from './client_keys.ts';
+import type { JwtService } from './jwt_service.ts';
+
+/** What making an answer needs. */
+export interface AnswerContext {
+  readonly jwt: JwtService;
+  readonly clientKeys: ClientKeys;
+}
+
+/** How an answer to a client is protected. */
+export interface AnswerProtection {
+  readonly signing:
+    | { /** `typ` header. */ readonly type: string; readonly algorithm: SigningAlgorithm }
+    | undefined;
+  readonly encryption: AnswerEncryption | undefined;
+}
+
+export interface AnswerEncryption {
+  readonly algorithm: EncryptionAlgorithm;
+  readonly content: ContentEncryption;
+}
+
+/** What a client registered by the two members that go together; absent where answers are not encrypted. */
+export function registeredEncryption(
+  algorithm: EncryptionAlgorithm | undefined,
+  content: ContentEncryption = 'A128CBC-HS256',
+): AnswerEncryption | undefined {
+  return algorithm && { algorithm, content };
+}
+
+/**
+ * Claims for a client as a JWT: signed by the server, encrypted to the client, or signed and then encrypted, which is a
+ * nested JWT (RFC 7519 §5.2).
+ * @throws {OAuthError} `invalid_request`: the client has no key to encrypt to, or the server none to sign with; the
+ *   answer is never given with less protection than was registered
+ * @throws {DocumentError} the keys of the client cannot be fetched at the moment
+ */
+export async function answerJwt(
+  context: AnswerContext,
+  client: ClientRecord,
+  claims: Claims,
+  { signing, encryption }: AnswerProtection,
+): Promise<string> {
+  // Before signing, which costs more than finding out that there is no key.
+  const key = encryption && (await encryptionKey(context, client, encryption.algorithm));
+  const signed = signing && (await sign(context, claims, signing));
+  if (encryption === undefined || key === undefined) {
+    if (signed === undefined) throw new TypeError('an answer as a JWT is signed, encrypted or both');
+    return signed;
+  }
+  return new CompactEncrypt(new TextEncoder().encode(signed ?? JSON.stringify(claims)))
+    .setProtectedHeader({
+      alg: encryption.algorithm,
+      enc: encryption.content,
+      ...(key.keyId !== undefined && { kid: key.keyId }),
+      ...(signed !== undefined && { cty: 'JWT' }),
+    })
+    .encrypt(key.key);
+}
+
+async function sign(
+  { jwt }: AnswerContext,
+  claims: Claims,
+  signing: NonNullable<AnswerProtection['signing']>,
+): Promise<string> {
+  if (jwt.algorithms.includes(signing.algorithm)) return (await jwt.sign(claims, signing)).token;
+  throw new OAuthError('invalid_request', 'the server does not sign with the algorithm of the client', {
+    reason: 'answer_algorithm_unsupported',
+  });
+}
+
+async function encryptionKey(
+  { clientKeys }: AnswerContext,
+  client: ClientRecord,
+  algorithm: EncryptionAlgorithm,
+): Promise<EncryptionKey> {
+  try {
+    const key = await clientKeys.forEncrypting(client, algorithm);
+    if (key === undefined) throw unencryptable(client, 'client_key_missing');
+    return key;
+  } catch (error) {
+    if (error instanceof DocumentError && error.outcome === 'refused') {
+      throw unencryptable(client, 'client_keys_refused', error);
+    }
+    throw error;
+  }
+}
+
+function unencryptable(
+  client: ClientRecord,
+  reason: 'client_key_missing' | 'client_keys_refused',
+  cause?: DocumentError,
+): OAuthError {
+  return new OAuthError('invalid_request', 'the client has no key that the answer can be encrypted to', {
+    reason,
+    clientId: client.id,
+    cause,
+  });
+}

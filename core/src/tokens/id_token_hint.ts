@@ -1,0 +1,30 @@
+import type { TokenContext } from './context.ts';
+import { JWT_TYPES } from './jwt_types.ts';
+
+/** What an ID token that comes back to the server says about whom it was issued to, and about whom. */
+export interface IdTokenHint {
+  readonly clientId: string;
+  /** The identifier of the person that the client was told. */
+  readonly sub: string;
+  /** The session of the person. */
+  readonly sid?: string;
+}
+
+/**
+ * An ID token of this server as a hint; also one that has expired, since it only names whom the client means (OpenID
+ * Connect Core §3.1.2.1, RP-Initiated Logout §2).
+ * @returns `undefined` for anything else, the server's other JWTs included
+ */
+export async function readIdTokenHint(
+  { jwt, issuer }: TokenContext,
+  hint: string,
+): Promise<IdTokenHint | undefined> {
+  const verified = await jwt.verify(hint);
+  if (!verified.verified || verified.type !== JWT_TYPES.id_token.toLowerCase()) return undefined;
+  const { iss, sub, aud, exp, iat, sid } = verified.claims;
+  // Its times tell it from the server's other JWTs of this type: an answer of UserInfo has none.
+  if (iss !== issuer || typeof exp !== 'number' || typeof iat !== 'number') return undefined;
+  const [clientId, ...others] = [aud].flat();
+  if (typeof clientId !== 'string' || others.length > 0 || typeof sub !== 'string') return undefined;
+  return { clientId, sub, ...(typeof sid === 'string' && { sid }) };
+}

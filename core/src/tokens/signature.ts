@@ -1,0 +1,61 @@
+import { type CryptoKey, compactVerify, decodeProtectedHeader, errors } from 'jose';
+import type { Claims } from '../protocol/claims.ts';
+
+/** What a JWT says of itself before anything is believed (RFC 7515 §4.1). */
+export interface JwtHeader {
+  readonly algorithm: string | undefined;
+  readonly keyId: string | undefined;
+  readonly type: string | undefined;
+}
+
+/** @returns `undefined` where the text is no JWT */
+export function readJwtHeader(token: string): JwtHeader | undefined {
+  try {
+    const { alg, kid, typ } = decodeProtectedHeader(token);
+    return {
+      algorithm: typeof alg === 'string' ? alg : undefined,
+      keyId: typeof kid === 'string' ? kid : undefined,
+      type: typeof typ === 'string' ? typ : undefined,
+    };
+  } catch {
+    return undefined; // jose throws TypeError for whatever it cannot parse; nothing here asks storage
+  }
+}
+
+/** What jose throws because of the token alone. */
+const REFUSALS = [
+  errors.JWSSignatureVerificationFailed,
+  errors.JWSInvalid,
+  errors.JOSEAlgNotAllowed,
+  errors.JOSENotSupported,
+];
+
+/**
+ * What was signed. The algorithm is the caller's choice, never the token's; keys that a header names or carries
+ * (`jwk`, `jku`, `x5u`) are not looked at.
+ * @returns `undefined` where the signature does not verify
+ */
+export async function verifiedPayload(
+  token: string,
+  key: CryptoKey,
+  algorithm: string,
+): Promise<Uint8Array | undefined> {
+  try {
+    return (await compactVerify(token, key, { algorithms: [algorithm] })).payload;
+  } catch (error) {
+    if (REFUSALS.some((refusal) => error instanceof refusal)) return undefined;
+    throw error; // our own key does not fit, for example: nothing that says something about the token
+  }
+}
+
+/** The claims in a payload; `undefined` where it is no JSON object. */
+export function parseClaims(payload: Uint8Array): Claims | undefined {
+  try {
+    const claims: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
+    return typeof claims === 'object' && claims !== null && !Array.isArray(claims)
+      ? { ...claims }
+      : undefined;
+  } catch {
+    return undefined; // no JSON, or no UTF-8
+  }
+}

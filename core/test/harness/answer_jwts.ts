@@ -1,0 +1,30 @@
+import {
+  type CompactJWEHeaderParameters,
+  type CompactJWSHeaderParameters,
+  type CryptoKey,
+  compactDecrypt,
+  compactVerify,
+  createLocalJWKSet,
+} from 'jose';
+import type { World } from './world.ts';
+
+export interface SignedAnswer {
+  readonly header: CompactJWSHeaderParameters;
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+/** What an answer says whose signature verifies by the keys that the server publishes. */
+export async function signedAnswer(world: World, answer: string): Promise<SignedAnswer> {
+  const { body } = await world.send({ method: 'GET', path: '/jwks', headers: {} });
+  const { payload, protectedHeader } = await compactVerify(answer, createLocalJWKSet(JSON.parse(body)));
+  return { header: protectedHeader, claims: JSON.parse(new TextDecoder().decode(payload)) };
+}
+
+/** What an answer contains that was encrypted to a key. */
+export async function decryptedAnswer(
+  answer: string,
+  key: CryptoKey,
+): Promise<{ readonly header: CompactJWEHeaderParameters; readonly content: string }> {
+  const { plaintext, protectedHeader } = await compactDecrypt(answer, key);
+  return { header: protectedHeader, content: new TextDecoder().decode(plaintext) };
+}

@@ -1,0 +1,75 @@
+import type { SigningAlgorithm } from '@grantd/core';
+import { type CryptoKey, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
+import { ISSUER, type World } from './world.ts';
+
+export interface ClientKey {
+  readonly privateKey: CryptoKey;
+  /** With `kid`. */
+  readonly publicJwk: JWK;
+}
+
+const made = new Map<string, Promise<ClientKey>>();
+
+/** A key pair of a client; the same each time in one process, since making them takes long. */
+export function clientKey(
+  algorithm: string,
+  kid = `${algorithm} key`,
+  modulusLength = 2048,
+): Promise<ClientKey> {
+  const name = `${algorithm} ${kid} ${modulusLength}`;
+  const known = made.get(name) ?? newClientKey(algorithm, kid, modulusLength);
+  made.set(name, known);
+  return known;
+}
+
+async function newClientKey(algorithm: string, kid: string, modulusLength: number): Promise<ClientKey> {
+  const { publicKey, privateKey } = await generateKeyPair(algorithm, {
+    modulusLength,
+    extractable: true,
+    ...(algorithm === 'EdDSA' && { crv: 'Ed25519' }),
+  });
+  return { privateKey, publicJwk: { ...(await exportJWK(publicKey)), kid } };
+}
+
+export const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+
+/** How an assertion differs from a right one; `undefined` takes a member away. */
+export interface AssertionChanges {
+  readonly claims?: Readonly<Record<string, unknown>>;
+  readonly header?: Readonly<Record<string, unknown>>;
+  readonly key?: CryptoKey;
+}
+
+let issued = 0;
+
+/** An assertion of a client that is as it should be, but for the changes (RFC 7523 §3). */
+export async function assertionOf(
+  world: World,
+  clientId: string,
+  algorithm: SigningAlgorithm,
+  changes: AssertionChanges = {},
+): Promise<string> {
+  issued += 1;
+  const claims = {
+    iss: clientId,
+    sub: clientId,
+    aud: ISSUER,
+    iat: world.clock.seconds,
+    exp: world.clock.seconds + 60,
+    jti: `assertion ${issued}`,
+    ...changes.claims,
+  };
+  const { privateKey, publicJwk } = await clientKey(algorithm);
+  return new SignJWT(withoutAbsent(claims))
+    .setProtectedHeader({ ...withoutAbsent({ kid: publicJwk.kid, ...changes.header }), alg: algorithm })
+    .sign(changes.key ?? privateKey);
+}
+
+function withoutAbsent(members: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined));
+}
+
+/** The parameters that a request carries an assertion in. */
+export function asParameters(assertion: string): Readonly<Record<string, string>> {
+  return { client_assertion_type: ASSERTION_TYPE, client_assertion: assertion };
+}

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { NewClient } from '@grantd/core';
+import { decodeJwt } from 'jose';
+import { approvedCode, askForTokens, grantTo, redeemed } from './harness/granting.ts';
+import { secondServer } from './harness/second_server.ts';
+import { addClient, NEW_SECRET } from './harness/token_endpoint.ts';
+import {
+  CLIENTS,
+  type GrantedTokens,
+  openWorld,
+  PEOPLE,
+  specification,
+  type World,
+} from './harness/world.ts';
+
+const pairwiseSecret = 'the secret of pairwise subjects, which never changes';
+const metadata = { subject_type: 'pairwise' } as const;
+const SHOP: NewClient = {
+  ...CLIENTS.web,
+  id: 'shop',
+  metadata,
+  redirectUris: ['https://shop.example/callback', 'https://shop.example:8443/other'],
+};
+const BANK: NewClient = { ...CLIENTS.web, id: 'bank', metadata, redirectUris: ['https://bank.example/cb'] };
+
+/** Everything that tells a client or an API who a person is. */
+async function toldBy(world: World, { access_token, refresh_token, id_token }: GrantedTokens) {
+  const of = async (token: string) => JSON.parse((await world.introspect(token)).body);
+  return {
+    introspection: (await of(access_token)).sub,
+    refreshToken: (await of(refresh_token)).sub,
+    idToken: decodeJwt(id_token).sub,
+    userInfo: JSON.parse((await world.userInfo(access_token)).body).sub,
+  };
+}
+
+specification('Pairwise subjects (OpenID Connect Core §8)', (spec) => {
+  spec(
+    '§8 ID token, UserInfo and introspection tell one identifier, which is not the server’s own',
+    async (world) => {
+      await addClient(world, SHOP);
+      const tokens = await grantTo(world, 'shop');
+      const { sub = '' } = decodeJwt(tokens.access_token);
+      assert.match(sub, /^[\w-]{43}$/);
+      const everywhere = { introspection: sub, refreshToken: sub, idToken: sub, userInfo: sub };
+      assert.deepEqual(await toldBy(world, tokens), everywhere);
+      const { refresh_token } = tokens;
+      const refreshed = await askForTokens(world, 'shop', { grant_type: 'refresh_token', refresh_token });
+      assert.deepEqual(await toldBy(world, JSON.parse(refreshed.body)), everywhere);
+    },
+    { pairwiseSecret },
+  );
+
+  spec(
+    '§8 opaque tokens tell no more than others',
+    async (world) => {
+      await addClient(world, SHOP);
+      const tokens = await grantTo(world, 'shop');
+      const sub = await world.server.subjectIdentifier(SHOP, 'alice');
+      assert.deepEqual(await toldBy(world, tokens), {
+        introspection: sub,
+        refreshToken: sub,
+        idToken: sub,
+        userInfo: sub,
+      });
+    },
+    { pairwiseSecret, accessTokenFormat: 'opaque', useOpaqueRefreshTokens: true },
+  );
+
+  spec(
+    '§8 neither name nor subject of the person is in any token or answer',
+    async (world) => {
+      await addClient(world, SHOP);
+      const approval = { subject: 'internal-7f3a', username: 'the-name-of-alice' };
+      const tokens = await grantTo(world, 'shop', { approval });
+      const answers = [
+        ...[tokens.access_token, tokens.refresh_token, tokens.id_token].map((token) => decodeJwt(token)),
+        ...(await Promise.all(
+          [tokens.access_token, tokens.refresh_token].map(
+            async (token) => (await world.introspect(token)).body,
+          ),
+        )),
+        (await world.userInfo(tokens.access_token)).body,
+      ];
+      assert.match(JSON.stringify(answers), /"active\\":true/);
+      assert.doesNotMatch(JSON.stringify(answers), /internal-7f3a|the-name-of-alice/);
+    },
+    { pairwiseSecret, oidc: { getUserClaims: () => ({ email: 'a@example.org' }) } },
+  );
+
+  spec(
+    '§12.2 the person stays who the client was told, also where it has been registered anew since',
+    async (world) => {
+      await addClient(world, SHOP);
+      const { refresh_token, id_token } = await grantTo(world, 'shop');
+      const { secretHash } = (await world.storage.clients.get('shop')) ?? {};
+      assert.ok(secretHash);
+      await world.storage.clients.replace({ ...CLIENTS.web, id: 'shop', secretHash });
+      const response = await askForTokens(world, 'shop', { grant_type: 'refresh_token', refresh_token });
+      assert.equal(decodeJwt(JSON.parse(response.body).id_token).sub, decodeJwt(id_token).sub);
+    },
+    { pairwiseSecret },
+  );
+});
+
+test('§8.1 the clients of one sector are told the same, those of another are told otherwise', async (t) => {
+  const { server } = await openWorld(t, { pairwiseSecret });
+  const told = (client: Partial<NewClient>) =>
+    server.subjectIdentifier({ ...SHOP, ...client, metadata: { ...metadata, ...client.metadata } }, 'alice');
+  const sub = await told({});
+  const sector_identifier_uri = 'https://shop.example/apps.json';
+  assert.equal(await told({ id: 'other', redirectUris: ['https://shop.example/other'] }), sub);
+  assert.equal(await told({ redirectUris: BANK.redirectUris, metadata: { sector_identifier_uri } }), sub);
+  assert.notEqual(await told(BANK), sub);
+  assert.notEqual(await server.subjectIdentifier(SHOP, 'bob'), sub);
+  assert.equal(await server.subjectIdentifier(CLIENTS.web, 'alice'), 'alice', 'public, as by default');
+});
+
+test('§8.1 the identifier is the secret’s and the person’s alone: other servers and server secrets say the same', async (t) => {
+  const world = await openWorld(t, { pairwiseSecret });
+  const sub = await world.server.subjectIdentifier(SHOP, 'alice');
+  const restarted = await secondServer(world, { pairwiseSecret, secret: NEW_SECRET });
+  assert.equal(await restarted.server.subjectIdentifier(SHOP, 'alice'), sub);
+  const other = await secondServer(world, { pairwiseSecret: `${pairwiseSecret}.` });
+  assert.notEqual(await other.server.subjectIdentifier(SHOP, 'alice'), sub);
+});
+
+test('§8.1 without a sector there is no identifier, and never the server’s own instead', async (t) => {
+  const { server } = await openWorld(t, { pairwiseSecret });
+  for (const redirectUris of [[], ['app.example:/cb'], [...SHOP.redirectUris, ...BANK.redirectUris]]) {
+    await assert.rejects(
+      server.subjectIdentifier({ ...SHOP, redirectUris }, 'alice'),
+      /^Error: the client shop has pairwise subjects, which need redirect URIs of one host$/,
+    );
+  }
+});
+
+test('§8 a server that has lost its secret of pairwise subjects issues nothing, and uses up no code', async (t) => {
+  const world = await openWorld(t, { pairwiseSecret });
+  await addClient(world, SHOP);
+  const code = await approvedCode(world, 'shop');
+  const restarted = await secondServer(world, { oidc: { getUserClaims: (subject) => PEOPLE[subject] } });
+  assert.equal((await redeemed(restarted, 'shop', { redemption: { code } })).status, 500);
+  const { status } = await redeemed(world, 'shop', { redemption: { code } });
+  assert.equal(status, 200);
+});
+
+test('OpenID Connect Discovery §3 pairwise subjects are offered where there is a secret for them', async (t) => {
+  const [having, lacking] = [await openWorld(t, { pairwiseSecret }), await openWorld(t)];
+  assert.deepEqual(having.server.serverMetadata.subject_types_supported, ['public', 'pairwise']);
+  assert.deepEqual(lacking.server.serverMetadata.subject_types_supported, ['public']);
+});
+
+test('§8 tokens that an operator issues tell the same identifier, and no name', async (t) => {
+  const world = await openWorld(t, { pairwiseSecret });
+  await addClient(world, SHOP);
+  const order = { clientId: 'shop', subject: 'alice', username: 'alice', refresh: true };
+  const [issued] = await world.server.issueTokens(order);
+  const sub = await world.server.subjectIdentifier(SHOP, 'alice');
+  for (const token of [issued?.accessToken ?? '', issued?.refreshToken ?? '']) {
+    const { username, sub: told } = JSON.parse((await world.introspect(token)).body);
+    assert.deepEqual([told, username], [sub, undefined]);
+  }
+});
+
+test('§3.1.2.1 the person whom a client means is known by the identifier that it was told', async (t) => {
+  const world = await openWorld(t, { pairwiseSecret });
+  await addClient(world, SHOP);
+  const { id_token } = await grantTo(world, 'shop');
+  const url = `/authorize?${new URLSearchParams({
+    client_id: 'shop',
+    response_type: 'code',
+    redirect_uri: SHOP.redirectUris[0] ?? '',
+    scope: 'openid',
+    code_challenge: 'E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM',
+    code_challenge_method: 'S256',
+    id_token_hint: id_token,
+  })}`;
+  const request = await world.server.validateAuthorizationRequest({ method: 'GET', url, headers: {} });
+  assert.equal(await world.server.isExpectedPerson(request, 'alice'), true);
+  assert.equal(await world.server.isExpectedPerson(request, 'bob'), false);
+  const { expectedSubject: _, ...unhinted } = request;
+  assert.equal(await world.server.isExpectedPerson(unhinted, 'bob'), true);
+});
+
+test('a record that a host keeps without claims is told of by the identifier of its client', async (t) => {
+  const world = await openWorld(t, { pairwiseSecret, accessTokenFormat: 'opaque' });
+  await addClient(world, SHOP);
+  const { access_token } = await grantTo(world, 'shop');
+  const withoutClaims = {
+    ...world.storage,
+    tokens: {
+      ...world.storage.tokens,
+      async getByAccessToken(id: string) {
+        const { claims: _, ...record } = (await world.storage.tokens.getByAccessToken(id)) ?? {};
+        return 'id' in record ? record : undefined;
+      },
+    },
+  };
+  const other = await secondServer(world, { pairwiseSecret }, withoutClaims as typeof world.storage);
+  const { sub } = JSON.parse((await other.introspect(access_token)).body);
+  assert.equal(sub, await world.server.subjectIdentifier(SHOP, 'alice'));
+});
+
+test('pairwiseSecret has at least 32 characters', async (t) => {
+  for (const bad of ['x'.repeat(31), '']) {
+    await assert.rejects(
+      openWorld(t, { pairwiseSecret: bad }),
+      /pairwiseSecret: expected a text of at least 32 characters/,
+    );
+  }
+});

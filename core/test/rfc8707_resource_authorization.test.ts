@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { sha256 } from '#hashing';
+import { accepted, codeIn, redirected, refusalOf } from './harness/authorization_endpoint.ts';
+import { secondServer } from './harness/second_server.ts';
+import { CLIENTS, openWorld, specification } from './harness/world.ts';
+
+const API = CLIENTS.api.resource;
+
+specification('Resource Indicators at the authorization endpoint (RFC 8707)', (spec) => {
+  spec('§2.1 what was asked for is kept with the code', async (world) => {
+    const request = await accepted(world, { resource: API });
+    const response = await world.server.completeAuthorization(request, { subject: 'alice' });
+    const record = await world.storage.authorizationCodes.get(await sha256(codeIn(response)));
+    assert.deepEqual(record?.resources, [API]);
+  });
+});
+
+test('§2 several resources may be asked for, each is told once', async (t) => {
+  const world = await openWorld(t, { defaultAudience: ['https://first.example', 'urn:example:second'] });
+  const resource = [API, 'https://first.example', API, 'urn:example:second'];
+  const { resources, parameters } = await accepted(world, { resource });
+  assert.deepEqual(resources, [API, 'https://first.example', 'urn:example:second']);
+  const again = await world.server.resumeAuthorizationRequest(parameters);
+  assert.deepEqual(again.resources, resources);
+
+  const headers = { 'content-type': 'application/x-www-form-urlencoded' };
+  const body = { ...parameters, resource: [API, 'https://first.example'] };
+  const parsed = { method: 'POST', url: '/authorize', headers, body };
+  const { resources: posted } = await world.server.validateAuthorizationRequest(parsed);
+  assert.deepEqual(posted, [API, 'https://first.example']);
+});
+
+test('§2 without resource there is none', async (t) => {
+  const world = await openWorld(t);
+  assert.equal('resources' in (await accepted(world)), false);
+  assert.equal('resources' in (await accepted(world, { resource: '' })), false);
+});
+
+test('§2 a resource is the default audience or a registered API, to the letter, else invalid_target', async (t) => {
+  const world = await openWorld(t);
+  const malformed = 'a resource is no absolute URI without fragment';
+  const unknown = 'a resource is unknown';
+  for (const [resource, description] of [
+    ['https://api.example/', unknown],
+    ['https://API.example', unknown],
+    ['https://web.example/callback', unknown],
+    [[API, 'https://evil.example'], unknown],
+    ['/relative', malformed],
+    ['api.example', malformed],
+    ['https://api.example#fragment', malformed],
+    ['https://api.example#', malformed],
+    ['https://apí.example', malformed],
+    ['https://api.example\0', malformed],
+    [' ', malformed],
+    [`${API}  ${API}`, malformed],
+    [Array.from({ length: 11 }, (_, i) => `${API}/${i}`), 'more than ten resources are asked for'],
+  ] as const) {
+    const response = await refusalOf(world, { resource });
+    assert.deepEqual(response, redirected('invalid_target', description), String(resource));
+  }
+  assert.deepEqual((await accepted(world, { resource: 'https://as.example' })).resources, [
+    'https://as.example',
+  ]);
+});
+
+test('§2 a disabled API is none', async (t) => {
+  const world = await openWorld(t);
+  await world.storage.setDisabled('client', 'api', true);
+  const response = await refusalOf(world, { resource: API });
+  assert.deepEqual(response, redirected('invalid_target', 'a resource is unknown'));
+  assert.equal(world.lastReason, 'resource_unknown');
+});
+
+test('§2 a store that knows no APIs leaves the default audience', async (t) => {
+  const first = await openWorld(t);
+  const { hasResource: _, ...clients } = first.storage.clients;
+  const world = await secondServer(first, {}, { ...first.storage, clients });
+  const ask = { scope: 'read', resource: API };
+  assert.deepEqual(await refusalOf(world, ask), redirected('invalid_target', 'a resource is unknown'));
+  const { resources } = await accepted(world, { ...ask, resource: 'https://as.example' });
+  assert.deepEqual(resources, ['https://as.example']);
+});

@@ -1,0 +1,50 @@
+// Draws every page that a person meets, in each state, at the width of a phone and of a desktop, light and dark:
+// node scripts/draw_pages.ts FOLDER [NAME …]
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { contentSecurityPolicy, documentOf, styleOf } from '../server/src/pages/layout.ts';
+import type { Page } from '../server/src/pages/page.ts';
+import { LANGUAGES } from '../server/src/pages/texts/texts.ts';
+import { Chromium } from '../server/test/harness/chromium.ts';
+import { samplePages } from '../server/test/pages/sample_pages.ts';
+
+const SITE = 'http://pages.test';
+const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 800 } };
+
+const [folder, ...names] = process.argv.slice(2);
+if (folder === undefined) throw new Error('name the folder for the pictures');
+mkdirSync(folder, { recursive: true });
+
+const pages = new Map<string, Page>(
+  LANGUAGES.flatMap((language) =>
+    [...samplePages(language)].map(([name, page]) => [`${name}.${language}`, page] as const),
+  ).filter(([name]) => names.length === 0 || names.some((wanted) => name.startsWith(`${wanted}.`))),
+);
+
+const chromium = await Chromium.start();
+try {
+  for (const [size, viewport] of Object.entries(SIZES)) {
+    for (const colorScheme of ['light', 'dark'] as const) {
+      const person = await chromium.person({ viewport, colorScheme, javaScriptEnabled: false });
+      const tab = await person.newPage();
+      // As if they were sent: what the policy forbids is not in the picture.
+      await tab.route(`${SITE}/*`, async (route) => {
+        const page = pages.get(new URL(route.request().url()).pathname.slice(1));
+        if (page === undefined) return route.abort();
+        const policy = contentSecurityPolicy(styleOf(page), page.formMayLeave);
+        return route.fulfill({
+          body: String(await documentOf(page)),
+          contentType: 'text/html; charset=utf-8',
+          headers: { 'content-security-policy': policy },
+        });
+      });
+      for (const name of pages.keys()) {
+        await tab.goto(`${SITE}/${name}`);
+        await tab.screenshot({ path: join(folder, `${name}.${size}.${colorScheme}.png`), fullPage: true });
+      }
+      await person.close();
+    }
+  }
+} finally {
+  await chromium.close();
+}

@@ -1,0 +1,119 @@
+import {
+  type Agreed,
+  type Consent,
+  type Consents,
+  covers,
+  type Parties,
+  union,
+} from '../../consents/consents.ts';
+import type { ProgramTables, TableRow } from './program_tables.ts';
+
+const COLUMNS = 'subject, client_id, scopes, resources, version, given_at_ms, withdrawn_at_ms';
+
+const ONE = 'issuer = $1 AND subject = $2 AND client_id = $3';
+
+const SQL = {
+  get: `SELECT ${COLUMNS} FROM grantd.consents WHERE ${ONE}`,
+
+  ofSubject: `
+    SELECT ${COLUMNS} FROM grantd.consents WHERE issuer = $1 AND subject = $2 AND withdrawn_at_ms IS NULL
+    ORDER BY given_at_ms DESC, client_id`,
+
+  // Versions begin with the time: one that was removed and made again is not taken for what it was.
+  add: `
+    INSERT INTO grantd.consents (issuer, subject, client_id, scopes, resources, version, given_at_ms)
+    VALUES ($1, $2, $3, $4, $5, $6, $6)
+    ON CONFLICT (issuer, subject, client_id) DO NOTHING RETURNING client_id`,
+
+  replace: `
+    UPDATE grantd.consents
+    SET scopes = $5, resources = $6, given_at_ms = $7, version = version + 1, withdrawn_at_ms = NULL
+    WHERE ${ONE} AND version = $4 RETURNING client_id`,
+
+  beginWithdrawal: `
+    UPDATE grantd.consents SET withdrawn_at_ms = $4, version = version + 1
+    WHERE ${ONE} AND withdrawn_at_ms IS NULL`,
+
+  finishWithdrawal: `DELETE FROM grantd.consents WHERE ${ONE} AND withdrawn_at_ms IS NOT NULL`,
+
+  halfWithdrawn: `
+    SELECT subject, client_id FROM grantd.consents WHERE issuer = $1 AND withdrawn_at_ms < $2
+    ORDER BY withdrawn_at_ms LIMIT $3`,
+};
+
+/** Each failure means that somebody else has changed the same consent meanwhile. */
+const MOST_ATTEMPTS = 10;
+
+export function consentsTable(tables: ProgramTables, issuer: string): Consents {
+  const find = async ({ subject, clientId }: Parties): Promise<StoredConsent | undefined> => {
+    const [row] = await tables.read(SQL.get, issuer, subject, clientId);
+    return row && consentOf(row);
+  };
+
+  /** @returns `false` where somebody else was quicker */
+  const tryToGive = async (parties: Parties, agreed: Agreed, nowMs: number): Promise<boolean> => {
+    const { subject, clientId } = parties;
+    const stored = await find(parties);
+    if (stored === undefined) {
+      const [added] = await tables.write([SQL.add, issuer, subject, clientId, ...textsOf(agreed), nowMs]);
+      return added?.length === 1;
+    }
+    const { version, isWithdrawn } = stored;
+    if (!isWithdrawn && covers(stored, agreed)) return true;
+    const [together, givenAtMs] = isWithdrawn ? [agreed, nowMs] : [union(stored, agreed), stored.givenAtMs];
+    const [replaced] = await tables.write([
+      SQL.replace,
+      ...[issuer, subject, clientId, version],
+      ...[...textsOf(together), givenAtMs],
+    ]);
+    return replaced?.length === 1;
+  };
+
+  return {
+    async get(parties) {
+      const stored = await find(parties);
+      return stored?.isWithdrawn === false ? stored : undefined;
+    },
+    ofSubject: async (subject) => (await tables.read(SQL.ofSubject, issuer, subject)).map(consentOf),
+    async give(parties, agreed, nowMs) {
+      for (let attempt = 1; !(await tryToGive(parties, agreed, nowMs)); attempt += 1)
+        if (attempt === MOST_ATTEMPTS) throw new Error('a consent is changed faster than it can be written');
+    },
+    async beginWithdrawal({ subject, clientId }, nowMs) {
+      await tables.write([SQL.beginWithdrawal, issuer, subject, clientId, nowMs]);
+    },
+    async finishWithdrawal({ subject, clientId }) {
+      await tables.write([SQL.finishWithdrawal, issuer, subject, clientId]);
+    },
+    halfWithdrawn: async (beforeMs, limit) =>
+      (await tables.read(SQL.halfWithdrawn, issuer, beforeMs, limit)).map((row) => ({
+        subject: String(row.subject),
+        clientId: String(row.client_id),
+      })),
+  };
+}
+
+interface StoredConsent extends Consent {
+  readonly version: number;
+  readonly isWithdrawn: boolean;
+}
+
+function consentOf(row: TableRow): StoredConsent {
+  return {
+    clientId: String(row.client_id),
+    scopes: listOf(row.scopes),
+    resources: listOf(row.resources),
+    givenAtMs: Number(row.given_at_ms),
+    version: Number(row.version),
+    isWithdrawn: row.withdrawn_at_ms !== null,
+  };
+}
+
+/** Neither a scope nor a URI has spaces. */
+function textsOf({ scopes, resources }: Agreed): readonly [string, string] {
+  return [scopes.join(' '), resources.join(' ')];
+}
+
+function listOf(value: unknown): readonly string[] {
+  return value === '' ? [] : String(value).split(' ');
+}

@@ -1,0 +1,45 @@
+import type { Consents } from '../../consents/consents.ts';
+import type { Attempts } from '../../people/attempts.ts';
+import type { People } from '../../people/people.ts';
+import type { LogoutDeliveries } from '../../sessions/logout_deliveries.ts';
+import type { Sessions } from '../../sessions/sessions.ts';
+import type { KeptPairwiseSecret } from '../pairwise_secret.ts';
+import { attemptsTable } from './attempts_table.ts';
+import { consentsTable } from './consents_table.ts';
+import { type DemoMark, demoMark } from './demo_mark.ts';
+import { logoutDeliveriesTable } from './logout_deliveries_table.ts';
+import { pairwiseSecretTable } from './pairwise_secret_table.ts';
+import { peopleTable } from './people_table.ts';
+import { sweepProgram } from './program_sweep.ts';
+import type { ProgramTables } from './program_tables.ts';
+import { sessionsTable } from './sessions_table.ts';
+
+/** What the program itself remembers of one issuer, beside what the library's store does. */
+export interface ProgramData {
+  readonly people: People;
+  readonly demoMark: DemoMark;
+  readonly sessions: Sessions;
+  readonly consents: Consents;
+  readonly attempts: Attempts;
+  readonly logoutDeliveries: LogoutDeliveries;
+  readonly pairwiseSecret: KeptPairwiseSecret;
+  /**
+   * Deletes rows whose time is over.
+   * @param limit rows of each kind at most
+   * @returns how many rows were deleted; zero once there is nothing left to sweep
+   */
+  sweepProgram(limit: number): Promise<number>;
+}
+
+export function programData(tables: ProgramTables, issuer: string): ProgramData {
+  return {
+    people: peopleTable(tables, issuer),
+    demoMark: demoMark(tables, issuer),
+    sessions: sessionsTable(tables, issuer),
+    consents: consentsTable(tables, issuer),
+    attempts: attemptsTable(tables, issuer),
+    logoutDeliveries: logoutDeliveriesTable(tables, issuer),
+    pairwiseSecret: pairwiseSecretTable(tables, issuer),
+    sweepProgram: (limit) => sweepProgram(tables, issuer, Date.now(), limit),
+  };
+}

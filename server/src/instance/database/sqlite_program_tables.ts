@@ -1,0 +1,31 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { WriteQueue } from '@grantd/core/sqlite';
+import { askStorage } from './ask_storage.ts';
+import type { ProgramTables, TableCall, TableRow } from './program_tables.ts';
+
+/** How long a write waits for those of other processes, as the library's own do. */
+const BUSY_TIMEOUT_MS = 2000;
+
+/** The program's tables in a file, over the connection that it has for them. */
+export function sqliteProgramTables(database: DatabaseSync): ProgramTables {
+  const writes = new WriteQueue(database, BUSY_TIMEOUT_MS);
+  const prepared = new Map<string, StatementSync>();
+
+  const statementOf = (sql: string): StatementSync => {
+    const known = prepared.get(sql);
+    if (known !== undefined) return known;
+    // A file has no schemas; what stands before a table's name would be another file's.
+    const statement = database.prepare(sql.replaceAll('grantd.', ''));
+    prepared.set(sql, statement);
+    return statement;
+  };
+  const run = ([sql, ...values]: TableCall): readonly TableRow[] => {
+    const named = Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value]));
+    return statementOf(sql).all(named);
+  };
+
+  return {
+    read: (...call) => askStorage(() => run(call)),
+    write: (...calls) => askStorage(() => writes.transaction(() => calls.map(run))),
+  };
+}

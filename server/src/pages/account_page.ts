@@ -1,0 +1,182 @@
+import type { ClientRecord, GrantRecord } from '@grantd/core';
+import type { Consent } from '../consents/consents.ts';
+import { union } from '../consents/consents.ts';
+import { applicationShown, personShown } from './application_shown.ts';
+import type { BrowserSession } from './browser_sessions.ts';
+import { renderPage } from './layout.ts';
+import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
+import { pageSetting } from './page_setting.ts';
+import { ownForm, sendOn } from './pending_page.ts';
+import type { Language } from './texts/texts.ts';
+import {
+  type AccountNotice,
+  type ApplicationWithAccess,
+  accountPage,
+  type SessionShown,
+} from './views/account.ts';
+
+/** `GET /account`: what has access, and where the person is signed in. */
+export function showAccount(parts: PageParts) {
+  const { browserSessions, formTokens, basePath, clock } = parts;
+  return async (c: PageContext): Promise<Response> => {
+    const session = await browserSessions.current(c);
+    if (session === undefined) return toSignIn(c, parts);
+    const setting = pageSetting(c, parts);
+    const notice = await noticeFor(c, parts, session);
+    const view = {
+      action: `${basePath}/account`,
+      formToken: await formTokens.make(c, 'account', session.id),
+      person: personShown(session.person),
+      applications: await applicationsOf(parts, session, setting.language),
+      sessions: await sessionsOf(parts, session),
+      signOut: `${basePath}/logout`,
+      nowMs: clock(),
+      ...(notice !== undefined && { notice }),
+    };
+    return renderPage(c, accountPage(view, setting));
+  };
+}
+
+/** `POST /account`: ends what a button stands for, and back to the page. */
+export function submitAccount(parts: PageParts) {
+  const { browserSessions, notices, basePath } = parts;
+  return async (c: PageContext): Promise<Response> => {
+    const session = await browserSessions.current(c);
+    if (session === undefined) return toSignIn(c, parts);
+    const form = await ownForm(c, parts, { page: 'account', about: [session.id] });
+    const notice = await perform(c, parts, session, form);
+    if (notice === 'signed_out') return c.redirect(`${basePath}/account`, 303);
+    const sealed = await notices.seal({ notice, sessionId: session.id });
+    return c.redirect(`${basePath}/account?notice=${sealed}`, 303);
+  };
+}
+
+function toSignIn(c: PageContext, parts: PageParts): Promise<Response> {
+  return sendOn(c, parts, 'login', { kind: 'account', begunAtMs: parts.clock() });
+}
+
+async function perform(
+  c: PageContext,
+  parts: PageParts,
+  session: BrowserSession,
+  form: URLSearchParams,
+): Promise<AccountNotice | 'signed_out'> {
+  const [clientId, sessionId] = [form.get('end_access'), form.get('end_session')];
+  if (clientId !== null) return endAccess(c, parts, session, clientId);
+  if (sessionId === session.id) {
+    await parts.browserSessions.end(c, session);
+    reportEnd(c, parts, session, session.id);
+    return 'signed_out';
+  }
+  if (sessionId === null && form.get('end_other_sessions') === null) return { done: 'nothing_to_end' };
+  const { subject } = session.person;
+  const ends = await parts.sessionEnding.end(
+    sessionId === null ? { subject, except: session.id } : { subject, id: sessionId },
+  );
+  for (const { id } of ends) reportEnd(c, parts, session, id);
+  if (ends.length === 0) return { done: 'nothing_to_end' };
+  return sessionId === null
+    ? { done: 'other_sessions_ended', count: ends.length }
+    : { done: 'session_ended' };
+}
+
+async function endAccess(
+  c: PageContext,
+  parts: PageParts,
+  { person: { subject } }: BrowserSession,
+  clientId: string,
+): Promise<AccountNotice> {
+  const hadConsent = (await parts.consents.get({ subject, clientId })) !== undefined;
+  const grants = await parts.withdrawal.withdraw({ subject, clientId });
+  if (!hadConsent && grants === 0) return { done: 'nothing_to_end' };
+  const requestId = requestIdOf(c);
+  parts.requestLog.pageEvent({ type: 'consent_withdrawn', page: 'account', requestId, clientId, subject });
+  const client = (await parts.clients.get(clientId)) ?? { id: clientId };
+  return {
+    done: 'access_ended',
+    application: applicationShown(client, pageSetting(c, parts).language).name,
+  };
+}
+
+function reportEnd(c: PageContext, parts: PageParts, { person }: BrowserSession, sessionId: string): void {
+  const { subject } = person;
+  parts.onSessionsEnded();
+  parts.requestLog.pageEvent({
+    type: 'session_ended',
+    page: 'account',
+    requestId: requestIdOf(c),
+    subject,
+    sessionId,
+  });
+}
+
+/** A notice of this session; anyone can make up an address. */
+async function noticeFor(
+  c: PageContext,
+  { notices }: PageParts,
+  session: BrowserSession,
+): Promise<AccountNotice | undefined> {
+  const sealed = c.req.query('notice');
+  const value = sealed === undefined ? undefined : await notices.open(sealed);
+  const { notice, sessionId } = (value ?? {}) as { notice?: AccountNotice; sessionId?: string };
+  return sessionId === session.id ? notice : undefined;
+}
+
+/** What was agreed to, and what was granted and is alive, whether or not it was agreed to here. */
+async function applicationsOf(
+  { consents, grants, clients }: PageParts,
+  { person: { subject } }: BrowserSession,
+  language: Language,
+): Promise<readonly ApplicationWithAccess[]> {
+  const access = new Map<string, Consent>();
+  for (const one of [
+    ...(await consents.ofSubject(subject)),
+    ...(await grants.grantsOf(subject)).map(asConsent),
+  ]) {
+    const known = access.get(one.clientId);
+    access.set(one.clientId, known === undefined ? one : together(known, one));
+  }
+  const entries = await Promise.all(
+    [...access.values()].map(async (one) => ({
+      one,
+      client: (await clients.get(one.clientId)) ?? undefined,
+    })),
+  );
+  return entries
+    .flatMap(({ one, client }) => (client === undefined ? [] : [entryOf(client, one, language)]))
+    .sort((a, b) => b.sinceMs - a.sinceMs);
+}
+
+function asConsent({ clientId, scopes, createdAtMs }: GrantRecord): Consent {
+  return { clientId, scopes, resources: [], givenAtMs: createdAtMs };
+}
+
+function together(one: Consent, other: Consent): Consent {
+  const givenAtMs = Math.min(one.givenAtMs, other.givenAtMs);
+  return { ...one, ...union(one, other), givenAtMs };
+}
+
+function entryOf(client: ClientRecord, { scopes, resources, givenAtMs }: Consent, language: Language) {
+  return {
+    clientId: client.id,
+    application: applicationShown(client, language),
+    access: { scopes, resources: resources.map((uri) => ({ uri })) },
+    sinceMs: givenAtMs,
+  };
+}
+
+async function sessionsOf(
+  { browserSessions }: PageParts,
+  { id, person }: BrowserSession,
+): Promise<readonly SessionShown[]> {
+  const sessions = await browserSessions.ofPerson(person);
+  return sessions
+    .map(({ userAgent, signedInAtMs, lastSeenAtMs, ...session }) => ({
+      id: session.id,
+      isCurrent: session.id === id,
+      userAgent,
+      signedInAtMs,
+      lastSeenAtMs,
+    }))
+    .sort((one, other) => Number(other.isCurrent) - Number(one.isCurrent));
+}

@@ -1,0 +1,27 @@
+import type { AuthorizationClient } from '@grantd/core';
+import type { Person } from '../people/people.ts';
+import type { ApplicationShown, PersonShown } from './page.ts';
+import { localizedMember } from './texts/localized_member.ts';
+import type { Language } from './texts/texts.ts';
+
+/** What a client has registered for people to read, in their language. */
+export function applicationShown(
+  { id, name, metadata = {} }: Pick<AuthorizationClient, 'id' | 'name' | 'metadata'>,
+  language: Language,
+): ApplicationShown {
+  const member = (of: Parameters<typeof localizedMember>[1]) =>
+    localizedMember({ ...metadata }, of, language);
+  const [clientUri, policyUri, tosUri] = [member('client_uri'), member('policy_uri'), member('tos_uri')];
+  return {
+    name: member('client_name') ?? name ?? id,
+    ...(metadata.brand_color !== undefined && { color: metadata.brand_color }),
+    ...(clientUri !== undefined && { clientUri }),
+    ...(policyUri !== undefined && { policyUri }),
+    ...(tosUri !== undefined && { tosUri }),
+  };
+}
+
+export function personShown({ name, claims }: Person): PersonShown {
+  const { email } = claims;
+  return { name, ...(typeof email === 'string' && email !== name && { detail: email }) };
+}

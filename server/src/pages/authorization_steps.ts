@@ -1,0 +1,76 @@
+import type { AuthorizationRefusal } from '@grantd/core';
+import { askedBy, isReachedAlone } from '../consents/asked_consent.ts';
+import { covers } from '../consents/consents.ts';
+import { answerWithCode } from './authorization_answer.ts';
+import type { BrowserSession } from './browser_sessions.ts';
+import { toResponse } from './library_http.ts';
+import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
+import { type AuthorizationPage, sendOn } from './pending_page.ts';
+
+/** What is left to do before a client can have its answer. */
+export type Step = 'login' | 'select' | 'consent' | 'answer';
+
+/** What a client hears that wants no page to be shown (OpenID Connect Core §3.1.2.6). */
+const WITHOUT_PAGE = {
+  login: 'login_required',
+  select: 'account_selection_required',
+  consent: 'consent_required',
+} as const satisfies Record<Exclude<Step, 'answer'>, AuthorizationRefusal>;
+
+/** Takes a person on: to the next page, or back to the client. */
+export async function goOn(
+  c: PageContext,
+  parts: PageParts,
+  page: AuthorizationPage,
+  session: BrowserSession | undefined,
+): Promise<Response> {
+  const { pending, authorization } = page;
+  const step = session === undefined ? 'login' : await nextStep(parts, page, session);
+  if (step === 'answer' && session !== undefined) {
+    const answer = await answerWithCode(c, parts, page, session);
+    return answer ?? goOn(c, parts, page, undefined);
+  }
+  const pageToShow = step === 'answer' ? 'login' : step;
+  if (!authorization.prompt.includes('none')) return sendOn(c, parts, pageToShow, pending);
+  const [code, description] = [WITHOUT_PAGE[pageToShow], 'a page would have to be shown'];
+  return toResponse(c, parts.server.refuseAuthorization(authorization, code, description, requestIdOf(c)));
+}
+
+/** In the order in which a person meets them; each page asks again whether those before it are done. */
+export async function nextStep(
+  parts: PageParts,
+  page: AuthorizationPage,
+  session: BrowserSession | undefined,
+): Promise<Step> {
+  const { authorization, pending } = page;
+  if (session === undefined || !isRecentEnough(session, page)) return 'login';
+  if (!(await parts.server.isExpectedPerson(authorization, session.person.subject))) return 'login';
+  const isChosen = pending.chosenSession === session.id || session.signedInAtMs >= pending.begunAtMs;
+  if (authorization.prompt.includes('select_account') && !isChosen) return 'select';
+  return (await isAgreed(parts, page, session)) ? 'answer' : 'consent';
+}
+
+/**
+ * Whether a session is recent enough for what the client asked (OpenID Connect Core §3.1.2.1, `prompt` and `max_age`).
+ * Counted from the beginning of the request: with `max_age=0`, time spent on the pages would never end.
+ */
+function isRecentEnough(
+  { signedInAtMs }: BrowserSession,
+  { authorization: { prompt, maxAge }, pending: { begunAtMs } }: AuthorizationPage,
+): boolean {
+  if (prompt.includes('login')) return signedInAtMs >= begunAtMs;
+  return maxAge === undefined || signedInAtMs >= begunAtMs - maxAge * 1000;
+}
+
+/** Whether all that is asked for was agreed to before, and nobody wants or needs the question again. */
+async function isAgreed(
+  { consents, clients }: PageParts,
+  { authorization }: AuthorizationPage,
+  { person: { subject } }: BrowserSession,
+): Promise<boolean> {
+  if (authorization.prompt.includes('consent')) return false;
+  const { id: clientId } = authorization.client;
+  if (!covers(await consents.get({ subject, clientId }), askedBy(authorization))) return false;
+  const client = await clients.get(clientId);
+  return !!client && isReachedAlone(client, authorization.redirectUri);
+}

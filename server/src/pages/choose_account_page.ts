@@ -1,0 +1,49 @@
+import { applicationShown, personShown } from './application_shown.ts';
+import { goOn, nextStep } from './authorization_steps.ts';
+import type { BrowserSession } from './browser_sessions.ts';
+import { renderPage } from './layout.ts';
+import type { PageContext, PageParts } from './page_parts.ts';
+import { pageSetting } from './page_setting.ts';
+import { type AuthorizationPage, openAuthorizationPage, ownForm } from './pending_page.ts';
+import { chooseAccountPage } from './views/choose_account.ts';
+
+type Choosing = AuthorizationPage & { readonly sealed: string; readonly session: BrowserSession };
+
+/** `GET /select`: whether to go on as who is signed in (OpenID Connect Core §3.1.2.1, `select_account`). */
+export function showChoice(parts: PageParts) {
+  const { formTokens, basePath } = parts;
+  return async (c: PageContext): Promise<Response> => {
+    const opened = await openChoosing(c, parts);
+    if (opened instanceof Response) return opened;
+    const { sealed, authorization, session } = opened;
+    const setting = pageSetting(c, parts, authorization.uiLocales);
+    const view = {
+      action: `${basePath}/select?pending=${sealed}`,
+      formToken: await formTokens.make(c, 'select', sealed, session.id),
+      application: applicationShown(authorization.client, setting.language),
+      person: personShown(session.person),
+      otherAccount: `${basePath}/login?pending=${sealed}&other`,
+    };
+    return renderPage(c, { ...chooseAccountPage(view, setting), formMayLeave: true });
+  };
+}
+
+/** `POST /select`: on with the session that was shown. */
+export function submitChoice(parts: PageParts) {
+  return async (c: PageContext): Promise<Response> => {
+    const opened = await openChoosing(c, parts);
+    if (opened instanceof Response) return opened;
+    const { sealed, authorization, pending, session } = opened;
+    const about = [sealed, session.id];
+    await ownForm(c, parts, { page: 'select', about, clientId: authorization.client.id });
+    const chosen = { ...pending, chosenSession: session.id };
+    return goOn(c, parts, { authorization, pending: chosen }, session);
+  };
+}
+
+async function openChoosing(c: PageContext, parts: PageParts): Promise<Choosing | Response> {
+  const page = await openAuthorizationPage(c, parts, 'select');
+  const session = await parts.browserSessions.current(c);
+  const step = session === undefined ? 'login' : await nextStep(parts, page, session);
+  return session === undefined || step === 'login' ? goOn(c, parts, page, undefined) : { ...page, session };
+}

@@ -1,0 +1,63 @@
+import type { ContentfulStatusCode } from 'hono/utils/http-status';
+import type { Brand } from './brand.ts';
+import type { Html } from './html.ts';
+import type { Language } from './texts/texts.ts';
+
+/** What is the same for every page of one request. */
+export interface PageSetting {
+  readonly language: Language;
+  /** Who runs this server. */
+  readonly operator: Brand;
+}
+
+/** What a view gives, to be drawn and sent. */
+export interface Page extends PageSetting {
+  /** What the page is for, and first of all what is wrong, if something is. */
+  readonly title: string;
+  readonly body: Html;
+  /** Whose colour the page has, where it is not the operator's. */
+  readonly color?: string;
+  /** A page with lists has room for them. */
+  readonly width?: 'narrow' | 'wide';
+  readonly status?: ContentfulStatusCode;
+  /** Whether the page's form may end at an application. */
+  readonly formMayLeave?: boolean;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+}
+
+/** What an application is known by, and what it says about itself. */
+export interface ApplicationShown extends Brand {
+  /** Addresses on the web; anything but `https:` and `http:` is not shown. */
+  readonly clientUri?: string;
+  readonly policyUri?: string;
+  readonly tosUri?: string;
+}
+
+/** How a person is called on pages. */
+export interface PersonShown {
+  readonly name: string;
+  /** What tells people of one name apart, such as an email address. */
+  readonly detail?: string;
+}
+
+/** What an application asks for, or has. */
+export interface AccessShown {
+  readonly scopes: readonly string[];
+  /** Claims that were asked for by name (OpenID Connect Core §5.5). */
+  readonly claims?: readonly string[];
+  /** What access tokens are for (RFC 8707), where it is more than this server. */
+  readonly resources?: readonly ResourceShown[];
+}
+
+export interface ResourceShown {
+  readonly uri: string;
+  readonly name?: string;
+}
+
+/** A form of this server. */
+export interface FormShown {
+  /** Where it is sent, by `POST`. */
+  readonly action: string;
+  /** Goes back as the field `form_token`. */
+  readonly formToken: string;
+}

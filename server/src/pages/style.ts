@@ -1,0 +1,148 @@
+/** The one style sheet. Colours come from the palette. */
+export const STYLE = `
+*, ::before, ::after { box-sizing: border-box; }
+html { -webkit-text-size-adjust: none; text-size-adjust: none; }
+body {
+  margin: 0; min-height: 100vh; min-height: 100dvh;
+  display: flex; flex-direction: column;
+  font: 1rem/1.5 system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', sans-serif;
+  color: var(--text); background: var(--surface);
+  overflow-wrap: anywhere;
+}
+main { width: 100%; margin: 0 auto; padding: 2rem 1.5rem 1rem; flex: 1; }
+footer {
+  display: flex; align-items: center; justify-content: center; gap: .5rem;
+  padding: 1rem 1.5rem 1.5rem; font-size: .875rem; color: var(--muted);
+}
+.narrow main { max-width: 27rem; }
+.wide main { max-width: 46rem; }
+
+h1, h2, h3, p, ul, dl, dd, form { margin: 0; }
+ul { padding: 0; list-style: none; }
+h1 { font-size: 1.625rem; line-height: 1.25; font-weight: 650; letter-spacing: -.01em; text-wrap: balance; }
+h1.long { font-size: 1.25rem; line-height: 1.35; }
+h1, h3 { hyphens: auto; }
+h2 { font-size: 1rem; line-height: 1.4; font-weight: 650; }
+h3 { font-size: 1rem; line-height: 1.4; font-weight: 600; }
+code { font: .875em/1.4 ui-monospace, 'SF Mono', Menlo, Consolas, monospace; }
+a { color: var(--accent); text-underline-offset: .2em; text-decoration-thickness: from-font; }
+a:hover { text-decoration-thickness: 2px; }
+.name { font-weight: 600; }
+h1 .name, h3 .name, .primary .name { font-weight: inherit; }
+.lead, .detail, .note { color: var(--muted); }
+.detail, .note { font-size: .875rem; }
+
+header { display: grid; gap: .5rem; margin-bottom: 1.75rem; }
+header .mark { margin-bottom: .75rem; }
+.mark { display: block; flex: none; width: 3rem; height: 3rem; forced-color-adjust: none; }
+.mark text { font-size: 22px; font-weight: 600; }
+.mark rect { stroke: var(--line); }
+.tile { fill: var(--brand); }
+.letter { fill: var(--on-brand); }
+.logo { padding: .25rem; object-fit: contain; background: #fff; border: 1px solid var(--line); border-radius: .6875rem; }
+.icon { flex: none; width: 1.25rem; height: 1.25rem; fill: none; stroke: currentColor; stroke-width: 1.75; stroke-linecap: round; stroke-linejoin: round; }
+
+main > * + *, section + section { margin-top: 1.5rem; }
+header + * { margin-top: 0; }
+
+label { display: block; margin-bottom: .375rem; font-size: .875rem; font-weight: 600; }
+input:not([type=hidden]) {
+  display: block; width: 100%; min-height: 3rem; margin-bottom: 1.25rem; padding: .5rem .875rem;
+  font: inherit; color: inherit; background: var(--surface);
+  border: 1px solid var(--edge); border-radius: .625rem;
+}
+input[aria-invalid] { border-color: var(--danger); }
+button, .button {
+  display: block; width: 100%; min-height: 3rem; padding: .625rem 1.25rem;
+  font: inherit; font-weight: 600; line-height: 1.5; text-align: center; text-decoration: none; cursor: pointer;
+  color: var(--text); background: var(--surface);
+  border: 1px solid var(--edge); border-radius: .625rem;
+}
+button:hover, .button:hover { background: var(--ground); }
+.primary { padding: .5625rem 1.1875rem; color: var(--on-brand); background: var(--brand); border: 2px solid var(--brand-edge); }
+.primary .detail { display: block; font-weight: 400; color: inherit; }
+.primary:hover { background: var(--brand-hover); }
+.choices { display: flex; flex-wrap: wrap; gap: .75rem; }
+.choices > * { flex: 1 1 7rem; width: auto; white-space: nowrap; }
+form + .button { margin-top: .75rem; }
+:focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
+#problem p + p { margin-top: .75rem; }
+#problem:focus-visible { outline: none; }
+
+.problem, .notice { display: flex; gap: .625rem; padding: .75rem .875rem; border: 1px solid; border-radius: .625rem; }
+.problem .icon, .notice .icon { margin-top: .125rem; }
+.problem { color: var(--danger); background: var(--danger-ground); }
+.notice { color: var(--success); background: var(--success-ground); }
+
+.person {
+  display: flex; flex-wrap: wrap; align-items: center; justify-content: space-between; gap: .25rem 1rem;
+  padding: .625rem .875rem; border: 1px solid var(--line); border-radius: .625rem;
+}
+.person p > * { display: block; }
+.person a { padding: .625rem 0; }
+.person .label { font-size: .8125rem; color: var(--muted); }
+
+.scopes.full { display: grid; gap: .75rem; margin-top: .75rem; }
+.scopes.brief { display: grid; gap: .125rem; }
+.scopes li { display: grid; grid-template-columns: auto 1fr; gap: 0 .75rem; }
+.scopes .icon { margin-top: .125rem; color: var(--accent); }
+.scopes .detail { grid-column: 2; }
+.scopes.brief li { gap: .5rem; font-size: .875rem; }
+.scopes.brief .icon { width: 1rem; height: 1rem; margin-top: .15rem; }
+.scopes.full .offline { margin-top: .25rem; padding: .75rem; background: var(--ground); border-radius: .625rem; }
+.bullets { display: grid; gap: .25rem; margin-top: .5rem; padding-left: 1.125rem; list-style: disc; }
+.bullets .name { font-weight: inherit; }
+.bullets + .note { margin-top: .5rem; }
+.bullets ::marker { color: var(--muted); }
+.codes { display: flex; flex-wrap: wrap; gap: .375rem; margin-top: .625rem; }
+.codes code { display: block; padding: .125rem .5rem; border: 1px solid var(--line); border-radius: .375rem; }
+.links { display: flex; flex-wrap: wrap; gap: 0 1.25rem; font-size: .875rem; }
+.links a { display: block; padding: .75rem 0; }
+main > .links { margin: .25rem 0 -.75rem; }
+
+.entries > li {
+  display: grid; grid-template-columns: 3rem minmax(0, 1fr); gap: .75rem 1rem; align-items: start;
+  padding: 1.25rem 0; border-bottom: 1px solid var(--line);
+}
+.entries > li:last-child { border-bottom: 0; }
+.entries button { grid-column: 2; justify-self: start; width: auto; min-height: 2.75rem; padding: .5rem 1rem; font-size: .9375rem; }
+.entry { display: grid; gap: .5rem; }
+.entry h3 + .detail { margin-top: -.5rem; }
+.entry .bullets { padding-left: 1.5rem; }
+.entry :is(.bullets, .codes) { margin-top: 0; font-size: .875rem; }
+.entries .device { display: grid; place-items: center; color: var(--muted); border: 1px solid var(--line); border-radius: .6875rem; }
+.badge { display: inline-block; padding: 0 .5rem; font-size: .8125rem; font-weight: 600; color: var(--accent); border: 1px solid; border-radius: 1rem; white-space: nowrap; }
+.empty { padding: 1.25rem 0; color: var(--muted); }
+summary { padding: .625rem 0; font-size: .875rem; cursor: pointer; }
+.wide h2 { font-size: 1.125rem; }
+.wide section + section { margin-top: 2.5rem; }
+#end-other-sessions { margin-top: .5rem; }
+
+.developers { padding-top: 1.25rem; border-top: 1px solid var(--line); font-size: .8125rem; color: var(--muted); }
+.developers h2 { font-size: inherit; }
+.developers p { margin-top: .25rem; }
+.developers dl { display: grid; grid-template-columns: auto 1fr; gap: .25rem 1rem; margin-top: .5rem; }
+.unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }
+
+@media (min-width: 34rem) {
+  body { background: var(--ground); padding: 2rem 1.5rem 0; }
+  body::before { content: ''; flex: 1; }
+  body::after { content: ''; flex: 1.4; }
+  main {
+    flex: none; padding: 2.5rem; background: var(--surface);
+    border: 1px solid var(--line); border-radius: 1.25rem;
+    box-shadow: 0 1px 2px rgb(0 0 0 / 4%), 0 12px 32px -12px rgb(0 0 0 / 10%);
+  }
+}
+@media (min-width: 40rem) {
+  .entries > li { grid-template-columns: 3rem minmax(0, 1fr) auto; }
+  .entries button { grid-column: 3; justify-self: end; }
+  .wide button { width: auto; }
+}
+@media (prefers-reduced-motion: no-preference) {
+  button, .button { transition: background-color .15s; }
+}
+@media (forced-colors: active) {
+  .primary { border-width: 3px; }
+}
+`;

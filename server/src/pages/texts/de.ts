@@ -1,0 +1,227 @@
+import { html } from 'hono/html';
+import type { Texts } from './en.ts';
+import { Formats } from './formats.ts';
+
+const formats = new Formats('de', { justNow: 'gerade eben', on: (date) => `am ${date}` });
+
+export const DE: Texts = {
+  formats,
+  language: 'de',
+
+  problemTitle: (title) => `Problem: ${title}`,
+  newTab: '(öffnet sich in einem neuen Tab)',
+
+  signIn: {
+    title: 'Anmelden',
+    toContinueTo: (application) => html`weiter zu ${application}`,
+    toAccount: 'um Ihre Anwendungen und Sitzungen zu sehen',
+    titleAgain: 'Bitte erneut anmelden',
+    again: {
+      asked: (application) => html`${application} bittet Sie, Ihr Passwort noch einmal einzugeben.`,
+      tooLongAgo: (application) =>
+        html`${application} bittet Sie, Ihr Passwort noch einmal einzugeben, weil Ihre Anmeldung schon länger zurückliegt.`,
+      forAccount: 'Geben Sie Ihr Passwort noch einmal ein, um fortzufahren.',
+    },
+    signedInAs: 'Angemeldet als',
+    notYou: 'Nicht Ihr Konto?',
+    username: 'Benutzername',
+    password: 'Passwort',
+    submit: 'Anmelden',
+    submitAgain: 'Weiter',
+    problems: {
+      credentials_wrong: 'Der Benutzername oder das Passwort ist falsch.',
+      account_disabled: 'Dieses Konto ist gesperrt. Der Betreiber dieses Dienstes kann es wieder freigeben.',
+      too_many_attempts: 'Zu viele Versuche.',
+      too_many_sign_ins: 'Gerade melden sich zu viele Menschen gleichzeitig an.',
+      another_person: 'Die Anwendung hat nach einem anderen Konto gefragt. Melden Sie sich mit diesem an.',
+    },
+    tryAgainIn: (wait) => `Versuchen Sie es in ${wait} noch einmal.`,
+  },
+
+  choose: {
+    title: 'Konto wählen',
+    toContinueTo: (application) => html`weiter zu ${application}`,
+    continueAs: (person) => html`Weiter als ${person}`,
+    other: 'Anderes Konto verwenden',
+  },
+
+  consent: {
+    title: (application) => `${application} bittet um Zugriff`,
+    heading: (application) => html`${application} bittet um Zugriff`,
+    signedInAs: 'Angemeldet als',
+    notYou: 'Nicht Ihr Konto?',
+    asksTo: 'Was Sie damit erlauben',
+    claims: 'Einzelne Angaben',
+    ownScopes: 'Berechtigungen, wie die Anwendung sie nennt',
+    services: 'Wo sie diesen Zugriff verwenden kann',
+    returnsTo: (host) => html`In beiden Fällen geht es zurück zu ${host}.`,
+    endIt: (account) =>
+      account === undefined
+        ? html`Sie können diesen Zugriff jederzeit beenden.`
+        : html`Sie können diesen Zugriff jederzeit in <a href="${account}">Ihrem Konto</a> beenden.`,
+    allow: 'Erlauben',
+    deny: 'Ablehnen',
+    policy: 'Datenschutzerklärung',
+    terms: 'Nutzungsbedingungen',
+    website: 'Website',
+  },
+
+  scopes: {
+    openid: { title: 'Wissen, wer Sie sind', detail: 'Eine Kennung Ihres Kontos' },
+    profile: { title: 'Ihr Profil sehen', detail: 'Etwa Name, Bild, Geburtsdatum und Sprache' },
+    email: { title: 'Ihre E-Mail-Adresse sehen', detail: 'Und ob sie bestätigt ist' },
+    address: { title: 'Ihre Postanschrift sehen', detail: undefined },
+    phone: { title: 'Ihre Telefonnummer sehen', detail: 'Und ob sie bestätigt ist' },
+    offline_access: {
+      title: 'Den Zugriff behalten, wenn Sie nicht da sind',
+      detail: 'Auch nachdem Sie sich abgemeldet haben, bis Sie ihn beenden',
+    },
+  },
+
+  claims: {
+    sub: 'Kennung Ihres Kontos',
+    name: 'Vollständiger Name',
+    given_name: 'Vorname',
+    family_name: 'Nachname',
+    middle_name: 'Zweiter Vorname',
+    nickname: 'Spitzname',
+    preferred_username: 'Benutzername',
+    profile: 'Profilseite',
+    picture: 'Bild',
+    website: 'Website',
+    email: 'E-Mail-Adresse',
+    email_verified: 'Ob Ihre E-Mail-Adresse bestätigt ist',
+    gender: 'Geschlecht',
+    birthdate: 'Geburtsdatum',
+    zoneinfo: 'Zeitzone',
+    locale: 'Sprache und Region',
+    phone_number: 'Telefonnummer',
+    phone_number_verified: 'Ob Ihre Telefonnummer bestätigt ist',
+    address: 'Postanschrift',
+    updated_at: 'Wann sich Ihre Angaben zuletzt geändert haben',
+    auth_time: 'Wann Sie sich angemeldet haben',
+    acr: 'Wie sicher Sie sich angemeldet haben',
+    amr: 'Auf welche Weise Sie sich angemeldet haben',
+  },
+
+  logout: {
+    title: 'Abmelden?',
+    question: (person) => html`Sie sind als ${person} angemeldet.`,
+    askedBy: (application) => html`${application} möchte Sie abmelden.`,
+    consequence:
+      'Sie werden hier abgemeldet und in den Anwendungen, bei denen Sie sich von hier aus angemeldet haben.',
+    yes: 'Abmelden',
+    no: 'Angemeldet bleiben',
+    doneTitle: 'Sie sind abgemeldet',
+    done: 'An einem gemeinsam genutzten Computer schließen Sie jetzt am besten den Browser.',
+    telling: 'Diese Anwendungen werden benachrichtigt',
+    tellingNote: 'Das kann einen Augenblick dauern.',
+    backTo: (application) => html`Zurück zu ${application}`,
+    signInAgain: 'Wieder anmelden',
+    stillTitle: 'Sie sind weiterhin angemeldet',
+    still: 'Es hat sich nichts geändert.',
+    toAccount: 'Zu Ihrem Konto',
+  },
+
+  account: {
+    title: 'Ihr Konto',
+    signedInAs: 'Angemeldet als',
+    signOut: 'Abmelden',
+    applications: 'Anwendungen mit Zugriff',
+    noApplications: 'Keine Anwendung hat Zugriff auf Ihr Konto.',
+    since: (date) => html`Seit dem ${date}`,
+    usedAt: (services) => html`Zu verwenden bei ${services}`,
+    more: (count) =>
+      `${formats.number(count)} ${formats.plural(count, { one: 'Berechtigung', other: 'Berechtigungen' })}, wie die Anwendung sie nennt`,
+    endAccess: (application) => html`Zugriff <span class="unseen">von ${application} </span>beenden`,
+    sessions: 'Wo Sie angemeldet sind',
+    noSessions: 'Sie sind nirgends angemeldet.',
+    thisBrowser: 'Dieser Browser',
+    signedIn: (when) => html`Angemeldet ${when}`,
+    lastSeen: (when) => html`zuletzt aktiv ${when}`,
+    endSession: (session) => html`<span class="unseen">${session} </span>Abmelden`,
+    endOthers: 'Überall sonst abmelden',
+    notices: {
+      access_ended: (application) => `Der Zugriff von ${application} ist beendet.`,
+      session_ended: 'Der andere Browser ist abgemeldet.',
+      other_sessions_ended: (count) =>
+        `${formats.number(count)} ${formats.plural(count, { one: 'anderer Browser ist', other: 'andere Browser sind' })} abgemeldet.`,
+      nothing_to_end: 'Das war schon beendet.',
+    },
+  },
+
+  browsers: {
+    onSystem: (browser, system) =>
+      system.startsWith('iP') ? `${browser} auf dem ${system}` : `${browser} unter ${system}`,
+    unknown: 'Unbekannter Browser',
+    unknownOn: (system) =>
+      system.startsWith('iP')
+        ? `Unbekannter Browser auf dem ${system}`
+        : `Unbekannter Browser unter ${system}`,
+  },
+
+  problems: {
+    request_invalid: {
+      title: 'Diese Anfrage lässt sich nicht beantworten',
+      text: 'Die Anfrage der Anwendung ist nicht in Ordnung. Es wurde nichts unternommen.',
+      help: 'Gehen Sie zurück zur Anwendung und versuchen Sie es noch einmal. Wenn das wieder geschieht, wenden Sie sich an den Betreiber der Anwendung.',
+    },
+    request_expired: {
+      title: 'Bitte beginnen Sie von vorn',
+      text: 'Das hat zu lange gedauert oder nicht bei einer Anwendung begonnen.',
+      help: 'Gehen Sie zurück zur Anwendung und melden Sie sich von dort aus an.',
+    },
+    form_foreign: {
+      title: 'Bitte beginnen Sie von vorn',
+      text: 'Dieses Formular wurde nicht für diesen Browser erstellt oder ist veraltet.',
+      help: 'Gehen Sie zurück zur Anwendung und versuchen Sie es noch einmal. Cookies müssen hier erlaubt sein.',
+    },
+    not_found: {
+      title: 'Seite nicht gefunden',
+      text: 'Die Adresse ist vielleicht falsch geschrieben oder veraltet.',
+      help: 'Prüfen Sie die Adresse, oder beginnen Sie bei der Anwendung, die Sie verwenden möchten.',
+    },
+    method_not_allowed: {
+      title: 'So lässt sich diese Seite nicht verwenden',
+      text: 'Auf diese Art von Anfrage antwortet die Seite nicht.',
+      help: 'Gehen Sie zurück zur Anwendung und versuchen Sie es noch einmal.',
+    },
+    too_large: {
+      title: 'Die Anfrage ist zu groß',
+      text: 'Es wurde mehr gesendet, als diese Seite annimmt.',
+      help: 'Gehen Sie zurück zur Anwendung und versuchen Sie es noch einmal.',
+    },
+    too_many_requests: {
+      title: 'Zu viele Versuche',
+      text: 'Es gab in kurzer Zeit zu viele Versuche.',
+      help: 'Warten Sie einige Minuten und versuchen Sie es dann noch einmal.',
+    },
+    unavailable: {
+      title: 'Zurzeit nicht erreichbar',
+      text: 'Der Server kann gerade nicht antworten.',
+      help: 'Warten Sie einen Augenblick und laden Sie die Seite dann neu.',
+    },
+    unexpected: {
+      title: 'Etwas ist schiefgegangen',
+      text: 'Der Server hat einen Fehler gemacht.',
+      help: 'Versuchen Sie es noch einmal. Wenn das wieder geschieht, wenden Sie sich an den Betreiber dieses Dienstes.',
+    },
+  },
+  problemDetail: {
+    heading: 'Für Entwickler',
+    code: 'Fehler',
+    description: 'Grund',
+    requestId: 'Anfrage',
+    waitFor: (wait) => `Versuchen Sie es in ${wait} noch einmal.`,
+    backTo: (application) => html`Zurück zu ${application}`,
+  },
+
+  home: {
+    title: (operator) => operator,
+    text: 'Anwendungen schicken Sie hierher, damit Sie sich anmelden. Auf dieser Seite ist nichts zu tun.',
+    account: 'Ihr Konto',
+    running: (issuer) => html`grantd läuft als ${issuer}.`,
+    metadata: 'Metadaten',
+    forDevelopers: 'Für Entwickler',
+  },
+};

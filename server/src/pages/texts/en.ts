@@ -1,0 +1,232 @@
+import { html } from 'hono/html';
+import type { Html } from '../html.ts';
+import { Formats } from './formats.ts';
+
+const formats = new Formats('en-GB', { justNow: 'just now', on: (date) => `on ${date}` });
+
+/** A name from outside, kept from turning the text around it the other way. */
+type Name = Html;
+
+/** English, and the shape of every other catalogue. */
+export const EN = {
+  formats,
+  language: 'en',
+
+  problemTitle: (title: string) => `Problem: ${title}`,
+  newTab: '(opens in a new tab)',
+
+  signIn: {
+    title: 'Sign in',
+    toContinueTo: (application: Name) => html`to continue to ${application}`,
+    toAccount: 'to see your applications and sessions',
+    titleAgain: 'Confirm that it is you',
+    again: {
+      asked: (application: Name) => html`${application} asks that you enter your password again.`,
+      tooLongAgo: (application: Name) =>
+        html`${application} asks that you enter your password again, because you signed in a while ago.`,
+      forAccount: 'Enter your password again to go on.',
+    },
+    signedInAs: 'Signed in as',
+    notYou: 'Not you?',
+    username: 'Username',
+    password: 'Password',
+    submit: 'Sign in',
+    submitAgain: 'Continue',
+    problems: {
+      credentials_wrong: 'The name or the password is wrong.',
+      account_disabled: 'This account is disabled. The people who run this service can enable it again.',
+      too_many_attempts: 'Too many attempts.',
+      too_many_sign_ins: 'Too many people are signing in at the moment.',
+      another_person: 'The application asked for another account. Sign in with that one.',
+    },
+    tryAgainIn: (wait: string) => `Try again in ${wait}.`,
+  },
+
+  choose: {
+    title: 'Choose an account',
+    toContinueTo: (application: Name) => html`to continue to ${application}`,
+    continueAs: (person: Name) => html`Continue as ${person}`,
+    other: 'Use another account',
+  },
+
+  consent: {
+    title: (application: string) => `${application} asks for access`,
+    heading: (application: Name) => html`${application} asks for access`,
+    signedInAs: 'Signed in as',
+    notYou: 'Not you?',
+    asksTo: 'What you would allow',
+    claims: 'Individual details',
+    ownScopes: 'Permissions, as the application calls them',
+    services: 'Where it can use this access',
+    returnsTo: (host: Name) => html`Either way, you go back to ${host}.`,
+    endIt: (account: string | undefined) =>
+      account === undefined
+        ? html`You can end this access at any time.`
+        : html`You can end this access at any time in <a href="${account}">your account</a>.`,
+    allow: 'Allow',
+    deny: 'Deny',
+    policy: 'Privacy policy',
+    terms: 'Terms of service',
+    website: 'Website',
+  },
+
+  /** What scopes mean (OpenID Connect Core §5.4, §11). */
+  scopes: {
+    openid: { title: 'Know who you are', detail: 'An identifier of your account' },
+    profile: { title: 'See your profile', detail: 'Such as name, picture, date of birth and language' },
+    email: { title: 'See your email address', detail: 'And whether it is confirmed' },
+    address: { title: 'See your postal address', detail: undefined },
+    phone: { title: 'See your phone number', detail: 'And whether it is confirmed' },
+    offline_access: {
+      title: 'Keep this access while you are away',
+      detail: 'Also after you have signed out, until you end it',
+    },
+  },
+
+  /** OpenID Connect Core §5.1. */
+  claims: {
+    sub: 'Identifier of your account',
+    name: 'Full name',
+    given_name: 'First name',
+    family_name: 'Last name',
+    middle_name: 'Middle name',
+    nickname: 'Nickname',
+    preferred_username: 'Username',
+    profile: 'Profile page',
+    picture: 'Picture',
+    website: 'Website',
+    email: 'Email address',
+    email_verified: 'Whether your email address is confirmed',
+    gender: 'Gender',
+    birthdate: 'Date of birth',
+    zoneinfo: 'Time zone',
+    locale: 'Language and region',
+    phone_number: 'Phone number',
+    phone_number_verified: 'Whether your phone number is confirmed',
+    address: 'Postal address',
+    updated_at: 'When your details last changed',
+    auth_time: 'When you signed in',
+    acr: 'How securely you signed in',
+    amr: 'How you signed in',
+  },
+
+  logout: {
+    title: 'Sign out?',
+    question: (person: Name) => html`You are signed in as ${person}.`,
+    askedBy: (application: Name) => html`${application} asks to sign you out.`,
+    consequence: 'You will be signed out here and in the applications that you signed in to from here.',
+    yes: 'Sign out',
+    no: 'Stay signed in',
+    doneTitle: 'You are signed out',
+    done: 'On a shared computer, close the browser now.',
+    telling: 'These applications are being told',
+    tellingNote: 'That can take a moment.',
+    backTo: (application: Name) => html`Back to ${application}`,
+    signInAgain: 'Sign in again',
+    stillTitle: 'You are still signed in',
+    still: 'Nothing has changed.',
+    toAccount: 'To your account',
+  },
+
+  account: {
+    title: 'Your account',
+    signedInAs: 'Signed in as',
+    signOut: 'Sign out',
+    applications: 'Applications with access',
+    noApplications: 'No application has access to your account.',
+    since: (date: Html) => html`Since ${date}`,
+    usedAt: (services: Html) => html`For use at ${services}`,
+    more: (count: number) =>
+      `${formats.number(count)} ${formats.plural(count, { one: 'permission', other: 'permissions' })}, as the application calls them`,
+    endAccess: (application: Name) => html`End access<span class="unseen"> of ${application}</span>`,
+    sessions: 'Where you are signed in',
+    noSessions: 'You are not signed in anywhere.',
+    thisBrowser: 'This browser',
+    signedIn: (when: Html) => html`Signed in ${when}`,
+    lastSeen: (when: Html) => html`last active ${when}`,
+    endSession: (session: Name) => html`Sign out<span class="unseen"> ${session}</span>`,
+    endOthers: 'Sign out everywhere else',
+    notices: {
+      access_ended: (application: string) => `The access of ${application} has ended.`,
+      session_ended: 'That browser is signed out.',
+      other_sessions_ended: (count: number) =>
+        `${formats.number(count)} ${formats.plural(count, { one: 'other browser is', other: 'other browsers are' })} signed out.`,
+      nothing_to_end: 'That had ended already.',
+    },
+  },
+
+  /** A browser on a system, as its `User-Agent` tells. */
+  browsers: {
+    onSystem: (browser: string, system: string) => `${browser} on ${system}`,
+    unknown: 'Unknown browser',
+    unknownOn: (system: string) => `Unknown browser on ${system}`,
+  },
+
+  problems: {
+    request_invalid: {
+      title: 'This request cannot be answered',
+      text: 'The application sent a request that is not in order, so nothing was done.',
+      help: 'Go back to the application and try again. If this comes again, tell the people who run the application.',
+    },
+    request_expired: {
+      title: 'Please start again',
+      text: 'This took too long, or did not begin at an application.',
+      help: 'Go back to the application and sign in from there.',
+    },
+    form_foreign: {
+      title: 'Please start again',
+      text: 'This form was not made for this browser, or is out of date.',
+      help: 'Go back to the application and try again. Cookies have to be allowed here.',
+    },
+    not_found: {
+      title: 'Page not found',
+      text: 'The address may be mistyped or out of date.',
+      help: 'Check the address, or begin at the application that you want to use.',
+    },
+    method_not_allowed: {
+      title: 'This page cannot be used in that way',
+      text: 'The request was of a kind that this page does not answer.',
+      help: 'Go back to the application and try again.',
+    },
+    too_large: {
+      title: 'The request is too large',
+      text: 'More was sent than this page takes.',
+      help: 'Go back to the application and try again.',
+    },
+    too_many_requests: {
+      title: 'Too many attempts',
+      text: 'There were too many attempts in a short time.',
+      help: 'Wait a few minutes, then try again.',
+    },
+    unavailable: {
+      title: 'Not available at the moment',
+      text: 'The server cannot answer just now.',
+      help: 'Wait a moment, then reload this page.',
+    },
+    unexpected: {
+      title: 'Something went wrong',
+      text: 'The server made a mistake.',
+      help: 'Try again. If this comes again, tell the people who run this service.',
+    },
+  },
+  problemDetail: {
+    heading: 'For developers',
+    code: 'Error',
+    description: 'Reason',
+    requestId: 'Request',
+    waitFor: (wait: string) => `Try again in ${wait}.`,
+    backTo: (application: Name) => html`Back to ${application}`,
+  },
+
+  home: {
+    title: (operator: string) => operator,
+    text: 'Applications send you here to sign in. There is nothing to do on this page.',
+    account: 'Your account',
+    running: (issuer: Name) => html`grantd is running as ${issuer}.`,
+    metadata: 'Metadata',
+    forDevelopers: 'For developers',
+  },
+};
+
+/** What a page says; a catalogue that lacks a text does not compile. */
+export type Texts = typeof EN;

@@ -1,0 +1,76 @@
+const SECOND_MS = 1000;
+const MINUTE_MS = 60 * SECOND_MS;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** From here on, a date tells more than a number of days. */
+const RELATIVE_MS = 7 * DAY_MS;
+
+/** What `Intl` has no words for. */
+interface TimeWords {
+  readonly justNow: string;
+  /** A date in a sentence. */
+  readonly on: (date: string) => string;
+}
+
+/** Numbers, times and plurals of one language. Dates are those of UTC: a server does not know where a person is. */
+export class Formats {
+  readonly #language: string;
+  readonly #words: TimeWords;
+
+  constructor(language: string, words: TimeWords) {
+    this.#language = language;
+    this.#words = words;
+  }
+
+  /** The word that goes with a number (CLDR plural categories). */
+  plural(count: number, words: { readonly one: string; readonly other: string }): string {
+    return new Intl.PluralRules(this.#language).select(count) === 'one' ? words.one : words.other;
+  }
+
+  number(count: number): string {
+    return new Intl.NumberFormat(this.#language).format(count);
+  }
+
+  /** `photos, mail and music`. */
+  list(items: readonly string[]): string {
+    return new Intl.ListFormat(this.#language, { type: 'conjunction' }).format(items);
+  }
+
+  /** `12 March 2026`. */
+  date(atMs: number): string {
+    return new Intl.DateTimeFormat(this.#language, { dateStyle: 'long', timeZone: 'UTC' }).format(atMs);
+  }
+
+  /** `12 March 2026 at 14:05 UTC`. */
+  instant(atMs: number): string {
+    const time = new Intl.DateTimeFormat(this.#language, {
+      dateStyle: 'long',
+      timeStyle: 'short',
+      timeZone: 'UTC',
+    });
+    return `${time.format(atMs)} UTC`;
+  }
+
+  /** `2 hours ago` for a week, then `on 12 March 2026`. */
+  past(atMs: number, nowMs: number): string {
+    const passedMs = Math.max(0, nowMs - atMs);
+    if (passedMs < MINUTE_MS) return this.#words.justNow;
+    if (passedMs >= RELATIVE_MS) return this.#words.on(this.date(atMs));
+    const ago = new Intl.RelativeTimeFormat(this.#language, { numeric: 'auto' });
+    if (passedMs >= DAY_MS) return ago.format(-Math.floor(passedMs / DAY_MS), 'day');
+    if (passedMs >= HOUR_MS) return ago.format(-Math.floor(passedMs / HOUR_MS), 'hour');
+    return ago.format(-Math.floor(passedMs / MINUTE_MS), 'minute');
+  }
+
+  /** `5 minutes`: never less than has to be waited. */
+  duration(seconds: number): string {
+    if (seconds < 60) return this.#unit(Math.max(1, Math.ceil(seconds)), 'second');
+    const minutes = Math.ceil(seconds / 60);
+    return minutes < 60 ? this.#unit(minutes, 'minute') : this.#unit(Math.ceil(minutes / 60), 'hour');
+  }
+
+  #unit(count: number, unit: 'second' | 'minute' | 'hour'): string {
+    return new Intl.NumberFormat(this.#language, { style: 'unit', unit, unitDisplay: 'long' }).format(count);
+  }
+}

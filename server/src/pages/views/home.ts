@@ -1,0 +1,31 @@
+import { html } from 'hono/html';
+import { brandMark } from '../brand.ts';
+import type { Page, PageSetting } from '../page.ts';
+import { textsIn } from '../texts/texts.ts';
+
+export interface HomeView {
+  readonly issuer: string;
+  /** Where the server describes itself; absent without OpenID Connect. */
+  readonly metadata?: string;
+  /** Address of the account page. */
+  readonly account?: string;
+}
+
+/** What a person sees who opens the issuer itself. */
+export function homePage({ issuer, metadata, account }: HomeView, setting: PageSetting): Page {
+  const { home } = textsIn(setting.language);
+  return {
+    ...setting,
+    title: home.title(setting.operator.name),
+    body: html`<header>
+${brandMark(setting.operator)}
+<h1>${home.title(setting.operator.name)}</h1>
+<p class="lead">${home.text}</p>
+</header>
+${account === undefined ? '' : html`<a id="to-account" class="button" href="${account}">${home.account}</a>`}
+<section class="developers" aria-labelledby="developers">
+<h2 id="developers">${home.forDevelopers}</h2>
+<p>${home.running(html`<bdi>${issuer}</bdi>`)}${metadata === undefined ? '' : html` <a href="${metadata}">${home.metadata}</a>`}</p>
+</section>`,
+  };
+}

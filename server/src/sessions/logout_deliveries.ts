@@ -1,0 +1,21 @@
+/** A client that is to be told that a session has ended (OpenID Connect Back-Channel Logout §2.5). */
+export interface LogoutDelivery {
+  readonly sessionId: string;
+  readonly clientId: string;
+  readonly subject: string;
+  /** This one included. */
+  readonly attempts: number;
+}
+
+/** Deliveries that wait for their next attempt. Every method rejects with a `StorageFault`. */
+export interface LogoutDeliveries {
+  /**
+   * Takes what is due, the longest due first, and keeps it from everyone else until the lease ends. Atomic: of several
+   * processes one gets each.
+   */
+  take(nowMs: number, leaseMs: number, limit: number): Promise<readonly LogoutDelivery[]>;
+  /** It was delivered, or never will be. */
+  remove(delivery: LogoutDelivery): Promise<void>;
+  /** It is due again at another time. */
+  postpone(delivery: LogoutDelivery, dueAtMs: number): Promise<void>;
+}

@@ -1,0 +1,76 @@
+/** One sign-in of a person in one browser, as it is stored. */
+export interface StoredSession {
+  /** `sid` in ID tokens, and what tokens end with; no secret. */
+  readonly id: string;
+  readonly subject: string;
+  /** How the person signed in (RFC 8176). */
+  readonly amr: readonly string[];
+  /** What the browser calls itself, shortened. */
+  readonly userAgent: string;
+  readonly signedInAtMs: number;
+  /** As of about a minute ago. */
+  readonly lastSeenAtMs: number;
+}
+
+/** What changes when the person signs in again. */
+export type SignInOfSession = Pick<StoredSession, 'amr' | 'userAgent' | 'signedInAtMs'>;
+
+/** The sessions of one issuer. Every method rejects with a `StorageFault` where the database cannot be asked. */
+export interface Sessions {
+  /**
+   * @param secretDigest SHA-256 of what the browser's cookie says
+   * @param expiresAtMs when nobody needs it any more, unless it is used meanwhile
+   */
+  add(session: StoredSession, secretDigest: string, expiresAtMs: number): Promise<void>;
+
+  /** @returns `undefined` where there is none, or it has ended; time is the caller's to judge */
+  bySecret(secretDigest: string): Promise<StoredSession | undefined>;
+
+  /** Those of a person that have not ended, the last used first; time is the caller's to judge. */
+  ofSubject(subject: string): Promise<readonly StoredSession[]>;
+
+  /**
+   * The same session with another secret and a new sign-in. Compare-and-set on the secret.
+   * @returns `false` where it has ended, or has another secret already
+   */
+  renew(
+    id: string,
+    secrets: { readonly from: string; readonly to: string },
+    signIn: SignInOfSession,
+    expiresAtMs: number,
+  ): Promise<boolean>;
+
+  /** Remembers that it was used. */
+  touch(id: string, lastSeenAtMs: number, expiresAtMs: number): Promise<void>;
+
+  /**
+   * Remembers that a client learns of the session, and is to be told of its end.
+   * @returns `false` where it has ended
+   */
+  addClient(id: string, clientId: string): Promise<boolean>;
+
+  /** Whether it is there and has not ended. */
+  isOpen(id: string): Promise<boolean>;
+
+  /**
+   * First step of ending: from now on no browser is signed in by it, and nothing is issued for it.
+   * @returns which sessions are to be ended by the caller
+   */
+  beginEnd(of: SessionsToEnd, nowMs: number): Promise<readonly EndedSession[]>;
+
+  /**
+   * Last step of ending: the session goes, and the clients that know of it are to be told. One transaction.
+   * @returns those clients
+   */
+  finishEnd(id: string, nowMs: number): Promise<readonly string[]>;
+
+  /** Whose end was begun before a time and not finished: a process died in between. */
+  halfEnded(beforeMs: number, limit: number): Promise<readonly EndedSession[]>;
+}
+
+export type EndedSession = Pick<StoredSession, 'id' | 'subject'>;
+
+export type SessionsToEnd =
+  | { readonly id: string; readonly subject: string }
+  /** All of a person, or all but one. */
+  | { readonly subject: string; readonly except?: string };

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { before, describe, test } from 'node:test';
+import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
+import { hostileSite, NEIGHBOURHOODS } from './hostile_site.ts';
+import { addPageClients, PAGES } from './pages.ts';
+import { scene } from './scene.ts';
+import type { Visit } from './visit.ts';
+
+/** What Chromium shows in a frame instead of a page that refuses to be in one. */
+const REFUSED = 'chrome-error://chromewebdata/';
+
+describe('framing in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
+  const set = scene();
+  const { lure } = hostileSite(set);
+  before(() => addPageClients(set().server));
+
+  /** What a frame on the hostile site shows. */
+  async function framed(visit: Visit, host: string, address: string): Promise<string | undefined> {
+    await lure(visit, host, `<iframe src="${address}"></iframe>`);
+    await visit.page.waitForLoadState();
+    return visit.page.frames()[1]?.url();
+  }
+
+  test('a page that does not refuse is framed, so that refusals can be seen', async () => {
+    const { visitor, redirectUri } = set();
+    for (const { host } of NEIGHBOURHOODS)
+      assert.equal(await framed(await visitor(), host, redirectUri), redirectUri);
+  });
+
+  for (const { name, as, open, shows } of PAGES) {
+    test(`${name}: in no frame`, async () => {
+      const visit = await set().visitor();
+      if (as === 'alice') await visit.authorizeAndSignIn();
+      await open(visit);
+      await visit.page.waitForSelector(shows);
+      const address = visit.page.url();
+
+      const headers = (await visit.page.request.get(address, { maxRedirects: 0 })).headers();
+      assert.equal(headers['x-frame-options'], 'DENY');
+      assert.match(headers['content-security-policy'] ?? '', /(^|; )frame-ancestors 'none'(;|$)/);
+      for (const { where, host } of NEIGHBOURHOODS)
+        assert.equal(await framed(visit, host, address), REFUSED, where);
+    });
+  }
+});

@@ -1,0 +1,66 @@
+import type { Page } from 'playwright-core';
+
+/** Something that can be used, as the keyboard finds it. */
+export interface Control {
+  /** Its id, or how it begins. */
+  readonly name: string;
+  readonly isFocusVisible: boolean;
+}
+
+/** Everything on the page that a mouse could use, in the order of the document. */
+export function controls(page: Page): Promise<readonly string[]> {
+  return page.evaluate(() =>
+    [
+      ...document.querySelectorAll(
+        'a[href], button, input, select, textarea, summary, [tabindex]:not([tabindex="-1"])',
+      ),
+    ]
+      .filter((element) => element.checkVisibility() && !element.matches('[type=hidden], [disabled]'))
+      .map((element) => element.id || element.outerHTML.slice(0, 60)),
+  );
+}
+
+/** Where Tab leads, from the beginning of the page until it begins anew. */
+export async function tabStops(page: Page): Promise<readonly Control[]> {
+  await page.evaluate(() => {
+    const start = document.createElement('span');
+    start.tabIndex = -1;
+    document.body.prepend(start);
+    start.focus();
+    start.remove();
+  });
+  const stops: Control[] = [];
+  for (let presses = 0; presses < 100; presses++) {
+    await page.keyboard.press('Tab');
+    const stop = await focused(page);
+    if (stop === undefined) return stops;
+    stops.push(stop);
+  }
+  throw new Error(`Tab does not come to an end: ${stops.map(({ name }) => name).join(', ')}`);
+}
+
+/** Presses Tab until it is there, as a person would who uses no mouse. */
+export async function tabTo(page: Page, id: string): Promise<void> {
+  for (let presses = 0; presses < 30; presses++) {
+    if ((await focused(page))?.name === id) return;
+    await page.keyboard.press('Tab');
+  }
+  throw new Error(`Tab does not lead to #${id}`);
+}
+
+/** @returns `undefined` where nothing on the page has the focus */
+function focused(page: Page): Promise<Control | undefined> {
+  return page.evaluate(() => {
+    const element = document.activeElement;
+    if (element === null || element === document.body) return undefined;
+    const { outlineStyle, outlineWidth, outlineColor, boxShadow } = getComputedStyle(element);
+    const hasOutline =
+      outlineStyle !== 'none' &&
+      Number.parseFloat(outlineWidth) >= 1 &&
+      !/^rgba\(.*, 0\)$/.test(outlineColor);
+    return {
+      name: element.id || element.outerHTML.slice(0, 60),
+      isFocusVisible: hasOutline || boxShadow !== 'none',
+    };
+  });
+}

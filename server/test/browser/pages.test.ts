@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+
+import { before, describe, test } from 'node:test';
+import type { BrowserContext, Page } from 'playwright-core';
+import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
+import { accessibilityProblems } from './accessibility.ts';
+import { controls, tabStops } from './keyboard.ts';
+import { addPageClients, PAGES } from './pages.ts';
+import { scene } from './scene.ts';
+import { watch } from './watch.ts';
+
+type StorageState = Awaited<ReturnType<BrowserContext['storageState']>>;
+
+const PHONE = { width: 390, height: 844 };
+const DESKTOP = { width: 1280, height: 800 };
+/** WCAG 2.2 §1.4.10: a desktop of 1280 pixels at 400 %. */
+const NARROWEST = { width: 320, height: 256 };
+
+const VIEWS = [
+  { name: 'phone, light', viewport: PHONE, colorScheme: 'light', hasTouch: true, isMobile: true },
+  { name: 'phone, dark', viewport: PHONE, colorScheme: 'dark', hasTouch: true, isMobile: true },
+  { name: 'desktop, light', viewport: DESKTOP, colorScheme: 'light' },
+  { name: 'desktop, dark', viewport: DESKTOP, colorScheme: 'dark' },
+] as const;
+
+describe('pages in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
+  const set = scene();
+  let alice: StorageState;
+  before(async () => {
+    await addPageClients(set().server);
+    const visit = await set().visitor();
+    await visit.authorizeAndSignIn();
+    alice = await visit.person.storageState();
+  });
+
+  for (const { name: view, ...options } of VIEWS) {
+    for (const { name, as, open, shows } of PAGES) {
+      test(`${name} (${view})`, async () => {
+        const { server, visitor } = set();
+        const visit = await visitor({ ...options, ...(as === 'alice' && { storageState: alice }) });
+        const seen = watch(visit.person);
+        await open(visit);
+        await visit.page.waitForSelector(shows);
+
+        assert.deepEqual(await accessibilityProblems(visit.page), []);
+        const stops = await tabStops(visit.page);
+        assert.deepEqual(
+          stops,
+          (await controls(visit.page)).map((control) => ({ name: control, isFocusVisible: true })),
+          'Tab leads to everything, in order, and shows where it is',
+        );
+        assert.ok((await contentWidth(visit.page)) <= options.viewport.width, 'nothing to scroll sideways');
+        await visit.page.setViewportSize(NARROWEST);
+        assert.ok((await contentWidth(visit.page)) <= NARROWEST.width, 'nor where it is narrow');
+
+        assert.deepEqual([...seen.origins], [server.url], 'nothing from outside');
+        assert.deepEqual(seen.complaints, []);
+        await visit.person.close();
+      });
+    }
+  }
+});
+
+/** In CSS pixels, as far as it would have to be scrolled. */
+function contentWidth(page: Page): Promise<number> {
+  return page.evaluate(() => document.documentElement.scrollWidth);
+}

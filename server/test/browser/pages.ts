@@ -1,0 +1,76 @@
+import { grantdPrints, type RunningServer } from '../harness/program.ts';
+import type { Visit } from './visit.ts';
+
+/** Words without a space, as people and applications have them. */
+const LONG_NAME = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft';
+const LONG_SCOPE = 'https://api.example.com/scopes/warehouse.inventory.adjustments.of.the.past:read';
+
+/** A page that a person meets. */
+export interface PageCase {
+  readonly name: string;
+  readonly as: 'nobody' | 'alice';
+  readonly open: (visit: Visit) => Promise<void>;
+  /** Selects what no other page has. */
+  readonly shows: string;
+}
+
+/** Every page: each line is looked at in every view by `pages.test.ts`. */
+export const PAGES: readonly PageCase[] = [
+  { name: 'home', as: 'nobody', open: (visit) => visit.open('/'), shows: 'a[href$=configuration]' },
+  { name: 'sign-in', as: 'nobody', open: (visit) => visit.authorize(), shows: '#login-submit' },
+  {
+    name: 'sign-in with a known name',
+    as: 'nobody',
+    open: (visit) => visit.authorize({ login_hint: LONG_NAME }),
+    shows: '#username:not([value=""])',
+  },
+  {
+    name: 'sign-in refused',
+    as: 'nobody',
+    open: async (visit) => {
+      await visit.authorize();
+      await visit.signIn({ username: `nobody-${Math.random()}`, password: 'not hers' });
+    },
+    shows: '#problem',
+  },
+  {
+    name: 'consent',
+    as: 'alice',
+    open: (visit) =>
+      visit.authorize({ prompt: 'consent', scope: 'openid profile email address phone offline_access' }),
+    shows: '#consent-allow',
+  },
+  {
+    name: 'consent to long names',
+    as: 'alice',
+    open: (visit) =>
+      visit.authorize({
+        prompt: 'consent',
+        client_id: 'long',
+        redirect_uri: 'http://localhost:4001/callback',
+        scope: `openid ${LONG_SCOPE}`,
+      }),
+    shows: '#consent-allow',
+  },
+  {
+    name: 'an unknown application',
+    as: 'nobody',
+    open: (visit) => visit.authorize({ client_id: 'unknown' }),
+    shows: '#problem',
+  },
+  {
+    name: 'a request that is over',
+    as: 'nobody',
+    open: (visit) => visit.open('/login?pending=over'),
+    shows: '#problem',
+  },
+  { name: 'no such page', as: 'nobody', open: (visit) => visit.open('/nowhere'), shows: '#problem' },
+];
+
+/** What some of the pages are about. */
+export async function addPageClients({ folder }: RunningServer): Promise<void> {
+  await grantdPrints(folder, [
+    ...['client', 'add', 'long', `--name=${LONG_NAME}`, '--scope=openid', `--scope=${LONG_SCOPE}`],
+    '--redirect-uri=http://localhost:4001/callback',
+  ]);
+}

@@ -1,0 +1,65 @@
+import { after, before } from 'node:test';
+import type { BrowserContextOptions } from 'playwright-core';
+import { type Application, startApplication } from '../harness/application.ts';
+import { Chromium } from '../harness/chromium.ts';
+import { grantdPrints, type RunningServer, Workbench } from '../harness/program.ts';
+import { Visit } from './visit.ts';
+
+/** A server with the demo's people, an application that it knows as `shop`, and a browser. */
+export interface Scene {
+  readonly server: RunningServer;
+  readonly application: Application;
+  readonly chromium: Chromium;
+  /** Of `shop`: the application's `/callback`. */
+  readonly redirectUri: string;
+  /** Somebody with a browser of their own, who comes from the shop. */
+  visitor(options?: BrowserContextOptions): Promise<Visit>;
+}
+
+/** Sets the scene for the tests of a `describe`. @returns it, to be called once they run */
+export function scene(): () => Scene {
+  const workbench = new Workbench();
+  let application: Application | undefined;
+  let chromium: Chromium | undefined;
+  let set: Scene | undefined;
+  before(async () => {
+    application = await startApplication();
+    application.put('/callback', '<!doctype html><title>Back at the shop</title>');
+    chromium = await Chromium.start();
+    set = await open(workbench, application, chromium);
+  });
+  after(async () => {
+    await chromium?.close();
+    application?.close();
+    await workbench.clear();
+  });
+  return () => {
+    if (set === undefined) throw new Error('the scene is set before the tests, not before the suite');
+    return set;
+  };
+}
+
+async function open(workbench: Workbench, application: Application, chromium: Chromium): Promise<Scene> {
+  const redirectUri = `${application.origin}/callback`;
+  const server = await workbench.start(workbench.folder(), ['--demo']);
+  const scopes = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'].map(
+    (scope) => `--scope=${scope}`,
+  );
+  await grantdPrints(server.folder, [
+    ...['client', 'add', 'shop', '--public', '--name=The shop'],
+    ...[`--redirect-uri=${redirectUri}`, ...scopes],
+  ]);
+  return {
+    server,
+    application,
+    chromium,
+    redirectUri,
+    async visitor(options) {
+      const person = await chromium.person(options);
+      return new Visit(await person.newPage(), server.url, {
+        client_id: 'shop',
+        redirect_uri: redirectUri,
+      });
+    },
+  };
+}

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { ALICE } from '../harness/browser.ts';
+import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
+import { tabTo } from './keyboard.ts';
+import { scene } from './scene.ts';
+
+describe('signing in with Chromium', { skip: CHROMIUM_ABSENCE }, () => {
+  const set = scene();
+
+  test('a person signs in and consents without JavaScript', async () => {
+    const { visitor, redirectUri, server } = set();
+    const visit = await visitor({ javaScriptEnabled: false });
+    await visit.authorizeAndSignIn();
+    await visit.page.click('#consent-allow');
+    const parameters = await visit.arrivalAt(redirectUri);
+    assert.deepEqual([...parameters.keys()].sort(), ['code', 'iss', 'state']);
+    assert.equal(parameters.get('state'), 'state-1');
+    assert.equal(parameters.get('iss'), server.url);
+  });
+
+  for (const [decision, id, outcome] of [
+    ['consents', 'consent-allow', 'code'],
+    ['denies', 'consent-deny', 'error'],
+  ] as const) {
+    test(`a person signs in and ${decision} with the keyboard alone`, async () => {
+      const { visitor, redirectUri } = set();
+      const visit = await visitor({ javaScriptEnabled: false });
+      const { keyboard } = visit.page;
+      await visit.authorize();
+      await tabTo(visit.page, 'username');
+      await keyboard.type(ALICE.username);
+      await tabTo(visit.page, 'password');
+      await keyboard.type(ALICE.password);
+      await keyboard.press('Enter');
+      await visit.page.waitForSelector(`#${id}`);
+      await tabTo(visit.page, id);
+      await keyboard.press('Space');
+      assert.ok((await visit.arrivalAt(redirectUri)).has(outcome));
+    });
+  }
+
+  test('the cursor waits where there is something to type', async () => {
+    const { visitor } = set();
+    const visit = await visitor();
+    const focused = () => visit.page.evaluate(() => document.activeElement?.id);
+    await visit.authorize();
+    assert.equal(await focused(), 'username');
+    await visit.authorize({ login_hint: 'alice' });
+    assert.equal(await focused(), 'password');
+  });
+
+  test('cookies are for this server alone, and no script reads them', async () => {
+    const { visitor } = set();
+    const visit = await visitor();
+    await visit.authorizeAndSignIn();
+    const cookies = await visit.person.cookies();
+    assert.ok(cookies.some(({ name }) => name === 'grantd_session'));
+    for (const { name, domain, path, httpOnly, sameSite } of cookies) {
+      assert.deepEqual(
+        { domain, path, httpOnly, sameSite },
+        { domain: 'localhost', path: '/', httpOnly: true, sameSite: 'Lax' },
+        name,
+      );
+    }
+    assert.equal(await visit.page.evaluate(() => document.cookie), '');
+  });
+});

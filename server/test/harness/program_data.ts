@@ -1,0 +1,55 @@
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { disposableDatabase, sharedPostgres } from '../../../core/test/harness/postgres_databases.ts';
+import type { Database, OpenDatabase } from '../../src/instance/database/database.ts';
+import { postgresDatabase } from '../../src/instance/database/postgres_database.ts';
+import { sqliteDatabase } from '../../src/instance/database/sqlite_database.ts';
+import type { TestDatabase } from './databases.ts';
+
+export const ISSUER = 'https://id.example';
+
+/** A database that nobody else uses, opened as the program opens it, as often as several processes would. */
+export async function openDatabases(
+  t: TestContext,
+  { name }: TestDatabase,
+  howMany = 1,
+): Promise<readonly OpenDatabase[]> {
+  const make = name === 'SQLite' ? newFile(t) : await newPostgres();
+  const databases = Array.from({ length: howMany }, make);
+  t.after(() => Promise.all(databases.map((database) => database.close())));
+  const [first, ...others] = databases;
+  if (first === undefined) throw new TypeError('at least one');
+  // A file is made by one process, which the others wait for.
+  return [await first.open(ISSUER), ...(await Promise.all(others.map((other) => other.open(ISSUER))))];
+}
+
+export async function openDatabase(t: TestContext, database: TestDatabase): Promise<OpenDatabase> {
+  const [opened] = await openDatabases(t, database);
+  if (opened === undefined) throw new TypeError('one was asked for');
+  return opened;
+}
+
+function newFile(t: TestContext): () => Database {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-data-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  return () => sqliteDatabase(join(folder, 'grantd.db'));
+}
+
+async function newPostgres(): Promise<() => Database> {
+  const url = await disposableDatabase(await sharedPostgres());
+  return () =>
+    postgresDatabase(url, {
+      connections: 4,
+      connectTimeoutMs: 5000,
+      statementTimeoutMs: 5000,
+      onConnectionLost: () => {},
+    });
+}
+
+/** An identifier that nobody else has. */
+export function newId(): string {
+  return randomBytes(16).toString('base64url');
+}

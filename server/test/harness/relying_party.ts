@@ -1,0 +1,57 @@
+import * as client from 'openid-client';
+import { Browser, signInAndConsent } from './browser.ts';
+import type { RunningServer } from './program.ts';
+
+type Parameters = Record<string, string>;
+
+/** A client as openid-client knows it: from the server's own metadata. */
+export function discovered(
+  { url }: RunningServer,
+  id: string,
+  authentication: client.ClientAuth,
+  metadata?: Partial<client.ClientMetadata>,
+): Promise<client.Configuration> {
+  return client.discovery(new URL(url), id, metadata, authentication, {
+    execute: [client.allowInsecureRequests, client.enableNonRepudiationChecks],
+  });
+}
+
+export interface CodeFlow {
+  readonly redirectUri: string;
+  /** Besides those that every request has. */
+  readonly parameters?: Parameters;
+  /** How the request reaches the server; in its address unless said otherwise. */
+  readonly request?: (configuration: client.Configuration, parameters: Parameters) => URL | Promise<URL>;
+  /** Who goes through the pages; another browser each time unless said otherwise. */
+  readonly browser?: Browser;
+  /** From the address of the request to the answer; through sign-in and consent unless said otherwise. */
+  readonly person?: (url: URL) => Promise<URL | Request>;
+}
+
+/** The code flow through the real pages to its tokens, with everything checked that openid-client can check. */
+export async function codeFlow(
+  { url: server }: RunningServer,
+  configuration: client.Configuration,
+  flow: CodeFlow,
+): Promise<client.TokenEndpointResponse & client.TokenEndpointResponseHelpers> {
+  const verifier = client.randomPKCECodeVerifier();
+  const [nonce, state] = [client.randomNonce(), client.randomState()];
+  const request = flow.request ?? client.buildAuthorizationUrl;
+  const url = await request(configuration, {
+    redirect_uri: flow.redirectUri,
+    scope: 'openid profile email',
+    code_challenge: await client.calculatePKCECodeChallenge(verifier),
+    code_challenge_method: 'S256',
+    nonce,
+    state,
+    ...flow.parameters,
+  });
+  const goThrough =
+    flow.person ?? ((to: URL) => signInAndConsent(flow.browser ?? new Browser(server), to.href));
+  return client.authorizationCodeGrant(configuration, await goThrough(url), {
+    pkceCodeVerifier: verifier,
+    expectedNonce: nonce,
+    expectedState: state,
+    idTokenExpected: true,
+  });
+}

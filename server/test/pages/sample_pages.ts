@@ -1,0 +1,232 @@
+import type { Brand } from '../../src/pages/brand.ts';
+import type { ApplicationShown, Page, PageSetting } from '../../src/pages/page.ts';
+import type { Language } from '../../src/pages/texts/texts.ts';
+import { type AccountView, accountPage } from '../../src/pages/views/account.ts';
+import { chooseAccountPage } from '../../src/pages/views/choose_account.ts';
+import { type ConsentView, consentPage } from '../../src/pages/views/consent.ts';
+import { homePage } from '../../src/pages/views/home.ts';
+import { logoutPage, signedOutPage, stillSignedInPage } from '../../src/pages/views/logout.ts';
+import { type Problem, problemPage } from '../../src/pages/views/problem.ts';
+import { type SignInView, signInPage } from '../../src/pages/views/sign_in.ts';
+
+/** Every page in each of its states, with what people and applications are called. */
+export function samplePages(language: Language): ReadonlyMap<string, Page> {
+  const setting: PageSetting = { language, operator: { name: 'login.example.com' } };
+  const branded: PageSetting = { language, operator: OPERATOR };
+  return new Map<string, Page>([
+    ['sign_in', signInPage(SIGN_IN, setting)],
+    ['sign_in_wrong', signInPage({ ...SIGN_IN, username: 'alice', problem: 'credentials_wrong' }, setting)],
+    [
+      'sign_in_wait',
+      signInPage(
+        { ...SIGN_IN, username: 'alice', problem: 'too_many_attempts', secondsToWait: 290 },
+        setting,
+      ),
+    ],
+    ['sign_in_again', signInPage({ ...SIGN_IN, username: 'alice', again: AGAIN }, setting)],
+    ['sign_in_account', signInPage(withoutApplication(SIGN_IN), branded)],
+    ['sign_in_long', signInPage({ ...SIGN_IN, application: LONG }, branded)],
+    ...COLORS.map(
+      ([name, color]) =>
+        [
+          `sign_in_${name}`,
+          signInPage({ ...SIGN_IN, application: { name: `${name} pages`, color } }, setting),
+        ] as const,
+    ),
+    [
+      'choose_account',
+      chooseAccountPage({ ...FORM, application: PHOTOS, person: ALICE, otherAccount: '/login' }, setting),
+    ],
+    ['consent', consentPage(CONSENT, setting)],
+    ['consent_small', consentPage({ ...CONSENT, access: { scopes: ['openid'] } }, setting)],
+    ['consent_everything', consentPage(EVERYTHING, branded)],
+    ['consent_only_own_scopes', consentPage({ ...CONSENT, access: { scopes: ['read', 'write'] } }, setting)],
+    ['logout', logoutPage({ ...FORM, person: ALICE, application: PHOTOS }, setting)],
+    ['logout_unasked', logoutPage({ ...FORM, person: ALICE }, branded)],
+    ['signed_out', signedOutPage({ signIn: '/account' }, setting)],
+    [
+      'signed_out_telling',
+      signedOutPage(
+        {
+          applicationsToTell: ['Photos', 'Mail', 'Calendar'],
+          backTo: { name: 'Photos', href: 'https://photos.example.com/' },
+        },
+        setting,
+      ),
+    ],
+    ['still_signed_in', stillSignedInPage({ person: ALICE, account: '/account' }, setting)],
+    ['account', accountPage(ACCOUNT, setting)],
+    [
+      'account_ended',
+      accountPage({ ...ACCOUNT, notice: { done: 'access_ended', application: 'Mail' } }, branded),
+    ],
+    [
+      'account_empty',
+      accountPage({ ...ACCOUNT, applications: [], sessions: ACCOUNT.sessions.slice(0, 1) }, setting),
+    ],
+    [
+      'home',
+      homePage(
+        {
+          issuer: 'https://login.example.com',
+          metadata: '/.well-known/openid-configuration',
+          account: '/account',
+        },
+        setting,
+      ),
+    ],
+    ...PROBLEMS.map(
+      (problem) =>
+        [
+          `problem_${problem}`,
+          problemPage(
+            {
+              problem,
+              ...(problem === 'unavailable' && { secondsToWait: 5 }),
+              ...(problem === 'request_invalid' && { detail: DETAIL }),
+              ...(problem === 'unexpected' && { detail: { requestId: DETAIL.requestId } }),
+              ...(problem === 'request_expired' && {
+                backTo: { name: 'Photos', href: 'https://photos.example.com/' },
+              }),
+            },
+            setting,
+          ),
+        ] as const,
+    ),
+  ]);
+}
+
+const PROBLEMS: readonly Problem[] = [
+  'request_invalid',
+  'request_expired',
+  'form_foreign',
+  'not_found',
+  'method_not_allowed',
+  'too_large',
+  'too_many_requests',
+  'unavailable',
+  'unexpected',
+];
+
+const COLORS = [
+  ['yellow', '#ffdd00'],
+  ['black', '#000000'],
+  ['white', '#ffffff'],
+  ['red', '#d4002a'],
+] as const;
+
+const FORM = { action: '/form', formToken: 'form-token' };
+
+const LOGO = `data:image/svg+xml,${encodeURIComponent(
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 40"><circle cx="20" cy="20" r="17" fill="#2f6fdf"/><path d="M6 29l9-11 6 7 5-5 8 9a17 17 0 0 1-28 0z" fill="#fff"/><circle cx="26" cy="13" r="3.5" fill="#fff"/></svg>',
+)}`;
+
+const OPERATOR: Brand = { name: 'Musterstadt', color: '#7a1f5c' };
+
+const PHOTOS: ApplicationShown = {
+  name: 'Photos',
+  logo: LOGO,
+  color: '#2458c4',
+  policyUri: 'https://photos.example.com/privacy',
+  tosUri: 'https://photos.example.com/terms',
+};
+
+const LONG: ApplicationShown = {
+  name: 'Landesversicherungsanstaltsverwaltungsportal für Mitgliedsorganisationen der Donaudampfschifffahrtsgesellschaft',
+};
+
+const ALICE = { name: 'Alice Liddell', detail: 'alice@example.com' };
+
+const AGAIN = { person: ALICE, reason: 'tooLongAgo', changePerson: '/login' } as const;
+
+const SIGN_IN: SignInView = { ...FORM, application: PHOTOS, username: '' };
+
+const CONSENT: ConsentView = {
+  ...FORM,
+  application: PHOTOS,
+  person: ALICE,
+  changePerson: '/login',
+  access: { scopes: ['openid', 'profile', 'email', 'offline_access'] },
+  returnsTo: 'photos.example.com',
+  account: '/account',
+};
+
+const EVERYTHING: ConsentView = {
+  ...CONSENT,
+  application: {
+    ...LONG,
+    clientUri: 'https://portal.example.com',
+    policyUri: 'https://portal.example.com/p',
+  },
+  access: {
+    scopes: [
+      ...['openid', 'profile', 'email', 'address', 'phone', 'offline_access'],
+      ...Array.from({ length: 22 }, (_, at) => `records.${at + 1}:${at % 2 === 0 ? 'read' : 'write'}`),
+      'https://api.example.com/scopes/calendar.read',
+      'https://api.example.com/scopes/calendar.write',
+    ],
+    claims: ['nickname', 'birthdate', 'https://example.com/claims/membership_number'],
+    resources: [
+      { uri: 'https://api.example.com', name: 'Records' },
+      { uri: 'https://storage.example.com/v2/very/long/path/of/an/interface' },
+    ],
+  },
+};
+
+const DETAIL = {
+  code: 'invalid_request',
+  description: 'redirect_uri is not registered for this client',
+  requestId: '4f1c2a7be0d94c55',
+};
+
+const NOW_MS = Date.UTC(2026, 2, 12, 9, 30);
+const HOUR_MS = 3_600_000;
+
+const ACCOUNT: AccountView = {
+  ...FORM,
+  person: ALICE,
+  signOut: '/logout',
+  nowMs: NOW_MS,
+  applications: [
+    {
+      clientId: 'photos',
+      application: PHOTOS,
+      access: CONSENT.access,
+      sinceMs: NOW_MS - 3 * HOUR_MS,
+    },
+    {
+      clientId: 'portal 7',
+      application: LONG,
+      access: EVERYTHING.access,
+      sinceMs: NOW_MS - 400 * HOUR_MS,
+    },
+    {
+      clientId: 'notes',
+      application: { name: 'Notizen', color: '#ffdd00' },
+      access: { scopes: ['openid', 'notes:read'] },
+      sinceMs: NOW_MS - 9000 * HOUR_MS,
+    },
+  ],
+  sessions: [
+    {
+      id: 's1',
+      isCurrent: true,
+      userAgent: 'Mozilla/5.0 (X11; Linux x86_64; rv:139.0) Gecko/20100101 Firefox/139.0',
+      signedInAtMs: NOW_MS - 2 * HOUR_MS,
+      lastSeenAtMs: NOW_MS - 1000,
+    },
+    {
+      id: 's2',
+      isCurrent: false,
+      userAgent:
+        'Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1',
+      signedInAtMs: NOW_MS - 80 * HOUR_MS,
+      lastSeenAtMs: NOW_MS - 26 * HOUR_MS,
+    },
+    { id: 's3', isCurrent: false, signedInAtMs: NOW_MS - 300 * HOUR_MS },
+  ],
+};
+
+function withoutApplication({ application: _, ...view }: SignInView): SignInView {
+  return view;
+}

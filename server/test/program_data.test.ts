@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { Agreed } from '../src/consents/consents.ts';
+import type { StoredSession } from '../src/sessions/sessions.ts';
+import { DATABASES } from './harness/databases.ts';
+import { newId, openDatabase, openDatabases } from './harness/program_data.ts';
+
+const SESSION: StoredSession = {
+  id: 'sid-1',
+  subject: 'alice-1',
+  amr: ['pwd'],
+  userAgent: 'Browser on System',
+  signedInAtMs: 1000,
+  lastSeenAtMs: 1000,
+};
+
+const ALICE_AT_WEB = { subject: 'alice-1', clientId: 'web' };
+
+function agreed(scopes: readonly string[], resources: readonly string[] = []): Agreed {
+  return { scopes, resources };
+}
+
+for (const database of DATABASES) {
+  describe(`the program's tables on ${database.name}`, { skip: database.absence }, () => {
+    test('a session is found by its secret, and as it was', async (t) => {
+      const { sessions } = await openDatabase(t, database);
+      await sessions.add(SESSION, 'digest-1', 9000);
+      assert.deepEqual(await sessions.bySecret('digest-1'), SESSION);
+      assert.equal(await sessions.bySecret('digest-2'), undefined);
+      assert.deepEqual(await sessions.ofSubject('alice-1'), [SESSION]);
+      assert.deepEqual(await sessions.ofSubject('bob-1'), []);
+    });
+
+    test('renewing a session changes its secret once, however many try', async (t) => {
+      const [one, other] = await openDatabases(t, database, 2);
+      assert.ok(one && other);
+      await one.sessions.add(SESSION, 'old', 9000);
+      const signIn = { amr: ['pwd'], userAgent: 'another', signedInAtMs: 2000 };
+      const outcomes = await Promise.all(
+        [one, other, one, other].map(({ sessions }, index) =>
+          sessions.renew('sid-1', { from: 'old', to: `new-${index}` }, signIn, 9000),
+        ),
+      );
+      assert.equal(outcomes.filter((renewed) => renewed).length, 1);
+      assert.equal(await one.sessions.bySecret('old'), undefined);
+      assert.deepEqual(await other.sessions.bySecret(`new-${outcomes.indexOf(true)}`), {
+        ...SESSION,
+        ...signIn,
+        lastSeenAtMs: 2000,
+      });
+    });
+
+    test('a session whose end has begun is nobody’s, knows no new clients, and goes when it has ended', async (t) => {
+      const { sessions, logoutDeliveries } = await openDatabase(t, database);
+      await sessions.add(SESSION, 'digest-1', 9000);
+      assert.equal(await sessions.addClient('sid-1', 'web'), true);
+      assert.equal(await sessions.addClient('sid-1', 'web'), true);
+      assert.deepEqual(await sessions.beginEnd({ id: 'sid-1', subject: 'bob-1' }, 5000), [], 'not hers');
+      const ended = { id: 'sid-1', subject: 'alice-1' };
+      assert.deepEqual(await sessions.beginEnd(ended, 5000), [ended]);
+      assert.deepEqual(await sessions.beginEnd(ended, 5001), [], 'once');
+      assert.equal(await sessions.bySecret('digest-1'), undefined);
+      assert.deepEqual(await sessions.ofSubject('alice-1'), []);
+      assert.equal(await sessions.addClient('sid-1', 'spa'), false);
+      assert.equal(await sessions.isOpen('sid-1'), false);
+      assert.equal(await sessions.renew('sid-1', { from: 'digest-1', to: 'x' }, { ...SESSION }, 9000), false);
+
+      assert.deepEqual(await sessions.halfEnded(5000, 10), []);
+      assert.deepEqual(await sessions.halfEnded(5001, 10), [ended]);
+      assert.deepEqual(await sessions.finishEnd('sid-1', 6000), ['web']);
+      assert.deepEqual(await sessions.finishEnd('sid-1', 6000), []);
+      assert.deepEqual(await sessions.halfEnded(9000, 10), []);
+      assert.deepEqual(await logoutDeliveries.take(6000, 1000, 10), [
+        { sessionId: 'sid-1', clientId: 'web', subject: 'alice-1', attempts: 1 },
+      ]);
+    });
+
+    test('all sessions of a person end but one, and nobody else’s', async (t) => {
+      const { sessions } = await openDatabase(t, database);
+      for (const [id, subject] of [
+        ['a', 'alice-1'],
+        ['b', 'alice-1'],
+        ['c', 'alice-1'],
+        ['d', 'bob-1'],
+      ] as const)
+        await sessions.add({ ...SESSION, id, subject }, `digest-${id}`, 9000);
+      const ended = await sessions.beginEnd({ subject: 'alice-1', except: 'b' }, 5000);
+      assert.deepEqual(ended.map(({ id }) => id).sort(), ['a', 'c']);
+      assert.deepEqual(await sessions.beginEnd({ subject: 'alice-1' }, 5000), [
+        { id: 'b', subject: 'alice-1' },
+      ]);
+      assert.equal(await sessions.isOpen('d'), true);
+    });
+
+    test('consents add up, also when several are given at once', async (t) => {
+      const [one, other] = await openDatabases(t, database, 2);
+      assert.ok(one && other);
+      await Promise.all(
+        ['a', 'b', 'c', 'd', 'e'].map((scope, index) =>
+          (index % 2 === 0 ? one : other).consents.give(
+            ALICE_AT_WEB,
+            agreed([scope], ['https://api.example']),
+            1000 + index,
+          ),
+        ),
+      );
+      const { givenAtMs, ...consent } = (await one.consents.get(ALICE_AT_WEB)) ?? { givenAtMs: 0 };
+      assert.ok(givenAtMs >= 1000 && givenAtMs < 1005);
+      assert.deepEqual(
+        {
+          scopes: 'scopes' in consent && consent.scopes,
+          resources: 'resources' in consent && consent.resources,
+        },
+        { scopes: ['a', 'b', 'c', 'd', 'e'], resources: ['https://api.example'] },
+      );
+    });
+
+    test('a withdrawn consent does not count, and one that is given again does not bring back what was agreed before', async (t) => {
+      const { consents } = await openDatabase(t, database);
+      await consents.give(ALICE_AT_WEB, agreed(['a', 'b']), 1000);
+      await consents.beginWithdrawal(ALICE_AT_WEB, 2000);
+      assert.equal(await consents.get(ALICE_AT_WEB), undefined);
+      assert.deepEqual(await consents.ofSubject('alice-1'), []);
+      assert.deepEqual(await consents.halfWithdrawn(2001, 10), [ALICE_AT_WEB]);
+
+      await consents.give(ALICE_AT_WEB, agreed(['b']), 3000);
+      await consents.finishWithdrawal(ALICE_AT_WEB);
+      assert.deepEqual((await consents.get(ALICE_AT_WEB))?.scopes, ['b']);
+      assert.equal((await consents.get(ALICE_AT_WEB))?.givenAtMs, 3000);
+
+      await consents.beginWithdrawal(ALICE_AT_WEB, 4000);
+      await consents.finishWithdrawal(ALICE_AT_WEB);
+      assert.deepEqual(await consents.halfWithdrawn(9000, 10), []);
+      await consents.give(ALICE_AT_WEB, agreed(['c']), 5000);
+      assert.deepEqual(
+        (await consents.ofSubject('alice-1')).map(({ scopes }) => scopes),
+        [['c']],
+      );
+    });
+
+    test('each of many attempts at once is counted, in one window after another', async (t) => {
+      const [one, other] = await openDatabases(t, database, 2);
+      assert.ok(one && other);
+      const counts = await Promise.all(
+        Array.from({ length: 20 }, (_, index) => (index % 2 ? one : other).attempts.count('key', 1000, 500)),
+      );
+      assert.deepEqual(
+        counts.map(({ attempts }) => attempts).sort((a, b) => a - b),
+        Array.from({ length: 20 }, (_, index) => index + 1),
+      );
+      assert.deepEqual(await one.attempts.count('key', 1499, 500), { attempts: 21, endsAtMs: 1500 });
+      assert.deepEqual(await one.attempts.count('key', 1500, 500), { attempts: 1, endsAtMs: 2000 });
+      await one.attempts.forget('key');
+      assert.deepEqual(await other.attempts.count('key', 1600, 500), { attempts: 1, endsAtMs: 2100 });
+    });
+
+    test('of several processes that take deliveries at once each is taken by one, until its lease ends', async (t) => {
+      const [one, other] = await openDatabases(t, database, 2);
+      assert.ok(one && other);
+      for (const id of ['a', 'b', 'c']) {
+        await one.sessions.add({ ...SESSION, id }, `digest-${id}`, 9000);
+        for (const client of ['web', 'spa']) await one.sessions.addClient(id, client);
+        await one.sessions.beginEnd({ id, subject: 'alice-1' }, 1000);
+        await one.sessions.finishEnd(id, 1000);
+      }
+      assert.deepEqual(await one.logoutDeliveries.take(999, 100, 10), []);
+      const taken = await Promise.all(
+        [one, other, one, other].map(({ logoutDeliveries }) => logoutDeliveries.take(1000, 100, 2)),
+      );
+      const names = taken.flat().map(({ sessionId, clientId }) => `${sessionId} ${clientId}`);
+      assert.equal(new Set(names).size, names.length);
+      const rest = await one.logoutDeliveries.take(1000, 100, 10);
+      assert.equal(names.length + rest.length, 6);
+      assert.deepEqual(await other.logoutDeliveries.take(1099, 100, 10), []);
+
+      const again = await other.logoutDeliveries.take(1100, 100, 10);
+      assert.deepEqual([again.length, new Set(again.map(({ attempts }) => attempts))], [6, new Set([2])]);
+      const [removed, postponed] = again;
+      assert.ok(removed && postponed);
+      await one.logoutDeliveries.remove(removed);
+      await one.logoutDeliveries.postpone(postponed, 5000);
+      assert.equal((await one.logoutDeliveries.take(1200, 100, 10)).length, 4);
+      assert.deepEqual(await one.logoutDeliveries.take(5000, 1000, 10).then((due) => due.length), 5);
+    });
+
+    test('sweeping deletes what is over and leaves the rest, in bounded steps', async (t) => {
+      const { sessions, attempts, sweepProgram } = await openDatabase(t, database);
+      const nowMs = Date.now();
+      for (let index = 0; index < 5; index += 1) {
+        const id = newId();
+        await sessions.add({ ...SESSION, id }, newId(), nowMs - 1000);
+        await sessions.addClient(id, 'web');
+      }
+      await sessions.add(SESSION, 'alive', nowMs + 60_000);
+      await sessions.add({ ...SESSION, id: 'ending' }, 'ending', nowMs - 1000);
+      await sessions.beginEnd({ id: 'ending', subject: 'alice-1' }, nowMs);
+      await attempts.count('over', nowMs - 2000, 1000);
+      await attempts.count('open', nowMs, 60_000);
+      assert.deepEqual([await sweepProgram(3), await sweepProgram(3), await sweepProgram(3)], [4, 2, 0]);
+      assert.equal(await sessions.isOpen('sid-1'), true);
+      assert.equal((await sessions.halfEnded(nowMs + 1, 10)).length, 1);
+      assert.equal((await attempts.count('open', nowMs, 60_000)).attempts, 2);
+    });
+  });
+}
