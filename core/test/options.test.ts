@@ -210,11 +210,9 @@ test('every option that is left out has its default', () => {
   assert.deepEqual(resolved, {
     issuer: ISSUER,
     secret: SECRET,
-    pairwiseSecret: undefined,
     jwtService: undefined,
     oidc: undefined,
     registration: undefined,
-    fetchDocument: undefined,
     authenticateIntrospect: true,
     authenticateRevoke: true,
     introspectionRequiresConfidentialClient: true,

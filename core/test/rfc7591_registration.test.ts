@@ -22,7 +22,6 @@ import {
   SECRET,
   specification,
   VERIFIER,
-  type World,
   type WorldOptions,
 } from './harness/world.ts';
 
@@ -511,6 +510,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
           'backchannel_logout_uri',
           'expected a web URL without credentials and fragment, at most 2000 characters',
         ],
+        [{ sector_identifier_uri: 'http://a.example/' }, 'sector_identifier_uri', 'expected https'],
         [{ brand_color: 'red;}' }, 'brand_color', 'expected a colour as #rrggbb'],
         [
           { sector_identifier_uri: 'https://a.example/none' },
@@ -878,19 +878,4 @@ test('the options of registration are checked, and so is that storage can regist
       (error) => error instanceof ConfigurationError && error.message === message,
     );
   }
-});
-
-test('§3 a failure of storage while registering is an outage', async (t) => {
-  const world: World = await openWorld(t);
-  const broken = {
-    ...world.storage,
-    clients: {
-      ...world.storage.clients,
-      add: () => {
-        throw new Error('the disk is full');
-      },
-    },
-  };
-  const server = await secondServer(world, OPEN, broken);
-  assert.deepEqual(await postRegistration(server, { redirect_uris: [CALLBACK] }), OUTAGE);
 });

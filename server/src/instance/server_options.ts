@@ -60,8 +60,9 @@ export function serverOverNothing(
     return new AuthorizationServer({
       ...libraryOptions(settings, () => undefined),
       issuer,
-      // The file that keeps it otherwise may not be there yet.
+      // What keeps them otherwise may not be there yet.
       secret: settings.secret ?? '-'.repeat(32),
+      pairwiseSecret: settings.pairwiseSecret ?? '-'.repeat(32),
       storage: memoryStorage(),
     });
   } catch (error) {
