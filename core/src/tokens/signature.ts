@@ -1,5 +1,6 @@
 import { type CryptoKey, compactVerify, decodeProtectedHeader, errors } from 'jose';
 import type { Claims } from '../protocol/claims.ts';
+import { namesOf, type SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 
 /** What a JWT says of itself before anything is believed (RFC 7515 §4.1). */
 export interface JwtHeader {
@@ -36,10 +37,10 @@ const REFUSALS = [
 export async function verifiedPayload(
   token: string,
   key: CryptoKey,
-  algorithm: string,
+  algorithm: SigningAlgorithm,
 ): Promise<Uint8Array | undefined> {
   try {
-    return (await compactVerify(token, key, { algorithms: [algorithm] })).payload;
+    return (await compactVerify(token, key, { algorithms: [...namesOf(algorithm)] })).payload;
   } catch (error) {
     if (REFUSALS.some((refusal) => error instanceof refusal)) return undefined;
     throw error; // our own key does not fit, for example: nothing that says something about the token

@@ -3,7 +3,8 @@ import { DocumentError } from '../../protocol/fetch_document.ts';
 import type { Form } from '../../protocol/form.ts';
 import { type ErrorCode, OAuthError } from '../../protocol/oauth_error.ts';
 import type { RefusalReason } from '../../protocol/reasons.ts';
-import { type ClientRecord, SIGNING_ALGORITHMS, type SigningAlgorithm } from '../../protocol/records.ts';
+import type { ClientRecord } from '../../protocol/records.ts';
+import { type SigningAlgorithm, signingAlgorithmOf } from '../../protocol/signing_algorithm.ts';
 import { parseClaims, readJwtHeader, verifiedPayload } from '../../tokens/signature.ts';
 import type { Context } from '../context.ts';
 import { parametersOfClaims, type RequestClaims } from './request_claims.ts';
@@ -47,7 +48,7 @@ function readHeader(client: ClientRecord, jwt: string) {
   if (header === undefined) throw malformed();
   if (header.algorithm === 'none')
     throw refused('request_not_supported', 'unsigned request objects are not supported', 'malformed');
-  const algorithm = SIGNING_ALGORITHMS.find((one) => one === header.algorithm);
+  const algorithm = signingAlgorithmOf(header.algorithm);
   const registered = client.metadata?.request_object_signing_alg;
   if (algorithm === undefined || (registered !== undefined && registered !== algorithm))
     throw invalid('the algorithm of the request object is not allowed', 'wrong_key');

@@ -7,7 +7,8 @@ import { DocumentError } from '../../protocol/fetch_document.ts';
 import { type Form, requireParameter } from '../../protocol/form.ts';
 import { StorageFault } from '../../protocol/oauth_error.ts';
 import type { RefusalReason } from '../../protocol/reasons.ts';
-import { type ClientRecord, SIGNING_ALGORITHMS } from '../../protocol/records.ts';
+import type { ClientRecord } from '../../protocol/records.ts';
+import { signingAlgorithmOf } from '../../protocol/signing_algorithm.ts';
 import { parseClaims, readJwtHeader, verifiedPayload } from '../../tokens/signature.ts';
 import type { Call, Context } from '../context.ts';
 import { judgeClaims } from './assertion_claims.ts';
@@ -44,7 +45,7 @@ export function claimedAssertion(form: Form): ClaimedAssertion | undefined {
   const header = readJwtHeader(assertion);
   const claims = unverifiedClaims(assertion);
   if (header === undefined || typeof claims?.sub !== 'string') throw refusedClient('assertion_malformed');
-  const algorithm = SIGNING_ALGORITHMS.find((one) => one === header.algorithm);
+  const algorithm = signingAlgorithmOf(header.algorithm);
   if (algorithm === undefined) throw refusedClient('assertion_algorithm_refused');
   if (!TYPES.includes(header.type?.toLowerCase())) throw refusedClient('assertion_type_unknown');
   return { method: 'private_key_jwt', clientId: claims.sub, assertion, algorithm, keyId: header.keyId };
