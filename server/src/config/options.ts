@@ -119,7 +119,7 @@ export const OPTIONS = {
   workers: option(
     'Server',
     wholeNumber(1, 64),
-    'Processes that share the port and the database; each counts wrong passwords for itself, so that N of them let a place try a name N times ten times.',
+    'Processes that share the port and the database.',
     1,
   ),
   demo: option(
