@@ -25,7 +25,8 @@ const chromium = await Chromium.start();
 try {
   for (const [size, viewport] of Object.entries(SIZES)) {
     for (const colorScheme of ['light', 'dark'] as const) {
-      const tab = await chromium.page({ viewport, colorScheme, javaScriptEnabled: false });
+      const person = await chromium.person({ viewport, colorScheme, javaScriptEnabled: false });
+      const tab = await person.newPage();
       // As if they were sent: what the policy forbids is not in the picture.
       await tab.route(`${SITE}/*`, async (route) => {
         const page = pages.get(new URL(route.request().url()).pathname.slice(1));
@@ -41,7 +42,7 @@ try {
         await tab.goto(`${SITE}/${name}`);
         await tab.screenshot({ path: join(folder, `${name}.${size}.${colorScheme}.png`), fullPage: true });
       }
-      await tab.context().close();
+      await person.close();
     }
   }
 } finally {

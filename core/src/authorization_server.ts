@@ -1,4 +1,5 @@
 import { type Approval, completeAuthorization } from './endpoints/authorization_approval.ts';
+import { isExpectedPerson } from './endpoints/authorization_parameters/expected_subject.ts';
 import {
   type AuthorizationRequest,
   resumeAuthorizationRequest,
@@ -222,12 +223,11 @@ export class AuthorizationServer {
   }
 
   /** Whether an authorization request, where it names a person, names this one (OpenID Connect Core §3.1.2.1, §5.5.1). */
-  async isExpectedPerson(
-    { client, expectedSubject }: { readonly client: SubjectAudience; readonly expectedSubject?: string },
+  isExpectedPerson(
+    request: Pick<AuthorizationRequest, 'client' | 'expectedSubject'>,
     subject: string,
   ): Promise<boolean> {
-    if (expectedSubject === undefined) return true;
-    return expectedSubject === (await subjectIdentifier(this.#context, client, subject));
+    return isExpectedPerson(this.#context, request, subject);
   }
 
   // ── The logout endpoint, in two steps around the host's own page, and the logout of clients ────────────────

@@ -175,7 +175,8 @@ test('§4.1.4 a code is not used up where the ID token cannot be signed', async 
       return world.storage.keys.currentKeyId(algorithm);
     },
   };
-  const server = await secondServer(world, { idTokenAlgorithm: 'ES256' }, { ...world.storage, keys });
+  const options = { idTokenAlgorithm: 'ES256', oidc: { getUserClaims: () => undefined } } as const;
+  const server = await secondServer(world, options, { ...world.storage, keys });
   assert.equal((await server.redeem(code)).status, 503);
   issued(await world.redeem(code));
 });

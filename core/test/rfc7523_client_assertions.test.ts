@@ -273,7 +273,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     },
   );
 
-  spec('RFC 7523 §3.9 an assertion that the client has not signed is refused', async (world) => {
+  spec('RFC 7523 §3 (9) an assertion that the client has not signed is refused', async (world) => {
     await addSigner(world);
     const stranger = await clientKey('ES256', 'a stranger');
     const { publicJwk } = stranger;
@@ -350,7 +350,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     }
   });
 
-  spec('RFC 7523 §3.1, §3.2 iss and sub are both the client', async (world) => {
+  spec('RFC 7523 §3 (1, 2) iss and sub are both the client', async (world) => {
     await addSigner(world);
     await addSigner(world, 'other', { jwks: { keys: [(await clientKey('ES256', 'a stranger')).publicJwk] } });
     for (const iss of ['other', ISSUER, undefined, ['signer'], 'Signer']) {
@@ -370,7 +370,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     }
   });
 
-  spec('RFC 7523 §3.3 the audience is the issuer, alone', async (world) => {
+  spec('RFC 7523 §3 (3) the audience is the issuer, alone', async (world) => {
     await addSigner(world);
     for (const aud of [ISSUER, [ISSUER]]) {
       assertAdmitted(await assertedEverywhere(world, { claims: { aud } }), String(aud));
@@ -397,7 +397,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
   });
 
   spec(
-    'RFC 7523 §3.3 by registration the audience may be the endpoint, but not another one',
+    'RFC 7523 §3 (3) by registration the audience may be the endpoint, but not another one',
     async (world) => {
       await addSigner(world, 'signer', { assertion_audience: 'endpoint' });
       const TOKEN = `${ISSUER}/token`;
@@ -422,7 +422,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     },
   );
 
-  spec('RFC 7523 §3.4 an assertion ends with the very second of its exp', async (world) => {
+  spec('RFC 7523 §3 (4) an assertion ends with the very second of its exp', async (world) => {
     await addSigner(world);
     const { seconds } = world.clock; // and a quarter
     for (const exp of [seconds + 1, seconds + 0.5, seconds + 300, seconds + 360]) {
@@ -439,7 +439,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
   });
 
   spec(
-    'RFC 7523 §3.4 an assertion lives for five minutes at most, by a clock that may be one ahead',
+    'RFC 7523 §3 (4) an assertion lives for five minutes at most, by a clock that may be one ahead',
     async (world) => {
       await addSigner(world);
       const { seconds } = world.clock;
@@ -454,7 +454,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     },
   );
 
-  spec('RFC 7523 §3.5, §3.6 the clock of a client may be a minute ahead, and no more', async (world) => {
+  spec('RFC 7523 §3 (5, 6) the clock of a client may be a minute ahead, and no more', async (world) => {
     await addSigner(world);
     const { seconds } = world.clock;
     for (const name of ['iat', 'nbf']) {
@@ -495,7 +495,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     }
   });
 
-  spec('RFC 7523 §3.7 an assertion counts once, at whatever endpoint', async (world) => {
+  spec('RFC 7523 §3 (7) an assertion counts once, at whatever endpoint', async (world) => {
     await addSigner(world);
     await addSigner(world, 'other');
     const claims = { jti: 'the same' };
@@ -510,7 +510,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     assert.equal((await world.post('/token/revoke', { token: 'x', ...asParameters(ofOther) })).status, 200);
   });
 
-  spec('RFC 7523 §3.7 a jti stays used until its assertion would be refused as expired', async (world) => {
+  spec('RFC 7523 §3 (7) a jti stays used until its assertion would be refused as expired', async (world) => {
     await addSigner(world);
     const assertion = await assertionOf(world, 'signer', 'ES256', {
       claims: { exp: world.clock.seconds + 300 },
@@ -528,7 +528,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     }
   });
 
-  spec('RFC 7523 §3.7 a process whose clock is slower does not take an assertion again', async (world) => {
+  spec('RFC 7523 §3 (7) a process whose clock is slower does not take an assertion again', async (world) => {
     await addSigner(world);
     const slow = await secondServer(world);
     const assertion = await assertionOf(world, 'signer', 'ES256');
@@ -540,7 +540,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     assert.deepEqual([(await use(slow)).status, slow.lastReason], [401, 'assertion_replayed']);
   });
 
-  spec('RFC 7523 §3.7 nobody but the client uses up its jti', async (world) => {
+  spec('RFC 7523 §3 (7) nobody but the client uses up its jti', async (world) => {
     await addSigner(world);
     const { privateKey } = await clientKey('ES256', 'a stranger');
     const claims = { jti: 'wanted' };
@@ -691,6 +691,37 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     }
   });
 
+  spec(
+    'RFC 9126 §2.1 a client pushes authorization requests by assertion, as it does everything else',
+    async (world) => {
+      const { id: _, ...person } = CLIENTS.web;
+      await addSigner(world, 'signer', {}, person);
+      await addSigner(world, 'lenient', { assertion_audience: 'endpoint' }, person);
+      const push = async (id: string, aud: string, headers: Readonly<Record<string, string>> = {}) => {
+        const assertion = asParameters(await assertionOf(world, id, 'ES256', { claims: { aud } }));
+        const form = {
+          response_type: 'code',
+          redirect_uri: CLIENTS.web.redirectUris[0],
+          code_challenge: CHALLENGE,
+          code_challenge_method: 'S256',
+          scope: 'read',
+          ...assertion,
+        };
+        const { status } = await world.post('/par', form, null, headers);
+        return { status, again: (await world.post('/par', form, null, headers)).status };
+      };
+      const once = { status: 201, again: 401 };
+      const never = { status: 401, again: 401 };
+      assert.deepEqual(await push('signer', ISSUER), once);
+      assert.deepEqual(await push('signer', `${ISSUER}/par`), never);
+      assert.deepEqual(await push('lenient', `${ISSUER}/par`), once);
+      assert.deepEqual(await push('lenient', `${ISSUER}/token`), once);
+      assert.deepEqual(await push('lenient', `${ISSUER}/token/revoke`), never);
+      const beside = await push('signer', ISSUER, { authorization: basic('machine') });
+      assert.deepEqual(beside, { status: 400, again: 400 });
+    },
+  );
+
   spec('RFC 7521 §4.2.1 the operator learns why, and no event carries an assertion', async (world) => {
     await addSigner(world);
     const assertion = await assertionOf(world, 'signer', 'ES256', { claims: { jti: 'hush' } });
@@ -711,7 +742,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
 });
 
 for (const store of STORES) {
-  test(`RFC 7523 §3.7 of several that use one assertion at once, one gets in, on ${store.name}`, async (t) => {
+  test(`RFC 7523 §3 (7) of several that use one assertion at once, one gets in, on ${store.name}`, async (t) => {
     const world = await openWorld(t, {}, { transport: FUNCTION, store });
     await addSigner(world);
     const other = await secondServer(world);
@@ -808,7 +839,7 @@ test('RFC 6749 §2.3.1 an unknown client costs as many look-ups and signature ch
   }
 });
 
-test('RFC 7523 §3.7 where storage keeps no one-time identifiers, assertions are neither accepted nor announced', async (t) => {
+test('RFC 7523 §3 (7) where storage keeps no one-time identifiers, assertions are neither accepted nor announced', async (t) => {
   const world = await openWorld(t);
   await addSigner(world);
   const { oneTimeIdentifiers: _, ...others } = world.storage;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AuthorizationServer, ConfigurationError, DocumentError } from '@grantd/core';
+import { AuthorizationServer, ConfigurationError, DocumentError, METADATA_MEMBERS } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { exportJWK, generateKeyPair } from 'jose';
 import {
@@ -742,6 +742,11 @@ specification('RFC 7591 dynamic client registration', (spec) => {
     },
     OPEN,
   );
+});
+
+test('RFC 6749 §5.2 what is expected of a member has only the characters that a description may have', () => {
+  for (const [name, { kind, about }] of Object.entries(METADATA_MEMBERS))
+    assert.match(`${name}: ${kind.expected} ${about}`, /^[\x20-\x21\x23-\x5B\x5D-\x7E]*$/, name);
 });
 
 // ── Options ───────────────────────────────────────────────────────────────────────────────────────────────

@@ -53,6 +53,9 @@ const DOCUMENT = {
   userinfo_signing_alg_values_supported: SIGNING,
   userinfo_encryption_alg_values_supported: ENCRYPTION,
   userinfo_encryption_enc_values_supported: CONTENT_ENCRYPTION,
+  end_session_endpoint: 'https://as.example/logout',
+  backchannel_logout_supported: false,
+  backchannel_logout_session_supported: false,
   subject_types_supported: ['public'],
   id_token_signing_alg_values_supported: ['RS256', 'PS256', 'ES256', 'EdDSA'],
   scopes_supported: ['openid', 'profile', 'email', 'address', 'phone'],
@@ -111,13 +114,14 @@ specification('Metadata (RFC 8414, OpenID Connect Discovery)', (spec) => {
   });
 
   spec('§3.1 every endpoint that the document names answers there, and no other', async (world) => {
-    const { authorization_endpoint, ...members } = await documentAt(world);
+    const { authorization_endpoint, end_session_endpoint, ...members } = await documentAt(world);
     const addresses = Object.entries(members).filter(([name]) => /_endpoint$|_uri$/.test(name));
     assert.equal(addresses.length, 6);
     for (const [name, address] of addresses) {
       assert.notEqual((await get(world, new URL(String(address)).pathname)).status, 404, name);
     }
-    assert.equal((await get(world, new URL(String(authorization_endpoint)).pathname)).status, 404);
+    for (const page of [authorization_endpoint, end_session_endpoint])
+      assert.equal((await get(world, new URL(String(page)).pathname)).status, 404);
     for (const path of ['/', '/.well-known', `${OAUTH}/`, `${OAUTH}/x`, '/token/', '/jwks.json', '//token']) {
       const response = await get(world, path);
       assert.deepEqual(response, { status: 404, headers: {}, body: '' }, path);
@@ -346,6 +350,8 @@ test('§2 what an authorization request may be and must be is in the document', 
     require_pushed_authorization_requests: true,
     request_uri_parameter_supported: true,
     require_request_uri_registration: false,
+    backchannel_logout_supported: true,
+    backchannel_logout_session_supported: true,
   });
   const { pushedRequests: _, ...storage } = world.storage;
   const withoutPushing = new AuthorizationServer({ issuer: ISSUER, secret: SECRET, storage });

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AuthorizationRequest } from '@grantd/core';
+import { mount } from '@grantd/core/fetch';
+import * as oauth from 'oauth4webapi';
 import { sha256 } from '#hashing';
 import {
   accepted,
@@ -305,4 +307,58 @@ test('§2 a store that keeps no pushed requests has no such endpoint, and knows 
   const request_uri = `urn:ietf:params:oauth:request_uri:${'A'.repeat(43)}`;
   const request = exactly({ client_id: 'web', request_uri });
   assert.deepEqual(await refused(server.validateAuthorizationRequest(request)), GONE);
+});
+
+test('§1 oauth4webapi pushes a signed request, and redeems the code that comes of it', async (t) => {
+  const world = await openWorld(t);
+  const { privateKey } = await addSigningClient(world, {
+    id: 'signer',
+    metadata: { require_pushed_authorization_requests: true, require_signed_request_object: true },
+  });
+  const answer = mount(world.server);
+  const options = {
+    [oauth.customFetch]: (
+      url: string,
+      {
+        method,
+        headers,
+        body,
+      }: Readonly<{ method: string; headers: Record<string, string>; body?: URLSearchParams | undefined }>,
+    ) => answer(new Request(url, { method, headers, body: body ?? null })),
+    [oauth.clockSkew]: world.clock.seconds - Math.floor(Date.now() / 1000),
+  };
+  const client = { client_id: 'signer', [oauth.clockSkew]: options[oauth.clockSkew] };
+  const issuer = new URL(ISSUER);
+  const server = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, options));
+  const authentication = oauth.ClientSecretBasic('the secret of signer');
+
+  const verifier = oauth.generateRandomCodeVerifier();
+  const { client_id: _, ...usual } = USUAL;
+  const code_challenge = await oauth.calculatePKCECodeChallenge(verifier);
+  const key = { key: privateKey, kid: 'key of signer' };
+  const request = await oauth.issueRequestObject(server, client, { ...usual, code_challenge }, key);
+  const response = await oauth.pushedAuthorizationRequest(
+    server,
+    client,
+    authentication,
+    { request },
+    options,
+  );
+  const { request_uri } = await oauth.processPushedAuthorizationResponse(server, client, response);
+
+  const checked = await taken(world, request_uri, { client_id: 'signer' });
+  const { headers } = await world.server.completeAuthorization(checked, { subject: 'alice' });
+  const callback = new URL(String(headers.location));
+  const parameters = oauth.validateAuthResponse(server, client, callback, 'xyz');
+  const redeemed = await oauth.authorizationCodeGrantRequest(
+    server,
+    client,
+    authentication,
+    parameters,
+    USUAL.redirect_uri,
+    verifier,
+    options,
+  );
+  const tokens = await oauth.processAuthorizationCodeResponse(server, client, redeemed);
+  assert.equal(oauth.getValidatedIdTokenClaims(tokens)?.sub, 'alice');
 });

@@ -67,7 +67,7 @@ for (const database of DATABASES) {
       const page = await browser.get(account());
       assert.match(page.html, /Demo web application/);
       const after = await press(browser, page, 'end-access-demo-web');
-      assert.match(after.html, /id="notice"[^]*The access of Demo web application has ended/);
+      assert.match(after.html, /id="notice"[\s\S]*The access of Demo web application has ended/);
       assert.match(after.html, /No application has access/);
 
       for (const token of [tokens.access_token, tokens.refresh_token])

@@ -87,6 +87,7 @@ for (const database of DATABASES) {
           server,
           settings: readConfiguration({}, {}).settings,
           requestLog: new RequestLog(await openLog('off')),
+          operator: {},
           onSessionsEnded: () => {},
         },
       );

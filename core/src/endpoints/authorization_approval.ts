@@ -6,8 +6,8 @@ import type { ErrorCode } from '../protocol/oauth_error.ts';
 import type { ReasonCode } from '../protocol/reasons.ts';
 import { newIdentifier, newOpaque } from '../tokens/opaque_token.ts';
 import { subjectLife } from '../tokens/state.ts';
-import { subjectIdentifier } from '../tokens/subject_identifier.ts';
 import { requiredAcrOf, unmetAcr } from './authorization_parameters/acr_values.ts';
+import { isExpectedPerson } from './authorization_parameters/expected_subject.ts';
 import type { AuthorizationRequest } from './authorization_request.ts';
 import { grantedAuthorization, refusedAuthorization } from './authorization_response.ts';
 import type { Context } from './context.ts';
@@ -39,8 +39,7 @@ export async function completeAuthorization(
   approval: Approval,
 ): Promise<HttpResponse> {
   requirePossible(request, approval);
-  const { client, redirectUri, redirectUriGiven, codeChallenge, nonce, claims, resources, expectedSubject } =
-    request;
+  const { client, redirectUri, redirectUriGiven, codeChallenge, nonce, claims, resources } = request;
   const { subject, sessionId, scopes = request.scopes } = approval;
   const refuse = (code: ErrorCode, description: string, reason: ReasonCode) =>
     refusedAuthorization(context, request, { code, description, reason });
@@ -48,10 +47,7 @@ export async function completeAuthorization(
   const requiredAcr = requiredAcrOf(claims);
   if (requiredAcr !== undefined && !requiredAcr.includes(approval.acr ?? ''))
     throw refusedAuthorization(context, request, unmetAcr());
-  if (
-    expectedSubject !== undefined &&
-    expectedSubject !== (await subjectIdentifier(context, client, subject))
-  )
+  if (!(await isExpectedPerson(context, request, subject)))
     throw refuse('login_required', 'another person is signed in', 'other_person');
   const life = await subjectLife(context, subject);
   if (!life.alive) throw refuse('access_denied', VOID, life.reason);

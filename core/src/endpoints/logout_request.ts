@@ -5,6 +5,7 @@ import type { RefusalReason } from '../protocol/reasons.ts';
 import { parseUiLocales } from '../protocol/ui_locales.ts';
 import { type IdTokenHint, readIdTokenHint } from '../tokens/id_token_hint.ts';
 import { subjectIdentifier } from '../tokens/subject_identifier.ts';
+import { requireBearableLength } from './authorization_parameters/resolved_parameters.ts';
 import { type AuthorizationClient, requireClient, withoutSecrets } from './authorization_target.ts';
 import type { Context } from './context.ts';
 
@@ -32,9 +33,6 @@ const PARAMETERS = [
   'state',
   'ui_locales',
 ] as const;
-
-/** Characters of the parameters with their names: a host keeps them in URLs. */
-const MOST_CHARACTERS = 6144;
 
 /**
  * First step of the logout endpoint: what the person may be asked about (RP-Initiated Logout §2).
@@ -85,8 +83,7 @@ function parametersOf(form: Form): Readonly<Record<string, string>> {
     const value = form.get(name);
     return value === undefined ? [] : [[name, value] as const];
   });
-  if (known.flat().join('').length > MOST_CHARACTERS)
-    throw refused('the parameters are too long', 'parameter_invalid');
+  requireBearableLength(new Map(known));
   return Object.fromEntries(known);
 }
 

@@ -35,8 +35,7 @@ export const REFUSAL_REASONS = {
   body_too_large: 'The body is larger than 64 KiB.',
   parameter_repeated: 'A parameter appeared more than once.',
   parameter_missing: 'A required parameter is missing or empty.',
-  parameters_too_long:
-    'The parameters of the authorization request are longer than 6144 characters together.',
+  parameters_too_long: 'The parameters of the request are longer than 6144 characters together.',
   parameter_invalid: 'A parameter has a value that is not allowed.',
   unknown_hint: 'token_type_hint is none of access_token, refresh_token, auth_code.',
   credentials_missing: 'The request carries no client credentials.',

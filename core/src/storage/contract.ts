@@ -174,12 +174,12 @@ export interface ClientRegistry extends ClientRepository {
   /** @returns `false` where there is no such confidential client. */
   replaceSecretHash(clientId: string, secretHash: string): Awaitable<boolean>;
   /**
-   * Registers a client anew under its identifier. Its tokens live on, and it stays disabled where it was.
+   * Registers a client anew under its identifier. Its tokens live on, and it stays disabled where it was. Atomic.
    * @returns `false` where there is no such client
    */
   replace(client: NewClient): Awaitable<boolean>;
   /**
-   * Removes a client; every token and code of it is dead from then on, also when its identifier is given again.
+   * Removes a client; every token and code of it is dead from then on, also when its identifier is given again. Atomic.
    * @returns `false` where there is no such client
    */
   remove(clientId: string): Awaitable<boolean>;
@@ -212,12 +212,15 @@ export interface AdministrableStorage extends Storage {
   /** How many tokens of the target are alive, superseded ones not counted. Reads all rows that are not over yet. */
   countAlive(target: RevocationTarget): Awaitable<number>;
 
-  /** The grants of a person that are alive, the newest first. One indexed read. */
+  /**
+   * The grants of a person that are alive, the newest first. One indexed read. One whose tokens were ended one by one, or
+   * by a cutoff in time, counts as alive until the last of them would be over.
+   */
   grantsOf(subject: string): Awaitable<readonly GrantRecord[]>;
 
   /**
    * Ends all that a person granted to a client, with every token and code of it, in one transaction.
-   * @returns how many grants were ended
+   * @returns how many grants were ended, each with an event
    */
   revokeGrants(subject: string, clientId: string): Awaitable<number>;
 

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
 import { PostgresStores } from '../harness/postgres_store.ts';
-import { newClient, newToken } from './samples.ts';
+import { newClient, newCode, newToken } from './samples.ts';
 
 describe('sweeping on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, () => {
   let stores: PostgresStores;
@@ -32,5 +32,26 @@ describe('sweeping on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, 
     await busy.query('ROLLBACK');
     busy.release();
     assert.equal(await storage.sweep(100), 1);
+  });
+
+  test('takes a grant along with its principal, as many a call as it may, and no other', async () => {
+    const clock = { nowMs: Date.now() };
+    const storage = await stores.open({ clock: () => clock.nowMs });
+    await storage.clients.add(newClient('client'));
+    const over = ['a', 'b', 'c'].map((id) => newCode('client', id));
+    const later = newCode('client', 'later');
+    for (const code of over) await storage.authorizationCodes.issue(code, {});
+    await storage.authorizationCodes.issue({ ...later, expiresAt: later.expiresAt + 7200 }, {});
+    const rowsOf = async (sql: string) => (await stores.pool.query(sql)).rows.map(({ id }) => id);
+
+    clock.nowMs += 2 * 3600 * 1000;
+    const twoOfEach = 2 + 2 + 2;
+    assert.deepEqual(
+      [await storage.sweep(2), await storage.sweep(2), await storage.sweep(2)],
+      [twoOfEach, 3, 0],
+    );
+    const left = [later.grantId];
+    assert.deepEqual(await rowsOf('SELECT grant_id AS id FROM grantd.grants'), left);
+    assert.deepEqual(await rowsOf("SELECT id FROM grantd.principals WHERE kind = 'grant'"), left);
   });
 });

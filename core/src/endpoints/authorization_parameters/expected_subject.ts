@@ -2,6 +2,7 @@ import type { ClaimsRequest } from '../../protocol/claims_request.ts';
 import type { Form } from '../../protocol/form.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
+import { type SubjectAudience, subjectIdentifier } from '../../tokens/subject_identifier.ts';
 import type { Context } from '../context.ts';
 import { subjectOfHint } from './id_token_hint.ts';
 
@@ -23,6 +24,17 @@ export async function expectedSubjectOf(
   const hinted = await subjectOfHint(context, client, hint);
   if (asked !== undefined && asked !== hinted) throw refused('two different people are asked for');
   return hinted;
+}
+
+/** Whether a request, where it means a person, means this one. */
+export async function isExpectedPerson(
+  context: Context,
+  { client, expectedSubject }: { readonly client: SubjectAudience; readonly expectedSubject?: string },
+  subject: string,
+): Promise<boolean> {
+  return (
+    expectedSubject === undefined || expectedSubject === (await subjectIdentifier(context, client, subject))
+  );
 }
 
 function refused(description: string): OAuthError {

@@ -19,47 +19,46 @@ export function requireRules(document: ClientDocument, policy: RegistrationPolic
 const requireWorkableGrants: Rule = (document, { grantTypes: allowed }) => {
   const { grant_types: grantTypes = [], response_types: responseTypes } = document;
   if (!grantTypes.every((grant) => allowed.includes(grant)))
-    throw refused('grant_types', `expected ${allowed.join(', ')}`);
+    throw unfit('grant_types', `expected ${allowed.join(', ')}`);
   if (grantTypes.includes('refresh_token') && !grantTypes.includes('authorization_code'))
-    throw refused('grant_types', 'refresh_token needs authorization_code');
+    throw unfit('grant_types', 'refresh_token needs authorization_code');
   const fitting = responseTypesOf(grantTypes);
   if (responseTypes !== undefined && responseTypes.length !== fitting.length)
-    throw refused('response_types', 'expected code where the grants have authorization_code, otherwise none');
+    throw unfit('response_types', 'expected code where the grants have authorization_code, otherwise none');
 };
 
 const requireAllowedScopes: Rule = ({ scope }, { scopes: allowed }) => {
   if (scope === undefined || allowed === undefined) return;
   if (!parseScope(scope).every((one) => allowed.includes(one)))
-    throw refused('scope', 'a scope is not open to clients that register themselves');
+    throw unfit('scope', 'a scope is not open to clients that register themselves');
 };
 
 /** Keys are given once (RFC 7591 §2), and there where something rests upon them. */
 const requireKeys: Rule = (document, { canFetch }) => {
   const { jwks, jwks_uri: uri, token_endpoint_auth_method: method } = document;
-  if (jwks !== undefined && uri !== undefined) throw refused('jwks_uri', 'expected either jwks or jwks_uri');
-  if (uri !== undefined && !canFetch) throw refused('jwks_uri', CANNOT_FETCH);
+  if (jwks !== undefined && uri !== undefined) throw unfit('jwks_uri', 'expected either jwks or jwks_uri');
+  if (uri !== undefined && !canFetch) throw unfit('jwks_uri', CANNOT_FETCH);
   if (jwks !== undefined || uri !== undefined) return;
   if (method === 'private_key_jwt')
-    throw refused('token_endpoint_auth_method', 'private_key_jwt needs jwks or jwks_uri');
+    throw unfit('token_endpoint_auth_method', 'private_key_jwt needs jwks or jwks_uri');
   for (const name of NEEDING_KEYS) {
-    if (document[name] !== undefined && document[name] !== false)
-      throw refused(name, 'needs jwks or jwks_uri');
+    if (document[name] !== undefined && document[name] !== false) throw unfit(name, 'needs jwks or jwks_uri');
   }
 };
 
 const requireAuthentication: Rule = (document) => {
   const { token_endpoint_auth_method: method, grant_types: grantTypes = [] } = document;
   if (method === 'none' && grantTypes.includes('client_credentials'))
-    throw refused('grant_types', 'client_credentials needs a confidential client (RFC 6749 section 4.4)');
+    throw unfit('grant_types', 'client_credentials needs a confidential client (RFC 6749 section 4.4)');
   if (document.token_endpoint_auth_signing_alg !== undefined && method !== 'private_key_jwt')
-    throw refused('token_endpoint_auth_signing_alg', 'goes with private_key_jwt alone');
+    throw unfit('token_endpoint_auth_signing_alg', 'goes with private_key_jwt alone');
 };
 
 const requireSignable: Rule = (document, { signingAlgorithms }) => {
   for (const name of SIGNED_BY_SERVER) {
     const algorithm = document[name];
     if (algorithm !== undefined && !signingAlgorithms.includes(algorithm))
-      throw refused(name, `expected one of ${signingAlgorithms.join(', ')}`);
+      throw unfit(name, `expected one of ${signingAlgorithms.join(', ')}`);
   }
 };
 
@@ -68,25 +67,25 @@ const requireWholeEncryption: Rule = (document) => {
   for (const kind of ['userinfo', 'introspection'] as const) {
     const isWhole = document[`${kind}_encrypted_response_alg`] !== undefined;
     if (!isWhole && document[`${kind}_encrypted_response_enc`] !== undefined)
-      throw refused(`${kind}_encrypted_response_enc`, `needs ${kind}_encrypted_response_alg`);
+      throw unfit(`${kind}_encrypted_response_enc`, `needs ${kind}_encrypted_response_alg`);
   }
 };
 
 /** OpenID Connect Core §8.1: every client with pairwise subjects is of one sector. */
 const requireSector: Rule = (document, { hasPairwiseSubjects, canFetch }) => {
   const { sector_identifier_uri: uri, redirect_uris: redirectUris = [], subject_type: type } = document;
-  if (uri !== undefined && !canFetch) throw refused('sector_identifier_uri', CANNOT_FETCH);
+  if (uri !== undefined && !canFetch) throw unfit('sector_identifier_uri', CANNOT_FETCH);
   if (uri !== undefined && new URL(uri).protocol !== 'https:')
-    throw refused('sector_identifier_uri', 'expected https');
+    throw unfit('sector_identifier_uri', 'expected https');
   if (type !== 'pairwise') return;
-  if (!hasPairwiseSubjects) throw refused('subject_type', 'pairwise is not supported by this server');
+  if (!hasPairwiseSubjects) throw unfit('subject_type', 'pairwise is not supported by this server');
   if (sectorOf({ redirectUris, metadata: document }) === undefined)
-    throw refused('sector_identifier_uri', 'is needed where the redirect URIs are not of one host');
+    throw unfit('sector_identifier_uri', 'is needed where the redirect URIs are not of one host');
 };
 
 const requireReachable: Rule = (document, { canFetch }) => {
   for (const name of ['request_uris', 'backchannel_logout_uri'] as const) {
-    if (document[name] !== undefined && !canFetch) throw refused(name, CANNOT_FETCH);
+    if (document[name] !== undefined && !canFetch) throw unfit(name, CANNOT_FETCH);
   }
 };
 
@@ -98,7 +97,7 @@ const requireSecureUris: Rule = (document, { registrant, allowInsecureUris }) =>
     if (!WEB_URIS.has(base)) continue;
     const uris: readonly unknown[] = Array.isArray(value) ? value : [value];
     if (!uris.every((uri) => typeof uri === 'string' && new URL(uri).protocol === 'https:'))
-      throw refused(base, 'expected https');
+      throw unfit(base, 'expected https');
   }
 };
 
@@ -142,6 +141,6 @@ const WEB_URIS: ReadonlySet<string> = new Set<string>([
   'backchannel_logout_uri',
 ] satisfies readonly MemberName[]);
 
-function refused(member: string, problem: string): ClientMetadataError {
+function unfit(member: string, problem: string): ClientMetadataError {
   return new ClientMetadataError(member, problem);
 }

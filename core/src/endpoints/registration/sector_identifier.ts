@@ -14,7 +14,7 @@ export async function requireSectorMembership(
   if (uri === undefined) return;
   const members = await fetchMembers(uri, fetchDocument);
   if (members === undefined || !redirectUris.every((redirectUri) => members.includes(redirectUri)))
-    throw refused('expected a JSON array there that has every redirect URI');
+    throw unfit('expected a JSON array there that has every redirect URI');
 }
 
 /** @returns `undefined` where the answer is no JSON array */
@@ -29,11 +29,11 @@ async function fetchMembers(
     return Array.isArray(members) ? members : undefined;
   } catch (error) {
     if (error instanceof SyntaxError) return undefined;
-    if (error instanceof DocumentError) throw refused('the document could not be fetched', error);
+    if (error instanceof DocumentError) throw unfit('the document could not be fetched', error);
     throw error;
   }
 }
 
-function refused(problem: string, cause?: DocumentError): ClientMetadataError {
+function unfit(problem: string, cause?: DocumentError): ClientMetadataError {
   return new ClientMetadataError('sector_identifier_uri', problem, 'invalid_client_metadata', cause);
 }

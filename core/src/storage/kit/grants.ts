@@ -32,30 +32,30 @@ async function expectGrants(stage: Stage, subject: string, expected: readonly Gr
 type Redeemed = Pair & { readonly code: NewAuthorizationCode };
 
 const ENDINGS: Readonly<Record<string, (stage: Stage, grant: Grant, redeemed: Redeemed) => unknown>> = {
-  'itself was revoked': ({ administration }, { grantId: id }) =>
+  'it was revoked': ({ administration }, { grantId: id }) =>
     administration.revokeAll({ principal: 'grant', id }),
-  'session has ended': ({ administration }, { sessionId: id }) =>
+  'its session has ended': ({ administration }, { sessionId: id }) =>
     administration.revokeAll({ principal: 'session', id }),
-  'client was revoked': ({ administration }, { clientId: id }) =>
+  'its client was revoked': ({ administration }, { clientId: id }) =>
     administration.revokeAll({ principal: 'client', id }),
-  'person was revoked': ({ administration }, { subject: id }) =>
+  'its person was revoked': ({ administration }, { subject: id }) =>
     administration.revokeAll({ principal: 'subject', id }),
-  'client was disabled and enabled': async ({ administration }, { clientId }) => {
+  'its client was disabled and enabled': async ({ administration }, { clientId }) => {
     await administration.setDisabled('client', clientId, true);
     await administration.setDisabled('client', clientId, false);
   },
-  'client is disabled': ({ administration }, { clientId }) =>
+  'its client is disabled': ({ administration }, { clientId }) =>
     administration.setDisabled('client', clientId, true),
-  'person is disabled': ({ administration }, { subject }) =>
+  'its person is disabled': ({ administration }, { subject }) =>
     administration.setDisabled('subject', subject, true),
-  'refresh token was revoked': ({ storage }, _, { refresh }) => storage.tokens.revoke(refresh),
-  'code was used again': ({ storage }, _, { code }) => storage.authorizationCodes.revoke(code),
-  'last token is over': (stage) => stage.advance(REFRESH_TOKEN_SECONDS),
-  'client was removed': ({ administration }, { clientId }) => administration.clients.remove(clientId),
+  'its refresh token was revoked': ({ storage }, _, { refresh }) => storage.tokens.revoke(refresh),
+  'its code was used again': ({ storage }, _, { code }) => storage.authorizationCodes.revoke(code),
+  'its last token is over': (stage) => stage.advance(REFRESH_TOKEN_SECONDS),
+  'its client was removed': ({ administration }, { clientId }) => administration.clients.remove(clientId),
 };
 
 const ENDED = Object.entries(ENDINGS).map(([what, end]) =>
-  kitCase('administration', `a grant is not listed any more when its ${what}`, async (stage) => {
+  kitCase('administration', `a grant is not listed any more when ${what}`, async (stage) => {
     const grant = await stage.grant();
     const redeemed = await stage.redeemed(grant);
     await expectGrants(stage, grant.subject, [recordOf(stage, grant)]);

@@ -64,7 +64,7 @@ export const CLIENTS_SQL = {
       ON CONFLICT DO NOTHING)
     SELECT 1 FROM replaced`,
 
-  lockIssuer: 'SELECT 1 FROM grantd.issuers WHERE id = $1 FOR UPDATE',
+  lockIssuer: 'SELECT 1 FROM grantd.issuers WHERE id = $1 FOR NO KEY UPDATE',
 
   // Its tokens are left behind: the generation of whoever is registered from now on is ahead of what they copied.
   remove: `

@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import type { RequestListener } from 'node:http';
+import { type TestContext, test } from 'node:test';
+import { errorResponse, type NewClient, StorageFault } from '@grantd/core';
+import { documentFetcher } from '@grantd/core/node';
+import { decodeJwt } from 'jose';
+import { BreakableStore } from './harness/breakable_store.ts';
+import { grantTo } from './harness/granting.ts';
+import { openRemoteSite } from './harness/remote_site.ts';
+import { INACTIVE } from './harness/responses.ts';
+import { MEMORY } from './harness/stores.ts';
+import { addClient, currentKeyId, verified } from './harness/token_endpoint.ts';
+import { FUNCTION } from './harness/transports.ts';
+import { CLIENTS, ISSUER, openWorld, specification, type World } from './harness/world.ts';
+
+const ENDED = { clientId: 'app', subject: 'alice', sessionId: 'session of alice' };
+
+/** As in development: applications are on the same machine. */
+const fetchDocument = documentFetcher({ allowPrivateAddresses: true });
+
+/** A client that is told of ended sessions at its own site. */
+async function addListener(
+  world: World,
+  t: TestContext,
+  answer: RequestListener = (_, response) => response.writeHead(200).end(),
+  client: Partial<NewClient> = {},
+) {
+  const site = await openRemoteSite(t, answer);
+  const metadata = { backchannel_logout_uri: `${site.origin}/logged-out?by=op`, ...client.metadata };
+  await addClient(world, { ...CLIENTS.web, id: 'app', ...client, metadata });
+  return site;
+}
+
+/** The one logout token that arrived. */
+function logoutTokenOf({ requests }: Awaited<ReturnType<typeof openRemoteSite>>): string {
+  const [request, ...others] = requests;
+  assert.ok(request !== undefined && others.length === 0, 'one request');
+  return new URLSearchParams(request.body).get('logout_token') ?? '';
+}
+
+specification('Back-Channel Logout', (spec) => {
+  spec(
+    '§2.5 a client is told by a form with a logout token, which verifies and has every claim',
+    async (world, t) => {
+      const site = await addListener(world, t);
+      assert.equal(await world.server.notifyLogout(ENDED), 'delivered');
+      const [request] = site.requests;
+      assert.deepEqual(
+        [request?.method, request?.url, request?.headers['content-type']],
+        ['POST', '/logged-out?by=op', 'application/x-www-form-urlencoded'],
+      );
+      assert.deepEqual([...new URLSearchParams(request?.body).keys()], ['logout_token']);
+      const { header, payload } = await verified(world, logoutTokenOf(site));
+      assert.deepEqual(header, { alg: 'RS256', typ: 'logout+jwt', kid: await currentKeyId(world, 'RS256') });
+      const { jti = '', ...claims } = payload;
+      assert.match(jti, /^[\w-]{22}$/);
+      assert.deepEqual(claims, {
+        iss: ISSUER,
+        sub: 'alice',
+        aud: 'app',
+        iat: world.clock.seconds,
+        exp: world.clock.seconds + 120,
+        sid: 'session of alice',
+        events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
+      });
+    },
+    { fetchDocument },
+  );
+
+  spec(
+    '§2.4 sub and sid are those of the client’s ID tokens, and so is the algorithm',
+    async (world, t) => {
+      const metadata = { subject_type: 'pairwise' } as const;
+      const client = { idTokenAlgorithm: 'ES256', metadata } as const;
+      const site = await addListener(world, t, undefined, client);
+      const { id_token } = await grantTo(world, 'app');
+      assert.equal(await world.server.notifyLogout(ENDED), 'delivered');
+      const { header, payload } = await verified(world, logoutTokenOf(site));
+      assert.deepEqual(header, { alg: 'ES256', typ: 'logout+jwt', kid: await currentKeyId(world, 'ES256') });
+      const { sub, sid } = decodeJwt(id_token);
+      assert.notEqual(sub, 'alice');
+      assert.deepEqual([payload.sub, payload.sid], [sub, sid]);
+    },
+    { fetchDocument, pairwiseSecret: 'the secret of pairwise subjects, never changed' },
+  );
+
+  spec(
+    '§2.2 a client that registered no place, is disabled or gone is not told',
+    async (world, t) => {
+      const site = await addListener(world, t);
+      const told = (clientId: string) => world.server.notifyLogout({ ...ENDED, clientId });
+      assert.equal(await told('web'), 'not_wanted');
+      assert.equal(await told('nobody'), 'not_wanted');
+      await world.storage.setDisabled('client', 'app', true);
+      assert.equal(await told('app'), 'not_wanted');
+      assert.deepEqual([site.requests, world.events], [[], []]);
+    },
+    { fetchDocument },
+  );
+});
+
+test('§2.8 what a client answers says whether it was delivered, and whether it may be tried again', async (t) => {
+  const world = await openWorld(t, { fetchDocument });
+  let status = 200;
+  await addListener(world, t, (_, response) => {
+    response.writeHead(status, { location: '/elsewhere' }).end('{"error":"invalid_request"}');
+  });
+  for (const [answer, outcome] of [
+    [200, 'delivered'],
+    [204, 'delivered'],
+    [302, 'refused'],
+    [400, 'refused'],
+    [401, 'refused'],
+    [404, 'refused'],
+    [501, 'failed'],
+    [408, 'failed'],
+    [429, 'failed'],
+    [500, 'failed'],
+    [503, 'failed'],
+  ] as const) {
+    status = answer;
+    world.events.length = 0;
+    assert.equal(await world.server.notifyLogout(ENDED), outcome, String(answer));
+    const event = {
+      operation: 'logout',
+      type: 'logout_not_delivered',
+      clientId: 'app',
+      outcome,
+      answeredStatus: answer,
+    };
+    assert.deepEqual(world.events, outcome === 'delivered' ? [] : [event]);
+  }
+});
+
+test('§2.5 a client that is not there, or does not answer in time, may be told again, by a new token', async (t) => {
+  const impatient = documentFetcher({ allowPrivateAddresses: true });
+  const world = await openWorld(t, {
+    fetchDocument: (url, request) => impatient(url, { ...request, timeoutMs: 200 }),
+  });
+  let isAway = true;
+  const site = await addListener(world, t, (_, response) => {
+    if (!isAway) response.writeHead(204).end();
+  });
+  assert.equal(await world.server.notifyLogout(ENDED), 'failed');
+  assert.deepEqual(
+    world.events.map(({ type }) => type),
+    ['logout_not_delivered'],
+  );
+  isAway = false;
+  world.clock.advance(300);
+  assert.equal(await world.server.notifyLogout(ENDED), 'delivered');
+  const [first, second] = site.requests.map(({ body }) =>
+    decodeJwt(new URLSearchParams(body).get('logout_token') ?? ''),
+  );
+  assert.notEqual(first?.jti, second?.jti);
+  assert.equal(Number(second?.iat) - Number(first?.iat), 300);
+});
+
+test('§2.5 an address of the server’s own network is not asked, unless in development', async (t) => {
+  const world = await openWorld(t, { fetchDocument: documentFetcher() });
+  const site = await addListener(world, t);
+  assert.equal(await world.server.notifyLogout(ENDED), 'refused');
+  assert.deepEqual(site.requests, []);
+  assert.deepEqual(
+    world.events.map(({ type }) => type),
+    ['logout_not_delivered'],
+  );
+});
+
+test('without a way of fetching nobody is told, and the metadata do not offer it', async (t) => {
+  const [lacking, having] = [await openWorld(t), await openWorld(t, { fetchDocument })];
+  await addListener(lacking, t);
+  assert.equal(await lacking.server.notifyLogout(ENDED), 'refused');
+  const offered = ({ server }: World) => [
+    server.serverMetadata.backchannel_logout_supported,
+    server.serverMetadata.backchannel_logout_session_supported,
+  ];
+  assert.deepEqual(
+    [offered(lacking), offered(having)],
+    [
+      [false, false],
+      [true, true],
+    ],
+  );
+});
+
+test('§2.5 storage that cannot be asked is no outcome', async (t) => {
+  const store = new BreakableStore(MEMORY);
+  const world = await openWorld(t, { fetchDocument }, { transport: FUNCTION, store });
+  const site = await addListener(world, t);
+  store.break('clients.get', 'rejects');
+  await assert.rejects(world.server.notifyLogout(ENDED), StorageFault);
+  assert.deepEqual(site.requests, []);
+});
+
+test('§4 a logout token is no access token, and no ID token for a hint', async (t) => {
+  const world = await openWorld(t, { fetchDocument });
+  const site = await addListener(world, t);
+  await world.server.notifyLogout(ENDED);
+  const token = logoutTokenOf(site);
+  assert.deepEqual(await world.introspect(token), INACTIVE);
+  assert.equal((await world.userInfo(token)).status, 401);
+  const url = `/logout?${new URLSearchParams({ id_token_hint: token })}`;
+  const answer = await world.server
+    .validateLogoutRequest({ method: 'GET', url, headers: {} })
+    .then(() => assert.fail('it was accepted'), errorResponse);
+  assert.match(answer.body, /the id_token_hint is not valid/);
+});
+
+test('§2.4 no ID token has the event of a logout token', async (t) => {
+  const world = await openWorld(t);
+  const { id_token } = await world.grant();
+  assert.equal('events' in decodeJwt(id_token), false);
+});
