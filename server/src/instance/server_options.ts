@@ -83,6 +83,7 @@ export function rethrowAsWritten({ sourceOf }: Configuration, error: unknown): n
 function registrationOptions({
   registration,
   registrationScopes,
+  registrationAssertionAudience,
   insecureDevelopment,
 }: Settings): Pick<AuthorizationServerOptions, 'registration'> {
   if (registration === 'off') return {};
@@ -90,6 +91,7 @@ function registrationOptions({
     registration: {
       openTo: registration === 'open' ? 'anyone' : 'initial_access_token',
       allowInsecureUris: insecureDevelopment,
+      assertionAudience: registrationAssertionAudience,
       ...(registrationScopes !== undefined && { scopes: registrationScopes }),
     },
   };
