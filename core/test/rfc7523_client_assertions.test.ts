@@ -18,6 +18,7 @@ import {
   assertionOf,
   clientKey,
 } from './harness/client_keys.ts';
+import { CALLBACK, openRegistration, register } from './harness/registration.ts';
 import { CLIENT_CHALLENGE, JSON_HEADERS, OPEN_JSON_HEADERS } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
 import { STORES } from './harness/stores.ts';
@@ -437,6 +438,23 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
         assertRefused(world, responses, 'assertion_audience_wrong', String(aud));
       }
     },
+  );
+
+  spec(
+    'RFC 7523 §3 (3) clients that register themselves may name the endpoint where the server is told so',
+    async (world) => {
+      const { client_id, metadata } = await register(world, {
+        redirect_uris: [CALLBACK],
+        token_endpoint_auth_method: 'private_key_jwt',
+        jwks: { keys: [(await clientKey('ES256')).publicJwk] },
+      });
+      assert.equal(metadata.assertion_audience, 'endpoint');
+      const assertion = await assertionOf(world, client_id, 'ES256', { claims: { aud: `${ISSUER}/token` } });
+      const form = { token: 'no token at all', ...asParameters(assertion) };
+      assert.equal((await world.post('/token/revoke', form, null)).status, 200);
+      assert.equal((await register(world)).metadata.assertion_audience, undefined, 'it makes no assertions');
+    },
+    openRegistration({ assertionAudience: 'endpoint' }),
   );
 
   spec('RFC 7523 §3 (4) an assertion ends with the very second of its exp', async (world) => {

@@ -104,6 +104,13 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badJson: { claims: {} },
   },
   registration: { text: 'token', json: 'token', value: 'token', badText: 'on', badJson: true },
+  registrationAssertionAudience: {
+    text: 'endpoint',
+    json: 'endpoint',
+    value: 'endpoint',
+    badText: 'token_endpoint',
+    badJson: true,
+  },
   registrationScopes: {
     text: 'openid, email',
     json: ['openid', 'email'],

@@ -1,5 +1,6 @@
 import { extname } from 'node:path';
 import {
+  ASSERTION_AUDIENCES,
   type ClaimsByScope,
   isIssuer,
   isScopeToken,
@@ -215,6 +216,12 @@ export const OPTIONS = {
     textList('SCOPE', 'a scope or a list of scopes', isScopeToken),
     'Scopes that clients which register themselves may obtain; several separated by commas.',
     'those of OpenID Connect and offline_access',
+  ),
+  registrationAssertionAudience: option(
+    'Endpoints',
+    oneOf(...ASSERTION_AUDIENCES),
+    'What clients which register themselves may name as the audience of their assertions: the issuer alone, or also the URL of the endpoint, by which another server could be meant as well.',
+    'issuer',
   ),
   insecureDevelopment: option(
     'Endpoints',

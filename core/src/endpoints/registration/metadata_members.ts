@@ -1,4 +1,5 @@
 import {
+  ASSERTION_AUDIENCES,
   AUTHENTICATION_METHODS,
   CONTENT_ENCRYPTIONS,
   ENCRYPTION_ALGORITHMS,
@@ -99,7 +100,7 @@ export const METADATA_MEMBERS: {
   // This server's own
   brand_color: member(color, 'colour of buttons on pages that are shown on its behalf'),
   assertion_audience: operators(
-    oneOf('issuer', 'endpoint'),
+    oneOf(...ASSERTION_AUDIENCES),
     'what its assertions may name as their audience',
   ),
   resource: operators(resourceUri, 'the API that this client is'),
