@@ -510,8 +510,8 @@ test('§5.2 without a way of fetching, request_uri is not supported', async (t) 
   assert.deepEqual(response, invalid('request_uri is not supported', 'request_uri_not_supported'));
 });
 
-test('§6.2 keys of a client that cannot be fetched are told to it, and their cause to the operator', async (t) => {
-  const cause = new DocumentError('failed', 'no answer');
+test('§6.2 keys of a client that may not be fetched are told to it, their cause to the operator; without an answer it is an outage', async (t) => {
+  let cause: Error = new DocumentError('refused', 'a private address');
   const world = await openWorld(t, { fetchDocument: () => Promise.reject(cause) });
   const { sign } = await addSigningClient(world, { id: 'signer' });
   const record = await world.storage.clients.get('signer');
@@ -525,6 +525,11 @@ test('§6.2 keys of a client that cannot be fetched are told to it, and their ca
   assert.deepEqual(response, invalid('the keys of the client cannot be fetched'));
   const event = world.events.at(-1);
   assert.ok(event?.type === 'refused' && event.cause === cause);
+
+  cause = new DocumentError('failed', 'no answer');
+  const outage = await refusalOf(world, { request: await sign(SIGNED) }, OUTSIDE);
+  assert.equal(outage.status, 503);
+  assert.equal(outage.headers['retry-after'], '10');
 });
 
 test('accepted without an object, a signing client is like any other', async (t) => {
