@@ -32,7 +32,7 @@ export type { RevocationOrder, RevocationResult } from './endpoints/revocation.t
 export type { TokenTypeHint } from './endpoints/token_type_hint.ts';
 export type { AuthorizationServerOptions, OidcOptions } from './options.ts';
 export { DEFAULT_PATHS, isIssuer } from './options.ts';
-export { isConfidential } from './protocol/authentication_method.ts';
+export { authenticationMethodsOf, isConfidential } from './protocol/authentication_method.ts';
 export { type Claims, type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
 export type { ClaimRequest, ClaimsRequest } from './protocol/claims_request.ts';
 export * from './protocol/client_metadata.ts';

@@ -34,6 +34,13 @@ test('a document comes with status, media type and text', async (t) => {
   });
 });
 
+test('a document that is no text comes in base64 where that is asked for', async (t) => {
+  const bytes = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0xff, 0x00]);
+  const site = await openRemoteSite(t, (_, response) => response.end(bytes));
+  const { body } = await fetchAnywhere(site.origin, { answerAs: 'base64' });
+  assert.equal(body, bytes.toString('base64'));
+});
+
 test('a request carries no cookie, no credential, and asks for an answer that is not packed', async (t) => {
   const site = await openRemoteSite(t, (_, response) => response.setHeader('set-cookie', 'a=b').end());
   await fetchAnywhere(`${site.origin}/document?q=1#part`, { headers: { accept: 'application/json' } });

@@ -131,7 +131,7 @@ const SCENES: readonly Scene[] = [
     },
   },
   {
-    sentence: 'RFC 7523 §3.7 a client is not let in by an assertion whenever storage fails, it is 503',
+    sentence: 'RFC 7523 §3 (7) a client is not let in by an assertion whenever storage fails, it is 503',
     asks: [...CALLER, ...ONCE],
     status: 200,
     outage: OPEN_OUTAGE,

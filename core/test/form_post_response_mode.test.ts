@@ -42,7 +42,7 @@ test('§2 the whole page', async (t) => {
       'cache-control': 'no-store',
       'content-security-policy':
         "default-src 'none'; script-src 'sha256-ePniVEkSivX/c7XWBGafqh8tSpiRrKiqYeqbG7N1TOE='; " +
-        "form-action https://web.example/callback; base-uri 'none'; frame-ancestors 'none'",
+        "base-uri 'none'; frame-ancestors 'none'",
       'x-frame-options': 'DENY',
       'x-content-type-options': 'nosniff',
       'referrer-policy': 'no-referrer',
@@ -157,22 +157,20 @@ test('§4 a state that HTML cannot hold is refused, and no page made of it', asy
   );
 });
 
-test('§4 the form can be sent nowhere but to the redirect URI', async (t) => {
+test('§4 the form leads to the redirect URI, to the letter, and may be led on from there', async (t) => {
   const world = await openWorld(t);
-  for (const [redirectUri, source] of [
-    ['https://own.example/a;b,c/cb?tenant=a&b="\'', 'https://own.example/a%3Bb%2Cc/cb'],
-    ['https://own.example:8443/cb', 'https://own.example:8443/cb'],
-    ['http://127.0.0.1:4001/cb', 'http://127.0.0.1:4001/cb'],
-    ['http://[::1]:4001/cb', 'http:'],
-    ['com.example.app:/cb', 'com.example.app:'],
-  ] as const) {
+  for (const redirectUri of [
+    'https://own.example/a;b,c/cb?tenant=a&b="\'',
+    'https://own.example:8443/cb',
+    'http://127.0.0.1:4001/cb',
+    'http://[::1]:4001/cb',
+    'com.example.app:/cb',
+  ]) {
     await addClient(world, redirectUri);
     const request = await accepted(world, { ...FORM_POST, client_id: 'own', redirect_uri: redirectUri });
     const page = world.server.refuseAuthorization(request, 'access_denied', 'no');
     assert.equal(postedBy(page).action, redirectUri);
-    const policy = String(page.headers['content-security-policy']).split('; ');
-    assert.equal(policy[2], `form-action ${source}`);
-    assert.equal(policy.length, 5);
+    assert.doesNotMatch(String(page.headers['content-security-policy']), /form-action/);
     await world.storage.clients.remove('own');
   }
 });

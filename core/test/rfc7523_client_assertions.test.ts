@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createHmac, generateKeyPairSync, KeyObject, sign } from 'node:crypto';
 import { test } from 'node:test';
 import {
   type AdministrableStorage,
@@ -18,6 +18,7 @@ import {
   assertionOf,
   clientKey,
 } from './harness/client_keys.ts';
+import { CALLBACK, openRegistration, register } from './harness/registration.ts';
 import { CLIENT_CHALLENGE, JSON_HEADERS, OPEN_JSON_HEADERS } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
 import { STORES } from './harness/stores.ts';
@@ -142,6 +143,21 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     }
   });
 
+  spec('RFC 9864 §2.2 Ed25519 is another name of EdDSA, registered or not', async (world) => {
+    const { privateKey, publicJwk } = await clientKey('EdDSA');
+    const ed25519: (input: Buffer) => Buffer = (input) => sign(null, input, KeyObject.from(privateKey));
+    const header = { alg: 'Ed25519', kid: publicJwk.kid };
+    for (const metadata of [{}, { token_endpoint_auth_signing_alg: 'EdDSA' }] as const) {
+      await world.storage.clients.remove('signer');
+      await addSigner(world, 'signer', metadata);
+      assertAdmitted(
+        await everywhere(world, () => asParameters(roughJws(header, rightClaims(world), ed25519))),
+      );
+    }
+    const forged = () => asParameters(roughJws(header, rightClaims(world), () => Buffer.alloc(64)));
+    assertRefused(world, await everywhere(world, forged), 'assertion_signature_wrong');
+  });
+
   spec('RFC 7521 §4.2 client_id may go along with an assertion, and is that of its client', async (world) => {
     await addSigner(world);
     await addSigner(world, 'other');
@@ -232,6 +248,8 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
       `${header}.${payload}=.${signature}`,
       `{"payload":"${payload}","protected":"${header}","signature":"${signature}"}`,
       encrypted,
+      roughJws({ alg: 'RS256', kid: 5 }, rightClaims(world), () => Buffer.alloc(256)),
+      roughJws({ alg: 'RS256', typ: {} }, rightClaims(world), () => Buffer.alloc(256)),
       await assertionOf(world, 'signer', 'ES256', { claims: { sub: undefined } }),
       await assertionOf(world, 'signer', 'ES256', { claims: { sub: ['signer'] } }),
       await assertionOf(world, 'signer', 'ES256', { claims: { padding: 'x'.repeat(8 * 1024) } }),
@@ -273,7 +291,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     },
   );
 
-  spec('RFC 7523 §3.9 an assertion that the client has not signed is refused', async (world) => {
+  spec('RFC 7523 §3 (9) an assertion that the client has not signed is refused', async (world) => {
     await addSigner(world);
     const stranger = await clientKey('ES256', 'a stranger');
     const { publicJwk } = stranger;
@@ -350,7 +368,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     }
   });
 
-  spec('RFC 7523 §3.1, §3.2 iss and sub are both the client', async (world) => {
+  spec('RFC 7523 §3 (1, 2) iss and sub are both the client', async (world) => {
     await addSigner(world);
     await addSigner(world, 'other', { jwks: { keys: [(await clientKey('ES256', 'a stranger')).publicJwk] } });
     for (const iss of ['other', ISSUER, undefined, ['signer'], 'Signer']) {
@@ -370,7 +388,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     }
   });
 
-  spec('RFC 7523 §3.3 the audience is the issuer, alone', async (world) => {
+  spec('RFC 7523 §3 (3) the audience is the issuer, alone', async (world) => {
     await addSigner(world);
     for (const aud of [ISSUER, [ISSUER]]) {
       assertAdmitted(await assertedEverywhere(world, { claims: { aud } }), String(aud));
@@ -397,7 +415,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
   });
 
   spec(
-    'RFC 7523 §3.3 by registration the audience may be the endpoint, but not another one',
+    'RFC 7523 §3 (3) by registration the audience may be the endpoint, but not another one',
     async (world) => {
       await addSigner(world, 'signer', { assertion_audience: 'endpoint' });
       const TOKEN = `${ISSUER}/token`;
@@ -422,7 +440,24 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     },
   );
 
-  spec('RFC 7523 §3.4 an assertion ends with the very second of its exp', async (world) => {
+  spec(
+    'RFC 7523 §3 (3) clients that register themselves may name the endpoint where the server is told so',
+    async (world) => {
+      const { client_id, metadata } = await register(world, {
+        redirect_uris: [CALLBACK],
+        token_endpoint_auth_method: 'private_key_jwt',
+        jwks: { keys: [(await clientKey('ES256')).publicJwk] },
+      });
+      assert.equal(metadata.assertion_audience, 'endpoint');
+      const assertion = await assertionOf(world, client_id, 'ES256', { claims: { aud: `${ISSUER}/token` } });
+      const form = { token: 'no token at all', ...asParameters(assertion) };
+      assert.equal((await world.post('/token/revoke', form, null)).status, 200);
+      assert.equal((await register(world)).metadata.assertion_audience, undefined, 'it makes no assertions');
+    },
+    openRegistration({ assertionAudience: 'endpoint' }),
+  );
+
+  spec('RFC 7523 §3 (4) an assertion ends with the very second of its exp', async (world) => {
     await addSigner(world);
     const { seconds } = world.clock; // and a quarter
     for (const exp of [seconds + 1, seconds + 0.5, seconds + 300, seconds + 360]) {
@@ -439,7 +474,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
   });
 
   spec(
-    'RFC 7523 §3.4 an assertion lives for five minutes at most, by a clock that may be one ahead',
+    'RFC 7523 §3 (4) an assertion lives for five minutes at most, by a clock that may be one ahead',
     async (world) => {
       await addSigner(world);
       const { seconds } = world.clock;
@@ -454,7 +489,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     },
   );
 
-  spec('RFC 7523 §3.5, §3.6 the clock of a client may be a minute ahead, and no more', async (world) => {
+  spec('RFC 7523 §3 (5, 6) the clock of a client may be a minute ahead, and no more', async (world) => {
     await addSigner(world);
     const { seconds } = world.clock;
     for (const name of ['iat', 'nbf']) {
@@ -495,7 +530,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     }
   });
 
-  spec('RFC 7523 §3.7 an assertion counts once, at whatever endpoint', async (world) => {
+  spec('RFC 7523 §3 (7) an assertion counts once, at whatever endpoint', async (world) => {
     await addSigner(world);
     await addSigner(world, 'other');
     const claims = { jti: 'the same' };
@@ -510,7 +545,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     assert.equal((await world.post('/token/revoke', { token: 'x', ...asParameters(ofOther) })).status, 200);
   });
 
-  spec('RFC 7523 §3.7 a jti stays used until its assertion would be refused as expired', async (world) => {
+  spec('RFC 7523 §3 (7) a jti stays used until its assertion would be refused as expired', async (world) => {
     await addSigner(world);
     const assertion = await assertionOf(world, 'signer', 'ES256', {
       claims: { exp: world.clock.seconds + 300 },
@@ -528,7 +563,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     }
   });
 
-  spec('RFC 7523 §3.7 a process whose clock is slower does not take an assertion again', async (world) => {
+  spec('RFC 7523 §3 (7) a process whose clock is slower does not take an assertion again', async (world) => {
     await addSigner(world);
     const slow = await secondServer(world);
     const assertion = await assertionOf(world, 'signer', 'ES256');
@@ -540,7 +575,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     assert.deepEqual([(await use(slow)).status, slow.lastReason], [401, 'assertion_replayed']);
   });
 
-  spec('RFC 7523 §3.7 nobody but the client uses up its jti', async (world) => {
+  spec('RFC 7523 §3 (7) nobody but the client uses up its jti', async (world) => {
     await addSigner(world);
     const { privateKey } = await clientKey('ES256', 'a stranger');
     const claims = { jti: 'wanted' };
@@ -691,6 +726,37 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     }
   });
 
+  spec(
+    'RFC 9126 §2.1 a client pushes authorization requests by assertion, as it does everything else',
+    async (world) => {
+      const { id: _, ...person } = CLIENTS.web;
+      await addSigner(world, 'signer', {}, person);
+      await addSigner(world, 'lenient', { assertion_audience: 'endpoint' }, person);
+      const push = async (id: string, aud: string, headers: Readonly<Record<string, string>> = {}) => {
+        const assertion = asParameters(await assertionOf(world, id, 'ES256', { claims: { aud } }));
+        const form = {
+          response_type: 'code',
+          redirect_uri: CLIENTS.web.redirectUris[0],
+          code_challenge: CHALLENGE,
+          code_challenge_method: 'S256',
+          scope: 'read',
+          ...assertion,
+        };
+        const { status } = await world.post('/par', form, null, headers);
+        return { status, again: (await world.post('/par', form, null, headers)).status };
+      };
+      const once = { status: 201, again: 401 };
+      const never = { status: 401, again: 401 };
+      assert.deepEqual(await push('signer', ISSUER), once);
+      assert.deepEqual(await push('signer', `${ISSUER}/par`), never);
+      assert.deepEqual(await push('lenient', `${ISSUER}/par`), once);
+      assert.deepEqual(await push('lenient', `${ISSUER}/token`), once);
+      assert.deepEqual(await push('lenient', `${ISSUER}/token/revoke`), never);
+      const beside = await push('signer', ISSUER, { authorization: basic('machine') });
+      assert.deepEqual(beside, { status: 400, again: 400 });
+    },
+  );
+
   spec('RFC 7521 §4.2.1 the operator learns why, and no event carries an assertion', async (world) => {
     await addSigner(world);
     const assertion = await assertionOf(world, 'signer', 'ES256', { claims: { jti: 'hush' } });
@@ -711,7 +777,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
 });
 
 for (const store of STORES) {
-  test(`RFC 7523 §3.7 of several that use one assertion at once, one gets in, on ${store.name}`, async (t) => {
+  test(`RFC 7523 §3 (7) of several that use one assertion at once, one gets in, on ${store.name}`, async (t) => {
     const world = await openWorld(t, {}, { transport: FUNCTION, store });
     await addSigner(world);
     const other = await secondServer(world);
@@ -808,7 +874,7 @@ test('RFC 6749 §2.3.1 an unknown client costs as many look-ups and signature ch
   }
 });
 
-test('RFC 7523 §3.7 where storage keeps no one-time identifiers, assertions are neither accepted nor announced', async (t) => {
+test('RFC 7523 §3 (7) where storage keeps no one-time identifiers, assertions are neither accepted nor announced', async (t) => {
   const world = await openWorld(t);
   await addSigner(world);
   const { oneTimeIdentifiers: _, ...others } = world.storage;

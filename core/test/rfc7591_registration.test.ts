@@ -868,6 +868,10 @@ test('the options of registration are checked, and so is that storage can regist
       'registration.allowInsecureUris: expected true or false',
     ],
     [
+      { registration: { ...open, assertionAudience: 'token_endpoint' } },
+      'registration.assertionAudience: expected issuer or endpoint',
+    ],
+    [
       { registration: open, storage: { ...storage, clients: { get, hasRedirectOrigin } } },
       'storage.clients: expected add, replace and remove, since registration is on',
     ],

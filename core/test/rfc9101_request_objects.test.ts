@@ -255,7 +255,7 @@ test('§4, §5, §10.8 it is of this client, for this server, now, and no other 
     [{ exp: now }, notNow],
     [{ exp: now - 1 }, notNow],
     [{ exp: String(now + 60) }, notNow],
-    [{ nbf: now + 31 }, notNow],
+    [{ nbf: now + 61 }, notNow],
     [{ nbf: 'now' }, notNow],
     [{ sub: 'signer' }, 'a client assertion is no request object'],
     [{ request: 'x' }, 'the request object has a parameter that is not allowed'],
@@ -270,7 +270,7 @@ test('§4, §5, §10.8 it is of this client, for this server, now, and no other 
     { aud: [ISSUER, 'https://other-as.example'] },
     { aud: undefined, iss: undefined },
     { exp: now + 1 },
-    { nbf: now + 30 },
+    { nbf: now + 60 },
     { sub: 'alice' },
   ]) {
     await ask(stage, { request: await stage.sign({ ...SIGNED, ...claims }) });

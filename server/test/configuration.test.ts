@@ -83,6 +83,9 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
   sweepInterval: { text: '5', json: 5, value: 5, badText: '-1', badJson: 0 },
   sessionLifetime: LIFETIME,
   sessionIdleLifetime: LIFETIME,
+  operatorName: { text: 'Acme', json: 'Acme', value: 'Acme', badText: ' Acme', badJson: 1 },
+  operatorLogo: { text: 'a.svg', json: 'a.svg', value: 'a.svg', badText: 'a.txt', badJson: 'svg' },
+  operatorColor: { text: '#1a2B3c', json: '#1a2B3c', value: '#1a2B3c', badText: '#fff', badJson: 'red' },
   authenticateIntrospect: SWITCH_OFF,
   authenticateRevoke: SWITCH_OFF,
   introspectionRequiresConfidentialClient: SWITCH_OFF,
@@ -101,6 +104,13 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badJson: { claims: {} },
   },
   registration: { text: 'token', json: 'token', value: 'token', badText: 'on', badJson: true },
+  registrationAssertionAudience: {
+    text: 'endpoint',
+    json: 'endpoint',
+    value: 'endpoint',
+    badText: 'token_endpoint',
+    badJson: true,
+  },
   registrationScopes: {
     text: 'openid, email',
     json: ['openid', 'email'],

@@ -5,7 +5,7 @@ import { newSigningKey } from './harness/client_key.ts';
 import { Workbench } from './harness/program.ts';
 import { codeFlow } from './harness/relying_party.ts';
 
-const REDIRECT_URI = 'http://localhost:4001/callback';
+const REDIRECT_URI = 'https://app.example.com/callback';
 const OPTIONS = { execute: [client.allowInsecureRequests, client.enableNonRepudiationChecks] };
 
 const workbench = new Workbench();
@@ -16,7 +16,7 @@ describe('registration by openid-client', () => {
     workbench.start(workbench.folder(), ['--demo'], environment);
 
   test('a client registers itself, and runs the code flow with its secret', async () => {
-    const server = await start({ GRANTD_REGISTRATION: 'anyone' });
+    const server = await start({ GRANTD_REGISTRATION: 'open' });
     const metadata = { redirect_uris: [REDIRECT_URI], scope: 'openid profile email' };
     const configuration = await client.dynamicClientRegistration(
       new URL(server.url),
@@ -30,7 +30,7 @@ describe('registration by openid-client', () => {
   });
 
   test('a client registers its key, and runs the code flow with private_key_jwt', async () => {
-    const server = await start({ GRANTD_REGISTRATION: 'anyone' });
+    const server = await start({ GRANTD_REGISTRATION: 'open' });
     const { privateKey, publicKey } = await newSigningKey('ES256');
     const configuration = await client.dynamicClientRegistration(
       new URL(server.url),

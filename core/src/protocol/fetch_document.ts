@@ -15,6 +15,8 @@ export interface OutgoingRequest {
   /** Names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** How `body` of the answer is to be written: as text, or, for pictures, in base64. Default: `utf8`. */
+  readonly answerAs?: 'utf8' | 'base64';
   /** Milliseconds, where less than `DOCUMENT_LIMITS` allows. */
   readonly timeoutMs?: number;
   /** Bytes of the answer's body, where less than `DOCUMENT_LIMITS` allows. */

@@ -5,7 +5,7 @@ import { type Kind, seconds, wholeNumber } from '../config/kinds.ts';
 import { collect, databaseFlags } from './database_flags.ts';
 import { BadUsage } from './exit.ts';
 import { endProgress, showProgress } from './output.ts';
-import { requirePerson } from './user.ts';
+import { requirePerson } from './require_person.ts';
 import { type CommandParts, withInstance } from './with_instance.ts';
 
 /** Tokens of one transaction. */

@@ -2,13 +2,15 @@ import type { Explanation, RevocationResult, RevocationTarget } from '@grantd/co
 import type { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
 import { Refused } from '../instance/refused.ts';
+import type { Person } from '../people/people.ts';
 import { databaseFlags } from './database_flags.ts';
 import { BadUsage } from './exit.ts';
 import { printOne, timeOf } from './output.ts';
 import { pointInTime } from './point_in_time.ts';
+import { requirePerson } from './require_person.ts';
 import { tokenFrom } from './standard_input.ts';
 import { deathOf } from './token_explain.ts';
-import { requirePerson } from './user.ts';
+import { endSessionsOf } from './user_sessions.ts';
 import { type CommandParts, withInstance } from './with_instance.ts';
 
 interface RevokeFlags extends GivenFlags {
@@ -22,7 +24,7 @@ interface RevokeFlags extends GivenFlags {
 
 export function addRevokeCommand(group: Command): void {
   databaseFlags(group.command('revoke [TOKEN]').description('end one token, or all of someone’s, at once'))
-    .option('--user <NAME>', 'all tokens of a person')
+    .option('--user <NAME>', 'all tokens of a person, and their sessions in browsers')
     .option('--client <ID>', 'all tokens of a client')
     .option('--grant-id <G>', 'all tokens of a grant, which grantd token explain shows')
     .option(
@@ -79,7 +81,7 @@ function doneTo(before: Explanation, { revoked }: RevocationResult): string {
 }
 
 async function revokeAll(parts: CommandParts, flags: RevokeFlags): Promise<void> {
-  const { target, whose, otherwise } = await targetOf(parts, flags);
+  const { target, whose, otherwise, person } = await targetOf(parts, flags);
   const { count, dryRun, issuedBefore } = flags;
   const alive = count || dryRun ? await parts.storage.countAlive(target) : undefined;
   const counted = alive === undefined ? {} : { alive };
@@ -87,7 +89,9 @@ async function revokeAll(parts: CommandParts, flags: RevokeFlags): Promise<void>
     printOne(parts, { dryRun, ...counted }, [`${alive} alive: they would be revoked`]);
     return;
   }
-  if (!(await parts.storage.revokeAll(target))) {
+  const revoked = await parts.storage.revokeAll(target);
+  if (person !== undefined) await endSessionsOf(parts, person);
+  if (!revoked) {
     printOne(parts, { revoked: false, ...counted }, [`nothing was revoked: ${otherwise}`]);
     return;
   }
@@ -101,6 +105,8 @@ interface MassRevocation {
   readonly whose: string;
   /** What is the case where there is nothing to revoke. */
   readonly otherwise: string;
+  /** Whose sessions end as well. */
+  readonly person?: Person;
 }
 
 async function targetOf(
@@ -108,8 +114,10 @@ async function targetOf(
   { user, client, grantId, issuedBefore }: RevokeFlags,
 ): Promise<MassRevocation> {
   if (user !== undefined) {
-    const { subject, name } = await requirePerson(parts, user);
+    const person = await requirePerson(parts, user);
+    const { subject, name } = person;
     return {
+      person,
       target: { principal: 'subject', id: subject },
       whose: `of ${name}`,
       otherwise: `${name} never had a token`,

@@ -4,11 +4,13 @@ import { Refused } from '../instance/refused.ts';
 import { claimsOf } from '../people/claims.ts';
 import { isName } from '../people/names.ts';
 import { PasswordHasher } from '../people/password_hasher.ts';
-import type { NewPerson, Person } from '../people/people.ts';
+import type { NewPerson } from '../people/people.ts';
 import { collect, databaseFlags } from './database_flags.ts';
 import { BadUsage } from './exit.ts';
 import { printList, printOne, timeOf } from './output.ts';
+import { requirePerson } from './require_person.ts';
 import { readStandardInput } from './standard_input.ts';
+import { endSessions, endSessionsOf, setPassword, showPerson } from './user_sessions.ts';
 import { type CommandParts, withInstance } from './with_instance.ts';
 
 const LEAST_PASSWORD_CHARACTERS = 8;
@@ -40,6 +42,28 @@ export function userCommands(): Command {
     withInstance(flags, 'needs_database', listPeople),
   );
   databaseFlags(
+    group.command('show <NAME>').description('a person, with their sessions and what they agreed to'),
+  ).action((name: string, flags: GivenFlags) =>
+    withInstance(flags, 'needs_database', (parts) => showPerson(parts, name)),
+  );
+  databaseFlags(
+    group
+      .command('set-password <NAME>')
+      .description('give a person another password, and end their sessions'),
+  )
+    .requiredOption('--password-stdin', 'take the password from standard input')
+    .action(async (name: string, flags: GivenFlags) => {
+      const passwordHash = await typedPasswordHash();
+      await withInstance(flags, 'needs_database', (parts) => setPassword(parts, name, passwordHash));
+    });
+  databaseFlags(
+    group
+      .command('end-sessions <NAME>')
+      .description('sign a person out of all browsers, and end what rests upon their sessions, at once'),
+  ).action((name: string, flags: GivenFlags) =>
+    withInstance(flags, 'needs_database', (parts) => endSessions(parts, name)),
+  );
+  databaseFlags(
     group
       .command('disable <NAME>')
       .description('let a person sign in no more, and end all their tokens, at once'),
@@ -54,21 +78,18 @@ export function userCommands(): Command {
   return group;
 }
 
-/** @throws {Refused} there is nobody of that name */
-export async function requirePerson({ people }: Pick<CommandParts, 'people'>, name: string): Promise<Person> {
-  const person = await people.byName(name);
-  if (person === undefined) throw new Refused(`there is no person ${name}: grantd user list shows all.`);
-  return person;
-}
-
 async function personFrom(name: string, { claim = [] }: UserAddFlags): Promise<NewPerson> {
   if (!isName(name))
     throw new BadUsage('NAME: expected visible characters, at most 128, without space around them');
   const claims = Object.fromEntries(claim.map(claimFrom));
+  return { name, claims, passwordHash: await typedPasswordHash() };
+}
+
+async function typedPasswordHash(): Promise<string> {
   const password = await readStandardInput('the password');
   if (password.length < LEAST_PASSWORD_CHARACTERS)
     throw new BadUsage(`--password-stdin: expected at least ${LEAST_PASSWORD_CHARACTERS} characters`);
-  return { name, claims, passwordHash: await new PasswordHasher().hash(password) };
+  return new PasswordHasher().hash(password);
 }
 
 async function addPerson(parts: CommandParts, newPerson: NewPerson): Promise<void> {
@@ -116,6 +137,7 @@ async function listPeople(parts: CommandParts): Promise<void> {
 async function setDisabled(parts: CommandParts, name: string, disabled: boolean): Promise<void> {
   const person = await requirePerson(parts, name);
   await parts.storage.setDisabled('subject', person.subject, disabled);
+  if (disabled) await endSessionsOf(parts, person);
   const done = disabled ? `${name} is disabled; all their tokens are dead` : `${name} is enabled`;
   printOne(parts, { name, sub: person.subject, disabled }, [done]);
 }

@@ -1,10 +1,13 @@
+import { extname } from 'node:path';
 import {
+  ASSERTION_AUDIENCES,
   type ClaimsByScope,
   isIssuer,
   isScopeToken,
   LONGEST_ID_TOKEN_LIFETIME,
   SIGNING_ALGORITHMS,
 } from '@grantd/core';
+import { PICTURE_TYPES } from '../pages/picture.ts';
 import { DATABASE_URL_FORM, isDatabaseUrl } from './database_url.ts';
 import {
   isBlock,
@@ -37,7 +40,9 @@ export interface Option<V, D extends V | undefined = V | undefined> {
   readonly hasFlag: boolean;
 }
 
-export type Group = 'Server' | 'Endpoints' | 'Tokens' | 'Lifetimes';
+export type Group = 'Server' | 'Pages' | 'Endpoints' | 'Tokens' | 'Lifetimes';
+
+const PICTURE_ENDS = [...PICTURE_TYPES.keys()];
 
 const algorithm = oneOf(...SIGNING_ALGORITHMS);
 
@@ -115,7 +120,7 @@ export const OPTIONS = {
   workers: option(
     'Server',
     wholeNumber(1, 64),
-    'Processes that share the port and the database; each counts wrong passwords for itself, so that N of them let a place try a name N times ten times.',
+    'Processes that share the port and the database.',
     1,
   ),
   demo: option(
@@ -147,6 +152,27 @@ export const OPTIONS = {
     seconds(1),
     'Seconds after which a browser that no application has sent here meanwhile is signed out.',
     4 * 60 * 60,
+  ),
+
+  operatorName: optionWithoutDefault(
+    'Pages',
+    text('NAME', 'a text of at most 80 characters', (name) => /^\S.{0,79}$/u.test(name)),
+    'Who runs this server, as people know them.',
+    'the host of the issuer',
+  ),
+  operatorLogo: optionWithoutDefault(
+    'Pages',
+    text('FILE', `a file that ends in ${PICTURE_ENDS.join(', ')}`, (path) =>
+      PICTURE_ENDS.includes(extname(path).toLowerCase()),
+    ),
+    'Their logo, a file of at most 256 KiB; it can be read on white.',
+    'the first letter of the name',
+  ),
+  operatorColor: optionWithoutDefault(
+    'Pages',
+    text('#RRGGBB', 'a colour as #rrggbb', (color) => /^#[0-9a-f]{6}$/i.test(color)),
+    'Their colour, of pages that are shown on behalf of no application, or of one without a colour.',
+    'a dark green',
   ),
 
   authenticateIntrospect: option(
@@ -190,6 +216,12 @@ export const OPTIONS = {
     textList('SCOPE', 'a scope or a list of scopes', isScopeToken),
     'Scopes that clients which register themselves may obtain; several separated by commas.',
     'those of OpenID Connect and offline_access',
+  ),
+  registrationAssertionAudience: option(
+    'Endpoints',
+    oneOf(...ASSERTION_AUDIENCES),
+    'What clients which register themselves may name as the audience of their assertions: the issuer alone, or also the URL of the endpoint, by which another server could be meant as well.',
+    'issuer',
   ),
   insecureDevelopment: option(
     'Endpoints',

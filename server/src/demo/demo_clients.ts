@@ -29,6 +29,8 @@ export const DEMO_CLIENTS = {
     grantTypes: ['authorization_code', 'refresh_token'],
     scopes: PERSONAL,
     redirectUris: ['http://localhost:4002/callback'],
+    // A page that is being developed: without it, whatever listens on loopback could be meant, and is always asked about.
+    metadata: { application_type: 'web' },
   },
   machine: {
     id: 'demo-machine',

@@ -84,6 +84,7 @@ export function rethrowAsWritten({ sourceOf }: Configuration, error: unknown): n
 function registrationOptions({
   registration,
   registrationScopes,
+  registrationAssertionAudience,
   insecureDevelopment,
 }: Settings): Pick<AuthorizationServerOptions, 'registration'> {
   if (registration === 'off') return {};
@@ -91,6 +92,7 @@ function registrationOptions({
     registration: {
       openTo: registration === 'open' ? 'anyone' : 'initial_access_token',
       allowInsecureUris: insecureDevelopment,
+      assertionAudience: registrationAssertionAudience,
       ...(registrationScopes !== undefined && { scopes: registrationScopes }),
     },
   };

@@ -94,7 +94,7 @@ async function endAccess(
   const client = (await parts.clients.get(clientId)) ?? { id: clientId };
   return {
     done: 'access_ended',
-    application: applicationShown(client, pageSetting(c, parts).language).name,
+    application: applicationShown(client, pageSetting(c, parts).language, parts.basePath).name,
   };
 }
 
@@ -124,7 +124,7 @@ async function noticeFor(
 
 /** What was agreed to, and what was granted and is alive, whether or not it was agreed to here. */
 async function applicationsOf(
-  { consents, grants, clients }: PageParts,
+  { consents, grants, clients, basePath }: PageParts,
   { person: { subject } }: BrowserSession,
   language: Language,
 ): Promise<readonly ApplicationWithAccess[]> {
@@ -143,7 +143,7 @@ async function applicationsOf(
     })),
   );
   return entries
-    .flatMap(({ one, client }) => (client === undefined ? [] : [entryOf(client, one, language)]))
+    .flatMap(({ one, client }) => (client === undefined ? [] : [entryOf(client, one, language, basePath)]))
     .sort((a, b) => b.sinceMs - a.sinceMs);
 }
 
@@ -156,10 +156,15 @@ function together(one: Consent, other: Consent): Consent {
   return { ...one, ...union(one, other), givenAtMs };
 }
 
-function entryOf(client: ClientRecord, { scopes, resources, givenAtMs }: Consent, language: Language) {
+function entryOf(
+  client: ClientRecord,
+  { scopes, resources, givenAtMs }: Consent,
+  language: Language,
+  basePath: string,
+) {
   return {
     clientId: client.id,
-    application: applicationShown(client, language),
+    application: applicationShown(client, language, basePath),
     access: { scopes, resources: resources.map((uri) => ({ uri })) },
     sinceMs: givenAtMs,
   };

@@ -4,16 +4,23 @@ import type { ApplicationShown, PersonShown } from './page.ts';
 import { localizedMember } from './texts/localized_member.ts';
 import type { Language } from './texts/texts.ts';
 
-/** What a client has registered for people to read, in their language. */
+/**
+ * What a client has registered for people to read, in their language.
+ * @param basePath of the issuer: a logo comes from here
+ */
 export function applicationShown(
   { id, name, metadata = {} }: Pick<AuthorizationClient, 'id' | 'name' | 'metadata'>,
   language: Language,
+  basePath: string,
 ): ApplicationShown {
   const member = (of: Parameters<typeof localizedMember>[1]) =>
     localizedMember({ ...metadata }, of, language);
   const [clientUri, policyUri, tosUri] = [member('client_uri'), member('policy_uri'), member('tos_uri')];
   return {
     name: member('client_name') ?? name ?? id,
+    ...(member('logo_uri') !== undefined && {
+      logo: `${basePath}/logo?${new URLSearchParams({ client: id, language })}`,
+    }),
     ...(metadata.brand_color !== undefined && { color: metadata.brand_color }),
     ...(clientUri !== undefined && { clientUri }),
     ...(policyUri !== undefined && { policyUri }),

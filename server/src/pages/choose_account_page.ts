@@ -20,7 +20,7 @@ export function showChoice(parts: PageParts) {
     const view = {
       action: `${basePath}/select?pending=${sealed}`,
       formToken: await formTokens.make(c, 'select', sealed, session.id),
-      application: applicationShown(authorization.client, setting.language),
+      application: applicationShown(authorization.client, setting.language, parts.basePath),
       person: personShown(session.person),
       otherAccount: `${basePath}/login?pending=${sealed}&other`,
     };

@@ -25,7 +25,7 @@ export function showConsent(parts: PageParts) {
     const view = {
       action: `${basePath}/consent?pending=${sealed}`,
       formToken: await formTokens.make(c, 'consent', sealed, session.id),
-      application: applicationShown(authorization.client, setting.language),
+      application: applicationShown(authorization.client, setting.language, parts.basePath),
       person: personShown(session.person),
       access: { scopes: authorization.scopes, resources: resources.map((uri) => ({ uri })) },
       changePerson: `${basePath}/login?pending=${sealed}&other`,

@@ -95,7 +95,7 @@ async function renderForm(
     formToken: await parts.formTokens.make(c, 'login', page.sealed),
     username: typed?.username ?? again?.person.name ?? (isOther ? '' : (authorization?.loginHint ?? '')),
     ...(authorization !== undefined && {
-      application: applicationShown(authorization.client, setting.language),
+      application: applicationShown(authorization.client, setting.language, parts.basePath),
     }),
     ...(again !== undefined && { again }),
     ...(shown !== undefined && { problem: shown.problem }),

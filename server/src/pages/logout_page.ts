@@ -87,7 +87,9 @@ async function askWhether(
     person: personShown(session.person),
     // Without a hint anyone may have written the client's name.
     ...(client !== undefined &&
-      idTokenHint !== undefined && { application: applicationShown(client, setting.language) }),
+      idTokenHint !== undefined && {
+        application: applicationShown(client, setting.language, parts.basePath),
+      }),
   };
   const page = logoutPage(view, setting);
   return renderPage(c, { ...page, formMayLeave: postLogoutRedirectUri !== undefined });
@@ -133,7 +135,7 @@ async function leave(
   const told = clients.flatMap((client) =>
     client?.metadata?.backchannel_logout_uri === undefined
       ? []
-      : [applicationShown(client, setting.language)],
+      : [applicationShown(client, setting.language, parts.basePath)],
   );
   const view = { applicationsToTell: told.map(({ name }) => name), signIn: `${parts.basePath}/account` };
   return renderPage(c, signedOutPage(view, setting));

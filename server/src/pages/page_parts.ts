@@ -12,7 +12,9 @@ import type { BrowserSessions } from './browser_sessions.ts';
 import type { ClientAddress } from './client_address.ts';
 import type { FormTokens } from './form_tokens.ts';
 import type { KnownBrowsers } from './known_browsers.ts';
+import type { Logos } from './logos.ts';
 import type { PendingRequests } from './pending_requests.ts';
+import type { Picture } from './picture.ts';
 import type { SealedValues } from './sealed_values.ts';
 
 /** What every page works with. */
@@ -37,6 +39,8 @@ export interface PageParts {
   readonly onSessionsEnded: () => void;
   /** Who runs this server. */
   readonly operator: Brand;
+  readonly operatorLogo: Picture | undefined;
+  readonly logos: Logos;
   /** Path of the issuer, without a slash at its end. */
   readonly basePath: string;
   /** Milliseconds. */

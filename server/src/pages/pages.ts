@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AdministrableStorage, AuthorizationServer } from '@grantd/core';
+import { documentFetcher } from '@grantd/core/node';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import type { Settings } from '../config/options.ts';
@@ -12,6 +13,7 @@ import { PasswordHasher } from '../people/password_hasher.ts';
 import { SessionEnding } from '../sessions/session_ending.ts';
 import { showAccount, submitAccount } from './account_page.ts';
 import { authorizePage } from './authorize_page.ts';
+import type { Brand } from './brand.ts';
 import { BrowserSessions } from './browser_sessions.ts';
 import { showChoice, submitChoice } from './choose_account_page.ts';
 import { clientAddress } from './client_address.ts';
@@ -23,7 +25,10 @@ import { showHome } from './home_page.ts';
 import { KnownBrowsers } from './known_browsers.ts';
 import { readRequest } from './library_http.ts';
 import { showLogin, submitLogin } from './login_page.ts';
+import { showLogo } from './logo_page.ts';
+import { Logos } from './logos.ts';
 import { showLogout, submitLogout } from './logout_page.ts';
+import type { Operator } from './operator.ts';
 import type { PageEnvironment, PageParts } from './page_parts.ts';
 import { PendingRequests } from './pending_requests.ts';
 import { SealedValues } from './sealed_values.ts';
@@ -34,20 +39,30 @@ interface Surroundings {
   readonly settings: Settings;
   readonly server: AuthorizationServer;
   readonly requestLog: RequestLog;
+  /** Who runs the server. */
+  readonly operator: Operator;
   /** Called when clients are to be told that a session has ended. */
   readonly onSessionsEnded: () => void;
 }
 
+/** What the pages need of an instance. */
+type PageData = Pick<
+  Instance,
+  'issuer' | 'storage' | 'people' | 'sessions' | 'consents' | 'attempts' | 'secret'
+>;
+
 /** The pages for people over one database. */
 export function openPages(
-  instance: Instance,
-  { settings, server, requestLog, onSessionsEnded }: Surroundings,
+  instance: PageData,
+  { settings, server, requestLog, operator, onSessionsEnded }: Surroundings,
 ): PageListener {
   const { issuer, people, sessions, consents, attempts } = instance;
   const storage = guardedStorage(instance);
   const secret = instance.secret();
   const cookies = new Cookies(issuer);
   const clock = Date.now;
+  const basePath = new URL(issuer).pathname.replace(/\/$/, '');
+  const fetchDocument = documentFetcher({ allowPrivateAddresses: settings.insecureDevelopment });
   const sessionEnding = new SessionEnding({ sessions, storage: instance.storage, clock });
   const lifetimes = { idle: settings.sessionIdleLifetime, absolute: settings.sessionLifetime };
   return listenerOver({
@@ -60,8 +75,10 @@ export function openPages(
     consents,
     clients: storage,
     grants: storage,
-    operator: { name: new URL(issuer).host },
-    basePath: new URL(issuer).pathname.replace(/\/$/, ''),
+    operator: operatorShown(operator, issuer, basePath),
+    operatorLogo: operator.logo,
+    logos: new Logos({ fetchDocument, clock }),
+    basePath,
     withdrawal: new ConsentWithdrawal({ consents, storage: instance.storage, clock }),
     browserSessions: new BrowserSessions({
       ...{ cookies, sessions, people, storage, lifetimes, clock },
@@ -81,6 +98,14 @@ export function openPages(
   });
 }
 
+function operatorShown({ name, color, logo }: Operator, issuer: string, basePath: string): Brand {
+  return {
+    name: name ?? new URL(issuer).host,
+    ...(color !== undefined && { color }),
+    ...(logo !== undefined && { logo: `${basePath}/logo` }),
+  };
+}
+
 function listenerOver(parts: PageParts): PageListener {
   const app = new Hono<PageEnvironment>();
   const at = (path: string) => `${parts.basePath}${path}`;
@@ -94,6 +119,7 @@ function listenerOver(parts: PageParts): PageListener {
   app.get(at('/consent'), showConsent(parts)).post(submitConsent(parts)).all(otherwise);
   app.get(at('/logout'), showLogout(parts)).post(submitLogout(parts)).all(otherwise);
   app.get(at('/account'), showAccount(parts)).post(submitAccount(parts)).all(otherwise);
+  app.get(at('/logo'), showLogo(parts)).all(otherwise);
   app.notFound((c) => renderProblem(c, parts, { problem: 'not_found' }, 404));
   app.onError((error, c) => answerError(parts, error, c));
   return getRequestListener(app.fetch, { overrideGlobalObjects: false });
@@ -102,7 +128,7 @@ function listenerOver(parts: PageParts): PageListener {
 /** What is asked of the library's store past the library: an outage there is one here as well. */
 function guardedStorage({
   storage,
-}: Instance): Pick<AdministrableStorage, 'getPrincipalState' | 'grantsOf'> & PageParts['clients'] {
+}: PageData): Pick<AdministrableStorage, 'getPrincipalState' | 'grantsOf'> & PageParts['clients'] {
   return {
     get: (...of) => askStorage(() => storage.clients.get(...of)),
     getPrincipalState: (...of) => askStorage(() => storage.getPrincipalState(...of)),

@@ -9,6 +9,7 @@ import { Refused } from '../instance/refused.ts';
 import { causeOf } from '../log/cause.ts';
 import { type Log, openLog } from '../log/log.ts';
 import { RequestLog } from '../log/request_log.ts';
+import { type Operator, readOperator } from '../pages/operator.ts';
 import { openPages } from '../pages/pages.ts';
 import { watchDatabase } from './database_watch.ts';
 import { healthCheck } from './health.ts';
@@ -65,6 +66,7 @@ export async function serveDatabase(
   role: Role,
 ): Promise<void> {
   try {
+    const operator = readOperator(configuration, environment);
     const database = await databaseOf(configuration, environment, (error) =>
       role.log.warn({ event: 'database_connection_lost', cause: causeOf(error) }),
     );
@@ -73,7 +75,7 @@ export async function serveDatabase(
       const issuer = issuerToServe(given, await database.storedIssuer(), role.port);
       refuseForeignDemo(configuration, issuer, database.name);
       const instance = await openInstance(configuration, database, issuer);
-      await serveInstance(configuration, instance, role);
+      await serveInstance(configuration, instance, operator, role);
     } finally {
       await database.close();
     }
@@ -86,6 +88,7 @@ export async function serveDatabase(
 async function serveInstance(
   configuration: Configuration,
   instance: Instance,
+  operator: Operator,
   { server: { answerWith, answerNotReady }, connections, log, ending, sweeps, bringsDemo, started }: Role,
 ): Promise<void> {
   const { settings } = configuration;
@@ -102,7 +105,13 @@ async function serveInstance(
       server,
       requestLog,
       health: healthCheck(settings, instance, watch.isInPlace, log),
-      pages: openPages(instance, { settings, server, requestLog, onSessionsEnded: () => unfinished.wake() }),
+      pages: openPages(instance, {
+        settings,
+        server,
+        requestLog,
+        operator,
+        onSessionsEnded: () => unfinished.wake(),
+      }),
     }),
   );
   const sweeping = new AbortController();

@@ -20,6 +20,7 @@ describe('applications that lead on, in Chromium', { skip: CHROMIUM_ABSENCE }, (
       grantTypes: ['authorization_code'],
       scopes: ['openid'],
       redirectUris: [`${gate.origin}/callback`],
+      metadata: { application_type: 'web' },
     });
   });
   after(() => gate?.close());

@@ -55,11 +55,8 @@ async function open(workbench: Workbench, application: Application, chromium: Ch
     chromium,
     redirectUri,
     async visitor(options) {
-      const person = await chromium.person(options);
-      return new Visit(await person.newPage(), server.url, {
-        client_id: 'shop',
-        redirect_uri: redirectUri,
-      });
+      const shop = { client_id: 'shop', redirect_uri: redirectUri };
+      return new Visit(await chromium.page(options), server.url, shop);
     },
   };
 }

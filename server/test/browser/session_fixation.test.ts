@@ -12,7 +12,7 @@ describe('session fixation in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     const visit = await set().visitor();
     await visit.authorizeAndSignIn();
     const first = await visit.session();
-    await visit.authorizeAndSignIn({ prompt: 'login' });
+    await visit.authorizeAndSignIn({ prompt: 'login consent' });
     assert.notEqual(await visit.session(), first);
   });
 
@@ -24,10 +24,10 @@ describe('session fixation in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
 
     const victim = await visitor();
     await victim.person.addCookies(planted);
-    await victim.authorizeAndSignIn({ prompt: 'login' });
+    await victim.authorizeAndSignIn({ prompt: 'login consent' });
     assert.notEqual(await victim.session(), await mallory.session());
 
-    await mallory.authorize();
+    await mallory.authorize({ prompt: 'consent' });
     await mallory.page.waitForSelector('#consent-allow');
     const text = await mallory.page.innerText('main');
     assert.match(text, /mallory/);

@@ -95,7 +95,10 @@ export function singlePageApplication(set: () => Scene): () => SinglePageApplica
       name: 'The single-page application',
       scopes: SCOPES,
       redirectUris: origins.flatMap((origin) => [`${origin}/callback`, `${origin}/silent`]),
-      metadata: { post_logout_redirect_uris: origins.map((origin) => `${origin}/`) },
+      metadata: {
+        application_type: 'web' as const,
+        post_logout_redirect_uris: origins.map((origin) => `${origin}/`),
+      },
     };
     await addClient(server, {
       ...registered,
@@ -114,9 +117,15 @@ export function singlePageApplication(set: () => Scene): () => SinglePageApplica
       otherSite: otherSiteOf(running.origin),
       async open(url, has = 'refresh tokens') {
         const clientId = has === 'refresh tokens' ? 'spa' : 'spa-in-frames';
-        const settings = { authority: server.url, client_id: clientId, scope: SCOPES.join(' ') };
+        // Consent is asked for each time, whatever another test has agreed to.
+        const settings = {
+          authority: server.url,
+          client_id: clientId,
+          scope: SCOPES.join(' '),
+          prompt: 'consent',
+        };
         running.put('/settings.json', JSON.stringify(settings), 'application/json');
-        const opened = new Opened(new Visit(await (await chromium.person()).newPage(), server.url));
+        const opened = new Opened(new Visit(await chromium.page(), server.url));
         await opened.page.goto(url);
         await opened.outcome();
         return opened;

@@ -35,15 +35,19 @@ export class Visit {
     await this.page.goto(authorizationUrl(this.#url, newPkce(), { ...this.#from, ...parameters }));
   }
 
+  /** Also where the page takes the person for whoever is signed in already. */
   async signIn({ username, password }: Credentials = ALICE): Promise<void> {
-    await this.page.fill('#username', username);
+    const name = this.page.locator('#username');
+    if (!(await name.isEditable()) && (await name.inputValue()) !== username)
+      await this.page.click('#change-person');
+    if (await name.isEditable()) await name.fill(username);
     await this.page.fill('#password', password);
     await this.page.click('#login-submit');
   }
 
-  /** Up to the question of consent. */
+  /** Up to the question of consent, which is asked also where it has been answered before. */
   async authorizeAndSignIn(parameters: Parameters = {}, who = ALICE): Promise<void> {
-    await this.authorize(parameters);
+    await this.authorize({ prompt: 'consent', ...parameters });
     await this.signIn(who);
     await this.page.waitForSelector('#consent-allow');
   }

@@ -1,4 +1,5 @@
 import { createServer } from 'node:http';
+import { listenOnLoopback } from './listening.ts';
 
 /** A site of its own on this machine: an application that people come from, or a hostile one. */
 export interface Application {
@@ -31,12 +32,8 @@ export async function startApplication(): Promise<Application> {
         .writeHead(page === undefined ? 404 : 200, { 'content-type': page?.type ?? 'text/plain' })
         .end(page?.body);
   });
-  await new Promise<void>((resolve, reject) =>
-    server.once('error', reject).listen(0, '127.0.0.1', () => resolve()),
-  );
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the application has no port');
-  origin = `http://localhost:${address.port}`;
+  const port = await listenOnLoopback(server);
+  origin = `http://localhost:${port}`;
   return {
     origin,
     asked,

@@ -1,4 +1,10 @@
-import { type Browser, type BrowserContext, type BrowserContextOptions, chromium } from 'playwright-core';
+import {
+  type Browser,
+  type BrowserContext,
+  type BrowserContextOptions,
+  chromium,
+  type Page,
+} from 'playwright-core';
 import { installedChromium } from './chromium_installation.ts';
 
 /** How long a page may take for anything before a test fails, in milliseconds. */
@@ -25,6 +31,11 @@ export class Chromium {
     const person = await this.#browser.newContext({ locale: 'en-GB', ...options });
     person.setDefaultTimeout(LONGEST_MS);
     return person;
+  }
+
+  /** A page in a browser of somebody else. */
+  async page(options?: BrowserContextOptions): Promise<Page> {
+    return (await this.person(options)).newPage();
   }
 
   /** Ends it, with every page. */

@@ -55,3 +55,38 @@ export function authorizationUrl(
   });
   return `${url}/authorize?${query}`;
 }
+
+export interface Tokens {
+  readonly access_token: string;
+  readonly refresh_token?: string;
+  readonly id_token?: string;
+}
+
+/** The tokens for a code that `demo-web`, or a public client, got. */
+export async function redeem(
+  url: string,
+  pkce: Pkce,
+  callback: URL,
+  clientId = 'demo-web',
+): Promise<Tokens & { readonly error?: string }> {
+  const response = await postForm(
+    `${url}/token`,
+    {
+      grant_type: 'authorization_code',
+      code: callback.searchParams.get('code') ?? '',
+      redirect_uri:
+        callback.origin === 'null'
+          ? (callback.href.split('?')[0] ?? '')
+          : callback.origin + callback.pathname,
+      code_verifier: pkce.verifier,
+      ...(clientId !== 'demo-web' && { client_id: clientId }),
+    },
+    clientId === 'demo-web' ? basic('demo-web', 'demo-web-secret') : undefined,
+  );
+  return (await response.json()) as Tokens;
+}
+
+/** What a JWT says. */
+export function payloadOf(jwt: string | undefined): Record<string, unknown> {
+  return JSON.parse(Buffer.from(jwt?.split('.')[1] ?? '', 'base64url').toString());
+}

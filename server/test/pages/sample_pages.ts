@@ -9,103 +9,51 @@ import { logoutPage, signedOutPage, stillSignedInPage } from '../../src/pages/vi
 import { type Problem, problemPage } from '../../src/pages/views/problem.ts';
 import { type SignInView, signInPage } from '../../src/pages/views/sign_in.ts';
 
-/** Every page in each of its states, with what people and applications are called. */
-export function samplePages(language: Language): ReadonlyMap<string, Page> {
-  const setting: PageSetting = { language, operator: { name: 'login.example.com' } };
-  const branded: PageSetting = { language, operator: OPERATOR };
-  return new Map<string, Page>([
-    ['sign_in', signInPage(SIGN_IN, setting)],
-    ['sign_in_wrong', signInPage({ ...SIGN_IN, username: 'alice', problem: 'credentials_wrong' }, setting)],
-    [
-      'sign_in_wait',
-      signInPage(
-        { ...SIGN_IN, username: 'alice', problem: 'too_many_attempts', secondsToWait: 290 },
-        setting,
-      ),
-    ],
-    ['sign_in_again', signInPage({ ...SIGN_IN, username: 'alice', again: AGAIN }, setting)],
-    ['sign_in_account', signInPage(withoutApplication(SIGN_IN), branded)],
-    ['sign_in_long', signInPage({ ...SIGN_IN, application: LONG }, branded)],
-    ...COLORS.map(
-      ([name, color]) =>
-        [
-          `sign_in_${name}`,
-          signInPage({ ...SIGN_IN, application: { name: `${name} pages`, color } }, setting),
-        ] as const,
-    ),
-    [
-      'choose_account',
-      chooseAccountPage({ ...FORM, application: PHOTOS, person: ALICE, otherAccount: '/login' }, setting),
-    ],
-    ['consent', consentPage(CONSENT, setting)],
-    ['consent_small', consentPage({ ...CONSENT, access: { scopes: ['openid'] } }, setting)],
-    ['consent_everything', consentPage(EVERYTHING, branded)],
-    ['consent_only_own_scopes', consentPage({ ...CONSENT, access: { scopes: ['read', 'write'] } }, setting)],
-    ['logout', logoutPage({ ...FORM, person: ALICE, application: PHOTOS }, setting)],
-    ['logout_unasked', logoutPage({ ...FORM, person: ALICE }, branded)],
-    ['signed_out', signedOutPage({ signIn: '/account' }, setting)],
-    [
-      'signed_out_telling',
-      signedOutPage(
-        {
-          applicationsToTell: ['Photos', 'Mail', 'Calendar'],
-          backTo: { name: 'Photos', href: 'https://photos.example.com/' },
-        },
-        setting,
-      ),
-    ],
-    ['still_signed_in', stillSignedInPage({ person: ALICE, account: '/account' }, setting)],
-    ['account', accountPage(ACCOUNT, setting)],
-    [
-      'account_ended',
-      accountPage({ ...ACCOUNT, notice: { done: 'access_ended', application: 'Mail' } }, branded),
-    ],
-    [
-      'account_empty',
-      accountPage({ ...ACCOUNT, applications: [], sessions: ACCOUNT.sessions.slice(0, 1) }, setting),
-    ],
-    [
-      'home',
-      homePage(
-        {
-          issuer: 'https://login.example.com',
-          metadata: '/.well-known/openid-configuration',
-          account: '/account',
-        },
-        setting,
-      ),
-    ],
-    ...PROBLEMS.map(
-      (problem) =>
-        [
-          `problem_${problem}`,
-          problemPage(
-            {
-              problem,
-              ...(problem === 'unavailable' && { secondsToWait: 5 }),
-              ...(problem === 'request_invalid' && { detail: DETAIL }),
-              ...(problem === 'unexpected' && { detail: { requestId: DETAIL.requestId } }),
-              ...(problem === 'request_expired' && {
-                backTo: { name: 'Photos', href: 'https://photos.example.com/' },
-              }),
-            },
-            setting,
-          ),
-        ] as const,
-    ),
-  ]);
+/** One page in one state. */
+interface Sample {
+  readonly name: string;
+  draw(language: Language, write: Write): Page;
+}
+
+/** What is done to every text that comes from outside. */
+type Write = (text: string) => string;
+
+/** Every page in each of its states, by name. */
+export function samplePages(language: Language, write: Write = (text) => text): ReadonlyMap<string, Page> {
+  return new Map(SAMPLES.map(({ name, draw }) => [name, draw(language, write)]));
+}
+
+function sample<V>(
+  name: string,
+  page: (view: V, setting: PageSetting) => Page,
+  view: V,
+  operator: Brand = PLAIN,
+): Sample {
+  return {
+    name,
+    draw: (language, write) => page(written(view, write), { language, operator: written(operator, write) }),
+  };
+}
+
+/** Members that are no texts from outside, or are checked before they get onto a page. */
+const OWN_MEMBERS: ReadonlySet<string> = new Set(['problem', 'reason', 'done', 'color', 'logo']);
+
+function written<V>(value: V, write: Write): V {
+  const change = (one: unknown, member = ''): unknown => {
+    if (typeof one === 'string') return OWN_MEMBERS.has(member) ? one : write(one);
+    if (Array.isArray(one)) return one.map((element) => change(element));
+    if (typeof one !== 'object' || one === null) return one;
+    return Object.fromEntries(Object.entries(one).map(([name, of]) => [name, change(of, name)]));
+  };
+  return change(value) as V;
 }
 
 const PROBLEMS: readonly Problem[] = [
-  'request_invalid',
-  'request_expired',
   'form_foreign',
   'not_found',
   'method_not_allowed',
   'too_large',
   'too_many_requests',
-  'unavailable',
-  'unexpected',
 ];
 
 const COLORS = [
@@ -120,6 +68,8 @@ const FORM = { action: '/form', formToken: 'form-token' };
 const LOGO = `data:image/svg+xml,${encodeURIComponent(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 40"><circle cx="20" cy="20" r="17" fill="#2f6fdf"/><path d="M6 29l9-11 6 7 5-5 8 9a17 17 0 0 1-28 0z" fill="#fff"/><circle cx="26" cy="13" r="3.5" fill="#fff"/></svg>',
 )}`;
+
+const PLAIN: Brand = { name: 'login.example.com' };
 
 const OPERATOR: Brand = { name: 'Musterstadt', color: '#7a1f5c' };
 
@@ -227,6 +177,64 @@ const ACCOUNT: AccountView = {
   ],
 };
 
-function withoutApplication({ application: _, ...view }: SignInView): SignInView {
-  return view;
-}
+const BACK = { name: 'Photos', href: 'https://photos.example.com/' };
+
+const SAMPLES: readonly Sample[] = [
+  sample('sign_in', signInPage, SIGN_IN),
+  sample('sign_in_wrong', signInPage, { ...SIGN_IN, username: 'alice', problem: 'credentials_wrong' }),
+  sample('sign_in_wait', signInPage, {
+    ...SIGN_IN,
+    username: 'alice',
+    problem: 'too_many_attempts',
+    secondsToWait: 290,
+  }),
+  sample('sign_in_again', signInPage, { ...SIGN_IN, username: 'alice', again: AGAIN }),
+  sample('sign_in_account', signInPage, { ...FORM, username: '' }, OPERATOR),
+  sample('sign_in_long', signInPage, { ...SIGN_IN, application: LONG }, OPERATOR),
+  ...COLORS.map(([name, color]) =>
+    sample(`sign_in_${name}`, signInPage, { ...SIGN_IN, application: { name: `${name} pages`, color } }),
+  ),
+  sample('choose_account', chooseAccountPage, {
+    ...FORM,
+    application: PHOTOS,
+    person: ALICE,
+    otherAccount: '/login',
+  }),
+  sample('consent', consentPage, CONSENT),
+  sample('consent_small', consentPage, { ...CONSENT, access: { scopes: ['openid'] } }),
+  sample('consent_everything', consentPage, EVERYTHING, OPERATOR),
+  sample('consent_only_own_scopes', consentPage, { ...CONSENT, access: { scopes: ['read', 'write'] } }),
+  sample('logout', logoutPage, { ...FORM, person: ALICE, application: PHOTOS }),
+  sample('logout_unasked', logoutPage, { ...FORM, person: ALICE }, OPERATOR),
+  sample('signed_out', signedOutPage, { signIn: '/account' }),
+  sample('signed_out_telling', signedOutPage, {
+    applicationsToTell: ['Photos', 'Mail', 'Calendar'],
+    backTo: BACK,
+  }),
+  sample('still_signed_in', stillSignedInPage, { person: ALICE, account: '/account' }),
+  sample('account', accountPage, ACCOUNT),
+  sample(
+    'account_ended',
+    accountPage,
+    { ...ACCOUNT, notice: { done: 'access_ended', application: 'Mail' } },
+    OPERATOR,
+  ),
+  sample('account_empty', accountPage, {
+    ...ACCOUNT,
+    applications: [],
+    sessions: ACCOUNT.sessions.slice(0, 1),
+  }),
+  sample('home', homePage, {
+    issuer: 'https://login.example.com',
+    metadata: '/.well-known/openid-configuration',
+    account: '/account',
+  }),
+  sample('problem_request_invalid', problemPage, { problem: 'request_invalid', detail: DETAIL }),
+  sample('problem_request_expired', problemPage, { problem: 'request_expired', backTo: BACK }),
+  sample('problem_unavailable', problemPage, { problem: 'unavailable', secondsToWait: 5 }),
+  sample('problem_unexpected', problemPage, {
+    problem: 'unexpected',
+    detail: { requestId: DETAIL.requestId },
+  }),
+  ...PROBLEMS.map((problem) => sample(`problem_${problem}`, problemPage, { problem })),
+];

@@ -23,7 +23,7 @@ const OWN_HEADERS = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent'
  */
 export async function exchange(
   destination: Destination,
-  { method = 'GET', headers, body }: OutgoingRequest,
+  { method = 'GET', headers, body, answerAs = 'utf8' }: OutgoingRequest,
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<Answer> {
@@ -50,13 +50,14 @@ export async function exchange(
     const { 'content-type': contentType, location } = response.headers;
     const isRedirect = status >= 300 && status < 400;
     const isRead = method === 'GET' && !isRedirect;
-    return { status, contentType, location, body: isRead ? await readBody(response, maxBytes) : '' };
+    const read = isRead ? (await readBody(response, maxBytes)).toString(answerAs) : '';
+    return { status, contentType, location, body: read };
   } finally {
     response.destroy();
   }
 }
 
-async function readBody(response: IncomingMessage, maxBytes: number): Promise<string> {
+async function readBody(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const { 'content-encoding': encoding = 'identity' } = response.headers;
   if (encoding.toLowerCase() !== 'identity') throw new DocumentError('refused', 'the answer is encoded');
   const chunks: Buffer[] = [];
@@ -66,7 +67,7 @@ async function readBody(response: IncomingMessage, maxBytes: number): Promise<st
     bytes += chunk.length;
     if (bytes > maxBytes) throw new DocumentError('refused', 'the answer is too large');
   }
-  return Buffer.concat(chunks).toString('utf8');
+  return Buffer.concat(chunks);
 }
 
 /** A look-up that has been made already: a name that answers otherwise the next time leads nowhere else. */

@@ -2,14 +2,16 @@ import { base64url, type CryptoKey } from 'jose';
 import { sha256 } from '#hashing';
 import { authenticationMethodsOf } from '../../protocol/authentication_method.ts';
 import type { Claims } from '../../protocol/claims.ts';
-import { endpointUrl } from '../../protocol/endpoint_url.ts';
+import { CLIENT_CLOCK_AHEAD } from '../../protocol/environment.ts';
 import { DocumentError } from '../../protocol/fetch_document.ts';
 import { type Form, requireParameter } from '../../protocol/form.ts';
 import { StorageFault } from '../../protocol/oauth_error.ts';
 import type { RefusalReason } from '../../protocol/reasons.ts';
-import { type ClientRecord, SIGNING_ALGORITHMS } from '../../protocol/records.ts';
+import type { ClientRecord } from '../../protocol/records.ts';
+import { signingAlgorithmOf } from '../../protocol/signing_algorithm.ts';
 import { parseClaims, readJwtHeader, verifiedPayload } from '../../tokens/signature.ts';
 import type { Call, Context } from '../context.ts';
+import { judgeClaims } from './assertion_claims.ts';
 import { type ClaimedAssertion, isClientId } from './credentials.ts';
 import { refusedClient } from './refused_client.ts';
 import { standInKey } from './stand_in_keys.ts';
@@ -19,12 +21,6 @@ const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 
 /** Characters. */
 const LONGEST_ASSERTION = 8 * 1024;
-
-/** Seconds that an assertion may have before it. */
-const LONGEST_LIFE = 5 * 60;
-
-/** Seconds by which the clock of a client may be ahead of the server's. */
-const CLOCK_AHEAD = 60;
 
 /** A JWS has three parts; what has five is encrypted, and is refused. */
 const COMPACT_JWS = /^[\w-]+\.([\w-]+)\.[\w-]+$/;
@@ -49,7 +45,7 @@ export function claimedAssertion(form: Form): ClaimedAssertion | undefined {
   const header = readJwtHeader(assertion);
   const claims = unverifiedClaims(assertion);
   if (header === undefined || typeof claims?.sub !== 'string') throw refusedClient('assertion_malformed');
-  const algorithm = SIGNING_ALGORITHMS.find((one) => one === header.algorithm);
+  const algorithm = signingAlgorithmOf(header.algorithm);
   if (algorithm === undefined) throw refusedClient('assertion_algorithm_refused');
   if (!TYPES.includes(header.type?.toLowerCase())) throw refusedClient('assertion_type_unknown');
   return { method: 'private_key_jwt', clientId: claims.sub, assertion, algorithm, keyId: header.keyId };
@@ -80,7 +76,7 @@ export async function privateKeyJwt(
   const { assertion, algorithm, clientId } = claimed;
   const client = isClientId(clientId) ? await context.storage.clients.get(clientId) : undefined;
 
-  // §3.9 the signature; one is checked also where nothing can come of it
+  // §3 (9) the signature; one is checked also where nothing can come of it
   const found = client ? await findKey(context, client, claimed) : { reason: 'client_unknown' as const };
   const key = 'reason' in found ? await standInKey(algorithm) : found.key;
   const payload = await verifiedPayload(assertion, key, algorithm);
@@ -88,12 +84,12 @@ export async function privateKeyJwt(
   if ('reason' in found) throw refusedClient(found.reason, client, found.cause);
   if (payload === undefined) throw refusedClient('assertion_signature_wrong', client);
 
-  // §3.1 to §3.6 what was signed
-  const judged = judge(context, client, parseClaims(payload), call);
+  // §3 (1 to 6) what was signed
+  const judged = judgeClaims(context, client, parseClaims(payload), call);
   if ('reason' in judged) throw refusedClient(judged.reason, client);
   if (client.disabledAtMs !== undefined) throw refusedClient('client_disabled', client);
 
-  // §3.7 once and no more; nobody but the client itself gets as far as this
+  // §3 (7) once and no more; nobody but the client itself gets as far as this
   const id = await sha256(JSON.stringify(['client_assertion', context.issuer, client.id, judged.identifier]));
   if (!(await take(context, id, judged.expiresAt))) throw refusedClient('assertion_replayed', client);
   return client;
@@ -122,49 +118,12 @@ async function findKey(
   }
 }
 
-/** What is left of an assertion that is as it should be; or what is wrong with it. */
-type Judged =
-  | { readonly identifier: string /** Seconds. */; readonly expiresAt: number }
-  | { readonly reason: RefusalReason };
-
-function judge(context: Context, client: ClientRecord, claims: Claims | undefined, call: Call): Judged {
-  const { iss, sub, aud, exp, iat = 0, nbf = 0, jti } = claims ?? {};
-  if (iss !== client.id || sub !== client.id) return { reason: 'assertion_subject_wrong' };
-  if (!isMeantForThis(context, client, aud, call)) return { reason: 'assertion_audience_wrong' };
-  if (!isTime(exp) || !isTime(iat) || !isTime(nbf)) return { reason: 'assertion_malformed' };
-  const now = context.clock() / 1000;
-  if (exp <= now) return { reason: 'assertion_expired' };
-  if (exp > now + LONGEST_LIFE + CLOCK_AHEAD) return { reason: 'assertion_lives_too_long' };
-  if (Math.max(iat, nbf) > now + CLOCK_AHEAD) return { reason: 'assertion_not_yet_valid' };
-  if (typeof jti !== 'string' || jti === '') return { reason: 'assertion_identifier_missing' };
-  return { identifier: jti, expiresAt: exp };
-}
-
-/**
- * The issuer, which no other server has; by the client's registration also the URL of the endpoint, which was long the
- * custom, or that of the token endpoint. A list names nobody else.
- */
-function isMeantForThis(context: Context, client: ClientRecord, aud: unknown, { operation }: Call): boolean {
-  const audiences: readonly unknown[] = Array.isArray(aud) ? aud : [aud];
-  const { issuer, paths } = context;
-  if (client.metadata?.assertion_audience !== 'endpoint')
-    return audiences.length === 1 && audiences[0] === issuer;
-  const called = Object.entries(paths).find(([name]) => name === operation)?.[1] ?? paths.token;
-  const accepted: readonly unknown[] = [
-    issuer,
-    endpointUrl(issuer, called),
-    endpointUrl(issuer, paths.token),
-  ];
-  return audiences.length > 0 && audiences.every((one) => accepted.includes(one));
-}
-
-function isTime(value: unknown): value is number {
-  return typeof value === 'number' && Number.isFinite(value);
-}
-
 /** Kept for longer than the assertion lives, since a process with a slower clock would accept it for longer. */
 async function take({ storage }: Context, id: string, expiresAt: number): Promise<boolean> {
-  const isTaken: unknown = await storage.oneTimeIdentifiers?.take(id, Math.ceil(expiresAt) + CLOCK_AHEAD);
+  const isTaken: unknown = await storage.oneTimeIdentifiers?.take(
+    id,
+    Math.ceil(expiresAt) + CLIENT_CLOCK_AHEAD,
+  );
   if (typeof isTaken === 'boolean') return isTaken;
   throw new StorageFault(
     new TypeError('storage must answer true or false to whether an identifier is taken'),

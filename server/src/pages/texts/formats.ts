@@ -65,7 +65,7 @@ export class Formats {
 
   /** `5 minutes`: never less than has to be waited. */
   duration(seconds: number): string {
-    if (seconds < 60) return this.#unit(Math.max(1, Math.ceil(seconds)), 'second');
+    if (seconds <= 59) return this.#unit(Math.max(1, Math.ceil(seconds)), 'second');
     const minutes = Math.ceil(seconds / 60);
     return minutes < 60 ? this.#unit(minutes, 'minute') : this.#unit(Math.ceil(minutes / 60), 'hour');
   }

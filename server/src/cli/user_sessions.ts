@@ -1,0 +1,81 @@
+import { claimsOf } from '../people/claims.ts';
+import type { Person } from '../people/people.ts';
+import { SessionEnding } from '../sessions/session_ending.ts';
+import { labelled, printOne, timeOf } from './output.ts';
+import { requirePerson } from './require_person.ts';
+import type { CommandParts } from './with_instance.ts';
+
+/** Ends all sessions of a person; a server that runs on the database tells the applications. @returns how many */
+export async function endSessionsOf(
+  { sessions, storage }: CommandParts,
+  { subject }: Person,
+): Promise<number> {
+  return (await new SessionEnding({ sessions, storage }).end({ subject })).length;
+}
+
+export async function endSessions(parts: CommandParts, name: string): Promise<void> {
+  const person = await requirePerson(parts, name);
+  const ended = await endSessionsOf(parts, person);
+  const lines = [
+    ended === 0 ? `${name} was not signed in anywhere` : `ended ${sessionsInWords(ended)} of ${name}`,
+  ];
+  printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, lines);
+}
+
+export async function setPassword(parts: CommandParts, name: string, passwordHash: string): Promise<void> {
+  const person = await requirePerson(parts, name);
+  await parts.people.setPasswordHash(person.subject, passwordHash);
+  // After it, so that nobody signs in again with the former one.
+  const ended = await endSessionsOf(parts, person);
+  printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, [
+    `${name} has another password; ${sessionsInWords(ended)} ended`,
+    `what was granted for use while away lives on: grantd token revoke --user ${name} ends it as well`,
+  ]);
+}
+
+export async function showPerson(parts: CommandParts, name: string): Promise<void> {
+  const person = await requirePerson(parts, name);
+  const { subject } = person;
+  const [state, sessions, consents] = await Promise.all([
+    parts.storage.getPrincipalState('subject', subject),
+    parts.sessions.ofSubject(subject),
+    parts.consents.ofSubject(subject),
+  ]);
+  const shown = {
+    name: person.name,
+    sub: subject,
+    claims: claimsOf(person),
+    createdAt: timeOf(person.createdAtMs),
+    disabledAt: timeOf(state?.disabledAtMs),
+    sessions: sessions.map(({ id, userAgent, signedInAtMs, lastSeenAtMs }) => ({
+      id,
+      userAgent,
+      signedInAt: timeOf(signedInAtMs),
+      lastSeenAt: timeOf(lastSeenAtMs),
+    })),
+    consents: consents.map(({ clientId, scopes, resources, givenAtMs }) => ({
+      clientId,
+      scopes,
+      resources,
+      givenAt: timeOf(givenAtMs),
+    })),
+  };
+  printOne(parts, shown, [
+    ...labelled({
+      name: shown.name,
+      sub: subject,
+      claims: JSON.stringify(shown.claims),
+      added: shown.createdAt,
+      disabled: shown.disabledAt,
+    }),
+    ...shown.sessions.map(
+      (one) =>
+        `session ${one.id}: signed in ${one.signedInAt}, last seen ${one.lastSeenAt}, ${one.userAgent}`,
+    ),
+    ...shown.consents.map((one) => `${one.clientId} since ${one.givenAt}: ${one.scopes.join(' ')}`),
+  ]);
+}
+
+function sessionsInWords(count: number): string {
+  return count === 1 ? '1 session' : `${count} sessions`;
+}

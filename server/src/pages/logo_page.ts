@@ -1,0 +1,40 @@
+import type { ClientRecord } from '@grantd/core';
+import { applicationShown } from './application_shown.ts';
+import { monogramPicture } from './brand.ts';
+import type { PageContext, PageParts } from './page_parts.ts';
+import type { Picture } from './picture.ts';
+import { localizedMember } from './texts/localized_member.ts';
+import { DEFAULT_LANGUAGE, LANGUAGES } from './texts/texts.ts';
+
+/** Seconds that a browser keeps a logo. */
+const KEPT_SECONDS = 60 * 60;
+
+/** `/logo`: the operator's, or with `client` that of an application; its first letter where its logo is not to be had. */
+export function showLogo({ clients, logos, operatorLogo, basePath }: PageParts) {
+  return async (c: PageContext): Promise<Response> => {
+    const clientId = c.req.query('client');
+    if (clientId === undefined)
+      return operatorLogo === undefined ? c.notFound() : send(c, operatorLogo, KEPT_SECONDS);
+    const client = (await clients.get(clientId)) ?? undefined;
+    const language = LANGUAGES.find((one) => one === c.req.query('language')) ?? DEFAULT_LANGUAGE;
+    const uri = client && logoUri(client, language);
+    if (client === undefined || client.disabledAtMs !== undefined || uri === undefined) return c.notFound();
+    const logo = await logos.get(uri);
+    if (logo !== undefined) return send(c, logo, KEPT_SECONDS);
+    return send(c, monogramPicture(applicationShown(client, language, basePath)), 60);
+  };
+}
+
+function logoUri({ metadata = {} }: ClientRecord, language: (typeof LANGUAGES)[number]): string | undefined {
+  return localizedMember({ ...metadata }, 'logo_uri', language);
+}
+
+/** A picture of a stranger's: whoever opens it by itself gets nothing that runs. */
+function send(c: PageContext, { type, bytes }: Picture, keptSeconds: number): Response {
+  c.header('content-type', type);
+  c.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; sandbox");
+  c.header('x-content-type-options', 'nosniff');
+  c.header('cross-origin-resource-policy', 'same-origin');
+  c.header('cache-control', `public, max-age=${keptSeconds}`);
+  return c.body(bytes);
+}

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import {
+  Browser,
+  formAction,
+  hiddenFields,
+  isConsent,
+  isLogin,
+  type Page,
+  signInAndConsent,
+} from './harness/browser.ts';
+import { DATABASES } from './harness/databases.ts';
+import { grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
+import { authorizationUrl, introspect, newPkce, postForm, redeem, userInfo } from './harness/protocol.ts';
+
+for (const database of DATABASES) {
+  describe(`the account on ${database.name}`, { skip: database.absence }, () => {
+    const workbench = new Workbench(database);
+    after(() => workbench.clear());
+    let server: RunningServer;
+    before(async () => {
+      server = await workbench.start(await workbench.home(), ['--demo']);
+    });
+
+    const pkce = newPkce();
+    const urlWith = (parameters: Readonly<Record<string, string>> = {}) =>
+      authorizationUrl(server.url, pkce, parameters);
+    const account = () => `${server.url}/account`;
+
+    async function newPerson(name: string) {
+      const who = { username: name, password: 'correct horse' };
+      await grantdPrints(server.folder, ['user', 'add', name, '--password-stdin'], who.password);
+      return { who, browser: new Browser(server.url) };
+    }
+
+    /** Tokens of `demo-web` for a person who signs in with a browser. */
+    async function tokensBy(browser: Browser, who: { username: string; password: string }, scope = 'openid') {
+      return redeem(server.url, pkce, await signInAndConsent(browser, urlWith({ scope }), who));
+    }
+
+    const isActive = async (token = '') => (await introspect(server.url, token)).active;
+
+    /** Sends the page's form by one of its buttons. */
+    function press(browser: Browser, page: Page, id: string): Promise<Page> {
+      const pattern = new RegExp(`<button id="${id}" type="submit" name="([^"]*)" value="([^"]*)"`);
+      const [, name = '', value = ''] =
+        pattern.exec(page.html) ?? assert.fail(`no button ${id}: ${page.html}`);
+      return browser.submit(page, { [name]: value });
+    }
+
+    test('a person signs in to it, and comes to it', async () => {
+      const { who, browser } = await newPerson('ada');
+      const login = await browser.get(account());
+      assert.ok(isLogin(login));
+      const page = await browser.submit(login, who);
+      assert.equal(page.url, account());
+      assert.match(page.html, /ada/);
+      assert.match(page.html, /No application has access/);
+      assert.match(page.html, /This browser/);
+      assert.equal((await browser.get(login.url)).url, account(), 'nobody signs in twice');
+    });
+
+    test('access is ended by one click: all that was granted is dead at once, and consent is asked again', async () => {
+      const { who, browser } = await newPerson('bea');
+      const tokens = await tokensBy(browser, who, 'openid profile offline_access');
+      const others = await tokensBy(new Browser(server.url), (await newPerson('bob')).who);
+      const page = await browser.get(account());
+      assert.match(page.html, /Demo web application/);
+      const after = await press(browser, page, 'end-access-demo-web');
+      assert.match(after.html, /id="notice"[\s\S]*The access of Demo web application has ended/);
+      assert.match(after.html, /No application has access/);
+
+      for (const token of [tokens.access_token, tokens.refresh_token])
+        assert.equal(await isActive(token), false);
+      assert.equal((await userInfo(server.url, tokens.access_token)).status, 401);
+      assert.equal(await isActive(others.access_token), true);
+      assert.ok(isConsent(await browser.get(urlWith({ scope: 'openid' }))));
+      const again = await press(browser, page, 'end-access-demo-web');
+      assert.match(again.html, /That had ended already/);
+      await until(
+        () => server.log().filter(({ event }) => event === 'consent_withdrawn').length === 1,
+        'it is logged once',
+      );
+    });
+
+    test('one session is ended, or all others, with what rests upon them unless it is offline', async () => {
+      const { who, browser } = await newPerson('dora');
+      const [second, third, fourth] = [
+        new Browser(server.url),
+        new Browser(server.url),
+        new Browser(server.url),
+      ];
+      const mine = await tokensBy(browser, who);
+      const tied = await tokensBy(second, who);
+      const offline = await tokensBy(third, who, 'openid offline_access');
+      const fourthTokens = await tokensBy(fourth, who);
+
+      const page = await browser.get(account());
+      const ids = [...page.html.matchAll(/<button id="end-session-([\w-]+)"/g)].map(([, id = '']) => id);
+      assert.equal(ids.length, 4);
+      const ended = await press(browser, page, `end-session-${ids[1]}`);
+      assert.match(ended.html, /That browser is signed out/);
+      assert.equal([...ended.html.matchAll(/<button id="end-session-/g)].length, 3);
+      const alone = await press(browser, ended, 'end-other-sessions');
+      assert.match(alone.html, /2 other browsers are signed out/);
+      for (const other of [second, third, fourth]) assert.ok(isLogin(await other.get(account())));
+      assert.deepEqual(
+        await Promise.all([mine, tied, fourthTokens, offline].map((one) => isActive(one.access_token))),
+        [true, false, false, true],
+      );
+      const nothing = await press(browser, page, 'end-other-sessions');
+      assert.match(nothing.html, /That had ended already/);
+    });
+
+    test('ending the session of this very browser signs out', async () => {
+      const { who, browser } = await newPerson('eve');
+      const tokens = await tokensBy(browser, who);
+      const page = await browser.get(account());
+      const [, id = ''] = /<button id="end-session-([\w-]+)"/.exec(page.html) ?? [];
+      assert.ok(isLogin(await press(browser, page, `end-session-${id}`)));
+      assert.equal(await isActive(tokens.access_token), false);
+    });
+
+    test('nobody ends the session of somebody else', async () => {
+      const [fay, gwen] = [await newPerson('fay'), await newPerson('gwen')];
+      await tokensBy(fay.browser, fay.who);
+      await tokensBy(gwen.browser, gwen.who);
+      const [, id = ''] =
+        /<button id="end-session-([\w-]+)"/.exec((await fay.browser.get(account())).html) ?? [];
+      const page = await gwen.browser.submit(await gwen.browser.get(account()), { end_session: id });
+      assert.match(page.html, /That had ended already/);
+      assert.equal((await fay.browser.get(account())).url, account());
+    });
+
+    test('nothing is done for a form that was not made for this browser and session', async () => {
+      const { who, browser } = await newPerson('hope');
+      const tokens = await tokensBy(browser, who);
+      const fields = { end_access: 'demo-web' };
+      assert.equal((await browser.post(account(), fields)).status, 403);
+      const stranger = await newPerson('ivan');
+      await tokensBy(stranger.browser, stranger.who);
+      const foreign = hiddenFields(await stranger.browser.get(account()));
+      assert.equal((await browser.post(account(), { ...foreign, ...fields })).status, 403);
+      assert.equal(await isActive(tokens.access_token), true);
+      assert.match((await browser.get(account())).html, /Demo web application/);
+    });
+
+    test('what has just been done is told by this server alone', async () => {
+      const { who, browser } = await newPerson('jane');
+      await browser.submit(await browser.get(account()), who);
+      const page = await browser.get(`${account()}?notice=session_ended`);
+      assert.doesNotMatch(page.html, /role="status"/);
+    });
+
+    test('a GET changes nothing, and other methods are 405', async () => {
+      const { who, browser } = await newPerson('kate');
+      const tokens = await tokensBy(browser, who);
+      await browser.get(`${account()}?end_access=demo-web`);
+      assert.equal(await isActive(tokens.access_token), true);
+      const response = await fetch(account(), { method: 'DELETE' });
+      assert.deepEqual([response.status, response.headers.get('allow')], [405, 'GET, HEAD, POST']);
+      assert.equal((await postForm(account(), { x: 'x'.repeat(65_536) })).status, 413);
+    });
+
+    test('the page is for nobody’s cache, frame or script', async () => {
+      const { who, browser } = await newPerson('lena');
+      const page = await browser.submit(await browser.get(account()), who);
+      assert.equal(formAction(page), '/account');
+      assert.match(
+        page.headers.get('content-security-policy') ?? '',
+        /form-action 'self'; frame-ancestors 'none'/,
+      );
+      assert.equal(page.headers.get('cache-control'), 'no-store');
+    });
+  });
+}

@@ -1,0 +1,200 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import { Hono } from 'hono';
+import type { OpenDatabase } from '../src/instance/database/database.ts';
+import { BrowserSessions } from '../src/pages/browser_sessions.ts';
+import { Cookies } from '../src/pages/cookies.ts';
+import type { Person } from '../src/people/people.ts';
+import { SessionEnding } from '../src/sessions/session_ending.ts';
+import { DATABASES } from './harness/databases.ts';
+import { openDatabase } from './harness/program_data.ts';
+
+const MINUTE_MS = 60_000;
+const LIFETIMES = { idle: 30 * 60, absolute: 60 * 60 };
+
+/** A browser, and the pages of a program at a time that is set. */
+class World {
+  nowMs = Date.parse('2026-01-01T00:00:00Z');
+  cookie: string | undefined;
+  readonly database: OpenDatabase;
+  readonly #app: Hono;
+
+  constructor(database: OpenDatabase) {
+    this.database = database;
+    const { sessions, storage, people } = database;
+    const clock = () => this.nowMs;
+    const ending = new SessionEnding({ sessions, storage, clock });
+    const browserSessions = new BrowserSessions({
+      ...{ sessions, ending, people, storage, clock },
+      cookies: new Cookies('http://localhost'),
+      lifetimes: LIFETIMES,
+    });
+    this.#app = new Hono()
+      .post('/in/:subject', async (c) => {
+        const person = await people.bySubject(c.req.param('subject'));
+        assert.ok(person);
+        return c.json(await browserSessions.begin(c, person));
+      })
+      .get('/current', async (c) => c.json((await browserSessions.current(c)) ?? null))
+      .post('/out', async (c) => {
+        const session = await browserSessions.current(c);
+        assert.ok(session);
+        return c.json(await browserSessions.end(c, session));
+      });
+  }
+
+  async add(name: string): Promise<Person> {
+    const person = await this.database.people.add({ name, passwordHash: '', claims: {} });
+    assert.ok(person);
+    return person;
+  }
+
+  async signIn({ subject }: Person): Promise<{ id: string }> {
+    return (await this.#call('POST', `/in/${subject}`)) as { id: string };
+  }
+
+  async signOut(): Promise<void> {
+    await this.#call('POST', '/out');
+  }
+
+  /** Who is signed in, and by which session. */
+  async current(): Promise<{ readonly id: string; readonly name: string } | undefined> {
+    const session = (await this.#call('GET', '/current')) as { id: string; person: Person } | null;
+    return session === null ? undefined : { id: session.id, name: session.person.name };
+  }
+
+  async #call(method: string, path: string): Promise<unknown> {
+    const headers = { 'user-agent': 'Browser', ...(this.cookie !== undefined && { cookie: this.cookie }) };
+    const response = await this.#app.request(path, { method, headers });
+    assert.equal(response.status, 200);
+    const [set] = response.headers.getSetCookie();
+    if (set !== undefined) this.cookie = set.split(';', 1)[0];
+    return response.json();
+  }
+}
+
+for (const database of DATABASES) {
+  describe(`a browser's session on ${database.name}`, { skip: database.absence }, () => {
+    async function newWorld(t: TestContext): Promise<World> {
+      return new World(await openDatabase(t, database));
+    }
+
+    test('ends when it was not used for the idle lifetime, which each use begins anew', async (t) => {
+      const world = await newWorld(t);
+      const { id } = await world.signIn(await world.add('alice'));
+      const begun = world.nowMs;
+      for (const minutes of [20, 40]) {
+        world.nowMs = begun + minutes * MINUTE_MS;
+        assert.deepEqual(await world.current(), { id, name: 'alice' });
+      }
+      const idle = new World(world.database);
+      idle.nowMs = begun;
+      await idle.signIn(await world.add('bob'));
+      idle.nowMs = begun + 30 * MINUTE_MS - 1;
+      assert.equal((await idle.current())?.name, 'bob');
+      idle.nowMs += 30 * MINUTE_MS;
+      assert.equal(await idle.current(), undefined);
+    });
+
+    test('ends at its absolute lifetime, however often it was used', async (t) => {
+      const world = await newWorld(t);
+      await world.signIn(await world.add('alice'));
+      const begun = world.nowMs;
+      for (let minutes = 5; minutes < 60; minutes += 5) {
+        world.nowMs = begun + minutes * MINUTE_MS;
+        assert.ok(await world.current());
+      }
+      world.nowMs = begun + 60 * MINUTE_MS - 1;
+      assert.ok(await world.current());
+      world.nowMs += 1;
+      assert.equal(await world.current(), undefined);
+    });
+
+    test('writes that it is used once a minute at most', async (t) => {
+      const world = await newWorld(t);
+      const alice = await world.add('alice');
+      await world.signIn(alice);
+      const begun = world.nowMs;
+      const lastSeen = async () => (await world.database.sessions.ofSubject(alice.subject))[0]?.lastSeenAtMs;
+      world.nowMs = begun + MINUTE_MS - 1;
+      await world.current();
+      assert.equal(await lastSeen(), begun);
+      world.nowMs = begun + MINUTE_MS;
+      await world.current();
+      assert.equal(await lastSeen(), begun + MINUTE_MS);
+    });
+
+    test('has a new secret after each sign-in, and the one before is worth nothing', async (t) => {
+      const world = await newWorld(t);
+      const alice = await world.add('alice');
+      const first = await world.signIn(alice);
+      const former = world.cookie;
+      const second = await world.signIn(alice);
+      assert.notEqual(world.cookie, former);
+      assert.equal(second.id, first.id, 'the same session goes on');
+      const thief = new World(world.database);
+      thief.cookie = former;
+      assert.equal(await thief.current(), undefined);
+      assert.equal((await world.database.sessions.ofSubject(alice.subject)).length, 1);
+    });
+
+    test('never has a secret that was there before the sign-in', async (t) => {
+      const world = await newWorld(t);
+      const planted = `grantd_session=${'A'.repeat(43)}`;
+      world.cookie = planted;
+      await world.signIn(await world.add('alice'));
+      assert.notEqual(world.cookie, planted);
+      const planter = new World(world.database);
+      planter.cookie = planted;
+      assert.equal(await planter.current(), undefined);
+    });
+
+    test('begins anew where the former one is over by time, and tells nobody', async (t) => {
+      const world = await newWorld(t);
+      const alice = await world.add('alice');
+      const first = await world.signIn(alice);
+      await world.database.sessions.addClient(first.id, 'web');
+      world.nowMs += 31 * MINUTE_MS;
+      const second = await world.signIn(alice);
+      assert.notEqual(second.id, first.id);
+      assert.deepEqual(await world.database.logoutDeliveries.take(world.nowMs, 1000, 10), []);
+    });
+
+    test('ends when somebody else signs in with the same browser, and its clients are to be told', async (t) => {
+      const world = await newWorld(t);
+      const alice = await world.add('alice');
+      const { id } = await world.signIn(alice);
+      await world.database.sessions.addClient(id, 'web');
+      await world.signIn(await world.add('bob'));
+      assert.equal((await world.current())?.name, 'bob');
+      assert.deepEqual(await world.database.sessions.ofSubject(alice.subject), []);
+      assert.deepEqual(await world.database.logoutDeliveries.take(world.nowMs, 1000, 10), [
+        { sessionId: id, clientId: 'web', subject: alice.subject, attempts: 1 },
+      ]);
+    });
+
+    test('is over when its person is disabled, or all their tokens are revoked', async (t) => {
+      const world = await newWorld(t);
+      const alice = await world.add('alice');
+      const { storage } = world.database;
+      await world.signIn(alice);
+      await storage.setDisabled('subject', alice.subject, true);
+      assert.equal(await world.current(), undefined);
+      await storage.setDisabled('subject', alice.subject, false);
+      assert.equal(await world.current(), undefined, 'enabling brings nothing back');
+      world.nowMs = Date.now() + MINUTE_MS;
+      await world.signIn(alice);
+      assert.ok(await world.current());
+    });
+
+    test('ends at once when the person signs out, also for whoever copied the cookie', async (t) => {
+      const world = await newWorld(t);
+      await world.signIn(await world.add('alice'));
+      const copied = world.cookie;
+      await world.signOut();
+      assert.equal(await world.current(), undefined);
+      world.cookie = copied;
+      assert.equal(await world.current(), undefined);
+    });
+  });
+}

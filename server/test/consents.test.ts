@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import {
+  ALICE,
+  Browser,
+  hiddenFields,
+  isConsent,
+  isLogin,
+  type Page,
+  signInAndConsent,
+} from './harness/browser.ts';
+import { DATABASES } from './harness/databases.ts';
+import { grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { authorizationUrl, introspect, newPkce, payloadOf, redeem } from './harness/protocol.ts';
+import { withDatabaseOf } from './harness/stored.ts';
+
+const SPA = { client_id: 'demo-spa', redirect_uri: 'http://localhost:4002/callback' };
+const APP = { client_id: 'phone-app', redirect_uri: 'com.example.app:/callback' };
+
+for (const database of DATABASES) {
+  describe(`consent and single sign-on on ${database.name}`, { skip: database.absence }, () => {
+    const workbench = new Workbench(database);
+    after(() => workbench.clear());
+    let server: RunningServer;
+    before(async () => {
+      server = await workbench.start(await workbench.home(), ['--demo']);
+      await withDatabaseOf(server, async ({ storage }) => {
+        await storage.clients.add({
+          id: 'phone-app',
+          grantTypes: ['authorization_code', 'refresh_token'],
+          scopes: ['openid', 'profile', 'offline_access'],
+          redirectUris: [APP.redirect_uri],
+        });
+      });
+    });
+
+    const pkce = newPkce();
+    const urlWith = (parameters: Readonly<Record<string, string>> = {}) =>
+      authorizationUrl(server.url, pkce, parameters);
+    const errorOf = ({ url }: Page) => new URL(url).searchParams.get('error');
+
+    /** A person that nobody else uses, and a browser. */
+    async function newPerson(name: string) {
+      const who = { username: name, password: 'correct horse' };
+      await grantdPrints(server.folder, ['user', 'add', name, '--password-stdin'], who.password);
+      return { who, browser: new Browser(server.url) };
+    }
+
+    test('what was agreed to is not asked again, in any browser; more than that is', async () => {
+      const { who, browser } = await newPerson('ada');
+      const first = await browser.submit(await browser.get(urlWith()), who);
+      assert.ok(isConsent(first));
+      await browser.submit(first, { decision: 'allow' });
+      for (const parameters of [{}, { scope: 'openid' }, { prompt: 'none' }]) {
+        const left = new URL((await browser.get(urlWith(parameters))).url);
+        assert.equal(left.origin, 'http://localhost:4001');
+        assert.ok(left.searchParams.has('code'));
+      }
+      const wider = await browser.get(urlWith({ scope: 'openid profile email' }));
+      assert.ok(isConsent(wider));
+      await browser.submit(wider, { decision: 'deny' });
+      assert.ok(isConsent(await browser.get(urlWith({ scope: 'openid email' }))), 'no is no consent');
+      await browser.submit(wider, { decision: 'allow' });
+
+      const other = new Browser(server.url);
+      const straight = await other.submit(await other.get(urlWith({ scope: 'openid email' })), who);
+      assert.equal(new URL(straight.url).origin, 'http://localhost:4001');
+    });
+
+    test('offline_access is asked for once, also of whoever agreed to everything else', async () => {
+      const { who, browser } = await newPerson('bea');
+      await signInAndConsent(browser, urlWith(), who);
+      const scope = 'openid profile offline_access';
+      assert.equal(errorOf(await browser.get(urlWith({ scope, prompt: 'none' }))), 'consent_required');
+      const asked = await browser.get(urlWith({ scope, prompt: 'consent' }));
+      assert.ok(isConsent(asked));
+      const callback = new URL((await browser.submit(asked, { decision: 'allow' })).url);
+      assert.ok((await redeem(server.url, pkce, callback)).refresh_token);
+    });
+
+    test('prompt=consent asks again', async () => {
+      const { who, browser } = await newPerson('cleo');
+      await signInAndConsent(browser, urlWith(), who);
+      assert.ok(isConsent(await browser.get(urlWith({ prompt: 'consent' }))));
+    });
+
+    test('RFC 8252 §8.6 an app that others can pass themselves off as is never answered without asking', async () => {
+      const { who, browser } = await newPerson('dora');
+      await signInAndConsent(browser, urlWith(), who);
+      const consent = await browser.get(urlWith(APP));
+      assert.ok(isConsent(consent));
+      assert.doesNotMatch(consent.html, /com\.example/);
+      const left = await browser.submit(consent, { decision: 'allow' });
+      assert.match(left.url, /^com\.example\.app:\/callback\?code=/);
+      assert.ok(isConsent(await browser.get(urlWith(APP))));
+      assert.equal(errorOf(await browser.get(urlWith({ ...APP, prompt: 'none' }))), 'consent_required');
+    });
+
+    test('one sign-in is enough for several applications, which learn of the same session', async () => {
+      const { who, browser } = await newPerson('eve');
+      const web = await redeem(server.url, pkce, await signInAndConsent(browser, urlWith(), who));
+      const consent = await browser.get(urlWith(SPA));
+      assert.ok(isConsent(consent), 'nobody has to sign in again');
+      const callback = new URL((await browser.submit(consent, { decision: 'allow' })).url);
+      const spa = await redeem(server.url, pkce, callback, 'demo-spa');
+      const [one, other] = [payloadOf(web.id_token), payloadOf(spa.id_token)];
+      assert.match(String(one.sid), /^[\w-]{22}$/);
+      assert.equal(one.sid, other.sid);
+      assert.equal(one.auth_time, other.auth_time);
+    });
+
+    test('a new sign-in of the same person goes on with the session, one of another person ends it', async () => {
+      const { who, browser } = await newPerson('fay');
+      const before = await redeem(server.url, pkce, await signInAndConsent(browser, urlWith(), who));
+      const again = await browser.get(urlWith({ prompt: 'login' }));
+      assert.ok(isLogin(again));
+      const callback = new URL((await browser.submit(again, who)).url);
+      const tokens = await redeem(server.url, pkce, callback);
+      assert.equal(payloadOf(tokens.id_token).sid, payloadOf(before.id_token).sid);
+      assert.equal((await introspect(server.url, before.access_token)).active, true);
+
+      const login = await browser.get(urlWith({ prompt: 'login' }));
+      const [, other = ''] = /id="change-person" href="([^"]*)"/.exec(login.html) ?? [];
+      const form = await browser.get(new URL(other.replaceAll('&amp;', '&'), server.url).href);
+      assert.ok(isLogin(form));
+      assert.match(form.html, /<input id="username" name="username" value=""/);
+      const next = await browser.submit(form, { ...ALICE });
+      assert.ok(isConsent(next) || new URL(next.url).searchParams.has('code'));
+      for (const token of [before.access_token, tokens.access_token])
+        assert.equal((await introspect(server.url, token)).active, false);
+    });
+
+    test('select_account asks whether to go on as who is signed in', async () => {
+      const { who, browser } = await newPerson('gwen');
+      await signInAndConsent(browser, urlWith(), who);
+      const choice = await browser.get(urlWith({ prompt: 'select_account' }));
+      assert.match(choice.html, /id="account-continue"/);
+      assert.match(choice.html, /id="account-other"/);
+      for (const page of ['/consent?', '/authorize?', '/login?'])
+        assert.match(
+          (await browser.get(choice.url.replace('/select?', page))).html,
+          /id="account-continue"/,
+          'it cannot be skipped',
+        );
+      const left = await browser.submit(choice, { account: 'continue' });
+      assert.ok(new URL(left.url).searchParams.has('code'));
+
+      const stranger = new Browser(server.url);
+      assert.ok(isLogin(await stranger.get(choice.url)));
+      assert.equal((await stranger.submit(choice, { account: 'continue' })).status, 200);
+      assert.equal(errorOf(await browser.get(urlWith({ prompt: 'none' }))), null);
+    });
+
+    test('an id_token_hint of another person than is signed in leads to signing in as that one', async () => {
+      const { who, browser } = await newPerson('hope');
+      const mine = await redeem(server.url, pkce, await signInAndConsent(browser, urlWith(), who));
+      const others = await redeem(
+        server.url,
+        pkce,
+        await signInAndConsent(new Browser(server.url), urlWith()),
+      );
+      const hint = (token = '') => ({ id_token_hint: token });
+      const fits = await browser.get(urlWith({ prompt: 'none', ...hint(mine.id_token) }));
+      assert.ok(new URL(fits.url).searchParams.has('code'));
+      const differs = urlWith({ prompt: 'none', ...hint(others.id_token) });
+      assert.equal(errorOf(await browser.get(differs)), 'login_required');
+
+      const login = await browser.get(urlWith(hint(others.id_token)));
+      assert.ok(isLogin(login));
+      const wrong = await browser.submit(login, who);
+      assert.equal(wrong.status, 403);
+      assert.match(wrong.html, /asked for another account/);
+      assert.ok(new URL((await browser.get(urlWith())).url).searchParams.has('code'), 'still signed in');
+      const right = await browser.submit(wrong, { ...ALICE });
+      assert.ok(new URL(right.url).searchParams.has('code'));
+    });
+
+    test('the parameters of a request cannot be read in the addresses of the pages, nor changed there', async () => {
+      const browser = new Browser(server.url);
+      const login = await browser.get(urlWith({ state: 'a-very-secret-state' }));
+      const sealed = new URL(login.url).searchParams.get('pending') ?? '';
+      const bytes = Buffer.from(sealed, 'base64url');
+      assert.doesNotMatch(bytes.toString('latin1'), /demo-web|secret/);
+      for (const at of [0, 12, bytes.length - 1]) {
+        const changed = Buffer.from(bytes);
+        changed[at] = (changed[at] ?? 0) ^ 1;
+        const page = await browser.get(`${server.url}/login?pending=${changed.toString('base64url')}`);
+        assert.equal(page.status, 400);
+      }
+    });
+
+    test('sessions and consents survive a restart', async () => {
+      const own = await workbench.start(await workbench.home(), ['--demo']);
+      const browser = new Browser(own.url);
+      await signInAndConsent(browser, authorizationUrl(own.url, pkce));
+      await own.stop();
+      await workbench.start(own.folder, ['--demo', '--port', String(own.port)]);
+      const left = await browser.get(authorizationUrl(own.url, pkce, { prompt: 'none' }));
+      assert.ok(new URL(left.url).searchParams.has('code'));
+    });
+
+    test('a form of one page is none of another', async () => {
+      const { who, browser } = await newPerson('iris');
+      await signInAndConsent(browser, urlWith(), who);
+      const choice = await browser.get(urlWith({ prompt: 'select_account consent' }));
+      const consent = await browser.submit(choice, { account: 'continue' });
+      assert.ok(isConsent(consent));
+      const { form_token: formToken = '' } = hiddenFields(choice);
+      const forged = await browser.submit(consent, { form_token: formToken, decision: 'allow' });
+      assert.equal(forged.status, 403);
+    });
+  });
+}

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { describe, type TestContext, test } from 'node:test';
+import {
+  type AdministrableStorage,
+  type AuthorizationCodeRepository,
+  AuthorizationServer,
+  ServerSecret,
+} from '@grantd/core';
+import { readConfiguration } from '../src/config/configuration.ts';
+import { ConsentWithdrawal } from '../src/consents/withdrawal.ts';
+import type { OpenDatabase } from '../src/instance/database/database.ts';
+import { openLog } from '../src/log/log.ts';
+import { RequestLog } from '../src/log/request_log.ts';
+import { openPages } from '../src/pages/pages.ts';
+import { PasswordHasher } from '../src/people/password_hasher.ts';
+import { SessionEnding } from '../src/sessions/session_ending.ts';
+import { Browser, isLogin } from './harness/browser.ts';
+import { DATABASES } from './harness/databases.ts';
+import { ISSUER, openDatabases } from './harness/program_data.ts';
+import { authorizationUrl, newPkce } from './harness/protocol.ts';
+
+const SECRET = 's'.repeat(32);
+const ALICE = { username: 'alice', password: 'wonderland' };
+const WEB = { client_id: 'web', redirect_uri: 'https://web.example/callback' };
+
+/** When something comes in between: before a code is stored, or when it has been. */
+type Moment = 'before' | 'after';
+
+/** The same store, in which something else happens around the storing of the next code. */
+function interrupted(storage: AdministrableStorage) {
+  let planned: { moment: Moment; what: () => Promise<unknown> } | undefined;
+  const issue: AuthorizationCodeRepository['issue'] = async (...of) => {
+    const { moment, what } = planned ?? {};
+    planned = undefined;
+    if (moment === 'before') await what?.();
+    const outcome = await storage.authorizationCodes.issue(...of);
+    if (moment === 'after') await what?.();
+    return outcome;
+  };
+  return {
+    storage: { ...storage, authorizationCodes: { ...storage.authorizationCodes, issue } },
+    plan: (moment: Moment, what: () => Promise<unknown>) => {
+      planned = { moment, what };
+    },
+  };
+}
+
+for (const database of DATABASES) {
+  describe(`ending in the middle of an authorization on ${database.name}`, { skip: database.absence }, () => {
+    /** The pages over a store that can be interrupted, and what another process has of the same database. */
+    async function open(t: TestContext) {
+      const [mine, others] = await openDatabases(t, database, 2);
+      assert.ok(mine && others);
+      const { storage, plan } = interrupted(mine.storage);
+      const server = new AuthorizationServer({
+        issuer: ISSUER,
+        secret: SECRET,
+        storage,
+        oidc: { getUserClaims: () => ({}) },
+        onEvent: () => {},
+      });
+      await server.prepare();
+      await storage.clients.add({
+        id: 'web',
+        secretHash: 'none',
+        grantTypes: ['authorization_code', 'refresh_token'],
+        scopes: ['openid', 'profile', 'offline_access'],
+        redirectUris: [WEB.redirect_uri],
+      });
+      const passwordHash = await new PasswordHasher().hash(ALICE.password);
+      const alice = await mine.people.add({ name: 'alice', passwordHash, claims: {} });
+      assert.ok(alice);
+      const url = await serve(t, { ...mine, storage }, server);
+      return { url, plan, others, subject: alice.subject };
+    }
+
+    async function serve(t: TestContext, opened: OpenDatabase, server: AuthorizationServer): Promise<string> {
+      const pages = openPages(
+        {
+          ...opened,
+          issuer: 'http://localhost',
+          secret: () => new ServerSecret(SECRET),
+        },
+        {
+          server,
+          settings: readConfiguration({}, {}).settings,
+          requestLog: new RequestLog(await openLog('off')),
+          operator: {},
+          onSessionsEnded: () => {},
+        },
+      );
+      const http: Server = createServer((request, response) => void pages(request, response));
+      await new Promise<void>((resolve) => http.listen(0, '127.0.0.1', resolve));
+      t.after(() => {
+        http.closeAllConnections();
+        http.close();
+      });
+      return `http://127.0.0.1:${(http.address() as AddressInfo).port}`;
+    }
+
+    const pkce = newPkce();
+    const urlAt = (url: string, scope: string) =>
+      authorizationUrl(url, pkce, { ...WEB, scope, code_challenge: pkce.challenge });
+
+    for (const moment of ['before', 'after'] as const) {
+      for (const scope of ['openid', 'openid offline_access']) {
+        test(`nothing of a consent that is withdrawn ${moment} the code is stored stays alive (${scope})`, async (t) => {
+          const { url, plan, others, subject } = await open(t);
+          const browser = new Browser(url);
+          const consent = await browser.submit(await browser.get(urlAt(url, scope)), ALICE);
+          const first = await browser.submit(consent, { decision: 'allow' });
+          assert.ok(new URL(first.url).searchParams.has('code'));
+          assert.equal((await others.storage.grantsOf(subject)).length, 1);
+
+          plan(moment, () => new ConsentWithdrawal(others).withdraw({ subject, clientId: 'web' }));
+          const left = new URL((await browser.get(urlAt(url, scope))).url);
+          assert.equal(left.searchParams.get('code'), null);
+          assert.equal(left.searchParams.get('error'), 'access_denied');
+          assert.deepEqual(await others.storage.grantsOf(subject), []);
+          assert.equal(await others.consents.get({ subject, clientId: 'web' }), undefined);
+        });
+      }
+
+      test(`nothing of a session that ends ${moment} the code is stored stays alive`, async (t) => {
+        const { url, plan, others, subject } = await open(t);
+        const browser = new Browser(url);
+        const consent = await browser.submit(await browser.get(urlAt(url, 'openid')), ALICE);
+        await browser.submit(consent, { decision: 'allow' });
+        plan(moment, () => new SessionEnding(others).end({ subject }));
+        assert.ok(isLogin(await browser.get(urlAt(url, 'openid'))));
+        assert.deepEqual(await others.storage.grantsOf(subject), []);
+        assert.deepEqual(
+          (await others.logoutDeliveries.take(Date.now(), 1000, 10)).map(({ clientId }) => clientId),
+          ['web'],
+        );
+      });
+    }
+
+    test('what a process leaves half-ended when it dies is ended by another', async (t) => {
+      const { url, others, subject } = await open(t);
+      const browser = new Browser(url);
+      const consent = await browser.submit(await browser.get(urlAt(url, 'openid')), ALICE);
+      await browser.submit(consent, { decision: 'allow' });
+      assert.equal((await others.storage.grantsOf(subject)).length, 1);
+
+      const begunAtMs = Date.now();
+      await others.consents.beginWithdrawal({ subject, clientId: 'web' }, begunAtMs);
+      const atMs = (clock: number) => ({ ...others, clock: () => clock });
+      assert.equal(await new ConsentWithdrawal(atMs(begunAtMs + 30_000)).finishHalfWithdrawn(), 0);
+      assert.equal(await new ConsentWithdrawal(atMs(begunAtMs + 30_001)).finishHalfWithdrawn(), 1);
+      assert.deepEqual(await others.storage.grantsOf(subject), []);
+
+      const [ended] = await others.sessions.beginEnd({ subject }, begunAtMs);
+      assert.ok(ended);
+      assert.deepEqual(await new SessionEnding(atMs(begunAtMs + 30_000)).finishHalfEnded(), []);
+      assert.deepEqual(await new SessionEnding(atMs(begunAtMs + 30_001)).finishHalfEnded(), [
+        { ...ended, clientIds: ['web'] },
+      ]);
+      assert.equal((await others.logoutDeliveries.take(begunAtMs + 30_001, 1000, 10)).length, 1);
+    });
+  });
+}

@@ -1,0 +1,40 @@
+import { request } from 'node:http';
+import { createServer } from 'node:https';
+import { listenOnLoopback } from './listening.ts';
+import { selfSignedCertificate } from './self_signed_certificate.ts';
+
+/** TLS in front of a server on this machine, as a deployment has it. */
+export interface TlsProxy {
+  readonly origin: string;
+  /** Where requests go from now on. */
+  leadTo(port: number): void;
+  close(): void;
+}
+
+export async function startTlsProxy(): Promise<TlsProxy> {
+  let target = 0;
+  const server = createServer(selfSignedCertificate(), (incoming, response) => {
+    const { method, url: path, headers, socket } = incoming;
+    const forwarded = { ...headers, 'x-forwarded-for': socket.remoteAddress, 'x-forwarded-proto': 'https' };
+    const outgoing = request(
+      { host: '127.0.0.1', port: target, method, path, headers: forwarded },
+      (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(response);
+      },
+    );
+    outgoing.once('error', () => response.destroy());
+    incoming.pipe(outgoing);
+  });
+  const port = await listenOnLoopback(server);
+  return {
+    origin: `https://localhost:${port}`,
+    leadTo(port) {
+      target = port;
+    },
+    close() {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

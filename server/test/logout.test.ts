@@ -1,0 +1,245 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Browser, isLogin, type Page, signInAndConsent } from './harness/browser.ts';
+import { DATABASES } from './harness/databases.ts';
+import { type LogoutReceiver, openLogoutReceiver } from './harness/logout_receiver.ts';
+import { grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
+import { authorizationUrl, introspect, newPkce, payloadOf, redeem, type Tokens } from './harness/protocol.ts';
+
+const BYE = 'http://localhost:4005/bye';
+
+for (const database of DATABASES) {
+  describe(`signing out on ${database.name}`, { skip: database.absence }, () => {
+    const workbench = new Workbench(database);
+    let server: RunningServer;
+    let receiver: LogoutReceiver;
+    before(async () => {
+      receiver = await openLogoutReceiver();
+      server = await workbench.start(await workbench.home(), ['--demo', '--insecure-development']);
+      const app = { name: 'shop', callback: 'http://localhost:4005/callback' };
+      await grantdPrints(server.folder, [
+        ...['client', 'add', app.name, '--public', '--name', 'The shop', '--redirect-uri', app.callback],
+        ...['--scope', 'openid', '--scope', 'offline_access', '--application-type', 'web'],
+        ...['--grant', 'authorization_code', '--grant', 'refresh_token'],
+        ...['--post-logout-redirect-uri', BYE, '--backchannel-logout-uri', receiver.url],
+      ]);
+    });
+    after(async () => {
+      await workbench.clear();
+      await receiver.close();
+    });
+
+    const pkce = newPkce();
+    const SHOP = { client_id: 'shop', redirect_uri: 'http://localhost:4005/callback', scope: 'openid' };
+
+    async function newPerson(name: string) {
+      const who = { username: name, password: 'correct horse' };
+      await grantdPrints(server.folder, ['user', 'add', name, '--password-stdin'], who.password);
+      return { who, browser: new Browser(server.url) };
+    }
+
+    /** Someone who is signed in, with the tokens of `demo-web` and of `shop`. */
+    async function signedIn(name: string) {
+      const { who, browser } = await newPerson(name);
+      const web = await redeem(
+        server.url,
+        pkce,
+        await signInAndConsent(browser, authorizationUrl(server.url, pkce), who),
+      );
+      return { who, browser, web, shop: await shopTokens(browser) };
+    }
+
+    async function shopTokens(browser: Browser, scope = 'openid'): Promise<Tokens> {
+      const page = await browser.get(authorizationUrl(server.url, pkce, { ...SHOP, scope }));
+      const left = page.html.includes('consent-allow')
+        ? await browser.submit(page, { decision: 'allow' })
+        : page;
+      return redeem(server.url, pkce, new URL(left.url), 'shop');
+    }
+
+    const logoutUrl = (parameters: Readonly<Record<string, string>> = {}) =>
+      `${server.url}/logout?${new URLSearchParams(parameters)}`;
+    const isQuestion = ({ html }: Page) => html.includes('id="logout-yes"');
+    const isActive = async (token = '') => (await introspect(server.url, token)).active;
+    const isSignedOut = async (browser: Browser) => isLogin(await browser.get(`${server.url}/account`));
+    const heardOf = (sid: unknown) => receiver.heard.filter((token) => token.sid === sid);
+
+    test('the person is asked, and nothing happens before they answer, nor when they say no', async () => {
+      const { browser, web } = await signedIn('ada');
+      const question = await browser.get(logoutUrl());
+      assert.ok(isQuestion(question));
+      assert.match(question.html, /ada/);
+      assert.equal(await isActive(web.access_token), true);
+      const still = await browser.submit(question, { decision: 'no' });
+      assert.match(still.html, /still signed in/);
+      assert.equal(await isActive(web.access_token), true);
+
+      const done = await browser.submit(question, { decision: 'yes' });
+      assert.match(done.html, /You are signed out/);
+      assert.match(done.html, /The shop/, 'who is being told');
+      assert.equal(browser.cookies.has('grantd_session'), false);
+      assert.equal(await isActive(web.access_token), false);
+      assert.ok(await isSignedOut(browser));
+      await until(
+        () => server.log().some(({ event, subject }) => event === 'signed_out' && subject !== undefined),
+        'it is logged',
+      );
+    });
+
+    test('an ID token of this session needs no question: back to the application, with its state', async () => {
+      const { browser, web, shop } = await signedIn('bea');
+      const left = await browser.get(
+        logoutUrl({
+          id_token_hint: shop.id_token ?? '',
+          post_logout_redirect_uri: BYE,
+          state: 'a b',
+        }),
+      );
+      assert.equal(left.url, `${BYE}?state=a+b`);
+      for (const tokens of [web, shop]) assert.equal(await isActive(tokens.access_token), false);
+      assert.ok(await isSignedOut(browser));
+    });
+
+    test('an ID token of another session, or another person, leads to the question', async () => {
+      const [cleo, dora] = [await signedIn('cleo'), await signedIn('dora')];
+      const hint = { id_token_hint: cleo.shop.id_token ?? '', post_logout_redirect_uri: BYE };
+      const question = await dora.browser.get(logoutUrl(hint));
+      assert.ok(isQuestion(question));
+      assert.match(question.html, /The shop/);
+      assert.equal(await isActive(dora.web.access_token), true);
+      assert.equal((await dora.browser.submit(question, { decision: 'yes' })).url, BYE);
+      assert.equal(await isActive(cleo.web.access_token), true);
+
+      const elsewhere = new Browser(server.url);
+      await signInAndConsent(elsewhere, authorizationUrl(server.url, pkce), cleo.who);
+      assert.ok(isQuestion(await elsewhere.get(logoutUrl(hint))), 'of the same person in another browser');
+    });
+
+    test('without a hint the application is not believed to be who it says, but its registered URI leads back', async () => {
+      const { browser } = await signedIn('eve');
+      const question = await browser.get(logoutUrl({ client_id: 'shop', post_logout_redirect_uri: BYE }));
+      assert.ok(isQuestion(question));
+      assert.doesNotMatch(question.html, /The shop/);
+      assert.equal((await browser.submit(question, { decision: 'yes' })).url, BYE);
+    });
+
+    test('whoever is not signed in is sent on, or told so', async () => {
+      const browser = new Browser(server.url);
+      const back = { client_id: 'shop', post_logout_redirect_uri: BYE };
+      assert.equal((await browser.get(logoutUrl(back))).url, BYE);
+      assert.match((await browser.get(logoutUrl())).html, /You are signed out/);
+    });
+
+    test('no URI that is not registered is ever led to', async () => {
+      const { browser, web } = await signedIn('fay');
+      for (const parameters of [
+        { client_id: 'shop', post_logout_redirect_uri: 'https://attacker.example/' },
+        { post_logout_redirect_uri: 'https://attacker.example/' },
+      ]) {
+        const page = await browser.get(logoutUrl(parameters));
+        const next = isQuestion(page) ? await browser.submit(page, { decision: 'no' }) : page;
+        assert.equal(new URL(next.url).origin, server.url);
+      }
+      assert.equal(await isActive(web.access_token), true);
+    });
+
+    test('another site’s form signs nobody out, nor does a form without this browser’s token', async () => {
+      const { browser, web } = await signedIn('gwen');
+      assert.ok(isQuestion(await browser.post(`${server.url}/logout`, { decision: 'yes' })));
+      const question = await browser.get(logoutUrl());
+      const forged = await browser.submit(question, { decision: 'yes', form_token: 'x' });
+      assert.equal(forged.status, 403);
+      const stranger = new Browser(server.url);
+      await stranger.submit(question, { decision: 'yes' });
+      assert.equal(await isActive(web.access_token), true);
+    });
+
+    test('what was granted for use while away survives', async () => {
+      const { who, browser } = await newPerson('hope');
+      await signInAndConsent(browser, authorizationUrl(server.url, pkce), who);
+      const shop = await shopTokens(browser, 'openid offline_access');
+      await browser.submit(await browser.get(logoutUrl()), { decision: 'yes' });
+      assert.equal(await isActive(shop.refresh_token), true);
+      const sid = payloadOf(shop.id_token).sid;
+      await until(() => heardOf(sid).length === 1, 'the application hears of it all the same');
+    });
+
+    test('an application that was opened in the session is told, once', async () => {
+      const { browser, shop } = await signedIn('iris');
+      const { sid, sub } = payloadOf(shop.id_token);
+      await browser.submit(await browser.get(logoutUrl()), { decision: 'yes' });
+      await until(() => heardOf(sid).length > 0, 'the application hears of it');
+      const [token] = heardOf(sid);
+      assert.deepEqual(
+        { iss: token?.iss, aud: token?.aud, sub: token?.sub, events: token?.events },
+        {
+          iss: server.url,
+          aud: 'shop',
+          sub,
+          events: { 'http://schemas.openid.net/event/backchannel-logout': {} },
+        },
+      );
+      await until(
+        () => server.log().some(({ event, sessionId }) => event === 'logout_delivered' && sessionId === sid),
+        'it is logged',
+      );
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      assert.equal(heardOf(sid).length, 1);
+    });
+
+    /** As if the pauses between attempts were over. */
+    async function makeDue(): Promise<void> {
+      await database.run(server.folder, `UPDATE ${database.schema}logout_deliveries SET due_at_ms = 0`);
+    }
+
+    test('an application that fails is told again, until it has heard, also after a restart', async () => {
+      const { browser, shop } = await signedIn('jane');
+      const { sid } = payloadOf(shop.id_token);
+      receiver.answers.push(503, 500, 200);
+      await browser.submit(await browser.get(logoutUrl()), { decision: 'yes' });
+      const postponed = () =>
+        server.log().filter(({ event, sessionId }) => event === 'logout_postponed' && sessionId === sid)
+          .length;
+      await until(() => postponed() === 1, 'the first attempt has failed');
+      await makeDue();
+      await until(() => postponed() === 2, 'the second attempt has failed');
+      await server.stop();
+      server = await workbench.start(server.folder, [
+        '--demo',
+        '--insecure-development',
+        ...['--port', String(server.port)],
+      ]);
+      await makeDue();
+      await until(() => heardOf(sid).length === 3, 'it hears of it');
+      await until(
+        () => server.log().some(({ event, attempts }) => event === 'logout_delivered' && attempts === 3),
+        'it is logged',
+      );
+      assert.equal(new Set(heardOf(sid).map(({ jti }) => jti)).size, 3, 'a new logout token each time');
+    });
+
+    test('an application that does not accept it is not told again', async () => {
+      const { browser, shop } = await signedIn('kate');
+      const { sid } = payloadOf(shop.id_token);
+      receiver.answers.push(400);
+      await browser.submit(await browser.get(logoutUrl()), { decision: 'yes' });
+      await until(
+        () => server.log().some(({ event, sessionId }) => event === 'logout_given_up' && sessionId === sid),
+        'it is given up',
+      );
+      await makeDue();
+      await new Promise((resolve) => setTimeout(resolve, 2500));
+      assert.equal(heardOf(sid).length, 1);
+    });
+
+    test('grantd user end-sessions ends them, and the running server tells the applications', async () => {
+      const { browser, web, shop } = await signedIn('lena');
+      const printed = await grantdPrints(server.folder, ['user', 'end-sessions', 'lena', '--json']);
+      assert.equal(JSON.parse(printed).sessionsEnded, 1);
+      assert.ok(await isSignedOut(browser));
+      assert.equal(await isActive(web.access_token), false);
+      const { sid } = payloadOf(shop.id_token);
+      await until(() => heardOf(sid).length === 1, 'the application hears of it');
+    });
+  });
+}

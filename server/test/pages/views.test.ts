@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
+import { describe, test } from 'node:test';
+import { contentSecurityPolicy, documentOf, styleOf } from '../../src/pages/layout.ts';
+import type { Page } from '../../src/pages/page.ts';
+import { LANGUAGES, type Language } from '../../src/pages/texts/texts.ts';
+import { consentPage } from '../../src/pages/views/consent.ts';
+import { samplePages } from './sample_pages.ts';
+
+const HOSTILE = `"'><b id=hostile onclick=x>&`;
+const ESCAPED = '&quot;&#39;&gt;&lt;b id=hostile onclick=x&gt;&amp;';
+
+const draw = async (page: Page) => String(await documentOf(page));
+
+async function drawn(name: string, language: Language = 'en'): Promise<string> {
+  const page = samplePages(language).get(name);
+  assert.ok(page, name);
+  return draw(page);
+}
+
+const all = (html: string, pattern: RegExp) => [...html.matchAll(pattern)].map(([, first = '']) => first);
+
+for (const language of LANGUAGES) {
+  describe(`pages in ${language}`, () => {
+    for (const [name, page] of samplePages(language)) {
+      test(`${name} is a document with a language, a title, one headline and no level left out`, async () => {
+        const html = await draw(page);
+        assert.match(html, new RegExp(`^<!doctype html>\n<html lang="${language}">`));
+        assert.equal(all(html, /<title>([^<]+)<\/title>/g).length, 1);
+        const levels = all(html, /<h([1-6])[ >]/g).map(Number);
+        assert.equal(levels.filter((level) => level === 1).length, 1);
+        assert.equal(levels[0], 1);
+        for (const [at, level] of levels.entries())
+          assert.ok(level <= (levels[at - 1] ?? 0) + 1, `${levels}`);
+        assert.doesNotMatch(html, /undefined|\[object|NaN|Invalid Date/);
+      });
+
+      test(`${name} runs nothing, fetches nothing from outside and has no style of its own`, async () => {
+        const html = await draw(page);
+        assert.doesNotMatch(html, /<script|<iframe|<object|<base|<meta http-equiv|javascript:/i);
+        assert.doesNotMatch(html, /<[^>]*\s(style|on[a-z]+)=/i);
+        for (const source of all(html, /\ssrc="([^"]*)"/g)) assert.match(source, /^data:image\//);
+        assert.doesNotMatch(styleOf(page), /url\(|@import/);
+      });
+
+      test(`${name} has each id once, and each label and description belongs to one`, async () => {
+        const html = await draw(page);
+        const ids = all(html, /\sid="([^"]*)"/g);
+        assert.deepEqual(ids, [...new Set(ids)]);
+        for (const id of ids) assert.match(id, /^[^\s]+$/);
+        for (const id of all(html, /\s(?:for|aria-describedby|aria-labelledby)="([^"]*)"/g))
+          assert.ok(ids.includes(id), id);
+        const fields = all(html, /<input id="([^"]*)"/g);
+        assert.deepEqual(all(html, /<label for="([^"]*)"/g), fields);
+      });
+    }
+
+    test('escape every text from outside', async () => {
+      for (const [name, page] of samplePages(language, () => HOSTILE)) {
+        const html = await draw(page);
+        assert.ok(html.includes(ESCAPED), name);
+        assert.ok(!html.includes('<b id=hostile'), name);
+        assert.equal(html.replaceAll(ESCAPED, '').includes(HOSTILE.slice(0, 3)), false, name);
+      }
+    });
+  });
+}
+
+describe('a page', () => {
+  test('allows its own style sheet by hash, and pictures of its own', async () => {
+    for (const page of samplePages('en').values()) {
+      const [style = ''] = all(await draw(page), /<style>([\s\S]*?)<\/style>/g);
+      const hash = createHash('sha256').update(style).digest('base64');
+      assert.equal(
+        contentSecurityPolicy(styleOf(page), undefined),
+        `default-src 'none'; style-src 'sha256-${hash}'; img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'`,
+      );
+    }
+  });
+
+  test('takes a colour from outside only as #rrggbb', () => {
+    const [page] = [...samplePages('en').values()];
+    assert.ok(page);
+    const { color: _, ...plain } = page;
+    const withColor = (color: string) => styleOf({ ...plain, color });
+    assert.equal(withColor('red;}*{display:none'), styleOf(plain));
+    assert.equal(withColor('#fff'), styleOf(plain));
+    assert.notEqual(withColor('#FFDD00'), styleOf(plain));
+  });
+
+  test('shows no picture from another place, but a letter', async () => {
+    for (const logo of [
+      'https://tracker.example/logo.png',
+      '//tracker.example/logo.png',
+      '/\\tracker.example',
+      'data:text/html,x',
+    ]) {
+      const [page] = [...samplePages('en').values()];
+      assert.ok(page);
+      const html = await draw({ ...page, operator: { name: 'émile', logo } });
+      assert.ok(!html.includes('tracker.example') && !html.includes('data:text'), logo);
+    }
+    const [mark = ''] = all(
+      await drawn('signed_out'),
+      /<img class="mark" src="data:image\/svg\+xml,([^"]*)"/g,
+    );
+    assert.match(decodeURIComponent(mark), /<text [^>]*>L<\/text>/);
+  });
+
+  test('says in its title what is wrong before what it is for', async () => {
+    assert.match(await drawn('sign_in'), /<title>Sign in – login\.example\.com<\/title>/);
+    assert.match(await drawn('sign_in_wrong'), /<title>Problem: Sign in – /);
+    assert.match(await drawn('problem_not_found', 'de'), /<title>Problem: Seite nicht gefunden – /);
+  });
+});
+
+describe('ids by which people’s tools and tests find things', () => {
+  const idsOf = (html: string) =>
+    all(html, /<(?:a|button|input) [^>]*?\bid="([^"]*)"|<(?:a|button|input) id="([^"]*)"/g);
+  const cases: Readonly<Record<string, readonly string[]>> = {
+    sign_in: ['username', 'password', 'login-submit'],
+    sign_in_again: ['change-person', 'username', 'password', 'login-submit'],
+    choose_account: ['account-continue', 'account-other'],
+    consent: ['change-person', 'consent-allow', 'consent-deny'],
+    logout: ['logout-yes', 'logout-no'],
+    signed_out_telling: ['back-to-application'],
+    signed_out: ['sign-in-again'],
+    still_signed_in: ['to-account'],
+    account: [
+      'sign-out',
+      'end-access-photos',
+      'end-access-portal%207',
+      'end-access-notes',
+      'end-session-s1',
+      'end-session-s2',
+      'end-session-s3',
+      'end-other-sessions',
+    ],
+    account_empty: ['sign-out', 'end-session-s1'],
+    problem_request_expired: ['back-to-application'],
+  };
+  for (const [name, ids] of Object.entries(cases)) {
+    test(`${name}: ${ids.join(', ')}`, async () => {
+      assert.deepEqual(idsOf(await drawn(name)), ids);
+    });
+  }
+});
+
+describe('the sign-in form', () => {
+  test('is one that password managers know', async () => {
+    const html = await drawn('sign_in');
+    assert.match(html, /<input id="username" name="username" value="" autocomplete="username" [^>]*required/);
+    assert.match(
+      html,
+      /<input id="password" name="password" type="password" autocomplete="current-password" /,
+    );
+  });
+
+  test('begins in the first field that is empty', async () => {
+    assert.match(await drawn('sign_in'), /<input id="username"[^>]* autofocus>/);
+    assert.match(await drawn('sign_in_wrong'), /<input id="password"[^>]* autofocus>/);
+  });
+
+  test('ties the problem to its fields', async () => {
+    const html = await drawn('sign_in_wrong');
+    assert.match(html, /<p role="alert" id="problem"/);
+    assert.match(html, /<input id="password"[^>]* aria-describedby="problem" aria-invalid="true"/);
+  });
+
+  test('says how long to wait, rounded up', async () => {
+    assert.match(await drawn('sign_in_wait'), /Too many attempts\. Try again in 5 minutes\./);
+    assert.match(await drawn('sign_in_wait', 'de'), /Versuchen Sie es in 5 Minuten noch einmal\./);
+  });
+});
+
+describe('consent', () => {
+  const setting = { language: 'en', operator: { name: 'x' } } as const;
+  const view = {
+    action: '/consent',
+    formToken: 't',
+    application: { name: 'Photos' },
+    person: { name: 'Alice' },
+    changePerson: '/login',
+    access: { scopes: ['offline_access', 'email', 'calendar:read', 'openid'] },
+  };
+
+  test('says scopes in plain words, how long at the end, and those it does not know as they are', async () => {
+    const html = await draw(consentPage(view, setting));
+    assert.deepEqual(all(html, /<\/svg><span>([^<]*)<\/span>/g), [
+      'Know who you are',
+      'See your email address',
+      'Keep this access while you are away',
+    ]);
+    assert.deepEqual(all(html, /<code>([^<]*)<\/code>/g), ['calendar:read']);
+    assert.match(html, /<li class="offline">/);
+  });
+
+  test('does not take names of objects for scopes or claims that it knows', async () => {
+    const access = { scopes: ['constructor', '__proto__'], claims: ['toString'] };
+    const html = await draw(consentPage({ ...view, access }, setting));
+    assert.deepEqual(all(html, /<code>([^<]*)<\/code>/g), ['toString', 'constructor', '__proto__']);
+  });
+
+  test('links to the application’s policy and terms on the web, and to nothing else', async () => {
+    const application = {
+      name: 'Photos',
+      policyUri: 'javascript:alert(1)',
+      tosUri: 'https://photos.example/terms',
+      clientUri: 'data:text/html,x',
+    };
+    const html = await draw(consentPage({ ...view, application }, setting));
+    assert.deepEqual(all(html, /<a href="([^"]*)" target="_blank" rel="noopener noreferrer">/g), [
+      'https://photos.example/terms',
+    ]);
+    assert.doesNotMatch(html, /javascript:|text\/html,x/);
+  });
+});
