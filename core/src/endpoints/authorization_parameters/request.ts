@@ -82,7 +82,7 @@ async function keyOf(
   try {
     return await clientKeys.forVerifying(client, algorithm, keyId);
   } catch (error) {
-    if (error instanceof DocumentError)
+    if (error instanceof DocumentError && error.outcome === 'refused')
       throw invalid('the keys of the client cannot be fetched', 'wrong_key', error);
     throw error;
   }
