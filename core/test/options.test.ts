@@ -211,6 +211,7 @@ test('every option that is left out has its default', () => {
     issuer: ISSUER,
     secret: SECRET,
     jwtService: undefined,
+    fetchDocument: undefined,
     oidc: undefined,
     registration: undefined,
     authenticateIntrospect: true,
