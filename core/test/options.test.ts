@@ -211,6 +211,8 @@ test('every option that is left out has its default', () => {
     issuer: ISSUER,
     secret: SECRET,
     jwtService: undefined,
+    fetchDocument: undefined,
+    pairwiseSecret: undefined,
     oidc: undefined,
     registration: undefined,
     authenticateIntrospect: true,
