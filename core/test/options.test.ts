@@ -212,6 +212,7 @@ test('every option that is left out has its default', () => {
     secret: SECRET,
     jwtService: undefined,
     fetchDocument: undefined,
+    pairwiseSecret: undefined,
     oidc: undefined,
     registration: undefined,
     authenticateIntrospect: true,

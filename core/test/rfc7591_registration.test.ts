@@ -426,7 +426,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
         [
           { token_endpoint_auth_signing_alg: 'HS256' },
           'token_endpoint_auth_signing_alg',
-          'expected one of RS256, PS256, ES256, EdDSA',
+          'expected one of RS256, PS256, ES256, EdDSA, Ed25519',
         ],
         [
           { id_token_signed_response_alg: 'none' },
@@ -436,7 +436,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
         [
           { request_object_signing_alg: 'none' },
           'request_object_signing_alg',
-          'expected one of RS256, PS256, ES256, EdDSA',
+          'expected one of RS256, PS256, ES256, EdDSA, Ed25519',
         ],
         [{ request_object_signing_alg: 'ES256' }, 'request_object_signing_alg', 'needs jwks or jwks_uri'],
         [{ require_signed_request_object: true }, 'require_signed_request_object', 'needs jwks or jwks_uri'],
