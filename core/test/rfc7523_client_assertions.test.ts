@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createHmac, generateKeyPairSync, KeyObject, sign } from 'node:crypto';
 import { test } from 'node:test';
 import {
   type AdministrableStorage,
@@ -18,6 +18,7 @@ import {
   assertionOf,
   clientKey,
 } from './harness/client_keys.ts';
+import { CALLBACK, openRegistration, register } from './harness/registration.ts';
 import { CLIENT_CHALLENGE, JSON_HEADERS, OPEN_JSON_HEADERS } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
 import { STORES } from './harness/stores.ts';
@@ -142,6 +143,21 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     }
   });
 
+  spec('RFC 9864 §2.2 Ed25519 is another name of EdDSA, registered or not', async (world) => {
+    const { privateKey, publicJwk } = await clientKey('EdDSA');
+    const ed25519: (input: Buffer) => Buffer = (input) => sign(null, input, KeyObject.from(privateKey));
+    const header = { alg: 'Ed25519', kid: publicJwk.kid };
+    for (const metadata of [{}, { token_endpoint_auth_signing_alg: 'EdDSA' }] as const) {
+      await world.storage.clients.remove('signer');
+      await addSigner(world, 'signer', metadata);
+      assertAdmitted(
+        await everywhere(world, () => asParameters(roughJws(header, rightClaims(world), ed25519))),
+      );
+    }
+    const forged = () => asParameters(roughJws(header, rightClaims(world), () => Buffer.alloc(64)));
+    assertRefused(world, await everywhere(world, forged), 'assertion_signature_wrong');
+  });
+
   spec('RFC 7521 §4.2 client_id may go along with an assertion, and is that of its client', async (world) => {
     await addSigner(world);
     await addSigner(world, 'other');
@@ -232,6 +248,8 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
       `${header}.${payload}=.${signature}`,
       `{"payload":"${payload}","protected":"${header}","signature":"${signature}"}`,
       encrypted,
+      roughJws({ alg: 'RS256', kid: 5 }, rightClaims(world), () => Buffer.alloc(256)),
+      roughJws({ alg: 'RS256', typ: {} }, rightClaims(world), () => Buffer.alloc(256)),
       await assertionOf(world, 'signer', 'ES256', { claims: { sub: undefined } }),
       await assertionOf(world, 'signer', 'ES256', { claims: { sub: ['signer'] } }),
       await assertionOf(world, 'signer', 'ES256', { claims: { padding: 'x'.repeat(8 * 1024) } }),
@@ -420,6 +438,23 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
         assertRefused(world, responses, 'assertion_audience_wrong', String(aud));
       }
     },
+  );
+
+  spec(
+    'RFC 7523 §3 (3) clients that register themselves may name the endpoint where the server is told so',
+    async (world) => {
+      const { client_id, metadata } = await register(world, {
+        redirect_uris: [CALLBACK],
+        token_endpoint_auth_method: 'private_key_jwt',
+        jwks: { keys: [(await clientKey('ES256')).publicJwk] },
+      });
+      assert.equal(metadata.assertion_audience, 'endpoint');
+      const assertion = await assertionOf(world, client_id, 'ES256', { claims: { aud: `${ISSUER}/token` } });
+      const form = { token: 'no token at all', ...asParameters(assertion) };
+      assert.equal((await world.post('/token/revoke', form, null)).status, 200);
+      assert.equal((await register(world)).metadata.assertion_audience, undefined, 'it makes no assertions');
+    },
+    openRegistration({ assertionAudience: 'endpoint' }),
   );
 
   spec('RFC 7523 §3 (4) an assertion ends with the very second of its exp', async (world) => {

@@ -43,6 +43,8 @@ describe('the log', () => {
       [`/userinfo%3Faccess_token=${opaque}`]: '/userinfo%3Faccess_token=[removed]',
       [`/userinfo;access_token=${opaque}`]: '/userinfo;access_token=[removed]',
       [`/userinfo/${jwt}`]: '/userinfo/[removed]',
+      [`/register/grantd_ra_${'x'.repeat(43)}`]: '/register/[removed]',
+      [`/register/grantd_ia_${'x'.repeat(22)}.1795232220.one.${'x'.repeat(43)}`]: '/register/[removed]',
     };
     for (const [path, logged] of Object.entries(paths)) {
       const [request] = await linesOf(await fetch(`${server.url}${path}`));

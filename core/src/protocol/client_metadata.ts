@@ -10,6 +10,10 @@ export const AUTHENTICATION_METHODS = [
 ] as const;
 export type AuthenticationMethod = (typeof AUTHENTICATION_METHODS)[number];
 
+/** What the assertions of a client may name as their audience; `endpoint`: its URL besides the issuer. */
+export const ASSERTION_AUDIENCES = ['issuer', 'endpoint'] as const;
+export type AssertionAudience = (typeof ASSERTION_AUDIENCES)[number];
+
 /** Key management of encrypted answers (RFC 7518 §4.1). */
 export const ENCRYPTION_ALGORITHMS = ['RSA-OAEP-256', 'ECDH-ES', 'ECDH-ES+A128KW', 'ECDH-ES+A256KW'] as const;
 export type EncryptionAlgorithm = (typeof ENCRYPTION_ALGORITHMS)[number];
@@ -71,8 +75,7 @@ export interface ClientMetadata {
   readonly backchannel_logout_session_required?: boolean;
 
   // This server's own
-  /** What else its assertions may name as their audience besides the issuer: the URL of the endpoint. */
-  readonly assertion_audience?: 'issuer' | 'endpoint';
+  readonly assertion_audience?: AssertionAudience;
   /** `#rrggbb`: the colour of buttons on pages that are shown on behalf of the client. */
   readonly brand_color?: string;
 }

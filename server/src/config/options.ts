@@ -1,5 +1,6 @@
 import { extname } from 'node:path';
 import {
+  ASSERTION_AUDIENCES,
   type ClaimsByScope,
   isIssuer,
   isScopeToken,
@@ -211,6 +212,26 @@ export const OPTIONS = {
     'Scopes that clients which register themselves may obtain; several separated by commas.',
     'those of OpenID Connect and offline_access',
   ),
+  registrationAssertionAudience: option(
+    'Endpoints',
+    oneOf(...ASSERTION_AUDIENCES),
+    'What clients which register themselves may name as the audience of their assertions: the issuer alone, or also the URL of the endpoint, by which another server could be meant as well.',
+    'issuer',
+  ),
+  requirePushedAuthorizationRequests: option(
+    'Endpoints',
+    trueOrFalse,
+    'Whether every authorization request must be pushed (RFC 9126 §5); a client can be made to by itself.',
+    false,
+  ),
+  requestUriHosts: optionWithoutDefault(
+    'Endpoints',
+    textList('HOST', 'hosts in lower case such as client.example:8443', (text) =>
+      /^[a-z0-9.[\]:-]+$/.test(text),
+    ),
+    'Hosts of which a request_uri is fetched (RFC 9101 §5.2) although the client did not register it; several separated by commas.',
+    'none',
+  ),
   insecureDevelopment: option(
     'Endpoints',
     trueOrFalse,
@@ -257,6 +278,12 @@ export const OPTIONS = {
     seconds(1, LONGEST_ID_TOKEN_LIFETIME),
     'Seconds that an ID token lives.',
     3600,
+  ),
+  pushedRequestLifetime: option(
+    'Lifetimes',
+    seconds(1),
+    'Seconds in which the browser must bring a pushed authorization request.',
+    60,
   ),
   authorizationCodeLifetime: option('Lifetimes', seconds(1), 'Seconds that an authorization code lives.', 60),
   refreshGrace: option(

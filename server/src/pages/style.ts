@@ -86,7 +86,7 @@ form + .button { margin-top: .75rem; }
 .scopes .detail { grid-column: 2; }
 .scopes.brief li { gap: .5rem; font-size: .875rem; }
 .scopes.brief .icon { width: 1rem; height: 1rem; margin-top: .15rem; }
-.scopes.full .offline { margin-top: .25rem; padding: .75rem; background: var(--ground); border-radius: .625rem; }
+.scopes.full .offline { margin-top: .25rem; padding: .75rem; background: var(--ground); border: 1px solid transparent; border-radius: .625rem; }
 .bullets { display: grid; gap: .25rem; margin-top: .5rem; padding-left: 1.125rem; list-style: disc; }
 .bullets .name { font-weight: inherit; }
 .bullets + .note { margin-top: .5rem; }
@@ -141,5 +141,6 @@ summary { padding: .75rem 0; font-size: .875rem; cursor: pointer; }
 }
 @media (forced-colors: active) {
   .primary { border-width: 3px; }
+  .icon { color: CanvasText; }
 }
 `;

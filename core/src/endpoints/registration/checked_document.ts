@@ -26,6 +26,7 @@ export async function documentByOperator(context: Context, written: Written): Pr
     scopes: undefined,
     grantTypes: GRANT_TYPES,
     allowInsecureUris: true,
+    assertionAudience: 'issuer',
   };
   return complete(context, readDocument(written, 'operator'), policy);
 }
@@ -38,7 +39,7 @@ export async function documentByOperator(context: Context, written: Written): Pr
  */
 export async function documentByClient(
   context: Context,
-  { scopes, grantTypes, allowInsecureUris }: ResolvedRegistration,
+  { scopes, grantTypes, allowInsecureUris, assertionAudience }: ResolvedRegistration,
   written: Written,
   registered?: ClientRecord,
 ): Promise<ClientDocument> {
@@ -48,6 +49,7 @@ export async function documentByClient(
     scopes: [...new Set([...scopes, ...(registered?.scopes ?? [])])],
     grantTypes: [...new Set([...grantTypes, ...(registered?.grantTypes ?? [])])],
     allowInsecureUris,
+    assertionAudience,
   };
   try {
     const document = { ...readDocument(written, 'client'), ...givenByOperator(registered) };

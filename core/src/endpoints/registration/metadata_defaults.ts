@@ -18,9 +18,19 @@ export function withDefaults(document: ClientDocument, policy: RegistrationPolic
     subject_type: 'public',
     ...(signingAlgorithms.includes('RS256') && { id_token_signed_response_alg: 'RS256' }),
     ...(scopes.length > 0 && { scope: formatScope(scopes) }),
+    ...assertionDefaults(document, policy),
     ...complete,
     grant_types: grantTypes,
   };
+}
+
+/** Written down only where it differs from what is so anyway. */
+function assertionDefaults(
+  { token_endpoint_auth_method: method }: ClientDocument,
+  { assertionAudience }: RegistrationPolicy,
+): ClientDocument {
+  const isToBeSaid = method === 'private_key_jwt' && assertionAudience !== 'issuer';
+  return isToBeSaid ? { assertion_audience: assertionAudience } : {};
 }
 
 function encryptionDefaults(document: ClientDocument): ClientDocument {

@@ -1,3 +1,4 @@
+import { ASSERTION_AUDIENCES } from '../../protocol/client_metadata.ts';
 import { ConfigurationError } from '../../protocol/oauth_error.ts';
 import type { GrantType } from '../../protocol/records.ts';
 import { isScopeToken } from '../../protocol/scope.ts';
@@ -22,7 +23,7 @@ export function resolveRegistration(
 ): ResolvedRegistration | undefined {
   if (options === undefined) return undefined;
   const { openTo, allowInsecureUris = false }: Partial<RegistrationOptions> = options ?? {};
-  const { scopes = personalScopes, grantTypes = WITHOUT_OPERATOR } = options;
+  const { scopes = personalScopes, grantTypes = WITHOUT_OPERATOR, assertionAudience = 'issuer' } = options;
   if (openTo !== 'anyone' && openTo !== 'initial_access_token' && typeof openTo !== 'function')
     throw new ConfigurationError('registration.openTo', 'anyone, initial_access_token or a function');
   if (!Array.isArray(scopes) || !scopes.every((scope) => typeof scope === 'string' && isScopeToken(scope)))
@@ -31,11 +32,14 @@ export function resolveRegistration(
     throw new ConfigurationError('registration.grantTypes', `a list of ${GRANT_TYPES.join(', ')}`);
   if (typeof allowInsecureUris !== 'boolean')
     throw new ConfigurationError('registration.allowInsecureUris', 'true or false');
+  if (!ASSERTION_AUDIENCES.includes(assertionAudience))
+    throw new ConfigurationError('registration.assertionAudience', ASSERTION_AUDIENCES.join(' or '));
   return Object.freeze({
     openTo,
     scopes: Object.freeze([...scopes]),
     grantTypes: Object.freeze([...grantTypes]),
     allowInsecureUris,
+    assertionAudience,
     clients: requireRegistry(clients),
   });
 }

@@ -1,3 +1,4 @@
+import type { AssertionAudience } from '../../protocol/client_metadata.ts';
 import type { GrantType, SigningAlgorithm } from '../../protocol/records.ts';
 import type { Registrant } from './read_document.ts';
 
@@ -14,4 +15,6 @@ export interface RegistrationPolicy {
   readonly hasPairwiseSubjects: boolean;
   /** Development alone: http, and applications on the very machine of the browser. */
   readonly allowInsecureUris: boolean;
+  /** Of clients that sign assertions, where nobody says otherwise. */
+  readonly assertionAudience: AssertionAudience;
 }

@@ -1,3 +1,4 @@
+import type { AssertionAudience } from '../../protocol/client_metadata.ts';
 import type { GrantType } from '../../protocol/records.ts';
 import type { Awaitable, ClientRegistry } from '../../storage/contract.ts';
 
@@ -20,6 +21,11 @@ export interface RegistrationOptions {
   readonly grantTypes?: readonly GrantType[];
   /** Lets them use http and localhost, so that codes can be read on the way: for development alone. Default: `false`. */
   readonly allowInsecureUris?: boolean;
+  /**
+   * What their assertions may name as their audience: the issuer alone, or also the URL of the endpoint, by which
+   * another server could be meant as well. A client keeps what was so when it registered. Default: `issuer`.
+   */
+  readonly assertionAudience?: AssertionAudience;
 }
 
 /** What registering needs of storage. */
@@ -30,5 +36,6 @@ export interface ResolvedRegistration {
   readonly scopes: readonly string[];
   readonly grantTypes: readonly GrantType[];
   readonly allowInsecureUris: boolean;
+  readonly assertionAudience: AssertionAudience;
   readonly clients: RegistrableClients;
 }
