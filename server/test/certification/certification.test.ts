@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { MODULES } from './modules/modules.ts';
+import { type Operator, startOperator } from './operator.ts';
+import { PLANS } from './plans.ts';
+import { discovered } from './provider.ts';
+import { RelyingParty } from './relying_party.ts';
+import { present, verdictOf } from './verdict.ts';
+
+/** Some modules wait for half a minute, while others go on. */
+const MODULES_AT_ONCE = 4;
+
+describe('certification', { concurrency: PLANS.length }, () => {
+  for (const plan of PLANS) {
+    describe(plan.name, { concurrency: MODULES_AT_ONCE }, () => {
+      let operator: Operator;
+      before(async () => {
+        operator = await startOperator(plan);
+      });
+      after(() => operator?.close());
+
+      for (const { name, result, because, variant } of plan.modules) {
+        test(name, async () => {
+          const run = present(MODULES[name], name);
+          const verdict = await verdictOf(async (remarks) =>
+            run(
+              new RelyingParty({
+                provider: await discovered(operator.issuer),
+                operator,
+                variant: { ...plan.variant, ...variant },
+                remarks,
+              }),
+            ),
+          );
+          assert.deepEqual(verdict, { result, ...(because !== undefined && { because }) });
+        });
+      }
+    });
+  }
+});
