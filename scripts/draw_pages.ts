@@ -1,5 +1,6 @@
 // Draws every page that a person meets, in each state, at the width of a phone and of a desktop, light and dark:
 // node scripts/draw_pages.ts FOLDER [NAME …]
+// Without a folder those of the documentation, in English, into docs/pictures.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { contentSecurityPolicy, documentOf, styleOf } from '../server/src/pages/layout.ts';
@@ -11,14 +12,25 @@ import { samplePages } from '../server/test/pages/sample_pages.ts';
 const SITE = 'http://pages.test';
 const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 800 } };
 
-const [folder, ...names] = process.argv.slice(2);
-if (folder === undefined) throw new Error('name the folder for the pictures');
+/** What docs/sign_in.md shows. */
+const DOCUMENTED = [
+  'sign_in',
+  'choose_account',
+  'consent',
+  'account',
+  'logout',
+  'signed_out',
+  'problem_unavailable',
+];
+
+const [folder = 'docs/pictures', ...given] = process.argv.slice(2);
+const names = process.argv.length > 2 ? given : DOCUMENTED.map((name) => `${name}.en`);
 mkdirSync(folder, { recursive: true });
 
 const pages = new Map<string, Page>(
   LANGUAGES.flatMap((language) =>
     [...samplePages(language)].map(([name, page]) => [`${name}.${language}`, page] as const),
-  ).filter(([name]) => names.length === 0 || names.some((wanted) => name.startsWith(`${wanted}.`))),
+  ).filter(([name]) => names.length === 0 || names.some((wanted) => `${name}.`.startsWith(`${wanted}.`))),
 );
 
 const chromium = await Chromium.start();

@@ -11,6 +11,7 @@ import {
 import { memoryStorage } from '@grantd/core/memory';
 import { BreakableStore, DRIVER_MESSAGE, FAILURES, type Failure } from './harness/breakable_store.ts';
 import { asParameters, assertionOf, clientKey } from './harness/client_keys.ts';
+import { CALLBACK, configure, openRegistration, postRegistration, register } from './harness/registration.ts';
 import {
   bearerError,
   errorOf,
@@ -305,6 +306,49 @@ const SCENES: readonly Scene[] = [
     },
   },
   {
+    sentence: 'RFC 7591 §3 a registration is 503 whenever storage fails',
+    asks: ['clients.add'],
+    status: 201,
+    outage: OUTAGE,
+    options: openRegistration(),
+    arrange: async (world) => () => postRegistration(world, { redirect_uris: [CALLBACK] }),
+  },
+  {
+    sentence: 'RFC 7592 §2.1 reading a registration is 503 whenever storage fails, never 401',
+    asks: ['clients.get'],
+    status: 200,
+    outage: OUTAGE,
+    options: openRegistration(),
+    async arrange(world) {
+      const client = await register(world);
+      return () => configure(world, 'GET', client);
+    },
+  },
+  {
+    sentence: 'RFC 7592 §2.2 replacing a registration is 503 whenever storage fails',
+    asks: ['clients.get', 'clients.replace'],
+    status: 200,
+    outage: OUTAGE,
+    options: openRegistration(),
+    async arrange(world) {
+      const client = await register(world);
+      const members = { client_id: client.client_id, redirect_uris: [CALLBACK] };
+      return () => configure(world, 'PUT', client, members);
+    },
+  },
+  {
+    sentence: 'RFC 7592 §2.3 removing a registration is 503 whenever storage fails, never 204',
+    asks: ['clients.get', 'clients.remove'],
+    status: 204,
+    statusOnceDone: 401,
+    outage: OUTAGE,
+    options: openRegistration(),
+    async arrange(world) {
+      const client = await register(world);
+      return () => configure(world, 'DELETE', client);
+    },
+  },
+  {
     sentence: 'RFC 7517 §5 the key set is 503 whenever storage fails, never an empty one',
     asks: ['keys.currentKeyId', 'keys.list'],
     status: 200,
@@ -326,16 +370,7 @@ const SCENES: readonly Scene[] = [
 ];
 
 /** Those that no request asks: the operator's, and what only a start or an operator does to keys. */
-const NEVER_ASKED = [
-  'clients.add',
-  'clients.hasResource',
-  'clients.list',
-  'clients.remove',
-  'clients.replace',
-  'clients.replaceSecretHash',
-  'keys.initialize',
-  'keys.rotate',
-];
+const NEVER_ASKED = ['clients.list', 'clients.replaceSecretHash', 'keys.initialize', 'keys.rotate'];
 
 /** A host that has every method of the contract, the optional one included. */
 const [WHOLE_HOST] = HOSTS_BY_REVOCATION;
@@ -372,7 +407,7 @@ for (const scene of SCENES) {
         assert.equal(event.reason, 'storage_unavailable', what);
         assert.equal(event.cause.message, DRIVER_MESSAGE, what);
         broken.store.repair();
-        const isDone = failure === 'rejects after it was done' && /redeem$|take$/.test(method);
+        const isDone = failure === 'rejects after it was done' && /redeem$|take$|remove$/.test(method);
         const retried = (isDone ? scene.statusOnceDone : undefined) ?? scene.status;
         assert.equal((await broken.request()).status, retried, `${what}, and was repaired`);
       }

@@ -162,6 +162,11 @@ test('§8 tokens that an operator issues tell the same identifier, and no name',
     const { username, sub: told } = JSON.parse((await world.introspect(token)).body);
     assert.deepEqual([told, username], [sub, undefined]);
   }
+  await addClient(world, { ...SHOP, id: 'many', redirectUris: [...SHOP.redirectUris, ...BANK.redirectUris] });
+  await assert.rejects(
+    world.server.issueTokens({ ...order, clientId: 'many' }),
+    /^OperatorIssueError: the client many has pairwise subjects, which need redirect URIs of one host$/,
+  );
 });
 
 test('§3.1.2.1 the person whom a client means is known by the identifier that it was told', async (t) => {

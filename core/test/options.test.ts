@@ -210,11 +210,11 @@ test('every option that is left out has its default', () => {
   assert.deepEqual(resolved, {
     issuer: ISSUER,
     secret: SECRET,
-    pairwiseSecret: undefined,
     jwtService: undefined,
+    fetchDocument: undefined,
+    pairwiseSecret: undefined,
     oidc: undefined,
     registration: undefined,
-    fetchDocument: undefined,
     authenticateIntrospect: true,
     authenticateRevoke: true,
     introspectionRequiresConfidentialClient: true,

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createHmac, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createHmac, generateKeyPairSync, KeyObject, sign } from 'node:crypto';
 import { test } from 'node:test';
 import {
   type AdministrableStorage,
@@ -143,6 +143,21 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     }
   });
 
+  spec('RFC 9864 §2.2 Ed25519 is another name of EdDSA, registered or not', async (world) => {
+    const { privateKey, publicJwk } = await clientKey('EdDSA');
+    const ed25519: (input: Buffer) => Buffer = (input) => sign(null, input, KeyObject.from(privateKey));
+    const header = { alg: 'Ed25519', kid: publicJwk.kid };
+    for (const metadata of [{}, { token_endpoint_auth_signing_alg: 'EdDSA' }] as const) {
+      await world.storage.clients.remove('signer');
+      await addSigner(world, 'signer', metadata);
+      assertAdmitted(
+        await everywhere(world, () => asParameters(roughJws(header, rightClaims(world), ed25519))),
+      );
+    }
+    const forged = () => asParameters(roughJws(header, rightClaims(world), () => Buffer.alloc(64)));
+    assertRefused(world, await everywhere(world, forged), 'assertion_signature_wrong');
+  });
+
   spec('RFC 7521 §4.2 client_id may go along with an assertion, and is that of its client', async (world) => {
     await addSigner(world);
     await addSigner(world, 'other');
@@ -233,6 +248,8 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
       `${header}.${payload}=.${signature}`,
       `{"payload":"${payload}","protected":"${header}","signature":"${signature}"}`,
       encrypted,
+      roughJws({ alg: 'RS256', kid: 5 }, rightClaims(world), () => Buffer.alloc(256)),
+      roughJws({ alg: 'RS256', typ: {} }, rightClaims(world), () => Buffer.alloc(256)),
       await assertionOf(world, 'signer', 'ES256', { claims: { sub: undefined } }),
       await assertionOf(world, 'signer', 'ES256', { claims: { sub: ['signer'] } }),
       await assertionOf(world, 'signer', 'ES256', { claims: { padding: 'x'.repeat(8 * 1024) } }),

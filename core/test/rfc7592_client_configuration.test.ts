@@ -11,7 +11,7 @@ import {
   register,
   registeredIn,
 } from './harness/registration.ts';
-import { errorOf, JSON_HEADERS, OUTAGE } from './harness/responses.ts';
+import { errorOf, JSON_HEADERS } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
 import { basic, openWorld, specification, type World } from './harness/world.ts';
 
@@ -340,24 +340,6 @@ specification('RFC 7592 client configuration', (spec) => {
     openRegistration({ scopes: ['read'], grantTypes: ['client_credentials'] }),
   );
 });
-
-for (const [method, part] of [
-  ['GET', 'get'],
-  ['PUT', 'replace'],
-  ['DELETE', 'remove'],
-] as const) {
-  test(`RFC 7592 §2 a failure of storage during ${method} is an outage`, async (t) => {
-    const world = await openWorld(t, OPEN);
-    const client = await register(world);
-    const failing = () => {
-      throw new Error('the disk is full');
-    };
-    const broken = { ...world.storage, clients: { ...world.storage.clients, [part]: failing } };
-    const server = await secondServer(world, OPEN, broken);
-    const members = { client_id: client.client_id, redirect_uris: [CALLBACK] };
-    assert.deepEqual(await configure(server, method, client, members), OUTAGE);
-  });
-}
 
 test('RFC 7592 §2.2 a client that was removed meanwhile is not brought back by its replacement', async (t) => {
   const world = await openWorld(t, OPEN);

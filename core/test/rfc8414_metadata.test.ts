@@ -14,6 +14,8 @@ const JSON_HEADERS = { 'content-type': 'application/json', ...PUBLIC_HEADERS };
 
 const CONFIDENTIAL_METHODS = ['client_secret_basic', 'client_secret_post', 'private_key_jwt'];
 const SIGNING = ['RS256', 'PS256', 'ES256', 'EdDSA'];
+/** What clients may sign with; Ed25519 is another name of EdDSA. */
+const ACCEPTED = [...SIGNING, 'Ed25519'];
 const ENCRYPTION = ['RSA-OAEP-256', 'ECDH-ES', 'ECDH-ES+A128KW', 'ECDH-ES+A256KW'];
 const CONTENT_ENCRYPTION = ['A128CBC-HS256', 'A256CBC-HS512', 'A128GCM', 'A256GCM'];
 
@@ -27,22 +29,22 @@ const OAUTH_DOCUMENT = {
   response_modes_supported: ['query', 'fragment', 'form_post'],
   grant_types_supported: ['authorization_code', 'refresh_token', 'client_credentials'],
   token_endpoint_auth_methods_supported: [...CONFIDENTIAL_METHODS, 'none'],
-  token_endpoint_auth_signing_alg_values_supported: SIGNING,
+  token_endpoint_auth_signing_alg_values_supported: ACCEPTED,
   introspection_endpoint: 'https://as.example/token/introspect',
   introspection_endpoint_auth_methods_supported: CONFIDENTIAL_METHODS,
-  introspection_endpoint_auth_signing_alg_values_supported: SIGNING,
+  introspection_endpoint_auth_signing_alg_values_supported: ACCEPTED,
   introspection_signing_alg_values_supported: SIGNING,
   introspection_encryption_alg_values_supported: ENCRYPTION,
   introspection_encryption_enc_values_supported: CONTENT_ENCRYPTION,
   revocation_endpoint: 'https://as.example/token/revoke',
   revocation_endpoint_auth_methods_supported: [...CONFIDENTIAL_METHODS, 'none'],
-  revocation_endpoint_auth_signing_alg_values_supported: SIGNING,
+  revocation_endpoint_auth_signing_alg_values_supported: ACCEPTED,
   code_challenge_methods_supported: ['S256'],
   authorization_response_iss_parameter_supported: true,
   request_parameter_supported: true,
   request_uri_parameter_supported: false,
   require_request_uri_registration: true,
-  request_object_signing_alg_values_supported: ['RS256', 'PS256', 'ES256', 'EdDSA'],
+  request_object_signing_alg_values_supported: ACCEPTED,
   pushed_authorization_request_endpoint: 'https://as.example/par',
   require_pushed_authorization_requests: false,
 };

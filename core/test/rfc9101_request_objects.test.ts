@@ -134,12 +134,14 @@ test('§4 a parameter of the wrong kind does not count as absent', async (t) => 
 test('§6.2 every algorithm that is told in the metadata is good, each with a key of its kind', async (t) => {
   const world = await openWorld(t);
   const told = world.server.serverMetadata.request_object_signing_alg_values_supported;
-  assert.deepEqual(told, ['RS256', 'PS256', 'ES256', 'EdDSA']);
+  assert.deepEqual(told, ['RS256', 'PS256', 'ES256', 'EdDSA', 'Ed25519']);
   for (const algorithm of ['RS256', 'PS256', 'ES256', 'EdDSA'] as const) {
     const { sign } = await addSigningClient(world, { id: algorithm }, algorithm);
     const stage = { world, sign } as Stage;
-    const request = await sign({ ...SIGNED, client_id: algorithm });
-    assert.equal((await ask(stage, { client_id: algorithm, request })).state, 'signed');
+    for (const alg of algorithm === 'EdDSA' ? [algorithm, 'Ed25519'] : [algorithm]) {
+      const request = await sign({ ...SIGNED, client_id: algorithm }, { alg });
+      assert.equal((await ask(stage, { client_id: algorithm, request })).state, 'signed');
+    }
   }
 });
 
@@ -255,7 +257,7 @@ test('§4, §5, §10.8 it is of this client, for this server, now, and no other 
     [{ exp: now }, notNow],
     [{ exp: now - 1 }, notNow],
     [{ exp: String(now + 60) }, notNow],
-    [{ nbf: now + 31 }, notNow],
+    [{ nbf: now + 61 }, notNow],
     [{ nbf: 'now' }, notNow],
     [{ sub: 'signer' }, 'a client assertion is no request object'],
     [{ request: 'x' }, 'the request object has a parameter that is not allowed'],
@@ -270,7 +272,7 @@ test('§4, §5, §10.8 it is of this client, for this server, now, and no other 
     { aud: [ISSUER, 'https://other-as.example'] },
     { aud: undefined, iss: undefined },
     { exp: now + 1 },
-    { nbf: now + 30 },
+    { nbf: now + 60 },
     { sub: 'alice' },
   ]) {
     await ask(stage, { request: await stage.sign({ ...SIGNED, ...claims }) });
@@ -510,21 +512,24 @@ test('§5.2 without a way of fetching, request_uri is not supported', async (t) 
   assert.deepEqual(response, invalid('request_uri is not supported', 'request_uri_not_supported'));
 });
 
-test('§6.2 keys of a client that cannot be fetched are told to it, and their cause to the operator', async (t) => {
-  const cause = new DocumentError('failed', 'no answer');
-  const world = await openWorld(t, { fetchDocument: () => Promise.reject(cause) });
-  const { sign } = await addSigningClient(world, { id: 'signer' });
-  const record = await world.storage.clients.get('signer');
-  assert.ok(record);
-  await world.storage.clients.replace({
-    ...CLIENTS.web,
-    id: 'signer',
-    metadata: { jwks_uri: 'https://signer.example/jwks' },
-  });
-  const response = await refusalOf(world, { request: await sign(SIGNED) }, OUTSIDE);
-  assert.deepEqual(response, invalid('the keys of the client cannot be fetched'));
-  const event = world.events.at(-1);
-  assert.ok(event?.type === 'refused' && event.cause === cause);
+test('§6.2 keys of a client that may not be fetched are told to it, their cause to the operator; without an answer it is an outage', async (t) => {
+  const askWith = async (cause: DocumentError) => {
+    const world = await openWorld(t, { fetchDocument: () => Promise.reject(cause) });
+    const { sign } = await addSigningClient(world, { id: 'signer' });
+    await world.storage.clients.replace({
+      ...CLIENTS.web,
+      id: 'signer',
+      metadata: { jwks_uri: 'https://signer.example/jwks' },
+    });
+    const response = await refusalOf(world, { request: await sign(SIGNED) }, OUTSIDE);
+    const event = world.events.at(-1);
+    assert.ok(event?.type === 'refused' && event.cause === cause);
+    return response;
+  };
+  const refusal = await askWith(new DocumentError('refused', 'a private address'));
+  assert.deepEqual(refusal, invalid('the keys of the client cannot be fetched'));
+  const outage = await askWith(new DocumentError('failed', 'no answer'));
+  assert.deepEqual([outage.status, outage.headers['retry-after']], [503, '10']);
 });
 
 test('accepted without an object, a signing client is like any other', async (t) => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AuthorizationRequest } from '@grantd/core';
-import { mount } from '@grantd/core/fetch';
 import * as oauth from 'oauth4webapi';
 import { sha256 } from '#hashing';
 import {
@@ -16,6 +15,7 @@ import {
   shown,
   USUAL,
 } from './harness/authorization_endpoint.ts';
+import { discovered, libraryOptions } from './harness/client_library.ts';
 import { CLIENT_REFUSED, errorOf, OPEN_JSON_HEADERS, opened } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
 import type { TestResponse } from './harness/transports.ts';
@@ -315,21 +315,9 @@ test('§1 oauth4webapi pushes a signed request, and redeems the code that comes 
     id: 'signer',
     metadata: { require_pushed_authorization_requests: true, require_signed_request_object: true },
   });
-  const answer = mount(world.server);
-  const options = {
-    [oauth.customFetch]: (
-      url: string,
-      {
-        method,
-        headers,
-        body,
-      }: Readonly<{ method: string; headers: Record<string, string>; body?: URLSearchParams | undefined }>,
-    ) => answer(new Request(url, { method, headers, body: body ?? null })),
-    [oauth.clockSkew]: world.clock.seconds - Math.floor(Date.now() / 1000),
-  };
+  const options = libraryOptions(world);
   const client = { client_id: 'signer', [oauth.clockSkew]: options[oauth.clockSkew] };
-  const issuer = new URL(ISSUER);
-  const server = await oauth.processDiscoveryResponse(issuer, await oauth.discoveryRequest(issuer, options));
+  const server = await discovered(options);
   const authentication = oauth.ClientSecretBasic('the secret of signer');
 
   const verifier = oauth.generateRandomCodeVerifier();

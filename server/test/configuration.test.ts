@@ -118,6 +118,14 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: 'a b',
     badJson: [1],
   },
+  requirePushedAuthorizationRequests: SWITCH_ON,
+  requestUriHosts: {
+    text: 'app.example, app.example:8443',
+    json: ['app.example', 'app.example:8443'],
+    value: ['app.example', 'app.example:8443'],
+    badText: 'https://app.example',
+    badJson: ['App.example'],
+  },
   insecureDevelopment: SWITCH_ON,
   allowConfidentialClientsWithoutPkce: SWITCH_ON,
   accessTokenFormat: { text: 'opaque', json: 'opaque', value: 'opaque', badText: 'saml', badJson: 1 },
@@ -134,6 +142,7 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
   accessTokenLifetime: LIFETIME,
   refreshTokenLifetime: LIFETIME,
   idTokenLifetime: LIFETIME,
+  pushedRequestLifetime: LIFETIME,
   authorizationCodeLifetime: LIFETIME,
   refreshGrace: { text: '0', json: 0, value: 0, badText: '1s', badJson: -1 },
 };

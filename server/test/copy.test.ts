@@ -31,6 +31,10 @@ const TABLES = [
   'events',
   'people',
   'demo_issuers',
+  'sessions',
+  'session_clients',
+  'consents',
+  'logout_deliveries',
   'pairwise_secrets',
 ];
 
@@ -58,10 +62,10 @@ async function tokensFrom(response: Response): Promise<{ access_token: string; r
 }
 
 /** The tokens of a person who signs in and consents. */
-async function authorize(server: RunningServer, who = ALICE) {
+async function authorize(server: RunningServer, who = ALICE, browser = new Browser(server.url)) {
   const pkce = newPkce();
   const callback = await signInAndConsent(
-    new Browser(server.url),
+    browser,
     authorizationUrl(server.url, pkce, { scope: 'openid offline_access' }),
     who,
   );
@@ -88,6 +92,8 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     let target: Awaited<ReturnType<typeof newTarget>>;
     let environment: Readonly<Record<string, string>>;
     let server: RunningServer;
+    /** In which alice signed in before the copy. */
+    let browser: Browser;
     let stores: PostgresStores;
     let storage: AdministrableStorage;
     /** Every token that was issued from the file, by what became of it. */
@@ -122,7 +128,8 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
         await issue('--client', 'demo-web', '--user', 'alice'),
       ];
       await prints(['keys', 'rotate']);
-      const signedIn = await authorize(original);
+      browser = new Browser(original.url);
+      const signedIn = await authorize(original, ALICE, browser);
       const machine = await postForm(
         `${original.url}/token`,
         { grant_type: 'client_credentials' },
@@ -211,6 +218,20 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
       const browser = new Browser(server.url);
       const page = await browser.submit(await browser.get(url), { ...BOB, username: 'mallory' });
       assert.doesNotMatch(page.html, /id="consent-allow"/);
+    });
+
+    test('leaves people signed in, and asks nobody for consent again', async () => {
+      const silent = authorizationUrl(server.url, newPkce(), {
+        scope: 'openid offline_access',
+        prompt: 'none',
+      });
+      assert.ok(new URL((await browser.get(silent)).url).searchParams.has('code'));
+      const shown = JSON.parse(await prints(['user', 'show', 'alice', '--json']));
+      assert.ok(shown.sessions.length > 0);
+      assert.deepEqual(
+        shown.consents.map(({ clientId, scopes }: Record<string, unknown>) => [clientId, scopes]),
+        [['demo-web', ['openid', 'offline_access']]],
+      );
     });
 
     test('numbers events after those that were there', async () => {

@@ -88,7 +88,7 @@ for (const database of DATABASES) {
           settings: readConfiguration({}, {}).settings,
           requestLog: new RequestLog(await openLog('off')),
           operator: {},
-          onSessionsEnded: () => {},
+          tellClients: async () => {},
         },
       );
       const http: Server = createServer((request, response) => void pages(request, response));

@@ -96,6 +96,11 @@ for (const database of DATABASES) {
         }),
       );
       assert.equal(left.url, `${BYE}?state=a+b`);
+      assert.equal(
+        heardOf(payloadOf(shop.id_token).sid).length,
+        1,
+        '§3: told before the person is sent back',
+      );
       for (const tokens of [web, shop]) assert.equal(await isActive(tokens.access_token), false);
       assert.ok(await isSignedOut(browser));
     });
@@ -185,6 +190,31 @@ for (const database of DATABASES) {
       );
       await new Promise((resolve) => setTimeout(resolve, 300));
       assert.equal(heardOf(sid).length, 1);
+    });
+
+    test('an application that does not answer keeps nobody waiting for long', async () => {
+      const { browser } = await signedIn('ivy');
+      receiver.delayMs = 4500;
+      const begun = performance.now();
+      const done = await browser.submit(await browser.get(logoutUrl()), { decision: 'yes' });
+      const tookMs = performance.now() - begun;
+      receiver.delayMs = 0;
+      assert.match(done.html, /You are signed out/);
+      assert.ok(tookMs > 2900 && tookMs < 4400, `${tookMs} ms`);
+    });
+
+    test('of several workers one tells an application, however long that takes it', async () => {
+      const own = await workbench.start(server.folder, [
+        ...['--demo', '--insecure-development', '--workers', '3', '--issuer', server.url],
+      ]);
+      const { browser, shop } = await signedIn('ines');
+      const { sid } = payloadOf(shop.id_token);
+      receiver.delayMs = 1500;
+      await browser.submit(await browser.get(logoutUrl()), { decision: 'yes' });
+      receiver.delayMs = 0;
+      await new Promise((resolve) => setTimeout(resolve, 2500));
+      assert.equal(heardOf(sid).length, 1);
+      await own.stop();
     });
 
     /** As if the pauses between attempts were over. */

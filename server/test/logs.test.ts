@@ -43,6 +43,8 @@ describe('the log', () => {
       [`/userinfo%3Faccess_token=${opaque}`]: '/userinfo%3Faccess_token=[removed]',
       [`/userinfo;access_token=${opaque}`]: '/userinfo;access_token=[removed]',
       [`/userinfo/${jwt}`]: '/userinfo/[removed]',
+      [`/register/grantd_ra_${'x'.repeat(43)}`]: '/register/[removed]',
+      [`/register/grantd_ia_${'x'.repeat(22)}.1795232220.one.${'x'.repeat(43)}`]: '/register/[removed]',
     };
     for (const [path, logged] of Object.entries(paths)) {
       const [request] = await linesOf(await fetch(`${server.url}${path}`));
@@ -95,7 +97,8 @@ describe('the log', () => {
       return refusals.map(({ error, reason, clientId }) => [error, reason, clientId]);
     };
     const url = authorizationUrl(server.url, newPkce());
-    const silent = authorizationUrl(server.url, newPkce(), { prompt: 'none' });
+    const silent = authorizationUrl(server.url, newPkce(), { prompt: 'none', scope: 'openid email' });
+    const asking = authorizationUrl(server.url, newPkce(), { prompt: 'consent' });
     const browser = new Browser(server.url);
     assert.deepEqual(await reasons(() => browser.get(silent)), [
       ['login_required', 'sign_in_required', 'demo-web'],
@@ -104,7 +107,7 @@ describe('the log', () => {
     assert.deepEqual(await reasons(() => browser.get(silent)), [
       ['consent_required', 'consent_required', 'demo-web'],
     ]);
-    const deny = async () => browser.submit(await browser.get(url), { decision: 'deny' });
+    const deny = async () => browser.submit(await browser.get(asking), { decision: 'deny' });
     assert.deepEqual(await reasons(deny), [['access_denied', 'consent_denied', 'demo-web']]);
   });
 

@@ -5,7 +5,7 @@ import { newSigningKey } from './harness/client_key.ts';
 import { Workbench } from './harness/program.ts';
 import { codeFlow } from './harness/relying_party.ts';
 
-const REDIRECT_URI = 'http://localhost:4001/callback';
+const REDIRECT_URI = 'https://app.example.com/callback';
 const OPTIONS = { execute: [client.allowInsecureRequests, client.enableNonRepudiationChecks] };
 
 const workbench = new Workbench();
@@ -15,22 +15,31 @@ describe('registration by openid-client', () => {
   const start = (environment: Readonly<Record<string, string>>) =>
     workbench.start(workbench.folder(), ['--demo'], environment);
 
-  test('a client registers itself, and runs the code flow with its secret', async () => {
-    const server = await start({ GRANTD_REGISTRATION: 'anyone' });
-    const metadata = { redirect_uris: [REDIRECT_URI], scope: 'openid profile email' };
-    const configuration = await client.dynamicClientRegistration(
-      new URL(server.url),
-      metadata,
-      undefined,
-      OPTIONS,
-    );
-    assert.equal(typeof configuration.clientMetadata().client_secret, 'string');
-    const tokens = await codeFlow(server, configuration, { redirectUri: REDIRECT_URI });
-    assert.equal(tokens.claims()?.aud, configuration.clientMetadata().client_id);
-  });
+  for (const [method, authentication] of [
+    ['client_secret_basic', client.ClientSecretBasic()],
+    ['client_secret_post', client.ClientSecretPost()],
+  ] as const) {
+    test(`a client registers itself, and runs the code flow with its secret by ${method}`, async () => {
+      const server = await start({ GRANTD_REGISTRATION: 'open' });
+      const metadata = {
+        redirect_uris: [REDIRECT_URI],
+        scope: 'openid profile email',
+        token_endpoint_auth_method: method,
+      };
+      const configuration = await client.dynamicClientRegistration(
+        new URL(server.url),
+        metadata,
+        authentication,
+        OPTIONS,
+      );
+      assert.equal(typeof configuration.clientMetadata().client_secret, 'string');
+      const tokens = await codeFlow(server, configuration, { redirectUri: REDIRECT_URI });
+      assert.equal(tokens.claims()?.aud, configuration.clientMetadata().client_id);
+    });
+  }
 
   test('a client registers its key, and runs the code flow with private_key_jwt', async () => {
-    const server = await start({ GRANTD_REGISTRATION: 'anyone' });
+    const server = await start({ GRANTD_REGISTRATION: 'open' });
     const { privateKey, publicKey } = await newSigningKey('ES256');
     const configuration = await client.dynamicClientRegistration(
       new URL(server.url),

@@ -79,7 +79,7 @@ describe('authorization requests of openid-client', () => {
     const configuration = await web();
     const tokens = await codeFlow(server, configuration, {
       redirectUri: REDIRECT_URI,
-      parameters: { response_mode: 'form_post' },
+      parameters: { response_mode: 'form_post', prompt: 'consent' },
       async person(url) {
         const browser = new Browser(server.url);
         const consent = await browser.submit(await browser.get(url.href), { ...ALICE });

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { after, describe, test } from 'node:test';
 import * as openid from 'openid-client';
 import { Browser, signInAndConsent } from './harness/browser.ts';
-import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { grantd, grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
 
 const workbench = new Workbench();
 after(() => workbench.clear());
@@ -39,6 +39,7 @@ describe('registration', () => {
         redirect_uris: [CALLBACK],
         client_name: 'Shop',
         grant_types: ['authorization_code', 'refresh_token'],
+        token_endpoint_auth_method: 'client_secret_post',
       },
       undefined,
       { execute: [openid.allowInsecureRequests] },
@@ -75,6 +76,7 @@ describe('registration', () => {
     assert.match(shown, /^registered +by itself$/m);
     assert.ok(!shown.includes(client_secret));
     assert.equal((await configure('DELETE')).status, 204);
+    await until(() => server.log().some(({ method }) => method === 'DELETE'), 'the removal is logged');
     await assert.rejects(openid.fetchUserInfo(configuration, refreshed.access_token, subject));
     const log = server.stdout();
     for (const secret of [client_secret, String(metadata.registration_access_token)])
@@ -108,18 +110,22 @@ describe('registration', () => {
     t.after(() => site.close());
     const address = site.address();
     if (address === null || typeof address === 'string') throw new Error('the site has no port');
-    const members = {
+    const members = (protocol: string) => ({
       application_type: 'native',
       redirect_uris: [CALLBACK],
-      sector_identifier_uri: `https://127.0.0.1:${address.port}/`,
-    };
-    const server = await workbench.start(workbench.folder(), ['--registration', 'open']);
-    const refused = await post(server, members);
+      sector_identifier_uri: `${protocol}://127.0.0.1:${address.port}/`,
+    });
+    const open = ['--registration', 'open'];
+    const development = await workbench.start(workbench.folder(), [...open, '--insecure-development']);
+    assert.equal((await post(development, members('http'))).status, 201);
+    const server = await workbench.start(workbench.folder(), open);
+    const refused = await post(server, members('https'));
     assert.deepEqual(await refused.json(), {
       error: 'invalid_client_metadata',
       error_description: 'sector_identifier_uri: the document could not be fetched',
     });
-    const cause = server.log().find(({ reason }) => reason === 'client_metadata_unfit');
-    assert.match(JSON.stringify(cause), /the host has an address that is not public/);
+    const refusal = () => server.log().find(({ reason }) => reason === 'client_metadata_unfit');
+    await until(() => refusal() !== undefined, 'the refusal is logged');
+    assert.match(JSON.stringify(refusal()), /the host has an address that is not public/);
   });
 });

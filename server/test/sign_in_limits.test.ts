@@ -85,3 +85,17 @@ test('another way of typing a name is counted as the same name, whether somebody
     assert.deepEqual(statuses, [...Array(10).fill(403), 429, 429], plain);
   }
 });
+
+test('several workers count together', async () => {
+  const own = await workbench.start(workbench.folder(), ['--demo', '--workers', '3']);
+  const strangers = Array.from({ length: 14 }, () => new Browser(own.url));
+  const guess = async (stranger: Browser) =>
+    stranger.submit(await stranger.get(authorizationUrl(own.url, pkce)), {
+      username: 'alice',
+      password: 'guessed',
+    });
+  const statuses = (await Promise.all(strangers.map(guess))).map(({ status }) => status);
+  assert.deepEqual(statuses.sort(), [...Array(10).fill(403), ...Array(4).fill(429)]);
+  const workers = new Set(own.log().map(({ worker }) => worker));
+  assert.ok(workers.size > 1, 'more than one of them was asked');
+});

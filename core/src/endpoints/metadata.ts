@@ -7,7 +7,7 @@ import {
 import { endpointUrl } from '../protocol/endpoint_url.ts';
 import type { HttpResponse } from '../protocol/http.ts';
 import { PROMPTS } from '../protocol/prompt.ts';
-import { SIGNING_ALGORITHMS } from '../protocol/records.ts';
+import { ACCEPTED_ALGORITHMS } from '../protocol/records.ts';
 import { RESPONSE_MODES } from '../protocol/response_mode.ts';
 import type { Context } from './context.ts';
 import { GRANT_TYPES } from './grants/grants.ts';
@@ -54,7 +54,7 @@ export function serverMetadata(context: Context): Readonly<Record<string, unknow
     request_parameter_supported: true,
     request_uri_parameter_supported: context.fetchDocument !== undefined,
     require_request_uri_registration: context.requestUriHosts.length === 0,
-    request_object_signing_alg_values_supported: SIGNING_ALGORITHMS,
+    request_object_signing_alg_values_supported: ACCEPTED_ALGORITHMS,
     ...(context.storage.pushedRequests !== undefined && {
       pushed_authorization_request_endpoint: at(paths.pushedAuthorizationRequest),
       require_pushed_authorization_requests: context.requirePushedAuthorizationRequests,
@@ -100,7 +100,7 @@ function authentication(endpoint: string, methods: readonly AuthenticationMethod
   return {
     [`${endpoint}_endpoint_auth_methods_supported`]: methods,
     ...(methods.includes('private_key_jwt') && {
-      [`${endpoint}_endpoint_auth_signing_alg_values_supported`]: SIGNING_ALGORITHMS,
+      [`${endpoint}_endpoint_auth_signing_alg_values_supported`]: ACCEPTED_ALGORITHMS,
     }),
   };
 }

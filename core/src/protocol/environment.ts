@@ -8,3 +8,9 @@ export type RandomSource = (bytes: number) => Uint8Array<ArrayBuffer>;
 export function secondsOf(milliseconds: number): number {
   return Math.floor(milliseconds / 1000);
 }
+
+/**
+ * Seconds by which the clock of a client may be ahead of the server's, in JWTs that the client makes. Theirs is the only
+ * leeway: what the server issues is judged by the clock that issued it.
+ */
+export const CLIENT_CLOCK_AHEAD = 60;

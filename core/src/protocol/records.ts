@@ -8,7 +8,11 @@ import type { SigningAlgorithm } from './signing_algorithm.ts';
 
 export type GrantType = 'authorization_code' | 'client_credentials' | 'refresh_token';
 
-export { SIGNING_ALGORITHMS, type SigningAlgorithm } from './signing_algorithm.ts';
+export {
+  ACCEPTED_ALGORITHMS,
+  SIGNING_ALGORITHMS,
+  type SigningAlgorithm,
+} from './signing_algorithm.ts';
 
 export type TokenFormat = 'jwt' | 'opaque';
 

@@ -1,5 +1,6 @@
 import { type CryptoKey, compactVerify, decodeProtectedHeader, errors } from 'jose';
 import type { Claims } from '../protocol/claims.ts';
+import { namesOf, type SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 
 /** What a JWT says of itself before anything is believed (RFC 7515 §4.1). */
 export interface JwtHeader {
@@ -8,15 +9,13 @@ export interface JwtHeader {
   readonly type: string | undefined;
 }
 
-/** @returns `undefined` where the text is no JWT */
+/** @returns `undefined` where the text is no JWT, or its header is not as RFC 7515 §4.1 wants it */
 export function readJwtHeader(token: string): JwtHeader | undefined {
   try {
     const { alg, kid, typ } = decodeProtectedHeader(token);
-    return {
-      algorithm: typeof alg === 'string' ? alg : undefined,
-      keyId: typeof kid === 'string' ? kid : undefined,
-      type: typeof typ === 'string' ? typ : undefined,
-    };
+    if ([alg, kid, typ].some((value: unknown) => value !== undefined && typeof value !== 'string'))
+      return undefined;
+    return { algorithm: alg, keyId: kid, type: typ };
   } catch {
     return undefined; // jose throws TypeError for whatever it cannot parse; nothing here asks storage
   }
@@ -38,10 +37,10 @@ const REFUSALS = [
 export async function verifiedPayload(
   token: string,
   key: CryptoKey,
-  algorithm: string,
+  algorithm: SigningAlgorithm,
 ): Promise<Uint8Array | undefined> {
   try {
-    return (await compactVerify(token, key, { algorithms: [algorithm] })).payload;
+    return (await compactVerify(token, key, { algorithms: [...namesOf(algorithm)] })).payload;
   } catch (error) {
     if (REFUSALS.some((refusal) => error instanceof refusal)) return undefined;
     throw error; // our own key does not fit, for example: nothing that says something about the token

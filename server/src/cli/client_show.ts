@@ -1,4 +1,4 @@
-import { type ClientRecord, documentOf } from '@grantd/core';
+import { type ClientRecord, documentOf, isConfidential } from '@grantd/core';
 import { labelled, type Output, printOne, timeOf } from './output.ts';
 
 /** A client as it may be shown: without the digests of what it holds. */
@@ -7,7 +7,7 @@ export function described(client: ClientRecord) {
   const disabledAt = timeOf(disabledAtMs);
   return {
     ...rest,
-    type: isPublic(client) ? 'public' : 'confidential',
+    type: isConfidential(client) ? 'confidential' : 'public',
     ...(registrationTokenDigest !== undefined && { registeredItself: true }),
     ...(disabledAt !== undefined && { disabledAt }),
   };
@@ -42,10 +42,6 @@ export function showClient(output: Output, client: ClientRecord): void {
       disabled: disabledAt,
     }),
   );
-}
-
-function isPublic({ secretHash, metadata }: ClientRecord): boolean {
-  return secretHash === undefined && metadata?.token_endpoint_auth_method !== 'private_key_jwt';
 }
 
 function textOf(value: unknown): string {

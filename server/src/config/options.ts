@@ -117,12 +117,7 @@ export const OPTIONS = {
     'Proxies whose X-Forwarded-For is believed; everyone behind any other proxy counts as one place, from which ten wrong passwords keep a name from all browsers that are new to it.',
     'none',
   ),
-  workers: option(
-    'Server',
-    wholeNumber(1, 64),
-    'Processes that share the port and the database; each counts wrong passwords for itself, so that N of them let a place try a name N times ten times.',
-    1,
-  ),
+  workers: option('Server', wholeNumber(1, 64), 'Processes that share the port and the database.', 1),
   demo: option(
     'Server',
     trueOrFalse,
@@ -223,6 +218,20 @@ export const OPTIONS = {
     'What clients which register themselves may name as the audience of their assertions: the issuer alone, or also the URL of the endpoint, by which another server could be meant as well.',
     'issuer',
   ),
+  requirePushedAuthorizationRequests: option(
+    'Endpoints',
+    trueOrFalse,
+    'Whether every authorization request must be pushed (RFC 9126 §5); a client can be made to by itself.',
+    false,
+  ),
+  requestUriHosts: optionWithoutDefault(
+    'Endpoints',
+    textList('HOST', 'hosts in lower case such as client.example:8443', (text) =>
+      /^[a-z0-9.[\]:-]+$/.test(text),
+    ),
+    'Hosts of which a request_uri is fetched (RFC 9101 §5.2) although the client did not register it; several separated by commas.',
+    'none',
+  ),
   insecureDevelopment: option(
     'Endpoints',
     trueOrFalse,
@@ -269,6 +278,12 @@ export const OPTIONS = {
     seconds(1, LONGEST_ID_TOKEN_LIFETIME),
     'Seconds that an ID token lives.',
     3600,
+  ),
+  pushedRequestLifetime: option(
+    'Lifetimes',
+    seconds(1),
+    'Seconds in which the browser must bring a pushed authorization request.',
+    60,
   ),
   authorizationCodeLifetime: option('Lifetimes', seconds(1), 'Seconds that an authorization code lives.', 60),
   refreshGrace: option(

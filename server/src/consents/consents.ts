@@ -45,7 +45,7 @@ export function covers(agreed: Agreed | undefined, asked: Agreed): boolean {
 
 /** What was agreed together, each name once. */
 export function union(one: Agreed, other: Agreed): Agreed {
-  const of = (member: keyof Agreed) => [...new Set([...one[member], ...other[member]])].sort();
+  const of = (member: keyof Agreed) => [...new Set([...one[member], ...other[member]])];
   return { scopes: of('scopes'), resources: of('resources') };
 }
 

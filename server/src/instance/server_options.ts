@@ -30,7 +30,10 @@ export function libraryOptions(
     refreshTokenLifetime: settings.refreshTokenLifetime,
     idTokenLifetime: settings.idTokenLifetime,
     authorizationCodeLifetime: settings.authorizationCodeLifetime,
+    pushedRequestLifetime: settings.pushedRequestLifetime,
     refreshGrace: settings.refreshGrace,
+    requirePushedAuthorizationRequests: settings.requirePushedAuthorizationRequests,
+    requestUriHosts: settings.requestUriHosts ?? [],
     fetchDocument: documentFetcher({ allowPrivateAddresses: insecureDevelopment }),
     ...registrationOptions(settings),
     ...(defaultAudience !== undefined && { defaultAudience: onlyOne(defaultAudience) }),
@@ -60,8 +63,9 @@ export function serverOverNothing(
     return new AuthorizationServer({
       ...libraryOptions(settings, () => undefined),
       issuer,
-      // The file that keeps it otherwise may not be there yet.
+      // What keeps them otherwise may not be there yet.
       secret: settings.secret ?? '-'.repeat(32),
+      pairwiseSecret: settings.pairwiseSecret ?? '-'.repeat(32),
       storage: memoryStorage(),
     });
   } catch (error) {

@@ -8,7 +8,7 @@ export interface Cause {
 }
 
 /** Opaque values of this server, and anything that looks like a JWT, or like the beginning of one that was cut off. */
-const BEARERS = /grantd_(at|rt|ac|cs)_[\w-]+|ey[\w-]{8,}\.[\w-]+(\.[\w-]*|$)/g;
+const BEARERS = /grantd_(at|rt|ac|cs|ra|ia)_[\w.-]+|ey[\w-]{8,}\.[\w-]+(\.[\w-]*|$)/g;
 
 /**
  * An error as it may be logged: of its members only those named here, since a library may hang anything on an error,

@@ -45,6 +45,7 @@ export function submitAccount(parts: PageParts) {
     if (session === undefined) return toSignIn(c, parts);
     const form = await ownForm(c, parts, { page: 'account', about: [session.id] });
     const notice = await perform(c, parts, session, form);
+    void parts.tellClients();
     if (notice === 'signed_out') return c.redirect(`${basePath}/account`, 303);
     const sealed = await notices.seal({ notice, sessionId: session.id });
     return c.redirect(`${basePath}/account?notice=${sealed}`, 303);
@@ -100,7 +101,6 @@ async function endAccess(
 
 function reportEnd(c: PageContext, parts: PageParts, { person }: BrowserSession, sessionId: string): void {
   const { subject } = person;
-  parts.onSessionsEnded();
   parts.requestLog.pageEvent({
     type: 'session_ended',
     page: 'account',

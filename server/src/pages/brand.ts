@@ -13,21 +13,20 @@ export interface Brand {
   readonly color?: string;
 }
 
-/** The logo, or the first letter of the name. */
-export function brandMark({ name, logo, color }: Brand): Html {
+/**
+ * The logo, or the first letter of the name.
+ * @param pageColor for a letter where the brand has none of its own
+ */
+export function brandMark({ name, logo, color }: Brand, pageColor?: string): Html {
   if (hasOwnLogo(logo)) return html`<img class="mark logo" src="${logo}" alt="">`;
-  // Presentation attributes: a style of its own would need a place in the policy.
-  const colors =
-    color !== undefined && isColor(color)
-      ? { tile: html` fill="${color}"`, letter: html` fill="${textOn(color)}"` }
-      : { tile: html` class="tile"`, letter: html` class="letter"` };
-  return html`<svg class="mark" viewBox="0 0 48 48" aria-hidden="true"><rect x=".5" y=".5" width="47" height="47" rx="11"${colors.tile}/><text x="24" y="25" text-anchor="middle" dominant-baseline="central"${colors.letter}>${monogram(name)}</text></svg>`;
+  const letter = monogramSvg({ name, color: color ?? pageColor });
+  return html`<img class="mark" src="${dataUrl(letter)}" alt="">`;
 }
 
 /** For the tab of the browser, which would otherwise ask for a file. */
 export function tabIcon(brand: Brand): string {
   if (hasOwnLogo(brand.logo)) return brand.logo;
-  return `data:image/svg+xml,${encodeURIComponent(monogramSvg(brand))}`;
+  return dataUrl(monogramSvg(brand));
 }
 
 /** The first letter of the name, where a picture has to be sent. */
@@ -35,10 +34,22 @@ export function monogramPicture(brand: Brand): Picture {
   return { type: 'image/svg+xml', bytes: new TextEncoder().encode(monogramSvg(brand)) };
 }
 
-function monogramSvg({ name, color }: Brand): string {
+/** A picture of its own has colours of its own, without a place in the policy of the page. */
+function monogramSvg({
+  name,
+  color,
+}: {
+  readonly name: string;
+  readonly color?: string | undefined;
+}): string {
   const tile = color !== undefined && isColor(color) ? color : DEFAULT_COLOR;
-  const letter = `<text x="24" y="33" font-family="sans-serif" font-size="24" font-weight="600" text-anchor="middle" fill="${textOn(tile)}">${monogram(name)}</text>`;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 48 48"><rect width="48" height="48" rx="11" fill="${tile}"/>${letter}</svg>`;
+  const font = 'font-family="system-ui, sans-serif" font-size="22" font-weight="600"';
+  const letter = `<text x="24" y="32" text-anchor="middle" ${font} fill="${textOn(tile)}">${monogram(name)}</text>`;
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 48 48"><rect width="48" height="48" fill="${tile}"/>${letter}</svg>`;
+}
+
+function dataUrl(svg: string): string {
+  return `data:image/svg+xml,${encodeURIComponent(svg)}`;
 }
 
 /** Pictures come from this server; an address elsewhere would tell a stranger who signs in when. */

@@ -55,7 +55,7 @@ export function submitLogin(parts: PageParts) {
     const session = await browserSessions.begin(c, outcome.person);
     await knownBrowsers.remember(c, subject);
     requestLog.pageEvent({ ...event, type: 'signed_in', subject, sessionId: session.id });
-    parts.onSessionsEnded(); // of whoever was signed in before
+    void parts.tellClients(); // of whoever was signed in before
     return 'authorization' in page ? goOn(c, parts, page, session) : c.redirect(`${basePath}/account`, 303);
   };
 }

@@ -103,7 +103,6 @@ async function endSession(
 ): Promise<Response> {
   const { browserSessions, requestLog } = parts;
   const ends = await browserSessions.end(c, session);
-  parts.onSessionsEnded();
   const [clientId, sessionId] = [logout.client?.id, session.id];
   requestLog.pageEvent({
     type: 'signed_out',
@@ -113,6 +112,8 @@ async function endSession(
     sessionId,
     ...(clientId !== undefined && { clientId }),
   });
+  // §3: whoever comes back finds the other applications informed, as far as they can be reached.
+  await parts.tellClients();
   return leave(
     c,
     parts,

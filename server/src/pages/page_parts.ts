@@ -35,8 +35,8 @@ export interface PageParts {
   readonly signInParts: SignInParts;
   readonly clientAddress: ClientAddress;
   readonly requestLog: RequestLog;
-  /** Called when clients are to be told that a session has ended. */
-  readonly onSessionsEnded: () => void;
+  /** Tells clients that sessions have ended; resolves when they were told, or it takes too long to wait for. */
+  readonly tellClients: () => Promise<void>;
   /** Who runs this server. */
   readonly operator: Brand;
   readonly operatorLogo: Picture | undefined;

@@ -41,8 +41,8 @@ interface Surroundings {
   readonly requestLog: RequestLog;
   /** Who runs the server. */
   readonly operator: Operator;
-  /** Called when clients are to be told that a session has ended. */
-  readonly onSessionsEnded: () => void;
+  /** Tells clients that sessions have ended; resolves when they were told, or it takes too long to wait for. */
+  readonly tellClients: () => Promise<void>;
 }
 
 /** What the pages need of an instance. */
@@ -54,7 +54,7 @@ type PageData = Pick<
 /** The pages for people over one database. */
 export function openPages(
   instance: PageData,
-  { settings, server, requestLog, operator, onSessionsEnded }: Surroundings,
+  { settings, server, requestLog, operator, tellClients }: Surroundings,
 ): PageListener {
   const { issuer, people, sessions, consents, attempts } = instance;
   const storage = guardedStorage(instance);
@@ -68,7 +68,7 @@ export function openPages(
   return listenerOver({
     server,
     requestLog,
-    onSessionsEnded,
+    tellClients,
     clock,
     sessions,
     sessionEnding,

@@ -34,12 +34,9 @@ h1 .name, h3 .name, .primary .name { font-weight: inherit; }
 
 header { display: grid; gap: .5rem; margin-bottom: 1.75rem; }
 header .mark { margin-bottom: .75rem; }
-.mark { display: block; flex: none; width: 3rem; height: 3rem; forced-color-adjust: none; }
-.mark text { font-size: 22px; font-weight: 600; }
-svg.mark > rect { stroke: var(--line); }
-.tile { fill: var(--brand); }
-.letter { fill: var(--on-brand); }
-.logo { padding: .25rem; object-fit: contain; background: #fff; border: 1px solid var(--line); border-radius: .6875rem; }
+.mark { display: block; flex: none; width: 3rem; height: 3rem; border: 1px solid var(--line); border-radius: .6875rem; }
+.logo { padding: .25rem; object-fit: contain; background: #fff; }
+footer .logo { width: 1.5rem; height: 1.5rem; padding: .125rem; border: 1px solid var(--line); border-radius: .375rem; }
 .icon { flex: none; width: 1.25rem; height: 1.25rem; fill: none; stroke: currentColor; stroke-width: 1.75; stroke-linecap: round; stroke-linejoin: round; }
 
 main > * + *, section + section { margin-top: 1.5rem; }
@@ -89,7 +86,7 @@ form + .button { margin-top: .75rem; }
 .scopes .detail { grid-column: 2; }
 .scopes.brief li { gap: .5rem; font-size: .875rem; }
 .scopes.brief .icon { width: 1rem; height: 1rem; margin-top: .15rem; }
-.scopes.full .offline { margin-top: .25rem; padding: .75rem; background: var(--ground); border-radius: .625rem; }
+.scopes.full .offline { margin-top: .25rem; padding: .75rem; background: var(--ground); border: 1px solid transparent; border-radius: .625rem; }
 .bullets { display: grid; gap: .25rem; margin-top: .5rem; padding-left: 1.125rem; list-style: disc; }
 .bullets .name { font-weight: inherit; }
 .bullets + .note { margin-top: .5rem; }
@@ -110,7 +107,7 @@ main > .links { margin: .25rem 0 -.75rem; }
 .entry h3 + .detail { margin-top: -.5rem; }
 .entry .bullets { padding-left: 1.5rem; }
 .entry :is(.bullets, .codes) { margin-top: 0; font-size: .875rem; }
-.entries .device { display: grid; place-items: center; color: var(--muted); border: 1px solid var(--line); border-radius: .6875rem; }
+.entries .device { display: grid; place-items: center; color: var(--muted); }
 .badge { display: inline-block; padding: 0 .5rem; font-size: .8125rem; font-weight: 600; color: var(--accent); border: 1px solid; border-radius: 1rem; white-space: nowrap; }
 .empty { padding: 1.25rem 0; color: var(--muted); }
 summary { padding: .75rem 0; font-size: .875rem; cursor: pointer; }
@@ -144,5 +141,6 @@ summary { padding: .75rem 0; font-size: .875rem; cursor: pointer; }
 }
 @media (forced-colors: active) {
   .primary { border-width: 3px; }
+  .icon { color: CanvasText; }
 }
 `;

@@ -110,7 +110,7 @@ async function serveInstance(
         server,
         requestLog,
         operator,
-        onSessionsEnded: () => unfinished.wake(),
+        tellClients: unfinished.tellClients,
       }),
     }),
   );

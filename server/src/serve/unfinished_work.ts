@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { AuthorizationServer } from '@grantd/core';
 import { ConsentWithdrawal } from '../consents/withdrawal.ts';
 import type { Instance } from '../instance/instance.ts';
@@ -5,16 +6,18 @@ import { causeOf } from '../log/cause.ts';
 import type { Log } from '../log/log.ts';
 import { LogoutDeliverer } from '../sessions/logout_deliverer.ts';
 import { SessionEnding } from '../sessions/session_ending.ts';
-import { Repeated } from './repeated.ts';
 
 /** Milliseconds between two looks: of the process that sweeps, and of the others, which would replace it one day. */
 const LOOK_EVERY_MS = 2_000;
 const OTHERS_LOOK_EVERY_MS = 60_000;
 
+/** Milliseconds that a person waits at most while applications are told that their session has ended. */
+const LONGEST_WAIT_MS = 3_000;
+
 export interface UnfinishedWork {
-  /** There is something to do now. */
-  wake(): void;
-  /** Resolves when it was told to stop and has. */
+  /** Resolves once every client that is to be told of a logout has been asked to hear it, or after some seconds. */
+  tellClients(): Promise<void>;
+  /** Looks for work now and then. Resolves when it was told to stop and has. */
   run(signal: AbortSignal): Promise<void>;
 }
 
@@ -33,22 +36,33 @@ export function unfinishedWork(
     report: ({ type, ...known }) =>
       log[type === 'logout_delivered' ? 'info' : 'warn']({ event: type, ...known }),
   });
-  const repeated = new Repeated(sweeps ? LOOK_EVERY_MS : OTHERS_LOOK_EVERY_MS);
-
-  const look = async (signal: AbortSignal): Promise<void> => {
+  const logged = async (work: () => Promise<unknown>): Promise<void> => {
     try {
-      for (const { clientIds: _, ...session } of await ending.finishHalfEnded())
-        log.warn({ event: 'session_end_finished', ...session });
-      const withdrawals = await withdrawal.finishHalfWithdrawn();
-      if (withdrawals > 0) log.warn({ event: 'withdrawals_finished', withdrawals });
-      await deliverer.deliverDue(signal);
+      await work();
     } catch (error) {
       log.error({ event: 'unfinished_work_failed', cause: causeOf(error) });
     }
   };
+  const look = async (signal: AbortSignal): Promise<void> => {
+    for (const { clientIds: _, ...session } of await ending.finishHalfEnded())
+      log.warn({ event: 'session_end_finished', ...session });
+    const withdrawals = await withdrawal.finishHalfWithdrawn();
+    if (withdrawals > 0) log.warn({ event: 'withdrawals_finished', withdrawals });
+    await deliverer.deliverDue(signal);
+  };
+  const interval = sweeps ? LOOK_EVERY_MS : OTHERS_LOOK_EVERY_MS;
 
   return {
-    wake: () => repeated.wake(),
-    run: (signal) => repeated.run(() => look(signal), signal),
+    async tellClients() {
+      const told = logged(() => deliverer.deliverDue());
+      await Promise.race([told, pause(LONGEST_WAIT_MS, undefined, { ref: false })]);
+    },
+    async run(signal) {
+      while (!signal.aborted) {
+        await logged(() => look(signal));
+        // Rejects only where it is told to stop.
+        await pause(interval, undefined, { signal, ref: false }).catch(() => undefined);
+      }
+    },
   };
 }

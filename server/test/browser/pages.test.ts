@@ -4,6 +4,7 @@ import { before, describe, test } from 'node:test';
 import type { BrowserContext, Page } from 'playwright-core';
 import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
 import { accessibilityProblems } from './accessibility.ts';
+import { brightness } from './brightness.ts';
 import { controls, tabStops } from './keyboard.ts';
 import { addPageClients, PAGES } from './pages.ts';
 import { scene } from './scene.ts';
@@ -42,6 +43,8 @@ describe('pages in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
         await open(visit);
         await visit.page.waitForSelector(shows);
 
+        const light = await brightness(visit.page);
+        assert.ok(options.colorScheme === 'light' ? light > 0.8 : light < 0.2, `brightness ${light}`);
         assert.deepEqual(await accessibilityProblems(visit.page), []);
         const stops = await tabStops(visit.page);
         assert.deepEqual(

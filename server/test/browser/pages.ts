@@ -53,6 +53,44 @@ export const PAGES: readonly PageCase[] = [
     shows: '#consent-allow',
   },
   {
+    name: 'sign-in again',
+    as: 'alice',
+    open: (visit) => visit.authorize({ prompt: 'login' }),
+    shows: '#username[readonly]',
+  },
+  {
+    name: 'choice of an account',
+    as: 'alice',
+    open: (visit) => visit.authorize({ prompt: 'select_account' }),
+    shows: '#account-continue',
+  },
+  {
+    name: 'account, signed out',
+    as: 'nobody',
+    open: (visit) => visit.open('/account'),
+    shows: '#login-submit',
+  },
+  { name: 'account', as: 'alice', open: (visit) => visit.open('/account'), shows: '#end-access-demo-web' },
+  { name: 'logout', as: 'alice', open: (visit) => visit.open('/logout'), shows: '#logout-yes' },
+  {
+    name: 'signed out',
+    as: 'nobody',
+    open: (visit) => visit.open('/logout'),
+    shows: '#to-account, #sign-in-again',
+  },
+  {
+    name: 'sign-in in German',
+    as: 'nobody',
+    open: (visit) => visit.authorize({ ui_locales: 'de' }),
+    shows: 'html[lang=de] #login-submit',
+  },
+  {
+    name: 'consent in German',
+    as: 'alice',
+    open: (visit) => visit.authorize({ prompt: 'consent', ui_locales: 'de' }),
+    shows: 'html[lang=de] #consent-allow',
+  },
+  {
     name: 'an unknown application',
     as: 'nobody',
     open: (visit) => visit.authorize({ client_id: 'unknown' }),
@@ -73,4 +111,5 @@ export async function addPageClients({ folder }: RunningServer): Promise<void> {
     ...['client', 'add', 'long', `--name=${LONG_NAME}`, '--scope=openid', `--scope=${LONG_SCOPE}`],
     '--redirect-uri=http://localhost:4001/callback',
   ]);
+  await grantdPrints(folder, ['token', 'issue', '--client=demo-web', '--user=alice']);
 }

@@ -27,7 +27,7 @@ describe('signing in with Chromium', { skip: CHROMIUM_ABSENCE }, () => {
       const { visitor, redirectUri } = set();
       const visit = await visitor({ javaScriptEnabled: false });
       const { keyboard } = visit.page;
-      await visit.authorize();
+      await visit.authorize({ prompt: 'consent' });
       await tabTo(visit.page, 'username');
       await keyboard.type(ALICE.username);
       await tabTo(visit.page, 'password');

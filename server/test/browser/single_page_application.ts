@@ -117,7 +117,13 @@ export function singlePageApplication(set: () => Scene): () => SinglePageApplica
       otherSite: otherSiteOf(running.origin),
       async open(url, has = 'refresh tokens') {
         const clientId = has === 'refresh tokens' ? 'spa' : 'spa-in-frames';
-        const settings = { authority: server.url, client_id: clientId, scope: SCOPES.join(' ') };
+        // Consent is asked for each time, whatever another test has agreed to.
+        const settings = {
+          authority: server.url,
+          client_id: clientId,
+          scope: SCOPES.join(' '),
+          prompt: 'consent',
+        };
         running.put('/settings.json', JSON.stringify(settings), 'application/json');
         const opened = new Opened(new Visit(await chromium.page(), server.url));
         await opened.page.goto(url);

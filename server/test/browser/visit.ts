@@ -45,9 +45,9 @@ export class Visit {
     await this.page.click('#login-submit');
   }
 
-  /** Up to the question of consent. */
+  /** Up to the question of consent, which is asked also where it has been answered before. */
   async authorizeAndSignIn(parameters: Parameters = {}, who = ALICE): Promise<void> {
-    await this.authorize(parameters);
+    await this.authorize({ prompt: 'consent', ...parameters });
     await this.signIn(who);
     await this.page.waitForSelector('#consent-allow');
   }

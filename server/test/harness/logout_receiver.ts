@@ -22,7 +22,8 @@ export async function openLogoutReceiver(): Promise<LogoutReceiver> {
     let body = '';
     for await (const chunk of request.setEncoding('utf8')) body += chunk;
     heard.push(payloadOf(new URLSearchParams(body).get('logout_token') ?? ''));
-    setTimeout(() => response.writeHead(answers.shift() ?? 200).end(), receiver.delayMs);
+    const status = answers.shift() ?? 200;
+    setTimeout(() => response.writeHead(status).end(), receiver.delayMs);
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   receiver.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/logged-out`;

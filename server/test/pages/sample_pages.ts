@@ -65,13 +65,17 @@ const COLORS = [
 
 const FORM = { action: '/form', formToken: 'form-token' };
 
-const LOGO = `data:image/svg+xml,${encodeURIComponent(
-  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 40"><circle cx="20" cy="20" r="17" fill="#2f6fdf"/><path d="M6 29l9-11 6 7 5-5 8 9a17 17 0 0 1-28 0z" fill="#fff"/><circle cx="26" cy="13" r="3.5" fill="#fff"/></svg>',
-)}`;
+const LOGO = picture(
+  '<circle cx="20" cy="20" r="17" fill="#2f6fdf"/><path d="M6 29l9-11 6 7 5-5 8 9a17 17 0 0 1-28 0z" fill="#fff"/><circle cx="26" cy="13" r="3.5" fill="#fff"/>',
+);
+
+const ARMS = picture(
+  '<path d="M6 4h28v17c0 8-6 13-14 16C12 34 6 29 6 21z" fill="#7a1f5c"/><path d="M12 24V13h4v3h2v-3h4v3h2v-3h4v11z" fill="#fff"/>',
+);
 
 const PLAIN: Brand = { name: 'login.example.com' };
 
-const OPERATOR: Brand = { name: 'Musterstadt', color: '#7a1f5c' };
+const OPERATOR: Brand = { name: 'Musterstadt', color: '#7a1f5c', logo: ARMS };
 
 const PHOTOS: ApplicationShown = {
   name: 'Photos',
@@ -176,6 +180,11 @@ const ACCOUNT: AccountView = {
     { id: 's3', isCurrent: false, signedInAtMs: NOW_MS - 300 * HOUR_MS },
   ],
 };
+
+function picture(content: string): string {
+  const svg = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 40 40">${content}</svg>`;
+  return `data:image/svg+xml,${encodeURIComponent(svg)}`;
+}
 
 const BACK = { name: 'Photos', href: 'https://photos.example.com/' };
 

@@ -1,5 +1,6 @@
 import type { Claims } from '../../protocol/claims.ts';
 import { endpointUrl } from '../../protocol/endpoint_url.ts';
+import { CLIENT_CLOCK_AHEAD } from '../../protocol/environment.ts';
 import type { RefusalReason } from '../../protocol/reasons.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import type { Call, Context, EndpointPaths } from '../context.ts';
@@ -7,9 +8,6 @@ import type { Operation } from '../events.ts';
 
 /** Seconds that an assertion may have before it. */
 const LONGEST_LIFE = 5 * 60;
-
-/** Seconds by which the clock of a client may be ahead of the server's. */
-export const CLOCK_AHEAD = 60;
 
 /** What there is to remember of an assertion that is as it should be; or what is wrong with it. */
 export type Judged =
@@ -33,8 +31,8 @@ export function judgeClaims(
   if (!isTime(exp) || !isTime(iat) || !isTime(nbf)) return { reason: 'assertion_malformed' };
   const now = context.clock() / 1000;
   if (exp <= now) return { reason: 'assertion_expired' };
-  if (exp > now + LONGEST_LIFE + CLOCK_AHEAD) return { reason: 'assertion_lives_too_long' };
-  if (Math.max(iat, nbf) > now + CLOCK_AHEAD) return { reason: 'assertion_not_yet_valid' };
+  if (exp > now + LONGEST_LIFE + CLIENT_CLOCK_AHEAD) return { reason: 'assertion_lives_too_long' };
+  if (Math.max(iat, nbf) > now + CLIENT_CLOCK_AHEAD) return { reason: 'assertion_not_yet_valid' };
   if (typeof jti !== 'string' || jti === '') return { reason: 'assertion_identifier_missing' };
   return { identifier: jti, expiresAt: exp };
 }

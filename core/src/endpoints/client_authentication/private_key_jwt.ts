@@ -2,14 +2,16 @@ import { base64url, type CryptoKey } from 'jose';
 import { sha256 } from '#hashing';
 import { authenticationMethodsOf } from '../../protocol/authentication_method.ts';
 import type { Claims } from '../../protocol/claims.ts';
+import { CLIENT_CLOCK_AHEAD } from '../../protocol/environment.ts';
 import { DocumentError } from '../../protocol/fetch_document.ts';
 import { type Form, requireParameter } from '../../protocol/form.ts';
 import { StorageFault } from '../../protocol/oauth_error.ts';
 import type { RefusalReason } from '../../protocol/reasons.ts';
-import { type ClientRecord, SIGNING_ALGORITHMS } from '../../protocol/records.ts';
+import type { ClientRecord } from '../../protocol/records.ts';
+import { signingAlgorithmOf } from '../../protocol/signing_algorithm.ts';
 import { parseClaims, readJwtHeader, verifiedPayload } from '../../tokens/signature.ts';
 import type { Call, Context } from '../context.ts';
-import { CLOCK_AHEAD, judgeClaims } from './assertion_claims.ts';
+import { judgeClaims } from './assertion_claims.ts';
 import { type ClaimedAssertion, isClientId } from './credentials.ts';
 import { refusedClient } from './refused_client.ts';
 import { standInKey } from './stand_in_keys.ts';
@@ -43,7 +45,7 @@ export function claimedAssertion(form: Form): ClaimedAssertion | undefined {
   const header = readJwtHeader(assertion);
   const claims = unverifiedClaims(assertion);
   if (header === undefined || typeof claims?.sub !== 'string') throw refusedClient('assertion_malformed');
-  const algorithm = SIGNING_ALGORITHMS.find((one) => one === header.algorithm);
+  const algorithm = signingAlgorithmOf(header.algorithm);
   if (algorithm === undefined) throw refusedClient('assertion_algorithm_refused');
   if (!TYPES.includes(header.type?.toLowerCase())) throw refusedClient('assertion_type_unknown');
   return { method: 'private_key_jwt', clientId: claims.sub, assertion, algorithm, keyId: header.keyId };
@@ -118,7 +120,10 @@ async function findKey(
 
 /** Kept for longer than the assertion lives, since a process with a slower clock would accept it for longer. */
 async function take({ storage }: Context, id: string, expiresAt: number): Promise<boolean> {
-  const isTaken: unknown = await storage.oneTimeIdentifiers?.take(id, Math.ceil(expiresAt) + CLOCK_AHEAD);
+  const isTaken: unknown = await storage.oneTimeIdentifiers?.take(
+    id,
+    Math.ceil(expiresAt) + CLIENT_CLOCK_AHEAD,
+  );
   if (typeof isTaken === 'boolean') return isTaken;
   throw new StorageFault(
     new TypeError('storage must answer true or false to whether an identifier is taken'),

@@ -4,7 +4,12 @@ import {
   CONTENT_ENCRYPTIONS,
   ENCRYPTION_ALGORITHMS,
 } from '../../protocol/client_metadata.ts';
-import { SIGNING_ALGORITHMS } from '../../protocol/records.ts';
+import {
+  ACCEPTED_ALGORITHMS,
+  SIGNING_ALGORITHMS,
+  type SigningAlgorithm,
+  signingAlgorithmOf,
+} from '../../protocol/signing_algorithm.ts';
 import { GRANT_TYPES } from '../grants/grants.ts';
 import type { ClientDocument, MemberName } from './client_document.ts';
 import {
@@ -35,6 +40,11 @@ export interface MetadataMember<T> {
 }
 
 const signing = oneOf(...SIGNING_ALGORITHMS);
+/** Of what the client signs, under either name of an algorithm. */
+const clientSigning: MetadataKind<SigningAlgorithm> = {
+  ...oneOf<string>(...ACCEPTED_ALGORITHMS),
+  read: signingAlgorithmOf,
+};
 const keyManagement = oneOf(...ENCRYPTION_ALGORITHMS);
 const contentEncryption = oneOf(...CONTENT_ENCRYPTIONS);
 
@@ -67,8 +77,8 @@ export const METADATA_MEMBERS: {
   userinfo_signed_response_alg: member(signing, 'what signs UserInfo for it, which is plain JSON otherwise'),
   userinfo_encrypted_response_alg: member(keyManagement, 'how UserInfo is encrypted for it'),
   userinfo_encrypted_response_enc: member(contentEncryption, 'content encryption of UserInfo'),
-  request_object_signing_alg: member(signing, 'what its request objects must be signed with'),
-  token_endpoint_auth_signing_alg: member(signing, 'what its assertions must be signed with'),
+  request_object_signing_alg: member(clientSigning, 'what its request objects must be signed with'),
+  token_endpoint_auth_signing_alg: member(clientSigning, 'what its assertions must be signed with'),
   default_max_age: member(seconds, 'how old a sign-in may be where a request says nothing else'),
   require_auth_time: member(trueOrFalse, 'whether its ID tokens carry auth_time'),
   default_acr_values: member(listOf(text(200)), 'what a request asks for where it says nothing else'),

@@ -75,8 +75,6 @@ const requireWholeEncryption: Rule = (document) => {
 const requireSector: Rule = (document, { hasPairwiseSubjects, canFetch }) => {
   const { sector_identifier_uri: uri, redirect_uris: redirectUris = [], subject_type: type } = document;
   if (uri !== undefined && !canFetch) throw unfit('sector_identifier_uri', CANNOT_FETCH);
-  if (uri !== undefined && new URL(uri).protocol !== 'https:')
-    throw unfit('sector_identifier_uri', 'expected https');
   if (type !== 'pairwise') return;
   if (!hasPairwiseSubjects) throw unfit('subject_type', 'pairwise is not supported by this server');
   if (sectorOf({ redirectUris, metadata: document }) === undefined)
@@ -136,6 +134,7 @@ const WEB_URIS: ReadonlySet<string> = new Set<string>([
   'policy_uri',
   'tos_uri',
   'jwks_uri',
+  'sector_identifier_uri',
   'initiate_login_uri',
   'request_uris',
   'backchannel_logout_uri',

@@ -73,7 +73,7 @@ ${
   view.applications.length === 0
     ? html`<p class="empty">${account.noApplications}</p>`
     : html`<ul class="entries" role="list">
-${view.applications.map((one) => applicationEntry(one, texts))}</ul>`
+${view.applications.map((one) => applicationEntry(one, setting, texts))}</ul>`
 }
 </section>
 <section aria-labelledby="sessions">
@@ -92,11 +92,12 @@ ${view.sessions.some(({ isCurrent }) => !isCurrent) ? html`<button id="end-other
 
 function applicationEntry(
   { clientId, application, access, sinceMs }: ApplicationWithAccess,
+  { operator }: PageSetting,
   texts: Texts,
 ): Html {
   const since = html`<time datetime="${new Date(sinceMs).toISOString()}">${texts.formats.date(sinceMs)}</time>`;
   return html`<li>
-${brandMark(application)}
+${brandMark(application, operator.color)}
 <div class="entry">
 <h3>${named(application.name)}</h3>
 <p class="detail">${texts.account.since(since)}</p>

@@ -21,7 +21,7 @@ export function chooseAccountPage(view: ChooseAccountView, setting: PageSetting)
     title: texts.choose.title,
     ...(application.color !== undefined && { color: application.color }),
     body: html`<header>
-${brandMark(application)}
+${brandMark(application, setting.operator.color)}
 <h1>${texts.choose.title}</h1>
 <p class="lead">${texts.choose.toContinueTo(named(application.name))}</p>
 </header>

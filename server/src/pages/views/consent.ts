@@ -40,7 +40,7 @@ export function consentPage(view: ConsentView, setting: PageSetting): Page {
     title: consent.title(application.name),
     ...(application.color !== undefined && { color: application.color }),
     body: html`<header>
-${brandMark(application)}
+${brandMark(application, setting.operator.color)}
 <h1${application.name.length > LONG_NAME ? html` class="long"` : ''}>${consent.heading(named(application.name))}</h1>
 </header>
 ${personLine(consent.signedInAs, person, html`<a id="change-person" href="${view.changePerson}">${consent.notYou}</a>`)}

@@ -20,7 +20,7 @@ export function logoutPage(view: LogoutView, setting: PageSetting): Page {
     title: logout.title,
     ...(application?.color !== undefined && { color: application.color }),
     body: html`<header>
-${brandMark(application ?? setting.operator)}
+${brandMark(application ?? setting.operator, setting.operator.color)}
 <h1>${logout.title}</h1>
 ${application === undefined ? '' : html`<p class="lead">${logout.askedBy(named(application.name))}</p>`}
 </header>

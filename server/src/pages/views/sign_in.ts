@@ -38,7 +38,7 @@ export function signInPage(view: SignInView, setting: PageSetting): Page {
     title: problem === undefined ? title : texts.problemTitle(title),
     ...(application?.color !== undefined && { color: application.color }),
     body: html`<header>
-${brandMark(application ?? setting.operator)}
+${brandMark(application ?? setting.operator, setting.operator.color)}
 <h1>${title}</h1>
 <p class="lead">${leadOf(view, texts)}</p>
 </header>

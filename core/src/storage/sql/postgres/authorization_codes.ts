@@ -23,23 +23,25 @@ export const AUTHORIZATION_CODES_SQL = {
 
   issue: `
     WITH issued AS (
-    INSERT INTO grantd.authorization_codes (issuer_id, id, client_id, redirect_uri, redirect_uri_given,
-      code_challenge, scopes, subject, grant_id, session_id, nonce, claims, claims_request,
-      resources, issued_at_ms, expires_at, keep_until, client_generation, subject_generation, session_generation, grant_generation)
-    SELECT $1, n.id, n.client_id, n.redirect_uri, n.redirect_uri_given,
-      n.code_challenge, n.scopes, n.subject, n.grant_id, n.session_id, n.nonce, n.claims, n.claims_request,
-      n.resources, n.issued_at_ms, n.expires_at, n.expires_at, c.generation, s.generation, e.generation, g.generation
-    FROM json_to_record($2) AS n (id text, client_id text, redirect_uri text, redirect_uri_given boolean,
-      code_challenge text, scopes text, subject text, grant_id text, session_id text, nonce text, claims text,
-      claims_request text, resources text, issued_at_ms bigint, expires_at bigint)
-    JOIN grantd.issuers i ON i.id = $1
-    JOIN grantd.clients c ON c.issuer_id = $1 AND c.id = n.client_id
-    JOIN grantd.principals s ON s.issuer_id = $1 AND s.kind = 'subject' AND s.id = n.subject
-    JOIN grantd.principals g ON g.issuer_id = $1 AND g.kind = 'grant' AND g.id = n.grant_id
-    LEFT JOIN grantd.principals e ON e.issuer_id = $1 AND e.kind = 'session' AND e.id = n.session_id
-    WHERE coalesce(i.not_before_ms, 0) <= n.issued_at_ms
-      AND c.generation = $3 AND c.disabled_at_ms IS NULL AND s.disabled_at_ms IS NULL
-    RETURNING *),
+      INSERT INTO grantd.authorization_codes (issuer_id, id, client_id, redirect_uri, redirect_uri_given,
+        code_challenge, scopes, subject, grant_id, session_id, nonce, claims, claims_request, resources,
+        issued_at_ms, expires_at, keep_until,
+        client_generation, subject_generation, session_generation, grant_generation)
+      SELECT $1, n.id, n.client_id, n.redirect_uri, n.redirect_uri_given,
+        n.code_challenge, n.scopes, n.subject, n.grant_id, n.session_id, n.nonce, n.claims, n.claims_request, n.resources,
+        n.issued_at_ms, n.expires_at, n.expires_at,
+        c.generation, s.generation, e.generation, g.generation
+      FROM json_to_record($2) AS n (id text, client_id text, redirect_uri text, redirect_uri_given boolean,
+        code_challenge text, scopes text, subject text, grant_id text, session_id text, nonce text, claims text,
+        claims_request text, resources text, issued_at_ms bigint, expires_at bigint)
+      JOIN grantd.issuers i ON i.id = $1
+      JOIN grantd.clients c ON c.issuer_id = $1 AND c.id = n.client_id
+      JOIN grantd.principals s ON s.issuer_id = $1 AND s.kind = 'subject' AND s.id = n.subject
+      JOIN grantd.principals g ON g.issuer_id = $1 AND g.kind = 'grant' AND g.id = n.grant_id
+      LEFT JOIN grantd.principals e ON e.issuer_id = $1 AND e.kind = 'session' AND e.id = n.session_id
+      WHERE coalesce(i.not_before_ms, 0) <= n.issued_at_ms
+        AND c.generation = $3 AND c.disabled_at_ms IS NULL AND s.disabled_at_ms IS NULL
+      RETURNING *),
     begun AS (${beginGrants('issued')})
     SELECT 1 FROM issued`,
 

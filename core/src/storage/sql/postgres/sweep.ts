@@ -19,14 +19,14 @@ export const SWEEP_SQL = {
   authorizationCodes: oldest('authorization_codes', 'keep_until'),
   // A grant goes with its principal.
   principals: `
-    WITH over AS (
+    WITH overdue AS (
       SELECT ctid, kind, id FROM grantd.principals WHERE issuer_id = $1 AND keep_until <= $2
       ORDER BY keep_until LIMIT $3 FOR UPDATE SKIP LOCKED),
     principals AS (
-      DELETE FROM grantd.principals WHERE ctid = ANY (ARRAY(SELECT ctid FROM over)) RETURNING 1),
+      DELETE FROM grantd.principals WHERE ctid = ANY (ARRAY(SELECT ctid FROM overdue)) RETURNING 1),
     grants AS (
       DELETE FROM grantd.grants WHERE issuer_id = $1
-        AND grant_id = ANY (ARRAY(SELECT id FROM over WHERE kind = 'grant')) RETURNING 1)
+        AND grant_id = ANY (ARRAY(SELECT id FROM overdue WHERE kind = 'grant')) RETURNING 1)
     SELECT 1 FROM principals UNION ALL SELECT 1 FROM grants`,
 
   oneTimeIdentifiers: oldest('one_time_identifiers', 'expires_at'),
