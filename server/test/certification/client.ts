@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import type { ClientKey } from '../harness/client_key.ts';
-import { newSigningKey } from '../harness/client_key.ts';
 import type { JsonObject } from './jws.ts';
 import type { Variant } from './plans.ts';
 import { jsonOf } from './provider.ts';
@@ -25,30 +24,31 @@ export interface Client {
 export async function clientOf(party: RelyingParty, metadata: JsonObject = {}): Promise<Client> {
   const { operator, variant } = party;
   if (variant.registration === 'static_client') return operator.client;
-  const key = await newSigningKey('RS256');
-  const answer = await register(party, { ...usualMetadata(party, key), ...metadata });
+  const answer = await register(party, { ...usualMetadata(party), ...metadata });
   const registration = await checkRegistration(answer);
   const [redirectUri] = Array.isArray(registration.redirect_uris) ? registration.redirect_uris : [];
   const { client_id: id, client_secret: secret } = registration;
-  return {
+  const client: Client = {
     id: String(id),
     ...(typeof secret === 'string' && { secret }),
     redirectUri: String(redirectUri),
     authentication: variant.authentication,
-    key,
+    key: operator.clientKey,
     registration,
   };
+  party.clients.push(client);
+  return client;
 }
 
 /** What a client says of itself (OpenID Connect Dynamic Client Registration §2). */
-export function usualMetadata({ operator, variant }: RelyingParty, { publicKey }: ClientKey): JsonObject {
+export function usualMetadata({ operator, variant }: RelyingParty): JsonObject {
   return {
     client_name: `certification ${randomBytes(6).toString('base64url')}`,
     grant_types: ['authorization_code'],
     response_types: ['code'],
     redirect_uris: [operator.redirectUri],
     token_endpoint_auth_method: variant.authentication,
-    jwks: { keys: [publicKey] },
+    jwks: { keys: [operator.clientKey.publicKey] },
     contacts: ['certification@rp.example'],
   };
 }

@@ -4,6 +4,7 @@ import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { DEMO_PERSON } from '../../src/demo/demo_people.ts';
 import { type Application, startApplication } from '../harness/application.ts';
 import type { Credentials } from '../harness/browser.ts';
+import { type ClientKey, newSigningKey } from '../harness/client_key.ts';
 import { grantdPrints, Workbench } from '../harness/program.ts';
 import { selfSignedCertificate } from '../harness/self_signed_certificate.ts';
 import { startTlsProxy } from '../harness/tls_proxy.ts';
@@ -16,6 +17,8 @@ export interface Operator {
   readonly person: Credentials;
   /** The client that the operator has registered; the suite is told of it. */
   readonly client: Client;
+  /** RSA: the key of every client that does not need one of its own. Making one takes long. */
+  readonly clientKey: ClientKey;
   /** Where every client is answered. */
   readonly redirectUri: string;
   /** Where browsers are sent after logout. */
@@ -106,6 +109,7 @@ export async function startOperator(plan: Plan): Promise<Operator> {
     issuer: proxy.origin,
     person: PERSON,
     client: { ...CLIENT, redirectUri },
+    clientKey: await newSigningKey('RS256'),
     redirectUri,
     afterLogoutUri,
     site: siteOf(site, origin),

@@ -16,6 +16,8 @@ export interface PlannedModule {
   readonly result: Exclude<Result, 'passed'> | 'passed';
   /** Where it does not simply pass: what the suite would remark. */
   readonly because?: string;
+  /** How long it waits before it goes on; those that wait longest are begun first. */
+  readonly waitsSeconds?: number;
   /** Where it differs from that of its plan. */
   readonly variant?: Partial<Variant>;
 }
@@ -101,10 +103,13 @@ const BASIC_MODULES: readonly PlannedModule[] = [
     'the ID token has no acr, since the program knows one way to sign in and announces no acr_values_supported',
   ),
   passed('oidcc-codereuse', 'a code works once'),
-  passed(
-    'oidcc-codereuse-30seconds',
-    'a code works once, after 30 seconds too, and its access token is dead after that',
-  ),
+  {
+    ...passed(
+      'oidcc-codereuse-30seconds',
+      'a code works once, after 30 seconds too, and its access token is dead after that',
+    ),
+    waitsSeconds: 30,
+  },
   passed('oidcc-ensure-registered-redirect-uri', 'an unregistered redirect URI leads to an error page'),
   passed('oidcc-ensure-post-request-succeeds', 'an authorization request by POST'),
   {
@@ -159,10 +164,13 @@ const DYNAMIC_MODULES: readonly PlannedModule[] = [
   passed('oidcc-registration-sector-uri', 'pairwise subjects with a sector_identifier_uri'),
   passed('oidcc-registration-sector-bad', 'a sector document without the redirect URI is refused'),
   passed('oidcc-server-rotate-keys', 'after a rotation the keys have a new one, and still the old one'),
-  passed(
-    'oidcc-refresh-token-rp-key-rotation',
-    'a refresh that is signed with a key which is new behind jwks_uri',
-  ),
+  {
+    ...passed(
+      'oidcc-refresh-token-rp-key-rotation',
+      'a refresh that is signed with a key which is new behind jwks_uri',
+    ),
+    waitsSeconds: 10,
+  },
   skipped('oidcc-request-uri-unsigned', 'an unsigned request object by reference', NO_UNSIGNED_REQUESTS),
   passed('oidcc-request-uri-signed-rs256', 'a request object by reference, signed with RS256'),
   REQUEST_OBJECT_REDIRECT_URI,

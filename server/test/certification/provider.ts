@@ -47,7 +47,7 @@ async function jsonAt(url: string): Promise<JsonObject> {
 
 /** The JSON object that a response has. */
 export async function jsonOf(response: Response): Promise<JsonObject> {
-  assert.match(response.headers.get('content-type') ?? '', /^application\/json(;|$)/);
+  assert.match(response.headers.get('content-type') ?? '', /^application\/(json|jwk-set\+json)(;|$)/);
   const value: unknown = await response.json();
   assert.ok(isObject(value), 'the body is an object');
   return value;

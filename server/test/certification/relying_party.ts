@@ -52,6 +52,8 @@ export class RelyingParty {
   readonly variant: Variant;
   readonly remarks: Remarks;
   readonly browser: Browser;
+  /** Those that registered themselves for this module. */
+  readonly clients: Client[] = [];
 
   constructor(parts: {
     readonly provider: Provider;

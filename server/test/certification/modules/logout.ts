@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import type { Page } from '../../harness/browser.ts';
-import { newSigningKey } from '../../harness/client_key.ts';
 import { until } from '../../harness/program.ts';
 import { checkLogoutToken } from '../checks/logout_token.ts';
 import { type Client, clientOf } from '../client.ts';
@@ -52,7 +51,7 @@ export const LOGOUT: Modules = {
     post_logout_redirect_uri: operator.afterLogoutUri,
   })),
   'oidcc-rp-initiated-logout-bad-id-token-hint': leadsNowhere(async ({ operator }, { tokens }) => ({
-    id_token_hint: await signed(partsOf(tokens.idToken).claims, await newSigningKey('RS256')),
+    id_token_hint: await signed(partsOf(tokens.idToken).claims, operator.clientKey),
     post_logout_redirect_uri: operator.afterLogoutUri,
   })),
   'oidcc-backchannel-rp-initiated-logout': async (party) => {

@@ -29,9 +29,9 @@ export const REFRESH_TOKENS: Modules = {
     const path = `/${randomText(9)}/jwks`;
     const serve = (key: Client['key']) =>
       site.put(path, JSON.stringify({ keys: [present(key, 'the key').publicKey] }), 'application/json');
-    const [before, after] = [await namedKey('before'), await namedKey('after')];
+    const [before, after] = [party.operator.clientKey, await keyNamed('after')];
     const client = await clientOf(party, { ...REFRESHING, jwks: undefined, jwks_uri: serve(before) });
-    const { tokens } = await party.codeFlow({ ...client, key: before }, { request: OFFLINE });
+    const { tokens } = await party.codeFlow(client, { request: OFFLINE });
     serve(after);
     await wait(KEYS_COOL_DOWN + 200);
     await checkTokens(await refresh(party, { ...client, key: after }, tokens.refreshToken));
@@ -43,7 +43,7 @@ function checkAnnounced({ provider }: RelyingParty): void {
   assert.ok(provider.list('grant_types_supported').includes('refresh_token'));
 }
 
-async function namedKey(kid: string) {
+async function keyNamed(kid: string) {
   const { privateKey, publicKey } = await newSigningKey('RS256');
   return { privateKey, publicKey: { ...publicKey, kid } };
 }

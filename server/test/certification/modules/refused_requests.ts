@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { newSigningKey } from '../../harness/client_key.ts';
 import { checkError } from '../checks/authorization_response.ts';
 import { clientOf, register, usualMetadata } from '../client.ts';
 import { jsonOf } from '../provider.ts';
@@ -51,9 +50,8 @@ export const REFUSED_REQUESTS: Modules = {
     assert.equal(page.status, 400);
   },
   'oidcc-redirect-uri-regfrag': async (party) => {
-    const metadata = usualMetadata(party, await newSigningKey('RS256'));
     const answer = await register(party, {
-      ...metadata,
+      ...usualMetadata(party),
       redirect_uris: [`${party.operator.redirectUri}#foobar`],
     });
     assert.equal(answer.status, 400);

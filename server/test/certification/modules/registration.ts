@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { isLogin } from '../../harness/browser.ts';
-import { newSigningKey } from '../../harness/client_key.ts';
 import { clientOf, register, usualMetadata } from '../client.ts';
 import { jsonOf } from '../provider.ts';
 import { type RelyingParty, randomText } from '../relying_party.ts';
@@ -25,11 +24,9 @@ export const REGISTRATION: Modules = {
   'oidcc-registration-policy-uri': links('policy_uri'),
   'oidcc-registration-tos-uri': links('tos_uri'),
   'oidcc-registration-jwks-uri': async (party) => {
-    const key = await newSigningKey('RS256');
-    const jwks = JSON.stringify({ keys: [key.publicKey] });
+    const jwks = JSON.stringify({ keys: [party.operator.clientKey.publicKey] });
     const uri = party.operator.site.put(`/${randomText(9)}/jwks`, jwks, 'application/json');
-    const client = await clientOf(party, { jwks: undefined, jwks_uri: uri });
-    await party.codeFlow({ ...client, key });
+    await party.codeFlow(await clientOf(party, { jwks: undefined, jwks_uri: uri }));
   },
   'oidcc-registration-sector-uri': async (party) => {
     const client = await clientOf(party, pairwise(party, [party.operator.redirectUri]));
@@ -38,7 +35,7 @@ export const REGISTRATION: Modules = {
     assert.notEqual(identity.sub, other.identity.sub, 'the person is another one to other clients');
   },
   'oidcc-registration-sector-bad': async (party) => {
-    const metadata = usualMetadata(party, await newSigningKey('RS256'));
+    const metadata = usualMetadata(party);
     const sector = pairwise(party, [`${party.operator.redirectUri}/another`]);
     const answer = await register(party, { ...metadata, ...sector });
     assert.equal(answer.status, 400);
