@@ -11,9 +11,10 @@ export interface TlsProxy {
   close(): void;
 }
 
-export async function startTlsProxy(): Promise<TlsProxy> {
+/** @param certificate for `localhost`; one of its own unless the test says whom to trust */
+export async function startTlsProxy(certificate = selfSignedCertificate()): Promise<TlsProxy> {
   let target = 0;
-  const server = createServer(selfSignedCertificate(), (incoming, response) => {
+  const server = createServer(certificate, (incoming, response) => {
     const { method, url: path, headers, socket } = incoming;
     const forwarded = { ...headers, 'x-forwarded-for': socket.remoteAddress, 'x-forwarded-proto': 'https' };
     const outgoing = request(
