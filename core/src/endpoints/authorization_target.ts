@@ -2,8 +2,9 @@ import type { Form } from '../protocol/form.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
 import type { RefusalReason } from '../protocol/reasons.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import { redirectUriMatches } from '../protocol/redirect_uri.ts';
+import { isRegisteredRedirectUri } from '../protocol/redirect_uri.ts';
 import { isResponseMode, type ResponseMode } from '../protocol/response_mode.ts';
+import { namesRedirectUri } from './authorization_parameters/kept_parameters.ts';
 import type { Context } from './context.ts';
 
 /** A client without what proves that it is one. */
@@ -49,7 +50,7 @@ function targetAt(client: ClientRecord, form: Form, redirectUri: string) {
   return {
     client: withoutSecrets(client),
     redirectUri,
-    redirectUriGiven: form.has('redirect_uri'),
+    redirectUriGiven: namesRedirectUri(form),
     responseMode: isResponseMode(responseMode) ? responseMode : ('query' as const),
     ...(state !== undefined && { state }),
   };
@@ -58,8 +59,7 @@ function targetAt(client: ClientRecord, form: Form, redirectUri: string) {
 function redirectUriOf(client: ClientRecord, form: Form): string | undefined {
   const requested = form.get('redirect_uri');
   if (requested !== undefined) {
-    const isRegistered = client.redirectUris.some((uri) => redirectUriMatches(uri, requested));
-    return isRegistered ? requested : undefined;
+    return isRegisteredRedirectUri(client, requested) ? requested : undefined;
   }
   const [only, ...others] = client.redirectUris;
   const isOpenId = form.get('scope')?.split(' ').includes('openid') ?? false;
