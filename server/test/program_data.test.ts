@@ -14,6 +14,8 @@ const SESSION: StoredSession = {
   lastSeenAtMs: 1000,
 };
 
+const TOLD = { sid: 'sid-of-sector', sub: 'alice-of-sector' };
+
 const ALICE_AT_WEB = { subject: 'alice-1', clientId: 'web' };
 
 function agreed(scopes: readonly string[], resources: readonly string[] = []): Agreed {
@@ -53,15 +55,15 @@ for (const database of DATABASES) {
     test('a session whose end has begun is nobody’s, knows no new clients, and goes when it has ended', async (t) => {
       const { sessions, logoutDeliveries } = await openDatabase(t, database);
       await sessions.add(SESSION, 'digest-1', 9000);
-      assert.equal(await sessions.addClient('sid-1', 'web'), true);
-      assert.equal(await sessions.addClient('sid-1', 'web'), true);
+      assert.equal(await sessions.addClient('sid-1', 'web', { sid: 'before', sub: 'before' }), true);
+      assert.equal(await sessions.addClient('sid-1', 'web', TOLD), true);
       assert.deepEqual(await sessions.beginEnd({ id: 'sid-1', subject: 'bob-1' }, 5000), [], 'not hers');
       const ended = { id: 'sid-1', subject: 'alice-1' };
       assert.deepEqual(await sessions.beginEnd(ended, 5000), [ended]);
       assert.deepEqual(await sessions.beginEnd(ended, 5001), [], 'once');
       assert.equal(await sessions.bySecret('digest-1'), undefined);
       assert.deepEqual(await sessions.ofSubject('alice-1'), []);
-      assert.equal(await sessions.addClient('sid-1', 'spa'), false);
+      assert.equal(await sessions.addClient('sid-1', 'spa', TOLD), false);
       assert.equal(await sessions.isOpen('sid-1'), false);
       assert.equal(await sessions.renew('sid-1', { from: 'digest-1', to: 'x' }, { ...SESSION }, 9000), false);
 
@@ -71,7 +73,7 @@ for (const database of DATABASES) {
       assert.deepEqual(await sessions.finishEnd('sid-1', 6000), []);
       assert.deepEqual(await sessions.halfEnded(9000, 10), []);
       assert.deepEqual(await logoutDeliveries.take(6000, 1000, 10), [
-        { sessionId: 'sid-1', clientId: 'web', subject: 'alice-1', attempts: 1 },
+        { sessionId: 'sid-1', clientId: 'web', subject: 'alice-1', ...TOLD, attempts: 1 },
       ]);
     });
 
@@ -154,7 +156,7 @@ for (const database of DATABASES) {
       assert.ok(one && other);
       for (const id of ['a', 'b', 'c']) {
         await one.sessions.add({ ...SESSION, id }, `digest-${id}`, 9000);
-        for (const client of ['web', 'spa']) await one.sessions.addClient(id, client);
+        for (const client of ['web', 'spa']) await one.sessions.addClient(id, client, TOLD);
         await one.sessions.beginEnd({ id, subject: 'alice-1' }, 1000);
         await one.sessions.finishEnd(id, 1000);
       }
@@ -184,7 +186,7 @@ for (const database of DATABASES) {
       for (let index = 0; index < 5; index += 1) {
         const id = newId();
         await sessions.add({ ...SESSION, id }, newId(), nowMs - 1000);
-        await sessions.addClient(id, 'web');
+        await sessions.addClient(id, 'web', TOLD);
       }
       await sessions.add(SESSION, 'alive', nowMs + 60_000);
       await sessions.add({ ...SESSION, id: 'ending' }, 'ending', nowMs - 1000);

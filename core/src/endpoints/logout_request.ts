@@ -4,7 +4,7 @@ import { OAuthError } from '../protocol/oauth_error.ts';
 import type { RefusalReason } from '../protocol/reasons.ts';
 import { parseUiLocales } from '../protocol/ui_locales.ts';
 import { type IdTokenHint, readIdTokenHint } from '../tokens/id_token_hint.ts';
-import { subjectIdentifier } from '../tokens/subject_identifier.ts';
+import { sessionIdentifier, subjectIdentifier } from '../tokens/subject_identifier.ts';
 import { requireBearableLength } from './authorization_parameters/resolved_parameters.ts';
 import { type AuthorizationClient, requireClient, withoutSecrets } from './authorization_target.ts';
 import type { Context } from './context.ts';
@@ -122,6 +122,6 @@ export async function isHintedSession(
 ): Promise<boolean> {
   if (client === undefined || idTokenHint === undefined) return false;
   const { sub, sid } = idTokenHint;
-  if (sid !== undefined && sid !== sessionId) return false;
+  if (sid !== undefined && sid !== (await sessionIdentifier(context, client, sessionId))) return false;
   return sub === (await subjectIdentifier(context, client, subject));
 }

@@ -56,12 +56,13 @@ export class LogoutDeliverer {
   }
 
   async #attempt(delivery: LogoutDelivery): Promise<void> {
-    const { attempts, ...session } = delivery;
-    const outcome = await this.#server.notifyLogout(session);
+    const { attempts, sid, sub, ...session } = delivery;
+    const told = { sid, ...(sub !== undefined && { sub }) };
+    const outcome = await this.#server.notifyLogout({ clientId: session.clientId, ...told });
     const pauseMs = outcome === 'failed' ? PAUSES_MS[attempts - 1] : undefined;
     if (pauseMs === undefined) await this.#deliveries.remove(delivery);
     else await this.#deliveries.postpone(delivery, this.#clock() + pauseMs);
-    if (outcome !== 'not_wanted') this.#report({ type: reportOf(outcome, pauseMs), ...delivery });
+    if (outcome !== 'not_wanted') this.#report({ type: reportOf(outcome, pauseMs), ...session, attempts });
   }
 }
 

@@ -12,7 +12,7 @@ const SQL = {
     WHERE issuer = $1 AND due_at_ms <= $2 AND (session_id, client_id) IN (
       SELECT session_id, client_id FROM grantd.logout_deliveries
       WHERE issuer = $1 AND due_at_ms <= $2 ORDER BY due_at_ms LIMIT $4)
-    RETURNING session_id, client_id, subject, attempts`,
+    RETURNING session_id, client_id, subject, sid, sub, attempts`,
 
   remove: `DELETE FROM grantd.logout_deliveries WHERE ${ONE}`,
   postpone: `UPDATE grantd.logout_deliveries SET due_at_ms = $4 WHERE ${ONE}`,
@@ -28,6 +28,9 @@ export function logoutDeliveriesTable(tables: ProgramTables, issuer: string): Lo
         sessionId: String(row.session_id),
         clientId: String(row.client_id),
         subject: String(row.subject),
+        // Those of an earlier version have the name that every client was told.
+        sid: String(row.sid ?? row.session_id),
+        ...(row.sub !== null && { sub: String(row.sub) }),
         attempts: Number(row.attempts),
       }));
     },
