@@ -78,6 +78,19 @@ for (const database of DATABASES) {
       assert.ok((await redeem(server.url, pkce, callback)).refresh_token);
     });
 
+    test('a client that is made anew under the name of another has nobody’s consent', async () => {
+      const { who, browser } = await newPerson('bess');
+      const client = { client_id: 'brief', redirect_uri: 'https://brief.example/cb', scope: 'openid' };
+      const add = ['client', 'add', 'brief', '--public', '--scope', 'openid'];
+      const args = [...add, '--redirect-uri', client.redirect_uri];
+      await grantdPrints(server.folder, args);
+      await signInAndConsent(browser, urlWith(client), who);
+      assert.ok(new URL((await browser.get(urlWith(client))).url).searchParams.has('code'));
+      await grantdPrints(server.folder, ['client', 'remove', 'brief']);
+      await grantdPrints(server.folder, args);
+      assert.ok(isConsent(await browser.get(urlWith(client))));
+    });
+
     test('prompt=consent asks again', async () => {
       const { who, browser } = await newPerson('cleo');
       await signInAndConsent(browser, urlWith(), who);
@@ -187,6 +200,16 @@ for (const database of DATABASES) {
         const page = await browser.get(`${server.url}/login?pending=${changed.toString('base64url')}`);
         assert.equal(page.status, 400);
       }
+    });
+
+    test('a request that is too long for the address of a page gets a page that says so', async () => {
+      const fields = Object.fromEntries(new URL(urlWith()).searchParams);
+      const browser = new Browser(server.url);
+      const longest = await browser.post(`${server.url}/authorize`, { ...fields, state: 'x'.repeat(5000) });
+      assert.ok(isLogin(longest));
+      const page = await browser.post(`${server.url}/authorize`, { ...fields, state: '€'.repeat(5000) });
+      assert.equal(page.status, 414);
+      assert.match(page.html, /The request is too large/);
     });
 
     test('sessions and consents survive a restart', async () => {

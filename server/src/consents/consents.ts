@@ -33,6 +33,8 @@ export interface Consents {
   beginWithdrawal(parties: Parties, nowMs: number): Promise<void>;
   /** Last step of a withdrawal: it goes, unless it was given again meanwhile. */
   finishWithdrawal(parties: Parties): Promise<void>;
+  /** Removes whatever people agreed to with a client that is no more. Reads all rows. */
+  forgetClient(clientId: string): Promise<void>;
   /** Whose withdrawal was begun before a time and not finished: a process died in between. */
   halfWithdrawn(beforeMs: number, limit: number): Promise<readonly Parties[]>;
 }

@@ -36,6 +36,8 @@ const SQL = {
 
   finishWithdrawal: `DELETE FROM grantd.consents WHERE ${ONE} AND withdrawn_at_ms IS NOT NULL`,
 
+  forgetClient: 'DELETE FROM grantd.consents WHERE issuer = $1 AND client_id = $2',
+
   halfWithdrawn: `
     SELECT subject, client_id FROM grantd.consents WHERE issuer = $1 AND withdrawn_at_ms < $2
     ORDER BY withdrawn_at_ms LIMIT $3`,
@@ -84,6 +86,9 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
     },
     async finishWithdrawal({ subject, clientId }) {
       await tables.write([SQL.finishWithdrawal, issuer, subject, clientId]);
+    },
+    async forgetClient(clientId) {
+      await tables.write([SQL.forgetClient, issuer, clientId]);
     },
     halfWithdrawn: async (beforeMs, limit) =>
       (await tables.read(SQL.halfWithdrawn, issuer, beforeMs, limit)).map((row) => ({

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { Browser, isLogin, signInAndConsent } from './harness/browser.ts';
+import { DATABASES } from './harness/databases.ts';
+import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { authorizationUrl, introspect, newPkce, redeem } from './harness/protocol.ts';
+
+for (const database of DATABASES) {
+  describe(`commands about people and their sessions on ${database.name}`, { skip: database.absence }, () => {
+    const workbench = new Workbench(database);
+    after(() => workbench.clear());
+    let server: RunningServer;
+    before(async () => {
+      server = await workbench.start(await workbench.home(), ['--demo']);
+    });
+
+    const pkce = newPkce();
+    const url = (parameters = {}) => authorizationUrl(server.url, pkce, parameters);
+    const prints = (args: readonly string[], input = '') => grantdPrints(server.folder, args, input);
+    const isActive = async (token = '') => (await introspect(server.url, token)).active;
+
+    /** Someone who is signed in with a browser, with tokens that end with the session and such that do not. */
+    async function signedIn(name: string) {
+      const who = { username: name, password: 'correct horse' };
+      await prints(['user', 'add', name, '--password-stdin'], who.password);
+      const browser = new Browser(server.url);
+      const offlineUrl = url({ scope: 'openid offline_access' });
+      const offline = await redeem(server.url, pkce, await signInAndConsent(browser, offlineUrl, who));
+      const left = new URL((await browser.get(url({ scope: 'openid' }))).url);
+      return { who, browser, offline, tied: await redeem(server.url, pkce, left) };
+    }
+
+    const isSignedIn = async (browser: Browser) => !isLogin(await browser.get(`${server.url}/account`));
+
+    test('set-password changes the password and ends the sessions, not what is for use while away', async () => {
+      const { who, browser, offline, tied } = await signedIn('ada');
+      const printed = await prints(['user', 'set-password', 'ada', '--password-stdin'], 'battery staple');
+      assert.match(printed, /^ada has another password; 1 session ended\n/);
+      assert.equal(await isSignedIn(browser), false);
+      assert.deepEqual(
+        [await isActive(tied.access_token), await isActive(offline.access_token)],
+        [false, true],
+      );
+      const form = await browser.get(url());
+      assert.equal((await browser.submit(form, who)).status, 403);
+      await signInAndConsent(browser, url(), { ...who, password: 'battery staple' });
+      const short = await grantd(server.folder, ['user', 'set-password', 'ada', '--password-stdin'], {
+        input: 'short',
+      });
+      assert.deepEqual([short.code, short.stdout], [2, '']);
+    });
+
+    test('end-sessions signs out of all browsers, and says of how many', async () => {
+      const { who, browser, offline, tied } = await signedIn('bea');
+      const other = new Browser(server.url);
+      await signInAndConsent(other, url(), who);
+      assert.equal(await prints(['user', 'end-sessions', 'bea']), 'ended 2 sessions of bea');
+      for (const one of [browser, other]) assert.equal(await isSignedIn(one), false);
+      assert.deepEqual(
+        [await isActive(tied.access_token), await isActive(offline.access_token)],
+        [false, true],
+      );
+      assert.equal(await prints(['user', 'end-sessions', 'bea']), 'bea was not signed in anywhere');
+    });
+
+    test('show tells of a person’s sessions and consents, and of no secret', async () => {
+      const { browser } = await signedIn('cleo');
+      const text = await prints(['user', 'show', 'cleo', '--json']);
+      const { sub, sessions, consents, createdAt, ...rest } = JSON.parse(text);
+      assert.deepEqual(rest, { name: 'cleo', claims: { preferred_username: 'cleo' } });
+      assert.match(sub, /^[\w-]{22}$/);
+      assert.ok(Date.parse(createdAt) <= Date.now());
+      assert.deepEqual(
+        [sessions.length, Object.keys(sessions[0])],
+        [1, ['id', 'userAgent', 'signedInAt', 'lastSeenAt']],
+      );
+      assert.deepEqual(
+        consents.map(({ clientId, scopes }: Record<string, unknown>) => [clientId, scopes]),
+        [['demo-web', ['openid', 'offline_access']]],
+      );
+      assert.ok(!text.includes(browser.cookies.get('grantd_session') ?? '-') && !text.includes('argon2'));
+      assert.match(await prints(['user', 'show', 'cleo']), /demo-web since \S+: openid offline_access/);
+    });
+
+    test('disabling a person, and revoking all their tokens, ends their sessions', async () => {
+      for (const [name, args] of [
+        ['dora', ['user', 'disable', 'dora']],
+        ['eve', ['token', 'revoke', '--user', 'eve']],
+      ] as const) {
+        const { browser, offline, tied } = await signedIn(name);
+        await prints(args);
+        assert.equal(await isSignedIn(browser), false);
+        for (const { access_token: token } of [offline, tied]) assert.equal(await isActive(token), false);
+        assert.deepEqual(JSON.parse(await prints(['user', 'show', name, '--json'])).sessions, []);
+      }
+    });
+
+    test('a name that nobody has is refused', async () => {
+      for (const command of [['show'], ['end-sessions'], ['set-password', '--password-stdin']]) {
+        const { code, stderr } = await grantd(server.folder, ['user', ...command, 'nobody'], {
+          input: 'correct horse',
+        });
+        assert.deepEqual(
+          [code, stderr],
+          [1, 'grantd: there is no person nobody: grantd user list shows all.\n'],
+        );
+      }
+    });
+  });
+}
