@@ -60,7 +60,7 @@ const DOCUMENT = {
   backchannel_logout_session_supported: false,
   subject_types_supported: ['public'],
   id_token_signing_alg_values_supported: ['RS256', 'PS256', 'ES256', 'EdDSA'],
-  scopes_supported: ['openid', 'profile', 'email', 'address', 'phone'],
+  scopes_supported: ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'],
   claims_supported: [
     'sub',
     'name',
@@ -220,7 +220,7 @@ specification('Metadata (RFC 8414, OpenID Connect Discovery)', (spec) => {
     async (world) => {
       assert.deepEqual(await documentAt(world), {
         ...DOCUMENT,
-        scopes_supported: ['openid', 'badge'],
+        scopes_supported: ['openid', 'badge', 'offline_access'],
         claims_supported: ['sub', 'badge_number', 'since'],
       });
     },

@@ -69,7 +69,7 @@ export function serverMetadata(context: Context): Readonly<Record<string, unknow
       backchannel_logout_session_supported: context.fetchDocument !== undefined,
       subject_types_supported: context.pairwiseSecret === undefined ? ['public'] : ['public', 'pairwise'],
       id_token_signing_alg_values_supported: context.jwt.algorithms,
-      scopes_supported: Object.keys(oidc.claimsByScope),
+      scopes_supported: [...new Set([...Object.keys(oidc.claimsByScope), 'offline_access'])],
       claims_supported: ['sub', ...new Set(Object.values(oidc.claimsByScope).flat())],
       claim_types_supported: ['normal'],
       claims_parameter_supported: true,

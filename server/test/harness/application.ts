@@ -6,7 +6,7 @@ export interface Application {
   /** Another origin than any server's: another port. */
   readonly origin: string;
   /** Serves a page from now on. */
-  put(path: string, html: string, type?: string): void;
+  put(path: string, body: string | Uint8Array, type?: string): void;
   /** Leads elsewhere from now on. */
   redirect(path: string, location: string): void;
   /** Every address that it was asked for, in order, with its body where there was one. */
@@ -15,7 +15,7 @@ export interface Application {
 }
 
 export async function startApplication(): Promise<Application> {
-  const pages = new Map<string, { readonly body: string; readonly type: string }>();
+  const pages = new Map<string, { readonly body: string | Uint8Array; readonly type: string }>();
   const redirects = new Map<string, string>();
   const asked: { url: URL; body: string }[] = [];
   let origin = '';

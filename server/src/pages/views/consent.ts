@@ -13,7 +13,8 @@ import type {
 import type { Texts } from '../texts/en.ts';
 import { textsIn } from '../texts/texts.ts';
 import { claimList, codeList, scopeList, sortScopes } from './access_list.ts';
-import { named, personLine, webAddress } from './name.ts';
+import { applicationLinks } from './application_links.ts';
+import { named, personLine } from './name.ts';
 
 export interface ConsentView extends FormShown {
   readonly application: ApplicationShown;
@@ -53,7 +54,7 @@ ${accessOf(view.access, texts)}
 </div>
 </form>
 <p class="note">${view.returnsTo === undefined ? '' : consent.returnsTo(named(view.returnsTo))} ${consent.endIt(view.account)}</p>
-${linksOf(application, texts)}`,
+${applicationLinks(application, texts)}`,
   };
 }
 
@@ -76,15 +77,4 @@ function resourceList(resources: readonly ResourceShown[]): Html | '' {
   if (resources.length === 0) return '';
   return html`<ul id="resources" class="bullets">
 ${resources.map(({ uri, name }) => html`<li>${name === undefined ? '' : named(name)} <code>${uri}</code></li>\n`)}</ul>`;
-}
-
-function linksOf({ policyUri, tosUri, clientUri }: ApplicationShown, texts: Texts): Html | '' {
-  const links = [
-    { href: webAddress(policyUri), text: texts.consent.policy },
-    { href: webAddress(tosUri), text: texts.consent.terms },
-    { href: webAddress(clientUri), text: texts.consent.website },
-  ].filter(({ href }) => href !== undefined);
-  if (links.length === 0) return '';
-  return html`<ul class="links" role="list">
-${links.map(({ href, text }) => html`<li><a href="${href}" target="_blank" rel="noopener noreferrer">${text}<span class="unseen"> ${texts.newTab}</span></a></li>\n`)}</ul>`;
 }

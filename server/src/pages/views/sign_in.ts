@@ -5,6 +5,7 @@ import { icon } from '../icons.ts';
 import type { ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../page.ts';
 import type { Texts } from '../texts/en.ts';
 import { textsIn } from '../texts/texts.ts';
+import { applicationLinks } from './application_links.ts';
 import { named, personLine } from './name.ts';
 
 export type SignInProblem = keyof Texts['signIn']['problems'];
@@ -44,7 +45,8 @@ ${brandMark(application ?? setting.operator, setting.operator.color)}
 </header>
 ${problem === undefined ? '' : problemBox(view, problem, texts)}
 ${again === undefined ? '' : personLine(texts.signIn.signedInAs, again.person, html`<a id="change-person" href="${again.changePerson}">${texts.signIn.notYou}</a>`)}
-${form(view, texts)}`,
+${form(view, texts)}
+${application === undefined ? '' : applicationLinks(application, texts)}`,
   };
 }
 

@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { unregister } from './client.ts';
+import { MODULES } from './modules/modules.ts';
+import { type Operator, startOperator } from './operator.ts';
+import { PLANS, type PlannedModule } from './plans.ts';
+import { discovered } from './provider.ts';
+import { RelyingParty } from './relying_party.ts';
+import { present, verdictOf } from './verdict.ts';
+
+/** Some modules wait for half a minute, while others go on. */
+const MODULES_AT_ONCE = 4;
+
+describe('certification', { concurrency: PLANS.length }, () => {
+  for (const plan of PLANS) {
+    describe(plan.name, { concurrency: MODULES_AT_ONCE }, () => {
+      let operator: Operator;
+      before(async () => {
+        operator = await startOperator(plan);
+      });
+      after(() => operator?.close());
+
+      for (const { name, result, because, variant } of longestFirst(plan.modules)) {
+        test(name, async () => {
+          const run = present(MODULES[name], name);
+          const verdict = await verdictOf(async (remarks) => {
+            const provider = await discovered(operator.issuer);
+            const party = new RelyingParty({
+              provider,
+              operator,
+              variant: { ...plan.variant, ...variant },
+              remarks,
+            });
+            try {
+              await run(party);
+            } finally {
+              await Promise.all(party.clients.map(unregister));
+            }
+          });
+          assert.deepEqual(verdict, { result, ...(because !== undefined && { because }) });
+        });
+      }
+    });
+  }
+});
+
+/** So that nobody waits at the end, when nothing else is left to do. */
+function longestFirst(modules: readonly PlannedModule[]): readonly PlannedModule[] {
+  return modules.toSorted((one, other) => (other.waitsSeconds ?? 0) - (one.waitsSeconds ?? 0));
+}

@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict';
+
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** A key as a provider publishes it. */
+export interface PublishedKey extends JsonWebKey {
+  readonly kid?: string;
+}
+
+const RS256 = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' } as const;
+
+/** The parts of a compact JWS (RFC 7515 §3.1), not verified. */
+export function partsOf(jws: string): { readonly header: JsonObject; readonly claims: JsonObject } {
+  const [header = '', payload = '', signature, ...others] = jws.split('.');
+  assert.ok(signature !== undefined && others.length === 0, 'a compact JWS has three parts');
+  return { header: decoded(header), claims: decoded(payload) };
+}
+
+/** What an RS256 signature of one of the keys, the one that its `kid` names, vouches for. */
+export async function verified(
+  jws: string,
+  keys: readonly PublishedKey[],
+): Promise<{ readonly header: JsonObject; readonly claims: JsonObject }> {
+  const parts = partsOf(jws);
+  const { alg, kid } = parts.header;
+  assert.equal(alg, 'RS256');
+  assert.equal(typeof kid, 'string', 'the header has a kid');
+  const named = keys.filter((key) => key.kid === kid);
+  assert.equal(named.length, 1, 'the kid names one key');
+  const [jwk] = named;
+  assert.ok(jwk);
+  const key = await crypto.subtle.importKey('jwk', jwk, RS256, false, ['verify']);
+  const end = jws.lastIndexOf('.');
+  const signature = Buffer.from(jws.slice(end + 1), 'base64url');
+  const isRight = await crypto.subtle.verify(RS256, key, signature, Buffer.from(jws.slice(0, end)));
+  assert.ok(isRight, 'the signature is that of the key');
+  return parts;
+}
+
+export interface SigningKey {
+  readonly privateKey: CryptoKey;
+  readonly publicKey: { readonly kid: string };
+}
+
+/** A JWS by a client's RSA key. */
+export async function signed(claims: JsonObject, { privateKey, publicKey }: SigningKey): Promise<string> {
+  const input = `${encoded({ alg: 'RS256', kid: publicKey.kid })}.${encoded(claims)}`;
+  const signature = await crypto.subtle.sign(RS256, privateKey, Buffer.from(input));
+  return `${input}.${Buffer.from(signature).toString('base64url')}`;
+}
+
+/** A JWS with `alg` `none` (RFC 7515 §6). */
+export function unsigned(claims: JsonObject): string {
+  return `${encoded({ alg: 'none' })}.${encoded(claims)}.`;
+}
+
+/** `at_hash` for RS256 (OpenID Connect Core §3.1.3.6). */
+export async function leftHalfHash(text: string): Promise<string> {
+  const digest = await crypto.subtle.digest('SHA-256', Buffer.from(text));
+  return Buffer.from(digest.slice(0, digest.byteLength / 2)).toString('base64url');
+}
+
+function encoded(part: JsonObject): string {
+  return Buffer.from(JSON.stringify(part)).toString('base64url');
+}
+
+function decoded(part: string): JsonObject {
+  assert.match(part, /^[\w-]+$/, 'base64url without padding');
+  const value: unknown = JSON.parse(Buffer.from(part, 'base64url').toString());
+  assert.ok(isObject(value), 'the part is an object');
+  return value;
+}
+
+export function isObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,6 @@
+import type { RelyingParty } from '../relying_party.ts';
+
+/** A test module of the suite: ends well, remarks something, or throws. */
+export type Module = (party: RelyingParty) => Promise<void>;
+
+export type Modules = Readonly<Record<string, Module>>;

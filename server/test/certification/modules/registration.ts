@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { isLogin } from '../../harness/browser.ts';
+import { clientOf, register, usualMetadata } from '../client.ts';
+import { jsonOf } from '../provider.ts';
+import { type RelyingParty, randomText } from '../relying_party.ts';
+import type { Modules } from './module.ts';
+
+/** A picture of one pixel (PNG). */
+const PICTURE = Buffer.from(
+  'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
+  'base64',
+);
+
+/** What a client registers of itself, and what comes of it (OpenID Connect Dynamic Client Registration §2). */
+export const REGISTRATION: Modules = {
+  'oidcc-registration-logo-uri': async (party) => {
+    const logo = party.operator.site.put('/logo.png', PICTURE, 'image/png');
+    const html = await loginPage(party, { logo_uri: logo });
+    const [, source = ''] = /<img [^>]*src="([^"]*)"/.exec(html) ?? [];
+    const shown = await fetch(new URL(source.replaceAll('&amp;', '&'), party.provider.issuer));
+    assert.equal(shown.status, 200);
+    assert.match(shown.headers.get('content-type') ?? '', /^image\/png/);
+  },
+  'oidcc-registration-policy-uri': links('policy_uri'),
+  'oidcc-registration-tos-uri': links('tos_uri'),
+  'oidcc-registration-jwks-uri': async (party) => {
+    const jwks = JSON.stringify({ keys: [party.operator.clientKey.publicKey] });
+    const uri = party.operator.site.put(`/${randomText(9)}/jwks`, jwks, 'application/json');
+    await party.codeFlow(await clientOf(party, { jwks: undefined, jwks_uri: uri }));
+  },
+  'oidcc-registration-sector-uri': async (party) => {
+    const client = await clientOf(party, pairwise(party, [party.operator.redirectUri]));
+    const { identity } = await party.codeFlow(client);
+    const other = await party.codeFlow(await clientOf(party));
+    assert.notEqual(identity.sub, other.identity.sub, 'the person is another one to other clients');
+  },
+  'oidcc-registration-sector-bad': async (party) => {
+    const metadata = usualMetadata(party);
+    const sector = pairwise(party, [`${party.operator.redirectUri}/another`]);
+    const answer = await register(party, { ...metadata, ...sector });
+    assert.equal(answer.status, 400);
+    assert.equal((await jsonOf(answer)).error, 'invalid_client_metadata');
+  },
+};
+
+/** A sector whose document lists these redirect URIs. */
+function pairwise({ provider, operator }: RelyingParty, redirectUris: readonly string[]) {
+  assert.ok(provider.list('subject_types_supported').includes('pairwise'));
+  const path = `/${randomText(9)}/redirect_uris.json`;
+  const uri = operator.site.put(path, JSON.stringify(redirectUris), 'application/json');
+  return { subject_type: 'pairwise', sector_identifier_uri: uri };
+}
+
+function links(member: 'policy_uri' | 'tos_uri') {
+  return async (party: RelyingParty) => {
+    const uri = `https://rp.example/${member}`;
+    assert.match(await loginPage(party, { [member]: uri }), new RegExp(`<a [^>]*href="${uri}"`));
+  };
+}
+
+/** What a person who has not signed in is shown on behalf of a client. */
+async function loginPage(party: RelyingParty, metadata: Readonly<Record<string, string>>): Promise<string> {
+  const client = await clientOf(party, metadata);
+  const page = await party.browser.get(party.addressOf(party.request(client)));
+  assert.ok(isLogin(page), page.html);
+  return page.html;
+}

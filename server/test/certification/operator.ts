@@ -1,0 +1,110 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { getCACertificates, setDefaultCACertificates } from 'node:tls';
+import { type Application, startApplication } from '../harness/application.ts';
+import type { Credentials } from '../harness/browser.ts';
+import { type ClientKey, newSigningKey } from '../harness/client_key.ts';
+import { grantdPrints, Workbench } from '../harness/program.ts';
+import { selfSignedCertificate } from '../harness/self_signed_certificate.ts';
+import { startTlsProxy, type TlsProxy } from '../harness/tls_proxy.ts';
+import type { Client } from './client.ts';
+import type { Plan } from './plans.ts';
+import { AFTER_LOGOUT, ALIAS, CALLBACK, clientCommand, personCommand, SETTINGS } from './set_up.ts';
+
+/** A provider as its operator has set it up for a plan, and the client's own site. */
+export interface Operator {
+  readonly issuer: string;
+  readonly person: Credentials;
+  /** The client that the operator has registered; the suite is told of it. */
+  readonly client: Client;
+  /** RSA: the key of every client that does not need one of its own. Making one takes long. */
+  readonly clientKey: ClientKey;
+  /** Where every client is answered. */
+  readonly redirectUri: string;
+  /** Where browsers are sent after logout. */
+  readonly afterLogoutUri: string;
+  /** What the provider fetches, where the plan lets it; paths follow the alias. */
+  readonly site: ClientSite;
+  /** Runs a command of the program on its database. */
+  command(args: readonly string[]): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** The site of the clients. */
+export interface ClientSite {
+  /** Serves a document from now on. @returns its URL */
+  put(path: string, body: string | Uint8Array, type: string): string;
+  /** Bodies that came to a path, in order. */
+  bodiesAt(path: string): readonly string[];
+}
+
+const PERSON: Credentials = { username: 'certified', password: 'a password of theirs' };
+
+const CLIENT = {
+  id: 'suite',
+  secret: 'the secret of the client, which is long',
+  authentication: 'client_secret_basic',
+} as const;
+
+/** Every provider and every client here is https, behind one certificate, which both sides are told to trust. */
+const CERTIFICATE = selfSignedCertificate();
+
+/** The program on a database of its own, behind TLS, with a person and a client. */
+export async function startOperator(plan: Plan): Promise<Operator> {
+  setDefaultCACertificates([...new Set([...getCACertificates('default'), CERTIFICATE.cert])]);
+  const workbench = new Workbench();
+  const [proxy, siteProxy] = [await startTlsProxy(CERTIFICATE), await startTlsProxy(CERTIFICATE)];
+  const site = await startApplication();
+  const close = async () => {
+    for (const one of [proxy, siteProxy, site]) one.close();
+    await workbench.clear();
+  };
+  siteProxy.leadTo(Number(new URL(site.origin).port));
+  const suite = plan.fetches ? siteProxy.origin : 'https://rp.example';
+  const base = `${suite}/test/a/${ALIAS}`;
+  try {
+    const command = await startProgram(workbench, plan, proxy);
+    await command(personCommand(PERSON.username), PERSON.password);
+    await command(clientCommand(CLIENT.id, suite), CLIENT.secret);
+    return {
+      issuer: proxy.origin,
+      person: PERSON,
+      client: { ...CLIENT, redirectUri: `${base}/${CALLBACK}` },
+      clientKey: await newSigningKey('RS256'),
+      redirectUri: `${base}/${CALLBACK}`,
+      afterLogoutUri: `${base}/${AFTER_LOGOUT}`,
+      site: siteOf(site, base),
+      command,
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** @returns how commands are run on its database */
+async function startProgram(workbench: Workbench, plan: Plan, proxy: TlsProxy) {
+  const folder = workbench.folder();
+  const [trusted, configuration] = [join(folder, 'trusted.pem'), join(folder, 'grantd.json')];
+  writeFileSync(trusted, CERTIFICATE.cert);
+  // The client's site, where it is asked for something, is on this very machine.
+  const settings = { issuer: proxy.origin, ...SETTINGS, insecureDevelopment: plan.fetches };
+  writeFileSync(configuration, JSON.stringify(settings));
+  const args = ['--config', configuration, '--trusted-proxies', '127.0.0.1'];
+  const { port } = await workbench.start(folder, args, { NODE_EXTRA_CA_CERTS: trusted });
+  proxy.leadTo(port);
+  return (words: readonly string[], input = '') => grantdPrints(folder, words, input);
+}
+
+function siteOf({ asked, put }: Application, base: string): ClientSite {
+  const { pathname } = new URL(base);
+  return {
+    put(path, body, type) {
+      put(`${pathname}${path}`, body, type);
+      return `${base}${path}`;
+    },
+    bodiesAt: (path) =>
+      asked.filter(({ url }) => url.pathname === `${pathname}${path}`).map(({ body }) => body),
+  };
+}
