@@ -14,7 +14,7 @@ function assertSaysOutage({ status, headers, html }: Page, seconds: number, wait
     [503, String(seconds), 'no-store'],
   );
   assert.match(html, /<h1>Not available at the moment<\/h1>/);
-  const text = /<div role="alert"[^>]*>([^]*?)<\/div>/.exec(html)?.[1];
+  const text = /<div role="alert"[^>]*>(.*?)<\/div>/s.exec(html)?.[1];
   assert.equal(text?.trim(), `<p>The server cannot answer just now.</p>\n<p>Try again in ${wait}.</p>`);
   assert.match(html, /<dd lang="en">temporarily_unavailable<\/dd>/);
   assert.match(html, /<dd lang="en">the server cannot answer at the moment<\/dd>/);
