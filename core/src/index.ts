@@ -1,9 +1,9 @@
 /** `@grantd/core`: the public names. Stores, the kit and adapters have entry points of their own. */
 export { AuthorizationServer } from './authorization_server.ts';
-export type { Approval } from './endpoints/authorization_approval.ts';
-export type { AuthorizationRequest } from './endpoints/authorization_request.ts';
-export type { AuthorizationRefusal } from './endpoints/authorization_response.ts';
-export type { AuthorizationClient } from './endpoints/authorization_target.ts';
+export type { Approval } from './endpoints/authorization/approval.ts';
+export type { AuthorizationRequest } from './endpoints/authorization/authorization_request.ts';
+export type { AuthorizationRefusal } from './endpoints/authorization/authorization_response.ts';
+export type { AuthorizationClient } from './endpoints/authorization/target.ts';
 export type { EndpointPaths, GetUserClaims, IntrospectionPolicy } from './endpoints/context.ts';
 export { errorResponse } from './endpoints/error_response.ts';
 export type { Operation, ServerEvent } from './endpoints/events.ts';
@@ -11,8 +11,8 @@ export type { Explanation } from './endpoints/explanation.ts';
 export { GRANT_TYPES } from './endpoints/grants/grants.ts';
 export type { IntrospectionQuery, IntrospectionResult } from './endpoints/introspection.ts';
 export { anyClientPolicy, audiencePolicy } from './endpoints/introspection_policy.ts';
-export type { EndedSession, LogoutDelivery } from './endpoints/logout_notification.ts';
-export type { LogoutRequest } from './endpoints/logout_request.ts';
+export type { LogoutRequest } from './endpoints/logout/logout_request.ts';
+export type { EndedSession, LogoutDelivery } from './endpoints/logout/notification.ts';
 export { type IssuedByOperator, type OperatorIssue, OperatorIssueError } from './endpoints/operator_issue.ts';
 export {
   type ClientDocument,

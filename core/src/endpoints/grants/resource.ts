@@ -1,6 +1,6 @@
 import type { Form } from '../../protocol/form.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
-import { requestedResources } from '../authorization_parameters/resource.ts';
+import { requestedResources } from '../authorization/parameters/resource.ts';
 import type { Context } from '../context.ts';
 
 /** `aud` of an access token: a text where there is one, a list where there are several. */

@@ -1,8 +1,8 @@
-import type { Form } from '../../protocol/form.ts';
-import { OAuthError } from '../../protocol/oauth_error.ts';
-import type { RefusalReason } from '../../protocol/reasons.ts';
-import type { ClientRecord } from '../../protocol/records.ts';
-import type { Context } from '../context.ts';
+import type { Form } from '../../../protocol/form.ts';
+import { OAuthError } from '../../../protocol/oauth_error.ts';
+import type { RefusalReason } from '../../../protocol/reasons.ts';
+import type { ClientRecord } from '../../../protocol/records.ts';
+import type { Context } from '../../context.ts';
 import { isPushedRequestUri, takePushedRequest } from './pushed_request.ts';
 import { readRequestObject } from './request.ts';
 import { fetchRequestObject } from './request_uri.ts';

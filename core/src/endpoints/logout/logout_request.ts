@@ -1,13 +1,13 @@
-import { type Form, parseForm, readForm } from '../protocol/form.ts';
-import { type HttpRequest, queryOf } from '../protocol/http.ts';
-import { OAuthError } from '../protocol/oauth_error.ts';
-import type { RefusalReason } from '../protocol/reasons.ts';
-import { parseUiLocales } from '../protocol/ui_locales.ts';
-import { type IdTokenHint, readIdTokenHint } from '../tokens/id_token_hint.ts';
-import { subjectIdentifier } from '../tokens/subject_identifier.ts';
-import { requireBearableLength } from './authorization_parameters/resolved_parameters.ts';
-import { type AuthorizationClient, requireClient, withoutSecrets } from './authorization_target.ts';
-import type { Context } from './context.ts';
+import { type Form, parseForm, readForm } from '../../protocol/form.ts';
+import { type HttpRequest, queryOf } from '../../protocol/http.ts';
+import { OAuthError } from '../../protocol/oauth_error.ts';
+import type { RefusalReason } from '../../protocol/reasons.ts';
+import { parseUiLocales } from '../../protocol/ui_locales.ts';
+import { type IdTokenHint, readIdTokenHint } from '../../tokens/id_token_hint.ts';
+import { subjectIdentifier } from '../../tokens/subject_identifier.ts';
+import { requireBearableLength } from '../authorization/parameters/resolved_parameters.ts';
+import { type AuthorizationClient, requireClient, withoutSecrets } from '../authorization/target.ts';
+import type { Context } from '../context.ts';
 
 /** A request to end a session that has been checked: plain data, for the host to ask the person about. */
 export interface LogoutRequest {

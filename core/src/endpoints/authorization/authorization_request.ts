@@ -1,21 +1,21 @@
-import type { ClaimsRequest } from '../protocol/claims_request.ts';
-import { type Form, parseForm, readForm, requireParameter } from '../protocol/form.ts';
-import { type HttpRequest, queryOf } from '../protocol/http.ts';
-import { OAuthError } from '../protocol/oauth_error.ts';
-import type { Prompt } from '../protocol/prompt.ts';
-import type { ClientRecord } from '../protocol/records.ts';
-import type { ResponseMode } from '../protocol/response_mode.ts';
-import { readAuthorizationParameters } from './authorization_parameters/authorization_parameters.ts';
-import { requireBearableLength, resolvedParameters } from './authorization_parameters/resolved_parameters.ts';
+import type { ClaimsRequest } from '../../protocol/claims_request.ts';
+import { type Form, parseForm, readForm, requireParameter } from '../../protocol/form.ts';
+import { type HttpRequest, queryOf } from '../../protocol/http.ts';
+import { OAuthError } from '../../protocol/oauth_error.ts';
+import type { Prompt } from '../../protocol/prompt.ts';
+import type { ClientRecord } from '../../protocol/records.ts';
+import type { ResponseMode } from '../../protocol/response_mode.ts';
+import type { Context } from '../context.ts';
 import { refusedAuthorization } from './authorization_response.ts';
+import { readAuthorizationParameters } from './parameters/parameters.ts';
+import { requireBearableLength, resolvedParameters } from './parameters/resolved_parameters.ts';
 import {
   type AuthorizationClient,
   type AuthorizationTarget,
   namedTarget,
   requireClient,
   requireTarget,
-} from './authorization_target.ts';
-import type { Context } from './context.ts';
+} from './target.ts';
 
 /** An authorization request that has been checked: plain data, for the host to ask the person about. */
 export interface AuthorizationRequest {

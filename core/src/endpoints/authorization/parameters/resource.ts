@@ -1,7 +1,7 @@
-import type { Form } from '../../protocol/form.ts';
-import { OAuthError } from '../../protocol/oauth_error.ts';
-import type { RefusalReason } from '../../protocol/reasons.ts';
-import type { Context } from '../context.ts';
+import type { Form } from '../../../protocol/form.ts';
+import { OAuthError } from '../../../protocol/oauth_error.ts';
+import type { RefusalReason } from '../../../protocol/reasons.ts';
+import type { Context } from '../../context.ts';
 
 /** Each one is looked up. */
 const MOST_RESOURCES = 10;

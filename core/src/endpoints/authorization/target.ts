@@ -1,10 +1,10 @@
-import type { Form } from '../protocol/form.ts';
-import { OAuthError } from '../protocol/oauth_error.ts';
-import type { RefusalReason } from '../protocol/reasons.ts';
-import type { ClientRecord } from '../protocol/records.ts';
-import { redirectUriMatches } from '../protocol/redirect_uri.ts';
-import { isResponseMode, type ResponseMode } from '../protocol/response_mode.ts';
-import type { Context } from './context.ts';
+import type { Form } from '../../protocol/form.ts';
+import { OAuthError } from '../../protocol/oauth_error.ts';
+import type { RefusalReason } from '../../protocol/reasons.ts';
+import type { ClientRecord } from '../../protocol/records.ts';
+import { redirectUriMatches } from '../../protocol/redirect_uri.ts';
+import { isResponseMode, type ResponseMode } from '../../protocol/response_mode.ts';
+import type { Context } from '../context.ts';
 
 /** A client without what proves that it is one. */
 export type AuthorizationClient = Omit<ClientRecord, 'secretHash' | 'registrationTokenDigest'>;
