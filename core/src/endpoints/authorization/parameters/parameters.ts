@@ -10,9 +10,9 @@ import { isResponseMode } from '../../../protocol/response_mode.ts';
 import { selectScopes } from '../../../protocol/scope.ts';
 import { parseUiLocales } from '../../../protocol/ui_locales.ts';
 import type { Context } from '../../context.ts';
+import { requestedResources } from '../../resource.ts';
 import { acrValuesOf } from './acr_values.ts';
 import { expectedSubjectOf } from './expected_subject.ts';
-import { requestedResources } from './resource.ts';
 
 /**
  * What a request asks for, in the order of the documents that define it.
