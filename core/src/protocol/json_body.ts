@@ -1,5 +1,5 @@
 import { requireBodySize } from './form.ts';
-import { type HttpRequest, headerValue } from './http.ts';
+import { type HttpRequest, mediaTypeOf } from './http.ts';
 import { OAuthError } from './oauth_error.ts';
 
 /**
@@ -8,8 +8,7 @@ import { OAuthError } from './oauth_error.ts';
  */
 export function readJsonObject(request: HttpRequest): Readonly<Record<string, unknown>> {
   requireBodySize(request);
-  const mediaType = headerValue(request, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase();
-  if (mediaType !== 'application/json') {
+  if (mediaTypeOf(request) !== 'application/json') {
     throw new OAuthError('invalid_request', 'the content type must be application/json', {
       reason: 'wrong_media_type',
     });

@@ -17,10 +17,3 @@ export interface ClaimedAssertion {
   readonly algorithm: SigningAlgorithm;
   readonly keyId: string | undefined;
 }
-
-/** RFC 6749 Appendix A.1: VSCHAR. What has other characters names nobody, and is not looked up. */
-const CLIENT_ID = /^[\x20-\x7E]+$/;
-
-export function isClientId(text: string): boolean {
-  return CLIENT_ID.test(text);
-}

@@ -11,8 +11,9 @@ import type { ClientRecord } from '../../protocol/records.ts';
 import { signingAlgorithmOf } from '../../protocol/signing_algorithm.ts';
 import { parseClaims, readJwtHeader, verifiedPayload } from '../../tokens/signature.ts';
 import type { Call, Context } from '../context.ts';
+import { findNamedClient } from '../named_client.ts';
 import { judgeClaims } from './assertion_claims.ts';
-import { type ClaimedAssertion, isClientId } from './credentials.ts';
+import type { ClaimedAssertion } from './credentials.ts';
 import { refusedClient } from './refused_client.ts';
 import { standInKey } from './stand_in_keys.ts';
 
@@ -74,7 +75,7 @@ export async function privateKeyJwt(
   call: Call,
 ): Promise<ClientRecord> {
   const { assertion, algorithm, clientId } = claimed;
-  const client = isClientId(clientId) ? await context.storage.clients.get(clientId) : undefined;
+  const client = await findNamedClient(context, clientId);
 
   // §3 (9) the signature; one is checked also where nothing can come of it
   const found = client ? await findKey(context, client, claimed) : { reason: 'client_unknown' as const };

@@ -8,6 +8,7 @@ import type { RefusalReason } from '../../protocol/reasons.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import { matchingSecret } from '../client_authentication/client_secret.ts';
 import type { Call, Context } from '../context.ts';
+import { findNamedClient } from '../named_client.ts';
 import { requireRegistration } from './admission.ts';
 import { asRefusal, documentByClient } from './checked_document.ts';
 import { recordOf } from './client_document.ts';
@@ -99,7 +100,7 @@ async function requireRegistered(context: Context, request: HttpRequest): Promis
   const registrationToken = bearerOfHeader(request);
   if (registrationToken === undefined) throw refused('access_token_missing');
   const clientId = pathOf(request).split('/').at(-1) ?? '';
-  const client = CLIENT_ID.test(clientId) ? await context.storage.clients.get(clientId) : undefined;
+  const client = await findNamedClient(context, clientId);
   const digest = sha256(registrationToken);
   if (client?.registrationTokenDigest === undefined) throw refused('registration_token_wrong');
   if (!equalInConstantTime(await digest, client.registrationTokenDigest))
@@ -107,9 +108,6 @@ async function requireRegistered(context: Context, request: HttpRequest): Promis
   if (client.disabledAtMs !== undefined) throw refused('client_disabled', client.id);
   return { client, registrationToken };
 }
-
-/** What clients that registered themselves are called. */
-const CLIENT_ID = /^[A-Za-z0-9_-]{22}$/;
 
 /** Members of an answer that are the server's alone. */
 const NOT_TO_BE_SENT = [

@@ -1,5 +1,6 @@
 import type { JWK } from 'jose';
 import { isRegistrableRedirectUri } from '../../protocol/redirect_uri.ts';
+import { isResourceUri } from '../../protocol/resource_uri.ts';
 import { parseScope } from '../../protocol/scope.ts';
 import { MOST_CLIENT_KEYS, readClientKeys } from '../../tokens/client_jwk.ts';
 
@@ -79,7 +80,7 @@ export const returnUri = oneText(
 
 /** URI of an API (RFC 8707 §2). */
 export const resourceUri = oneText('URI', 'an absolute URI without fragment (RFC 8707 section 2)', (uri) => {
-  return uri.length <= LONGEST_URI && URL.canParse(uri) && !/[#\s]/.test(uri);
+  return uri.length <= LONGEST_URI && isResourceUri(uri);
 });
 
 export const color = oneText('#RRGGBB', 'a colour as #rrggbb', (value) => /^#[0-9a-f]{6}$/i.test(value));

@@ -1,5 +1,5 @@
-import type { HttpResponse } from '../protocol/http.ts';
-import type { BrowserDelivery } from '../protocol/oauth_error.ts';
+import type { HttpResponse } from '../../protocol/http.ts';
+import type { BrowserDelivery } from '../../protocol/oauth_error.ts';
 import { formPostPage } from './form_post.ts';
 
 /** The response by which the browser takes something to the client. */

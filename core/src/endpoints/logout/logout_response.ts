@@ -1,4 +1,4 @@
-import type { HttpResponse } from '../protocol/http.ts';
+import type { HttpResponse } from '../../protocol/http.ts';
 import type { LogoutRequest } from './logout_request.ts';
 
 /**

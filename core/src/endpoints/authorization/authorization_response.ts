@@ -1,9 +1,9 @@
-import type { HttpResponse } from '../protocol/http.ts';
-import { type BrowserDelivery, type ErrorCode, OAuthError } from '../protocol/oauth_error.ts';
-import type { RefusalReason } from '../protocol/reasons.ts';
-import type { AuthorizationTarget } from './authorization_target.ts';
+import type { HttpResponse } from '../../protocol/http.ts';
+import { type BrowserDelivery, type ErrorCode, OAuthError } from '../../protocol/oauth_error.ts';
+import type { RefusalReason } from '../../protocol/reasons.ts';
+import type { Context } from '../context.ts';
 import { deliveryResponse } from './browser_delivery.ts';
-import type { Context } from './context.ts';
+import type { AuthorizationTarget } from './target.ts';
 
 /** Why a host ends an authorization (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6), and what the operator reads of it. */
 export const REASON_OF_HOST_REFUSAL = {

@@ -1,12 +1,12 @@
-import { CLIENT_CLOCK_AHEAD, secondsOf } from '../../protocol/environment.ts';
-import { DocumentError } from '../../protocol/fetch_document.ts';
-import type { Form } from '../../protocol/form.ts';
-import { type ErrorCode, OAuthError } from '../../protocol/oauth_error.ts';
-import type { RefusalReason } from '../../protocol/reasons.ts';
-import type { ClientRecord } from '../../protocol/records.ts';
-import { type SigningAlgorithm, signingAlgorithmOf } from '../../protocol/signing_algorithm.ts';
-import { parseClaims, readJwtHeader, verifiedPayload } from '../../tokens/signature.ts';
-import type { Context } from '../context.ts';
+import { CLIENT_CLOCK_AHEAD, secondsOf } from '../../../protocol/environment.ts';
+import { DocumentError } from '../../../protocol/fetch_document.ts';
+import type { Form } from '../../../protocol/form.ts';
+import { type ErrorCode, OAuthError } from '../../../protocol/oauth_error.ts';
+import type { RefusalReason } from '../../../protocol/reasons.ts';
+import type { ClientRecord } from '../../../protocol/records.ts';
+import { type SigningAlgorithm, signingAlgorithmOf } from '../../../protocol/signing_algorithm.ts';
+import { parseClaims, readJwtHeader, verifiedPayload } from '../../../tokens/signature.ts';
+import type { Context } from '../../context.ts';
 import { parametersOfClaims, type RequestClaims } from './request_claims.ts';
 
 /** RFC 9101 §10.8, and what OpenID Connect Core §6.1 leaves open; other types are other JWTs of the client. */

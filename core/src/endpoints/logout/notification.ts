@@ -1,7 +1,7 @@
-import { DocumentError, type FetchDocument } from '../protocol/fetch_document.ts';
-import { mintLogoutToken } from '../tokens/logout_token.ts';
-import { subjectIdentifier } from '../tokens/subject_identifier.ts';
-import type { Context } from './context.ts';
+import { DocumentError, type FetchDocument } from '../../protocol/fetch_document.ts';
+import { mintLogoutToken } from '../../tokens/logout_token.ts';
+import { subjectIdentifier } from '../../tokens/subject_identifier.ts';
+import type { Context } from '../context.ts';
 
 /** A session that has ended, and a client that was told of it by an ID token. */
 export interface EndedSession {

@@ -1,4 +1,4 @@
-import type { Form } from '../../protocol/form.ts';
+import type { Form } from '../../../protocol/form.ts';
 
 export type RequestClaims = Readonly<Record<string, unknown>>;
 
