@@ -60,6 +60,7 @@ export {
   OAuthError,
   StorageFault,
 } from './protocol/oauth_error.ts';
+export { type Preference, preferencesOf } from './protocol/preferences.ts';
 export { PROMPTS, type Prompt } from './protocol/prompt.ts';
 export {
   INACTIVE_REASONS,

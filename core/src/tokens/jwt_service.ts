@@ -8,7 +8,7 @@ import type { SigningKeys } from './signing_keys.ts';
 /** Why a text is no JWT of this server. */
 export type JwtRefusal = Extract<InactiveReason, 'malformed' | 'unknown_key' | 'bad_signature'>;
 
-/** The outcome of checking a signature; `type` is the `typ` header in lower case. */
+/** The outcome of checking a signature; `type` is the `typ` header, in any case, with or without `application/`. */
 export type VerifiedJwt =
   | {
       readonly verified: true;
@@ -73,7 +73,7 @@ export class StoredKeysJwtService implements JwtService {
     if (payload === undefined) return { verified: false, reason: 'bad_signature' };
     const claims = parseClaims(payload);
     if (claims === undefined) return { verified: false, reason: 'malformed' };
-    return { verified: true, type: type?.toLowerCase(), keyId, claims };
+    return { verified: true, type, keyId, claims };
   }
 
   publicKeys(): Promise<readonly JWK[]> {

@@ -2,6 +2,7 @@ import { sha256 } from '#hashing';
 import { bearerOfHeader } from '../../protocol/bearer.ts';
 import { equalInConstantTime } from '../../protocol/hashing/constant_time.ts';
 import { type HttpRequest, type HttpResponse, pathOf } from '../../protocol/http.ts';
+import type { JsonObject } from '../../protocol/json.ts';
 import { readJsonObject } from '../../protocol/json_body.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
 import type { RefusalReason } from '../../protocol/reasons.ts';
@@ -44,7 +45,7 @@ export async function clientConfiguration(
 async function replaced(
   context: Context,
   { client, registrationToken }: Registered,
-  written: Readonly<Record<string, unknown>>,
+  written: JsonObject,
 ): Promise<HttpResponse> {
   const settings = requireRegistration(context);
   await requireOwnDescription(context, client, written);
@@ -105,7 +106,7 @@ const NOT_TO_BE_SENT = [
 async function requireOwnDescription(
   context: Context,
   { id, secretHash }: ClientRecord,
-  { client_id: clientId, client_secret: clientSecret, ...written }: Readonly<Record<string, unknown>>,
+  { client_id: clientId, client_secret: clientSecret, ...written }: JsonObject,
 ): Promise<void> {
   if (clientId !== id) throw unfit('client_id', 'expected the identifier of this client');
   const surplus = NOT_TO_BE_SENT.find((name) => Object.hasOwn(written, name));
