@@ -42,6 +42,8 @@ export interface ClientRecord {
   readonly registeredAt?: number;
   /** Raised by every mass revocation and every disabling; tokens that copied a lower one are dead. */
   readonly generation?: number;
+  /** Raised by every change of its registration, its secret included. */
+  readonly revision?: number;
   readonly disabledAtMs?: number;
 }
 

@@ -58,8 +58,10 @@ export class BrowserSessions {
   /**
    * Signs a person in. The secret is a new one each time. Whoever signs in again goes on with the same session, so that
    * signing out still reaches what was opened before; whoever takes another's place ends the other's session.
+   * @param person as they were when their password was checked
+   * @returns `undefined` where they have another password since, or are disabled: they are not signed in
    */
-  async begin(c: Context, person: Person): Promise<BrowserSession> {
+  async begin(c: Context, person: Person): Promise<BrowserSession | undefined> {
     const { cookies, sessions, ending, lifetimes, clock } = this.#parts;
     const nowMs = clock();
     const secret = randomBytes(SECRET_BYTES).toString('base64url');
@@ -85,14 +87,22 @@ export class BrowserSessions {
         { from: digestOf(cookies.get(c, COOKIE) ?? ''), to: digestOf(secret) },
         signIn,
         this.#expiryOf(fresh),
+        person,
       ));
     if (!goesOn) {
+      const expiresAtMs = this.#expiryOf(fresh);
+      if (!(await sessions.add(fresh, digestOf(secret), expiresAtMs, person))) return undefined;
       if (prior !== undefined && !this.#isExpired(prior)) await ending.end(prior);
-      await sessions.add(fresh, digestOf(secret), this.#expiryOf(fresh));
+    }
+    const { id } = goesOn ? prior : fresh;
+    const session = { id, person, signedInAtMs: nowMs, amr: signIn.amr };
+    // Whoever disables a person at the same time ends this session, or is seen here.
+    if (await this.#isVoid(person.subject, nowMs)) {
+      await ending.end({ id, subject: person.subject });
+      return undefined;
     }
     cookies.set(c, COOKIE, secret, lifetimes.absolute);
-    const { id } = goesOn ? prior : fresh;
-    return { id, person, signedInAtMs: nowMs, amr: signIn.amr };
+    return session;
   }
 
   /** @returns `undefined` where nobody is signed in, or no longer: what ends a person's tokens ends their sessions. */

@@ -109,17 +109,18 @@ function operatorShown({ name, color, logo }: Operator, issuer: string, basePath
 function listenerOver(parts: PageParts): PageListener {
   const app = new Hono<PageEnvironment>();
   const at = (path: string) => `${parts.basePath}${path}`;
-  const otherwise = refuseMethod(parts);
+  const toRead = refuseMethod(parts, 'GET, HEAD');
+  const toFillIn = refuseMethod(parts, 'GET, HEAD, POST');
 
   app.use(readRequest((c) => renderProblem(c, parts, { problem: 'too_large' }, 413)));
-  app.get(at('/'), showHome(parts)).all(otherwise);
+  app.get(at('/'), showHome(parts)).all(toRead);
   app.all(at('/authorize'), authorizePage(parts));
-  app.get(at('/login'), showLogin(parts)).post(submitLogin(parts)).all(otherwise);
-  app.get(at('/select'), showChoice(parts)).post(submitChoice(parts)).all(otherwise);
-  app.get(at('/consent'), showConsent(parts)).post(submitConsent(parts)).all(otherwise);
-  app.get(at('/logout'), showLogout(parts)).post(submitLogout(parts)).all(otherwise);
-  app.get(at('/account'), showAccount(parts)).post(submitAccount(parts)).all(otherwise);
-  app.get(at('/logo'), showLogo(parts)).all(otherwise);
+  app.get(at('/login'), showLogin(parts)).post(submitLogin(parts)).all(toFillIn);
+  app.get(at('/select'), showChoice(parts)).post(submitChoice(parts)).all(toFillIn);
+  app.get(at('/consent'), showConsent(parts)).post(submitConsent(parts)).all(toFillIn);
+  app.get(at('/logout'), showLogout(parts)).post(submitLogout(parts)).all(toFillIn);
+  app.get(at('/account'), showAccount(parts)).post(submitAccount(parts)).all(toFillIn);
+  app.get(at('/logo'), showLogo(parts)).all(toRead);
   app.notFound((c) => renderProblem(c, parts, { problem: 'not_found' }, 404));
   app.onError((error, c) => answerError(parts, error, c));
   return getRequestListener(app.fetch, { overrideGlobalObjects: false });

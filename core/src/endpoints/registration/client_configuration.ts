@@ -33,7 +33,7 @@ export async function clientConfiguration(
   call.clientId = registered.client.id;
   switch (request.method) {
     case 'PUT':
-      return replaced(context, registered, readJsonObject(request));
+      return replaced(context, request, registered);
     case 'DELETE':
       return removed(context, registered.client);
     default:
@@ -41,15 +41,34 @@ export async function clientConfiguration(
   }
 }
 
-/** §2.2 the client as it wants to be from now on. Its tokens live on. */
-async function replaced(
-  context: Context,
-  { client, registrationToken }: Registered,
-  written: JsonObject,
-): Promise<HttpResponse> {
-  const settings = requireRegistration(context);
+/**
+ * §2.2 the client as it wants to be from now on. Its tokens live on. Where somebody else changes it meanwhile, it is
+ * begun anew with what they made of it, so that nothing of theirs is undone.
+ * @throws {OAuthError} with status 409: that happened each time
+ */
+async function replaced(context: Context, request: HttpRequest, found: Registered): Promise<HttpResponse> {
+  const written = readJsonObject(request);
+  let registered = found;
+  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+    const { replacement, clientSecret } = await replacementOf(context, registered.client, written);
+    if (await requireRegistration(context).clients.replace(replacement, registered.client)) {
+      const { registrationToken } = registered;
+      return clientInformation(context, replacement, { registrationToken, clientSecret });
+    }
+    registered = await requireRegistered(context, request);
+  }
+  throw new OAuthError('invalid_request', 'the client was changed at the same time: send this again', {
+    status: 409,
+    reason: 'client_changed_meanwhile',
+    clientId: found.client.id,
+  });
+}
+
+const MOST_ATTEMPTS = 3;
+
+async function replacementOf(context: Context, client: ClientRecord, written: JsonObject) {
   await requireOwnDescription(context, client, written);
-  const document = await documentByClient(context, settings, written, client);
+  const document = await documentByClient(context, requireRegistration(context), written, client);
   const { id, registeredAt, registrationTokenDigest } = client;
   const secret = await secretFor(context, document, client.secretHash);
   const replacement = recordOf(
@@ -61,10 +80,8 @@ async function replaced(
     },
     document,
   );
-  if (!(await settings.clients.replace(replacement))) throw refused('registration_token_wrong');
   const sent = typeof written.client_secret === 'string' ? written.client_secret : undefined;
-  const clientSecret = secret && (secret.toShow ?? sent);
-  return clientInformation(context, replacement, { registrationToken, clientSecret });
+  return { replacement, clientSecret: secret && (secret.toShow ?? sent) };
 }
 
 /** §2.3 every token of the client is dead from then on. */
