@@ -7,7 +7,8 @@ import {
 } from '../protocol/client_metadata.ts';
 import { DocumentError } from '../protocol/fetch_document.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
-import type { ClientRecord, SigningAlgorithm } from '../protocol/records.ts';
+import type { ClientRecord } from '../protocol/records.ts';
+import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import type { ClientKeys, EncryptionKey } from './client_keys.ts';
 import type { JwtService } from './jwt_service.ts';
 

@@ -1,7 +1,7 @@
 import { type CryptoKey, importJWK, type JWK } from 'jose';
 import { ENCRYPTION_ALGORITHMS, type EncryptionAlgorithm } from '../protocol/client_metadata.ts';
 import { isJsonObject, type JsonObject } from '../protocol/json.ts';
-import type { SigningAlgorithm } from '../protocol/records.ts';
+import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 
 /** What a client's key is wanted for. */
 export type KeyAlgorithm = SigningAlgorithm | EncryptionAlgorithm;

@@ -1,7 +1,7 @@
 import { type JWK, SignJWT } from 'jose';
 import type { Claims } from '../protocol/claims.ts';
 import type { InactiveReason } from '../protocol/reasons.ts';
-import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/records.ts';
+import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import { parseClaims, readJwtHeader, verifiedPayload } from './signature.ts';
 import type { SigningKeys } from './signing_keys.ts';
 
