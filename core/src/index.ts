@@ -60,6 +60,7 @@ export {
   OAuthError,
   StorageFault,
 } from './protocol/oauth_error.ts';
+export { type Preference, preferencesOf } from './protocol/preferences.ts';
 export { PROMPTS, type Prompt } from './protocol/prompt.ts';
 export {
   INACTIVE_REASONS,
@@ -73,6 +74,11 @@ export { isRegistrableRedirectUri, redirectUriMatches } from './protocol/redirec
 export { LONGEST_PARAMETERS, MAX_BODY_BYTES } from './protocol/request_limits.ts';
 export { RESPONSE_MODES, type ResponseMode } from './protocol/response_mode.ts';
 export { isPersonalScope, isScopeToken } from './protocol/scope.ts';
+export {
+  ACCEPTED_ALGORITHMS,
+  SIGNING_ALGORITHMS,
+  type SigningAlgorithm,
+} from './protocol/signing_algorithm.ts';
 export type {
   AdministrableStorage,
   AuthorizationCodeRepository,

@@ -2,7 +2,7 @@ import { DocumentError } from '../protocol/fetch_document.ts';
 import type { HttpResponse } from '../protocol/http.ts';
 import { OAuthError, StorageFault } from '../protocol/oauth_error.ts';
 import type { RefusalReason } from '../protocol/reasons.ts';
-import { deliveryResponse } from './authorization/browser_delivery.ts';
+import { deliveryResponse } from './browser_delivery.ts';
 
 /** Seconds that a client is asked to wait after a storage fault. */
 const RETRY_AFTER_SECONDS = 1;

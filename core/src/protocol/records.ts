@@ -8,12 +8,6 @@ import type { SigningAlgorithm } from './signing_algorithm.ts';
 
 export type GrantType = 'authorization_code' | 'client_credentials' | 'refresh_token';
 
-export {
-  ACCEPTED_ALGORITHMS,
-  SIGNING_ALGORITHMS,
-  type SigningAlgorithm,
-} from './signing_algorithm.ts';
-
 export type TokenFormat = 'jwt' | 'opaque';
 
 export interface ClientRecord {

@@ -1,5 +1,5 @@
 import type { AuthenticationMethod } from '../../protocol/client_metadata.ts';
-import type { SigningAlgorithm } from '../../protocol/records.ts';
+import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
 
 /** What a request claims; nothing of it is proven yet. */
 export interface ClaimedCredentials {

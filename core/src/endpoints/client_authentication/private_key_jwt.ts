@@ -26,7 +26,7 @@ const LONGEST_ASSERTION = 8 * 1024;
 /** A JWS has three parts; what has five is encrypted, and is refused. */
 const COMPACT_JWS = /^[\w-]+\.([\w-]+)\.[\w-]+$/;
 
-/** `typ` in lower case; another one belongs to a JWT that was made for something else (RFC 8725 §3.11). */
+/** `typ` as types are compared; another one belongs to a JWT that was made for something else (RFC 8725 §3.11). */
 const TYPES: readonly (string | undefined)[] = [undefined, 'jwt', 'client-authentication+jwt'];
 
 /**
@@ -48,7 +48,7 @@ export function claimedAssertion(form: Form): ClaimedAssertion | undefined {
   if (header === undefined || typeof claims?.sub !== 'string') throw refusedClient('assertion_malformed');
   const algorithm = signingAlgorithmOf(header.algorithm);
   if (algorithm === undefined) throw refusedClient('assertion_algorithm_refused');
-  if (!TYPES.includes(header.type?.toLowerCase())) throw refusedClient('assertion_type_unknown');
+  if (!TYPES.includes(header.type)) throw refusedClient('assertion_type_unknown');
   return { method: 'private_key_jwt', clientId: claims.sub, assertion, algorithm, keyId: header.keyId };
 }
 

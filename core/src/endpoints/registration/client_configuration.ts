@@ -2,6 +2,7 @@ import { sha256 } from '#hashing';
 import { bearerOfHeader } from '../../protocol/bearer.ts';
 import { equalInConstantTime } from '../../protocol/hashing/constant_time.ts';
 import { type HttpRequest, type HttpResponse, pathOf } from '../../protocol/http.ts';
+import type { JsonObject } from '../../protocol/json.ts';
 import { readJsonObject } from '../../protocol/json_body.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
 import type { RefusalReason } from '../../protocol/reasons.ts';
@@ -15,8 +16,6 @@ import { recordOf } from './client_document.ts';
 import { clientInformation } from './client_information.ts';
 import { ClientMetadataError } from './client_metadata_error.ts';
 import { secretFor } from './issued_secret.ts';
-
-type Written = Readonly<Record<string, unknown>>;
 
 /** A client with the registration access token that it has shown. */
 interface Registered {
@@ -67,7 +66,7 @@ async function replaced(context: Context, request: HttpRequest, found: Registere
 
 const MOST_ATTEMPTS = 3;
 
-async function replacementOf(context: Context, client: ClientRecord, written: Written) {
+async function replacementOf(context: Context, client: ClientRecord, written: JsonObject) {
   await requireOwnDescription(context, client, written);
   const document = await documentByClient(context, requireRegistration(context), written, client);
   const { id, registeredAt, registrationTokenDigest } = client;
@@ -124,7 +123,7 @@ const NOT_TO_BE_SENT = [
 async function requireOwnDescription(
   context: Context,
   { id, secretHash }: ClientRecord,
-  { client_id: clientId, client_secret: clientSecret, ...written }: Written,
+  { client_id: clientId, client_secret: clientSecret, ...written }: JsonObject,
 ): Promise<void> {
   if (clientId !== id) throw unfit('client_id', 'expected the identifier of this client');
   const surplus = NOT_TO_BE_SENT.find((name) => Object.hasOwn(written, name));

@@ -1,4 +1,5 @@
 import type { JWK } from 'jose';
+import { isJsonObject } from '../../protocol/json.ts';
 import { isRegistrableRedirectUri } from '../../protocol/redirect_uri.ts';
 import { isResourceUri } from '../../protocol/resource_uri.ts';
 import { parseScope } from '../../protocol/scope.ts';
@@ -114,9 +115,9 @@ export const keySet: MetadataKind<{ readonly keys: readonly JWK[] }> = {
   form: 'object',
   read(value) {
     const keys = readClientKeys(value);
-    if (keys === undefined || keys.length === 0 || !isObject(value)) return undefined;
+    if (keys === undefined || keys.length === 0 || !isJsonObject(value)) return undefined;
     const given: readonly unknown[] = Array.isArray(value.keys) ? value.keys : [];
-    const isSecret = (jwk: unknown) => isObject(jwk) && ('d' in jwk || 'k' in jwk);
+    const isSecret = (jwk: unknown) => isJsonObject(jwk) && ('d' in jwk || 'k' in jwk);
     return given.length > MOST_CLIENT_KEYS || given.some(isSecret) ? undefined : { keys };
   },
 };
@@ -146,8 +147,4 @@ function isWebUri(uri: string): boolean {
 function hasCredentials(uri: string): boolean {
   const url = URL.parse(uri);
   return url !== null && (url.username !== '' || url.password !== '');
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
