@@ -71,7 +71,7 @@ export class BrowserSessions {
       signedInAtMs: nowMs,
     };
     const fresh: StoredSession = {
-      id: randomBytes(16).toString('base64url'),
+      id: newIdentifier(),
       subject: person.subject,
       lastSeenAtMs: nowMs,
       ...signIn,
