@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { AdministrableStorage } from '@grantd/core';
 import type { Context } from 'hono';
+import { newIdentifier } from '../instance/new_identifier.ts';
 import type { People, Person } from '../people/people.ts';
 import type { SessionEnd, SessionEnding } from '../sessions/session_ending.ts';
 import type { Sessions, StoredSession } from '../sessions/sessions.ts';
