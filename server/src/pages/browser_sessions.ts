@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { AdministrableStorage } from '@grantd/core';
 import type { Context } from 'hono';
+import { newIdentifier } from '../instance/new_identifier.ts';
 import type { People, Person } from '../people/people.ts';
 import type { SessionEnd, SessionEnding } from '../sessions/session_ending.ts';
 import type { Sessions, StoredSession } from '../sessions/sessions.ts';
@@ -77,7 +78,7 @@ export class BrowserSessions {
       signedInAtMs: nowMs,
     };
     const fresh: StoredSession = {
-      id: randomBytes(16).toString('base64url'),
+      id: newIdentifier(),
       subject: person.subject,
       lastSeenAtMs: nowMs,
       ...signIn,
