@@ -48,9 +48,10 @@ async function openApp(t: TestContext, client: Partial<NewClient> = {}, options:
 
 /** As a client does by `PUT` (RFC 7592 §2.2): its secret stays, everything else is as it is said here. */
 async function registerAnew({ storage }: World, client: Partial<NewClient>): Promise<void> {
-  const { secretHash } = (await storage.clients.get('app')) ?? {};
-  const kept = secretHash === undefined ? {} : { secretHash };
-  assert.ok(await storage.clients.replace({ ...APP, ...kept, ...client }));
+  const before = await storage.clients.get('app');
+  assert.ok(before);
+  const kept = before.secretHash === undefined ? {} : { secretHash: before.secretHash };
+  assert.ok(await storage.clients.replace({ ...APP, ...kept, ...client }, before));
 }
 
 const asked = (world: World, parameters: Parameters = {}) =>

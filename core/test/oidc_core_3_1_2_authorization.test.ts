@@ -14,6 +14,7 @@ import {
   shown,
   USUAL,
 } from './harness/authorization_endpoint.ts';
+import { changeClient } from './harness/client_change.ts';
 import { seedKeys } from './harness/keys.ts';
 import { secondServer } from './harness/second_server.ts';
 import { CLIENTS, openWorld, specification, type World, type WorldOptions } from './harness/world.ts';
@@ -404,11 +405,9 @@ test('a request that is made again is checked against the client as it is by the
   const world = await openWorld(t);
   const { parameters } = await accepted(world);
   const resume = () => refused(world.server.resumeAuthorizationRequest(parameters, 'request-7'));
-  const record = await world.storage.clients.get('web');
-  assert.ok(record);
-  await world.storage.clients.replace({ ...record, scopes: ['openid'] });
+  await changeClient(world, 'web', { scopes: ['openid'] });
   assert.deepEqual(await resume(), redirected('invalid_scope', 'a scope is not allowed'));
-  await world.storage.clients.replace({ ...record, redirectUris: ['https://web.example/other'] });
+  await changeClient(world, 'web', { redirectUris: ['https://web.example/other'] });
   const moved = shown('invalid_request', 'the redirect_uri is not registered for this client');
   assert.deepEqual(await resume(), moved);
   const event = world.events.at(-1);
@@ -436,5 +435,6 @@ test('what proves who a client is never leaves with a request', async (t) => {
     name: 'Own',
     metadata: { logo_uri: 'https://own.example/logo.png' },
     generation: 0,
+    revision: 0,
   });
 });

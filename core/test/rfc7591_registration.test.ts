@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { AuthorizationServer, ConfigurationError, DocumentError, METADATA_MEMBERS } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { exportJWK, generateKeyPair } from 'jose';
+import { changeClient } from './harness/client_change.ts';
 import {
   BY_DEFAULT,
   CALLBACK,
@@ -734,10 +735,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
         });
       assert.equal((await ask()).body, '{"active":false}');
       assert.equal(world.lastReason, 'policy');
-      const client = await world.storage.clients.get(client_id);
-      assert.ok(client);
-      const { generation: _, disabledAtMs: __, ...record } = client;
-      await world.storage.clients.replace({ ...record, resource: 'https://api.example/stranger' });
+      await changeClient(world, client_id, { resource: 'https://api.example/stranger' });
       assert.equal(JSON.parse((await ask()).body).active, true);
     },
     OPEN,

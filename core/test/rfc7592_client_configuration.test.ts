@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { type TestContext, test } from 'node:test';
+import type { FetchDocument } from '@grantd/core';
 import { exportJWK, generateKeyPair } from 'jose';
+import { changeClient } from './harness/client_change.ts';
 import {
   BY_DEFAULT,
   CALLBACK,
@@ -270,11 +272,7 @@ specification('RFC 7592 client configuration', (spec) => {
     async (world) => {
       const client = await register(world);
       const { client_id } = client;
-      const stored = await world.storage.clients.get(client_id);
-      assert.ok(stored);
-      const { generation: _, disabledAtMs: __, ...record } = stored;
-      await world.storage.clients.replace({
-        ...record,
+      await changeClient(world, client_id, {
         resource: 'https://api.example/shop',
         accessTokenFormat: 'opaque',
         rotateRefreshTokens: false,
@@ -380,4 +378,67 @@ test('RFC 7592 §3 below an issuer with a path the configuration endpoint is bel
     headers: { authorization: `Bearer ${token}` },
   });
   assert.equal(read?.status, 200);
+});
+
+// ── Changes at the same time ──────────────────────────────────────────────────────────────────────────────
+
+const SECTOR = 'https://app.example/sector.json';
+
+/** A client that replaces its registration, which makes the server fetch a document; meanwhile something happens. */
+async function replacing(
+  t: TestContext,
+  meanwhile: (world: World, clientId: string, attempt: number) => Promise<unknown>,
+) {
+  let attempts = 0;
+  const fetchDocument: FetchDocument = async () => {
+    attempts += 1;
+    await meanwhile(world, client.client_id, attempts);
+    return { status: 200, contentType: 'application/json', body: JSON.stringify([CALLBACK]) };
+  };
+  const world = await openWorld(t, { ...OPEN, fetchDocument, pairwiseSecret: 'p'.repeat(32) });
+  const client = await register(world);
+  const response = await configure(world, 'PUT', client, {
+    client_id: client.client_id,
+    redirect_uris: [CALLBACK],
+    client_name: 'Anew',
+    sector_identifier_uri: SECTOR,
+  });
+  const record = await world.storage.clients.get(client.client_id);
+  return { world, response, record, attempts };
+}
+
+test('RFC 7592 §2.2 a secret that an operator replaces meanwhile is not brought back', async (t) => {
+  const { response, record, attempts } = await replacing(t, async ({ storage }, id, attempt) => {
+    if (attempt === 1) assert.ok(await storage.clients.replaceSecretHash(id, 'rotated'));
+  });
+  assert.deepEqual([response.status, attempts], [200, 2]);
+  assert.deepEqual([record?.name, record?.secretHash], ['Anew', 'rotated']);
+});
+
+test('RFC 7592 §2.2 what an operator gives the client meanwhile it keeps', async (t) => {
+  const { response, record } = await replacing(t, async (world, id, attempt) => {
+    if (attempt === 1) await changeClient(world, id, { resource: 'https://api.example/given' });
+  });
+  assert.equal(registeredIn(response).metadata.resource, 'https://api.example/given');
+  assert.deepEqual([record?.name, record?.resource], ['Anew', 'https://api.example/given']);
+});
+
+test('RFC 7592 §2.2 a client that is disabled or removed meanwhile is refused, and stays what it was', async (t) => {
+  const disabled = await replacing(t, async ({ storage }, id) => storage.setDisabled('client', id, true));
+  assert.deepEqual(disabled.response, REFUSED);
+  assert.equal(disabled.world.lastReason, 'client_disabled');
+  assert.equal(disabled.record?.name, undefined);
+  const removed = await replacing(t, async ({ storage }, id) => storage.clients.remove(id));
+  assert.deepEqual(removed.response, REFUSED);
+  assert.equal(removed.record, undefined);
+});
+
+test('RFC 7592 §2.2 a client that somebody changes each time is told to try again', async (t) => {
+  const { world, response, record, attempts } = await replacing(t, async ({ storage }, id, attempt) =>
+    storage.clients.replaceSecretHash(id, `rotated ${attempt}`),
+  );
+  const description = 'the client was changed at the same time: send this again';
+  assert.deepEqual(response, errorOf(409, 'invalid_request', description, JSON_HEADERS));
+  assert.equal(world.lastReason, 'client_changed_meanwhile');
+  assert.deepEqual([attempts, record?.name, record?.secretHash], [3, undefined, 'rotated 3']);
 });

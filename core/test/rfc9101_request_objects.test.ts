@@ -16,8 +16,9 @@ import {
   shown,
   USUAL,
 } from './harness/authorization_endpoint.ts';
+import { changeClient } from './harness/client_change.ts';
 import { openRemoteSite } from './harness/remote_site.ts';
-import { CHALLENGE, CLIENTS, ISSUER, openWorld, type World, type WorldOptions } from './harness/world.ts';
+import { CHALLENGE, ISSUER, openWorld, type World, type WorldOptions } from './harness/world.ts';
 
 const SIGNED = { ...USUAL, client_id: 'signer', state: 'signed' };
 /** What OpenID Connect Core §6.1 wants outside as well. */
@@ -516,11 +517,7 @@ test('§6.2 keys of a client that may not be fetched are told to it, their cause
   const askWith = async (cause: DocumentError) => {
     const world = await openWorld(t, { fetchDocument: () => Promise.reject(cause) });
     const { sign } = await addSigningClient(world, { id: 'signer' });
-    await world.storage.clients.replace({
-      ...CLIENTS.web,
-      id: 'signer',
-      metadata: { jwks_uri: 'https://signer.example/jwks' },
-    });
+    await changeClient(world, 'signer', { metadata: { jwks_uri: 'https://signer.example/jwks' } });
     const response = await refusalOf(world, { request: await sign(SIGNED) }, OUTSIDE);
     const event = world.events.at(-1);
     assert.ok(event?.type === 'refused' && event.cause === cause);

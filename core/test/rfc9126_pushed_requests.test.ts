@@ -15,6 +15,7 @@ import {
   shown,
   USUAL,
 } from './harness/authorization_endpoint.ts';
+import { changeClient } from './harness/client_change.ts';
 import { discovered, libraryOptions } from './harness/client_library.ts';
 import { CLIENT_REFUSED, errorOf, OPEN_JSON_HEADERS, opened } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
@@ -241,9 +242,7 @@ test('§4 a name that is not known goes back to the client only where the reques
 test('§2.4 what was pushed is checked again when it is taken: the client may be another by then', async (t) => {
   const world = await openWorld(t);
   const names = [await pushed(world), await pushed(world)] as const;
-  const record = await world.storage.clients.get('web');
-  assert.ok(record);
-  await world.storage.clients.replace({ ...record, scopes: ['openid'] });
+  await changeClient(world, 'web', { scopes: ['openid'] });
   const less = await refused(taken(world, names[0]));
   assert.deepEqual(less, redirected('invalid_scope', 'a scope is not allowed'));
   await world.storage.setDisabled('client', 'web', true);

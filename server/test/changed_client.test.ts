@@ -169,7 +169,13 @@ for (const database of DATABASES) {
       for (const { name, callback } of clients) {
         await grantdPrints(server.folder, [
           ...['client', 'add', name, '--public', '--scope', 'openid', '--redirect-uri', callback],
-          ...['--subject-type', 'pairwise', '--backchannel-logout-uri', receiver.url],
+          ...[
+            '--subject-type',
+            'pairwise',
+            '--backchannel-logout-uri',
+            receiver.url,
+            '--insecure-development',
+          ],
         ]);
         const url = authorizationUrl(server.url, pkce, {
           client_id: name,
@@ -184,7 +190,14 @@ for (const database of DATABASES) {
       assert.equal(new Set(told.map(({ sub }) => sub)).size, 2);
       assert.equal(new Set(told.map(({ sid }) => sid)).size, 2, 'sectors do not share a session either');
       await grantdPrints(server.folder, [
-        ...['client', 'update', 'one', '--redirect-uri', 'https://moved.example/cb'],
+        ...[
+          'client',
+          'update',
+          'one',
+          '--redirect-uri',
+          'https://moved.example/cb',
+          '--insecure-development',
+        ],
       ]);
 
       const question = await browser.get(`${server.url}/logout?id_token_hint=`);

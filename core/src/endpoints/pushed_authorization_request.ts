@@ -1,11 +1,11 @@
-import { type Form, readForm } from '../protocol/form.ts';
+import { type Form, readForm, requireBearableLength } from '../protocol/form.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../protocol/http.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
-import { readAuthorizationParameters } from './authorization_parameters/authorization_parameters.ts';
-import { keptParameters } from './authorization_parameters/kept_parameters.ts';
-import { keepPushedRequest } from './authorization_parameters/pushed_request.ts';
-import { parametersByValue, requireBearableLength } from './authorization_parameters/resolved_parameters.ts';
-import { requireTarget } from './authorization_target.ts';
+import { keptParameters } from './authorization/parameters/kept_parameters.ts';
+import { readAuthorizationParameters } from './authorization/parameters/parameters.ts';
+import { keepPushedRequest } from './authorization/parameters/pushed_request.ts';
+import { parametersByValue } from './authorization/parameters/resolved_parameters.ts';
+import { requireTarget } from './authorization/target.ts';
 import { authenticateClient } from './client_authentication/authenticate_client.ts';
 import type { Call, Context } from './context.ts';
 

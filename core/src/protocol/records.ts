@@ -8,12 +8,6 @@ import type { SigningAlgorithm } from './signing_algorithm.ts';
 
 export type GrantType = 'authorization_code' | 'client_credentials' | 'refresh_token';
 
-export {
-  ACCEPTED_ALGORITHMS,
-  SIGNING_ALGORITHMS,
-  type SigningAlgorithm,
-} from './signing_algorithm.ts';
-
 export type TokenFormat = 'jwt' | 'opaque';
 
 export interface ClientRecord {
@@ -42,6 +36,8 @@ export interface ClientRecord {
   readonly registeredAt?: number;
   /** Raised by every mass revocation and every disabling; tokens that copied a lower one are dead. */
   readonly generation?: number;
+  /** Raised by every change of its registration, its secret included. */
+  readonly revision?: number;
   readonly disabledAtMs?: number;
 }
 

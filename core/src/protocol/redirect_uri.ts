@@ -34,6 +34,11 @@ export function originOf(uri: string): string | undefined {
   return url !== null && (url.protocol === 'https:' || url.protocol === 'http:') ? url.origin : undefined;
 }
 
+/** A redirect URI with parameters in its query, behind those that were registered with it (RFC 6749 §3.1.2). */
+export function withQuery(uri: string, parameters: Readonly<Record<string, string>>): string {
+  return `${uri}${uri.includes('?') ? '&' : '?'}${new URLSearchParams(parameters)}`;
+}
+
 function loopbackUrl(uri: string): URL | undefined {
   const url = URL.parse(uri);
   return url?.protocol === 'http:' && LOOPBACK_HOSTS.has(url.hostname) ? url : undefined;

@@ -8,10 +8,10 @@ import type {
   NewToken,
   Principal,
   PushedRequest,
-  SigningAlgorithm,
   Standing,
   TokenRecord,
 } from '../protocol/records.ts';
+import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 
 /**
  * What the server asks of storage. A store remembers; it never decides and never builds a response.
@@ -165,7 +165,10 @@ export interface KeyRepository {
 }
 
 /** A client to be registered. */
-export type NewClient = Omit<ClientRecord, 'generation' | 'disabledAtMs'>;
+export type NewClient = Omit<ClientRecord, 'generation' | 'revision' | 'disabledAtMs'>;
+
+/** A client as the caller read it; a number that is absent is 0. */
+export type ClientBasis = Pick<ClientRecord, 'generation' | 'revision'>;
 
 export interface ClientRegistry extends ClientRepository {
   /** @returns `false` where the identifier is taken. */
@@ -174,10 +177,11 @@ export interface ClientRegistry extends ClientRepository {
   /** @returns `false` where there is no such confidential client. */
   replaceSecretHash(clientId: string, secretHash: string): Awaitable<boolean>;
   /**
-   * Registers a client anew under its identifier. Its tokens live on, and it stays disabled where it was. Atomic.
-   * @returns `false` where there is no such client
+   * Registers a client anew under its identifier. Its tokens live on. Compare-and-set: only if it is there, and since the
+   * basis was read neither its registration nor its secret was changed, nor its tokens ended, nor it disabled.
+   * @returns `false` where nothing was replaced
    */
-  replace(client: NewClient): Awaitable<boolean>;
+  replace(client: NewClient, basis: ClientBasis): Awaitable<boolean>;
   /**
    * Removes a client; every token and code of it is dead from then on, also when its identifier is given again. Atomic.
    * @returns `false` where there is no such client

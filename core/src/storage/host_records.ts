@@ -36,6 +36,7 @@ const CLIENT: Members<ClientRecord> = {
   registrationTokenDigest: 'optional',
   registeredAt: 'optional',
   generation: 'optional',
+  revision: 'optional',
   disabledAtMs: 'optional',
 };
 

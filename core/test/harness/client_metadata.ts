@@ -7,11 +7,9 @@ export async function setMetadata(
   clientId: ClientId,
   metadata: ClientMetadata,
 ): Promise<void> {
-  const { secretHash } = (await storage.clients.get(clientId)) ?? {};
-  const isReplaced = await storage.clients.replace({
-    ...CLIENTS[clientId],
-    ...(secretHash !== undefined && { secretHash }),
-    metadata,
-  });
-  if (!isReplaced) throw new Error(`there is no client ${clientId}`);
+  const read = await storage.clients.get(clientId);
+  const { secretHash } = read ?? {};
+  const changed = { ...CLIENTS[clientId], ...(secretHash !== undefined && { secretHash }), metadata };
+  if (!(await storage.clients.replace(changed, read ?? {})))
+    throw new Error(`there is no client ${clientId}`);
 }

@@ -158,6 +158,30 @@ const FAULTY_ADMINISTRATION: readonly {
     foundBy: /^replacing a client replaces all of it, and its tokens live on$/,
   },
   {
+    name: 'that replaces a client whatever has become of it since it was read',
+    spoil: ({ clients }) => ({
+      clients: {
+        ...clients,
+        replace: async (client) => clients.replace(client, (await clients.get(client.id)) ?? {}),
+      },
+    }),
+    foundBy: /^a client is replaced only as it was read$/,
+  },
+  {
+    name: 'that looks whether a client is as it was read, and replaces it in a second step',
+    spoil: ({ clients }) => ({
+      clients: {
+        ...clients,
+        async replace(client, { revision }) {
+          if ((await clients.get(client.id))?.revision !== revision) return false;
+          await clients.replace(client, (await clients.get(client.id)) ?? {});
+          return true;
+        },
+      },
+    }),
+    foundBy: /^of several that replace a client as they read it one does$/,
+  },
+  {
     name: 'that only hides a removed client, and shows it when its identifier is given again',
     spoil({ clients }) {
       const hidden = new Set<string>();
@@ -167,7 +191,10 @@ const FAULTY_ADMINISTRATION: readonly {
           ...clients,
           get,
           remove: async (id) => (await get(id)) != null && hidden.add(id).has(id),
-          add: (client) => (hidden.delete(client.id) ? clients.replace(client) : clients.add(client)),
+          async add(client) {
+            if (!hidden.delete(client.id)) return clients.add(client);
+            return clients.replace(client, (await clients.get(client.id)) ?? {});
+          },
         },
       };
     },

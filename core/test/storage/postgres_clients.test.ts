@@ -46,7 +46,7 @@ describe('clients on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, (
 
   const NEW_ORIGIN =
     "INSERT INTO grantd.redirect_origins SELECT id, 'https://late.example', 'client' FROM grantd.issuers";
-  const REPLACED = "UPDATE grantd.clients SET name = 'late' WHERE id = 'client'";
+  const REPLACED = "UPDATE grantd.clients SET name = 'late', revision = revision + 1 WHERE id = 'client'";
 
   test('a client that is added while another process removes it begins above the removed one', async () => {
     const removal = [
@@ -67,11 +67,22 @@ describe('clients on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, (
     assert.equal((await storage.clients.get('client'))?.generation, 21);
   });
 
-  test('of two processes that replace a client the later one leaves no origin of the other', async () => {
+  test('of two processes that replace a client as they read it the later one changes nothing', async () => {
     const replacement = { ...newClient('client'), redirectUris: ['https://new.example/cb'] };
-    const replaced = await overtaking([REPLACED, NEW_ORIGIN], () => storage.clients.replace(replacement));
-    assert.equal(replaced, true);
+    const read = await storage.clients.get('client');
+    const before = await originsOf('client');
+    const replaced = await overtaking([REPLACED], () => storage.clients.replace(replacement, read ?? {}));
+    assert.equal(replaced, false);
+    assert.deepEqual(await originsOf('client'), before);
+    assert.equal((await storage.clients.get('client'))?.name, 'late');
+  });
+
+  test('a client that is replaced has no origin of what another process stored a moment ago', async () => {
+    const replacement = { ...newClient('client'), redirectUris: ['https://new.example/cb'] };
+    const read = await storage.clients.get('client');
+    const locked = "SELECT 1 FROM grantd.clients WHERE id = 'client' FOR UPDATE";
+    const replace = () => storage.clients.replace(replacement, read ?? {});
+    assert.equal(await overtaking([locked, NEW_ORIGIN], replace), true);
     assert.deepEqual(await originsOf('client'), ['https://new.example']);
-    assert.equal((await storage.clients.get('client'))?.name, undefined);
   });
 });

@@ -96,6 +96,6 @@ async function useABit(world: World): Promise<void> {
   await world.storage.pushedRequests.take('taken');
   const client = { id: randomUUID(), grantTypes: [], scopes: [], redirectUris: ['https://one.example/cb'] };
   await world.storage.clients.add(client);
-  await world.storage.clients.replace({ ...client, redirectUris: ['https://other.example/cb'] });
+  await world.storage.clients.replace({ ...client, redirectUris: ['https://other.example/cb'] }, {});
   await world.storage.clients.remove(client.id);
 }

@@ -47,6 +47,7 @@ export async function goesOnWithRowsBeforeGrants(storage: AdministrableStorage):
       redirectUris: ['https://app.example/cb'],
       resource: 'https://api.example',
       generation: 3,
+      revision: 0,
     },
   ]);
   assert.equal(await clients.hasRedirectOrigin('https://app.example'), true);

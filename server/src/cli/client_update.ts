@@ -1,10 +1,11 @@
-import { documentOf } from '@grantd/core';
+import { type ClientRecord, documentOf } from '@grantd/core';
 import type { GivenFlags } from '../config/configuration.ts';
 import { Refused } from '../instance/refused.ts';
 import { memberNamed, membersOf } from './client_flags.ts';
 import { clientFrom, hasSecret } from './client_registration.ts';
 import { printSecret, secretFor } from './client_secrets.ts';
 import { BadUsage } from './exit.ts';
+import { requireFetchable } from './fetched_urls.ts';
 import { requireClient } from './require_client.ts';
 import type { CommandParts } from './with_instance.ts';
 
@@ -33,19 +34,34 @@ export function changeOf(flags: ClientUpdateFlags): ClientChange {
   return { members, unset };
 }
 
-/** Replaces what is said and keeps everything else; tokens live on. */
+const MOST_ATTEMPTS = 5;
+
+/**
+ * Replaces what is said and keeps everything else, also what others change at the same time; tokens live on.
+ * @throws {Refused} there is no such client, or others change it again and again
+ */
 export async function updateClient(parts: CommandParts, id: string, change: ClientChange): Promise<void> {
-  const client = await requireClient(parts, id);
+  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+    const client = await requireClient(parts, id);
+    const { record, newSecret } = await changed(parts, client, change);
+    if (await parts.storage.clients.replace(record, client))
+      return printSecret(parts, id, newSecret, `updated ${id}`);
+  }
+  throw new Refused(`${id} is being changed by others; nothing was updated: try again.`);
+}
+
+async function changed(parts: CommandParts, client: ClientRecord, change: ClientChange) {
   const { response_types: _, ...document } = documentOf(client); // follows from the grants, which may change
   const members: Record<string, unknown> = { ...document, ...change.members };
   for (const name of change.unset) delete members[name];
-  const { registrationTokenDigest, registeredAt } = client;
+  const { id, registrationTokenDigest, registeredAt } = client;
   const identity = {
     id,
     ...(registrationTokenDigest !== undefined && { registrationTokenDigest }),
     ...(registeredAt !== undefined && { registeredAt }),
   };
   const updated = await clientFrom(await parts.server(), identity, members);
+  requireFetchable(change.members, parts.configuration);
 
   const wantsSecret = hasSecret(updated) && !isPublicBySilence(client, updated);
   const secret = !wantsSecret
@@ -54,8 +70,7 @@ export async function updateClient(parts: CommandParts, id: string, change: Clie
       ? await secretFor(parts, 'generate')
       : { hash: client.secretHash };
   const record = { ...updated, ...(secret !== undefined && { secretHash: secret.hash }) };
-  if (!(await parts.storage.clients.replace(record))) throw new Refused(`there is no client ${id} any more.`);
-  printSecret(parts, id, secret?.toPrint, `updated ${id}`);
+  return { record, newSecret: secret?.toPrint };
 }
 
 type Authenticated = Parameters<typeof hasSecret>[0];

@@ -10,9 +10,9 @@ import { newIdentifier, opaqueKindOf } from '../../tokens/opaque_token.ts';
 import { mintRefreshToken } from '../../tokens/refresh_token.ts';
 import { codeLife } from '../../tokens/state.ts';
 import type { Call, Context } from '../context.ts';
+import { selectAudience } from '../resource.ts';
 import type { Grant } from './grant.ts';
 import { idTokenBeside } from './id_token.ts';
-import { selectAudience } from './resource.ts';
 import { invalidGrant, overtaken, tokenResponse } from './token_response.ts';
 
 /** RFC 6749 §4.1.3 with PKCE (RFC 7636 §4.5) and an ID token where `openid` was granted. */

@@ -2,12 +2,14 @@ import { sha256 } from '#hashing';
 import { bearerOfHeader } from '../../protocol/bearer.ts';
 import { equalInConstantTime } from '../../protocol/hashing/constant_time.ts';
 import { type HttpRequest, type HttpResponse, pathOf } from '../../protocol/http.ts';
+import type { JsonObject } from '../../protocol/json.ts';
 import { readJsonObject } from '../../protocol/json_body.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
 import type { RefusalReason } from '../../protocol/reasons.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import { matchingSecret } from '../client_authentication/client_secret.ts';
 import type { Call, Context } from '../context.ts';
+import { findNamedClient } from '../named_client.ts';
 import { requireRegistration } from './admission.ts';
 import { asRefusal, documentByClient } from './checked_document.ts';
 import { recordOf } from './client_document.ts';
@@ -31,7 +33,7 @@ export async function clientConfiguration(
   call.clientId = registered.client.id;
   switch (request.method) {
     case 'PUT':
-      return replaced(context, registered, readJsonObject(request));
+      return replaced(context, request, registered);
     case 'DELETE':
       return removed(context, registered.client);
     default:
@@ -39,15 +41,34 @@ export async function clientConfiguration(
   }
 }
 
-/** §2.2 the client as it wants to be from now on. Its tokens live on. */
-async function replaced(
-  context: Context,
-  { client, registrationToken }: Registered,
-  written: Readonly<Record<string, unknown>>,
-): Promise<HttpResponse> {
-  const settings = requireRegistration(context);
+/**
+ * §2.2 the client as it wants to be from now on. Its tokens live on. Where somebody else changes it meanwhile, it is
+ * begun anew with what they made of it, so that nothing of theirs is undone.
+ * @throws {OAuthError} with status 409: that happened each time
+ */
+async function replaced(context: Context, request: HttpRequest, found: Registered): Promise<HttpResponse> {
+  const written = readJsonObject(request);
+  let registered = found;
+  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+    const { replacement, clientSecret } = await replacementOf(context, registered.client, written);
+    if (await requireRegistration(context).clients.replace(replacement, registered.client)) {
+      const { registrationToken } = registered;
+      return clientInformation(context, replacement, { registrationToken, clientSecret });
+    }
+    registered = await requireRegistered(context, request);
+  }
+  throw new OAuthError('invalid_request', 'the client was changed at the same time: send this again', {
+    status: 409,
+    reason: 'client_changed_meanwhile',
+    clientId: found.client.id,
+  });
+}
+
+const MOST_ATTEMPTS = 3;
+
+async function replacementOf(context: Context, client: ClientRecord, written: JsonObject) {
   await requireOwnDescription(context, client, written);
-  const document = await documentByClient(context, settings, written, client);
+  const document = await documentByClient(context, requireRegistration(context), written, client);
   const { id, registeredAt, registrationTokenDigest } = client;
   const secret = await secretFor(context, document, client.secretHash);
   const replacement = recordOf(
@@ -59,10 +80,8 @@ async function replaced(
     },
     document,
   );
-  if (!(await settings.clients.replace(replacement))) throw refused('registration_token_wrong');
   const sent = typeof written.client_secret === 'string' ? written.client_secret : undefined;
-  const clientSecret = secret && (secret.toShow ?? sent);
-  return clientInformation(context, replacement, { registrationToken, clientSecret });
+  return { replacement, clientSecret: secret && (secret.toShow ?? sent) };
 }
 
 /** §2.3 every token of the client is dead from then on. */
@@ -80,7 +99,7 @@ async function requireRegistered(context: Context, request: HttpRequest): Promis
   const registrationToken = bearerOfHeader(request);
   if (registrationToken === undefined) throw refused('access_token_missing');
   const clientId = pathOf(request).split('/').at(-1) ?? '';
-  const client = CLIENT_ID.test(clientId) ? await context.storage.clients.get(clientId) : undefined;
+  const client = await findNamedClient(context, clientId);
   const digest = sha256(registrationToken);
   if (client?.registrationTokenDigest === undefined) throw refused('registration_token_wrong');
   if (!equalInConstantTime(await digest, client.registrationTokenDigest))
@@ -88,9 +107,6 @@ async function requireRegistered(context: Context, request: HttpRequest): Promis
   if (client.disabledAtMs !== undefined) throw refused('client_disabled', client.id);
   return { client, registrationToken };
 }
-
-/** What clients that registered themselves are called. */
-const CLIENT_ID = /^[A-Za-z0-9_-]{22}$/;
 
 /** Members of an answer that are the server's alone. */
 const NOT_TO_BE_SENT = [
@@ -107,7 +123,7 @@ const NOT_TO_BE_SENT = [
 async function requireOwnDescription(
   context: Context,
   { id, secretHash }: ClientRecord,
-  { client_id: clientId, client_secret: clientSecret, ...written }: Readonly<Record<string, unknown>>,
+  { client_id: clientId, client_secret: clientSecret, ...written }: JsonObject,
 ): Promise<void> {
   if (clientId !== id) throw unfit('client_id', 'expected the identifier of this client');
   const surplus = NOT_TO_BE_SENT.find((name) => Object.hasOwn(written, name));

@@ -2,7 +2,7 @@ import type { ClientRecord } from '../../protocol/records.ts';
 import type { NewClient } from '../contract.ts';
 import { type KitCase, kitCase } from './case.ts';
 import { expect, expectEqual } from './failure.ts';
-import { type Attempt, RACERS, race } from './race.ts';
+import { type Attempt, PARALLEL, RACERS, race } from './race.ts';
 import { administrationOf, basisOf, type Stage } from './stage.ts';
 
 const OLD: Omit<NewClient, 'id'> = {
@@ -72,12 +72,13 @@ export const clientRegistry: readonly KitCase[] = [
     async (stage) => {
       const { clients } = stage.administration;
       const { client, grant, refresh, access, code } = await inUse(stage);
-      const { id, generation } = client;
-      expectEqual(await clients.replace({ ...NEW, id }), true, 'replacing');
+      const { id } = client;
+      expectEqual(await clients.replace({ ...NEW, id }, client), true, 'replacing');
 
-      const { generation: kept, ...record } = await found(stage, id);
+      const replaced = await found(stage, id);
+      const { generation, revision: _, ...record } = replaced;
       expectEqual(Object.entries(record).toSorted(), Object.entries({ ...NEW, id }).toSorted(), 'the client');
-      expectEqual(kept, generation, 'its generation');
+      expectEqual(generation, client.generation, 'its generation');
       expectEqual(await knownOrigins(stage), ['both', 'new'], 'redirect origins');
       expectEqual(await clients.hasResource?.('https://api.example'), false, 'its former resource');
       await stage.expectAlive(refresh, access);
@@ -86,7 +87,7 @@ export const clientRegistry: readonly KitCase[] = [
       expectEqual(redeemed, 'issued', 'redeeming a code from before');
 
       expectEqual(await clients.replaceSecretHash(id, 'new'), false, 'the secret of what is public now');
-      expectEqual(await clients.replace({ ...OLD, id }), true, 'replacing it with what it was');
+      expectEqual(await clients.replace({ ...OLD, id }, replaced), true, 'replacing it with what it was');
       expectEqual((await found(stage, id)).secretHash, 'old', 'its secret');
       expectEqual(await knownOrigins(stage), ['old', 'both'], 'redirect origins of before');
       expectEqual(await clients.hasResource?.('https://api.example'), true, 'its resource');
@@ -100,7 +101,7 @@ export const clientRegistry: readonly KitCase[] = [
     await store.setDisabled('client', client.id, true);
     const before = await found(stage, client.id);
     stage.advance(1);
-    expectEqual(await store.clients.replace({ ...NEW, id: client.id }), true, 'replacing');
+    expectEqual(await store.clients.replace({ ...NEW, id: client.id }, before), true, 'replacing');
     const { disabledAtMs, generation } = await found(stage, client.id);
     expectEqual([disabledAtMs, generation], [before.disabledAtMs, before.generation], 'its state');
     expectEqual(await knownOrigins(stage), [], 'redirect origins');
@@ -111,10 +112,71 @@ export const clientRegistry: readonly KitCase[] = [
     await stage.expectDead(refresh);
   }),
 
+  kitCase('administration', 'a client is replaced only as it was read', async (stage) => {
+    const { clients, revokeAll, setDisabled } = stage.administration;
+    const { id } = await stage.client(OLD);
+    const changes: Readonly<Record<string, (read: ClientRecord) => unknown>> = {
+      'its replacement': (read) => clients.replace({ ...OLD, id }, read),
+      'another secret': () => clients.replaceSecretHash(id, 'rotated'),
+      'the end of its tokens': () => revokeAll({ principal: 'client', id }),
+      'its disabling': () => setDisabled('client', id, true),
+      'its removal and addition': async () => (await clients.remove(id)) && clients.add({ ...OLD, id }),
+    };
+    for (const [what, change] of Object.entries(changes)) {
+      const read = await found(stage, id);
+      stage.advance(1);
+      await change(read);
+      const changed = await found(stage, id);
+      expectEqual(await clients.replace({ ...NEW, id }, read), false, `replacing it after ${what}`);
+      const after = await found(stage, id);
+      expectEqual(JSON.stringify(after), JSON.stringify(changed), `the client after ${what}`);
+      expectEqual(
+        await knownOrigins(stage),
+        changed.disabledAtMs ? [] : ['old', 'both'],
+        `origins after ${what}`,
+      );
+    }
+  }),
+
+  kitCase('administration', 'of several that replace a client as they read it one does', async (stage) => {
+    const { id } = await stage.client(OLD);
+    const read = await found(stage, id);
+    const attempts = Array.from(
+      { length: PARALLEL },
+      (_, index): Attempt<boolean> =>
+        (storage) =>
+          administrationOf(storage).clients.replace({ ...NEW, id, name: `${index}` }, read),
+    );
+    const outcomes = await stage.parallel(attempts);
+    expectEqual(outcomes.filter((isDone) => isDone).length, 1, 'replacements');
+    expectEqual((await found(stage, id)).name, `${outcomes.indexOf(true)}`, 'who it was');
+    expectEqual(await knownOrigins(stage), ['both', 'new'], 'redirect origins');
+  }),
+
+  kitCase(
+    'administration',
+    'a secret that is replaced beside its client is not brought back',
+    async (stage) => {
+      const { id } = await stage.client(OLD);
+      const read = await found(stage, id);
+      const replacements = Array.from(
+        { length: RACERS },
+        (_, index): Attempt<unknown> =>
+          (storage) =>
+            administrationOf(storage).clients.replace({ ...OLD, id, name: `${index}` }, read),
+      );
+      await race(stage, replacements, async (storage) => {
+        const isReplaced = await administrationOf(storage).clients.replaceSecretHash(id, 'rotated');
+        expectEqual(isReplaced, true, 'replacing its secret');
+      });
+      expectEqual((await found(stage, id)).secretHash, 'rotated', 'its secret');
+    },
+  ),
+
   kitCase('administration', 'nobody can be replaced or removed who is not there', async (stage) => {
     const { clients } = stage.administration;
     const client = await stage.client(OLD);
-    expectEqual(await clients.replace({ ...NEW, id: 'unknown' }), false, 'replacing');
+    expectEqual(await clients.replace({ ...NEW, id: 'unknown' }, client), false, 'replacing');
     expectEqual(await clients.remove('unknown'), false, 'removing');
     expectEqual(
       (await clients.list()).map(({ id, name }) => [id, name]),
@@ -141,7 +203,7 @@ export const clientRegistry: readonly KitCase[] = [
     await stage.expectAlive(other.refresh, other.access);
 
     expectEqual(await clients.remove(id), false, 'removing it again');
-    expectEqual(await clients.replace({ ...NEW, id }), false, 'replacing it');
+    expectEqual(await clients.replace({ ...NEW, id }, removed.client), false, 'replacing it');
     expectEqual(await clients.replaceSecretHash(id, 'new'), false, 'replacing its secret');
     const events = await eventsAfter(0, 10);
     expectEqual(

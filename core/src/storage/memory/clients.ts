@@ -30,7 +30,7 @@ export function memoryClients(handle: MemoryHandle, principals: Principals): Cli
     add(client) {
       const { clients, principals: generations, firstClientGeneration: generation } = tables();
       if (clients.has(client.id)) return false;
-      clients.set(client.id, snapshot(client));
+      clients.set(client.id, snapshot({ ...client, revision: 0 }));
       generations.set(principalKey('client', client.id), { generation, keepUntil: Infinity });
       return true;
     },
@@ -41,13 +41,15 @@ export function memoryClients(handle: MemoryHandle, principals: Principals): Cli
     replaceSecretHash(id, secretHash) {
       const client = tables().clients.get(id);
       if (client?.secretHash === undefined) return false;
-      tables().clients.set(id, { ...client, secretHash });
+      tables().clients.set(id, snapshot({ ...client, secretHash, revision: revisionAfter(client) }));
       return true;
     },
-    replace(client) {
+    replace(client, { generation = 0, revision = 0 }) {
       const { clients } = tables();
-      if (!clients.has(client.id)) return false;
-      clients.set(client.id, snapshot(client));
+      const stored = clients.get(client.id);
+      if (stored === undefined) return false;
+      if (stored.revision !== revision || withGeneration(stored).generation !== generation) return false;
+      clients.set(client.id, snapshot({ ...client, revision: revisionAfter(stored) }));
       return true;
     },
     remove(id) {
@@ -60,4 +62,8 @@ export function memoryClients(handle: MemoryHandle, principals: Principals): Cli
       return true;
     },
   };
+}
+
+function revisionAfter({ revision = 0 }: ClientRecord): number {
+  return revision + 1;
 }

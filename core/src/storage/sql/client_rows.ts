@@ -1,9 +1,10 @@
-import type { ClientRecord, SigningAlgorithm, TokenFormat } from '../../protocol/records.ts';
+import type { ClientRecord, TokenFormat } from '../../protocol/records.ts';
+import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
 import type { NewClient } from '../contract.ts';
 
 export const CLIENT_COLUMNS = `id, name, secret_hash, grant_types, scopes, redirect_uris, resource, rotate_refresh_tokens,
   access_token_format, access_token_algorithm, id_token_algorithm, metadata, registration_token_digest, registered_at, generation,
-  disabled_at_ms`;
+  revision, disabled_at_ms`;
 
 export type ClientRow = {
   readonly id: string;
@@ -21,6 +22,7 @@ export type ClientRow = {
   readonly registration_token_digest: string | null;
   readonly registered_at: number | null;
   readonly generation: number;
+  readonly revision: number;
   readonly disabled_at_ms: number | null;
 };
 
@@ -43,6 +45,7 @@ export function toClientRecord(row: ClientRow): ClientRecord {
     }),
     ...(row.registered_at !== null && { registeredAt: row.registered_at }),
     generation: row.generation,
+    revision: row.revision,
     ...(row.disabled_at_ms !== null && { disabledAtMs: row.disabled_at_ms }),
   };
 }

@@ -44,15 +44,16 @@ export const CLIENTS_SQL = {
     SELECT 1 FROM added`,
 
   replaceSecretHash: `
-    UPDATE grantd.clients SET secret_hash = $3 WHERE issuer_id = $1 AND id = $2 AND secret_hash IS NOT NULL`,
+    UPDATE grantd.clients SET secret_hash = $3, revision = revision + 1
+    WHERE issuer_id = $1 AND id = $2 AND secret_hash IS NOT NULL`,
 
   lock: 'SELECT 1 FROM grantd.clients WHERE issuer_id = $1 AND id = $2 FOR UPDATE',
 
   replace: `
     WITH replaced AS (
       UPDATE grantd.clients c SET (${COLUMNS}) = (
-        SELECT ${COLUMNS} FROM ${GIVEN})
-      WHERE c.issuer_id = $1 AND c.id = $4
+        SELECT ${COLUMNS} FROM ${GIVEN}), revision = revision + 1
+      WHERE c.issuer_id = $1 AND c.id = $4 AND c.generation = $5 AND c.revision = $6
       RETURNING c.id),
     left_behind AS (
       DELETE FROM grantd.redirect_origins o USING replaced
@@ -116,11 +117,11 @@ export async function postgresClients({ primary, issuerId, clock }: PostgresHand
       const [replaced] = await primary.write([[sql.replaceSecretHash, issuerId, id, secretHash]]);
       return changesOf(replaced) === 1;
     },
-    async replace(client) {
+    async replace(client, { generation = 0, revision = 0 }) {
       if (!isStorable(client.id)) return false;
       const [, replaced] = await primary.write([
         [sql.lock, issuerId, client.id],
-        [sql.replace, issuerId, ...asParameters(client), client.id],
+        [sql.replace, issuerId, ...asParameters(client), client.id, generation, revision],
       ]);
       return rowsOf(replaced).length === 1;
     },

@@ -161,7 +161,8 @@ const VERSION_2 = `
   ALTER TABLE grantd.clients
     ADD COLUMN metadata text,
     ADD COLUMN registration_token_digest text,
-    ADD COLUMN registered_at bigint;
+    ADD COLUMN registered_at bigint,
+    ADD COLUMN revision bigint NOT NULL DEFAULT 0;
   CREATE INDEX clients_by_resource ON grantd.clients (issuer_id, resource) WHERE resource IS NOT NULL;
   CREATE INDEX redirect_origins_by_client ON grantd.redirect_origins (issuer_id, client_id);
 

@@ -31,7 +31,7 @@ export const CLIENTS_SQL = {
     INSERT INTO redirect_origins (issuer_id, origin, client_id) VALUES (:issuerId, :origin, :clientId)`,
 
   replaceSecretHash: `
-    UPDATE clients SET secret_hash = :secretHash
+    UPDATE clients SET secret_hash = :secretHash, revision = revision + 1
     WHERE issuer_id = :issuerId AND id = :id AND secret_hash IS NOT NULL`,
 
   replace: `
@@ -39,8 +39,9 @@ export const CLIENTS_SQL = {
       redirect_uris = :redirect_uris, resource = :resource, rotate_refresh_tokens = :rotate_refresh_tokens,
       access_token_format = :access_token_format, access_token_algorithm = :access_token_algorithm,
       id_token_algorithm = :id_token_algorithm, metadata = :metadata,
-      registration_token_digest = :registration_token_digest, registered_at = :registered_at
-    WHERE issuer_id = :issuerId AND id = :id`,
+      registration_token_digest = :registration_token_digest, registered_at = :registered_at,
+      revision = revision + 1
+    WHERE issuer_id = :issuerId AND id = :id AND generation = :generation AND revision = :revision`,
 
   removeRedirectOrigins: `
     DELETE FROM redirect_origins WHERE issuer_id = :issuerId AND client_id = :id`,
@@ -88,9 +89,10 @@ export function sqliteClients(
     replaceSecretHash(id, secretHash) {
       return transaction(() => sql.replaceSecretHash.run({ issuerId, id, secretHash }).changes === 1);
     },
-    replace(client) {
+    replace(client, { generation = 0, revision = 0 }) {
       return transaction(() => {
-        if (sql.replace.run({ issuerId, ...toClientColumns(client) }).changes === 0) return false;
+        const columns = { issuerId, ...toClientColumns(client), generation, revision };
+        if (sql.replace.run(columns).changes === 0) return false;
         sql.removeRedirectOrigins.run({ issuerId, id: client.id });
         addRedirectOrigins(client);
         return true;

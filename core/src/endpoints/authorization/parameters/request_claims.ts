@@ -1,6 +1,5 @@
-import type { Form } from '../../protocol/form.ts';
-
-export type RequestClaims = Readonly<Record<string, unknown>>;
+import type { Claims } from '../../../protocol/claims.ts';
+import type { Form } from '../../../protocol/form.ts';
 
 /** Claims about the JWT itself (RFC 7519 §4.1): no parameters. */
 const ABOUT_THE_JWT: ReadonlySet<string> = new Set(['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti']);
@@ -14,7 +13,7 @@ const DEEPEST = 20;
  * @returns `undefined` where one could not travel in a form: no well-formed text, no list of texts as resources, or too
  *   deep
  */
-export function parametersOfClaims(claims: RequestClaims): Form | undefined {
+export function parametersOfClaims(claims: Claims): Form | undefined {
   const parameters = new Map<string, string>();
   for (const [name, value] of Object.entries(claims)) {
     if (ABOUT_THE_JWT.has(name) || value === null) continue;

@@ -1,14 +1,9 @@
-import type { Form } from '../protocol/form.ts';
-import { OAuthError } from '../protocol/oauth_error.ts';
-import type { RefusalReason } from '../protocol/reasons.ts';
-import type { ClientRecord } from '../protocol/records.ts';
-import { isRegisteredRedirectUri } from '../protocol/redirect_uri.ts';
-import { isResponseMode, type ResponseMode } from '../protocol/response_mode.ts';
-import { namesRedirectUri } from './authorization_parameters/kept_parameters.ts';
-import type { Context } from './context.ts';
-
-/** A client without what proves that it is one. */
-export type AuthorizationClient = Omit<ClientRecord, 'secretHash' | 'registrationTokenDigest'>;
+import type { Form } from '../../protocol/form.ts';
+import type { ClientRecord } from '../../protocol/records.ts';
+import { isRegisteredRedirectUri } from '../../protocol/redirect_uri.ts';
+import { isResponseMode, type ResponseMode } from '../../protocol/response_mode.ts';
+import { untrusted, withoutSecrets } from '../named_client.ts';
+import { namesRedirectUri } from './parameters/kept_parameters.ts';
 
 /** Where the answer to an authorization request goes. */
 export interface AuthorizationTarget {
@@ -16,14 +11,6 @@ export interface AuthorizationTarget {
   readonly redirectUri: string;
   readonly responseMode: ResponseMode;
   readonly state?: string;
-}
-
-/** @throws {OAuthError} there is no such client, or it is disabled: the browser is sent nowhere (RFC 6749 §4.1.2.1) */
-export async function requireClient({ storage }: Context, clientId: string): Promise<ClientRecord> {
-  const client = /^[\x20-\x7E]+$/.test(clientId) ? await storage.clients.get(clientId) : undefined;
-  if (!client) throw untrusted('the client is unknown', 'client_unknown');
-  if (client.disabledAtMs !== undefined) throw untrusted('the client is disabled', 'client_disabled');
-  return client;
 }
 
 /**
@@ -64,14 +51,4 @@ function redirectUriOf(client: ClientRecord, form: Form): string | undefined {
   const [only, ...others] = client.redirectUris;
   const isOpenId = form.get('scope')?.split(' ').includes('openid') ?? false;
   return others.length === 0 && !isOpenId ? only : undefined;
-}
-
-export function withoutSecrets(client: ClientRecord): AuthorizationClient {
-  const { secretHash: _, registrationTokenDigest: __, ...known } = client;
-  return known;
-}
-
-/** No redirect: the browser must not be sent where the client did not register (RFC 6749 §3.1.2.4). */
-function untrusted(description: string, reason: RefusalReason): OAuthError {
-  return new OAuthError('invalid_request', description, { reason });
 }

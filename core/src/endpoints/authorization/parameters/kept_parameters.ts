@@ -1,6 +1,5 @@
-import type { Form } from '../../protocol/form.ts';
-import { formatScope } from '../../protocol/scope.ts';
-import { requireBearableLength } from './resolved_parameters.ts';
+import { type Form, requireBearableLength } from '../../../protocol/form.ts';
+import { formatScope } from '../../../protocol/scope.ts';
 
 /** What the check of a request found, of what a client's registration decides where the request says nothing. */
 interface Decided {

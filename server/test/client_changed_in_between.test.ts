@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { type TestContext, test } from 'node:test';
+import type { AdministrableStorage, ClientRegistry, NewClient } from '@grantd/core';
+import { updateClient } from '../src/cli/client_update.ts';
+import type { CommandParts } from '../src/cli/with_instance.ts';
+import { readConfiguration } from '../src/config/configuration.ts';
+import { sqliteDatabase } from '../src/instance/database/sqlite_database.ts';
+import { openInstance } from '../src/instance/instance.ts';
+import { Refused } from '../src/instance/refused.ts';
+import { ISSUER } from './harness/program_data.ts';
+
+const SHOP: NewClient = {
+  id: 'shop',
+  secretHash: 'old',
+  grantTypes: ['client_credentials'],
+  scopes: ['read'],
+  redirectUris: [],
+};
+
+/** What a command works with, whose client somebody else changes each time that it has been read. */
+async function open(t: TestContext, meanwhile: (clients: ClientRegistry, reading: number) => unknown) {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-client-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const configuration = readConfiguration({}, { GRANTD_ISSUER: ISSUER });
+  const database = sqliteDatabase(join(folder, 'grantd.db'));
+  t.after(() => database.close());
+  const instance = await openInstance(configuration, database, ISSUER);
+  const { clients } = instance.storage;
+  await clients.add(SHOP);
+
+  let readings = 0;
+  const get: ClientRegistry['get'] = async (id) => {
+    const read = await clients.get(id);
+    readings += 1;
+    await meanwhile(clients, readings);
+    return read;
+  };
+  const storage: AdministrableStorage = { ...instance.storage, clients: { ...clients, get } };
+  const parts: CommandParts = { ...instance, storage, configuration, isJson: true };
+  const printed: string[] = [];
+  t.mock.method(console, 'log', (line: string) => void printed.push(line));
+  return { parts, printed, stored: () => clients.get('shop') };
+}
+
+const RENAMED = { members: { client_name: 'Store' }, unset: [] };
+
+test('client update brings back no secret that was replaced since it read the client', async (t) => {
+  const { parts, printed, stored } = await open(t, (clients, reading) =>
+    reading === 1 ? clients.replaceSecretHash('shop', 'rotated') : undefined,
+  );
+  await updateClient(parts, 'shop', RENAMED);
+  const shop = await stored();
+  assert.deepEqual([shop?.name, shop?.secretHash], ['Store', 'rotated']);
+  assert.deepEqual(printed, ['{"id":"shop"}']);
+});
+
+test('client update says that it updated nothing where others change the client again and again', async (t) => {
+  const { parts, printed, stored } = await open(t, (clients, reading) =>
+    clients.replaceSecretHash('shop', `rotated ${reading}`),
+  );
+  await assert.rejects(
+    updateClient(parts, 'shop', RENAMED),
+    new Refused('shop is being changed by others; nothing was updated: try again.'),
+  );
+  const shop = await stored();
+  assert.deepEqual([shop?.name, shop?.secretHash], [undefined, 'rotated 5']);
+  assert.deepEqual(printed, []);
+});
