@@ -11,7 +11,7 @@ export { GRANT_TYPES } from './endpoints/grants/grants.ts';
 export type { IntrospectionQuery, IntrospectionResult } from './endpoints/introspection.ts';
 export { anyClientPolicy, audiencePolicy } from './endpoints/introspection_policy.ts';
 export type { LogoutRequest } from './endpoints/logout/logout_request.ts';
-export type { EndedSession, LogoutDelivery } from './endpoints/logout/notification.ts';
+export type { EndedSession, LogoutDelivery, LogoutOutcome } from './endpoints/logout/notification.ts';
 export type { AuthorizationClient } from './endpoints/named_client.ts';
 export { type IssuedByOperator, type OperatorIssue, OperatorIssueError } from './endpoints/operator_issue.ts';
 export {

@@ -4,7 +4,7 @@ import type { Agreed } from '../src/consents/consents.ts';
 import type { Person } from '../src/people/people.ts';
 import type { StoredSession } from '../src/sessions/sessions.ts';
 import { DATABASES } from './harness/databases.ts';
-import { addPerson, newId, openDatabase, openDatabases } from './harness/program_data.ts';
+import { addPerson, DUE, newId, openDatabase, openDatabases } from './harness/program_data.ts';
 
 const SESSION: Omit<StoredSession, 'subject'> = {
   id: 'sid-1',
@@ -84,7 +84,7 @@ for (const database of DATABASES) {
       assert.deepEqual(await sessions.finishEnd('sid-1', 6000), ['web']);
       assert.deepEqual(await sessions.finishEnd('sid-1', 6000), []);
       assert.deepEqual(await sessions.halfEnded(9000, 10), []);
-      assert.deepEqual(await logoutDeliveries.take(6000, 1000, 10), [
+      assert.deepEqual(await logoutDeliveries.take(6000, 1000, DUE), [
         { sessionId: 'sid-1', clientId: 'web', subject, attempts: 1 },
       ]);
     });
@@ -210,28 +210,52 @@ for (const database of DATABASES) {
       const alice = await addPerson(one, 'alice');
       for (const id of ['a', 'b', 'c']) {
         await one.sessions.add(sessionOf(alice, id), `digest-${id}`, 9000, alice);
-        for (const client of ['web', 'spa']) await one.sessions.addClient(id, client);
+        for (const client of ['web', 'spa']) await one.sessions.addClient(id, `${client}-${id}`);
         await one.sessions.beginEnd({ id, subject: alice.subject }, 1000);
         await one.sessions.finishEnd(id, 1000);
       }
-      assert.deepEqual(await one.logoutDeliveries.take(999, 100, 10), []);
+      assert.deepEqual(await one.logoutDeliveries.take(999, 100, DUE), []);
       const taken = await Promise.all(
-        [one, other, one, other].map(({ logoutDeliveries }) => logoutDeliveries.take(1000, 100, 2)),
+        [one, other, one, other].map(({ logoutDeliveries }) =>
+          logoutDeliveries.take(1000, 100, { ...DUE, limit: 2 }),
+        ),
       );
       const names = taken.flat().map(({ sessionId, clientId }) => `${sessionId} ${clientId}`);
       assert.equal(new Set(names).size, names.length);
-      const rest = await one.logoutDeliveries.take(1000, 100, 10);
+      const rest = await one.logoutDeliveries.take(1000, 100, DUE);
       assert.equal(names.length + rest.length, 6);
-      assert.deepEqual(await other.logoutDeliveries.take(1099, 100, 10), []);
+      assert.deepEqual(await other.logoutDeliveries.take(1099, 100, DUE), []);
 
-      const again = await other.logoutDeliveries.take(1100, 100, 10);
+      const again = await other.logoutDeliveries.take(1100, 100, DUE);
       assert.deepEqual([again.length, new Set(again.map(({ attempts }) => attempts))], [6, new Set([2])]);
       const [removed, postponed] = again;
       assert.ok(removed && postponed);
       await one.logoutDeliveries.remove(removed);
       await one.logoutDeliveries.postpone(postponed, 5000);
-      assert.equal((await one.logoutDeliveries.take(1200, 100, 10)).length, 4);
-      assert.deepEqual(await one.logoutDeliveries.take(5000, 1000, 10).then((due) => due.length), 5);
+      assert.equal((await one.logoutDeliveries.take(1200, 100, DUE)).length, 4);
+      assert.deepEqual(await one.logoutDeliveries.take(5000, 1000, DUE).then((due) => due.length), 5);
+    });
+
+    test('one delivery is taken for each client, the longest due first; of a session, or not of some clients, where wanted', async (t) => {
+      const opened = await openDatabase(t, database);
+      const { sessions, logoutDeliveries } = opened;
+      const alice = await addPerson(opened, 'alice');
+      for (const [index, id] of ['c', 'b', 'a'].entries()) {
+        await sessions.add(sessionOf(alice, id), `digest-${id}`, 9000, alice);
+        for (const client of ['web', 'spa']) await sessions.addClient(id, client);
+        await sessions.beginEnd({ id, subject: alice.subject }, 1000);
+        await sessions.finishEnd(id, 1000 + index);
+      }
+      const take = async (wanted: object) =>
+        (await logoutDeliveries.take(2000, 100, { ...DUE, ...wanted }))
+          .map(({ sessionId, clientId }) => `${sessionId} ${clientId}`)
+          .sort();
+      assert.deepEqual(await take({}), ['c spa', 'c web']);
+      assert.deepEqual(await take({ exceptClients: ['web'] }), ['b spa']);
+      assert.deepEqual(await take({ sessionId: 'a' }), ['a spa', 'a web']);
+      assert.deepEqual(await take({ sessionId: 'b', exceptClients: ['web'] }), []);
+      assert.deepEqual(await take({}), ['b web']);
+      assert.deepEqual(await take({}), []);
     });
 
     test('sweeping deletes what is over and leaves the rest, in bounded steps', async (t) => {

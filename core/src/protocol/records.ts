@@ -126,7 +126,7 @@ export interface AuthorizationCodeRecord {
   readonly grantId: string;
   readonly sessionId?: string;
   readonly nonce?: string;
-  /** Claims that the tokens of this grant carry: `username`, `auth_time`, `acr`, `amr`, `sid`. */
+  /** Claims that the tokens of this grant carry: `sub` as the client is told, `username`, `auth_time`, `acr`, `amr`, `sid`. */
   readonly claims: Claims;
   readonly claimsRequest?: ClaimsRequest;
   /** What access tokens may be for (RFC 8707 §2.1). */

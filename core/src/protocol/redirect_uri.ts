@@ -13,6 +13,14 @@ export function redirectUriMatches(registered: string, requested: string): boole
   return withoutPort(registered) === withoutPort(requested);
 }
 
+/** Whether a client may be answered at a URI. */
+export function isRegisteredRedirectUri(
+  { redirectUris }: { readonly redirectUris: readonly string[] },
+  requested: string,
+): boolean {
+  return redirectUris.some((registered) => redirectUriMatches(registered, requested));
+}
+
 /** Whether a URI can be registered: absolute, ASCII, without fragment, and not one that a browser would run. */
 export function isRegistrableRedirectUri(uri: string): boolean {
   const url = URL.parse(uri);

@@ -65,7 +65,8 @@ export async function startOperator(plan: Plan): Promise<Operator> {
   try {
     const command = await startProgram(workbench, plan, proxy);
     await command(personCommand(PERSON.username), PERSON.password);
-    await command(clientCommand(CLIENT.id, suite), CLIENT.secret);
+    const fetches = plan.fetches ? ['--insecure-development'] : [];
+    await command([...clientCommand(CLIENT.id, suite), ...fetches], CLIENT.secret);
     return {
       issuer: proxy.origin,
       person: PERSON,

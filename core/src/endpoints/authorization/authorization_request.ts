@@ -8,6 +8,7 @@ import type { ResponseMode } from '../../protocol/response_mode.ts';
 import type { Context } from '../context.ts';
 import { type AuthorizationClient, requireNamedClient } from '../named_client.ts';
 import { refusedAuthorization } from './authorization_response.ts';
+import { keptParameters } from './parameters/kept_parameters.ts';
 import { readAuthorizationParameters } from './parameters/parameters.ts';
 import { resolvedParameters } from './parameters/resolved_parameters.ts';
 import { type AuthorizationTarget, namedTarget, requireTarget } from './target.ts';
@@ -17,8 +18,9 @@ export interface AuthorizationRequest {
   /** Who asks, with what is for people. */
   readonly client: AuthorizationClient;
   /**
-   * The parameters that count: of the query or form, of the verified request object, or as they were pushed. From them
-   * `resumeAuthorizationRequest` makes the same request again. At most `LONGEST_PARAMETERS` characters.
+   * The parameters that count: of the query or form, of the verified request object, or as they were pushed, with what
+   * the client's registration decided where they said nothing. From them `resumeAuthorizationRequest` makes the same
+   * request again. At most `LONGEST_PARAMETERS` characters.
    */
   readonly parameters: Readonly<Record<string, string>>;
   readonly redirectUri: string;
@@ -62,7 +64,8 @@ export async function validateAuthorizationRequest(
 }
 
 /**
- * The same request from its `parameters`, checked anew: the client may be another meanwhile.
+ * The same request from its `parameters`, checked anew: the client may be another meanwhile. It never asks for more than
+ * it did, nor leads elsewhere; what the client may not ask any more is refused.
  * @throws {OAuthError} as `validateAuthorizationRequest`
  */
 export async function resumeAuthorizationRequest(
@@ -81,11 +84,10 @@ async function checkedRequest(
 ): Promise<AuthorizationRequest> {
   requireBearableLength(parameters);
   const target = requireTarget(client, parameters);
-  return toldTo(context, target, async () => ({
-    ...target,
-    ...(await readAuthorizationParameters(context, client, parameters)),
-    parameters: Object.fromEntries(parameters),
-  }));
+  return toldTo(context, target, async () => {
+    const request = { ...target, ...(await readAuthorizationParameters(context, client, parameters)) };
+    return { ...request, parameters: Object.fromEntries(keptParameters(parameters, request)) };
+  });
 }
 
 /** The client learns of a refusal, where it is certain who that is; an outage stays at the server. */

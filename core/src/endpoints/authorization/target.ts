@@ -1,8 +1,9 @@
 import type { Form } from '../../protocol/form.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
-import { redirectUriMatches } from '../../protocol/redirect_uri.ts';
+import { isRegisteredRedirectUri } from '../../protocol/redirect_uri.ts';
 import { isResponseMode, type ResponseMode } from '../../protocol/response_mode.ts';
 import { untrusted, withoutSecrets } from '../named_client.ts';
+import { namesRedirectUri } from './parameters/kept_parameters.ts';
 
 /** Where the answer to an authorization request goes. */
 export interface AuthorizationTarget {
@@ -36,7 +37,7 @@ function targetAt(client: ClientRecord, form: Form, redirectUri: string) {
   return {
     client: withoutSecrets(client),
     redirectUri,
-    redirectUriGiven: form.has('redirect_uri'),
+    redirectUriGiven: namesRedirectUri(form),
     responseMode: isResponseMode(responseMode) ? responseMode : ('query' as const),
     ...(state !== undefined && { state }),
   };
@@ -45,8 +46,7 @@ function targetAt(client: ClientRecord, form: Form, redirectUri: string) {
 function redirectUriOf(client: ClientRecord, form: Form): string | undefined {
   const requested = form.get('redirect_uri');
   if (requested !== undefined) {
-    const isRegistered = client.redirectUris.some((uri) => redirectUriMatches(uri, requested));
-    return isRegistered ? requested : undefined;
+    return isRegisteredRedirectUri(client, requested) ? requested : undefined;
   }
   const [only, ...others] = client.redirectUris;
   const isOpenId = form.get('scope')?.split(' ').includes('openid') ?? false;

@@ -89,7 +89,8 @@ function requireChallenge(context: Context, client: ClientRecord, form: Form): s
 
 function requestedScopes({ oidc }: Context, client: ClientRecord, form: Form): readonly string[] {
   const allowed = oidc === undefined ? client.scopes.filter((scope) => scope !== 'openid') : client.scopes;
-  return selectScopes(form.get('scope'), allowed);
+  const parameter = form.get('scope');
+  return parameter === '' ? [] : selectScopes(parameter, allowed); // empty where it was kept like that
 }
 
 function maxAgeOf(client: ClientRecord, form: Form): number | undefined {
