@@ -152,8 +152,6 @@ async function listClients(parts: CommandParts): Promise<void> {
 async function removeClient(parts: CommandParts, id: string): Promise<void> {
   await requireClient(parts, id);
   await parts.storage.clients.remove(id);
-  // Nobody has agreed to what may be called so one day.
-  await parts.consents.forgetClient(id);
   printOne(parts, { id, removed: true }, [`${id} is removed; all its tokens are dead`]);
 }
 

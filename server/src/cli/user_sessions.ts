@@ -1,3 +1,5 @@
+import { counts } from '../consents/asked_consent.ts';
+import type { Consent } from '../consents/consents.ts';
 import { claimsOf } from '../people/claims.ts';
 import type { Person } from '../people/people.ts';
 import { SessionEnding } from '../sessions/session_ending.ts';
@@ -39,7 +41,7 @@ export async function showPerson(parts: CommandParts, name: string): Promise<voi
   const [state, sessions, consents] = await Promise.all([
     parts.storage.getPrincipalState('subject', subject),
     parts.sessions.ofSubject(subject),
-    parts.consents.ofSubject(subject),
+    consentsOf(parts, subject),
   ]);
   const shown = {
     name: person.name,
@@ -74,6 +76,13 @@ export async function showPerson(parts: CommandParts, name: string): Promise<voi
     ),
     ...shown.consents.map((one) => `${one.clientId} since ${one.givenAt}: ${one.scopes.join(' ')}`),
   ]);
+}
+
+/** Those that count. */
+async function consentsOf({ consents, storage }: CommandParts, subject: string): Promise<readonly Consent[]> {
+  const given = await consents.ofSubject(subject);
+  const clients = await Promise.all(given.map(({ clientId }) => storage.clients.get(clientId)));
+  return given.filter((consent, index) => counts(consent, clients[index]));
 }
 
 function sessionsInWords(count: number): string {
