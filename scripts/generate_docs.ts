@@ -1,10 +1,11 @@
-// Writes the pages that follow from the code: docs/configuration.md and docs/reason_codes.md. With --check it only
-// compares, and exits with 1 where a page is not what the code says.
+// Writes the pages that follow from the code: docs/configuration.md, docs/reason_codes.md and docs/certification.md.
+// With --check it only compares, and exits with 1 where a page is not what the code says.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { INACTIVE_REASONS, REFUSAL_REASONS } from '@grantd/core';
 import { flagOf, OPTIONS, variableOf } from '../server/src/config/options.ts';
 import { PAGE_REASONS } from '../server/src/log/page_events.ts';
+import { certificationPage } from './certification_page.ts';
 
 process.chdir(dirname(import.meta.dirname));
 
@@ -13,6 +14,7 @@ let isStale = false;
 for (const [path, text] of [
   ['docs/configuration.md', configuration()],
   ['docs/reason_codes.md', reasonCodes()],
+  ['docs/certification.md', certificationPage()],
 ] as const) {
   if (!isCheck) writeFileSync(path, text);
   else if (readFileSync(path, 'utf8') !== text) {

@@ -1,7 +1,8 @@
-// Every check and test, in the order in which they are quickest to fail. `npm test -- PATTERN…` runs only those test files.
+// Every check and test, in the order in which they are quickest to fail. `npm test -- PATTERN…` runs only those test
+// files; a folder stands for those in it.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync, mkdirSync } from 'node:fs';
+import { globSync, mkdirSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { withSharedPostgres } from './shared_postgres.ts';
 
@@ -12,7 +13,7 @@ mkdirSync('.test-results', { recursive: true });
 const TESTS = ['core/test/**/*.test.ts', 'server/test/**/*.test.ts', 'reliability/test/**/*.test.ts'];
 const bin = (name: string) => join(root, 'node_modules', '.bin', name);
 const chosen = process.argv.slice(2);
-const files = globSync(chosen.length > 0 ? chosen : TESTS);
+const files = globSync(chosen.length > 0 ? chosen.map(testsIn) : TESTS);
 if (files.length === 0) {
   console.error(`No test file matches ${chosen.join(' ')}.`);
   process.exit(2);
@@ -61,4 +62,10 @@ for (const [name, command, args] of chosen.length > 0 ? steps.filter(([step]) =>
     process.exit(1);
   }
   console.log(`✔ ${name} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
+}
+
+function testsIn(chosen: string): string {
+  return statSync(chosen, { throwIfNoEntry: false })?.isDirectory()
+    ? join(chosen, '**', '*.test.ts')
+    : chosen;
 }

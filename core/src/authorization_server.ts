@@ -1,15 +1,15 @@
-import { type Approval, completeAuthorization } from './endpoints/authorization_approval.ts';
-import { isExpectedPerson } from './endpoints/authorization_parameters/expected_subject.ts';
+import { type Approval, completeAuthorization } from './endpoints/authorization/approval.ts';
 import {
   type AuthorizationRequest,
   resumeAuthorizationRequest,
   validateAuthorizationRequest,
-} from './endpoints/authorization_request.ts';
+} from './endpoints/authorization/authorization_request.ts';
 import {
   type AuthorizationRefusal,
   REASON_OF_HOST_REFUSAL,
   refusedAuthorization,
-} from './endpoints/authorization_response.ts';
+} from './endpoints/authorization/authorization_response.ts';
+import { isExpectedPerson } from './endpoints/authorization/parameters/expected_subject.ts';
 import { hashClientSecret } from './endpoints/client_authentication/client_secret.ts';
 import type { Context } from './endpoints/context.ts';
 import { ENDPOINTS, type Routes, routeOf, routesOf } from './endpoints/endpoints.ts';
@@ -22,14 +22,14 @@ import {
   introspectToken,
 } from './endpoints/introspection.ts';
 import { anyClientPolicy } from './endpoints/introspection_policy.ts';
-import { type EndedSession, type LogoutDelivery, notifyLogout } from './endpoints/logout_notification.ts';
 import {
   isHintedSession,
   type LogoutRequest,
   resumeLogoutRequest,
   validateLogoutRequest,
-} from './endpoints/logout_request.ts';
-import { completeLogout } from './endpoints/logout_response.ts';
+} from './endpoints/logout/logout_request.ts';
+import { completeLogout } from './endpoints/logout/logout_response.ts';
+import { type EndedSession, type LogoutDelivery, notifyLogout } from './endpoints/logout/notification.ts';
 import { serverMetadata } from './endpoints/metadata.ts';
 import { callOf, perform, report, reported, requireMethod } from './endpoints/operation.ts';
 import { type IssuedByOperator, issueByOperator, type OperatorIssue } from './endpoints/operator_issue.ts';
@@ -51,7 +51,7 @@ import type { Claims } from './protocol/claims.ts';
 import { fetchNothing } from './protocol/fetch_document.ts';
 import { type HttpRequest, type HttpResponse, pathOf } from './protocol/http.ts';
 import { ConfigurationError } from './protocol/oauth_error.ts';
-import type { SigningAlgorithm } from './protocol/records.ts';
+import type { SigningAlgorithm } from './protocol/signing_algorithm.ts';
 import type { NewClient } from './storage/contract.ts';
 import { guarded, guardedCall } from './storage/guarded.ts';
 import { hostStorage } from './storage/host_storage.ts';

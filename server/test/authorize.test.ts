@@ -320,6 +320,8 @@ for (const database of DATABASES) {
 
     test('other methods are 405, and told which ones there are', async () => {
       for (const [path, allow] of [
+        ['/', 'GET, HEAD'],
+        ['/logo', 'GET, HEAD'],
         ['/authorize', 'GET, POST'],
         ['/login', 'GET, HEAD, POST'],
         ['/consent', 'GET, HEAD, POST'],

@@ -71,7 +71,7 @@ describe('names, logos and colours by configuration', () => {
         : response.writeHead(404).end(),
     );
     await grantdPrints(server.folder, [
-      ...['client', 'update', 'demo-spa', '--logo-uri', `${site.origin}/logo.png`],
+      ...['client', 'update', 'demo-spa', '--logo-uri', `${site.origin}/logo.png`, '--insecure-development'],
       ...['--brand-color', '#ffdd00', '--localized', 'client_name#de=Vorführung'],
     ]);
     const login = await loginOf('demo-spa', {
@@ -93,7 +93,7 @@ describe('names, logos and colours by configuration', () => {
 
   test('a logo that is not to be had is the first letter of the name', async () => {
     await grantdPrints(server.folder, [
-      ...['client', 'update', 'demo-machine'],
+      ...['client', 'update', 'demo-machine', '--insecure-development'],
       ...['--logo-uri', 'http://127.0.0.1:9/logo.png'],
     ]);
     const response = await fetch(`${server.url}/logo?client=demo-machine`);

@@ -57,7 +57,7 @@ describe('settings of a client', () => {
       ],
       ...['--resource', 'https://api.shop.example', '--access-token-format', 'opaque'],
       ...['--id-token-signed-response-alg', 'ES256', '--rotate-refresh-tokens', 'false'],
-      ...['--backchannel-logout-uri', 'http://localhost:3000/logout', '--assertion-audience', 'endpoint'],
+      ...['--backchannel-logout-uri', 'https://shop.example/logout', '--assertion-audience', 'endpoint'],
     );
     assert.deepEqual(added, { id: 'shop' });
     assert.deepEqual(await show('shop'), {
@@ -78,7 +78,7 @@ describe('settings of a client', () => {
         default_max_age: 60,
         require_auth_time: true,
         post_logout_redirect_uris: ['https://shop.example/bye'],
-        backchannel_logout_uri: 'http://localhost:3000/logout',
+        backchannel_logout_uri: 'https://shop.example/logout',
         backchannel_logout_session_required: false,
         brand_color: '#00aa7f',
         assertion_audience: 'endpoint',
@@ -180,6 +180,32 @@ describe('settings of a client', () => {
     assert.equal(existsSync(join(other, 'grantd-data')), false);
   });
 
+  test('what the server would never ask for is refused, unless it is for development', async () => {
+    const own = workbench.folder();
+    await grantdPrints(own, ['client', 'add', 'x', '--scope', 'read']);
+    const update = ['client', 'update', 'x'];
+    const way = '; where the server runs with --insecure-development, add that flag here too';
+    const attempts = [
+      ['--backchannel-logout-uri', 'http://localhost:4001/bcl', 'the URL is not https'],
+      ['--logo-uri', 'https://10.0.0.1/logo.png', 'the host has an address that is not public'],
+      ['--jwks-uri', 'https://localhost/jwks', 'the host has an address that is not public'],
+      ['--request-uri', 'https://x.example:80/request', 'the port is neither 443 nor 1024 or above'],
+    ] as const;
+    for (const [flag, url, why] of attempts) {
+      const { code, stderr } = await grantd(own, [...update, flag, url]);
+      assert.deepEqual(
+        [code, stderr],
+        [2, `grantd: ${flag}: the server would never ask for ${url}: ${why}${way}\n`],
+      );
+    }
+    const { code } = await grantd(own, ['client', 'add', 'y', '--logo-uri', 'http://127.0.0.1/logo.png']);
+    assert.equal(code, 2);
+    const [flag, url] = attempts[0];
+    await grantdPrints(own, [...update, flag, url, '--insecure-development']);
+    await grantdPrints(own, [...update, '--name', 'what is there already is not asked about again']);
+    await grantdPrints(own, [...update, '--logo-uri', 'https://x.example/logo.png']);
+  });
+
   test('client remove ends its tokens, also when its identifier is given again', async () => {
     await grantdPrints(folder, ['client', 'add', 'gone', '--scope', 'read']);
     const token = await grantdPrints(folder, ['token', 'issue', '--client', 'gone']);
@@ -200,6 +226,6 @@ test('every member of a client has a flag, and no two have the same', () => {
     ?.commands.find((command) => command.name() === 'add');
   const flags = add?.options.map(({ long }) => long) ?? [];
   assert.equal(new Set(flags).size, flags.length);
-  // One for each but response_types, and those of the database, the secret, languages, JSON and a public client.
-  assert.equal(flags.length, Object.keys(METADATA_MEMBERS).length - 1 + 7);
+  // One for each but response_types, and those of the database, the secret, languages, JSON, development and a public client.
+  assert.equal(flags.length, Object.keys(METADATA_MEMBERS).length - 1 + 8);
 });

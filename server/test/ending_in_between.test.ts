@@ -16,9 +16,9 @@ import { RequestLog } from '../src/log/request_log.ts';
 import { openPages } from '../src/pages/pages.ts';
 import { PasswordHasher } from '../src/people/password_hasher.ts';
 import { SessionEnding } from '../src/sessions/session_ending.ts';
-import { Browser, isLogin } from './harness/browser.ts';
+import { Browser, isConsent, isLogin } from './harness/browser.ts';
 import { DATABASES } from './harness/databases.ts';
-import { ISSUER, openDatabases } from './harness/program_data.ts';
+import { DUE, ISSUER, openDatabases } from './harness/program_data.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
 
 const SECRET = 's'.repeat(32);
@@ -42,6 +42,39 @@ function interrupted(storage: AdministrableStorage) {
   return {
     storage: { ...storage, authorizationCodes: { ...storage.authorizationCodes, issue } },
     plan: (moment: Moment, what: () => Promise<unknown>) => {
+      planned = { moment, what };
+    },
+  };
+}
+
+/** When something comes in between: when the person was read, or when the password was found to be theirs. */
+type MomentOfSignIn = 'read' | 'verified';
+
+/** The same people and sessions, between which something else happens at the next sign-in. */
+function interruptedSignIn({ people, sessions }: Pick<OpenDatabase, 'people' | 'sessions'>) {
+  let planned: { moment: MomentOfSignIn; what: () => Promise<unknown> } | undefined;
+  const reach = async (moment: MomentOfSignIn) => {
+    if (planned?.moment !== moment) return;
+    const { what } = planned;
+    planned = undefined;
+    await what();
+  };
+  const byName: typeof people.byName = async (name) => {
+    const person = await people.byName(name);
+    await reach('read');
+    return person;
+  };
+  const add: typeof sessions.add = async (...of) => {
+    await reach('verified');
+    return sessions.add(...of);
+  };
+  const renew: typeof sessions.renew = async (...of) => {
+    await reach('verified');
+    return sessions.renew(...of);
+  };
+  return {
+    parts: { people: { ...people, byName }, sessions: { ...sessions, add, renew } },
+    plan: (moment: MomentOfSignIn, what: () => Promise<unknown>) => {
       planned = { moment, what };
     },
   };
@@ -72,8 +105,9 @@ for (const database of DATABASES) {
       const passwordHash = await new PasswordHasher().hash(ALICE.password);
       const alice = await mine.people.add({ name: 'alice', passwordHash, claims: {} });
       assert.ok(alice);
-      const url = await serve(t, { ...mine, storage }, server);
-      return { url, plan, others, subject: alice.subject };
+      const signingIn = interruptedSignIn(mine);
+      const url = await serve(t, { ...mine, ...signingIn.parts, storage }, server);
+      return { url, plan, planAtSignIn: signingIn.plan, others, subject: alice.subject };
     }
 
     async function serve(t: TestContext, opened: OpenDatabase, server: AuthorizationServer): Promise<string> {
@@ -132,11 +166,51 @@ for (const database of DATABASES) {
         assert.ok(isLogin(await browser.get(urlAt(url, 'openid'))));
         assert.deepEqual(await others.storage.grantsOf(subject), []);
         assert.deepEqual(
-          (await others.logoutDeliveries.take(Date.now(), 1000, 10)).map(({ clientId }) => clientId),
+          (await others.logoutDeliveries.take(Date.now(), 1000, DUE)).map(({ clientId }) => clientId),
           ['web'],
         );
       });
     }
+
+    for (const moment of ['read', 'verified'] as const) {
+      const between =
+        moment === 'read' ? 'when the person has been read' : 'when the password has been checked';
+      for (const isAgain of [false, true]) {
+        const who = isAgain ? 'whoever signs in again' : 'whoever signs in';
+        test(`${who} with the former password is not signed in where it changes ${between}`, async (t) => {
+          const { url, planAtSignIn, others, subject } = await open(t);
+          const browser = new Browser(url);
+          if (isAgain) await browser.submit(await browser.get(urlAt(url, 'openid')), ALICE);
+          const login = await browser.get(`${urlAt(url, 'openid')}&prompt=login`);
+          const passwordHash = await new PasswordHasher().hash('another password');
+          planAtSignIn(moment, async () => {
+            await others.people.setPasswordHash(subject, passwordHash);
+            await new SessionEnding(others).end({ subject });
+          });
+          const refused = await browser.submit(login, ALICE);
+          assert.deepEqual([refused.status, isLogin(refused)], [403, true]);
+          assert.match(refused.html, /The name or the password is wrong\./);
+          assert.deepEqual(await others.sessions.ofSubject(subject), []);
+          const signedIn = await browser.submit(refused, { ...ALICE, password: 'another password' });
+          assert.ok(isConsent(signedIn));
+        });
+      }
+    }
+
+    test('whoever is disabled when the password has been checked is not signed in, also not once enabled again', async (t) => {
+      const { url, planAtSignIn, others, subject } = await open(t);
+      const browser = new Browser(url);
+      const login = await browser.get(urlAt(url, 'openid'));
+      planAtSignIn('verified', async () => {
+        await others.storage.setDisabled('subject', subject, true);
+        await new SessionEnding(others).end({ subject });
+      });
+      const refused = await browser.submit(login, ALICE);
+      assert.deepEqual([refused.status, isLogin(refused)], [403, true]);
+      await others.storage.setDisabled('subject', subject, false);
+      assert.deepEqual(await others.sessions.ofSubject(subject), []);
+      assert.ok(isLogin(await browser.get(urlAt(url, 'openid'))));
+    });
 
     test('what a process leaves half-ended when it dies is ended by another', async (t) => {
       const { url, others, subject } = await open(t);
@@ -158,7 +232,7 @@ for (const database of DATABASES) {
       assert.deepEqual(await new SessionEnding(atMs(begunAtMs + 30_001)).finishHalfEnded(), [
         { ...ended, clientIds: ['web'] },
       ]);
-      assert.equal((await others.logoutDeliveries.take(begunAtMs + 30_001, 1000, 10)).length, 1);
+      assert.equal((await others.logoutDeliveries.take(begunAtMs + 30_001, 1000, DUE)).length, 1);
     });
   });
 }

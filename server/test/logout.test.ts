@@ -22,6 +22,7 @@ for (const database of DATABASES) {
         ...['--scope', 'openid', '--scope', 'offline_access', '--application-type', 'web'],
         ...['--grant', 'authorization_code', '--grant', 'refresh_token'],
         ...['--post-logout-redirect-uri', BYE, '--backchannel-logout-uri', receiver.url],
+        '--insecure-development',
       ]);
     });
     after(async () => {

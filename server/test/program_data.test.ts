@@ -2,18 +2,22 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConsentSweep } from '../src/consents/consent_sweep.ts';
 import { type AgreedWith, covers } from '../src/consents/consents.ts';
+import type { Person } from '../src/people/people.ts';
 import type { StoredSession } from '../src/sessions/sessions.ts';
 import { DATABASES } from './harness/databases.ts';
-import { newId, openDatabase, openDatabases } from './harness/program_data.ts';
+import { addPerson, DUE, newId, openDatabase, openDatabases } from './harness/program_data.ts';
 
-const SESSION: StoredSession = {
+const SESSION: Omit<StoredSession, 'subject'> = {
   id: 'sid-1',
-  subject: 'alice-1',
   amr: ['pwd'],
   userAgent: 'Browser on System',
   signedInAtMs: 1000,
   lastSeenAtMs: 1000,
 };
+
+function sessionOf({ subject }: Person, id = SESSION.id): StoredSession {
+  return { ...SESSION, id, subject };
+}
 
 const ALICE_AT_WEB = { subject: 'alice-1', clientId: 'web' };
 
@@ -28,71 +32,122 @@ function agreed(
 for (const database of DATABASES) {
   describe(`the program's tables on ${database.name}`, { skip: database.absence }, () => {
     test('a session is found by its secret, and as it was', async (t) => {
-      const { sessions } = await openDatabase(t, database);
-      await sessions.add(SESSION, 'digest-1', 9000);
-      assert.deepEqual(await sessions.bySecret('digest-1'), SESSION);
+      const opened = await openDatabase(t, database);
+      const { sessions } = opened;
+      const alice = await addPerson(opened, 'alice');
+      const session = sessionOf(alice);
+      assert.equal(await sessions.add(session, 'digest-1', 9000, alice), true);
+      assert.deepEqual(await sessions.bySecret('digest-1'), session);
       assert.equal(await sessions.bySecret('digest-2'), undefined);
-      assert.deepEqual(await sessions.ofSubject('alice-1'), [SESSION]);
+      assert.deepEqual(await sessions.ofSubject(alice.subject), [session]);
       assert.deepEqual(await sessions.ofSubject('bob-1'), []);
     });
 
     test('renewing a session changes its secret once, however many try', async (t) => {
       const [one, other] = await openDatabases(t, database, 2);
       assert.ok(one && other);
-      await one.sessions.add(SESSION, 'old', 9000);
+      const alice = await addPerson(one, 'alice');
+      await one.sessions.add(sessionOf(alice), 'old', 9000, alice);
       const signIn = { amr: ['pwd'], userAgent: 'another', signedInAtMs: 2000 };
       const outcomes = await Promise.all(
         [one, other, one, other].map(({ sessions }, index) =>
-          sessions.renew('sid-1', { from: 'old', to: `new-${index}` }, signIn, 9000),
+          sessions.renew('sid-1', { from: 'old', to: `new-${index}` }, signIn, 9000, alice),
         ),
       );
       assert.equal(outcomes.filter((renewed) => renewed).length, 1);
       assert.equal(await one.sessions.bySecret('old'), undefined);
       assert.deepEqual(await other.sessions.bySecret(`new-${outcomes.indexOf(true)}`), {
-        ...SESSION,
+        ...sessionOf(alice),
         ...signIn,
         lastSeenAtMs: 2000,
       });
     });
 
     test('a session whose end has begun is nobody’s, knows no new clients, and goes when it has ended', async (t) => {
-      const { sessions, logoutDeliveries } = await openDatabase(t, database);
-      await sessions.add(SESSION, 'digest-1', 9000);
+      const opened = await openDatabase(t, database);
+      const { sessions, logoutDeliveries } = opened;
+      const alice = await addPerson(opened, 'alice');
+      const { subject } = alice;
+      await sessions.add(sessionOf(alice), 'digest-1', 9000, alice);
       assert.equal(await sessions.addClient('sid-1', 'web'), true);
       assert.equal(await sessions.addClient('sid-1', 'web'), true);
       assert.deepEqual(await sessions.beginEnd({ id: 'sid-1', subject: 'bob-1' }, 5000), [], 'not hers');
-      const ended = { id: 'sid-1', subject: 'alice-1' };
+      const ended = { id: 'sid-1', subject };
       assert.deepEqual(await sessions.beginEnd(ended, 5000), [ended]);
       assert.deepEqual(await sessions.beginEnd(ended, 5001), [], 'once');
       assert.equal(await sessions.bySecret('digest-1'), undefined);
-      assert.deepEqual(await sessions.ofSubject('alice-1'), []);
+      assert.deepEqual(await sessions.ofSubject(subject), []);
       assert.equal(await sessions.addClient('sid-1', 'spa'), false);
       assert.equal(await sessions.isOpen('sid-1'), false);
-      assert.equal(await sessions.renew('sid-1', { from: 'digest-1', to: 'x' }, { ...SESSION }, 9000), false);
+      assert.equal(
+        await sessions.renew('sid-1', { from: 'digest-1', to: 'x' }, { ...SESSION }, 9000, alice),
+        false,
+      );
 
       assert.deepEqual(await sessions.halfEnded(5000, 10), []);
       assert.deepEqual(await sessions.halfEnded(5001, 10), [ended]);
       assert.deepEqual(await sessions.finishEnd('sid-1', 6000), ['web']);
       assert.deepEqual(await sessions.finishEnd('sid-1', 6000), []);
       assert.deepEqual(await sessions.halfEnded(9000, 10), []);
-      assert.deepEqual(await logoutDeliveries.take(6000, 1000, 10), [
-        { sessionId: 'sid-1', clientId: 'web', subject: 'alice-1', attempts: 1 },
+      assert.deepEqual(await logoutDeliveries.take(6000, 1000, DUE), [
+        { sessionId: 'sid-1', clientId: 'web', subject, attempts: 1 },
       ]);
     });
 
+    test('no session begins, or is renewed, by a password that is not the person’s any more', async (t) => {
+      const opened = await openDatabase(t, database);
+      const { sessions, people } = opened;
+      const alice = await addPerson(opened, 'alice');
+      const kept = sessionOf(alice, 'kept');
+      assert.equal(await sessions.add(kept, 'kept', 9000, alice), true);
+      await people.setPasswordHash(alice.subject, 'another');
+      const signIn = { amr: ['pwd'], userAgent: 'another', signedInAtMs: 2000 };
+      const secrets = { from: 'kept', to: 'renewed' };
+      assert.equal(await sessions.add(sessionOf(alice, 'late'), 'late', 9000, alice), false);
+      assert.equal(await sessions.renew('kept', secrets, signIn, 9000, alice), false);
+      assert.deepEqual(await sessions.ofSubject(alice.subject), [kept]);
+
+      const asTheyAre = { ...alice, passwordHash: 'another' };
+      assert.equal(await sessions.renew('kept', secrets, signIn, 9000, asTheyAre), true);
+      const bob = await addPerson(opened, 'bob');
+      assert.equal(
+        await sessions.renew('kept', { from: 'renewed', to: 'x' }, signIn, 9000, bob),
+        false,
+        'not his',
+      );
+    });
+
+    test('a session that begins while the password is changed ends with the others, or never begins', async (t) => {
+      const [one, other] = await openDatabases(t, database, 2);
+      assert.ok(one && other);
+      let alice = await addPerson(one, 'alice');
+      for (let round = 0; round < 40; round += 1) {
+        const [id, passwordHash] = [newId(), `hash ${round}`];
+        const change = async () => {
+          await other.people.setPasswordHash(alice.subject, passwordHash);
+          await other.sessions.beginEnd({ subject: alice.subject }, 5000);
+        };
+        await Promise.all([one.sessions.add(sessionOf(alice, id), id, 9000, alice), change()]);
+        assert.deepEqual(await one.sessions.ofSubject(alice.subject), [], `round ${round}`);
+        alice = { ...alice, passwordHash };
+      }
+    });
+
     test('all sessions of a person end but one, and nobody else’s', async (t) => {
-      const { sessions } = await openDatabase(t, database);
-      for (const [id, subject] of [
-        ['a', 'alice-1'],
-        ['b', 'alice-1'],
-        ['c', 'alice-1'],
-        ['d', 'bob-1'],
+      const opened = await openDatabase(t, database);
+      const { sessions } = opened;
+      const [alice, bob] = [await addPerson(opened, 'alice'), await addPerson(opened, 'bob')];
+      for (const [id, person] of [
+        ['a', alice],
+        ['b', alice],
+        ['c', alice],
+        ['d', bob],
       ] as const)
-        await sessions.add({ ...SESSION, id, subject }, `digest-${id}`, 9000);
-      const ended = await sessions.beginEnd({ subject: 'alice-1', except: 'b' }, 5000);
+        await sessions.add(sessionOf(person, id), `digest-${id}`, 9000, person);
+      const ended = await sessions.beginEnd({ subject: alice.subject, except: 'b' }, 5000);
       assert.deepEqual(ended.map(({ id }) => id).sort(), ['a', 'c']);
-      assert.deepEqual(await sessions.beginEnd({ subject: 'alice-1' }, 5000), [
-        { id: 'b', subject: 'alice-1' },
+      assert.deepEqual(await sessions.beginEnd({ subject: alice.subject }, 5000), [
+        { id: 'b', subject: alice.subject },
       ]);
       assert.equal(await sessions.isOpen('d'), true);
     });
@@ -204,43 +259,70 @@ for (const database of DATABASES) {
     test('of several processes that take deliveries at once each is taken by one, until its lease ends', async (t) => {
       const [one, other] = await openDatabases(t, database, 2);
       assert.ok(one && other);
+      const alice = await addPerson(one, 'alice');
       for (const id of ['a', 'b', 'c']) {
-        await one.sessions.add({ ...SESSION, id }, `digest-${id}`, 9000);
-        for (const client of ['web', 'spa']) await one.sessions.addClient(id, client);
-        await one.sessions.beginEnd({ id, subject: 'alice-1' }, 1000);
+        await one.sessions.add(sessionOf(alice, id), `digest-${id}`, 9000, alice);
+        for (const client of ['web', 'spa']) await one.sessions.addClient(id, `${client}-${id}`);
+        await one.sessions.beginEnd({ id, subject: alice.subject }, 1000);
         await one.sessions.finishEnd(id, 1000);
       }
-      assert.deepEqual(await one.logoutDeliveries.take(999, 100, 10), []);
+      assert.deepEqual(await one.logoutDeliveries.take(999, 100, DUE), []);
       const taken = await Promise.all(
-        [one, other, one, other].map(({ logoutDeliveries }) => logoutDeliveries.take(1000, 100, 2)),
+        [one, other, one, other].map(({ logoutDeliveries }) =>
+          logoutDeliveries.take(1000, 100, { ...DUE, limit: 2 }),
+        ),
       );
       const names = taken.flat().map(({ sessionId, clientId }) => `${sessionId} ${clientId}`);
       assert.equal(new Set(names).size, names.length);
-      const rest = await one.logoutDeliveries.take(1000, 100, 10);
+      const rest = await one.logoutDeliveries.take(1000, 100, DUE);
       assert.equal(names.length + rest.length, 6);
-      assert.deepEqual(await other.logoutDeliveries.take(1099, 100, 10), []);
+      assert.deepEqual(await other.logoutDeliveries.take(1099, 100, DUE), []);
 
-      const again = await other.logoutDeliveries.take(1100, 100, 10);
+      const again = await other.logoutDeliveries.take(1100, 100, DUE);
       assert.deepEqual([again.length, new Set(again.map(({ attempts }) => attempts))], [6, new Set([2])]);
       const [removed, postponed] = again;
       assert.ok(removed && postponed);
       await one.logoutDeliveries.remove(removed);
       await one.logoutDeliveries.postpone(postponed, 5000);
-      assert.equal((await one.logoutDeliveries.take(1200, 100, 10)).length, 4);
-      assert.deepEqual(await one.logoutDeliveries.take(5000, 1000, 10).then((due) => due.length), 5);
+      assert.equal((await one.logoutDeliveries.take(1200, 100, DUE)).length, 4);
+      assert.deepEqual(await one.logoutDeliveries.take(5000, 1000, DUE).then((due) => due.length), 5);
+    });
+
+    test('one delivery is taken for each client, the longest due first; of a session, or not of some clients, where wanted', async (t) => {
+      const opened = await openDatabase(t, database);
+      const { sessions, logoutDeliveries } = opened;
+      const alice = await addPerson(opened, 'alice');
+      for (const [index, id] of ['c', 'b', 'a'].entries()) {
+        await sessions.add(sessionOf(alice, id), `digest-${id}`, 9000, alice);
+        for (const client of ['web', 'spa']) await sessions.addClient(id, client);
+        await sessions.beginEnd({ id, subject: alice.subject }, 1000);
+        await sessions.finishEnd(id, 1000 + index);
+      }
+      const take = async (wanted: object) =>
+        (await logoutDeliveries.take(2000, 100, { ...DUE, ...wanted }))
+          .map(({ sessionId, clientId }) => `${sessionId} ${clientId}`)
+          .sort();
+      assert.deepEqual(await take({}), ['c spa', 'c web']);
+      assert.deepEqual(await take({ exceptClients: ['web'] }), ['b spa']);
+      assert.deepEqual(await take({ sessionId: 'a' }), ['a spa', 'a web']);
+      assert.deepEqual(await take({ sessionId: 'b', exceptClients: ['web'] }), []);
+      assert.deepEqual(await take({}), ['b web']);
+      assert.deepEqual(await take({}), []);
     });
 
     test('sweeping deletes what is over and leaves the rest, in bounded steps', async (t) => {
-      const { sessions, attempts, sweepProgram } = await openDatabase(t, database);
+      const opened = await openDatabase(t, database);
+      const { sessions, attempts, sweepProgram } = opened;
+      const alice = await addPerson(opened, 'alice');
       const nowMs = Date.now();
       for (let index = 0; index < 5; index += 1) {
         const id = newId();
-        await sessions.add({ ...SESSION, id }, newId(), nowMs - 1000);
+        await sessions.add(sessionOf(alice, id), newId(), nowMs - 1000, alice);
         await sessions.addClient(id, 'web');
       }
-      await sessions.add(SESSION, 'alive', nowMs + 60_000);
-      await sessions.add({ ...SESSION, id: 'ending' }, 'ending', nowMs - 1000);
-      await sessions.beginEnd({ id: 'ending', subject: 'alice-1' }, nowMs);
+      await sessions.add(sessionOf(alice), 'alive', nowMs + 60_000, alice);
+      await sessions.add(sessionOf(alice, 'ending'), 'ending', nowMs - 1000, alice);
+      await sessions.beginEnd({ id: 'ending', subject: alice.subject }, nowMs);
       await attempts.count('over', nowMs - 2000, 1000);
       await attempts.count('open', nowMs, 60_000);
       assert.deepEqual([await sweepProgram(3), await sweepProgram(3), await sweepProgram(3)], [4, 2, 0]);

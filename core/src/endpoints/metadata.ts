@@ -7,8 +7,8 @@ import {
 import { endpointUrl } from '../protocol/endpoint_url.ts';
 import type { HttpResponse } from '../protocol/http.ts';
 import { PROMPTS } from '../protocol/prompt.ts';
-import { ACCEPTED_ALGORITHMS } from '../protocol/records.ts';
 import { RESPONSE_MODES } from '../protocol/response_mode.ts';
+import { ACCEPTED_ALGORITHMS } from '../protocol/signing_algorithm.ts';
 import type { Context } from './context.ts';
 import { GRANT_TYPES } from './grants/grants.ts';
 import { PUBLIC_CACHE_SECONDS } from './jwks.ts';

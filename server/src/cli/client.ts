@@ -22,6 +22,7 @@ export function clientCommands(): Command {
   addClientFlags(
     databaseFlags(
       group.command('add <ID>').description('register a client; a generated secret is printed once'),
+      ['insecureDevelopment'],
     ),
   )
     .option('--secret-stdin', 'take the secret from standard input instead of generating one')
@@ -45,6 +46,7 @@ else client_credentials.
   addClientFlags(
     databaseFlags(
       group.command('update <ID>').description('change settings of a client; its tokens live on'),
+      ['insecureDevelopment'],
     ),
   )
     .option(

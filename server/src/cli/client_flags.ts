@@ -89,8 +89,12 @@ export function memberNamed(text: string): string | undefined {
 
 /** What is wrong with a client, in the words of the command line. */
 export function asBadUsage({ member, problem }: ClientMetadataError): BadUsage {
-  const flag = FLAGS.find(({ name }) => name === member);
-  return new BadUsage(`${flag?.option.long ?? member}: ${problem}`);
+  return new BadUsage(`${flagOfMember(member)}: ${problem}`);
+}
+
+/** The flag that sets a member; the member itself where there is none. */
+export function flagOfMember(member: string): string {
+  return FLAGS.find(({ name }) => name === member)?.option.long ?? member;
 }
 
 function optionFor(name: MemberName, { kind, about }: MetadataMember<unknown>): Option {

@@ -3,6 +3,7 @@ import { type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import { serverOverNothing } from '../instance/server_options.ts';
 import { asBadUsage, membersOf, withoutMembers } from './client_flags.ts';
 import { BadUsage } from './exit.ts';
+import { requireFetchable } from './fetched_urls.ts';
 
 export interface ClientAddFlags extends GivenFlags {
   readonly secretStdin?: true;
@@ -33,11 +34,9 @@ export async function registrationOf(id: string, flags: ClientAddFlags): Promise
     ...(flags.public && { token_endpoint_auth_method: 'none' }),
     ...given,
   };
-  const client = await clientFrom(
-    serverOverNothing(readConfiguration(withoutMembers(flags), process.env)),
-    { id },
-    members,
-  );
+  const configuration = readConfiguration(withoutMembers(flags), process.env);
+  const client = await clientFrom(serverOverNothing(configuration), { id }, members);
+  requireFetchable(given, configuration);
   if (flags.secretStdin && !hasSecret(client))
     throw new BadUsage('a client with this way to authenticate has no secret: leave out --secret-stdin');
   return client;

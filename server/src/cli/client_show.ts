@@ -3,7 +3,14 @@ import { labelled, type Output, printOne, timeOf } from './output.ts';
 
 /** A client as it may be shown: without the digests of what it holds. */
 export function described(client: ClientRecord) {
-  const { secretHash: _, registrationTokenDigest, generation: __, disabledAtMs, ...rest } = client;
+  const {
+    secretHash: _,
+    registrationTokenDigest,
+    generation: __,
+    revision: ___,
+    disabledAtMs,
+    ...rest
+  } = client;
   const disabledAt = timeOf(disabledAtMs);
   return {
     ...rest,

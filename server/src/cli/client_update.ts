@@ -5,6 +5,7 @@ import { memberNamed, membersOf } from './client_flags.ts';
 import { clientFrom, hasSecret } from './client_registration.ts';
 import { printSecret, secretFor } from './client_secrets.ts';
 import { BadUsage } from './exit.ts';
+import { requireFetchable } from './fetched_urls.ts';
 import { requireClient } from './require_client.ts';
 import type { CommandParts } from './with_instance.ts';
 
@@ -60,6 +61,7 @@ async function changed(parts: CommandParts, client: ClientRecord, change: Client
     ...(registeredAt !== undefined && { registeredAt }),
   };
   const updated = await clientFrom(await parts.server(), identity, members);
+  requireFetchable(change.members, parts.configuration);
 
   const wantsSecret = hasSecret(updated) && !isPublicBySilence(client, updated);
   const secret = !wantsSecret

@@ -1,9 +1,13 @@
 import type { Command } from 'commander';
 import { addFlags } from '../config/flags.ts';
+import type { OptionName } from '../config/options.ts';
 
-/** The flags of a command that works on the database; the server's other options it reads from variables and file. */
-export function databaseFlags(command: Command): Command {
-  return addFlags(command, ['database', 'issuer']).option('--json', 'print JSON');
+/**
+ * The flags of a command that works on the database, and of further options that it depends on; the server's other ones
+ * it reads from variables and file.
+ */
+export function databaseFlags(command: Command, further: readonly OptionName[] = []): Command {
+  return addFlags(command, ['database', 'issuer', ...further]).option('--json', 'print JSON');
 }
 
 /** For an option that may be given several times. */

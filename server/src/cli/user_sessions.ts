@@ -27,7 +27,7 @@ export async function endSessions(parts: CommandParts, name: string): Promise<vo
 export async function setPassword(parts: CommandParts, name: string, passwordHash: string): Promise<void> {
   const person = await requirePerson(parts, name);
   await parts.people.setPasswordHash(person.subject, passwordHash);
-  // After it, so that nobody signs in again with the former one.
+  // After it: no session begins with the former one any more.
   const ended = await endSessionsOf(parts, person);
   printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, [
     `${name} has another password; ${sessionsInWords(ended)} ended`,

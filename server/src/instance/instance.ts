@@ -33,7 +33,8 @@ export async function openInstance(
   const isNew = (await database.storedIssuer()) === undefined;
   if (isNew && settings.secret === undefined) database.prepareSecret();
   const opened = await database.open(issuer);
-  if (isNew) issuerToAdminister(issuer, (await database.storedIssuer()) ?? issuer);
+  // Somebody else may have made it since the caller looked.
+  issuerToAdminister(issuer, (await database.storedIssuer()) ?? issuer);
   const { storage, people } = opened;
   const secrets = () => settings.secret ?? database.keptSecret();
 

@@ -1,3 +1,5 @@
+import { DocumentError } from '@grantd/core';
+
 /** What went wrong underneath, for the log. */
 export interface Cause {
   readonly name: string;
@@ -21,7 +23,9 @@ export function causeOf(error: unknown, depth = 0): Cause {
     name: error.name,
     message: withoutBearers(error.message),
     ...(code !== undefined && { code }),
-    ...(error.stack !== undefined && { stack: withoutBearers(error.stack) }),
+    // What a client names by URL can often not be had; that is told by the message.
+    ...(error.stack !== undefined &&
+      !(error instanceof DocumentError) && { stack: withoutBearers(error.stack) }),
     ...(error.cause !== undefined && depth < 3 && { cause: causeOf(error.cause, depth + 1) }),
   };
 }

@@ -3,6 +3,7 @@ export const PAGE_REASONS = {
   person_unknown: 'Nobody signs in with this name.',
   password_wrong: 'The password is wrong.',
   person_disabled: 'The person is disabled.',
+  person_changed: 'The person got another password, or was disabled, while the former one was checked.',
   person_not_expected: 'The client asked for another person, by an ID token or a claim.',
   too_many_attempts: 'Too many wrong passwords for this name from the same place.',
   too_many_sign_ins: 'Too many passwords wait to be checked.',

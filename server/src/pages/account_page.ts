@@ -46,7 +46,6 @@ export function submitAccount(parts: PageParts) {
     if (session === undefined) return toSignIn(c, parts);
     const form = await ownForm(c, parts, { page: 'account', about: [session.id] });
     const notice = await perform(c, parts, session, form);
-    void parts.tellClients();
     if (notice === 'signed_out') return c.redirect(`${basePath}/account`, 303);
     const sealed = await notices.seal({ notice, sessionId: session.id });
     return c.redirect(`${basePath}/account?notice=${sealed}`, 303);
@@ -66,7 +65,7 @@ async function perform(
   const [clientId, sessionId] = [form.get('end_access'), form.get('end_session')];
   if (clientId !== null) return endAccess(c, parts, session, clientId);
   if (sessionId === session.id) {
-    await parts.browserSessions.end(c, session);
+    void parts.tellClients(await parts.browserSessions.end(c, session));
     reportEnd(c, parts, session, session.id);
     return 'signed_out';
   }
@@ -75,6 +74,7 @@ async function perform(
   const ends = await parts.sessionEnding.end(
     sessionId === null ? { subject, except: session.id } : { subject, id: sessionId },
   );
+  void parts.tellClients(ends);
   for (const { id } of ends) reportEnd(c, parts, session, id);
   if (ends.length === 0) return { done: 'nothing_to_end' };
   return sessionId === null

@@ -1,6 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { AdministrableStorage } from '@grantd/core';
 import type { Context } from 'hono';
+import { newIdentifier } from '../instance/new_identifier.ts';
 import type { People, Person } from '../people/people.ts';
 import type { SessionEnd, SessionEnding } from '../sessions/session_ending.ts';
 import type { Sessions, StoredSession } from '../sessions/sessions.ts';
@@ -25,6 +26,12 @@ export interface BrowserSession {
   readonly person: Person;
   readonly signedInAtMs: number;
   readonly amr: readonly string[];
+}
+
+export interface BegunSession {
+  readonly session: BrowserSession;
+  /** Those that it has taken the place of. */
+  readonly ended: readonly SessionEnd[];
 }
 
 export interface SessionLifetimes {
@@ -58,8 +65,10 @@ export class BrowserSessions {
   /**
    * Signs a person in. The secret is a new one each time. Whoever signs in again goes on with the same session, so that
    * signing out still reaches what was opened before; whoever takes another's place ends the other's session.
+   * @param person as they were when their password was checked
+   * @returns `undefined` where they have another password since, or are disabled: they are not signed in
    */
-  async begin(c: Context, person: Person): Promise<BrowserSession> {
+  async begin(c: Context, person: Person): Promise<BegunSession | undefined> {
     const { cookies, sessions, ending, lifetimes, clock } = this.#parts;
     const nowMs = clock();
     const secret = randomBytes(SECRET_BYTES).toString('base64url');
@@ -69,7 +78,7 @@ export class BrowserSessions {
       signedInAtMs: nowMs,
     };
     const fresh: StoredSession = {
-      id: randomBytes(16).toString('base64url'),
+      id: newIdentifier(),
       subject: person.subject,
       lastSeenAtMs: nowMs,
       ...signIn,
@@ -85,14 +94,22 @@ export class BrowserSessions {
         { from: digestOf(cookies.get(c, COOKIE) ?? ''), to: digestOf(secret) },
         signIn,
         this.#expiryOf(fresh),
+        person,
       ));
     if (!goesOn) {
-      if (prior !== undefined && !this.#isExpired(prior)) await ending.end(prior);
-      await sessions.add(fresh, digestOf(secret), this.#expiryOf(fresh));
+      const expiresAtMs = this.#expiryOf(fresh);
+      if (!(await sessions.add(fresh, digestOf(secret), expiresAtMs, person))) return undefined;
+    }
+    const ended = goesOn || prior === undefined || this.#isExpired(prior) ? [] : await ending.end(prior);
+    const { id } = goesOn ? prior : fresh;
+    const session = { id, person, signedInAtMs: nowMs, amr: signIn.amr };
+    // Whoever disables a person at the same time ends this session, or is seen here.
+    if (await this.#isVoid(person.subject, nowMs)) {
+      await ending.end({ id, subject: person.subject });
+      return undefined;
     }
     cookies.set(c, COOKIE, secret, lifetimes.absolute);
-    const { id } = goesOn ? prior : fresh;
-    return { id, person, signedInAtMs: nowMs, amr: signIn.amr };
+    return { session, ended };
   }
 
   /** @returns `undefined` where nobody is signed in, or no longer: what ends a person's tokens ends their sessions. */

@@ -5,7 +5,7 @@ import { toResponse } from './library_http.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { PageProblem } from './page_problem.ts';
 import { pageSetting } from './page_setting.ts';
-import { type ProblemView, problemPage } from './views/problem.ts';
+import { type Problem, type ProblemView, problemPage } from './views/problem.ts';
 
 /** A refusal goes back to the client where that is safe, and is a page elsewhere. */
 export function answerError(parts: PageParts, error: Error, c: PageContext): Response | Promise<Response> {
@@ -17,15 +17,18 @@ export function answerError(parts: PageParts, error: Error, c: PageContext): Res
     requestLog.pageEvent({ type: 'refused', page, requestId, reason, ...about });
     return renderProblem(c, parts, { problem }, status);
   }
-  const isOutage = error instanceof StorageFault;
   // The library has reported its own refusals and their causes.
-  if (!(error instanceof OAuthError))
-    requestLog.failure(requestId, isOutage ? 'storage_unavailable' : 'unexpected', error);
+  if (!(error instanceof OAuthError)) {
+    const reason = error instanceof StorageFault ? 'storage_unavailable' : 'unexpected';
+    requestLog.failure(requestId, reason, error);
+  }
   const answer = errorResponse(error);
   if (error instanceof OAuthError && error.redirectTo !== undefined) return toResponse(c, answer);
   const { 'content-type': _, ...headers } = answer.headers;
+  const secondsToWait = Number(headers['retry-after'] ?? 0);
   const view: ProblemView = {
-    problem: isOutage ? 'unavailable' : error instanceof OAuthError ? 'request_invalid' : 'unexpected',
+    problem: problemOf(answer.status),
+    ...(secondsToWait > 0 && { secondsToWait }),
     detail: {
       requestId,
       ...(error instanceof OAuthError && { code: error.code, description: error.description }),
@@ -35,10 +38,17 @@ export function answerError(parts: PageParts, error: Error, c: PageContext): Res
   return renderPage(c, { ...problemPage(view, pageSetting(c, parts)), status, headers });
 }
 
+/** By what it was, whoever noticed it: an outage is no mistake of the application. */
+function problemOf(status: number): Problem {
+  if (status === 503) return 'unavailable';
+  if (status >= 500) return 'unexpected';
+  return status === 405 ? 'method_not_allowed' : 'request_invalid';
+}
+
 /** RFC 9110 §15.5.6. */
-export function refuseMethod(parts: PageParts) {
+export function refuseMethod(parts: PageParts, allowed: 'GET, HEAD' | 'GET, HEAD, POST') {
   return (c: PageContext): Promise<Response> => {
-    c.header('allow', 'GET, HEAD, POST');
+    c.header('allow', allowed);
     return renderProblem(c, parts, { problem: 'method_not_allowed' }, 405);
   };
 }

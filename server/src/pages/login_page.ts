@@ -2,6 +2,7 @@ import type { Person } from '../people/people.ts';
 import { type SignIn, signIn } from '../people/sign_in.ts';
 import { applicationShown, personShown } from './application_shown.ts';
 import { goOn, nextStep } from './authorization_steps.ts';
+import type { BegunSession } from './browser_sessions.ts';
 import { renderPage } from './layout.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { pageSetting } from './page_setting.ts';
@@ -13,12 +14,15 @@ const PROBLEMS = {
   person_unknown: { problem: 'credentials_wrong', status: 403 },
   password_wrong: { problem: 'credentials_wrong', status: 403 },
   person_disabled: { problem: 'account_disabled', status: 403 },
+  person_changed: { problem: 'credentials_wrong', status: 403 },
   person_not_expected: { problem: 'another_person', status: 403 },
   too_many_attempts: { problem: 'too_many_attempts', status: 429 },
   too_many_sign_ins: { problem: 'too_many_sign_ins', status: 503 },
 } as const satisfies Record<string, { readonly problem: SignInProblem; readonly status: number }>;
 
-type Refusal = Exclude<SignIn, { person: unknown }> | { readonly refused: 'person_not_expected' };
+type Refusal =
+  | Exclude<SignIn, { person: unknown }>
+  | { readonly refused: 'person_not_expected' | 'person_changed' };
 
 /** `GET /login`: the form; on where it has been filled in already, unless another person wants to. */
 export function showLogin(parts: PageParts) {
@@ -35,13 +39,14 @@ export function showLogin(parts: PageParts) {
 
 /** `POST /login`: on to what comes next, or the form again. */
 export function submitLogin(parts: PageParts) {
-  const { browserSessions, knownBrowsers, requestLog, basePath } = parts;
+  const { knownBrowsers, requestLog, basePath } = parts;
   return async (c: PageContext): Promise<Response> => {
     const page = await openPendingPage(c, parts, 'login');
     const clientId = clientIdOf(page);
     const form = await ownForm(c, parts, { page: 'login', about: [page.sealed], clientId });
     const username = form.get('username') ?? '';
-    const outcome = await attempt(c, parts, page, { username, password: form.get('password') ?? '' });
+    const checked = await attempt(c, parts, page, { username, password: form.get('password') ?? '' });
+    const outcome = 'refused' in checked ? checked : await begin(c, parts, checked.person);
     const event = {
       page: 'login',
       requestId: requestIdOf(c),
@@ -51,11 +56,11 @@ export function submitLogin(parts: PageParts) {
       requestLog.pageEvent({ ...event, type: 'refused', reason: outcome.refused });
       return renderForm(c, parts, page, { username, refusal: outcome });
     }
-    const { subject } = outcome.person;
-    const session = await browserSessions.begin(c, outcome.person);
+    const { session, ended } = outcome;
+    const { subject } = session.person;
     await knownBrowsers.remember(c, subject);
     requestLog.pageEvent({ ...event, type: 'signed_in', subject, sessionId: session.id });
-    void parts.tellClients(); // of whoever was signed in before
+    void parts.tellClients(ended);
     return 'authorization' in page ? goOn(c, parts, page, session) : c.redirect(`${basePath}/account`, 303);
   };
 }
@@ -75,6 +80,14 @@ async function attempt(
   // OpenID Connect Core §3.1.2.2: never an answer about anybody else than was asked for.
   const isExpected = await server.isExpectedPerson(page.authorization, outcome.person.subject);
   return isExpected ? outcome : { refused: 'person_not_expected' };
+}
+
+async function begin(
+  c: PageContext,
+  { browserSessions }: PageParts,
+  person: Person,
+): Promise<BegunSession | Refusal> {
+  return (await browserSessions.begin(c, person)) ?? { refused: 'person_changed' };
 }
 
 async function renderForm(

@@ -10,7 +10,7 @@ import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/request_log.ts';
 import { AttemptLimit } from '../people/attempt_limit.ts';
 import { PasswordHasher } from '../people/password_hasher.ts';
-import { SessionEnding } from '../sessions/session_ending.ts';
+import { SessionEnding, type TellClients } from '../sessions/session_ending.ts';
 import { showAccount, submitAccount } from './account_page.ts';
 import { authorizePage } from './authorize_page.ts';
 import type { Brand } from './brand.ts';
@@ -41,8 +41,7 @@ interface Surroundings {
   readonly requestLog: RequestLog;
   /** Who runs the server. */
   readonly operator: Operator;
-  /** Tells clients that sessions have ended; resolves when they were told, or it takes too long to wait for. */
-  readonly tellClients: () => Promise<void>;
+  readonly tellClients: TellClients;
 }
 
 /** What the pages need of an instance. */
@@ -109,17 +108,18 @@ function operatorShown({ name, color, logo }: Operator, issuer: string, basePath
 function listenerOver(parts: PageParts): PageListener {
   const app = new Hono<PageEnvironment>();
   const at = (path: string) => `${parts.basePath}${path}`;
-  const otherwise = refuseMethod(parts);
+  const toRead = refuseMethod(parts, 'GET, HEAD');
+  const toFillIn = refuseMethod(parts, 'GET, HEAD, POST');
 
   app.use(readRequest((c) => renderProblem(c, parts, { problem: 'too_large' }, 413)));
-  app.get(at('/'), showHome(parts)).all(otherwise);
+  app.get(at('/'), showHome(parts)).all(toRead);
   app.all(at('/authorize'), authorizePage(parts));
-  app.get(at('/login'), showLogin(parts)).post(submitLogin(parts)).all(otherwise);
-  app.get(at('/select'), showChoice(parts)).post(submitChoice(parts)).all(otherwise);
-  app.get(at('/consent'), showConsent(parts)).post(submitConsent(parts)).all(otherwise);
-  app.get(at('/logout'), showLogout(parts)).post(submitLogout(parts)).all(otherwise);
-  app.get(at('/account'), showAccount(parts)).post(submitAccount(parts)).all(otherwise);
-  app.get(at('/logo'), showLogo(parts)).all(otherwise);
+  app.get(at('/login'), showLogin(parts)).post(submitLogin(parts)).all(toFillIn);
+  app.get(at('/select'), showChoice(parts)).post(submitChoice(parts)).all(toFillIn);
+  app.get(at('/consent'), showConsent(parts)).post(submitConsent(parts)).all(toFillIn);
+  app.get(at('/logout'), showLogout(parts)).post(submitLogout(parts)).all(toFillIn);
+  app.get(at('/account'), showAccount(parts)).post(submitAccount(parts)).all(toFillIn);
+  app.get(at('/logo'), showLogo(parts)).all(toRead);
   app.notFound((c) => renderProblem(c, parts, { problem: 'not_found' }, 404));
   app.onError((error, c) => answerError(parts, error, c));
   return getRequestListener(app.fetch, { overrideGlobalObjects: false });

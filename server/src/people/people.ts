@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import type { Claims } from '@grantd/core';
+import { newIdentifier } from '../instance/new_identifier.ts';
 import { nameAsKept } from './names.ts';
 
 /** Someone who can sign in. Whether they are disabled is the store's to say, which their tokens depend on as well. */
@@ -30,7 +30,7 @@ export interface People {
 /** A person as they will be kept: with a subject, and the name in one way of writing it. */
 export function personToKeep({ name, passwordHash, claims }: NewPerson): Person {
   return {
-    subject: randomBytes(16).toString('base64url'),
+    subject: newIdentifier(),
     name: nameAsKept(name),
     passwordHash,
     claims,

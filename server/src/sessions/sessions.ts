@@ -1,3 +1,5 @@
+import type { Person } from '../people/people.ts';
+
 /** One sign-in of a person in one browser, as it is stored. */
 export interface StoredSession {
   /** `sid` in ID tokens, and what tokens end with; no secret. */
@@ -15,13 +17,24 @@ export interface StoredSession {
 /** What changes when the person signs in again. */
 export type SignInOfSession = Pick<StoredSession, 'amr' | 'userAgent' | 'signedInAtMs'>;
 
+/** By whose password a session begins. */
+export type ShownPassword = Pick<Person, 'subject' | 'passwordHash'>;
+
 /** The sessions of one issuer. Every method rejects with a `StorageFault` where the database cannot be asked. */
 export interface Sessions {
   /**
+   * Atomic with a change of the password: that one ends the session, or there is none.
    * @param secretDigest SHA-256 of what the browser's cookie says
    * @param expiresAtMs when nobody needs it any more, unless it is used meanwhile
+   * @param shown the hash of the password that the person has shown
+   * @returns `false` where the person has another one by now, or is gone
    */
-  add(session: StoredSession, secretDigest: string, expiresAtMs: number): Promise<void>;
+  add(
+    session: StoredSession,
+    secretDigest: string,
+    expiresAtMs: number,
+    shown: ShownPassword,
+  ): Promise<boolean>;
 
   /** @returns `undefined` where there is none, or it has ended; time is the caller's to judge */
   bySecret(secretDigest: string): Promise<StoredSession | undefined>;
@@ -30,14 +43,15 @@ export interface Sessions {
   ofSubject(subject: string): Promise<readonly StoredSession[]>;
 
   /**
-   * The same session with another secret and a new sign-in. Compare-and-set on the secret.
-   * @returns `false` where it has ended, or has another secret already
+   * The same session with another secret and a new sign-in. Compare-and-set on the secret, and on the password as `add`.
+   * @returns `false` where it has ended, has another secret already, or is another person's, or they another password
    */
   renew(
     id: string,
     secrets: { readonly from: string; readonly to: string },
     signIn: SignInOfSession,
     expiresAtMs: number,
+    shown: ShownPassword,
   ): Promise<boolean>;
 
   /** Remembers that it was used. */

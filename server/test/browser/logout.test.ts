@@ -39,7 +39,7 @@ describe('logout by oidc-client-ts in Chromium', { skip: CHROMIUM_ABSENCE }, () 
     assert.ok(await visit.session());
     await tabTo(visit.page, 'logout-yes');
     await visit.page.keyboard.press('Enter');
-    await visit.page.waitForLoadState();
+    await visit.page.waitForSelector('#sign-in-again');
     await visit.authorize();
     await visit.page.waitForSelector('#login-submit');
     assert.equal(new URL(visit.page.url()).origin, server.url);
@@ -52,7 +52,7 @@ describe('logout by oidc-client-ts in Chromium', { skip: CHROMIUM_ABSENCE }, () 
     const kept = await visit.person.cookies();
     await visit.open('/logout');
     await visit.page.click('#logout-yes');
-    await visit.page.waitForLoadState();
+    await visit.page.waitForSelector('#sign-in-again');
 
     const thief = await visitor();
     await thief.person.addCookies(kept);

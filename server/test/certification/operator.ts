@@ -1,15 +1,15 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
-import { DEMO_PERSON } from '../../src/demo/demo_people.ts';
 import { type Application, startApplication } from '../harness/application.ts';
 import type { Credentials } from '../harness/browser.ts';
 import { type ClientKey, newSigningKey } from '../harness/client_key.ts';
 import { grantdPrints, Workbench } from '../harness/program.ts';
 import { selfSignedCertificate } from '../harness/self_signed_certificate.ts';
-import { startTlsProxy } from '../harness/tls_proxy.ts';
+import { startTlsProxy, type TlsProxy } from '../harness/tls_proxy.ts';
 import type { Client } from './client.ts';
 import type { Plan } from './plans.ts';
+import { AFTER_LOGOUT, ALIAS, CALLBACK, clientCommand, personCommand, SETTINGS } from './set_up.ts';
 
 /** A provider as its operator has set it up for a plan, and the client's own site. */
 export interface Operator {
@@ -38,9 +38,6 @@ export interface ClientSite {
   bodiesAt(path: string): readonly string[];
 }
 
-/** As in the suite: what its addresses begin with is followed by the alias of the test. */
-const ALIAS = '/test/a/grantd';
-
 const PERSON: Credentials = { username: 'certified', password: 'a password of theirs' };
 
 const CLIENT = {
@@ -54,79 +51,61 @@ const CERTIFICATE = selfSignedCertificate();
 
 /** The program on a database of its own, behind TLS, with a person and a client. */
 export async function startOperator(plan: Plan): Promise<Operator> {
-  setDefaultCACertificates([...getCACertificates('default'), CERTIFICATE.cert]);
+  setDefaultCACertificates([...new Set([...getCACertificates('default'), CERTIFICATE.cert])]);
   const workbench = new Workbench();
   const [proxy, siteProxy] = [await startTlsProxy(CERTIFICATE), await startTlsProxy(CERTIFICATE)];
   const site = await startApplication();
-  siteProxy.leadTo(Number(new URL(site.origin).port));
-  const origin = plan.fetches ? siteProxy.origin : 'https://rp.example';
-
-  const folder = workbench.folder();
-  const trusted = join(folder, 'trusted.pem');
-  writeFileSync(trusted, CERTIFICATE.cert);
-  const server = await workbench.start(
-    folder,
-    [
-      ...['--issuer', proxy.origin, '--trusted-proxies', '127.0.0.1'],
-      ...plan.options,
-      // The client's site is on this very machine.
-      ...(plan.fetches ? ['--insecure-development'] : []),
-    ],
-    { NODE_EXTRA_CA_CERTS: trusted },
-  );
-  proxy.leadTo(server.port);
-  const command = (args: readonly string[], input = '') => grantdPrints(folder, args, input);
-  const claims = Object.entries(DEMO_PERSON.claims).map(
-    ([name, value]) => `--claim=${name}=${JSON.stringify(value)}`,
-  );
-  await command(['user', 'add', PERSON.username, '--password-stdin', ...claims], PERSON.password);
-  const [redirectUri, afterLogoutUri] = [
-    `${origin}${ALIAS}/callback`,
-    `${origin}${ALIAS}/post_logout_redirect`,
-  ];
-  const args = [
-    ...[
-      'client',
-      'add',
-      CLIENT.id,
-      '--secret-stdin',
-      '--auth-method',
-      CLIENT.authentication,
-      '--scope',
-      'openid',
-    ],
-    ...['--redirect-uri', redirectUri, '--post-logout-redirect-uri', afterLogoutUri],
-    ...(plan.fetches
-      ? [
-          '--backchannel-logout-uri',
-          `${origin}${ALIAS}/backchannel_logout`,
-          '--backchannel-logout-session-required',
-        ]
-      : []),
-  ];
-  await command(args, CLIENT.secret);
-  return {
-    issuer: proxy.origin,
-    person: PERSON,
-    client: { ...CLIENT, redirectUri },
-    clientKey: await newSigningKey('RS256'),
-    redirectUri,
-    afterLogoutUri,
-    site: siteOf(site, origin),
-    command,
-    async close() {
-      for (const one of [proxy, siteProxy, site]) one.close();
-      await workbench.clear();
-    },
+  const close = async () => {
+    for (const one of [proxy, siteProxy, site]) one.close();
+    await workbench.clear();
   };
+  siteProxy.leadTo(Number(new URL(site.origin).port));
+  const suite = plan.fetches ? siteProxy.origin : 'https://rp.example';
+  const base = `${suite}/test/a/${ALIAS}`;
+  try {
+    const command = await startProgram(workbench, plan, proxy);
+    await command(personCommand(PERSON.username), PERSON.password);
+    const fetches = plan.fetches ? ['--insecure-development'] : [];
+    await command([...clientCommand(CLIENT.id, suite), ...fetches], CLIENT.secret);
+    return {
+      issuer: proxy.origin,
+      person: PERSON,
+      client: { ...CLIENT, redirectUri: `${base}/${CALLBACK}` },
+      clientKey: await newSigningKey('RS256'),
+      redirectUri: `${base}/${CALLBACK}`,
+      afterLogoutUri: `${base}/${AFTER_LOGOUT}`,
+      site: siteOf(site, base),
+      command,
+      close,
+    };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }
 
-function siteOf({ asked, put }: Application, origin: string): ClientSite {
+/** @returns how commands are run on its database */
+async function startProgram(workbench: Workbench, plan: Plan, proxy: TlsProxy) {
+  const folder = workbench.folder();
+  const [trusted, configuration] = [join(folder, 'trusted.pem'), join(folder, 'grantd.json')];
+  writeFileSync(trusted, CERTIFICATE.cert);
+  // The client's site, where it is asked for something, is on this very machine.
+  const settings = { issuer: proxy.origin, ...SETTINGS, insecureDevelopment: plan.fetches };
+  writeFileSync(configuration, JSON.stringify(settings));
+  const args = ['--config', configuration, '--trusted-proxies', '127.0.0.1'];
+  const { port } = await workbench.start(folder, args, { NODE_EXTRA_CA_CERTS: trusted });
+  proxy.leadTo(port);
+  return (words: readonly string[], input = '') => grantdPrints(folder, words, input);
+}
+
+function siteOf({ asked, put }: Application, base: string): ClientSite {
+  const { pathname } = new URL(base);
   return {
     put(path, body, type) {
-      put(`${ALIAS}${path}`, body, type);
-      return `${origin}${ALIAS}${path}`;
+      put(`${pathname}${path}`, body, type);
+      return `${base}${path}`;
     },
-    bodiesAt: (path) => asked.filter(({ url }) => url.pathname === `${ALIAS}${path}`).map(({ body }) => body),
+    bodiesAt: (path) =>
+      asked.filter(({ url }) => url.pathname === `${pathname}${path}`).map(({ body }) => body),
   };
 }

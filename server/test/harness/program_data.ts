@@ -7,9 +7,13 @@ import { disposableDatabase, sharedPostgres } from '../../../core/test/harness/p
 import type { Database, OpenDatabase } from '../../src/instance/database/database.ts';
 import { postgresDatabase } from '../../src/instance/database/postgres_database.ts';
 import { sqliteDatabase } from '../../src/instance/database/sqlite_database.ts';
+import type { Person } from '../../src/people/people.ts';
 import type { TestDatabase } from './databases.ts';
 
 export const ISSUER = 'https://id.example';
+
+/** All deliveries that are due. */
+export const DUE = { exceptClients: [], limit: 10 };
 
 /** A database that nobody else uses, opened as the program opens it, as often as several processes would. */
 export async function openDatabases(
@@ -30,6 +34,13 @@ export async function openDatabase(t: TestContext, database: TestDatabase): Prom
   const [opened] = await openDatabases(t, database);
   if (opened === undefined) throw new TypeError('one was asked for');
   return opened;
+}
+
+/** Someone in a database, with a password that nobody has to know. */
+export async function addPerson({ people }: OpenDatabase, name: string): Promise<Person> {
+  const person = await people.add({ name, passwordHash: `hash of ${name}`, claims: {} });
+  if (person === undefined) throw new TypeError(`there is ${name} already`);
+  return person;
 }
 
 function newFile(t: TestContext): () => Database {

@@ -30,6 +30,22 @@ export function parseUrl(text: string, base?: URL): URL {
   return url;
 }
 
+const NOT_PUBLIC = 'the host has an address that is not public';
+
+/** Names of this machine, whatever name servers say (RFC 6761 §6.3). */
+const LOCALHOST = /(?:^|\.)localhost\.?$/;
+
+/** Why a URL is never asked, as far as it tells that itself; otherwise `undefined`, and the addresses of its name decide. */
+export function refusalOf(url: URL, allowPrivateAddresses: boolean): string | undefined {
+  if (url.username !== '' || url.password !== '') return 'the URL carries credentials';
+  if (url.protocol !== 'https:' && !(allowPrivateAddresses && url.protocol === 'http:'))
+    return 'the URL is not https';
+  if (allowPrivateAddresses) return undefined;
+  if (!isUsualPort(url.port)) return 'the port is neither 443 nor 1024 or above';
+  const address = LOCALHOST.test(url.hostname) ? '127.0.0.1' : writtenAddress(url.hostname);
+  return address === undefined || isPublicAddress(address) ? undefined : NOT_PUBLIC;
+}
+
 /**
  * Checks a URL and all addresses of its host.
  * @throws {DocumentError} `refused`: not one to be asked; `failed`: its name cannot be looked up
@@ -39,31 +55,32 @@ export async function destinationOf(
   { allowPrivateAddresses, resolveName }: DestinationPolicy,
   signal: AbortSignal,
 ): Promise<Destination> {
-  if (url.username !== '' || url.password !== '')
-    throw new DocumentError('refused', 'the URL carries credentials');
-  if (url.protocol !== 'https:' && !(allowPrivateAddresses && url.protocol === 'http:'))
-    throw new DocumentError('refused', 'the URL is not https');
-  if (!allowPrivateAddresses && !isUsualPort(url.port))
-    throw new DocumentError('refused', 'the port is neither 443 nor 1024 or above');
+  const refusal = refusalOf(url, allowPrivateAddresses);
+  if (refusal !== undefined) throw new DocumentError('refused', refusal);
 
   const addresses = await addressesOf(url, resolveName, signal);
   // One that is not public is enough: which of several is asked is not for the name's owner to choose.
   if (!allowPrivateAddresses && !addresses.every(isPublicAddress))
-    throw new DocumentError('refused', 'the host has an address that is not public');
+    throw new DocumentError('refused', NOT_PUBLIC);
   return { url, addresses };
 }
 
-/** The URL parser has written every form of an IPv4 address, also `0x7f.1` and `2130706433`, with dots. */
 async function addressesOf(
   { hostname }: URL,
   resolveName: ResolveName,
   signal: AbortSignal,
 ): Promise<readonly string[]> {
-  const host = hostname.replace(/^\[(.*)\]$/, '$1');
-  if (isIP(host) !== 0) return [host];
-  const addresses = await resolveName(host, signal);
+  const written = writtenAddress(hostname);
+  if (written !== undefined) return [written];
+  const addresses = await resolveName(hostname, signal);
   if (addresses.length === 0) throw new DocumentError('failed', 'the name has no address');
   return addresses;
+}
+
+/** The URL parser has written every form of an IPv4 address, also `0x7f.1` and `2130706433`, with dots. */
+function writtenAddress(hostname: string): string | undefined {
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  return isIP(host) === 0 ? undefined : host;
 }
 
 function isUsualPort(port: string): boolean {
@@ -75,7 +92,7 @@ function isUsualPort(port: string): boolean {
  * long as the name servers of a stranger please.
  */
 export const resolvePublicName: ResolveName = async (name, signal) => {
-  if (/(?:^|\.)localhost\.?$/.test(name)) return ['127.0.0.1']; // RFC 6761 §6.3, whatever name servers say
+  if (LOCALHOST.test(name)) return ['127.0.0.1'];
   const resolver = new Resolver();
   const cancel = () => resolver.cancel();
   signal.addEventListener('abort', cancel, { once: true });

@@ -10,6 +10,7 @@ import {
   destinationOf,
   parseUrl,
   type ResolveName,
+  refusalOf,
   resolveLocalName,
   resolvePublicName,
 } from './destination.ts';
@@ -46,6 +47,18 @@ export function documentFetcher(options: DocumentFetcherOptions = {}): FetchDocu
       underWay--;
     }
   };
+}
+
+/**
+ * Why such a fetcher will never ask for a URL, as far as the URL itself tells; `undefined` where it may. For whoever
+ * writes one down and wants to know at once.
+ * @throws {DocumentError} the text is no URL
+ */
+export function documentRefusal(
+  url: string,
+  { allowPrivateAddresses = false }: Pick<DocumentFetcherOptions, 'allowPrivateAddresses'> = {},
+): string | undefined {
+  return refusalOf(parseUrl(url), allowPrivateAddresses);
 }
 
 async function follow(

@@ -11,8 +11,9 @@ import type { ClientRecord } from '../../protocol/records.ts';
 import { signingAlgorithmOf } from '../../protocol/signing_algorithm.ts';
 import { parseClaims, readJwtHeader, verifiedPayload } from '../../tokens/signature.ts';
 import type { Call, Context } from '../context.ts';
+import { findNamedClient } from '../named_client.ts';
 import { judgeClaims } from './assertion_claims.ts';
-import { type ClaimedAssertion, isClientId } from './credentials.ts';
+import type { ClaimedAssertion } from './credentials.ts';
 import { refusedClient } from './refused_client.ts';
 import { standInKey } from './stand_in_keys.ts';
 
@@ -25,7 +26,7 @@ const LONGEST_ASSERTION = 8 * 1024;
 /** A JWS has three parts; what has five is encrypted, and is refused. */
 const COMPACT_JWS = /^[\w-]+\.([\w-]+)\.[\w-]+$/;
 
-/** `typ` in lower case; another one belongs to a JWT that was made for something else (RFC 8725 §3.11). */
+/** `typ` as types are compared; another one belongs to a JWT that was made for something else (RFC 8725 §3.11). */
 const TYPES: readonly (string | undefined)[] = [undefined, 'jwt', 'client-authentication+jwt'];
 
 /**
@@ -47,7 +48,7 @@ export function claimedAssertion(form: Form): ClaimedAssertion | undefined {
   if (header === undefined || typeof claims?.sub !== 'string') throw refusedClient('assertion_malformed');
   const algorithm = signingAlgorithmOf(header.algorithm);
   if (algorithm === undefined) throw refusedClient('assertion_algorithm_refused');
-  if (!TYPES.includes(header.type?.toLowerCase())) throw refusedClient('assertion_type_unknown');
+  if (!TYPES.includes(header.type)) throw refusedClient('assertion_type_unknown');
   return { method: 'private_key_jwt', clientId: claims.sub, assertion, algorithm, keyId: header.keyId };
 }
 
@@ -74,7 +75,7 @@ export async function privateKeyJwt(
   call: Call,
 ): Promise<ClientRecord> {
   const { assertion, algorithm, clientId } = claimed;
-  const client = isClientId(clientId) ? await context.storage.clients.get(clientId) : undefined;
+  const client = await findNamedClient(context, clientId);
 
   // §3 (9) the signature; one is checked also where nothing can come of it
   const found = client ? await findKey(context, client, claimed) : { reason: 'client_unknown' as const };

@@ -1,4 +1,5 @@
-import type { ClientRecord, SigningAlgorithm, TokenFormat } from '../../protocol/records.ts';
+import type { ClientRecord, TokenFormat } from '../../protocol/records.ts';
+import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
 import type { NewClient } from '../contract.ts';
 
 export const CLIENT_COLUMNS = `id, name, secret_hash, grant_types, scopes, redirect_uris, resource, rotate_refresh_tokens,

@@ -6,9 +6,14 @@ const COLUMNS = 'id, subject, amr, user_agent, signed_in_at_ms, last_seen_at_ms'
 const OPEN = 'ended_at_ms IS NULL';
 
 const SQL = {
+  // Keeps whoever changes the password waiting until the session is among those that end with it.
+  holdPassword: `
+    UPDATE grantd.people SET password_hash = password_hash
+    WHERE issuer = $1 AND subject = $2 AND password_hash = $3`,
   add: `
     INSERT INTO grantd.sessions (issuer, ${COLUMNS}, secret_digest, expires_at_ms)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+    SELECT issuer, $2, subject, $4, $5, $6, $7, $8, $9 FROM grantd.people
+    WHERE issuer = $1 AND subject = $3 AND password_hash = $10 RETURNING id`,
 
   bySecret: `SELECT ${COLUMNS} FROM grantd.sessions WHERE issuer = $1 AND secret_digest = $2 AND ${OPEN}`,
 
@@ -19,7 +24,9 @@ const SQL = {
   renew: `
     UPDATE grantd.sessions
     SET secret_digest = $4, amr = $5, user_agent = $6, signed_in_at_ms = $7, last_seen_at_ms = $7, expires_at_ms = $8
-    WHERE issuer = $1 AND id = $2 AND secret_digest = $3 AND ${OPEN} RETURNING id`,
+    WHERE issuer = $1 AND id = $2 AND secret_digest = $3 AND ${OPEN}
+      AND subject IN (SELECT subject FROM grantd.people WHERE issuer = $1 AND subject = $9 AND password_hash = $10)
+    RETURNING id`,
 
   touch: `
     UPDATE grantd.sessions SET last_seen_at_ms = $3, expires_at_ms = $4
@@ -61,19 +68,26 @@ export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
   const endedOf = ({ id, subject }: TableRow): EndedSession => ({ id: String(id), subject: String(subject) });
 
   return {
-    async add(session, secretDigest, expiresAtMs) {
-      const { id, subject, amr, userAgent, signedInAtMs, lastSeenAtMs } = session;
+    async add(session, secretDigest, expiresAtMs, { subject, passwordHash }) {
+      const { id, amr, userAgent, signedInAtMs, lastSeenAtMs } = session;
       const values = [id, subject, amr.join(' '), userAgent, signedInAtMs, lastSeenAtMs];
-      await tables.write([SQL.add, issuer, ...values, secretDigest, expiresAtMs]);
+      const [, added] = await tables.write(
+        [SQL.holdPassword, issuer, subject, passwordHash],
+        [SQL.add, issuer, ...values, secretDigest, expiresAtMs, passwordHash],
+      );
+      return added?.length === 1;
     },
     async bySecret(secretDigest) {
       const [row] = await tables.read(SQL.bySecret, issuer, secretDigest);
       return row && sessionOf(row);
     },
     ofSubject: async (subject) => (await tables.read(SQL.ofSubject, issuer, subject)).map(sessionOf),
-    async renew(id, { from, to }, { amr, userAgent, signedInAtMs }, expiresAtMs) {
+    async renew(id, { from, to }, { amr, userAgent, signedInAtMs }, expiresAtMs, { subject, passwordHash }) {
       const values = [id, from, to, amr.join(' '), userAgent, signedInAtMs, expiresAtMs];
-      const [renewed] = await tables.write([SQL.renew, issuer, ...values]);
+      const [, renewed] = await tables.write(
+        [SQL.holdPassword, issuer, subject, passwordHash],
+        [SQL.renew, issuer, ...values, subject, passwordHash],
+      );
       return renewed?.length === 1;
     },
     async touch(id, lastSeenAtMs, expiresAtMs) {

@@ -21,7 +21,7 @@ export const SESSIONS: Modules = {
   'oidcc-max-age-1': async (party) => {
     const [first, second] = await twice(party, { afterMs: 2100, request: { max_age: '1' } });
     checkSignedInAgain(first, second);
-    assert.ok(Date.now() / 1000 - Number(second.identity.auth_time) < 10, 'auth_time is now');
+    assert.ok(Date.now() / 1000 - Number(second.identity.auth_time) < 60, 'auth_time is now');
   },
   'oidcc-max-age-10000': async (party) => {
     const [first, second] = await twice(

@@ -1,8 +1,8 @@
-import { DocumentError, type FetchDocument } from '../../protocol/fetch_document.ts';
-import { OAuthError } from '../../protocol/oauth_error.ts';
-import type { RefusalReason } from '../../protocol/reasons.ts';
-import type { ClientRecord } from '../../protocol/records.ts';
-import type { Context } from '../context.ts';
+import { DocumentError, type FetchDocument } from '../../../protocol/fetch_document.ts';
+import { OAuthError } from '../../../protocol/oauth_error.ts';
+import type { RefusalReason } from '../../../protocol/reasons.ts';
+import type { ClientRecord } from '../../../protocol/records.ts';
+import type { Context } from '../../context.ts';
 
 /** Characters (RFC 9101 §5.2). */
 const LONGEST_URI = 512;

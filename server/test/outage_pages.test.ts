@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { openRemoteSite } from '../../core/test/harness/remote_site.ts';
+import { Browser, type Page } from './harness/browser.ts';
+import { newSigningKey } from './harness/client_key.ts';
+import { DATABASES } from './harness/databases.ts';
+import { grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { authorizationUrl, newPkce } from './harness/protocol.ts';
+
+/** What a person reads; and nothing that sends them to the people who run the application. */
+function assertSaysOutage({ status, headers, html }: Page, seconds: number, wait: string): void {
+  assert.deepEqual(
+    [status, headers.get('retry-after'), headers.get('cache-control')],
+    [503, String(seconds), 'no-store'],
+  );
+  assert.match(html, /<h1>Not available at the moment<\/h1>/);
+  const text = /<div role="alert"[^>]*>(.*?)<\/div>/s.exec(html)?.[1];
+  assert.equal(text?.trim(), `<p>The server cannot answer just now.</p>\n<p>Try again in ${wait}.</p>`);
+  assert.match(html, /<dd lang="en">temporarily_unavailable<\/dd>/);
+  assert.match(html, /<dd lang="en">the server cannot answer at the moment<\/dd>/);
+  assert.match(html, /<dt>Request<\/dt><dd lang="zxx">[\w-]+<\/dd>/);
+  assert.doesNotMatch(html, /not in order|Go back to the application/);
+}
+
+for (const database of DATABASES) {
+  describe(`what a person reads of an outage on ${database.name}`, { skip: database.absence }, () => {
+    const workbench = new Workbench(database);
+    after(() => workbench.clear());
+    let server: RunningServer;
+    before(async () => {
+      server = await workbench.start(await workbench.home(), ['--demo', '--insecure-development']);
+    });
+
+    test('of the database: that the server cannot answer, and when to try again', async () => {
+      const { folder, url } = server;
+      const browser = new Browser(url);
+      const login = await browser.get(authorizationUrl(url, newPkce()));
+      await database.run(folder, `ALTER TABLE ${database.schema}clients RENAME TO clients_away`);
+      try {
+        const shown = [
+          await browser.get(authorizationUrl(url, newPkce())), // a request that is checked
+          await browser.get(login.url), // one that is gone on with
+          await browser.get(`${url}/logout?client_id=demo-web`),
+        ];
+        for (const page of shown) assertSaysOutage(page, 1, '1 second');
+      } finally {
+        await database.run(folder, `ALTER TABLE ${database.schema}clients_away RENAME TO clients`);
+      }
+      assert.equal((await browser.get(login.url)).status, 200);
+    });
+
+    test('of where a client keeps its keys: the same, and the log says which it was', async (t) => {
+      const keys = await openRemoteSite(t, (_, response) => response.writeHead(500).end());
+      const callback = 'https://signs.example/callback';
+      const add = [
+        ...['client', 'add', 'signs', '--public', '--grant', 'authorization_code', '--scope', 'openid'],
+        ...['--redirect-uri', callback, '--jwks-uri', `${keys.origin}/jwks`],
+      ];
+      await grantdPrints(server.folder, add, '', { GRANTD_INSECURE_DEVELOPMENT: 'true' });
+      const request = await signedRequest({
+        client_id: 'signs',
+        response_type: 'code',
+        redirect_uri: callback,
+      });
+      const asked = `${server.url}/authorize?${new URLSearchParams({ client_id: 'signs', request })}`;
+      const page = await new Browser(server.url).get(asked);
+      assertSaysOutage(page, 10, '10 seconds');
+      const logged = server.log().find(({ reason }) => reason === 'document_unavailable');
+      assert.deepEqual([logged?.operation, logged?.status], ['authorization', 503]);
+    });
+  });
+}
+
+async function signedRequest(claims: Readonly<Record<string, string>>): Promise<string> {
+  const { privateKey } = await newSigningKey('ES256');
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const signed = `${part({ alg: 'ES256', kid: 'ES256' })}.${part(claims)}`;
+  const algorithm = { name: 'ECDSA', hash: 'SHA-256' };
+  const signature = await crypto.subtle.sign(algorithm, privateKey, Buffer.from(signed));
+  return `${signed}.${Buffer.from(signature).toString('base64url')}`;
+}
