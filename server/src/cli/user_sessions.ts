@@ -1,5 +1,6 @@
 import { counts } from '../consents/asked_consent.ts';
 import type { Consent } from '../consents/consents.ts';
+import { Refused } from '../instance/refused.ts';
 import { claimsOf } from '../people/claims.ts';
 import type { Person } from '../people/people.ts';
 import { SessionEnding } from '../sessions/session_ending.ts';
@@ -26,7 +27,8 @@ export async function endSessions(parts: CommandParts, name: string): Promise<vo
 
 export async function setPassword(parts: CommandParts, name: string, passwordHash: string): Promise<void> {
   const person = await requirePerson(parts, name);
-  await parts.people.setPasswordHash(person.subject, passwordHash);
+  if (!(await parts.people.setPasswordHash(person.subject, passwordHash)))
+    throw new Refused(`there is no person ${name} any more.`);
   // After it: no session begins with the former one any more.
   const ended = await endSessionsOf(parts, person);
   printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, [
