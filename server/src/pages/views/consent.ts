@@ -1,18 +1,10 @@
 import { html } from 'hono/html';
 import { brandMark } from '../brand.ts';
 import type { Html } from '../html.ts';
-import type {
-  AccessShown,
-  ApplicationShown,
-  FormShown,
-  Page,
-  PageSetting,
-  PersonShown,
-  ResourceShown,
-} from '../page.ts';
+import type { AccessShown, ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../page.ts';
 import type { Texts } from '../texts/en.ts';
 import { textsIn } from '../texts/texts.ts';
-import { claimList, codeList, scopeList, sortScopes } from './access_list.ts';
+import { codeList, scopeList, sortScopes } from './access_list.ts';
 import { applicationLinks } from './application_links.ts';
 import { named, personLine } from './name.ts';
 
@@ -58,12 +50,11 @@ ${applicationLinks(application, texts)}`,
   };
 }
 
-function accessOf({ scopes, claims = [], resources = [] }: AccessShown, texts: Texts): Html {
+function accessOf({ scopes, resources = [] }: AccessShown, texts: Texts): Html {
   const { consent } = texts;
   const { known, own } = sortScopes(scopes, texts);
   return html`<div id="scopes" class="access">
 ${under(consent.asksTo, scopeList(known, 'full', texts))}
-${under(consent.claims, claimList(claims, texts))}
 ${under(consent.ownScopes, codeList(own))}
 ${under(consent.services, resourceList(resources))}
 </div>`;
@@ -73,8 +64,8 @@ function under(heading: string, list: Html | ''): Html | '' {
   return list === '' ? '' : html`<section><h2>${heading}</h2>${list}</section>`;
 }
 
-function resourceList(resources: readonly ResourceShown[]): Html | '' {
+function resourceList(resources: readonly string[]): Html | '' {
   if (resources.length === 0) return '';
   return html`<ul id="resources" class="bullets">
-${resources.map(({ uri, name }) => html`<li>${name === undefined ? '' : named(name)} <code>${uri}</code></li>\n`)}</ul>`;
+${resources.map((uri) => html`<li><code>${uri}</code></li>\n`)}</ul>`;
 }
