@@ -46,7 +46,7 @@ export function submitAccount(parts: PageParts) {
     const form = await ownForm(c, parts, { page: 'account', about: [session.id] });
     const notice = await perform(c, parts, session, form);
     void parts.tellClients();
-    if (notice === 'signed_out') return c.redirect(`${basePath}/account`, 303);
+    if (notice === 'signed_out') return c.redirect(`${basePath}/logout`, 303); // where nobody is left to ask
     const sealed = await notices.seal({ notice, sessionId: session.id });
     return c.redirect(`${basePath}/account?notice=${sealed}`, 303);
   };
