@@ -100,7 +100,7 @@ describe('registration', () => {
     assert.ok(!server.stdout().includes(token));
 
     const { stdout, stderr } = await grantd(folder, ['client', 'registration-token']);
-    assert.match(stderr, /of use only where the server runs with --registration token/);
+    assert.match(stderr, /the server takes it while it runs with --registration token/);
     const reusable = stdout.trim();
     assert.equal((await post(server, members, reusable)).status, 201);
     assert.equal((await post(server, members, reusable)).status, 201);
