@@ -492,7 +492,11 @@ specification('RFC 7591 dynamic client registration', (spec) => {
           'response_types',
           'expected code where the grants have authorization_code, otherwise none',
         ],
-        [{ scope: 'openid read' }, 'scope', 'a scope is not open to clients that register themselves'],
+        [
+          { scope: 'openid read' },
+          'scope',
+          'open to clients that register themselves: openid, profile, email, address, phone, offline_access',
+        ],
         [{ scope: 'a"b' }, 'scope', 'expected scopes parted by spaces (RFC 6749 section 3.3)'],
         [{ application_type: 'desktop' }, 'application_type', 'expected one of web, native'],
         [{ subject_type: 'pairwise' }, 'subject_type', 'pairwise is not supported by this server'],
