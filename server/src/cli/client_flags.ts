@@ -27,6 +27,21 @@ const OTHER_NAMES: Partial<Record<MemberName, string>> = {
 /** Follows from the grants, so that nobody has to say it. */
 const WITHOUT_FLAG: ReadonlySet<MemberName> = new Set<MemberName>(['response_types']);
 
+/** What most clients are described by, for the help. */
+const USUAL: ReadonlySet<MemberName> = new Set<MemberName>([
+  'client_name',
+  'redirect_uris',
+  'post_logout_redirect_uris',
+  'grant_types',
+  'scope',
+  'resource',
+  'token_endpoint_auth_method',
+  'jwks',
+  'jwks_uri',
+  'backchannel_logout_uri',
+  'logo_uri',
+]);
+
 /** What JSON cannot be written on a command line is read from a file. */
 const FILE = 'FILE';
 
@@ -40,7 +55,11 @@ interface MemberFlag {
 
 const FLAGS: readonly MemberFlag[] = (Object.keys(METADATA_MEMBERS) as MemberName[])
   .filter((name) => !WITHOUT_FLAG.has(name))
-  .map((name) => ({ name, member: METADATA_MEMBERS[name], option: optionFor(name, METADATA_MEMBERS[name]) }));
+  .map((name) => {
+    const member: MetadataMember<unknown> = METADATA_MEMBERS[name];
+    const option = optionFor(name, member).helpGroup(USUAL.has(name) ? 'The client:' : 'Rarely wanted:');
+    return { name, member, option };
+  });
 
 /** Gives a command a flag for everything that a client can be. */
 export function addClientFlags(command: Command): Command {
