@@ -1,4 +1,4 @@
-import { type ClientRecord, documentOf, isConfidential } from '@grantd/core';
+import { authenticationMethodsOf, type ClientRecord, documentOf, isConfidential } from '@grantd/core';
 import { labelled, type Output, printOne, timeOf } from './output.ts';
 
 /** A client as it may be shown: without the digests of what it holds. */
@@ -44,8 +44,8 @@ export function showClient(output: Output, client: ClientRecord): void {
       scopes: scope ?? '',
       'redirect URIs': redirectUris?.join(' ') || undefined,
       resource,
-      // What nobody said has no row of its own.
-      'token endpoint auth method': client.secretHash && 'client_secret_basic, client_secret_post',
+      // What nobody said is no setting.
+      'token endpoint auth method': authenticationMethodsOf(client).join(', '),
       ...Object.fromEntries(rows),
       registered: registeredItself && 'by itself',
       disabled: disabledAt,
