@@ -47,7 +47,7 @@ export function submitAccount(parts: PageParts) {
     if (session === undefined) return toSignIn(c, parts);
     const form = await ownForm(c, parts, { page: 'account', about: [session.id] });
     const notice = await perform(c, parts, session, form);
-    if (notice === 'signed_out') return c.redirect(`${basePath}/account`, 303);
+    if (notice === 'signed_out') return c.redirect(`${basePath}/logout`, 303); // where nobody is left to ask
     const sealed = await sealNotice(notices, notice, session.id);
     return c.redirect(`${basePath}/account?notice=${sealed}`, 303);
   };
