@@ -129,6 +129,11 @@ async function addClient(parts: CommandParts, registration: NewClient, wanted: W
     throw new Refused(`there is a client ${id} already: choose another ID, or see grantd client show ${id}.`);
   if (registration.scopes.length === 0 && registration.grantTypes.length > 0)
     console.error('grantd: this client can obtain no scope, since there was no --scope');
+  const { jwks, jwks_uri: keysUri, token_endpoint_auth_method: method } = registration.metadata ?? {};
+  if (secret !== undefined && method === undefined && (jwks ?? keysUri) !== undefined)
+    console.error(
+      `grantd: ${id} authenticates with a secret; for its keys to do so: grantd client update ${id} --auth-method private_key_jwt`,
+    );
   printSecret(parts, id, secret?.toPrint, `added ${id}`);
 }
 
@@ -139,6 +144,7 @@ async function listClients(parts: CommandParts): Promise<void> {
     NAME: ({ name }) => name ?? '',
     TYPE: ({ type }) => type,
     GRANTS: ({ grantTypes }) => grantTypes.join(' '),
+    REGISTERED: ({ registeredItself }) => (registeredItself ? 'by itself' : ''),
     DISABLED: ({ disabledAt }) => disabledAt ?? '',
   });
 }

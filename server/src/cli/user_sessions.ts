@@ -68,10 +68,10 @@ export async function showPerson(parts: CommandParts, name: string): Promise<voi
     ...labelled({
       name: shown.name,
       sub: subject,
-      claims: JSON.stringify(shown.claims),
       added: shown.createdAt,
       disabled: shown.disabledAt,
     }),
+    ...Object.entries(shown.claims).map(([claim, value]) => `claim ${claim}: ${JSON.stringify(value)}`),
     ...shown.sessions.map(
       (one) =>
         `session ${one.id}: signed in ${one.signedInAt}, last seen ${one.lastSeenAt}, ${one.userAgent}`,

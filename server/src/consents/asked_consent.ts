@@ -1,4 +1,4 @@
-import type { AuthorizationRequest, ClientRecord } from '@grantd/core';
+import { type AuthorizationRequest, type ClientRecord, isConfidential } from '@grantd/core';
 import type { AgreedWith, Consent } from './consents.ts';
 
 /** What a request wants a person to agree to. */
@@ -18,13 +18,11 @@ function generationOf({ generation = 0 }: Pick<ClientRecord, 'generation'>): num
 /**
  * Whether an answer at this redirect URI reaches nobody but the client, so that what was agreed with it before can be
  * taken for agreed again without asking (RFC 8252 §8.6, RFC 9700 §4.13). Any program on a person's machine can take a
- * scheme of its own, or listen on loopback, in the name of a client without a secret. A client that is registered as a
+ * scheme of its own, or listen on loopback, in the name of a public client. A client that is registered as a
  * `web` application on loopback is a page that somebody is developing.
  */
 export function isReachedAlone(client: ClientRecord, redirectUri: string): boolean {
   const { protocol } = new URL(redirectUri);
   if (protocol === 'https:') return true;
-  const { token_endpoint_auth_method: method, application_type: applicationType } = client.metadata ?? {};
-  if (client.secretHash !== undefined || method === 'private_key_jwt') return true;
-  return protocol === 'http:' && applicationType === 'web';
+  return isConfidential(client) || (protocol === 'http:' && client.metadata?.application_type === 'web');
 }

@@ -2,6 +2,7 @@ import type { ClientRecord, GrantRecord } from '@grantd/core';
 import { counts } from '../consents/asked_consent.ts';
 import type { Consent } from '../consents/consents.ts';
 import { union } from '../consents/consents.ts';
+import { openNotice, sealNotice } from './account_notices.ts';
 import { applicationShown, personShown } from './application_shown.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { renderPage } from './layout.ts';
@@ -18,12 +19,12 @@ import {
 
 /** `GET /account`: what has access, and where the person is signed in. */
 export function showAccount(parts: PageParts) {
-  const { browserSessions, formTokens, basePath, clock } = parts;
+  const { browserSessions, formTokens, notices, basePath, clock } = parts;
   return async (c: PageContext): Promise<Response> => {
     const session = await browserSessions.current(c);
     if (session === undefined) return toSignIn(c, parts);
     const setting = pageSetting(c, parts);
-    const notice = await noticeFor(c, parts, session);
+    const notice = await openNotice(notices, c.req.query('notice'), session.id);
     const view = {
       action: `${basePath}/account`,
       formToken: await formTokens.make(c, 'account', session.id),
@@ -46,8 +47,8 @@ export function submitAccount(parts: PageParts) {
     if (session === undefined) return toSignIn(c, parts);
     const form = await ownForm(c, parts, { page: 'account', about: [session.id] });
     const notice = await perform(c, parts, session, form);
-    if (notice === 'signed_out') return c.redirect(`${basePath}/account`, 303);
-    const sealed = await notices.seal({ notice, sessionId: session.id });
+    if (notice === 'signed_out') return c.redirect(`${basePath}/logout`, 303); // where nobody is left to ask
+    const sealed = await sealNotice(notices, notice, session.id);
     return c.redirect(`${basePath}/account?notice=${sealed}`, 303);
   };
 }
@@ -111,18 +112,6 @@ function reportEnd(c: PageContext, parts: PageParts, { person }: BrowserSession,
   });
 }
 
-/** A notice of this session; anyone can make up an address. */
-async function noticeFor(
-  c: PageContext,
-  { notices }: PageParts,
-  session: BrowserSession,
-): Promise<AccountNotice | undefined> {
-  const sealed = c.req.query('notice');
-  const value = sealed === undefined ? undefined : await notices.open(sealed);
-  const { notice, sessionId } = (value ?? {}) as { notice?: AccountNotice; sessionId?: string };
-  return sessionId === session.id ? notice : undefined;
-}
-
 /** What was agreed to, and what was granted and is alive, whether or not it was agreed to here. */
 async function applicationsOf(
   { consents, grants, clients, basePath }: PageParts,
@@ -163,7 +152,7 @@ function entryOf(
   return {
     clientId: client.id,
     application: applicationShown(client, language, basePath),
-    access: { scopes, resources: resources.map((uri) => ({ uri })) },
+    access: { scopes, resources },
     sinceMs: givenAtMs,
   };
 }
