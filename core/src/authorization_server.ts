@@ -1,15 +1,15 @@
-import { type Approval, completeAuthorization } from './endpoints/authorization_approval.ts';
-import { isExpectedPerson } from './endpoints/authorization_parameters/expected_subject.ts';
+import { type Approval, completeAuthorization } from './endpoints/authorization/approval.ts';
 import {
   type AuthorizationRequest,
   resumeAuthorizationRequest,
   validateAuthorizationRequest,
-} from './endpoints/authorization_request.ts';
+} from './endpoints/authorization/authorization_request.ts';
 import {
   type AuthorizationRefusal,
   REASON_OF_HOST_REFUSAL,
   refusedAuthorization,
-} from './endpoints/authorization_response.ts';
+} from './endpoints/authorization/authorization_response.ts';
+import { isExpectedPerson } from './endpoints/authorization/parameters/expected_subject.ts';
 import { hashClientSecret } from './endpoints/client_authentication/client_secret.ts';
 import type { Context } from './endpoints/context.ts';
 import { ENDPOINTS, type Routes, routeOf, routesOf } from './endpoints/endpoints.ts';
@@ -22,14 +22,14 @@ import {
   introspectToken,
 } from './endpoints/introspection.ts';
 import { anyClientPolicy } from './endpoints/introspection_policy.ts';
-import { type EndedSession, type LogoutDelivery, notifyLogout } from './endpoints/logout_notification.ts';
 import {
   isHintedSession,
   type LogoutRequest,
   resumeLogoutRequest,
   validateLogoutRequest,
-} from './endpoints/logout_request.ts';
-import { completeLogout } from './endpoints/logout_response.ts';
+} from './endpoints/logout/logout_request.ts';
+import { completeLogout } from './endpoints/logout/logout_response.ts';
+import { type EndedSession, type LogoutDelivery, notifyLogout } from './endpoints/logout/notification.ts';
 import { serverMetadata } from './endpoints/metadata.ts';
 import { callOf, perform, report, reported, requireMethod } from './endpoints/operation.ts';
 import { type IssuedByOperator, issueByOperator, type OperatorIssue } from './endpoints/operator_issue.ts';
@@ -51,7 +51,7 @@ import type { Claims } from './protocol/claims.ts';
 import { fetchNothing } from './protocol/fetch_document.ts';
 import { type HttpRequest, type HttpResponse, pathOf } from './protocol/http.ts';
 import { ConfigurationError } from './protocol/oauth_error.ts';
-import type { SigningAlgorithm } from './protocol/records.ts';
+import type { SigningAlgorithm } from './protocol/signing_algorithm.ts';
 import type { NewClient } from './storage/contract.ts';
 import { guarded, guardedCall } from './storage/guarded.ts';
 import { hostStorage } from './storage/host_storage.ts';
@@ -173,7 +173,7 @@ export class AuthorizationServer {
     parameters: Readonly<Record<string, string>>,
     requestId?: string,
   ): Promise<AuthorizationRequest> {
-    const call = { operation: 'authorization', ...(requestId !== undefined && { requestId }) } as const;
+    const call = callOf('authorization', { id: requestId });
     return reported(this.#context, call, () => resumeAuthorizationRequest(this.#context, parameters));
   }
 
@@ -187,11 +187,7 @@ export class AuthorizationServer {
     approval: Approval,
     requestId?: string,
   ): Promise<HttpResponse> {
-    const call = {
-      operation: 'authorization',
-      clientId: request.client.id,
-      ...(requestId !== undefined && { requestId }),
-    } as const;
+    const call = { ...callOf('authorization', { id: requestId }), clientId: request.client.id };
     return reported(this.#context, call, () => completeAuthorization(this.#context, request, approval));
   }
 
@@ -207,10 +203,7 @@ export class AuthorizationServer {
   ): HttpResponse {
     const reason = REASON_OF_HOST_REFUSAL[code];
     const error = refusedAuthorization(this.#context, request, { code, description, reason });
-    report(this.#context, error, {
-      operation: 'authorization',
-      ...(requestId !== undefined && { requestId }),
-    });
+    report(this.#context, error, callOf('authorization', { id: requestId }));
     return errorResponse(error);
   }
 
@@ -254,7 +247,7 @@ export class AuthorizationServer {
     parameters: Readonly<Record<string, string>>,
     requestId?: string,
   ): Promise<LogoutRequest> {
-    const call = { operation: 'logout', ...(requestId !== undefined && { requestId }) } as const;
+    const call = callOf('logout', { id: requestId });
     return reported(this.#context, call, () => resumeLogoutRequest(this.#context, parameters));
   }
 
@@ -397,7 +390,7 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     }
   }
 
-  const { oidc, registration, getSubjectState } = options;
+  const { oidc, registration, getSubjectState, fetchDocument = fetchNothing } = options;
   const tokenContext: TokenContext = {
     ...options,
     storage,
@@ -412,7 +405,9 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     ...tokenContext,
     onEvent: (event) => observe(options.onEvent, event),
     accessTokens: new AccessTokenVerifier(tokenContext),
-    clientKeys: new ClientKeys({ ...options, fetchDocument: options.fetchDocument ?? fetchNothing }),
+    fetchDocument,
+    canFetch: options.fetchDocument !== undefined,
+    clientKeys: new ClientKeys({ fetchDocument, clock: options.clock }),
     registration: registration && {
       ...registration,
       ...(typeof registration.openTo === 'function' && { openTo: guardedCall(registration.openTo) }),

@@ -1,9 +1,8 @@
 /** `@grantd/core`: the public names. Stores, the kit and adapters have entry points of their own. */
 export { AuthorizationServer } from './authorization_server.ts';
-export type { Approval } from './endpoints/authorization_approval.ts';
-export type { AuthorizationRequest } from './endpoints/authorization_request.ts';
-export type { AuthorizationRefusal } from './endpoints/authorization_response.ts';
-export type { AuthorizationClient } from './endpoints/authorization_target.ts';
+export type { Approval } from './endpoints/authorization/approval.ts';
+export type { AuthorizationRequest } from './endpoints/authorization/authorization_request.ts';
+export type { AuthorizationRefusal } from './endpoints/authorization/authorization_response.ts';
 export type { EndpointPaths, GetUserClaims, IntrospectionPolicy } from './endpoints/context.ts';
 export { errorResponse } from './endpoints/error_response.ts';
 export type { Operation, ServerEvent } from './endpoints/events.ts';
@@ -11,8 +10,9 @@ export type { Explanation } from './endpoints/explanation.ts';
 export { GRANT_TYPES } from './endpoints/grants/grants.ts';
 export type { IntrospectionQuery, IntrospectionResult } from './endpoints/introspection.ts';
 export { anyClientPolicy, audiencePolicy } from './endpoints/introspection_policy.ts';
-export type { EndedSession, LogoutDelivery } from './endpoints/logout_notification.ts';
-export type { LogoutRequest } from './endpoints/logout_request.ts';
+export type { LogoutRequest } from './endpoints/logout/logout_request.ts';
+export type { EndedSession, LogoutDelivery, LogoutOutcome } from './endpoints/logout/notification.ts';
+export type { AuthorizationClient } from './endpoints/named_client.ts';
 export { type IssuedByOperator, type OperatorIssue, OperatorIssueError } from './endpoints/operator_issue.ts';
 export {
   type ClientDocument,
@@ -45,7 +45,6 @@ export {
   type FetchedDocument,
   type OutgoingRequest,
 } from './protocol/fetch_document.ts';
-export { MAX_BODY_BYTES } from './protocol/form.ts';
 export {
   type HttpConnection,
   type HttpRequest,
@@ -61,6 +60,7 @@ export {
   OAuthError,
   StorageFault,
 } from './protocol/oauth_error.ts';
+export { type Preference, preferencesOf } from './protocol/preferences.ts';
 export { PROMPTS, type Prompt } from './protocol/prompt.ts';
 export {
   INACTIVE_REASONS,
@@ -71,8 +71,14 @@ export {
 } from './protocol/reasons.ts';
 export * from './protocol/records.ts';
 export { isRegistrableRedirectUri, redirectUriMatches } from './protocol/redirect_uri.ts';
+export { LONGEST_PARAMETERS, MAX_BODY_BYTES } from './protocol/request_limits.ts';
 export { RESPONSE_MODES, type ResponseMode } from './protocol/response_mode.ts';
 export { isPersonalScope, isScopeToken } from './protocol/scope.ts';
+export {
+  ACCEPTED_ALGORITHMS,
+  SIGNING_ALGORITHMS,
+  type SigningAlgorithm,
+} from './protocol/signing_algorithm.ts';
 export type {
   AdministrableStorage,
   AuthorizationCodeRepository,

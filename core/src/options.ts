@@ -11,12 +11,8 @@ import { STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
 import type { Clock, RandomSource } from './protocol/environment.ts';
 import type { FetchDocument } from './protocol/fetch_document.ts';
 import { ConfigurationError } from './protocol/oauth_error.ts';
-import {
-  LONGEST_ID_TOKEN_LIFETIME,
-  SIGNING_ALGORITHMS,
-  type SigningAlgorithm,
-  type TokenFormat,
-} from './protocol/records.ts';
+import { LONGEST_ID_TOKEN_LIFETIME, type TokenFormat } from './protocol/records.ts';
+import { SIGNING_ALGORITHMS, type SigningAlgorithm } from './protocol/signing_algorithm.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
 import type { Lifetimes, SubjectState } from './tokens/context.ts';
 import type { JwtService } from './tokens/jwt_service.ts';

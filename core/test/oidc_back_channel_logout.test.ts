@@ -43,7 +43,7 @@ specification('Back-Channel Logout', (spec) => {
     '§2.5 a client is told by a form with a logout token, which verifies and has every claim',
     async (world, t) => {
       const site = await addListener(world, t);
-      assert.equal(await world.server.notifyLogout(ENDED), 'delivered');
+      assert.equal((await world.server.notifyLogout(ENDED)).outcome, 'delivered');
       const [request] = site.requests;
       assert.deepEqual(
         [request?.method, request?.url, request?.headers['content-type']],
@@ -74,7 +74,7 @@ specification('Back-Channel Logout', (spec) => {
       const client = { idTokenAlgorithm: 'ES256', metadata } as const;
       const site = await addListener(world, t, undefined, client);
       const { id_token } = await grantTo(world, 'app');
-      assert.equal(await world.server.notifyLogout(ENDED), 'delivered');
+      assert.equal((await world.server.notifyLogout(ENDED)).outcome, 'delivered');
       const { header, payload } = await verified(world, logoutTokenOf(site));
       assert.deepEqual(header, { alg: 'ES256', typ: 'logout+jwt', kid: await currentKeyId(world, 'ES256') });
       const { sub, sid } = decodeJwt(id_token);
@@ -88,7 +88,8 @@ specification('Back-Channel Logout', (spec) => {
     '§2.2 a client that registered no place, is disabled or gone is not told',
     async (world, t) => {
       const site = await addListener(world, t);
-      const told = (clientId: string) => world.server.notifyLogout({ ...ENDED, clientId });
+      const told = async (clientId: string) =>
+        (await world.server.notifyLogout({ ...ENDED, clientId })).outcome;
       assert.equal(await told('web'), 'not_wanted');
       assert.equal(await told('nobody'), 'not_wanted');
       await world.storage.setDisabled('client', 'app', true);
@@ -120,7 +121,7 @@ test('§2.8 what a client answers says whether it was delivered, and whether it 
   ] as const) {
     status = answer;
     world.events.length = 0;
-    assert.equal(await world.server.notifyLogout(ENDED), outcome, String(answer));
+    assert.equal((await world.server.notifyLogout(ENDED)).outcome, outcome, String(answer));
     const event = {
       operation: 'logout',
       type: 'logout_not_delivered',
@@ -141,14 +142,14 @@ test('§2.5 a client that is not there, or does not answer in time, may be told 
   const site = await addListener(world, t, (_, response) => {
     if (!isAway) response.writeHead(204).end();
   });
-  assert.equal(await world.server.notifyLogout(ENDED), 'failed');
+  assert.equal((await world.server.notifyLogout(ENDED)).outcome, 'failed');
   assert.deepEqual(
     world.events.map(({ type }) => type),
     ['logout_not_delivered'],
   );
   isAway = false;
   world.clock.advance(300);
-  assert.equal(await world.server.notifyLogout(ENDED), 'delivered');
+  assert.equal((await world.server.notifyLogout(ENDED)).outcome, 'delivered');
   const [first, second] = site.requests.map(({ body }) =>
     decodeJwt(new URLSearchParams(body).get('logout_token') ?? ''),
   );
@@ -159,7 +160,7 @@ test('§2.5 a client that is not there, or does not answer in time, may be told 
 test('§2.5 an address of the server’s own network is not asked, unless in development', async (t) => {
   const world = await openWorld(t, { fetchDocument: documentFetcher() });
   const site = await addListener(world, t);
-  assert.equal(await world.server.notifyLogout(ENDED), 'refused');
+  assert.equal((await world.server.notifyLogout(ENDED)).outcome, 'refused');
   assert.deepEqual(site.requests, []);
   assert.deepEqual(
     world.events.map(({ type }) => type),
@@ -170,7 +171,7 @@ test('§2.5 an address of the server’s own network is not asked, unless in dev
 test('without a way of fetching nobody is told, and the metadata do not offer it', async (t) => {
   const [lacking, having] = [await openWorld(t), await openWorld(t, { fetchDocument })];
   await addListener(lacking, t);
-  assert.equal(await lacking.server.notifyLogout(ENDED), 'refused');
+  assert.equal((await lacking.server.notifyLogout(ENDED)).outcome, 'refused');
   const offered = ({ server }: World) => [
     server.serverMetadata.backchannel_logout_supported,
     server.serverMetadata.backchannel_logout_session_supported,

@@ -435,5 +435,6 @@ test('what proves who a client is never leaves with a request', async (t) => {
     name: 'Own',
     metadata: { logo_uri: 'https://own.example/logo.png' },
     generation: 0,
+    revision: 0,
   });
 });

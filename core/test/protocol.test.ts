@@ -11,6 +11,7 @@ import {
   isPersonalScope,
   isRegistrableRedirectUri,
   isScopeToken,
+  MAX_BODY_BYTES,
   OAuthError,
   opaqueKindOf,
   type ParsedForm,
@@ -22,7 +23,7 @@ import {
 import { readBearerToken } from '../src/protocol/bearer.ts';
 import { bearerChallenges, clientChallenges, formatChallenges } from '../src/protocol/challenge.ts';
 import { permittedClaims } from '../src/protocol/claims.ts';
-import { MAX_BODY_BYTES, parseForm, readForm } from '../src/protocol/form.ts';
+import { parseForm, readForm } from '../src/protocol/form.ts';
 import { queryOf } from '../src/protocol/http.ts';
 import { isS256Challenge, verifierFits } from '../src/protocol/pkce.ts';
 import { originOf } from '../src/protocol/redirect_uri.ts';
@@ -558,7 +559,7 @@ test('RFC 6749 §5.2 every description in the source has only the characters tha
   const texts = literals.map(([, quoted, template]) => quoted ?? template ?? '');
   assert.ok(texts.filter((text) => text.includes(' ')).length > 40, 'the walk through the source finds them');
   for (const text of texts) {
-    const withoutNames = text.replaceAll(/\$\{name\}/g, 'name');
+    const withoutNames = text.replaceAll(/\$\{(?:name|[A-Z_]+)\}/g, 'name'); // in capitals: a constant
     assert.match(withoutNames, /^[\x20-\x21\x23-\x5B\x5D-\x7E]*$/, text);
     assert.equal(withoutNames.includes('${'), false, `no data of a request: ${text}`);
   }

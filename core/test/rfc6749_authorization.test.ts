@@ -121,7 +121,7 @@ test('§4.1.1 a request in order becomes plain data for the host to ask the pers
     display: 'popup',
   });
   assert.deepEqual(request, {
-    client: { ...CLIENTS.web, generation: 0 },
+    client: { ...CLIENTS.web, generation: 0, revision: 0 },
     parameters: Object.fromEntries(
       queryOf({
         ...USUAL,

@@ -517,7 +517,13 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
 
   spec('RFC 8725 §3.11 a JWT whose typ is that of something else is no assertion', async (world) => {
     await addSigner(world);
-    for (const typ of [undefined, 'JWT', 'jwt', 'client-authentication+jwt']) {
+    for (const typ of [
+      undefined,
+      'JWT',
+      'jwt',
+      'client-authentication+jwt',
+      'application/client-authentication+jwt',
+    ]) {
       assertAdmitted(await assertedEverywhere(world, { header: { typ } }), typ);
     }
     for (const typ of ['at+jwt', 'rt+jwt', 'dpop+jwt', 'oauth-authz-req+jwt', 'logout+jwt', '']) {

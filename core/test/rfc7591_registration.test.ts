@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AuthorizationServer, ConfigurationError, DocumentError, METADATA_MEMBERS } from '@grantd/core';
+import {
+  type AdministrableStorage,
+  AuthorizationServer,
+  ConfigurationError,
+  DocumentError,
+  METADATA_MEMBERS,
+} from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { exportJWK, generateKeyPair } from 'jose';
 import { changeClient } from './harness/client_change.ts';
@@ -765,6 +771,28 @@ test('RFC 7591 §3 a host may know the initial access tokens itself, and what it
   await register(world, { redirect_uris: [CALLBACK] }, bearer('known'));
   assert.deepEqual(await postRegistration(world, {}, bearer('unknown')), REFUSED_TOKEN);
   assert.deepEqual(await postRegistration(world, {}, bearer('outage')), OUTAGE);
+});
+
+test('RFC 7591 §3 whether an initial access token for one client was used is what storage says, or an outage', async (t) => {
+  const world = await openWorld(t, BEHIND_TOKEN);
+  const order = { lifetime: 60, isForOne: true };
+  const token = await world.server.newInitialAccessToken(order);
+  const unsaid = { take: () => JSON.parse('null') };
+  const silent = await secondServer(world, BEHIND_TOKEN, { ...world.storage, oneTimeIdentifiers: unsaid });
+  assert.deepEqual(await postRegistration(silent, { redirect_uris: [CALLBACK] }, bearer(token)), OUTAGE);
+
+  const { oneTimeIdentifiers: _, ...others } = world.storage;
+  const without = await secondServer(world, BEHIND_TOKEN, others as AdministrableStorage);
+  const unexpected = errorOf(500, 'server_error', 'an unexpected error');
+  assert.deepEqual(await postRegistration(without, { redirect_uris: [CALLBACK] }, bearer(token)), unexpected);
+  await assert.rejects(without.server.newInitialAccessToken(order), /needs storage\.oneTimeIdentifiers/);
+  await register(
+    without,
+    { redirect_uris: [CALLBACK] },
+    bearer(await without.server.newInitialAccessToken({ lifetime: 60 })),
+  );
+
+  await register(world, { redirect_uris: [CALLBACK] }, bearer(token));
 });
 
 test('RFC 7591 §3 an initial access token is good at every process with the secret, old ones included, and no other issuer', async (t) => {

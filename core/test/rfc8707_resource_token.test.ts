@@ -134,3 +134,15 @@ test('§2 a store that does not know the APIs has the default audience alone', a
   assert.deepEqual((await ask(API)).body, NOT_KNOWN.body);
   assert.equal(audienceOf(issued(await ask(ISSUER))), ISSUER);
 });
+
+test('§2 an operator can make an API only of what a request can name', async (t) => {
+  const { server } = await openWorld(t);
+  const register = (resource: string) => server.clientFrom({ id: 'api' }, { resource });
+  assert.equal((await register(`${API}/%C3%BC`)).resource, `${API}/%C3%BC`);
+  const problem = {
+    name: 'ClientMetadataError',
+    message: 'resource: expected an absolute URI without fragment (RFC 8707 section 2)',
+  };
+  for (const resource of [`${API}/ü`, `${API}/a b`, `${API}#part`, 'api'])
+    await assert.rejects(register(resource), problem, resource);
+});

@@ -7,7 +7,7 @@ import { Cookies } from '../src/pages/cookies.ts';
 import type { Person } from '../src/people/people.ts';
 import { SessionEnding } from '../src/sessions/session_ending.ts';
 import { DATABASES } from './harness/databases.ts';
-import { openDatabase } from './harness/program_data.ts';
+import { DUE, openDatabase } from './harness/program_data.ts';
 
 const MINUTE_MS = 60_000;
 const LIFETIMES = { idle: 30 * 60, absolute: 60 * 60 };
@@ -33,7 +33,9 @@ class World {
       .post('/in/:subject', async (c) => {
         const person = await people.bySubject(c.req.param('subject'));
         assert.ok(person);
-        return c.json(await browserSessions.begin(c, person));
+        const begun = await browserSessions.begin(c, person);
+        assert.ok(begun);
+        return c.json(begun.session);
       })
       .get('/current', async (c) => c.json((await browserSessions.current(c)) ?? null))
       .post('/out', async (c) => {
@@ -157,7 +159,7 @@ for (const database of DATABASES) {
       world.nowMs += 31 * MINUTE_MS;
       const second = await world.signIn(alice);
       assert.notEqual(second.id, first.id);
-      assert.deepEqual(await world.database.logoutDeliveries.take(world.nowMs, 1000, 10), []);
+      assert.deepEqual(await world.database.logoutDeliveries.take(world.nowMs, 1000, DUE), []);
     });
 
     test('ends when somebody else signs in with the same browser, and its clients are to be told', async (t) => {
@@ -168,7 +170,7 @@ for (const database of DATABASES) {
       await world.signIn(await world.add('bob'));
       assert.equal((await world.current())?.name, 'bob');
       assert.deepEqual(await world.database.sessions.ofSubject(alice.subject), []);
-      assert.deepEqual(await world.database.logoutDeliveries.take(world.nowMs, 1000, 10), [
+      assert.deepEqual(await world.database.logoutDeliveries.take(world.nowMs, 1000, DUE), [
         { sessionId: id, clientId: 'web', subject: alice.subject, attempts: 1 },
       ]);
     });

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Agreed } from '../src/consents/consents.ts';
+import { ConsentSweep } from '../src/consents/consent_sweep.ts';
+import { type AgreedWith, covers } from '../src/consents/consents.ts';
 import type { Person } from '../src/people/people.ts';
 import type { StoredSession } from '../src/sessions/sessions.ts';
 import { DATABASES } from './harness/databases.ts';
-import { addPerson, newId, openDatabase, openDatabases } from './harness/program_data.ts';
+import { addPerson, DUE, newId, openDatabase, openDatabases } from './harness/program_data.ts';
 
 const SESSION: Omit<StoredSession, 'subject'> = {
   id: 'sid-1',
@@ -20,8 +21,12 @@ function sessionOf({ subject }: Person, id = SESSION.id): StoredSession {
 
 const ALICE_AT_WEB = { subject: 'alice-1', clientId: 'web' };
 
-function agreed(scopes: readonly string[], resources: readonly string[] = []): Agreed {
-  return { scopes, resources };
+function agreed(
+  scopes: readonly string[],
+  resources: readonly string[] = [],
+  clientGeneration = 0,
+): AgreedWith {
+  return { scopes, resources, clientGeneration };
 }
 
 for (const database of DATABASES) {
@@ -84,7 +89,7 @@ for (const database of DATABASES) {
       assert.deepEqual(await sessions.finishEnd('sid-1', 6000), ['web']);
       assert.deepEqual(await sessions.finishEnd('sid-1', 6000), []);
       assert.deepEqual(await sessions.halfEnded(9000, 10), []);
-      assert.deepEqual(await logoutDeliveries.take(6000, 1000, 10), [
+      assert.deepEqual(await logoutDeliveries.take(6000, 1000, DUE), [
         { sessionId: 'sid-1', clientId: 'web', subject, attempts: 1 },
       ]);
     });
@@ -188,6 +193,53 @@ for (const database of DATABASES) {
       );
     });
 
+    test('what was agreed with a client of before does not count, and adds nothing to what is agreed now', async (t) => {
+      const { consents } = await openDatabase(t, database);
+      const now = agreed(['b'], [], 1);
+      await consents.give(ALICE_AT_WEB, agreed(['a', 'b']), 1000);
+      assert.equal(covers(await consents.get(ALICE_AT_WEB), now), false);
+      await consents.give(ALICE_AT_WEB, now, 2000);
+      const consent = { clientId: 'web', ...now, givenAtMs: 2000 };
+      assert.deepEqual(await consents.ofSubject('alice-1'), [
+        { ...consent, version: 1001, isWithdrawn: false },
+      ]);
+      await consents.give(ALICE_AT_WEB, agreed(['c']), 3000);
+      assert.equal(covers(await consents.get(ALICE_AT_WEB), now), true, 'a late one changes nothing');
+      assert.equal(covers(await consents.get(ALICE_AT_WEB), agreed(['c'], [], 1)), false);
+    });
+
+    test('sweeping removes consents that count no more, in bounded steps, and looks for them once an hour', async (t) => {
+      const { consents, storage } = await openDatabase(t, database);
+      const { clients } = storage;
+      const client = { grantTypes: [], scopes: [], redirectUris: [] };
+      for (const id of ['gone', 'kept', 'anew', 'ended']) await clients.add({ ...client, id });
+      const give = async (clientId: string, subject: string) => {
+        const { generation = 0 } = (await clients.get(clientId)) ?? {};
+        await consents.give({ subject, clientId }, agreed(['a'], [], generation), 1000);
+      };
+      for (const subject of ['a', 'b', 'c'])
+        for (const id of ['gone', 'kept', 'anew', 'ended']) await give(id, subject);
+      await clients.remove('gone');
+      await clients.remove('anew');
+      await clients.add({ ...client, id: 'anew' });
+      await storage.revokeAll({ principal: 'client', id: 'ended' });
+      await give('anew', 'a');
+
+      let nowMs = 0;
+      const sweep = new ConsentSweep({ consents, clients, clock: () => nowMs });
+      assert.deepEqual([await sweep.sweep(3), await sweep.sweep(4), await sweep.sweep(4)], [3, 4, 1]);
+      const left = await Promise.all(['a', 'b', 'c'].map((subject) => consents.ofSubject(subject)));
+      assert.deepEqual(
+        left.map((of) => of.map(({ clientId }) => clientId)),
+        [['anew', 'kept'], ['kept'], ['kept']],
+      );
+      await clients.remove('kept');
+      nowMs = 60 * 60 * 1000 - 1;
+      assert.equal(await sweep.sweep(10), 0);
+      nowMs += 1;
+      assert.equal(await sweep.sweep(10), 3);
+    });
+
     test('each of many attempts at once is counted, in one window after another', async (t) => {
       const [one, other] = await openDatabases(t, database, 2);
       assert.ok(one && other);
@@ -210,28 +262,52 @@ for (const database of DATABASES) {
       const alice = await addPerson(one, 'alice');
       for (const id of ['a', 'b', 'c']) {
         await one.sessions.add(sessionOf(alice, id), `digest-${id}`, 9000, alice);
-        for (const client of ['web', 'spa']) await one.sessions.addClient(id, client);
+        for (const client of ['web', 'spa']) await one.sessions.addClient(id, `${client}-${id}`);
         await one.sessions.beginEnd({ id, subject: alice.subject }, 1000);
         await one.sessions.finishEnd(id, 1000);
       }
-      assert.deepEqual(await one.logoutDeliveries.take(999, 100, 10), []);
+      assert.deepEqual(await one.logoutDeliveries.take(999, 100, DUE), []);
       const taken = await Promise.all(
-        [one, other, one, other].map(({ logoutDeliveries }) => logoutDeliveries.take(1000, 100, 2)),
+        [one, other, one, other].map(({ logoutDeliveries }) =>
+          logoutDeliveries.take(1000, 100, { ...DUE, limit: 2 }),
+        ),
       );
       const names = taken.flat().map(({ sessionId, clientId }) => `${sessionId} ${clientId}`);
       assert.equal(new Set(names).size, names.length);
-      const rest = await one.logoutDeliveries.take(1000, 100, 10);
+      const rest = await one.logoutDeliveries.take(1000, 100, DUE);
       assert.equal(names.length + rest.length, 6);
-      assert.deepEqual(await other.logoutDeliveries.take(1099, 100, 10), []);
+      assert.deepEqual(await other.logoutDeliveries.take(1099, 100, DUE), []);
 
-      const again = await other.logoutDeliveries.take(1100, 100, 10);
+      const again = await other.logoutDeliveries.take(1100, 100, DUE);
       assert.deepEqual([again.length, new Set(again.map(({ attempts }) => attempts))], [6, new Set([2])]);
       const [removed, postponed] = again;
       assert.ok(removed && postponed);
       await one.logoutDeliveries.remove(removed);
       await one.logoutDeliveries.postpone(postponed, 5000);
-      assert.equal((await one.logoutDeliveries.take(1200, 100, 10)).length, 4);
-      assert.deepEqual(await one.logoutDeliveries.take(5000, 1000, 10).then((due) => due.length), 5);
+      assert.equal((await one.logoutDeliveries.take(1200, 100, DUE)).length, 4);
+      assert.deepEqual(await one.logoutDeliveries.take(5000, 1000, DUE).then((due) => due.length), 5);
+    });
+
+    test('one delivery is taken for each client, the longest due first; of a session, or not of some clients, where wanted', async (t) => {
+      const opened = await openDatabase(t, database);
+      const { sessions, logoutDeliveries } = opened;
+      const alice = await addPerson(opened, 'alice');
+      for (const [index, id] of ['c', 'b', 'a'].entries()) {
+        await sessions.add(sessionOf(alice, id), `digest-${id}`, 9000, alice);
+        for (const client of ['web', 'spa']) await sessions.addClient(id, client);
+        await sessions.beginEnd({ id, subject: alice.subject }, 1000);
+        await sessions.finishEnd(id, 1000 + index);
+      }
+      const take = async (wanted: object) =>
+        (await logoutDeliveries.take(2000, 100, { ...DUE, ...wanted }))
+          .map(({ sessionId, clientId }) => `${sessionId} ${clientId}`)
+          .sort();
+      assert.deepEqual(await take({}), ['c spa', 'c web']);
+      assert.deepEqual(await take({ exceptClients: ['web'] }), ['b spa']);
+      assert.deepEqual(await take({ sessionId: 'a' }), ['a spa', 'a web']);
+      assert.deepEqual(await take({ sessionId: 'b', exceptClients: ['web'] }), []);
+      assert.deepEqual(await take({}), ['b web']);
+      assert.deepEqual(await take({}), []);
     });
 
     test('sweeping deletes what is over and leaves the rest, in bounded steps', async (t) => {

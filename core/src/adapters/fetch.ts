@@ -1,8 +1,8 @@
 /** The Fetch adapter: `Request` in, `Response` out, on every runtime. */
 import type { AuthorizationServer } from '../authorization_server.ts';
 import { errorResponse } from '../endpoints/error_response.ts';
-import { MAX_BODY_BYTES } from '../protocol/form.ts';
 import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
+import { MAX_BODY_BYTES } from '../protocol/request_limits.ts';
 
 /** Answers with what the server says at the request's path; 404 where it has no endpoint there. */
 export function mount(server: AuthorizationServer): (request: Request) => Promise<Response> {

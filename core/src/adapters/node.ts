@@ -2,8 +2,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AuthorizationServer } from '../authorization_server.ts';
 import { errorResponse } from '../endpoints/error_response.ts';
-import { MAX_BODY_BYTES } from '../protocol/form.ts';
 import type { HttpRequest, HttpResponse, ParsedForm } from '../protocol/http.ts';
+import { MAX_BODY_BYTES } from '../protocol/request_limits.ts';
 
 export { type DocumentFetcherOptions, documentFetcher, documentRefusal } from './node/document_fetcher.ts';
 

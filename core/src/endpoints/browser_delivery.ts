@@ -1,6 +1,6 @@
 import type { HttpResponse } from '../protocol/http.ts';
 import type { BrowserDelivery } from '../protocol/oauth_error.ts';
-import { formPostPage } from './form_post.ts';
+import { formPostPage } from './authorization/form_post.ts';
 
 /** The response by which the browser takes something to the client. */
 export function deliveryResponse({ redirectTo, formPost }: BrowserDelivery): HttpResponse {

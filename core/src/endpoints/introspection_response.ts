@@ -1,8 +1,8 @@
-import { qualityOf } from '../protocol/accept.ts';
 import { isConfidential } from '../protocol/authentication_method.ts';
 import { secondsOf } from '../protocol/environment.ts';
 import { type HttpRequest, type HttpResponse, headerValue, jsonResponse } from '../protocol/http.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
+import { qualityOf } from '../protocol/preferences.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
 import type { Context } from './context.ts';

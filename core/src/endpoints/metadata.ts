@@ -7,8 +7,8 @@ import {
 import { endpointUrl } from '../protocol/endpoint_url.ts';
 import type { HttpResponse } from '../protocol/http.ts';
 import { PROMPTS } from '../protocol/prompt.ts';
-import { ACCEPTED_ALGORITHMS } from '../protocol/records.ts';
 import { RESPONSE_MODES } from '../protocol/response_mode.ts';
+import { ACCEPTED_ALGORITHMS } from '../protocol/signing_algorithm.ts';
 import type { Context } from './context.ts';
 import { GRANT_TYPES } from './grants/grants.ts';
 import { PUBLIC_CACHE_SECONDS } from './jwks.ts';
@@ -52,7 +52,7 @@ export function serverMetadata(context: Context): Readonly<Record<string, unknow
     code_challenge_methods_supported: ['S256'],
     authorization_response_iss_parameter_supported: true,
     request_parameter_supported: true,
-    request_uri_parameter_supported: context.fetchDocument !== undefined,
+    request_uri_parameter_supported: context.canFetch,
     require_request_uri_registration: context.requestUriHosts.length === 0,
     request_object_signing_alg_values_supported: ACCEPTED_ALGORITHMS,
     ...(context.storage.pushedRequests !== undefined && {
@@ -65,8 +65,8 @@ export function serverMetadata(context: Context): Readonly<Record<string, unknow
       userinfo_encryption_alg_values_supported: ENCRYPTION_ALGORITHMS,
       userinfo_encryption_enc_values_supported: CONTENT_ENCRYPTIONS,
       end_session_endpoint: at(paths.endSession),
-      backchannel_logout_supported: context.fetchDocument !== undefined,
-      backchannel_logout_session_supported: context.fetchDocument !== undefined,
+      backchannel_logout_supported: context.canFetch,
+      backchannel_logout_session_supported: context.canFetch,
       subject_types_supported: context.pairwiseSecret === undefined ? ['public'] : ['public', 'pairwise'],
       id_token_signing_alg_values_supported: context.jwt.algorithms,
       scopes_supported: [...new Set([...Object.keys(oidc.claimsByScope), 'offline_access'])],

@@ -1,10 +1,11 @@
-import { type Form, readForm } from '../protocol/form.ts';
+import { type Form, readForm, requireBearableLength } from '../protocol/form.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../protocol/http.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
-import { readAuthorizationParameters } from './authorization_parameters/authorization_parameters.ts';
-import { keepPushedRequest } from './authorization_parameters/pushed_request.ts';
-import { parametersByValue, requireBearableLength } from './authorization_parameters/resolved_parameters.ts';
-import { requireTarget } from './authorization_target.ts';
+import { keptParameters } from './authorization/parameters/kept_parameters.ts';
+import { readAuthorizationParameters } from './authorization/parameters/parameters.ts';
+import { keepPushedRequest } from './authorization/parameters/pushed_request.ts';
+import { parametersByValue } from './authorization/parameters/resolved_parameters.ts';
+import { requireTarget } from './authorization/target.ts';
 import { authenticateClient } from './client_authentication/authenticate_client.ts';
 import type { Call, Context } from './context.ts';
 
@@ -24,11 +25,11 @@ export async function pushedAuthorizationRequest(
   // §2.1, §3 everything that the authorization endpoint asks is asked at once
   const parameters = await parametersByValue(context, client, requestPartOf(form, client.id));
   requireBearableLength(parameters);
-  requireTarget(client, parameters);
-  await readAuthorizationParameters(context, client, parameters);
+  const target = requireTarget(client, parameters);
+  const decided = { ...target, ...(await readAuthorizationParameters(context, client, parameters)) };
 
   // §2.2
-  const requestUri = await keepPushedRequest(context, client, parameters);
+  const requestUri = await keepPushedRequest(context, client, keptParameters(parameters, decided));
   return jsonResponse({ request_uri: requestUri, expires_in: context.lifetimes.pushedRequest }, 201);
 }
 

@@ -1,4 +1,5 @@
 import type { ClaimRequest, ClaimsRequest } from './claims_request.ts';
+import { isJsonObject, parseJson } from './json.ts';
 import { OAuthError } from './oauth_error.ts';
 
 /** How deep a value may be that a claim is asked to have, and how many claims may be asked for. */
@@ -10,7 +11,8 @@ const MOST_CLAIMS = 100;
  * @throws {OAuthError} `invalid_request`: no JSON, or not of the form that §5.5 describes
  */
 export function parseClaimsParameter(parameter: string): ClaimsRequest {
-  const parsed = parseObject(parameter);
+  const parsed = parseJson(parameter);
+  if (!isJsonObject(parsed)) throw refused();
   const userinfo = requestsOf(parsed.userinfo);
   const idToken = requestsOf(parsed.id_token);
   return {
@@ -19,21 +21,9 @@ export function parseClaimsParameter(parameter: string): ClaimsRequest {
   };
 }
 
-function parseObject(text: string): Readonly<Record<string, unknown>> {
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch (error) {
-    if (error instanceof SyntaxError) throw refused();
-    throw error;
-  }
-  if (!isObject(parsed)) throw refused();
-  return parsed;
-}
-
 function requestsOf(member: unknown): Readonly<Record<string, ClaimRequest>> | undefined {
   if (member === undefined || member === null) return undefined;
-  if (!isObject(member)) throw refused();
+  if (!isJsonObject(member)) throw refused();
   const entries = Object.entries(member);
   if (entries.length > MOST_CLAIMS || !entries.every(([name]) => isStorable(name))) throw refused();
   return Object.fromEntries(entries.map(([name, request]) => [name, requestOf(request)]));
@@ -41,7 +31,7 @@ function requestsOf(member: unknown): Readonly<Record<string, ClaimRequest>> | u
 
 function requestOf(request: unknown): ClaimRequest {
   if (request === null) return null;
-  if (!isObject(request)) throw refused();
+  if (!isJsonObject(request)) throw refused();
   const { essential, value, values } = request;
   if (essential !== undefined && typeof essential !== 'boolean') throw refused();
   if (values !== undefined && (!Array.isArray(values) || values.length === 0)) throw refused();
@@ -65,10 +55,6 @@ function isPlain(value: unknown, depth = DEEPEST_VALUE): boolean {
     depth > 0 &&
     Object.entries(value).every(([name, member]) => isStorable(name) && isPlain(member, depth - 1))
   );
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function refused(): OAuthError {

@@ -22,6 +22,9 @@ export type EncryptionAlgorithm = (typeof ENCRYPTION_ALGORITHMS)[number];
 export const CONTENT_ENCRYPTIONS = ['A128CBC-HS256', 'A256CBC-HS512', 'A128GCM', 'A256GCM'] as const;
 export type ContentEncryption = (typeof CONTENT_ENCRYPTIONS)[number];
 
+/** Where a client says nothing (OpenID Connect Dynamic Client Registration §2, RFC 9701 §6). */
+export const DEFAULT_CONTENT_ENCRYPTION: ContentEncryption = 'A128CBC-HS256';
+
 /** Human-readable members that may be given in several languages (RFC 7591 §2.2). */
 export type LocalizedMember = 'client_name' | 'client_uri' | 'logo_uri' | 'policy_uri' | 'tos_uri';
 

@@ -1,8 +1,6 @@
-import { type HttpRequest, headerValue, type ParsedForm } from './http.ts';
+import { type HttpRequest, mediaTypeOf, type ParsedForm, queryOf } from './http.ts';
 import { OAuthError } from './oauth_error.ts';
-
-/** Bytes; larger bodies are refused with 413. */
-export const MAX_BODY_BYTES = 64 * 1024;
+import { LONGEST_PARAMETERS, MAX_BODY_BYTES } from './request_limits.ts';
 
 /**
  * Parameters of a request; each at most once, none empty (RFC 6749 §3.2). Of `resource` alone there may be several
@@ -20,13 +18,31 @@ export function readForm(request: HttpRequest): Form {
   const { body } = request;
   if (typeof body === 'object') {
     // A host may have parsed JSON as well; without a media type it vouches for the form itself.
-    if (headerValue(request, 'content-type') !== undefined) requireFormMediaType(request);
+    if (mediaTypeOf(request) !== undefined) requireFormMediaType(request);
     return fromParsed(body);
   }
   if (body === undefined || body === '') return new Map();
   requireBodySize(request);
   requireFormMediaType(request);
   return parseForm(body);
+}
+
+/**
+ * The parameters of a request that comes by way of the browser: its form where it is posted, otherwise its query.
+ * @throws {OAuthError} `invalid_request`: as `readForm`
+ */
+export function readQueryOrForm(request: HttpRequest): Form {
+  return request.method === 'POST' ? readForm(request) : parseForm(queryOf(request));
+}
+
+/** @throws {OAuthError} `invalid_request`: they are too long to be taken along; the browser could not carry them either */
+export function requireBearableLength(parameters: Form): void {
+  let length = 0;
+  for (const [name, value] of parameters) length += name.length + value.length;
+  if (length <= LONGEST_PARAMETERS) return;
+  throw new OAuthError('invalid_request', `the request is longer than ${LONGEST_PARAMETERS} characters`, {
+    reason: 'parameters_too_long',
+  });
 }
 
 /** @throws {OAuthError} `invalid_request` with status 413: the body is too large */
@@ -62,8 +78,7 @@ function requireFormMediaType(request: HttpRequest): void {
 
 /** Whether the body is declared to be a form (RFC 6749 Appendix B). */
 export function isFormMediaType(request: HttpRequest): boolean {
-  const mediaType = headerValue(request, 'content-type')?.split(';', 1)[0];
-  return mediaType?.trim().toLowerCase() === 'application/x-www-form-urlencoded';
+  return mediaTypeOf(request) === 'application/x-www-form-urlencoded';
 }
 
 /**

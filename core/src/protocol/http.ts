@@ -38,6 +38,11 @@ export function headerValue(request: HttpRequest, name: string): string | undefi
   return typeof value === 'string' || value === undefined ? value : value.join(', ');
 }
 
+/** The media type of a request's body, in lower case and without parameters; `undefined` where it has none. */
+export function mediaTypeOf(request: HttpRequest): string | undefined {
+  return headerValue(request, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase();
+}
+
 /** The path of a request's URL, without query. */
 export function pathOf({ url }: Pick<HttpRequest, 'url'>): string {
   const path = url.startsWith('/') ? url : (URL.parse(url)?.pathname ?? url);

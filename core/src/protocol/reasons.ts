@@ -1,3 +1,5 @@
+import { LONGEST_PARAMETERS, MAX_BODY_BYTES } from './request_limits.ts';
+
 /**
  * Stable reason codes: why a token is not alive, or why a request was refused.
  * They appear in events, in logs and in `grantd token explain`, never on the wire.
@@ -32,10 +34,10 @@ export type InactiveReason = keyof typeof INACTIVE_REASONS;
 export const REFUSAL_REASONS = {
   method_not_allowed: 'The endpoint does not answer this HTTP method.',
   wrong_media_type: 'The body has another media type than the endpoint takes.',
-  body_too_large: 'The body is larger than 64 KiB.',
+  body_too_large: `The body is larger than ${MAX_BODY_BYTES / 1024} KiB.`,
   parameter_repeated: 'A parameter appeared more than once.',
   parameter_missing: 'A required parameter is missing or empty.',
-  parameters_too_long: 'The parameters of the request are longer than 6144 characters together.',
+  parameters_too_long: `The parameters of the request are longer than ${LONGEST_PARAMETERS} characters together.`,
   parameter_invalid: 'A parameter has a value that is not allowed.',
   unknown_hint: 'token_type_hint is none of access_token, refresh_token, auth_code.',
   credentials_missing: 'The request carries no client credentials.',

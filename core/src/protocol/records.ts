@@ -8,12 +8,6 @@ import type { SigningAlgorithm } from './signing_algorithm.ts';
 
 export type GrantType = 'authorization_code' | 'client_credentials' | 'refresh_token';
 
-export {
-  ACCEPTED_ALGORITHMS,
-  SIGNING_ALGORITHMS,
-  type SigningAlgorithm,
-} from './signing_algorithm.ts';
-
 export type TokenFormat = 'jwt' | 'opaque';
 
 export interface ClientRecord {
@@ -132,7 +126,7 @@ export interface AuthorizationCodeRecord {
   readonly grantId: string;
   readonly sessionId?: string;
   readonly nonce?: string;
-  /** Claims that the tokens of this grant carry: `username`, `auth_time`, `acr`, `amr`, `sid`. */
+  /** Claims that the tokens of this grant carry: `sub` as the client is told, `username`, `auth_time`, `acr`, `amr`, `sid`. */
   readonly claims: Claims;
   readonly claimsRequest?: ClaimsRequest;
   /** What access tokens may be for (RFC 8707 §2.1). */

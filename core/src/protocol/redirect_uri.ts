@@ -13,6 +13,14 @@ export function redirectUriMatches(registered: string, requested: string): boole
   return withoutPort(registered) === withoutPort(requested);
 }
 
+/** Whether a client may be answered at a URI. */
+export function isRegisteredRedirectUri(
+  { redirectUris }: { readonly redirectUris: readonly string[] },
+  requested: string,
+): boolean {
+  return redirectUris.some((registered) => redirectUriMatches(registered, requested));
+}
+
 /** Whether a URI can be registered: absolute, ASCII, without fragment, and not one that a browser would run. */
 export function isRegistrableRedirectUri(uri: string): boolean {
   const url = URL.parse(uri);
@@ -24,6 +32,11 @@ export function isRegistrableRedirectUri(uri: string): boolean {
 export function originOf(uri: string): string | undefined {
   const url = URL.parse(uri);
   return url !== null && (url.protocol === 'https:' || url.protocol === 'http:') ? url.origin : undefined;
+}
+
+/** A redirect URI with parameters in its query, behind those that were registered with it (RFC 6749 §3.1.2). */
+export function withQuery(uri: string, parameters: Readonly<Record<string, string>>): string {
+  return `${uri}${uri.includes('?') ? '&' : '?'}${new URLSearchParams(parameters)}`;
 }
 
 function loopbackUrl(uri: string): URL | undefined {

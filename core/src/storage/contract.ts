@@ -8,10 +8,10 @@ import type {
   NewToken,
   Principal,
   PushedRequest,
-  SigningAlgorithm,
   Standing,
   TokenRecord,
 } from '../protocol/records.ts';
+import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 
 /**
  * What the server asks of storage. A store remembers; it never decides and never builds a response.

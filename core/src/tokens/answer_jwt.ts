@@ -1,9 +1,14 @@
 import { CompactEncrypt } from 'jose';
 import type { Claims } from '../protocol/claims.ts';
-import type { ContentEncryption, EncryptionAlgorithm } from '../protocol/client_metadata.ts';
+import {
+  type ContentEncryption,
+  DEFAULT_CONTENT_ENCRYPTION,
+  type EncryptionAlgorithm,
+} from '../protocol/client_metadata.ts';
 import { DocumentError } from '../protocol/fetch_document.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
-import type { ClientRecord, SigningAlgorithm } from '../protocol/records.ts';
+import type { ClientRecord } from '../protocol/records.ts';
+import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import type { ClientKeys, EncryptionKey } from './client_keys.ts';
 import type { JwtService } from './jwt_service.ts';
 
@@ -29,7 +34,7 @@ export interface AnswerEncryption {
 /** What a client registered by the two members that go together; absent where answers are not encrypted. */
 export function registeredEncryption(
   algorithm: EncryptionAlgorithm | undefined,
-  content: ContentEncryption = 'A128CBC-HS256',
+  content: ContentEncryption = DEFAULT_CONTENT_ENCRYPTION,
 ): AnswerEncryption | undefined {
   return algorithm && { algorithm, content };
 }

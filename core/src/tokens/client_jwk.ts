@@ -1,6 +1,7 @@
 import { type CryptoKey, importJWK, type JWK } from 'jose';
 import { ENCRYPTION_ALGORITHMS, type EncryptionAlgorithm } from '../protocol/client_metadata.ts';
-import type { SigningAlgorithm } from '../protocol/records.ts';
+import { isJsonObject, type JsonObject } from '../protocol/json.ts';
+import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 
 /** What a client's key is wanted for. */
 export type KeyAlgorithm = SigningAlgorithm | EncryptionAlgorithm;
@@ -25,8 +26,10 @@ const BASE64URL = /^[A-Za-z0-9_-]+$/;
  * @returns `undefined` where the value is no JWK set
  */
 export function readClientKeys(set: unknown): readonly JWK[] | undefined {
-  if (!isObject(set) || !Array.isArray(set.keys)) return undefined;
-  return set.keys.slice(0, MOST_CLIENT_KEYS).flatMap((jwk: unknown) => (isObject(jwk) ? publicKey(jwk) : []));
+  if (!isJsonObject(set) || !Array.isArray(set.keys)) return undefined;
+  return set.keys
+    .slice(0, MOST_CLIENT_KEYS)
+    .flatMap((jwk: unknown) => (isJsonObject(jwk) ? publicKey(jwk) : []));
 }
 
 /** Whether a key is one for an algorithm, by its type, `alg`, `use` and `key_ops` (RFC 7517 §4). */
@@ -66,7 +69,7 @@ export async function importClientKey(jwk: JWK, algorithm: KeyAlgorithm): Promis
   }
 }
 
-function publicKey(jwk: Readonly<Record<string, unknown>>): readonly JWK[] {
+function publicKey(jwk: JsonObject): readonly JWK[] {
   if ('d' in jwk || 'k' in jwk) return [];
   const numbers = publicNumbers(jwk);
   if (numbers === undefined) return [];
@@ -82,7 +85,7 @@ function publicKey(jwk: Readonly<Record<string, unknown>>): readonly JWK[] {
   ];
 }
 
-function publicNumbers({ kty, n, e, crv, x, y }: Readonly<Record<string, unknown>>): JWK | undefined {
+function publicNumbers({ kty, n, e, crv, x, y }: JsonObject): JWK | undefined {
   if (kty === 'RSA' && isNumber(n) && isNumber(e)) {
     const bits = bitsOf(n);
     const isUsual = bits >= RSA_BITS.least && bits <= RSA_BITS.most && bytesOf(e) <= LONGEST_EXPONENT;
@@ -114,8 +117,4 @@ function bitsOf(number: string): number {
   );
   const first = bytes.findIndex((byte) => byte !== 0);
   return first === -1 ? 0 : (bytes.length - first) * 8 - Math.clz32(bytes[first] ?? 0) + 24;
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -2,7 +2,8 @@ import type { CryptoKey, JWK } from 'jose';
 import type { EncryptionAlgorithm } from '../protocol/client_metadata.ts';
 import type { Clock } from '../protocol/environment.ts';
 import type { FetchDocument } from '../protocol/fetch_document.ts';
-import type { ClientRecord, SigningAlgorithm } from '../protocol/records.ts';
+import type { ClientRecord } from '../protocol/records.ts';
+import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import { fitsAlgorithm, importClientKey, type KeyAlgorithm, readClientKeys } from './client_jwk.ts';
 import { RemoteKeySets } from './remote_key_sets.ts';
 

@@ -1,5 +1,6 @@
 import type { Clock, RandomSource } from '../protocol/environment.ts';
-import type { SigningAlgorithm, TokenFormat } from '../protocol/records.ts';
+import type { TokenFormat } from '../protocol/records.ts';
+import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import type { ReadableStorage } from '../storage/host_storage.ts';
 import type { JwtService } from './jwt_service.ts';

@@ -5,7 +5,7 @@ import { equalInConstantTime } from '../protocol/hashing/constant_time.ts';
 import type { InactiveReason } from '../protocol/reasons.ts';
 import type { TokenKind, TokenRecord } from '../protocol/records.ts';
 import type { TokenContext } from './context.ts';
-import { JWT_TYPES } from './jwt_types.ts';
+import { jwtTypeOf } from './jwt_types.ts';
 import { opaqueKindOf } from './opaque_token.ts';
 import { subjectIdentifier } from './subject_identifier.ts';
 
@@ -66,10 +66,8 @@ async function isAsIssued(record: TokenRecord, token: string): Promise<boolean> 
 }
 
 function kindOfType(type: string | undefined): TokenKind | undefined {
-  if (type === undefined) return undefined;
-  const subtype = type.startsWith('application/') ? type.slice('application/'.length) : type;
-  if (subtype === JWT_TYPES.access_token) return 'access_token';
-  return subtype === JWT_TYPES.refresh_token ? 'refresh_token' : undefined;
+  const known = jwtTypeOf(type);
+  return known === 'access_token' || known === 'refresh_token' ? known : undefined;
 }
 
 /** What a record says by itself, for a host that keeps no claims of its opaque tokens. */

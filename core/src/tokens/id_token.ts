@@ -1,7 +1,8 @@
 import { base64url } from 'jose';
 import type { Claims } from '../protocol/claims.ts';
 import { secondsOf } from '../protocol/environment.ts';
-import type { ClientRecord, SigningAlgorithm } from '../protocol/records.ts';
+import type { ClientRecord } from '../protocol/records.ts';
+import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import type { TokenContext } from './context.ts';
 import { JWT_TYPES } from './jwt_types.ts';
 

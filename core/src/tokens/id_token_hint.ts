@@ -1,5 +1,5 @@
 import type { TokenContext } from './context.ts';
-import { JWT_TYPES } from './jwt_types.ts';
+import { jwtTypeOf } from './jwt_types.ts';
 
 /** What an ID token that comes back to the server says about whom it was issued to, and about whom. */
 export interface IdTokenHint {
@@ -20,7 +20,7 @@ export async function readIdTokenHint(
   hint: string,
 ): Promise<IdTokenHint | undefined> {
   const verified = await jwt.verify(hint);
-  if (!verified.verified || verified.type !== JWT_TYPES.id_token.toLowerCase()) return undefined;
+  if (!verified.verified || jwtTypeOf(verified.type) !== 'id_token') return undefined;
   const { iss, sub, aud, exp, iat, sid } = verified.claims;
   // Its times tell it from the server's other JWTs of this type: an answer of UserInfo has none.
   if (iss !== issuer || typeof exp !== 'number' || typeof iat !== 'number') return undefined;

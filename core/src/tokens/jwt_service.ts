@@ -1,14 +1,14 @@
 import { type JWK, SignJWT } from 'jose';
 import type { Claims } from '../protocol/claims.ts';
 import type { InactiveReason } from '../protocol/reasons.ts';
-import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/records.ts';
+import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import { parseClaims, readJwtHeader, verifiedPayload } from './signature.ts';
 import type { SigningKeys } from './signing_keys.ts';
 
 /** Why a text is no JWT of this server. */
 export type JwtRefusal = Extract<InactiveReason, 'malformed' | 'unknown_key' | 'bad_signature'>;
 
-/** The outcome of checking a signature; `type` is the `typ` header in lower case. */
+/** The outcome of checking a signature; `type` is the `typ` header, in any case, with or without `application/`. */
 export type VerifiedJwt =
   | {
       readonly verified: true;
@@ -73,7 +73,7 @@ export class StoredKeysJwtService implements JwtService {
     if (payload === undefined) return { verified: false, reason: 'bad_signature' };
     const claims = parseClaims(payload);
     if (claims === undefined) return { verified: false, reason: 'malformed' };
-    return { verified: true, type: type?.toLowerCase(), keyId, claims };
+    return { verified: true, type, keyId, claims };
   }
 
   publicKeys(): Promise<readonly JWK[]> {

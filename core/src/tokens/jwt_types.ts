@@ -8,3 +8,21 @@ export const JWT_TYPES = {
   id_token: 'JWT',
   logout_token: 'logout+jwt',
 } as const;
+
+export type JwtType = keyof typeof JWT_TYPES;
+
+/**
+ * A `typ` header as types are compared: without regard to case, and without the `application/` that may be left out
+ * (RFC 7515 §4.1.9).
+ */
+export function comparableType(typ: string | undefined): string | undefined {
+  return typ?.toLowerCase().replace(/^application\//, '');
+}
+
+/** Which of this server's JWTs has that `typ`; `undefined` for any other. */
+export function jwtTypeOf(typ: string | undefined): JwtType | undefined {
+  const type = comparableType(typ);
+  return JWT_TYPE_NAMES.find((name) => JWT_TYPES[name].toLowerCase() === type);
+}
+
+const JWT_TYPE_NAMES = Object.keys(JWT_TYPES) as JwtType[];

@@ -1,6 +1,7 @@
 import type { JWK } from 'jose';
 import type { Clock } from '../protocol/environment.ts';
 import { DocumentError, type FetchDocument } from '../protocol/fetch_document.ts';
+import { parseJson } from '../protocol/json.ts';
 import { readClientKeys } from './client_jwk.ts';
 
 /** Milliseconds after which a key that its owner has taken away counts no more. */
@@ -82,16 +83,8 @@ export class RemoteKeySets {
       headers: { accept: 'application/jwk-set+json, application/json' },
     });
     if (status !== 200) throw new DocumentError('failed', 'the key set was not answered with 200');
-    const keys = readClientKeys(parsed(body));
+    const keys = readClientKeys(parseJson(body));
     if (keys === undefined) throw new DocumentError('refused', 'the document is no JWK set');
     return keys;
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }

@@ -1,11 +1,14 @@
 import { type CryptoKey, compactVerify, decodeProtectedHeader, errors } from 'jose';
 import type { Claims } from '../protocol/claims.ts';
+import { isJsonObject, parseJson } from '../protocol/json.ts';
 import { namesOf, type SigningAlgorithm } from '../protocol/signing_algorithm.ts';
+import { comparableType } from './jwt_types.ts';
 
 /** What a JWT says of itself before anything is believed (RFC 7515 §4.1). */
 export interface JwtHeader {
   readonly algorithm: string | undefined;
   readonly keyId: string | undefined;
+  /** As types are compared: `comparableType`. */
   readonly type: string | undefined;
 }
 
@@ -15,7 +18,7 @@ export function readJwtHeader(token: string): JwtHeader | undefined {
     const { alg, kid, typ } = decodeProtectedHeader(token);
     if ([alg, kid, typ].some((value: unknown) => value !== undefined && typeof value !== 'string'))
       return undefined;
-    return { algorithm: alg, keyId: kid, type: typ };
+    return { algorithm: alg, keyId: kid, type: comparableType(typ) };
   } catch {
     return undefined; // jose throws TypeError for whatever it cannot parse; nothing here asks storage
   }
@@ -49,12 +52,6 @@ export async function verifiedPayload(
 
 /** The claims in a payload; `undefined` where it is no JSON object. */
 export function parseClaims(payload: Uint8Array): Claims | undefined {
-  try {
-    const claims: unknown = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
-    return typeof claims === 'object' && claims !== null && !Array.isArray(claims)
-      ? { ...claims }
-      : undefined;
-  } catch {
-    return undefined; // no JSON, or no UTF-8
-  }
+  const claims = parseJson(payload);
+  return isJsonObject(claims) ? claims : undefined;
 }

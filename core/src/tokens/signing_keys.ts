@@ -10,7 +10,8 @@ import {
   type JWK,
 } from 'jose';
 import type { Clock } from '../protocol/environment.ts';
-import type { KeyRecord, SigningAlgorithm } from '../protocol/records.ts';
+import type { KeyRecord } from '../protocol/records.ts';
+import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import type { KeyRepository } from '../storage/contract.ts';
 import type { ServerSecret } from './server_secret.ts';
 

@@ -4,6 +4,7 @@ import { userClaims } from '../people/claims.ts';
 import type { Database, OpenDatabase } from './database/database.ts';
 import { issuerToAdminister } from './issuer.ts';
 import { pairwiseSecretOf } from './pairwise_secret.ts';
+import type { ProgramSecret, ProgramSecretUse } from './program_secret.ts';
 import { libraryOptions, requireAcceptable, rethrowAsWritten } from './server_options.ts';
 
 /** One issuer's database, opened, with the secret that belongs to it. Whoever has the database closes it. */
@@ -12,7 +13,7 @@ export interface Instance extends OpenDatabase {
   readonly database: Database;
   readonly storage: AdministrableStorage;
   /** @throws {Refused} nobody said what the secret is */
-  secret(): ServerSecret;
+  secret(): ProgramSecret;
   /** The server over this database, its keys opened. */
   server(onEvent?: (event: ServerEvent) => void): Promise<AuthorizationServer>;
 }
@@ -42,12 +43,12 @@ export async function openInstance(
     ...opened,
     issuer,
     database,
-    secret: () => new ServerSecret(secrets()),
+    secret: () => new ServerSecret<ProgramSecretUse>(secrets()),
     async server(onEvent) {
       const secret = secrets();
       const pairwiseSecret =
         settings.pairwiseSecret ??
-        (await pairwiseSecretOf(opened.pairwiseSecret, new ServerSecret(secret), issuer));
+        (await pairwiseSecretOf(opened.pairwiseSecret, new ServerSecret<ProgramSecretUse>(secret), issuer));
       try {
         const server = new AuthorizationServer({
           ...libraryOptions(settings, userClaims(people)),

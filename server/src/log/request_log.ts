@@ -49,7 +49,8 @@ export class RequestLog {
   /** An event of the library. */
   event({ type, ...event }: ServerEvent): void {
     this.#rememberClient(event);
-    if (type === 'answered') return; // the request's own line says it
+    // The request's own line says the one, that of the attempt the other.
+    if (type === 'answered' || type === 'logout_not_delivered') return;
     const isFailure = 'status' in event && event.status >= 500;
     const line = { event: type, ...event, ...('cause' in event && { cause: causeOf(event.cause) }) };
     this.#log[isFailure ? 'error' : levelOf(type)](line);
@@ -73,11 +74,7 @@ export class RequestLog {
 }
 
 /** What hints at an attack or a broken client is louder than what happens every day. */
-const LOUD: ReadonlySet<ServerEvent['type']> = new Set([
-  'refresh_token_reused',
-  'authorization_code_reused',
-  'logout_not_delivered',
-]);
+const LOUD: ReadonlySet<ServerEvent['type']> = new Set(['refresh_token_reused', 'authorization_code_reused']);
 
 function levelOf(type: ServerEvent['type']): 'info' | 'warn' {
   return LOUD.has(type) ? 'warn' : 'info';

@@ -28,6 +28,12 @@ export interface BrowserSession {
   readonly amr: readonly string[];
 }
 
+export interface BegunSession {
+  readonly session: BrowserSession;
+  /** Those that it has taken the place of. */
+  readonly ended: readonly SessionEnd[];
+}
+
 export interface SessionLifetimes {
   /** Seconds since it was used last. */
   readonly idle: number;
@@ -62,7 +68,7 @@ export class BrowserSessions {
    * @param person as they were when their password was checked
    * @returns `undefined` where they have another password since, or are disabled: they are not signed in
    */
-  async begin(c: Context, person: Person): Promise<BrowserSession | undefined> {
+  async begin(c: Context, person: Person): Promise<BegunSession | undefined> {
     const { cookies, sessions, ending, lifetimes, clock } = this.#parts;
     const nowMs = clock();
     const secret = randomBytes(SECRET_BYTES).toString('base64url');
@@ -93,8 +99,8 @@ export class BrowserSessions {
     if (!goesOn) {
       const expiresAtMs = this.#expiryOf(fresh);
       if (!(await sessions.add(fresh, digestOf(secret), expiresAtMs, person))) return undefined;
-      if (prior !== undefined && !this.#isExpired(prior)) await ending.end(prior);
     }
+    const ended = goesOn || prior === undefined || this.#isExpired(prior) ? [] : await ending.end(prior);
     const { id } = goesOn ? prior : fresh;
     const session = { id, person, signedInAtMs: nowMs, amr: signIn.amr };
     // Whoever disables a person at the same time ends this session, or is seen here.
@@ -103,7 +109,7 @@ export class BrowserSessions {
       return undefined;
     }
     cookies.set(c, COOKIE, secret, lifetimes.absolute);
-    return session;
+    return { session, ended };
   }
 
   /** @returns `undefined` where nobody is signed in, or no longer: what ends a person's tokens ends their sessions. */

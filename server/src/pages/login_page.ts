@@ -2,7 +2,7 @@ import type { Person } from '../people/people.ts';
 import { type SignIn, signIn } from '../people/sign_in.ts';
 import { applicationShown, personShown } from './application_shown.ts';
 import { goOn, nextStep } from './authorization_steps.ts';
-import type { BrowserSession } from './browser_sessions.ts';
+import type { BegunSession } from './browser_sessions.ts';
 import { renderPage } from './layout.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { pageSetting } from './page_setting.ts';
@@ -56,11 +56,11 @@ export function submitLogin(parts: PageParts) {
       requestLog.pageEvent({ ...event, type: 'refused', reason: outcome.refused });
       return renderForm(c, parts, page, { username, refusal: outcome });
     }
-    const { session } = outcome;
+    const { session, ended } = outcome;
     const { subject } = session.person;
     await knownBrowsers.remember(c, subject);
     requestLog.pageEvent({ ...event, type: 'signed_in', subject, sessionId: session.id });
-    void parts.tellClients(); // of whoever was signed in before
+    void parts.tellClients(ended);
     return 'authorization' in page ? goOn(c, parts, page, session) : c.redirect(`${basePath}/account`, 303);
   };
 }
@@ -86,9 +86,8 @@ async function begin(
   c: PageContext,
   { browserSessions }: PageParts,
   person: Person,
-): Promise<{ readonly session: BrowserSession } | Refusal> {
-  const session = await browserSessions.begin(c, person);
-  return session === undefined ? { refused: 'person_changed' } : { session };
+): Promise<BegunSession | Refusal> {
+  return (await browserSessions.begin(c, person)) ?? { refused: 'person_changed' };
 }
 
 async function renderForm(

@@ -113,7 +113,7 @@ async function endSession(
     ...(clientId !== undefined && { clientId }),
   });
   // §3: whoever comes back finds the other applications informed, as far as they can be reached.
-  await parts.tellClients();
+  await parts.tellClients(ends);
   return leave(
     c,
     parts,

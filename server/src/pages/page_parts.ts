@@ -5,7 +5,7 @@ import type { Consents } from '../consents/consents.ts';
 import type { ConsentWithdrawal } from '../consents/withdrawal.ts';
 import type { RequestLog } from '../log/request_log.ts';
 import type { SignInParts } from '../people/sign_in.ts';
-import type { SessionEnding } from '../sessions/session_ending.ts';
+import type { SessionEnding, TellClients } from '../sessions/session_ending.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { Brand } from './brand.ts';
 import type { BrowserSessions } from './browser_sessions.ts';
@@ -35,8 +35,7 @@ export interface PageParts {
   readonly signInParts: SignInParts;
   readonly clientAddress: ClientAddress;
   readonly requestLog: RequestLog;
-  /** Tells clients that sessions have ended; resolves when they were told, or it takes too long to wait for. */
-  readonly tellClients: () => Promise<void>;
+  readonly tellClients: TellClients;
   /** Who runs this server. */
   readonly operator: Brand;
   readonly operatorLogo: Picture | undefined;

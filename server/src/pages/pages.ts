@@ -10,7 +10,7 @@ import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/request_log.ts';
 import { AttemptLimit } from '../people/attempt_limit.ts';
 import { PasswordHasher } from '../people/password_hasher.ts';
-import { SessionEnding } from '../sessions/session_ending.ts';
+import { SessionEnding, type TellClients } from '../sessions/session_ending.ts';
 import { showAccount, submitAccount } from './account_page.ts';
 import { authorizePage } from './authorize_page.ts';
 import type { Brand } from './brand.ts';
@@ -41,8 +41,7 @@ interface Surroundings {
   readonly requestLog: RequestLog;
   /** Who runs the server. */
   readonly operator: Operator;
-  /** Tells clients that sessions have ended; resolves when they were told, or it takes too long to wait for. */
-  readonly tellClients: () => Promise<void>;
+  readonly tellClients: TellClients;
 }
 
 /** What the pages need of an instance. */

@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import type { ServerSecret } from '@grantd/core';
+import type { ProgramSecret, ProgramSecretUse } from '../instance/program_secret.ts';
 
 const ALGORITHM = 'aes-256-gcm';
 const NONCE_BYTES = 12;
@@ -10,10 +10,10 @@ const TAG_BYTES = 16;
  * Nonces are random; NIST SP 800-38D §8.3 allows four billion of them for a key.
  */
 export class SealedValues {
-  readonly #secret: ServerSecret;
-  readonly #use: string;
+  readonly #secret: ProgramSecret;
+  readonly #use: ProgramSecretUse;
 
-  constructor(secret: ServerSecret, use: string) {
+  constructor(secret: ProgramSecret, use: ProgramSecretUse) {
     this.#secret = secret;
     this.#use = use;
   }

@@ -5,7 +5,7 @@ import type { Instance } from '../instance/instance.ts';
 import { causeOf } from '../log/cause.ts';
 import type { Log } from '../log/log.ts';
 import { LogoutDeliverer } from '../sessions/logout_deliverer.ts';
-import { SessionEnding } from '../sessions/session_ending.ts';
+import { SessionEnding, type TellClients } from '../sessions/session_ending.ts';
 
 /** Milliseconds between two looks: of the process that sweeps, and of the others, which would replace it one day. */
 const LOOK_EVERY_MS = 2_000;
@@ -15,10 +15,12 @@ const OTHERS_LOOK_EVERY_MS = 60_000;
 const LONGEST_WAIT_MS = 3_000;
 
 export interface UnfinishedWork {
-  /** Resolves once every client that is to be told of a logout has been asked to hear it, or after some seconds. */
-  tellClients(): Promise<void>;
+  /** Resolves once every client of these sessions has been asked to hear of their end, or after some seconds. */
+  readonly tellClients: TellClients;
   /** Looks for work now and then. Resolves when it was told to stop and has. */
   run(signal: AbortSignal): Promise<void>;
+  /** Begins to tell nobody any more. Resolves when nothing is under way that needs the database. */
+  end(): Promise<void>;
 }
 
 /** What goes on after the answer: clients are told of logouts, and what a dead process has left half-done is finished. */
@@ -30,39 +32,39 @@ export function unfinishedWork(
 ): UnfinishedWork {
   const ending = new SessionEnding({ sessions, storage });
   const withdrawal = new ConsentWithdrawal({ consents, storage });
+  const onFault = (error: unknown) => log.error({ event: 'unfinished_work_failed', cause: causeOf(error) });
   const deliverer = new LogoutDeliverer({
     deliveries: logoutDeliveries,
     server,
-    report: ({ type, ...known }) =>
-      log[type === 'logout_delivered' ? 'info' : 'warn']({ event: type, ...known }),
+    onFault,
+    report: ({ type, cause, ...known }) =>
+      log[type === 'logout_delivered' ? 'info' : 'warn']({
+        event: type,
+        ...known,
+        ...(cause !== undefined && { cause: causeOf(cause) }),
+      }),
   });
-  const logged = async (work: () => Promise<unknown>): Promise<void> => {
-    try {
-      await work();
-    } catch (error) {
-      log.error({ event: 'unfinished_work_failed', cause: causeOf(error) });
-    }
-  };
-  const look = async (signal: AbortSignal): Promise<void> => {
+  const look = async (): Promise<void> => {
     for (const { clientIds: _, ...session } of await ending.finishHalfEnded())
       log.warn({ event: 'session_end_finished', ...session });
     const withdrawals = await withdrawal.finishHalfWithdrawn();
     if (withdrawals > 0) log.warn({ event: 'withdrawals_finished', withdrawals });
-    await deliverer.deliverDue(signal);
+    await deliverer.begin();
   };
   const interval = sweeps ? LOOK_EVERY_MS : OTHERS_LOOK_EVERY_MS;
 
   return {
-    async tellClients() {
-      const told = logged(() => deliverer.deliverDue());
+    async tellClients(ends) {
+      const told = Promise.all(ends.map((end) => deliverer.tell(end)));
       await Promise.race([told, pause(LONGEST_WAIT_MS, undefined, { ref: false })]);
     },
     async run(signal) {
       while (!signal.aborted) {
-        await logged(() => look(signal));
+        await look().catch(onFault);
         // Rejects only where it is told to stop.
         await pause(interval, undefined, { signal, ref: false }).catch(() => undefined);
       }
     },
+    end: () => deliverer.end(),
   };
 }

@@ -58,6 +58,9 @@ export class SessionEnding {
   }
 }
 
+/** Tells the clients of sessions that have ended; resolves when they were told, or it takes too long to wait for. */
+export type TellClients = (ends: readonly SessionEnd[]) => Promise<void>;
+
 /** A session that has ended. */
 export interface SessionEnd extends EndedSession {
   /** Who is to be told. */

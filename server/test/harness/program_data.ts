@@ -12,6 +12,9 @@ import type { TestDatabase } from './databases.ts';
 
 export const ISSUER = 'https://id.example';
 
+/** All deliveries that are due. */
+export const DUE = { exceptClients: [], limit: 10 };
+
 /** A database that nobody else uses, opened as the program opens it, as often as several processes would. */
 export async function openDatabases(
   t: TestContext,

@@ -5,10 +5,11 @@ import { OAuthError } from '../../protocol/oauth_error.ts';
 import type { RefusalReason } from '../../protocol/reasons.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import type { Call, Context } from '../context.ts';
+import { findNamedClient } from '../named_client.ts';
 import { matchingSecret } from './client_secret.ts';
 import { clientSecretBasic } from './client_secret_basic.ts';
 import { clientSecretPost } from './client_secret_post.ts';
-import { type ClaimedAssertion, type ClaimedCredentials, isClientId } from './credentials.ts';
+import type { ClaimedAssertion, ClaimedCredentials } from './credentials.ts';
 import { none } from './none.ts';
 import { claimedAssertion, privateKeyJwt } from './private_key_jwt.ts';
 import { refusedClient } from './refused_client.ts';
@@ -37,7 +38,7 @@ async function authenticateBySecret(
   { method, clientId, secrets }: ClaimedCredentials,
   call: Call,
 ): Promise<ClientRecord> {
-  const client = isClientId(clientId) ? await context.storage.clients.get(clientId) : undefined;
+  const client = await findNamedClient(context, clientId);
   const match = await matchingSecret(context.secret, secrets, client?.secretHash);
 
   if (!client) throw refusedClient('client_unknown');

@@ -1,5 +1,5 @@
 import type { AuthenticationMethod } from '../../protocol/client_metadata.ts';
-import type { SigningAlgorithm } from '../../protocol/records.ts';
+import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
 
 /** What a request claims; nothing of it is proven yet. */
 export interface ClaimedCredentials {
@@ -16,11 +16,4 @@ export interface ClaimedAssertion {
   readonly assertion: string;
   readonly algorithm: SigningAlgorithm;
   readonly keyId: string | undefined;
-}
-
-/** RFC 6749 Appendix A.1: VSCHAR. What has other characters names nobody, and is not looked up. */
-const CLIENT_ID = /^[\x20-\x7E]+$/;
-
-export function isClientId(text: string): boolean {
-  return CLIENT_ID.test(text);
 }

@@ -5,14 +5,15 @@ import type { Claims } from '../../protocol/claims.ts';
 import { CLIENT_CLOCK_AHEAD } from '../../protocol/environment.ts';
 import { DocumentError } from '../../protocol/fetch_document.ts';
 import { type Form, requireParameter } from '../../protocol/form.ts';
-import { StorageFault } from '../../protocol/oauth_error.ts';
 import type { RefusalReason } from '../../protocol/reasons.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import { signingAlgorithmOf } from '../../protocol/signing_algorithm.ts';
 import { parseClaims, readJwtHeader, verifiedPayload } from '../../tokens/signature.ts';
 import type { Call, Context } from '../context.ts';
+import { findNamedClient } from '../named_client.ts';
+import { takeOnce } from '../one_time_identifier.ts';
 import { judgeClaims } from './assertion_claims.ts';
-import { type ClaimedAssertion, isClientId } from './credentials.ts';
+import type { ClaimedAssertion } from './credentials.ts';
 import { refusedClient } from './refused_client.ts';
 import { standInKey } from './stand_in_keys.ts';
 
@@ -25,7 +26,7 @@ const LONGEST_ASSERTION = 8 * 1024;
 /** A JWS has three parts; what has five is encrypted, and is refused. */
 const COMPACT_JWS = /^[\w-]+\.([\w-]+)\.[\w-]+$/;
 
-/** `typ` in lower case; another one belongs to a JWT that was made for something else (RFC 8725 §3.11). */
+/** `typ` as types are compared; another one belongs to a JWT that was made for something else (RFC 8725 §3.11). */
 const TYPES: readonly (string | undefined)[] = [undefined, 'jwt', 'client-authentication+jwt'];
 
 /**
@@ -47,7 +48,7 @@ export function claimedAssertion(form: Form): ClaimedAssertion | undefined {
   if (header === undefined || typeof claims?.sub !== 'string') throw refusedClient('assertion_malformed');
   const algorithm = signingAlgorithmOf(header.algorithm);
   if (algorithm === undefined) throw refusedClient('assertion_algorithm_refused');
-  if (!TYPES.includes(header.type?.toLowerCase())) throw refusedClient('assertion_type_unknown');
+  if (!TYPES.includes(header.type)) throw refusedClient('assertion_type_unknown');
   return { method: 'private_key_jwt', clientId: claims.sub, assertion, algorithm, keyId: header.keyId };
 }
 
@@ -74,7 +75,7 @@ export async function privateKeyJwt(
   call: Call,
 ): Promise<ClientRecord> {
   const { assertion, algorithm, clientId } = claimed;
-  const client = isClientId(clientId) ? await context.storage.clients.get(clientId) : undefined;
+  const client = await findNamedClient(context, clientId);
 
   // §3 (9) the signature; one is checked also where nothing can come of it
   const found = client ? await findKey(context, client, claimed) : { reason: 'client_unknown' as const };
@@ -91,7 +92,9 @@ export async function privateKeyJwt(
 
   // §3 (7) once and no more; nobody but the client itself gets as far as this
   const id = await sha256(JSON.stringify(['client_assertion', context.issuer, client.id, judged.identifier]));
-  if (!(await take(context, id, judged.expiresAt))) throw refusedClient('assertion_replayed', client);
+  // Kept for longer than the assertion lives, since a process with a slower clock would accept it for longer.
+  const keepUntil = Math.ceil(judged.expiresAt) + CLIENT_CLOCK_AHEAD;
+  if (!(await takeOnce(context, id, keepUntil))) throw refusedClient('assertion_replayed', client);
   return client;
 }
 
@@ -116,16 +119,4 @@ async function findKey(
     }
     throw error;
   }
-}
-
-/** Kept for longer than the assertion lives, since a process with a slower clock would accept it for longer. */
-async function take({ storage }: Context, id: string, expiresAt: number): Promise<boolean> {
-  const isTaken: unknown = await storage.oneTimeIdentifiers?.take(
-    id,
-    Math.ceil(expiresAt) + CLIENT_CLOCK_AHEAD,
-  );
-  if (typeof isTaken === 'boolean') return isTaken;
-  throw new StorageFault(
-    new TypeError('storage must answer true or false to whether an identifier is taken'),
-  );
 }

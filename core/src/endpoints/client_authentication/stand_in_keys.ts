@@ -1,5 +1,5 @@
 import { type CryptoKey, importJWK, type JWK } from 'jose';
-import type { SigningAlgorithm } from '../../protocol/records.ts';
+import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
 
 /** 2048 bits, all of them set. */
 const RSA: JWK = { kty: 'RSA', n: `${'_'.repeat(341)}w`, e: 'AQAB' };

@@ -1,17 +1,18 @@
 import { sha256 } from '#hashing';
+import { isConfidential } from '../../protocol/authentication_method.ts';
 import { type Form, requireParameter } from '../../protocol/form.ts';
 import { verifierFits } from '../../protocol/pkce.ts';
 import type { AuthorizationCodeRecord, ClientRecord } from '../../protocol/records.ts';
+import { isRegisteredRedirectUri } from '../../protocol/redirect_uri.ts';
 import { mintAccessToken } from '../../tokens/access_token.ts';
 import { grantClaimsOf } from '../../tokens/grant_claims.ts';
 import { newIdentifier, opaqueKindOf } from '../../tokens/opaque_token.ts';
 import { mintRefreshToken } from '../../tokens/refresh_token.ts';
 import { codeLife } from '../../tokens/state.ts';
-import { subjectIdentifier } from '../../tokens/subject_identifier.ts';
 import type { Call, Context } from '../context.ts';
+import { selectAudience } from '../resource.ts';
 import type { Grant } from './grant.ts';
 import { idTokenBeside } from './id_token.ts';
-import { selectAudience } from './resource.ts';
 import { invalidGrant, overtaken, tokenResponse } from './token_response.ts';
 
 /** RFC 6749 §4.1.3 with PKCE (RFC 7636 §4.5) and an ID token where `openid` was granted. */
@@ -19,11 +20,12 @@ export const authorizationCode: Grant = async (context, client, form, call) => {
   const record = await findCode(context, requireParameter(form, 'code'));
   await requireMatch(record, client, form);
   if (record.redeemedAtMs !== undefined) throw await reused(context, record, call);
+  requireUnchanged(record, client);
   await requireAlive(context, record);
 
   const audience = selectAudience(context, form, record.resources);
   const { scopes, subject, grantId, sessionId, nonce, claimsRequest, resources } = record;
-  const person = { subject, sub: await subjectIdentifier(context, client, subject) };
+  const person = { subject, sub: subjectTold(record) };
   const claims = grantClaimsOf(client, record.claims);
   const purpose = {
     client,
@@ -84,6 +86,20 @@ async function requireMatch(
   if (verifier !== undefined && !(await verifierFits(verifier, record.codeChallenge ?? ''))) {
     throw invalidGrant('the code_verifier does not match', 'pkce_mismatch');
   }
+}
+
+/** A client that is registered anew meanwhile could not have got this code as it is now. */
+function requireUnchanged(record: AuthorizationCodeRecord, client: ClientRecord): void {
+  if (!isRegisteredRedirectUri(client, record.redirectUri))
+    throw invalidGrant('the redirect_uri is not registered any more', 'redirect_uri_mismatch');
+  if (record.codeChallenge === undefined && !isConfidential(client))
+    throw invalidGrant('the code_verifier does not match', 'pkce_missing');
+}
+
+/** `sub` as it was when the person approved. */
+function subjectTold({ claims: { sub } }: AuthorizationCodeRecord): string {
+  if (typeof sub === 'string') return sub;
+  throw invalidGrant('the authorization code is not valid', 'code_unknown'); // an earlier version left it out
 }
 
 async function requireAlive(context: Context, record: AuthorizationCodeRecord): Promise<void> {

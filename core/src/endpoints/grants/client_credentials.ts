@@ -2,8 +2,8 @@ import { isConfidential } from '../../protocol/authentication_method.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
 import { isPersonalScope, refusedScope, selectScopes } from '../../protocol/scope.ts';
 import { mintAccessToken } from '../../tokens/access_token.ts';
+import { selectOwnAudience } from '../resource.ts';
 import type { Grant } from './grant.ts';
-import { selectOwnAudience } from './resource.ts';
 import { overtaken, tokenResponse } from './token_response.ts';
 
 /** RFC 6749 §4.4: a client acts for itself, so there is no person and no refresh token. */

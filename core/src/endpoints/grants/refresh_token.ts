@@ -10,9 +10,9 @@ import { newIdentifier } from '../../tokens/opaque_token.ts';
 import { mintSuccessor, recallSuccessor } from '../../tokens/refresh_token.ts';
 import { lifeOf } from '../../tokens/state.ts';
 import type { Call, Context } from '../context.ts';
+import { selectAudience } from '../resource.ts';
 import type { Grant } from './grant.ts';
 import { idTokenBeside } from './id_token.ts';
-import { selectAudience } from './resource.ts';
 import { invalidGrant, overtaken, tokenResponse } from './token_response.ts';
 
 /** A refresh token in the hands of the client that it was issued to. */

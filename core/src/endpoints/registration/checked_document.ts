@@ -1,4 +1,4 @@
-import { fetchNothing } from '../../protocol/fetch_document.ts';
+import type { JsonObject } from '../../protocol/json.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import type { Context } from '../context.ts';
@@ -13,13 +13,11 @@ import type { RegistrationPolicy } from './registration_policy.ts';
 import type { ResolvedRegistration } from './registration_settings.ts';
 import { requireSectorMembership } from './sector_identifier.ts';
 
-type Written = Readonly<Record<string, unknown>>;
-
 /**
  * What an operator wrote of a client, complete.
  * @throws {ClientMetadataError} it cannot be so
  */
-export async function documentByOperator(context: Context, written: Written): Promise<ClientDocument> {
+export async function documentByOperator(context: Context, written: JsonObject): Promise<ClientDocument> {
   const policy: RegistrationPolicy = {
     ...abilitiesOf(context),
     registrant: 'operator',
@@ -40,7 +38,7 @@ export async function documentByOperator(context: Context, written: Written): Pr
 export async function documentByClient(
   context: Context,
   { scopes, grantTypes, allowInsecureUris, assertionAudience }: ResolvedRegistration,
-  written: Written,
+  written: JsonObject,
   registered?: ClientRecord,
 ): Promise<ClientDocument> {
   const policy: RegistrationPolicy = {
@@ -69,7 +67,7 @@ export function asRefusal({ code, message, cause }: ClientMetadataError): OAuthE
 }
 
 async function complete(
-  { fetchDocument = fetchNothing }: Context,
+  { fetchDocument }: Context,
   document: ClientDocument,
   policy: RegistrationPolicy,
 ): Promise<ClientDocument> {
@@ -79,10 +77,10 @@ async function complete(
   return whole;
 }
 
-function abilitiesOf({ jwt, fetchDocument, pairwiseSecret }: Context) {
+function abilitiesOf({ jwt, canFetch, pairwiseSecret }: Context) {
   return {
     signingAlgorithms: jwt.algorithms,
-    canFetch: fetchDocument !== undefined,
+    canFetch,
     hasPairwiseSubjects: pairwiseSecret !== undefined,
   };
 }

@@ -2,20 +2,20 @@ import { sha256 } from '#hashing';
 import { bearerOfHeader } from '../../protocol/bearer.ts';
 import { equalInConstantTime } from '../../protocol/hashing/constant_time.ts';
 import { type HttpRequest, type HttpResponse, pathOf } from '../../protocol/http.ts';
+import type { JsonObject } from '../../protocol/json.ts';
 import { readJsonObject } from '../../protocol/json_body.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
 import type { RefusalReason } from '../../protocol/reasons.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import { matchingSecret } from '../client_authentication/client_secret.ts';
 import type { Call, Context } from '../context.ts';
+import { findNamedClient } from '../named_client.ts';
 import { requireRegistration } from './admission.ts';
 import { asRefusal, documentByClient } from './checked_document.ts';
 import { recordOf } from './client_document.ts';
 import { clientInformation } from './client_information.ts';
 import { ClientMetadataError } from './client_metadata_error.ts';
 import { secretFor } from './issued_secret.ts';
-
-type Written = Readonly<Record<string, unknown>>;
 
 /** A client with the registration access token that it has shown. */
 interface Registered {
@@ -66,7 +66,7 @@ async function replaced(context: Context, request: HttpRequest, found: Registere
 
 const MOST_ATTEMPTS = 3;
 
-async function replacementOf(context: Context, client: ClientRecord, written: Written) {
+async function replacementOf(context: Context, client: ClientRecord, written: JsonObject) {
   await requireOwnDescription(context, client, written);
   const document = await documentByClient(context, requireRegistration(context), written, client);
   const { id, registeredAt, registrationTokenDigest } = client;
@@ -99,7 +99,7 @@ async function requireRegistered(context: Context, request: HttpRequest): Promis
   const registrationToken = bearerOfHeader(request);
   if (registrationToken === undefined) throw refused('access_token_missing');
   const clientId = pathOf(request).split('/').at(-1) ?? '';
-  const client = CLIENT_ID.test(clientId) ? await context.storage.clients.get(clientId) : undefined;
+  const client = await findNamedClient(context, clientId);
   const digest = sha256(registrationToken);
   if (client?.registrationTokenDigest === undefined) throw refused('registration_token_wrong');
   if (!equalInConstantTime(await digest, client.registrationTokenDigest))
@@ -107,9 +107,6 @@ async function requireRegistered(context: Context, request: HttpRequest): Promis
   if (client.disabledAtMs !== undefined) throw refused('client_disabled', client.id);
   return { client, registrationToken };
 }
-
-/** What clients that registered themselves are called. */
-const CLIENT_ID = /^[A-Za-z0-9_-]{22}$/;
 
 /** Members of an answer that are the server's alone. */
 const NOT_TO_BE_SENT = [
@@ -126,7 +123,7 @@ const NOT_TO_BE_SENT = [
 async function requireOwnDescription(
   context: Context,
   { id, secretHash }: ClientRecord,
-  { client_id: clientId, client_secret: clientSecret, ...written }: Written,
+  { client_id: clientId, client_secret: clientSecret, ...written }: JsonObject,
 ): Promise<void> {
   if (clientId !== id) throw unfit('client_id', 'expected the identifier of this client');
   const surplus = NOT_TO_BE_SENT.find((name) => Object.hasOwn(written, name));

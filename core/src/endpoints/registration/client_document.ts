@@ -1,6 +1,7 @@
 import type { ClientMetadata, LocalizedMember } from '../../protocol/client_metadata.ts';
-import type { ClientRecord, GrantType, SigningAlgorithm, TokenFormat } from '../../protocol/records.ts';
+import type { ClientRecord, GrantType, TokenFormat } from '../../protocol/records.ts';
 import { formatScope, parseScope } from '../../protocol/scope.ts';
+import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
 import type { NewClient } from '../../storage/contract.ts';
 
 /** Members that records have of their own, in the names of the wire. */

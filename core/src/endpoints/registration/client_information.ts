@@ -1,5 +1,5 @@
-import type { HttpResponse } from '../../protocol/http.ts';
-import { jsonResponse } from '../../protocol/http.ts';
+import { endpointUrl } from '../../protocol/endpoint_url.ts';
+import { type HttpResponse, jsonResponse } from '../../protocol/http.ts';
 import type { NewClient } from '../../storage/contract.ts';
 import type { Context } from '../context.ts';
 import { documentOf } from './client_document.ts';
@@ -26,7 +26,7 @@ export function clientInformation(
       // §3.2.1: secrets do not expire
       ...(clientSecret !== undefined && { client_secret: clientSecret, client_secret_expires_at: 0 }),
       registration_access_token: registrationToken,
-      registration_client_uri: `${issuer.replace(/\/$/, '')}${paths.registration}/${id}`,
+      registration_client_uri: endpointUrl(issuer, `${paths.registration}/${id}`),
       ...documentOf(client),
     },
     status,

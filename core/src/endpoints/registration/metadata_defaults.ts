@@ -1,3 +1,4 @@
+import { DEFAULT_CONTENT_ENCRYPTION } from '../../protocol/client_metadata.ts';
 import { formatScope } from '../../protocol/scope.ts';
 import { type ClientDocument, responseTypesOf } from './client_document.ts';
 import type { RegistrationPolicy } from './registration_policy.ts';
@@ -34,7 +35,7 @@ function assertionDefaults(
 }
 
 function encryptionDefaults(document: ClientDocument): ClientDocument {
-  const byDefault = 'A128CBC-HS256';
+  const byDefault = DEFAULT_CONTENT_ENCRYPTION;
   return {
     ...(document.userinfo_encrypted_response_alg && {
       userinfo_encrypted_response_enc: document.userinfo_encrypted_response_enc ?? byDefault,

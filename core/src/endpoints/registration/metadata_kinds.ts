@@ -1,5 +1,7 @@
 import type { JWK } from 'jose';
+import { isJsonObject } from '../../protocol/json.ts';
 import { isRegistrableRedirectUri } from '../../protocol/redirect_uri.ts';
+import { isResourceUri } from '../../protocol/resource_uri.ts';
 import { parseScope } from '../../protocol/scope.ts';
 import { MOST_CLIENT_KEYS, readClientKeys } from '../../tokens/client_jwk.ts';
 
@@ -79,7 +81,7 @@ export const returnUri = oneText(
 
 /** URI of an API (RFC 8707 §2). */
 export const resourceUri = oneText('URI', 'an absolute URI without fragment (RFC 8707 section 2)', (uri) => {
-  return uri.length <= LONGEST_URI && URL.canParse(uri) && !/[#\s]/.test(uri);
+  return uri.length <= LONGEST_URI && isResourceUri(uri);
 });
 
 export const color = oneText('#RRGGBB', 'a colour as #rrggbb', (value) => /^#[0-9a-f]{6}$/i.test(value));
@@ -113,9 +115,9 @@ export const keySet: MetadataKind<{ readonly keys: readonly JWK[] }> = {
   form: 'object',
   read(value) {
     const keys = readClientKeys(value);
-    if (keys === undefined || keys.length === 0 || !isObject(value)) return undefined;
+    if (keys === undefined || keys.length === 0 || !isJsonObject(value)) return undefined;
     const given: readonly unknown[] = Array.isArray(value.keys) ? value.keys : [];
-    const isSecret = (jwk: unknown) => isObject(jwk) && ('d' in jwk || 'k' in jwk);
+    const isSecret = (jwk: unknown) => isJsonObject(jwk) && ('d' in jwk || 'k' in jwk);
     return given.length > MOST_CLIENT_KEYS || given.some(isSecret) ? undefined : { keys };
   },
 };
@@ -145,8 +147,4 @@ function isWebUri(uri: string): boolean {
 function hasCredentials(uri: string): boolean {
   const url = URL.parse(uri);
   return url !== null && (url.username !== '' || url.password !== '');
-}
-
-function isObject(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

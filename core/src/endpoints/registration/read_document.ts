@@ -1,3 +1,4 @@
+import type { JsonObject } from '../../protocol/json.ts';
 import type { ClientDocument, MemberName } from './client_document.ts';
 import { ClientMetadataError } from './client_metadata_error.ts';
 import { METADATA_MEMBERS, type MetadataMember, UNSUPPORTED_MEMBERS } from './metadata_members.ts';
@@ -19,10 +20,7 @@ const LONGEST_DOCUMENT = 32 * 1024;
  * are absence (RFC 7592 §2.2), others are ignored (RFC 7591 §2).
  * @throws {ClientMetadataError} one of them does not fit
  */
-export function readDocument(
-  written: Readonly<Record<string, unknown>>,
-  registrant: Registrant,
-): ClientDocument {
+export function readDocument(written: JsonObject, registrant: Registrant): ClientDocument {
   const document: { [name: string]: unknown } = {};
   let localized = 0;
   for (const [name, value] of Object.entries(written)) {

@@ -1,5 +1,6 @@
 import type { AssertionAudience } from '../../protocol/client_metadata.ts';
-import type { GrantType, SigningAlgorithm } from '../../protocol/records.ts';
+import type { GrantType } from '../../protocol/records.ts';
+import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
 import type { Registrant } from './read_document.ts';
 
 /** What a client may be, by who describes it and by what the server can do. */

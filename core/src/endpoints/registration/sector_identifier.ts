@@ -1,4 +1,5 @@
 import { DocumentError, type FetchDocument } from '../../protocol/fetch_document.ts';
+import { parseJson } from '../../protocol/json.ts';
 import type { ClientDocument } from './client_document.ts';
 import { ClientMetadataError } from './client_metadata_error.ts';
 
@@ -25,10 +26,9 @@ async function fetchMembers(
   try {
     const { status, body } = await fetchDocument(uri, { headers: { accept: 'application/json' } });
     if (status !== 200) throw new DocumentError('failed', 'it was not answered with 200');
-    const members: unknown = JSON.parse(body);
+    const members = parseJson(body);
     return Array.isArray(members) ? members : undefined;
   } catch (error) {
-    if (error instanceof SyntaxError) return undefined;
     if (error instanceof DocumentError) throw unfit('the document could not be fetched', error);
     throw error;
   }

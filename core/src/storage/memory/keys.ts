@@ -1,4 +1,5 @@
-import type { KeyRecord, SigningAlgorithm } from '../../protocol/records.ts';
+import type { KeyRecord } from '../../protocol/records.ts';
+import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
 import type { KeyRepository } from '../contract.ts';
 import { RETIRED_KEY_SECONDS } from '../retention.ts';
 import { type MemoryHandle, snapshot } from './tables.ts';

@@ -31,7 +31,7 @@ export function sqliteDatabase(path: string): Database {
         const file = new StoredFile(path);
         return {
           storage,
-          ...programData(sqliteProgramTables(tables), issuer),
+          ...programData(sqliteProgramTables(tables), issuer, storage.clients),
           isInPlace: () => file.isInPlace(),
         };
       } catch (error) {

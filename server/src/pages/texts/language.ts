@@ -1,3 +1,4 @@
+import { preferencesOf } from '@grantd/core';
 import { DEFAULT_LANGUAGE, LANGUAGES, type Language } from './texts.ts';
 
 /** More would be no person's list. */
@@ -10,7 +11,7 @@ const MOST_TAGS = 50;
  * @param acceptLanguage the header (RFC 9110 §12.5.4)
  */
 export function languageFor(uiLocales: readonly string[], acceptLanguage: string | undefined): Language {
-  for (const tag of [...uiLocales.slice(0, MOST_TAGS), ...preferred(acceptLanguage ?? '')]) {
+  for (const tag of [...uiLocales.slice(0, MOST_TAGS), ...preferred(acceptLanguage)]) {
     const language = lookUp(tag);
     if (language !== undefined) return language;
   }
@@ -24,20 +25,9 @@ function lookUp(tag: string): Language | undefined {
 }
 
 /** The tags of the header, the most preferred first; those of weight 0 and `*` left out. */
-function preferred(header: string): readonly string[] {
-  return header
-    .split(',')
-    .slice(0, MOST_TAGS)
-    .map(readRange)
-    .filter(({ tag, weight }) => weight > 0 && tag !== '*')
-    .sort((one, other) => other.weight - one.weight)
-    .map(({ tag }) => tag);
-}
-
-function readRange(range: string): { readonly tag: string; readonly weight: number } {
-  const [tag = '', ...parameters] = range.split(';').map((part) => part.trim());
-  const quality = parameters.find((parameter) => /^q=/i.test(parameter));
-  if (quality === undefined) return { tag, weight: 1 };
-  const weight = Number(quality.slice(2));
-  return { tag, weight: weight >= 0 && weight <= 1 ? weight : 0 };
+function preferred(acceptLanguage: string | undefined): readonly string[] {
+  return preferencesOf(acceptLanguage)
+    .filter(({ value, weight }) => weight > 0 && value !== '*')
+    .toSorted((one, other) => other.weight - one.weight)
+    .map(({ value }) => value);
 }

@@ -1,7 +1,7 @@
-import { DocumentError, type FetchDocument } from '../protocol/fetch_document.ts';
-import { mintLogoutToken } from '../tokens/logout_token.ts';
-import { subjectIdentifier } from '../tokens/subject_identifier.ts';
-import type { Context } from './context.ts';
+import { DocumentError } from '../../protocol/fetch_document.ts';
+import { mintLogoutToken } from '../../tokens/logout_token.ts';
+import { subjectIdentifier } from '../../tokens/subject_identifier.ts';
+import type { Context } from '../context.ts';
 
 /** A session that has ended, and a client that was told of it by an ID token. */
 export interface EndedSession {
@@ -17,13 +17,18 @@ export interface EndedSession {
  * accept it, or the place is one that the server does not ask; it would be so again (Back-Channel Logout §2.5, §2.8).
  * `failed`: there was no answer, or none that is final; a later attempt may succeed.
  */
-export type LogoutDelivery = 'delivered' | 'not_wanted' | 'refused' | 'failed';
+export type LogoutOutcome = 'delivered' | 'not_wanted' | 'refused' | 'failed';
 
-/** What ends one attempt, with what the operator may know about it. */
-interface Attempt {
-  readonly outcome: Exclude<LogoutDelivery, 'not_wanted'>;
+/** What came of one attempt, with what the operator may know about it. */
+export interface LogoutDelivery {
+  readonly outcome: LogoutOutcome;
+  /** Of the client's answer, where there was one. */
   readonly answeredStatus?: number;
   readonly cause?: unknown;
+}
+
+interface Attempt extends LogoutDelivery {
+  readonly outcome: Exclude<LogoutOutcome, 'not_wanted'>;
 }
 
 /**
@@ -34,25 +39,19 @@ export async function notifyLogout(
   context: Context,
   { clientId, subject, sessionId }: EndedSession,
 ): Promise<LogoutDelivery> {
-  const { fetchDocument } = context;
   const client = await context.storage.clients.get(clientId);
   const uri = client?.metadata?.backchannel_logout_uri;
-  if (!client || client.disabledAtMs !== undefined || uri === undefined) return 'not_wanted';
+  if (!client || client.disabledAtMs !== undefined || uri === undefined) return { outcome: 'not_wanted' };
   const sub = await subjectIdentifier(context, client, subject);
   const logoutToken = await mintLogoutToken(context, client, { sub }, sessionId);
-  const { outcome, ...known } =
-    fetchDocument === undefined ? NOTHING_IS_FETCHED : await deliver(fetchDocument, uri, logoutToken);
+  const delivery = await deliver(context, uri, logoutToken);
+  const { outcome, ...known } = delivery;
   if (outcome !== 'delivered')
     context.onEvent({ operation: 'logout', type: 'logout_not_delivered', clientId, outcome, ...known });
-  return outcome;
+  return delivery;
 }
 
-const NOTHING_IS_FETCHED: Attempt = {
-  outcome: 'refused',
-  cause: new DocumentError('refused', 'the option fetchDocument is not set'),
-};
-
-async function deliver(fetchDocument: FetchDocument, uri: string, logoutToken: string): Promise<Attempt> {
+async function deliver({ fetchDocument }: Context, uri: string, logoutToken: string): Promise<Attempt> {
   try {
     const { status } = await fetchDocument(uri, {
       method: 'POST',

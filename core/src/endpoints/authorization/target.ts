@@ -1,13 +1,9 @@
-import type { Form } from '../protocol/form.ts';
-import { OAuthError } from '../protocol/oauth_error.ts';
-import type { RefusalReason } from '../protocol/reasons.ts';
-import type { ClientRecord } from '../protocol/records.ts';
-import { redirectUriMatches } from '../protocol/redirect_uri.ts';
-import { isResponseMode, type ResponseMode } from '../protocol/response_mode.ts';
-import type { Context } from './context.ts';
-
-/** A client without what proves that it is one. */
-export type AuthorizationClient = Omit<ClientRecord, 'secretHash' | 'registrationTokenDigest'>;
+import type { Form } from '../../protocol/form.ts';
+import type { ClientRecord } from '../../protocol/records.ts';
+import { isRegisteredRedirectUri } from '../../protocol/redirect_uri.ts';
+import { isResponseMode, type ResponseMode } from '../../protocol/response_mode.ts';
+import { untrusted, withoutSecrets } from '../named_client.ts';
+import { namesRedirectUri } from './parameters/kept_parameters.ts';
 
 /** Where the answer to an authorization request goes. */
 export interface AuthorizationTarget {
@@ -15,14 +11,6 @@ export interface AuthorizationTarget {
   readonly redirectUri: string;
   readonly responseMode: ResponseMode;
   readonly state?: string;
-}
-
-/** @throws {OAuthError} there is no such client, or it is disabled: the browser is sent nowhere (RFC 6749 §4.1.2.1) */
-export async function requireClient({ storage }: Context, clientId: string): Promise<ClientRecord> {
-  const client = /^[\x20-\x7E]+$/.test(clientId) ? await storage.clients.get(clientId) : undefined;
-  if (!client) throw untrusted('the client is unknown', 'client_unknown');
-  if (client.disabledAtMs !== undefined) throw untrusted('the client is disabled', 'client_disabled');
-  return client;
 }
 
 /**
@@ -49,7 +37,7 @@ function targetAt(client: ClientRecord, form: Form, redirectUri: string) {
   return {
     client: withoutSecrets(client),
     redirectUri,
-    redirectUriGiven: form.has('redirect_uri'),
+    redirectUriGiven: namesRedirectUri(form),
     responseMode: isResponseMode(responseMode) ? responseMode : ('query' as const),
     ...(state !== undefined && { state }),
   };
@@ -58,20 +46,9 @@ function targetAt(client: ClientRecord, form: Form, redirectUri: string) {
 function redirectUriOf(client: ClientRecord, form: Form): string | undefined {
   const requested = form.get('redirect_uri');
   if (requested !== undefined) {
-    const isRegistered = client.redirectUris.some((uri) => redirectUriMatches(uri, requested));
-    return isRegistered ? requested : undefined;
+    return isRegisteredRedirectUri(client, requested) ? requested : undefined;
   }
   const [only, ...others] = client.redirectUris;
   const isOpenId = form.get('scope')?.split(' ').includes('openid') ?? false;
   return others.length === 0 && !isOpenId ? only : undefined;
-}
-
-export function withoutSecrets(client: ClientRecord): AuthorizationClient {
-  const { secretHash: _, registrationTokenDigest: __, ...known } = client;
-  return known;
-}
-
-/** No redirect: the browser must not be sent where the client did not register (RFC 6749 §3.1.2.4). */
-function untrusted(description: string, reason: RefusalReason): OAuthError {
-  return new OAuthError('invalid_request', description, { reason });
 }

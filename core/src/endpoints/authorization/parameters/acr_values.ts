@@ -1,8 +1,8 @@
-import type { ClaimsRequest } from '../../protocol/claims_request.ts';
-import type { Form } from '../../protocol/form.ts';
-import { OAuthError } from '../../protocol/oauth_error.ts';
-import type { ClientRecord } from '../../protocol/records.ts';
-import type { Context } from '../context.ts';
+import type { ClaimsRequest } from '../../../protocol/claims_request.ts';
+import type { Form } from '../../../protocol/form.ts';
+import { OAuthError } from '../../../protocol/oauth_error.ts';
+import type { ClientRecord } from '../../../protocol/records.ts';
+import type { Context } from '../../context.ts';
 
 /**
  * The authentication context classes that are wanted, the most wanted first: as the claim `acr`, as `acr_values`, or as

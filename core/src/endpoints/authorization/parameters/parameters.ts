@@ -1,18 +1,18 @@
-import { isConfidential } from '../../protocol/authentication_method.ts';
-import { parseClaimsParameter } from '../../protocol/claims_parameter.ts';
-import type { Form } from '../../protocol/form.ts';
-import { type ErrorCode, OAuthError } from '../../protocol/oauth_error.ts';
-import { isS256Challenge } from '../../protocol/pkce.ts';
-import { parsePrompt } from '../../protocol/prompt.ts';
-import type { RefusalReason } from '../../protocol/reasons.ts';
-import type { ClientRecord } from '../../protocol/records.ts';
-import { isResponseMode } from '../../protocol/response_mode.ts';
-import { selectScopes } from '../../protocol/scope.ts';
-import { parseUiLocales } from '../../protocol/ui_locales.ts';
-import type { Context } from '../context.ts';
+import { isConfidential } from '../../../protocol/authentication_method.ts';
+import { parseClaimsParameter } from '../../../protocol/claims_parameter.ts';
+import type { Form } from '../../../protocol/form.ts';
+import { type ErrorCode, OAuthError } from '../../../protocol/oauth_error.ts';
+import { isS256Challenge } from '../../../protocol/pkce.ts';
+import { parsePrompt } from '../../../protocol/prompt.ts';
+import type { RefusalReason } from '../../../protocol/reasons.ts';
+import type { ClientRecord } from '../../../protocol/records.ts';
+import { isResponseMode } from '../../../protocol/response_mode.ts';
+import { selectScopes } from '../../../protocol/scope.ts';
+import { parseUiLocales } from '../../../protocol/ui_locales.ts';
+import type { Context } from '../../context.ts';
+import { requestedResources } from '../../resource.ts';
 import { acrValuesOf } from './acr_values.ts';
 import { expectedSubjectOf } from './expected_subject.ts';
-import { requestedResources } from './resource.ts';
 
 /**
  * What a request asks for, in the order of the documents that define it.
@@ -89,7 +89,8 @@ function requireChallenge(context: Context, client: ClientRecord, form: Form): s
 
 function requestedScopes({ oidc }: Context, client: ClientRecord, form: Form): readonly string[] {
   const allowed = oidc === undefined ? client.scopes.filter((scope) => scope !== 'openid') : client.scopes;
-  return selectScopes(form.get('scope'), allowed);
+  const parameter = form.get('scope');
+  return parameter === '' ? [] : selectScopes(parameter, allowed); // empty where it was kept like that
 }
 
 function maxAgeOf(client: ClientRecord, form: Form): number | undefined {

@@ -1,7 +1,7 @@
-import { OAuthError } from '../../protocol/oauth_error.ts';
-import type { ClientRecord } from '../../protocol/records.ts';
-import { readIdTokenHint } from '../../tokens/id_token_hint.ts';
-import type { Context } from '../context.ts';
+import { OAuthError } from '../../../protocol/oauth_error.ts';
+import type { ClientRecord } from '../../../protocol/records.ts';
+import { readIdTokenHint } from '../../../tokens/id_token_hint.ts';
+import type { Context } from '../../context.ts';
 
 /**
  * Whom an ID token of this server speaks of, as its client was told (OpenID Connect Core §3.1.2.1).

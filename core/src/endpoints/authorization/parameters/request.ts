@@ -1,13 +1,14 @@
-import { CLIENT_CLOCK_AHEAD, secondsOf } from '../../protocol/environment.ts';
-import { DocumentError } from '../../protocol/fetch_document.ts';
-import type { Form } from '../../protocol/form.ts';
-import { type ErrorCode, OAuthError } from '../../protocol/oauth_error.ts';
-import type { RefusalReason } from '../../protocol/reasons.ts';
-import type { ClientRecord } from '../../protocol/records.ts';
-import { type SigningAlgorithm, signingAlgorithmOf } from '../../protocol/signing_algorithm.ts';
-import { parseClaims, readJwtHeader, verifiedPayload } from '../../tokens/signature.ts';
-import type { Context } from '../context.ts';
-import { parametersOfClaims, type RequestClaims } from './request_claims.ts';
+import type { Claims } from '../../../protocol/claims.ts';
+import { CLIENT_CLOCK_AHEAD, secondsOf } from '../../../protocol/environment.ts';
+import { DocumentError } from '../../../protocol/fetch_document.ts';
+import type { Form } from '../../../protocol/form.ts';
+import { type ErrorCode, OAuthError } from '../../../protocol/oauth_error.ts';
+import type { RefusalReason } from '../../../protocol/reasons.ts';
+import type { ClientRecord } from '../../../protocol/records.ts';
+import { type SigningAlgorithm, signingAlgorithmOf } from '../../../protocol/signing_algorithm.ts';
+import { parseClaims, readJwtHeader, verifiedPayload } from '../../../tokens/signature.ts';
+import type { Context } from '../../context.ts';
+import { parametersOfClaims } from './request_claims.ts';
 
 /** RFC 9101 §10.8, and what OpenID Connect Core §6.1 leaves open; other types are other JWTs of the client. */
 const TYPES: readonly (string | undefined)[] = ['oauth-authz-req+jwt', 'jwt', undefined];
@@ -52,8 +53,8 @@ function readHeader(client: ClientRecord, jwt: string) {
   const registered = client.metadata?.request_object_signing_alg;
   if (algorithm === undefined || (registered !== undefined && registered !== algorithm))
     throw invalid('the algorithm of the request object is not allowed', 'wrong_key');
-  const type = header.type?.toLowerCase().replace(/^application\//, '');
-  if (!TYPES.includes(type)) throw invalid('the type of the request object is not allowed', 'wrong_claims');
+  if (!TYPES.includes(header.type))
+    throw invalid('the type of the request object is not allowed', 'wrong_claims');
   return { algorithm, keyId: header.keyId };
 }
 
@@ -63,7 +64,7 @@ async function verifiedClaims(
   jwt: string,
   algorithm: SigningAlgorithm,
   keyId: string | undefined,
-): Promise<RequestClaims> {
+): Promise<Claims> {
   const key = await keyOf(clientKeys, client, algorithm, keyId);
   if (key === undefined) throw invalid('the client has no such key', 'wrong_key');
   const payload = await verifiedPayload(jwt, key, algorithm);
@@ -89,7 +90,7 @@ async function keyOf(
 }
 
 /** RFC 9101 §4, §5, §10.8: made by this client, for this server, now, and as a request. */
-function requireClaims({ issuer, clock }: Context, client: ClientRecord, claims: RequestClaims): void {
+function requireClaims({ issuer, clock }: Context, client: ClientRecord, claims: Claims): void {
   const { iss, aud, exp, nbf, sub, client_id: clientId } = claims;
   const now = secondsOf(clock());
   const isForServer = aud === undefined || aud === issuer || (Array.isArray(aud) && aud.includes(issuer));

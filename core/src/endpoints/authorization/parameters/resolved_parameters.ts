@@ -1,14 +1,11 @@
-import type { Form } from '../../protocol/form.ts';
-import { OAuthError } from '../../protocol/oauth_error.ts';
-import type { RefusalReason } from '../../protocol/reasons.ts';
-import type { ClientRecord } from '../../protocol/records.ts';
-import type { Context } from '../context.ts';
+import type { Form } from '../../../protocol/form.ts';
+import { OAuthError } from '../../../protocol/oauth_error.ts';
+import type { RefusalReason } from '../../../protocol/reasons.ts';
+import type { ClientRecord } from '../../../protocol/records.ts';
+import type { Context } from '../../context.ts';
 import { isPushedRequestUri, takePushedRequest } from './pushed_request.ts';
 import { readRequestObject } from './request.ts';
 import { fetchRequestObject } from './request_uri.ts';
-
-/** Characters of names and values: a host may send them through addresses of its pages, sealed. */
-const LONGEST_PARAMETERS = 6144;
 
 /**
  * The parameters that count at the authorization endpoint: of a pushed request (RFC 9126 §4), of a request object by
@@ -35,14 +32,6 @@ export async function parametersByValue(context: Context, client: ClientRecord, 
   if (client.metadata?.require_signed_request_object === true)
     throw refused('the request must be a signed request object', 'request_object_missing');
   return form;
-}
-
-/** @throws {OAuthError} `invalid_request`: they are too long to be taken along; the browser could not carry them either */
-export function requireBearableLength(parameters: Form): void {
-  let length = 0;
-  for (const [name, value] of parameters) length += name.length + value.length;
-  if (length > LONGEST_PARAMETERS)
-    throw refused('the request is longer than 6144 characters', 'parameters_too_long');
 }
 
 function refused(description: string, reason: RefusalReason): OAuthError {

@@ -1,4 +1,4 @@
-import type { HttpResponse } from '../protocol/http.ts';
+import type { HttpResponse } from '../../protocol/http.ts';
 
 const SCRIPT = 'document.forms[0].submit()';
 /** SHA-256 of the script: nothing else may run on the page. */

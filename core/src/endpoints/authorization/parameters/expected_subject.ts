@@ -1,9 +1,9 @@
-import type { ClaimsRequest } from '../../protocol/claims_request.ts';
-import type { Form } from '../../protocol/form.ts';
-import { OAuthError } from '../../protocol/oauth_error.ts';
-import type { ClientRecord } from '../../protocol/records.ts';
-import { type SubjectAudience, subjectIdentifier } from '../../tokens/subject_identifier.ts';
-import type { Context } from '../context.ts';
+import type { ClaimsRequest } from '../../../protocol/claims_request.ts';
+import type { Form } from '../../../protocol/form.ts';
+import { OAuthError } from '../../../protocol/oauth_error.ts';
+import type { ClientRecord } from '../../../protocol/records.ts';
+import { type SubjectAudience, subjectIdentifier } from '../../../tokens/subject_identifier.ts';
+import type { Context } from '../../context.ts';
 import { subjectOfHint } from './id_token_hint.ts';
 
 /**

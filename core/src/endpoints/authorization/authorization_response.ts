@@ -1,9 +1,10 @@
-import type { HttpResponse } from '../protocol/http.ts';
-import { type BrowserDelivery, type ErrorCode, OAuthError } from '../protocol/oauth_error.ts';
-import type { RefusalReason } from '../protocol/reasons.ts';
-import type { AuthorizationTarget } from './authorization_target.ts';
-import { deliveryResponse } from './browser_delivery.ts';
-import type { Context } from './context.ts';
+import type { HttpResponse } from '../../protocol/http.ts';
+import { type BrowserDelivery, type ErrorCode, OAuthError } from '../../protocol/oauth_error.ts';
+import type { RefusalReason } from '../../protocol/reasons.ts';
+import { withQuery } from '../../protocol/redirect_uri.ts';
+import { deliveryResponse } from '../browser_delivery.ts';
+import type { Context } from '../context.ts';
+import type { AuthorizationTarget } from './target.ts';
 
 /** Why a host ends an authorization (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6), and what the operator reads of it. */
 export const REASON_OF_HOST_REFUSAL = {
@@ -54,7 +55,6 @@ function deliveryOf(
 ): BrowserDelivery {
   const response = { ...parameters, ...(state !== undefined && { state }), iss: issuer };
   if (responseMode === 'form_post') return { redirectTo: redirectUri, formPost: response };
-  const query = new URLSearchParams(response);
-  if (responseMode === 'fragment') return { redirectTo: `${redirectUri}#${query}` };
-  return { redirectTo: `${redirectUri}${redirectUri.includes('?') ? '&' : '?'}${query}` };
+  if (responseMode === 'fragment') return { redirectTo: `${redirectUri}#${new URLSearchParams(response)}` };
+  return { redirectTo: withQuery(redirectUri, response) };
 }

@@ -1,13 +1,10 @@
-import { type Form, parseForm, readForm } from '../protocol/form.ts';
-import { type HttpRequest, queryOf } from '../protocol/http.ts';
-import { OAuthError } from '../protocol/oauth_error.ts';
-import type { RefusalReason } from '../protocol/reasons.ts';
-import { parseUiLocales } from '../protocol/ui_locales.ts';
-import { type IdTokenHint, readIdTokenHint } from '../tokens/id_token_hint.ts';
-import { subjectIdentifier } from '../tokens/subject_identifier.ts';
-import { requireBearableLength } from './authorization_parameters/resolved_parameters.ts';
-import { type AuthorizationClient, requireClient, withoutSecrets } from './authorization_target.ts';
-import type { Context } from './context.ts';
+import { type Form, readQueryOrForm, requireBearableLength } from '../../protocol/form.ts';
+import type { HttpRequest } from '../../protocol/http.ts';
+import { parseUiLocales } from '../../protocol/ui_locales.ts';
+import { type IdTokenHint, readIdTokenHint } from '../../tokens/id_token_hint.ts';
+import { subjectIdentifier } from '../../tokens/subject_identifier.ts';
+import type { Context } from '../context.ts';
+import { type AuthorizationClient, requireNamedClient, untrusted, withoutSecrets } from '../named_client.ts';
 
 /** A request to end a session that has been checked: plain data, for the host to ask the person about. */
 export interface LogoutRequest {
@@ -21,7 +18,7 @@ export interface LogoutRequest {
   readonly logoutHint?: string;
   /** Language tags, the most wanted first (RFC 5646). */
   readonly uiLocales: readonly string[];
-  /** From them `resumeLogoutRequest` makes the same request again. At most 6144 characters. */
+  /** From them `resumeLogoutRequest` makes the same request again. At most `LONGEST_PARAMETERS` characters. */
   readonly parameters: Readonly<Record<string, string>>;
 }
 
@@ -39,7 +36,7 @@ const PARAMETERS = [
  * @throws {OAuthError} `invalid_request`, never with `redirectTo` (§4)
  */
 export async function validateLogoutRequest(context: Context, request: HttpRequest): Promise<LogoutRequest> {
-  return requestFrom(context, request.method === 'POST' ? readForm(request) : parseForm(queryOf(request)));
+  return requestFrom(context, readQueryOrForm(request));
 }
 
 /**
@@ -60,8 +57,9 @@ async function requestFrom(context: Context, form: Form): Promise<LogoutRequest>
   const idTokenHint = await hintOf(context, form);
   const clientId = form.get('client_id') ?? idTokenHint?.clientId;
   if (idTokenHint !== undefined && clientId !== idTokenHint.clientId)
-    throw refused('the id_token_hint is for another client', 'id_token_hint_wrong');
-  const client = clientId === undefined ? undefined : withoutSecrets(await requireClient(context, clientId));
+    throw untrusted('the id_token_hint is for another client', 'id_token_hint_wrong');
+  const client =
+    clientId === undefined ? undefined : withoutSecrets(await requireNamedClient(context, clientId));
 
   // §3 where the person goes afterwards
   const postLogoutRedirectUri = client && requireRegistered(client, form);
@@ -91,7 +89,7 @@ async function hintOf(context: Context, form: Form): Promise<IdTokenHint | undef
   const token = form.get('id_token_hint');
   if (token === undefined) return undefined;
   const hint = await readIdTokenHint(context, token);
-  if (hint === undefined) throw refused('the id_token_hint is not valid', 'id_token_hint_wrong');
+  if (hint === undefined) throw untrusted('the id_token_hint is not valid', 'id_token_hint_wrong');
   return hint;
 }
 
@@ -102,12 +100,7 @@ async function hintOf(context: Context, form: Form): Promise<IdTokenHint | undef
 function requireRegistered({ metadata }: AuthorizationClient, form: Form): string | undefined {
   const uri = form.get('post_logout_redirect_uri');
   if (uri === undefined || metadata?.post_logout_redirect_uris?.includes(uri)) return uri;
-  throw refused('the post_logout_redirect_uri is not registered for this client', 'redirect_uri_mismatch');
-}
-
-/** The browser is never sent to an application with an error (§4). */
-function refused(description: string, reason: RefusalReason): OAuthError {
-  return new OAuthError('invalid_request', description, { reason });
+  throw untrusted('the post_logout_redirect_uri is not registered for this client', 'redirect_uri_mismatch');
 }
 
 /**

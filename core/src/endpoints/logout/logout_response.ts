@@ -1,4 +1,6 @@
-import type { HttpResponse } from '../protocol/http.ts';
+import type { HttpResponse } from '../../protocol/http.ts';
+import { withQuery } from '../../protocol/redirect_uri.ts';
+import { deliveryResponse } from '../browser_delivery.ts';
 import type { LogoutRequest } from './logout_request.ts';
 
 /**
@@ -10,7 +12,5 @@ export function completeLogout({
   state,
 }: Pick<LogoutRequest, 'postLogoutRedirectUri' | 'state'>): HttpResponse | undefined {
   if (uri === undefined) return undefined;
-  const query =
-    state === undefined ? '' : `${uri.includes('?') ? '&' : '?'}${new URLSearchParams({ state })}`;
-  return { status: 303, headers: { location: `${uri}${query}`, 'cache-control': 'no-store' }, body: '' };
+  return deliveryResponse({ redirectTo: state === undefined ? uri : withQuery(uri, { state }) });
 }

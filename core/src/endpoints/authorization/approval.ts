@@ -1,16 +1,18 @@
 import { sha256 } from '#hashing';
-import type { Claims } from '../protocol/claims.ts';
-import { secondsOf } from '../protocol/environment.ts';
-import type { HttpResponse } from '../protocol/http.ts';
-import type { ErrorCode } from '../protocol/oauth_error.ts';
-import type { ReasonCode } from '../protocol/reasons.ts';
-import { newIdentifier, newOpaque } from '../tokens/opaque_token.ts';
-import { subjectLife } from '../tokens/state.ts';
-import { requiredAcrOf, unmetAcr } from './authorization_parameters/acr_values.ts';
-import { isExpectedPerson } from './authorization_parameters/expected_subject.ts';
+import type { Claims } from '../../protocol/claims.ts';
+import { secondsOf } from '../../protocol/environment.ts';
+import type { HttpResponse } from '../../protocol/http.ts';
+import type { ErrorCode } from '../../protocol/oauth_error.ts';
+import type { ReasonCode } from '../../protocol/reasons.ts';
+import { grantClaimsOf } from '../../tokens/grant_claims.ts';
+import { newIdentifier, newOpaque } from '../../tokens/opaque_token.ts';
+import { subjectLife } from '../../tokens/state.ts';
+import { subjectIdentifier } from '../../tokens/subject_identifier.ts';
+import type { Context } from '../context.ts';
 import type { AuthorizationRequest } from './authorization_request.ts';
 import { grantedAuthorization, refusedAuthorization } from './authorization_response.ts';
-import type { Context } from './context.ts';
+import { requiredAcrOf, unmetAcr } from './parameters/acr_values.ts';
+import { isExpectedPerson } from './parameters/expected_subject.ts';
 
 /** What a person approved, and how they signed in. */
 export interface Approval {
@@ -64,7 +66,11 @@ export async function completeAuthorization(
       scopes,
       subject,
       grantId: newIdentifier(context.random),
-      claims: claimsOf(approval),
+      // What the client is told is as it is registered now, whatever it registers until it redeems the code.
+      claims: {
+        ...grantClaimsOf(client, claimsOf(approval)),
+        sub: await subjectIdentifier(context, client, subject),
+      },
       issuedAtMs,
       expiresAt: secondsOf(issuedAtMs) + context.lifetimes.authorizationCode,
       ...(codeChallenge !== undefined && { codeChallenge }),

@@ -1,11 +1,11 @@
 import { sha256 } from '#hashing';
-import { secondsOf } from '../../protocol/environment.ts';
-import type { Form } from '../../protocol/form.ts';
-import { OAuthError } from '../../protocol/oauth_error.ts';
-import type { RefusalReason } from '../../protocol/reasons.ts';
-import type { ClientRecord } from '../../protocol/records.ts';
-import { newOpaqueBody } from '../../tokens/opaque_token.ts';
-import type { Context } from '../context.ts';
+import { secondsOf } from '../../../protocol/environment.ts';
+import type { Form } from '../../../protocol/form.ts';
+import { OAuthError } from '../../../protocol/oauth_error.ts';
+import type { RefusalReason } from '../../../protocol/reasons.ts';
+import type { ClientRecord } from '../../../protocol/records.ts';
+import { newOpaqueBody } from '../../../tokens/opaque_token.ts';
+import type { Context } from '../../context.ts';
 
 const URN = 'urn:ietf:params:oauth:request_uri:';
 

@@ -1,29 +1,26 @@
-import type { ClaimsRequest } from '../protocol/claims_request.ts';
-import { type Form, parseForm, readForm, requireParameter } from '../protocol/form.ts';
-import { type HttpRequest, queryOf } from '../protocol/http.ts';
-import { OAuthError } from '../protocol/oauth_error.ts';
-import type { Prompt } from '../protocol/prompt.ts';
-import type { ClientRecord } from '../protocol/records.ts';
-import type { ResponseMode } from '../protocol/response_mode.ts';
-import { readAuthorizationParameters } from './authorization_parameters/authorization_parameters.ts';
-import { requireBearableLength, resolvedParameters } from './authorization_parameters/resolved_parameters.ts';
+import type { ClaimsRequest } from '../../protocol/claims_request.ts';
+import { type Form, readQueryOrForm, requireBearableLength, requireParameter } from '../../protocol/form.ts';
+import type { HttpRequest } from '../../protocol/http.ts';
+import { OAuthError } from '../../protocol/oauth_error.ts';
+import type { Prompt } from '../../protocol/prompt.ts';
+import type { ClientRecord } from '../../protocol/records.ts';
+import type { ResponseMode } from '../../protocol/response_mode.ts';
+import type { Context } from '../context.ts';
+import { type AuthorizationClient, requireNamedClient } from '../named_client.ts';
 import { refusedAuthorization } from './authorization_response.ts';
-import {
-  type AuthorizationClient,
-  type AuthorizationTarget,
-  namedTarget,
-  requireClient,
-  requireTarget,
-} from './authorization_target.ts';
-import type { Context } from './context.ts';
+import { keptParameters } from './parameters/kept_parameters.ts';
+import { readAuthorizationParameters } from './parameters/parameters.ts';
+import { resolvedParameters } from './parameters/resolved_parameters.ts';
+import { type AuthorizationTarget, namedTarget, requireTarget } from './target.ts';
 
 /** An authorization request that has been checked: plain data, for the host to ask the person about. */
 export interface AuthorizationRequest {
   /** Who asks, with what is for people. */
   readonly client: AuthorizationClient;
   /**
-   * The parameters that count: of the query or form, of the verified request object, or as they were pushed. From them
-   * `resumeAuthorizationRequest` makes the same request again. At most 6144 characters.
+   * The parameters that count: of the query or form, of the verified request object, or as they were pushed, with what
+   * the client's registration decided where they said nothing. From them `resumeAuthorizationRequest` makes the same
+   * request again. At most `LONGEST_PARAMETERS` characters.
    */
   readonly parameters: Readonly<Record<string, string>>;
   readonly redirectUri: string;
@@ -58,8 +55,8 @@ export async function validateAuthorizationRequest(
   context: Context,
   request: HttpRequest,
 ): Promise<AuthorizationRequest> {
-  const form = request.method === 'POST' ? readForm(request) : parseForm(queryOf(request));
-  const client = await requireClient(context, requireParameter(form, 'client_id'));
+  const form = readQueryOrForm(request);
+  const client = await requireNamedClient(context, requireParameter(form, 'client_id'));
   const parameters = await toldTo(context, namedTarget(client, form), () =>
     resolvedParameters(context, client, form),
   );
@@ -67,7 +64,8 @@ export async function validateAuthorizationRequest(
 }
 
 /**
- * The same request from its `parameters`, checked anew: the client may be another meanwhile.
+ * The same request from its `parameters`, checked anew: the client may be another meanwhile. It never asks for more than
+ * it did, nor leads elsewhere; what the client may not ask any more is refused.
  * @throws {OAuthError} as `validateAuthorizationRequest`
  */
 export async function resumeAuthorizationRequest(
@@ -75,7 +73,7 @@ export async function resumeAuthorizationRequest(
   parameters: Readonly<Record<string, string>>,
 ): Promise<AuthorizationRequest> {
   const form = new Map(Object.entries(parameters));
-  const client = await requireClient(context, requireParameter(form, 'client_id'));
+  const client = await requireNamedClient(context, requireParameter(form, 'client_id'));
   return checkedRequest(context, client, form);
 }
 
@@ -86,11 +84,10 @@ async function checkedRequest(
 ): Promise<AuthorizationRequest> {
   requireBearableLength(parameters);
   const target = requireTarget(client, parameters);
-  return toldTo(context, target, async () => ({
-    ...target,
-    ...(await readAuthorizationParameters(context, client, parameters)),
-    parameters: Object.fromEntries(parameters),
-  }));
+  return toldTo(context, target, async () => {
+    const request = { ...target, ...(await readAuthorizationParameters(context, client, parameters)) };
+    return { ...request, parameters: Object.fromEntries(keptParameters(parameters, request)) };
+  });
 }
 
 /** The client learns of a refusal, where it is certain who that is; an outage stays at the server. */

@@ -1,6 +1,5 @@
-import type { Form } from '../../protocol/form.ts';
-
-export type RequestClaims = Readonly<Record<string, unknown>>;
+import type { Claims } from '../../../protocol/claims.ts';
+import type { Form } from '../../../protocol/form.ts';
 
 /** Claims about the JWT itself (RFC 7519 §4.1): no parameters. */
 const ABOUT_THE_JWT: ReadonlySet<string> = new Set(['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti']);
@@ -10,7 +9,7 @@ const ABOUT_THE_JWT: ReadonlySet<string> = new Set(['iss', 'sub', 'aud', 'exp', 
  * after another, other lists and objects as JSON, which is how `claims` travels (OpenID Connect Core §6.1).
  * @returns `undefined` where a text is none that could travel in a form
  */
-export function parametersOfClaims(claims: RequestClaims): Form | undefined {
+export function parametersOfClaims(claims: Claims): Form | undefined {
   const parameters = new Map<string, string>();
   for (const [name, value] of Object.entries(claims)) {
     if (ABOUT_THE_JWT.has(name) || value === null) continue;

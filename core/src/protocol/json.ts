@@ -1,0 +1,17 @@
+export type JsonObject = Readonly<Record<string, unknown>>;
+
+/** Whether a value that came as JSON is an object: neither a list nor `null`. */
+export function isJsonObject(value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** What a text, or its UTF-8 bytes, says as JSON; `undefined`, which JSON cannot say, where it is none. */
+export function parseJson(json: string | Uint8Array): unknown {
+  try {
+    return JSON.parse(
+      typeof json === 'string' ? json : new TextDecoder('utf-8', { fatal: true }).decode(json),
+    );
+  } catch {
+    return undefined;
+  }
+}

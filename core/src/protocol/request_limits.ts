@@ -1,0 +1,8 @@
+/** Bytes of a body; larger ones are refused with 413. */
+export const MAX_BODY_BYTES = 64 * 1024;
+
+/**
+ * Characters of names and values of a request that people are asked about: a host may send them through addresses of
+ * its pages, sealed.
+ */
+export const LONGEST_PARAMETERS = 6144;
