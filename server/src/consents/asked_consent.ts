@@ -1,9 +1,18 @@
 import { type AuthorizationRequest, type ClientRecord, isConfidential } from '@grantd/core';
-import type { Agreed } from './consents.ts';
+import type { AgreedWith, Consent } from './consents.ts';
 
 /** What a request wants a person to agree to. */
-export function askedBy({ scopes, resources = [] }: AuthorizationRequest): Agreed {
-  return { scopes, resources };
+export function askedBy({ scopes, resources = [], client }: AuthorizationRequest): AgreedWith {
+  return { scopes, resources, clientGeneration: generationOf(client) };
+}
+
+/** Whether a consent is with the client as it is now. */
+export function counts({ clientGeneration }: Consent, client: ClientRecord | undefined | null): boolean {
+  return !!client && generationOf(client) === clientGeneration;
+}
+
+function generationOf({ generation = 0 }: Pick<ClientRecord, 'generation'>): number {
+  return generation;
 }
 
 /**

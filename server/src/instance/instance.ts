@@ -10,6 +10,7 @@ import { userClaims } from '../people/claims.ts';
 import type { Database, OpenDatabase } from './database/database.ts';
 import { issuerToAdminister } from './issuer.ts';
 import { pairwiseSecretOf } from './pairwise_secret.ts';
+import type { ProgramSecret, ProgramSecretUse } from './program_secret.ts';
 import {
   documentsFromOutside,
   libraryOptions,
@@ -25,7 +26,7 @@ export interface Instance extends OpenDatabase {
   /** What clients name by URL, fetched for all parts of the program. */
   readonly fetchDocument: FetchDocument;
   /** @throws {Refused} nobody said what the secret is */
-  secret(): ServerSecret;
+  secret(): ProgramSecret;
   /** The server over this database, its keys opened. */
   server(onEvent?: (event: ServerEvent) => void): Promise<AuthorizationServer>;
 }
@@ -57,12 +58,12 @@ export async function openInstance(
     issuer,
     database,
     fetchDocument,
-    secret: () => new ServerSecret(secrets()),
+    secret: () => new ServerSecret<ProgramSecretUse>(secrets()),
     async server(onEvent) {
       const secret = secrets();
       const pairwiseSecret =
         settings.pairwiseSecret ??
-        (await pairwiseSecretOf(opened.pairwiseSecret, new ServerSecret(secret), issuer));
+        (await pairwiseSecretOf(opened.pairwiseSecret, new ServerSecret<ProgramSecretUse>(secret), issuer));
       try {
         const server = new AuthorizationServer({
           ...libraryOptions(settings, userClaims(people), fetchDocument),

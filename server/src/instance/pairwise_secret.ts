@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { ServerSecret } from '@grantd/core';
+import type { ProgramSecret } from './program_secret.ts';
 import { Refused } from './refused.ts';
 import { seal, unseal } from './sealing.ts';
 
@@ -23,7 +23,7 @@ export interface KeptPairwiseSecret {
  */
 export async function pairwiseSecretOf(
   kept: KeptPairwiseSecret,
-  secret: ServerSecret,
+  secret: ProgramSecret,
   issuer: string,
 ): Promise<string> {
   const [newest, ...older] = await secret.keys('pairwise_secret');

@@ -30,6 +30,7 @@ export function showConsent(parts: PageParts) {
       access: { scopes, resources },
       changePerson: `${basePath}/login?pending=${sealed}&other`,
       account: `${basePath}/account`,
+      registeredItself: authorization.client.registeredAt !== undefined,
       ...(host !== undefined && { returnsTo: host }),
     };
     return renderPage(c, { ...consentPage(view, setting), formMayLeave: true });

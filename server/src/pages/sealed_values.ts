@@ -1,12 +1,12 @@
-import type { ServerSecret } from '@grantd/core';
+import type { ProgramSecret, ProgramSecretUse } from '../instance/program_secret.ts';
 import { seal, unseal } from '../instance/sealing.ts';
 
 /** Values that a browser keeps and can neither read nor change: sealed JSON, with a key for this use alone. */
 export class SealedValues {
-  readonly #secret: ServerSecret;
-  readonly #use: string;
+  readonly #secret: ProgramSecret;
+  readonly #use: ProgramSecretUse;
 
-  constructor(secret: ServerSecret, use: string) {
+  constructor(secret: ProgramSecret, use: ProgramSecretUse) {
     this.#secret = secret;
     this.#use = use;
   }

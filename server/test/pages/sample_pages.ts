@@ -198,6 +198,7 @@ const SAMPLES: readonly Sample[] = [
     otherAccount: '/login',
   }),
   sample('consent', consentPage, CONSENT),
+  sample('consent_registered_itself', consentPage, { ...CONSENT, registeredItself: true }),
   sample('consent_small', consentPage, { ...CONSENT, access: { scopes: ['openid'] } }),
   sample('consent_everything', consentPage, EVERYTHING, OPERATOR),
   sample('consent_only_own_scopes', consentPage, { ...CONSENT, access: { scopes: ['read', 'write'] } }),

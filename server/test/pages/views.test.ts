@@ -194,6 +194,15 @@ describe('consent', () => {
     assert.match(html, /<li class="offline">/);
   });
 
+  test('says of an application that registered itself, and of no other, that nobody has checked it', async () => {
+    const html = await draw(consentPage({ ...view, registeredItself: true }, setting));
+    assert.match(
+      html.replaceAll(/<\/?bdi[^>]*>/g, ''),
+      /<p id="registered-itself">Photos registered itself here\. x has not checked who is behind it\.<\/p>/,
+    );
+    assert.doesNotMatch(await draw(consentPage(view, setting)), /registered/);
+  });
+
   test('does not take names of objects for scopes that it knows', async () => {
     const access = { scopes: ['toString', 'constructor', '__proto__'] };
     const html = await draw(consentPage({ ...view, access }, setting));

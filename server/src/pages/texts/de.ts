@@ -50,6 +50,8 @@ export const DE: Texts = {
     heading: (application) => html`${application} bittet um Zugriff`,
     signedInAs: 'Angemeldet als',
     notYou: 'Nicht Ihr Konto?',
+    registeredItself: (application, operator) =>
+      html`${application} hat sich hier selbst angemeldet. ${operator} hat nicht geprüft, wer dahintersteht.`,
     asksTo: 'Was Sie damit erlauben',
     ownScopes: 'Berechtigungen, wie die Anwendung sie nennt',
     services: 'Wo sie diesen Zugriff verwenden kann',

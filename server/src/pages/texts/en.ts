@@ -54,6 +54,8 @@ export const EN = {
     heading: (application: Name) => html`${application} asks for access`,
     signedInAs: 'Signed in as',
     notYou: 'Not you?',
+    registeredItself: (application: Name, operator: Name) =>
+      html`${application} registered itself here. ${operator} has not checked who is behind it.`,
     asksTo: 'What you would allow',
     ownScopes: 'Permissions, as the application calls them',
     services: 'Where it can use this access',

@@ -14,6 +14,8 @@ export interface ConsentView extends FormShown {
   /** An address where another person may sign in instead. */
   readonly changePerson: string;
   readonly access: AccessShown;
+  /** Nobody but itself says who the application is. */
+  readonly registeredItself?: boolean;
   /** Host of the redirect URI, where it has one that tells people something. */
   readonly returnsTo?: string;
   /** Address of the page where access is ended. */
@@ -37,6 +39,7 @@ ${brandMark(application, setting.operator.color)}
 <h1${application.name.length > LONG_NAME ? html` class="long"` : ''}>${consent.heading(named(application.name))}</h1>
 </header>
 ${personLine(consent.signedInAs, person, html`<a id="change-person" href="${view.changePerson}">${consent.notYou}</a>`)}
+${view.registeredItself ? html`<p id="registered-itself">${consent.registeredItself(named(application.name), named(setting.operator.name))}</p>` : ''}
 ${accessOf(view.access, texts)}
 <form method="post" action="${view.action}">
 <input type="hidden" name="form_token" value="${view.formToken}">
