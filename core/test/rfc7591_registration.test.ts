@@ -91,7 +91,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
       });
       const stored = await world.storage.clients.get(client_id);
       assert.ok(stored && client_secret);
-      const { secretHash, registrationTokenDigest, generation: _, ...rest } = stored;
+      const { secretHash, registrationTokenDigest, generation: _, revision: __, ...rest } = stored;
       assert.deepEqual(rest, {
         id: client_id,
         name: 'Shop',
