@@ -300,7 +300,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
     '§3.2.2 a redirect URI that the application cannot have is invalid_redirect_uri',
     async (world) => {
       const form =
-        'expected at most 50 values, each an absolute URI without fragment, at most 2000 characters';
+        'expected an absolute URI without fragment, at most 2000 characters, for each of at most 50 values';
       const web = 'expected https, and not localhost, for a web application';
       const native =
         'expected http with a loopback host, or a private-use scheme with a period, for a native application';
@@ -403,7 +403,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
         [{ logo_uri: 'http://app.example/logo' }, 'logo_uri', 'expected https'],
         [{ 'tos_uri#de': 'http://app.example/tos' }, 'tos_uri', 'expected https'],
         [{ client_uri: 'https://user@app.example/' }, 'client_uri', uri],
-        [{ contacts: 'carol' }, 'contacts', `expected at most 50 values, each ${text.slice(9)}`],
+        [{ contacts: 'carol' }, 'contacts', `${text}, for each of at most 50 values`],
         [{ jwks_uri: 'http://app.example/jwks' }, 'jwks_uri', 'expected https'],
         [
           { jwks: { keys: [jwk] }, jwks_uri: 'https://a.example' },
@@ -475,7 +475,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
         [
           { grant_types: ['implicit'] },
           'grant_types',
-          'expected at most 50 values, each one of authorization_code, refresh_token, client_credentials',
+          'expected one of authorization_code, refresh_token, client_credentials, for each of at most 50 values',
         ],
         [
           { grant_types: ['authorization_code', 'client_credentials'] },
@@ -486,19 +486,23 @@ specification('RFC 7591 dynamic client registration', (spec) => {
         [
           { response_types: ['code', 'id_token'] },
           'response_types',
-          'expected at most 50 values, each one of code',
+          'expected one of code, for each of at most 50 values',
         ],
         [
           { response_types: ['code id_token'] },
           'response_types',
-          'expected at most 50 values, each one of code',
+          'expected one of code, for each of at most 50 values',
         ],
         [
           { response_types: [] },
           'response_types',
           'expected code where the grants have authorization_code, otherwise none',
         ],
-        [{ scope: 'openid read' }, 'scope', 'a scope is not open to clients that register themselves'],
+        [
+          { scope: 'openid read' },
+          'scope',
+          'open to clients that register themselves: openid, profile, email, address, phone, offline_access',
+        ],
         [{ scope: 'a"b' }, 'scope', 'expected scopes parted by spaces (RFC 6749 section 3.3)'],
         [{ application_type: 'desktop' }, 'application_type', 'expected one of web, native'],
         [{ subject_type: 'pairwise' }, 'subject_type', 'pairwise is not supported by this server'],

@@ -62,7 +62,11 @@ export async function readInitialAccessToken(
 }
 
 /** Several issuers may share a secret: a token is one issuer's. */
-async function signature(key: Uint8Array, { issuer }: Context, access: InitialAccess): Promise<string> {
+async function signature(
+  key: Uint8Array<ArrayBuffer>,
+  { issuer }: Context,
+  access: InitialAccess,
+): Promise<string> {
   return hmacSha256(key, `${written(access)} ${issuer}`);
 }
 
