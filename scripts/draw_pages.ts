@@ -33,6 +33,7 @@ const pages = new Map<string, Page>(
   ).filter(([name]) => names.length === 0 || names.some((wanted) => `${name}.`.startsWith(`${wanted}.`))),
 );
 
+console.log(`drawing ${pages.size} pages, four pictures each, into ${folder}`);
 const chromium = await Chromium.start();
 try {
   for (const [size, viewport] of Object.entries(SIZES)) {
@@ -57,6 +58,7 @@ try {
       await person.close();
     }
   }
+  console.log(`drew ${pages.size * 4} pictures`);
 } finally {
   await chromium.close();
 }

@@ -173,7 +173,7 @@ export class AuthorizationServer {
     parameters: Readonly<Record<string, string>>,
     requestId?: string,
   ): Promise<AuthorizationRequest> {
-    const call = { operation: 'authorization', ...(requestId !== undefined && { requestId }) } as const;
+    const call = callOf('authorization', { id: requestId });
     return reported(this.#context, call, () => resumeAuthorizationRequest(this.#context, parameters));
   }
 
@@ -187,11 +187,7 @@ export class AuthorizationServer {
     approval: Approval,
     requestId?: string,
   ): Promise<HttpResponse> {
-    const call = {
-      operation: 'authorization',
-      clientId: request.client.id,
-      ...(requestId !== undefined && { requestId }),
-    } as const;
+    const call = { ...callOf('authorization', { id: requestId }), clientId: request.client.id };
     return reported(this.#context, call, () => completeAuthorization(this.#context, request, approval));
   }
 
@@ -207,10 +203,7 @@ export class AuthorizationServer {
   ): HttpResponse {
     const reason = REASON_OF_HOST_REFUSAL[code];
     const error = refusedAuthorization(this.#context, request, { code, description, reason });
-    report(this.#context, error, {
-      operation: 'authorization',
-      ...(requestId !== undefined && { requestId }),
-    });
+    report(this.#context, error, callOf('authorization', { id: requestId }));
     return errorResponse(error);
   }
 
@@ -262,7 +255,7 @@ export class AuthorizationServer {
     parameters: Readonly<Record<string, string>>,
     requestId?: string,
   ): Promise<LogoutRequest> {
-    const call = { operation: 'logout', ...(requestId !== undefined && { requestId }) } as const;
+    const call = callOf('logout', { id: requestId });
     return reported(this.#context, call, () => resumeLogoutRequest(this.#context, parameters));
   }
 
@@ -405,7 +398,7 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     }
   }
 
-  const { oidc, registration, getSubjectState } = options;
+  const { oidc, registration, getSubjectState, fetchDocument = fetchNothing } = options;
   const tokenContext: TokenContext = {
     ...options,
     storage,
@@ -420,7 +413,9 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     ...tokenContext,
     onEvent: (event) => observe(options.onEvent, event),
     accessTokens: new AccessTokenVerifier(tokenContext),
-    clientKeys: new ClientKeys({ ...options, fetchDocument: options.fetchDocument ?? fetchNothing }),
+    fetchDocument,
+    canFetch: options.fetchDocument !== undefined,
+    clientKeys: new ClientKeys({ fetchDocument, clock: options.clock }),
     registration: registration && {
       ...registration,
       ...(typeof registration.openTo === 'function' && { openTo: guardedCall(registration.openTo) }),

@@ -385,7 +385,7 @@ test('RFC 7636 Appendix B the verifier of the example fits its challenge, and no
 
 test('RFC 7636 §4.1 a verifier has 43 to 128 unreserved characters', async () => {
   const { sha256 } = await import('../src/protocol/hashing/node.ts');
-  const fits = (verifier: string) => verifierFits(verifier, sha256(verifier));
+  const fits = async (verifier: string) => verifierFits(verifier, await sha256(verifier));
   for (const good of ['a'.repeat(43), 'a'.repeat(128), `-._~${'Z9'.repeat(20)}`])
     assert.equal(await fits(good), true);
   for (const bad of [

@@ -1,6 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AuthorizationServer, ConfigurationError, DocumentError, METADATA_MEMBERS } from '@grantd/core';
+import {
+  type AdministrableStorage,
+  AuthorizationServer,
+  ConfigurationError,
+  DocumentError,
+  METADATA_MEMBERS,
+} from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { exportJWK, generateKeyPair } from 'jose';
 import { changeClient } from './harness/client_change.ts';
@@ -85,7 +91,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
       });
       const stored = await world.storage.clients.get(client_id);
       assert.ok(stored && client_secret);
-      const { secretHash, registrationTokenDigest, generation: _, ...rest } = stored;
+      const { secretHash, registrationTokenDigest, generation: _, revision: __, ...rest } = stored;
       assert.deepEqual(rest, {
         id: client_id,
         name: 'Shop',
@@ -294,7 +300,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
     '§3.2.2 a redirect URI that the application cannot have is invalid_redirect_uri',
     async (world) => {
       const form =
-        'expected at most 50 values, each an absolute URI without fragment, at most 2000 characters';
+        'expected an absolute URI without fragment, at most 2000 characters, for each of at most 50 values';
       const web = 'expected https, and not localhost, for a web application';
       const native =
         'expected http with a loopback host, or a private-use scheme with a period, for a native application';
@@ -397,7 +403,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
         [{ logo_uri: 'http://app.example/logo' }, 'logo_uri', 'expected https'],
         [{ 'tos_uri#de': 'http://app.example/tos' }, 'tos_uri', 'expected https'],
         [{ client_uri: 'https://user@app.example/' }, 'client_uri', uri],
-        [{ contacts: 'carol' }, 'contacts', `expected at most 50 values, each ${text.slice(9)}`],
+        [{ contacts: 'carol' }, 'contacts', `${text}, for each of at most 50 values`],
         [{ jwks_uri: 'http://app.example/jwks' }, 'jwks_uri', 'expected https'],
         [
           { jwks: { keys: [jwk] }, jwks_uri: 'https://a.example' },
@@ -469,7 +475,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
         [
           { grant_types: ['implicit'] },
           'grant_types',
-          'expected at most 50 values, each one of authorization_code, refresh_token, client_credentials',
+          'expected one of authorization_code, refresh_token, client_credentials, for each of at most 50 values',
         ],
         [
           { grant_types: ['authorization_code', 'client_credentials'] },
@@ -480,19 +486,23 @@ specification('RFC 7591 dynamic client registration', (spec) => {
         [
           { response_types: ['code', 'id_token'] },
           'response_types',
-          'expected at most 50 values, each one of code',
+          'expected one of code, for each of at most 50 values',
         ],
         [
           { response_types: ['code id_token'] },
           'response_types',
-          'expected at most 50 values, each one of code',
+          'expected one of code, for each of at most 50 values',
         ],
         [
           { response_types: [] },
           'response_types',
           'expected code where the grants have authorization_code, otherwise none',
         ],
-        [{ scope: 'openid read' }, 'scope', 'a scope is not open to clients that register themselves'],
+        [
+          { scope: 'openid read' },
+          'scope',
+          'open to clients that register themselves: openid, profile, email, address, phone, offline_access',
+        ],
         [{ scope: 'a"b' }, 'scope', 'expected scopes parted by spaces (RFC 6749 section 3.3)'],
         [{ application_type: 'desktop' }, 'application_type', 'expected one of web, native'],
         [{ subject_type: 'pairwise' }, 'subject_type', 'pairwise is not supported by this server'],
@@ -761,6 +771,28 @@ test('RFC 7591 §3 a host may know the initial access tokens itself, and what it
   await register(world, { redirect_uris: [CALLBACK] }, bearer('known'));
   assert.deepEqual(await postRegistration(world, {}, bearer('unknown')), REFUSED_TOKEN);
   assert.deepEqual(await postRegistration(world, {}, bearer('outage')), OUTAGE);
+});
+
+test('RFC 7591 §3 whether an initial access token for one client was used is what storage says, or an outage', async (t) => {
+  const world = await openWorld(t, BEHIND_TOKEN);
+  const order = { lifetime: 60, isForOne: true };
+  const token = await world.server.newInitialAccessToken(order);
+  const unsaid = { take: () => JSON.parse('null') };
+  const silent = await secondServer(world, BEHIND_TOKEN, { ...world.storage, oneTimeIdentifiers: unsaid });
+  assert.deepEqual(await postRegistration(silent, { redirect_uris: [CALLBACK] }, bearer(token)), OUTAGE);
+
+  const { oneTimeIdentifiers: _, ...others } = world.storage;
+  const without = await secondServer(world, BEHIND_TOKEN, others as AdministrableStorage);
+  const unexpected = errorOf(500, 'server_error', 'an unexpected error');
+  assert.deepEqual(await postRegistration(without, { redirect_uris: [CALLBACK] }, bearer(token)), unexpected);
+  await assert.rejects(without.server.newInitialAccessToken(order), /needs storage\.oneTimeIdentifiers/);
+  await register(
+    without,
+    { redirect_uris: [CALLBACK] },
+    bearer(await without.server.newInitialAccessToken({ lifetime: 60 })),
+  );
+
+  await register(world, { redirect_uris: [CALLBACK] }, bearer(token));
 });
 
 test('RFC 7591 §3 an initial access token is good at every process with the secret, old ones included, and no other issuer', async (t) => {

@@ -232,7 +232,10 @@ specification('RFC 7592 client configuration', (spec) => {
           redirect_uris: [CALLBACK],
           scope: 'openid write',
         }),
-        unfit('scope', 'a scope is not open to clients that register themselves'),
+        unfit(
+          'scope',
+          'open to clients that register themselves: openid, profile, email, address, phone, offline_access',
+        ),
       );
       assert.deepEqual(registeredIn(await configure(world, 'GET', client)), answerTo(client, BY_DEFAULT));
     },

@@ -112,12 +112,13 @@ for (const database of DATABASES) {
       assert.match(nothing.html, /That had ended already/);
     });
 
-    test('ending the session of this very browser signs out', async () => {
+    test('ending the session of this very browser signs out, and says so', async () => {
       const { who, browser } = await newPerson('eve');
       const tokens = await tokensBy(browser, who);
       const page = await browser.get(account());
       const [, id = ''] = /<button id="end-session-([\w-]+)"/.exec(page.html) ?? [];
-      assert.ok(isLogin(await press(browser, page, `end-session-${id}`)));
+      assert.match((await press(browser, page, `end-session-${id}`)).html, /<h1>You are signed out<\/h1>/);
+      assert.ok(isLogin(await browser.get(account())));
       assert.equal(await isActive(tokens.access_token), false);
     });
 

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { ServerSecret } from '@grantd/core';
+import type { ProgramSecretUse } from '../src/instance/program_secret.ts';
 import { AttemptLimit } from '../src/people/attempt_limit.ts';
 import { DATABASES } from './harness/databases.ts';
 import { openDatabase, openDatabases } from './harness/program_data.ts';
 
-const SECRET = new ServerSecret('s'.repeat(32));
+const SECRET = new ServerSecret<ProgramSecretUse>('s'.repeat(32));
 
 for (const database of DATABASES) {
   describe(`the limit on attempts on ${database.name}`, { skip: database.absence }, () => {

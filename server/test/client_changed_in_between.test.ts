@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { AdministrableStorage, ClientRegistry, NewClient } from '@grantd/core';
+import { removeClient, rotateSecret, setDisabled } from '../src/cli/client_access.ts';
 import { updateClient } from '../src/cli/client_update.ts';
 import type { CommandParts } from '../src/cli/with_instance.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
@@ -68,4 +69,28 @@ test('client update says that it updated nothing where others change the client 
   const shop = await stored();
   assert.deepEqual([shop?.name, shop?.secretHash], [undefined, 'rotated 5']);
   assert.deepEqual(printed, []);
+});
+
+const REMOVED: Readonly<Record<string, (parts: CommandParts) => Promise<void>>> = {
+  'rotate-secret': (parts) => rotateSecret(parts, 'shop', 'generate'),
+  remove: (parts) => removeClient(parts, 'shop'),
+  disable: (parts) => setDisabled(parts, 'shop', true),
+};
+
+for (const [command, run] of Object.entries(REMOVED)) {
+  test(`client ${command} says so where the client was removed meanwhile, and prints nothing else`, async (t) => {
+    const { parts, printed, stored } = await open(t, (clients) => clients.remove('shop'));
+    await assert.rejects(run(parts), Refused);
+    assert.deepEqual([await stored(), printed], [undefined, []]);
+  });
+}
+
+test('client rotate-secret gives no secret to a client that has none any more', async (t) => {
+  const { parts, printed, stored } = await open(t, async (clients) => {
+    const read = await clients.get('shop');
+    const { secretHash: _, ...isPublic } = SHOP;
+    await clients.replace(isPublic, read ?? {});
+  });
+  await assert.rejects(rotateSecret(parts, 'shop', 'generate'), Refused);
+  assert.deepEqual([(await stored())?.secretHash, printed], [undefined, []]);
 });

@@ -144,20 +144,30 @@ describe('settings of a client', () => {
 
   test('what does not fit is said in the words of the command line, and changes nothing', async () => {
     const other = workbench.folder();
+    writeFileSync(join(other, 'key.pem'), '-----BEGIN PUBLIC KEY-----\n');
+    writeFileSync(join(other, 'single.json'), '{"kty":"OKP","crv":"Ed25519","x":"AAAA"}');
+    writeFileSync(join(other, 'empty.json'), '{"keys":[]}');
     writeFileSync(join(other, 'secret.json'), '{"keys":[{"kty":"oct","k":"AAAA"}]}');
     const add = ['client', 'add', 'x'];
     const attempts = [
-      [[...add, '--redirect-uri', '/callback'], '--redirect-uri: expected at most 50 values'],
       [
-        [...add, '--grant', 'password'],
-        '--grant: expected at most 50 values, each one of authorization_code',
+        [...add, '--redirect-uri', '/callback'],
+        '--redirect-uri: /callback: expected an absolute URI without fragment',
       ],
+      [[...add, '--grant', 'password'], '--grant: password: expected one of authorization_code'],
       [[...add, '--grant', 'authorization_code'], '--redirect-uri: expected at least one'],
       [[...add, '--scope', 'a"b'], '--scope: expected scopes parted by spaces'],
       [[...add, '--name', ''], '--name: expected a value'],
-      [[...add, '--jwks-file', 'none.json'], 'none.json: ENOENT'],
-      [[...add, '--jwks-file', 'secret.json'], '--jwks-file: expected a JWK set'],
-      [[...add, '--auth-method', 'private_key_jwt'], '--auth-method: private_key_jwt needs jwks or jwks_uri'],
+      [[...add, '--jwks-file', 'none.json'], '--jwks-file: none.json does not exist'],
+      [[...add, '--jwks-file', '.'], '--jwks-file: . cannot be read'],
+      [[...add, '--jwks-file', 'key.pem'], '--jwks-file: key.pem: expected JSON, and this is PEM'],
+      [[...add, '--jwks-file', 'secret.json'], '--jwks-file: secret.json contains a private key'],
+      [[...add, '--jwks-file', 'single.json'], '--jwks-file: single.json is a single key: expected a set'],
+      [[...add, '--jwks-file', 'empty.json'], '--jwks-file: expected a JWK set'],
+      [
+        [...add, '--auth-method', 'private_key_jwt'],
+        '--auth-method: private_key_jwt needs --jwks-file or --jwks-uri',
+      ],
       [[...add, '--default-max-age', 'soon'], '--default-max-age: expected whole seconds'],
       [[...add, '--require-auth-time', 'yes'], '--require-auth-time: expected true or false'],
       [[...add, '--localized', 'name=x'], '--localized: expected MEMBER#TAG=TEXT'],

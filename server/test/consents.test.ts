@@ -46,6 +46,12 @@ for (const database of DATABASES) {
       return { who, browser: new Browser(server.url) };
     }
 
+    /** The clients of the consents of a person, as an operator is shown them. */
+    async function consentsOf(name: string): Promise<readonly string[]> {
+      const shown = JSON.parse(await grantdPrints(server.folder, ['user', 'show', name, '--json']));
+      return shown.consents.map(({ clientId }: { readonly clientId: string }) => clientId);
+    }
+
     test('what was agreed to is not asked again, in any browser; more than that is', async () => {
       const { who, browser } = await newPerson('ada');
       const first = await browser.submit(await browser.get(urlWith()), who);
@@ -81,14 +87,39 @@ for (const database of DATABASES) {
     test('a client that is made anew under the name of another has nobody’s consent', async () => {
       const { who, browser } = await newPerson('bess');
       const client = { client_id: 'brief', redirect_uri: 'https://brief.example/cb', scope: 'openid' };
-      const add = ['client', 'add', 'brief', '--public', '--scope', 'openid'];
-      const args = [...add, '--redirect-uri', client.redirect_uri];
-      await grantdPrints(server.folder, args);
+      const add = ['client', 'add', 'brief', '--public', '--scope', 'openid', '--redirect-uri'];
+      await grantdPrints(server.folder, [...add, client.redirect_uri]);
       await signInAndConsent(browser, urlWith(client), who);
       assert.ok(new URL((await browser.get(urlWith(client))).url).searchParams.has('code'));
       await grantdPrints(server.folder, ['client', 'remove', 'brief']);
-      await grantdPrints(server.folder, args);
-      assert.ok(isConsent(await browser.get(urlWith(client))));
+
+      const other = { ...client, redirect_uri: 'https://other.example/cb' };
+      await grantdPrints(server.folder, [...add, other.redirect_uri]);
+      assert.deepEqual(await consentsOf('bess'), []);
+      assert.equal(errorOf(await browser.get(urlWith({ ...other, prompt: 'none' }))), 'consent_required');
+      const asked = await browser.get(urlWith(other));
+      assert.ok(isConsent(asked));
+      await browser.submit(asked, { decision: 'allow' });
+      assert.ok(new URL((await browser.get(urlWith(other))).url).searchParams.has('code'));
+      assert.deepEqual(await consentsOf('bess'), ['brief']);
+    });
+
+    test('a client whose tokens were all ended, or that was disabled, asks again for what people agreed to', async () => {
+      const { who, browser } = await newPerson('bo');
+      const client = { client_id: 'ended', redirect_uri: 'https://ended.example/cb', scope: 'openid' };
+      const add = ['client', 'add', 'ended', '--public', '--scope', 'openid', '--redirect-uri'];
+      await grantdPrints(server.folder, [...add, client.redirect_uri]);
+      await signInAndConsent(browser, urlWith(client), who);
+      for (const ends of [[['token', 'revoke', '--client', 'ended']], ['disable', 'enable']]) {
+        for (const end of ends)
+          await grantdPrints(server.folder, typeof end === 'string' ? ['client', end, 'ended'] : end);
+        assert.deepEqual(await consentsOf('bo'), []);
+        assert.doesNotMatch((await browser.get(`${server.url}/account`)).html, /value="ended"/);
+        const asked = await browser.get(urlWith(client));
+        assert.ok(isConsent(asked));
+        await browser.submit(asked, { decision: 'allow' });
+        assert.match((await browser.get(`${server.url}/account`)).html, /value="ended"/);
+      }
     });
 
     test('prompt=consent asks again', async () => {

@@ -3,6 +3,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { Browser, signInAndConsent } from './harness/browser.ts';
 import { DATABASES } from './harness/databases.ts';
 import { freePort } from './harness/free_port.ts';
 import { grantd, type RunningServer, Workbench } from './harness/program.ts';
@@ -39,6 +40,31 @@ for (const database of DATABASES) {
       assert.equal(JSON.parse(claims ?? '').email, 'alice@example.com');
       assert.equal(revoked, '');
       assert.equal(introspectedAgain, '{"active":false}');
+    });
+
+    test('prints a link by which alice signs in, and a command that redeems the code that it ends with', {
+      skip: hasCurl ? false : 'there is no curl on this machine',
+    }, async () => {
+      const printed = server.stderr();
+      assert.match(printed, /^5\. alice \(password wonderland\) signs in to demo-web/m);
+      assert.ok(printed.includes(`\n  ${server.url}/account\n`), printed);
+      const [, url = ''] = /^ {2}(http\S+\/authorize\?\S+)$/m.exec(printed) ?? [];
+      const [, command = ''] = /^ {2}CODE=…; (curl .*)$/m.exec(printed) ?? [];
+      const code = (await signInAndConsent(new Browser(server.url), url)).searchParams.get('code') ?? '';
+      const env = { PATH: process.env.PATH, CODE: code };
+      const tokens = JSON.parse(execFileSync('/bin/sh', ['-c', command], { encoding: 'utf8', env }));
+      assert.equal(tokens.scope, 'openid profile email');
+    });
+
+    test('prints no password that was changed, and no link where requests must be pushed', async () => {
+      const folder = await workbench.home();
+      const first = await workbench.start(folder, ['--demo']);
+      await grantd(folder, ['user', 'set-password', 'alice', '--password-stdin'], { input: 'looking-glass' });
+      await first.stop();
+      const required = '--require-pushed-authorization-requests';
+      const second = await workbench.start(folder, ['--demo', '--port', String(first.port), required]);
+      assert.match(second.stderr(), /alice \(whose password was changed\)/);
+      assert.doesNotMatch(second.stderr(), /wonderland|looking-glass|authorize\?/);
     });
 
     test('prints no command for UserInfo where OpenID Connect is off', async () => {

@@ -8,6 +8,7 @@ import {
   AuthorizationServer,
   ServerSecret,
 } from '@grantd/core';
+import { documentFetcher } from '@grantd/core/node';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { ConsentWithdrawal } from '../src/consents/withdrawal.ts';
 import type { OpenDatabase } from '../src/instance/database/database.ts';
@@ -115,6 +116,7 @@ for (const database of DATABASES) {
         {
           ...opened,
           issuer: 'http://localhost',
+          fetchDocument: documentFetcher(),
           secret: () => new ServerSecret(SECRET),
         },
         {

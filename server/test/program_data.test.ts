@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import type { Agreed } from '../src/consents/consents.ts';
+import { ConsentSweep } from '../src/consents/consent_sweep.ts';
+import { type AgreedWith, covers } from '../src/consents/consents.ts';
 import type { Person } from '../src/people/people.ts';
 import type { StoredSession } from '../src/sessions/sessions.ts';
 import { DATABASES } from './harness/databases.ts';
@@ -22,8 +23,12 @@ function sessionOf({ subject }: Person, id = SESSION.id): StoredSession {
 
 const ALICE_AT_WEB = { subject: 'alice-1', clientId: 'web' };
 
-function agreed(scopes: readonly string[], resources: readonly string[] = []): Agreed {
-  return { scopes, resources };
+function agreed(
+  scopes: readonly string[],
+  resources: readonly string[] = [],
+  clientGeneration = 0,
+): AgreedWith {
+  return { scopes, resources, clientGeneration };
 }
 
 for (const database of DATABASES) {
@@ -188,6 +193,53 @@ for (const database of DATABASES) {
         (await consents.ofSubject('alice-1')).map(({ scopes }) => scopes),
         [['c']],
       );
+    });
+
+    test('what was agreed with a client of before does not count, and adds nothing to what is agreed now', async (t) => {
+      const { consents } = await openDatabase(t, database);
+      const now = agreed(['b'], [], 1);
+      await consents.give(ALICE_AT_WEB, agreed(['a', 'b']), 1000);
+      assert.equal(covers(await consents.get(ALICE_AT_WEB), now), false);
+      await consents.give(ALICE_AT_WEB, now, 2000);
+      const consent = { clientId: 'web', ...now, givenAtMs: 2000 };
+      assert.deepEqual(await consents.ofSubject('alice-1'), [
+        { ...consent, version: 1001, isWithdrawn: false },
+      ]);
+      await consents.give(ALICE_AT_WEB, agreed(['c']), 3000);
+      assert.equal(covers(await consents.get(ALICE_AT_WEB), now), true, 'a late one changes nothing');
+      assert.equal(covers(await consents.get(ALICE_AT_WEB), agreed(['c'], [], 1)), false);
+    });
+
+    test('sweeping removes consents that count no more, in bounded steps, and looks for them once an hour', async (t) => {
+      const { consents, storage } = await openDatabase(t, database);
+      const { clients } = storage;
+      const client = { grantTypes: [], scopes: [], redirectUris: [] };
+      for (const id of ['gone', 'kept', 'anew', 'ended']) await clients.add({ ...client, id });
+      const give = async (clientId: string, subject: string) => {
+        const { generation = 0 } = (await clients.get(clientId)) ?? {};
+        await consents.give({ subject, clientId }, agreed(['a'], [], generation), 1000);
+      };
+      for (const subject of ['a', 'b', 'c'])
+        for (const id of ['gone', 'kept', 'anew', 'ended']) await give(id, subject);
+      await clients.remove('gone');
+      await clients.remove('anew');
+      await clients.add({ ...client, id: 'anew' });
+      await storage.revokeAll({ principal: 'client', id: 'ended' });
+      await give('anew', 'a');
+
+      let nowMs = 0;
+      const sweep = new ConsentSweep({ consents, clients, clock: () => nowMs });
+      assert.deepEqual([await sweep.sweep(3), await sweep.sweep(4), await sweep.sweep(4)], [3, 4, 1]);
+      const left = await Promise.all(['a', 'b', 'c'].map((subject) => consents.ofSubject(subject)));
+      assert.deepEqual(
+        left.map((of) => of.map(({ clientId }) => clientId)),
+        [['anew', 'kept'], ['kept'], ['kept']],
+      );
+      await clients.remove('kept');
+      nowMs = 60 * 60 * 1000 - 1;
+      assert.equal(await sweep.sweep(10), 0);
+      nowMs += 1;
+      assert.equal(await sweep.sweep(10), 3);
     });
 
     test('each of many attempts at once is counted, in one window after another', async (t) => {

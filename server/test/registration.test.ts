@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { after, describe, test } from 'node:test';
 import * as openid from 'openid-client';
-import { Browser, signInAndConsent } from './harness/browser.ts';
+import { ALICE, Browser, signInAndConsent } from './harness/browser.ts';
 import { grantd, grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
 
 const workbench = new Workbench();
@@ -53,6 +53,9 @@ describe('registration', () => {
       code_challenge: await openid.calculatePKCECodeChallenge(verifier),
       code_challenge_method: 'S256',
     });
+    const browser = new Browser(server.url);
+    const consent = await browser.submit(await browser.get(url.href), { ...ALICE });
+    assert.match(consent.html, /id="registered-itself"/);
     const callback = await signInAndConsent(new Browser(server.url), url.href);
     const tokens = await openid.authorizationCodeGrant(configuration, callback, {
       pkceCodeVerifier: verifier,
@@ -97,7 +100,7 @@ describe('registration', () => {
     assert.ok(!server.stdout().includes(token));
 
     const { stdout, stderr } = await grantd(folder, ['client', 'registration-token']);
-    assert.match(stderr, /of use only where the server runs with --registration token/);
+    assert.match(stderr, /the server takes it while it runs with --registration token/);
     const reusable = stdout.trim();
     assert.equal((await post(server, members, reusable)).status, 201);
     assert.equal((await post(server, members, reusable)).status, 201);

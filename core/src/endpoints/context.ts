@@ -42,8 +42,9 @@ export interface EndpointPaths {
 export interface Context extends TokenContext {
   readonly accessTokens: AccessTokenVerifier;
   readonly clientKeys: ClientKeys;
-  /** `undefined` where nothing may be fetched. */
-  readonly fetchDocument: FetchDocument | undefined;
+  /** Refuses everything where nothing may be fetched. */
+  readonly fetchDocument: FetchDocument;
+  readonly canFetch: boolean;
   /** `undefined` where clients cannot register themselves. */
   readonly registration: ResolvedRegistration | undefined;
   readonly oidc: OidcContext | undefined;

@@ -35,7 +35,7 @@ export async function perform(
 }
 
 /** What is known of a request before it is looked at. */
-export function callOf(operation: Operation, { id }: HttpRequest): Call {
+export function callOf(operation: Operation, { id }: { readonly id?: string | undefined }): Call {
   return { operation, ...(id !== undefined && { requestId: id }) };
 }
 

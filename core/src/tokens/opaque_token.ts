@@ -1,10 +1,8 @@
 import { base64url } from 'jose';
 import type { RandomSource } from '../protocol/environment.ts';
 
-/**
- * Opaque values: a prefix that secret scanners recognise and that tells the kind, then 256 bits in base64url.
- */
-const PREFIXES = {
+/** Opaque values: a prefix that secret scanners recognise and that tells the kind, then 256 bits in base64url. */
+const OPAQUE_PREFIXES = {
   access_token: 'grantd_at_',
   refresh_token: 'grantd_rt_',
   authorization_code: 'grantd_ac_',
@@ -12,17 +10,18 @@ const PREFIXES = {
   registration_token: 'grantd_ra_',
 } as const;
 
-export type OpaqueKind = keyof typeof PREFIXES;
+/** All prefixes, those of signed values included. */
+export const PREFIXES = { ...OPAQUE_PREFIXES, initial_access_token: 'grantd_ia_' } as const;
 
+export type OpaqueKind = keyof typeof OPAQUE_PREFIXES;
+
+const OPAQUE_KINDS = Object.keys(OPAQUE_PREFIXES) as OpaqueKind[];
 const BODY = /^[A-Za-z0-9_-]{43}$/;
 
 /** The kind of an opaque value, from the value itself; `undefined` where it is none of this server's. */
 export function opaqueKindOf(text: string): OpaqueKind | undefined {
-  for (const kind of Object.keys(PREFIXES) as OpaqueKind[]) {
-    if (text.startsWith(PREFIXES[kind]))
-      return BODY.test(text.slice(PREFIXES[kind].length)) ? kind : undefined;
-  }
-  return undefined;
+  const kind = OPAQUE_KINDS.find((one) => text.startsWith(PREFIXES[one]));
+  return kind !== undefined && BODY.test(text.slice(PREFIXES[kind].length)) ? kind : undefined;
 }
 
 /** A new value of 256 random bits. */

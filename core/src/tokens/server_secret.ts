@@ -1,20 +1,21 @@
 import { ConfigurationError } from '../protocol/oauth_error.ts';
 
-/** What keys are derived for; each use has keys of its own. */
+/** What the library derives keys for. */
 export type SecretUse =
   | 'client_secret'
   | 'signing_key'
   | 'refresh_successor'
   | 'pairwise_subject'
   | 'pairwise_session'
-  | (string & {});
+  | 'initial_access_token';
 
 /**
- * The server's secret, or a list of them: the first is used, all are accepted. Keys are derived by HKDF (RFC 5869).
+ * The server's secret, or a list of them: the first is used, all are accepted. Keys are derived by HKDF (RFC 5869); each
+ * use has keys of its own, a host's as well, whose uses must have other names than the library's.
  */
-export class ServerSecret {
+export class ServerSecret<Use extends string = SecretUse> {
   readonly #secrets: readonly string[];
-  readonly #derived = new Map<string, Promise<readonly Uint8Array<ArrayBuffer>[]>>();
+  readonly #derived = new Map<Use, Promise<readonly Uint8Array<ArrayBuffer>[]>>();
 
   /** @throws {ConfigurationError} no secret, or one of fewer than 32 characters. */
   constructor(secret: string | readonly string[]) {
@@ -31,7 +32,7 @@ export class ServerSecret {
   }
 
   /** Keys of 32 bytes for a use, in the order of the secrets. */
-  keys(use: SecretUse): Promise<readonly Uint8Array<ArrayBuffer>[]> {
+  keys(use: Use): Promise<readonly Uint8Array<ArrayBuffer>[]> {
     let keys = this.#derived.get(use);
     if (keys === undefined) {
       keys = Promise.all(this.#secrets.map((secret) => deriveKey(secret, use)));
@@ -41,7 +42,7 @@ export class ServerSecret {
   }
 
   /** The key of 32 bytes that is used for new values. */
-  async key(use: SecretUse): Promise<Uint8Array<ArrayBuffer>> {
+  async key(use: Use): Promise<Uint8Array<ArrayBuffer>> {
     const [first] = await this.keys(use);
     if (first === undefined) throw new Error('a server secret is never empty');
     return first;

@@ -2,6 +2,7 @@ import type { NewClient } from '@grantd/core';
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
 import { Refused } from '../instance/refused.ts';
+import { removeClient, rotateSecret, setDisabled } from './client_access.ts';
 import { addClientFlags, withoutMembers } from './client_flags.ts';
 import { type ClientAddFlags, hasSecret, registrationOf } from './client_registration.ts';
 import {
@@ -13,7 +14,7 @@ import { printSecret, secretFor, type WantedSecret, wantedSecret } from './clien
 import { described, showClient } from './client_show.ts';
 import { type ClientUpdateFlags, changeOf, updateClient } from './client_update.ts';
 import { collect, databaseFlags } from './database_flags.ts';
-import { printList, printOne } from './output.ts';
+import { printList } from './output.ts';
 import { requireClient } from './require_client.ts';
 import { type CommandParts, withInstance } from './with_instance.ts';
 
@@ -128,16 +129,12 @@ async function addClient(parts: CommandParts, registration: NewClient, wanted: W
     throw new Refused(`there is a client ${id} already: choose another ID, or see grantd client show ${id}.`);
   if (registration.scopes.length === 0 && registration.grantTypes.length > 0)
     console.error('grantd: this client can obtain no scope, since there was no --scope');
+  const { jwks, jwks_uri: keysUri, token_endpoint_auth_method: method } = registration.metadata ?? {};
+  if (secret !== undefined && method === undefined && (jwks ?? keysUri) !== undefined)
+    console.error(
+      `grantd: ${id} authenticates with a secret; for its keys to do so: grantd client update ${id} --auth-method private_key_jwt`,
+    );
   printSecret(parts, id, secret?.toPrint, `added ${id}`);
-}
-
-async function rotateSecret(parts: CommandParts, id: string, wanted: WantedSecret): Promise<void> {
-  const client = await requireClient(parts, id);
-  if (client.secretHash === undefined)
-    throw new Refused(`${id} is a public client, or authenticates with keys: it has no secret.`);
-  const secret = await secretFor(parts, wanted);
-  await parts.storage.clients.replaceSecretHash(id, secret.hash);
-  printSecret(parts, id, secret.toPrint, `${id} has a new secret`);
 }
 
 async function listClients(parts: CommandParts): Promise<void> {
@@ -147,22 +144,7 @@ async function listClients(parts: CommandParts): Promise<void> {
     NAME: ({ name }) => name ?? '',
     TYPE: ({ type }) => type,
     GRANTS: ({ grantTypes }) => grantTypes.join(' '),
+    REGISTERED: ({ registeredItself }) => (registeredItself ? 'by itself' : ''),
     DISABLED: ({ disabledAt }) => disabledAt ?? '',
   });
-}
-
-async function removeClient(parts: CommandParts, id: string): Promise<void> {
-  await requireClient(parts, id);
-  await parts.storage.clients.remove(id);
-  // Nobody has agreed to what may be called so one day.
-  await parts.consents.forgetClient(id);
-  printOne(parts, { id, removed: true }, [`${id} is removed; all its tokens are dead`]);
-}
-
-async function setDisabled(parts: CommandParts, id: string, disabled: boolean): Promise<void> {
-  await requireClient(parts, id);
-  await parts.storage.setDisabled('client', id, disabled);
-  printOne(parts, { id, disabled }, [
-    disabled ? `${id} is disabled; all its tokens are dead` : `${id} is enabled`,
-  ]);
 }

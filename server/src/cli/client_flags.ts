@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import {
   type ClientMetadataError,
   METADATA_MEMBERS,
@@ -7,9 +6,9 @@ import {
 } from '@grantd/core';
 import { type Command, Option } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import { typedPath } from '../config/typed_folder.ts';
 import { collect } from './database_flags.ts';
 import { BadUsage } from './exit.ts';
+import { jsonIn, requireKeySet } from './json_file.ts';
 
 /** Flags that are not called like their member: repeatable ones are in the singular, some have been here longer. */
 const OTHER_NAMES: Partial<Record<MemberName, string>> = {
@@ -28,6 +27,21 @@ const OTHER_NAMES: Partial<Record<MemberName, string>> = {
 /** Follows from the grants, so that nobody has to say it. */
 const WITHOUT_FLAG: ReadonlySet<MemberName> = new Set<MemberName>(['response_types']);
 
+/** What most clients are described by, for the help. */
+const USUAL: ReadonlySet<MemberName> = new Set<MemberName>([
+  'client_name',
+  'redirect_uris',
+  'post_logout_redirect_uris',
+  'grant_types',
+  'scope',
+  'resource',
+  'token_endpoint_auth_method',
+  'jwks',
+  'jwks_uri',
+  'backchannel_logout_uri',
+  'logo_uri',
+]);
+
 /** What JSON cannot be written on a command line is read from a file. */
 const FILE = 'FILE';
 
@@ -41,7 +55,11 @@ interface MemberFlag {
 
 const FLAGS: readonly MemberFlag[] = (Object.keys(METADATA_MEMBERS) as MemberName[])
   .filter((name) => !WITHOUT_FLAG.has(name))
-  .map((name) => ({ name, member: METADATA_MEMBERS[name], option: optionFor(name, METADATA_MEMBERS[name]) }));
+  .map((name) => {
+    const member: MetadataMember<unknown> = METADATA_MEMBERS[name];
+    const option = optionFor(name, member).helpGroup(USUAL.has(name) ? 'The client:' : 'Rarely wanted:');
+    return { name, member, option };
+  });
 
 /** Gives a command a flag for everything that a client can be. */
 export function addClientFlags(command: Command): Command {
@@ -53,14 +71,19 @@ export function addClientFlags(command: Command): Command {
 
 /**
  * What the flags say of a client, in the names of its metadata.
- * @throws {BadUsage} a file cannot be read, or a text in a language is not said of a member
+ * @throws {BadUsage} a file cannot be read, one of several values does not fit, or a text in a language is not said of a
+ * member
  */
 export function membersOf(flags: GivenFlags): Record<string, unknown> {
   const members: Record<string, unknown> = {};
   for (const { name, member, option } of FLAGS) {
     const given = flags[option.attributeName()];
     if (given === '' || listOf(given).includes('')) throw new BadUsage(`${option.long}: expected a value`);
-    if (given !== undefined) members[name] = jsonOf(name, member, given);
+    const unfit =
+      member.kind.form === 'list' && listOf(given).find((one) => member.kind.read([one]) === undefined);
+    if (typeof unfit === 'string')
+      throw new BadUsage(`${option.long}: ${unfit}: expected ${member.kind.expected}`);
+    if (given !== undefined) members[name] = jsonOf({ name, member, option }, given);
   }
   for (const text of listOf(flags.localized)) {
     const [, name, value] = /^([a-z_]+#[A-Za-z0-9-]+)=(.*)$/s.exec(text) ?? [];
@@ -89,7 +112,9 @@ export function memberNamed(text: string): string | undefined {
 
 /** What is wrong with a client, in the words of the command line. */
 export function asBadUsage({ member, problem }: ClientMetadataError): BadUsage {
-  return new BadUsage(`${flagOfMember(member)}: ${problem}`);
+  // Words with an underscore are names of members, as `jwks` is, or values.
+  const asFlags = problem.replaceAll(/\b(?:jwks|[a-z]+(?:_[a-z]+)+)\b/g, flagOfMember);
+  return new BadUsage(`${flagOfMember(member)}: ${asFlags}`);
 }
 
 /** The flag that sets a member; the member itself where there is none. */
@@ -111,25 +136,21 @@ function repeatable(option: Option): Option {
 }
 
 /** The value as JSON would have it; what does not fit stays text, for the library to refuse. */
-function jsonOf(name: MemberName, { kind }: MetadataMember<unknown>, given: unknown): unknown {
+function jsonOf({ name, member: { kind }, option }: MemberFlag, given: unknown): unknown {
   if (name === 'scope') return listOf(given).join(' ');
   switch (kind.form) {
     case 'boolean':
       return given === true || given === 'true' || (given === 'false' ? false : given);
     case 'number':
       return /^\d{1,15}$/.test(String(given)) ? Number(given) : given;
-    case 'object':
-      return jsonIn(String(given));
+    case 'object': {
+      const [flag, path] = [option.long ?? name, String(given)];
+      const value = jsonIn(flag, path);
+      if (name === 'jwks') requireKeySet(flag, path, value);
+      return value;
+    }
     default:
       return given;
-  }
-}
-
-function jsonIn(path: string): unknown {
-  try {
-    return JSON.parse(readFileSync(typedPath(process.env, path), 'utf8'));
-  } catch (error) {
-    throw new BadUsage(`${path}: ${error instanceof Error ? error.message : 'no JSON'}`);
   }
 }
 

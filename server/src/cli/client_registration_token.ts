@@ -34,6 +34,6 @@ export async function makeRegistrationToken(
   const token = await server.newInitialAccessToken({ lifetime, isForOne });
   const expiresAt = timeOf(Date.now() + lifetime * 1000);
   if (parts.configuration.settings.registration !== 'token')
-    console.error('grantd: the token is of use only where the server runs with --registration token');
+    console.error('grantd: the server takes it while it runs with --registration token');
   printOne(parts, { token, expiresAt, isForOne }, [token]);
 }

@@ -1,4 +1,4 @@
-import { type ClientRecord, documentOf, isConfidential } from '@grantd/core';
+import { authenticationMethodsOf, type ClientRecord, documentOf, isConfidential } from '@grantd/core';
 import { labelled, type Output, printOne, timeOf } from './output.ts';
 
 /** A client as it may be shown: without the digests of what it holds. */
@@ -30,8 +30,8 @@ export function showClient(output: Output, client: ClientRecord): void {
   } = documentOf(client);
   const { response_types: _, scope, resource, ...settings } = others;
   const rows = Object.entries(settings).map(([setting, value]) => [
-    setting.replaceAll('_', ' '),
-    textOf(value),
+    setting.replaceAll('_', ' ').replace(/ uri(s?)$/, ' URI$1'),
+    setting === 'jwks' ? client.metadata?.jwks?.keys.map(keyInWords).join(', ') : textOf(value),
   ]);
   printOne(
     output,
@@ -42,13 +42,26 @@ export function showClient(output: Output, client: ClientRecord): void {
       type,
       grants: grants?.join(' '),
       scopes: scope ?? '',
-      'redirect URIs': redirectUris?.join(' '),
+      'redirect URIs': redirectUris?.join(' ') || undefined,
       resource,
+      // What nobody said is no setting.
+      'token endpoint auth method': authenticationMethodsOf(client).join(', '),
       ...Object.fromEntries(rows),
       registered: registeredItself && 'by itself',
       disabled: disabledAt,
     }),
   );
+}
+
+interface Shown {
+  readonly kty?: string | undefined;
+  readonly alg?: string | undefined;
+  readonly kid?: string | undefined;
+}
+
+/** `ES256 first`; `--json` tells the rest. */
+function keyInWords({ kty, alg, kid }: Shown): string {
+  return [alg ?? kty, kid].filter((word) => word !== undefined).join(' ');
 }
 
 function textOf(value: unknown): string {

@@ -10,6 +10,8 @@ export function serveCommand(): Command {
     .addHelpText(
       'after',
       `
+Most servers need --issuer, --database, --port, --trusted-proxies and --operator-name alone.
+
 A value is taken from its flag, else its GRANTD_… variable, else the file, else the default. In the file an option has
 the name of its flag in camel case: {"accessTokenLifetime": 300}. The server's secret has no flag: set GRANTD_SECRET,
 or "secret" in the file.`,

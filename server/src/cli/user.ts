@@ -23,7 +23,7 @@ interface UserAddFlags extends GivenFlags {
 export function userCommands(): Command {
   const group = new Command('user').description('people who sign in');
   databaseFlags(group.command('add <NAME>').description('add a person'))
-    .requiredOption('--password-stdin', 'take the password from standard input')
+    .option('--password-stdin', 'take the password from standard input; required')
     .option(
       '--claim <NAME=VALUE>',
       'what UserInfo tells about them: JSON where it is JSON, else text; repeatable',
@@ -51,9 +51,9 @@ export function userCommands(): Command {
       .command('set-password <NAME>')
       .description('give a person another password, and end their sessions'),
   )
-    .requiredOption('--password-stdin', 'take the password from standard input')
-    .action(async (name: string, flags: GivenFlags) => {
-      const passwordHash = await typedPasswordHash();
+    .option('--password-stdin', 'take the password from standard input; required')
+    .action(async (name: string, flags: UserAddFlags) => {
+      const passwordHash = await typedPasswordHash(flags);
       await withInstance(flags, 'needs_database', (parts) => setPassword(parts, name, passwordHash));
     });
   databaseFlags(
@@ -78,14 +78,16 @@ export function userCommands(): Command {
   return group;
 }
 
-async function personFrom(name: string, { claim = [] }: UserAddFlags): Promise<NewPerson> {
+async function personFrom(name: string, { claim = [], ...flags }: UserAddFlags): Promise<NewPerson> {
   if (!isName(name))
     throw new BadUsage('NAME: expected visible characters, at most 128, without space around them');
   const claims = Object.fromEntries(claim.map(claimFrom));
-  return { name, claims, passwordHash: await typedPasswordHash() };
+  return { name, claims, passwordHash: await typedPasswordHash(flags) };
 }
 
-async function typedPasswordHash(): Promise<string> {
+/** The flag is asked for only after the name, which people forget rather. */
+async function typedPasswordHash({ passwordStdin }: UserAddFlags): Promise<string> {
+  if (!passwordStdin) throw new BadUsage('--password-stdin: expected, with the password on standard input');
   const password = await readStandardInput('the password');
   if (password.length < LEAST_PASSWORD_CHARACTERS)
     throw new BadUsage(`--password-stdin: expected at least ${LEAST_PASSWORD_CHARACTERS} characters`);

@@ -1,3 +1,6 @@
+import { counts } from '../consents/asked_consent.ts';
+import type { Consent } from '../consents/consents.ts';
+import { Refused } from '../instance/refused.ts';
 import { claimsOf } from '../people/claims.ts';
 import type { Person } from '../people/people.ts';
 import { SessionEnding } from '../sessions/session_ending.ts';
@@ -24,7 +27,8 @@ export async function endSessions(parts: CommandParts, name: string): Promise<vo
 
 export async function setPassword(parts: CommandParts, name: string, passwordHash: string): Promise<void> {
   const person = await requirePerson(parts, name);
-  await parts.people.setPasswordHash(person.subject, passwordHash);
+  if (!(await parts.people.setPasswordHash(person.subject, passwordHash)))
+    throw new Refused(`there is no person ${name} any more.`);
   // After it: no session begins with the former one any more.
   const ended = await endSessionsOf(parts, person);
   printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, [
@@ -39,7 +43,7 @@ export async function showPerson(parts: CommandParts, name: string): Promise<voi
   const [state, sessions, consents] = await Promise.all([
     parts.storage.getPrincipalState('subject', subject),
     parts.sessions.ofSubject(subject),
-    parts.consents.ofSubject(subject),
+    consentsOf(parts, subject),
   ]);
   const shown = {
     name: person.name,
@@ -64,16 +68,23 @@ export async function showPerson(parts: CommandParts, name: string): Promise<voi
     ...labelled({
       name: shown.name,
       sub: subject,
-      claims: JSON.stringify(shown.claims),
       added: shown.createdAt,
       disabled: shown.disabledAt,
     }),
+    ...Object.entries(shown.claims).map(([claim, value]) => `claim ${claim}: ${JSON.stringify(value)}`),
     ...shown.sessions.map(
       (one) =>
         `session ${one.id}: signed in ${one.signedInAt}, last seen ${one.lastSeenAt}, ${one.userAgent}`,
     ),
     ...shown.consents.map((one) => `${one.clientId} since ${one.givenAt}: ${one.scopes.join(' ')}`),
   ]);
+}
+
+/** Those that count. */
+async function consentsOf({ consents, storage }: CommandParts, subject: string): Promise<readonly Consent[]> {
+  const given = await consents.ofSubject(subject);
+  const clients = await Promise.all(given.map(({ clientId }) => storage.clients.get(clientId)));
+  return given.filter((consent, index) => counts(consent, clients[index]));
 }
 
 function sessionsInWords(count: number): string {

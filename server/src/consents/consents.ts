@@ -8,8 +8,13 @@ export interface Agreed {
   readonly resources: readonly string[];
 }
 
-/** What a person has agreed to let a client have. */
-export interface Consent extends Agreed {
+/** With whom it is agreed: the client's generation, which is another one once it was removed, or all its tokens ended. */
+export interface AgreedWith extends Agreed {
+  readonly clientGeneration: number;
+}
+
+/** What a person has agreed to let a client have. Where the client is of another generation now, it counts no more. */
+export interface Consent extends AgreedWith {
   readonly clientId: string;
   /** When it was given first. */
   readonly givenAtMs: number;
@@ -21,27 +26,34 @@ export interface Parties {
   readonly clientId: string;
 }
 
+export interface KnownClient {
+  readonly clientId: string;
+  readonly clientGeneration: number;
+}
+
 /** The consents of one issuer. Every method rejects with a `StorageFault` where the database cannot be asked. */
 export interface Consents {
   /** @returns `undefined` where there is none, or it was withdrawn */
   get(parties: Parties): Promise<Consent | undefined>;
-  /** What a person agreed to and did not withdraw, the newest first. */
+  /** What a person agreed to and did not withdraw, the newest first, whether or not it counts. */
   ofSubject(subject: string): Promise<readonly Consent[]>;
-  /** Adds to what was agreed. Atomic: of several at once all count. */
-  give(parties: Parties, agreed: Agreed, nowMs: number): Promise<void>;
+  /** Adds to what was agreed with the client of this generation. Atomic: of several at once all count. */
+  give(parties: Parties, agreed: AgreedWith, nowMs: number): Promise<void>;
   /** First step of a withdrawal: from now on it does not count. Idempotent. */
   beginWithdrawal(parties: Parties, nowMs: number): Promise<void>;
   /** Last step of a withdrawal: it goes, unless it was given again meanwhile. */
   finishWithdrawal(parties: Parties): Promise<void>;
-  /** Removes whatever people agreed to with a client that is no more. Reads all rows. */
-  forgetClient(clientId: string): Promise<void>;
+  /** The client after this one, by identifier, that people have agreed anything with, at its lowest generation. */
+  clientAfter(clientId: string): Promise<KnownClient | undefined>;
+  /** Removes what people agreed to with a client of this generation. @returns how much: at most `limit` */
+  forget(client: KnownClient, limit: number): Promise<number>;
   /** Whose withdrawal was begun before a time and not finished: a process died in between. */
   halfWithdrawn(beforeMs: number, limit: number): Promise<readonly Parties[]>;
 }
 
 /** Whether what is asked for was all agreed to. */
-export function covers(agreed: Agreed | undefined, asked: Agreed): boolean {
-  if (agreed === undefined) return false;
+export function covers(agreed: AgreedWith | undefined, asked: AgreedWith): boolean {
+  if (agreed?.clientGeneration !== asked.clientGeneration) return false;
   return MEMBERS.every((member) => asked[member].every((one) => agreed[member].includes(one)));
 }
 

@@ -5,11 +5,17 @@ import type { Person } from '../people/people.ts';
 import { DEMO_CLIENTS } from './demo_clients.ts';
 import { DEMO_PERSON } from './demo_people.ts';
 
-/** Adds what is missing of the demo data; what is there stays as it is. @returns the person of the demo */
+/** The person of the demo, as they are in the database. */
+export interface DemoPerson extends Person {
+  /** Theirs, where it is still the one that everyone knows. */
+  readonly knownPassword?: string;
+}
+
+/** Adds what is missing of the demo data; what is there stays as it is. */
 export async function addDemoData(
   { storage, people, demoMark }: Instance,
   server: AuthorizationServer,
-): Promise<Person> {
+): Promise<DemoPerson> {
   await demoMark.set();
   for (const client of Object.values(DEMO_CLIENTS)) {
     if (await storage.clients.get(client.id)) continue;
@@ -21,9 +27,13 @@ export async function addDemoData(
   }
 
   const { name, password, claims } = DEMO_PERSON;
-  const passwordHash = (await people.byName(name)) ? undefined : await new PasswordHasher().hash(password);
-  if (passwordHash !== undefined) await people.add({ name, passwordHash, claims });
+  const hasher = new PasswordHasher();
+  if (!(await people.byName(name)))
+    await people.add({ name, passwordHash: await hasher.hash(password), claims });
   const person = await people.byName(name);
   if (person === undefined) throw new Error('the person of the demo was not stored');
-  return person;
+  return {
+    ...person,
+    ...((await hasher.fits(password, person.passwordHash)) && { knownPassword: password }),
+  };
 }

@@ -13,6 +13,7 @@ export const DEMO_CLIENTS = {
     grantTypes: ['authorization_code', 'refresh_token'],
     scopes: PERSONAL,
     redirectUris: ['http://localhost:4001/callback'],
+    metadata: { post_logout_redirect_uris: ['http://localhost:4001/'] },
   },
   api: {
     id: 'demo-api',

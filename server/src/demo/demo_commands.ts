@@ -1,17 +1,17 @@
 import { type AuthorizationServer, OperatorIssueError } from '@grantd/core';
 import type { Instance } from '../instance/instance.ts';
-import type { Person } from '../people/people.ts';
+import type { DemoPerson } from './add_demo_data.ts';
 import { DEMO_CLIENTS } from './demo_clients.ts';
-import { DEMO_PERSON } from './demo_people.ts';
+import { demoSignIn } from './demo_sign_in.ts';
 
 /** Commands that work when pasted, with a token that was issued for them just now, and what they answer. */
 export async function demoCommands(
-  { storage }: Instance,
+  { storage, issuer }: Instance,
   server: AuthorizationServer,
-  person: Person,
+  person: DemoPerson,
 ): Promise<string> {
   const { web, api } = DEMO_CLIENTS;
-  // Opaque tokens fit a line; everything works the same with the JWTs that clients get by default.
+  // Everything works the same with the JWTs that clients get by default.
   const order = {
     clientId: web.id,
     subject: person.subject,
@@ -43,7 +43,7 @@ export async function demoCommands(
         ];
 
   return `
-An access token of ${DEMO_PERSON.name} (password ${DEMO_PERSON.password}) for ${web.id}, issued just now:
+An access token of ${person.name} for ${web.id}, issued just now; an opaque one, which fits a line:
 
   ${token}
 
@@ -66,5 +66,5 @@ An access token of ${DEMO_PERSON.name} (password ${DEMO_PERSON.password}) for ${
   ${introspect}
   {"active":false}
 
-`;
+${demoSignIn({ issuer, serverMetadata: server.serverMetadata }, person.name, person.knownPassword)}`;
 }

@@ -1,18 +1,32 @@
-import { type AdministrableStorage, AuthorizationServer, type ServerEvent, ServerSecret } from '@grantd/core';
+import {
+  type AdministrableStorage,
+  AuthorizationServer,
+  type FetchDocument,
+  type ServerEvent,
+  ServerSecret,
+} from '@grantd/core';
 import type { Configuration } from '../config/configuration.ts';
 import { userClaims } from '../people/claims.ts';
 import type { Database, OpenDatabase } from './database/database.ts';
 import { issuerToAdminister } from './issuer.ts';
 import { pairwiseSecretOf } from './pairwise_secret.ts';
-import { libraryOptions, requireAcceptable, rethrowAsWritten } from './server_options.ts';
+import type { ProgramSecret, ProgramSecretUse } from './program_secret.ts';
+import {
+  documentsFromOutside,
+  libraryOptions,
+  requireAcceptable,
+  rethrowAsWritten,
+} from './server_options.ts';
 
 /** One issuer's database, opened, with the secret that belongs to it. Whoever has the database closes it. */
 export interface Instance extends OpenDatabase {
   readonly issuer: string;
   readonly database: Database;
   readonly storage: AdministrableStorage;
+  /** What clients name by URL, fetched for all parts of the program. */
+  readonly fetchDocument: FetchDocument;
   /** @throws {Refused} nobody said what the secret is */
-  secret(): ServerSecret;
+  secret(): ProgramSecret;
   /** The server over this database, its keys opened. */
   server(onEvent?: (event: ServerEvent) => void): Promise<AuthorizationServer>;
 }
@@ -36,21 +50,23 @@ export async function openInstance(
   // Somebody else may have made it since the caller looked.
   issuerToAdminister(issuer, (await database.storedIssuer()) ?? issuer);
   const { storage, people } = opened;
+  const fetchDocument = documentsFromOutside(settings);
   const secrets = () => settings.secret ?? database.keptSecret();
 
   return {
     ...opened,
     issuer,
     database,
-    secret: () => new ServerSecret(secrets()),
+    fetchDocument,
+    secret: () => new ServerSecret<ProgramSecretUse>(secrets()),
     async server(onEvent) {
       const secret = secrets();
       const pairwiseSecret =
         settings.pairwiseSecret ??
-        (await pairwiseSecretOf(opened.pairwiseSecret, new ServerSecret(secret), issuer));
+        (await pairwiseSecretOf(opened.pairwiseSecret, new ServerSecret<ProgramSecretUse>(secret), issuer));
       try {
         const server = new AuthorizationServer({
-          ...libraryOptions(settings, userClaims(people)),
+          ...libraryOptions(settings, userClaims(people), fetchDocument),
           issuer,
           secret,
           pairwiseSecret,

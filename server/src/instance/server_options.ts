@@ -2,6 +2,7 @@ import {
   AuthorizationServer,
   type AuthorizationServerOptions,
   ConfigurationError,
+  type FetchDocument,
   type GetUserClaims,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
@@ -10,12 +11,18 @@ import type { Configuration } from '../config/configuration.ts';
 import { ConfigurationRefused } from '../config/configuration_refused.ts';
 import type { Settings } from '../config/options.ts';
 
+/** Of which a process has one: its limits are those of the process. */
+export function documentsFromOutside({ insecureDevelopment }: Settings): FetchDocument {
+  return documentFetcher({ allowPrivateAddresses: insecureDevelopment });
+}
+
 /** What the library is told: its own options have the same names here. */
 export function libraryOptions(
   settings: Settings,
   getUserClaims: GetUserClaims,
+  fetchDocument: FetchDocument,
 ): Omit<AuthorizationServerOptions, 'issuer' | 'secret' | 'storage'> {
-  const { defaultAudience, oidc, insecureDevelopment } = settings;
+  const { defaultAudience, oidc } = settings;
   return {
     authenticateIntrospect: settings.authenticateIntrospect,
     authenticateRevoke: settings.authenticateRevoke,
@@ -34,7 +41,7 @@ export function libraryOptions(
     refreshGrace: settings.refreshGrace,
     requirePushedAuthorizationRequests: settings.requirePushedAuthorizationRequests,
     requestUriHosts: settings.requestUriHosts ?? [],
-    fetchDocument: documentFetcher({ allowPrivateAddresses: insecureDevelopment }),
+    fetchDocument,
     ...registrationOptions(settings),
     ...(defaultAudience !== undefined && { defaultAudience: onlyOne(defaultAudience) }),
     ...(oidc !== false && { oidc: { getUserClaims, ...(oidc === true ? undefined : oidc) } }),
@@ -61,7 +68,7 @@ export function serverOverNothing(
   const { settings } = configuration;
   try {
     return new AuthorizationServer({
-      ...libraryOptions(settings, () => undefined),
+      ...libraryOptions(settings, () => undefined, documentsFromOutside(settings)),
       issuer,
       // What keeps them otherwise may not be there yet.
       secret: settings.secret ?? '-'.repeat(32),

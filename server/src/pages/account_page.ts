@@ -1,6 +1,8 @@
 import type { ClientRecord, GrantRecord } from '@grantd/core';
+import { counts } from '../consents/asked_consent.ts';
 import type { Consent } from '../consents/consents.ts';
 import { union } from '../consents/consents.ts';
+import { openNotice, sealNotice } from './account_notices.ts';
 import { applicationShown, personShown } from './application_shown.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { renderPage } from './layout.ts';
@@ -17,12 +19,12 @@ import {
 
 /** `GET /account`: what has access, and where the person is signed in. */
 export function showAccount(parts: PageParts) {
-  const { browserSessions, formTokens, basePath, clock } = parts;
+  const { browserSessions, formTokens, notices, basePath, clock } = parts;
   return async (c: PageContext): Promise<Response> => {
     const session = await browserSessions.current(c);
     if (session === undefined) return toSignIn(c, parts);
     const setting = pageSetting(c, parts);
-    const notice = await noticeFor(c, parts, session);
+    const notice = await openNotice(notices, c.req.query('notice'), session.id);
     const view = {
       action: `${basePath}/account`,
       formToken: await formTokens.make(c, 'account', session.id),
@@ -45,8 +47,8 @@ export function submitAccount(parts: PageParts) {
     if (session === undefined) return toSignIn(c, parts);
     const form = await ownForm(c, parts, { page: 'account', about: [session.id] });
     const notice = await perform(c, parts, session, form);
-    if (notice === 'signed_out') return c.redirect(`${basePath}/account`, 303);
-    const sealed = await notices.seal({ notice, sessionId: session.id });
+    if (notice === 'signed_out') return c.redirect(`${basePath}/logout`, 303); // where nobody is left to ask
+    const sealed = await sealNotice(notices, notice, session.id);
     return c.redirect(`${basePath}/account?notice=${sealed}`, 303);
   };
 }
@@ -110,62 +112,47 @@ function reportEnd(c: PageContext, parts: PageParts, { person }: BrowserSession,
   });
 }
 
-/** A notice of this session; anyone can make up an address. */
-async function noticeFor(
-  c: PageContext,
-  { notices }: PageParts,
-  session: BrowserSession,
-): Promise<AccountNotice | undefined> {
-  const sealed = c.req.query('notice');
-  const value = sealed === undefined ? undefined : await notices.open(sealed);
-  const { notice, sessionId } = (value ?? {}) as { notice?: AccountNotice; sessionId?: string };
-  return sessionId === session.id ? notice : undefined;
-}
-
 /** What was agreed to, and what was granted and is alive, whether or not it was agreed to here. */
 async function applicationsOf(
   { consents, grants, clients, basePath }: PageParts,
   { person: { subject } }: BrowserSession,
   language: Language,
 ): Promise<readonly ApplicationWithAccess[]> {
-  const access = new Map<string, Consent>();
-  for (const one of [
-    ...(await consents.ofSubject(subject)),
-    ...(await grants.grantsOf(subject)).map(asConsent),
-  ]) {
-    const known = access.get(one.clientId);
-    access.set(one.clientId, known === undefined ? one : together(known, one));
-  }
-  const entries = await Promise.all(
-    [...access.values()].map(async (one) => ({
-      one,
-      client: (await clients.get(one.clientId)) ?? undefined,
-    })),
-  );
-  return entries
-    .flatMap(({ one, client }) => (client === undefined ? [] : [entryOf(client, one, language, basePath)]))
+  const [agreed, granted] = await Promise.all([consents.ofSubject(subject), grants.grantsOf(subject)]);
+  const ids = new Set([...agreed, ...granted].map(({ clientId }) => clientId));
+  const found = await Promise.all([...ids].map((id) => clients.get(id)));
+  return found
+    .flatMap((client) => {
+      if (!client) return [];
+      const access = [
+        ...agreed.filter((consent) => consent.clientId === client.id && counts(consent, client)),
+        ...granted.filter((grant) => grant.clientId === client.id).map(asAccess),
+      ];
+      return access.length === 0 ? [] : [entryOf(client, access.reduce(together), language, basePath)];
+    })
     .sort((a, b) => b.sinceMs - a.sinceMs);
 }
 
-function asConsent({ clientId, scopes, createdAtMs }: GrantRecord): Consent {
-  return { clientId, scopes, resources: [], givenAtMs: createdAtMs };
+type Access = Pick<Consent, 'scopes' | 'resources' | 'givenAtMs'>;
+
+function asAccess({ scopes, createdAtMs }: GrantRecord): Access {
+  return { scopes, resources: [], givenAtMs: createdAtMs };
 }
 
-function together(one: Consent, other: Consent): Consent {
-  const givenAtMs = Math.min(one.givenAtMs, other.givenAtMs);
-  return { ...one, ...union(one, other), givenAtMs };
+function together(one: Access, other: Access): Access {
+  return { ...union(one, other), givenAtMs: Math.min(one.givenAtMs, other.givenAtMs) };
 }
 
 function entryOf(
   client: ClientRecord,
-  { scopes, resources, givenAtMs }: Consent,
+  { scopes, resources, givenAtMs }: Access,
   language: Language,
   basePath: string,
 ) {
   return {
     clientId: client.id,
     application: applicationShown(client, language, basePath),
-    access: { scopes, resources: resources.map((uri) => ({ uri })) },
+    access: { scopes, resources },
     sinceMs: givenAtMs,
   };
 }

@@ -7,15 +7,17 @@ import { toResponse } from './library_http.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { type AuthorizationPage, sendOn } from './pending_page.ts';
 
-/** What is left to do before a client can have its answer. */
-export type Step = 'login' | 'select' | 'consent' | 'answer';
+/** The page that is left to do before a client can have its answer, or whose session it is about. */
+export type Step =
+  | { readonly page: 'login' | 'select' | 'consent' }
+  | { readonly page: undefined; readonly session: BrowserSession };
 
 /** What a client hears that wants no page to be shown (OpenID Connect Core §3.1.2.6). */
 const WITHOUT_PAGE = {
   login: 'login_required',
   select: 'account_selection_required',
   consent: 'consent_required',
-} as const satisfies Record<Exclude<Step, 'answer'>, AuthorizationRefusal>;
+} as const satisfies Record<NonNullable<Step['page']>, AuthorizationRefusal>;
 
 /** Takes a person on: to the next page, or back to the client. */
 export async function goOn(
@@ -25,15 +27,14 @@ export async function goOn(
   session: BrowserSession | undefined,
 ): Promise<Response> {
   const { pending, authorization } = page;
-  const step = session === undefined ? 'login' : await nextStep(parts, page, session);
-  if (step === 'answer' && session !== undefined) {
-    const answer = await answerWithCode(c, parts, page, session);
+  const step = await nextStep(parts, page, session);
+  if (step.page === undefined) {
+    const answer = await answerWithCode(c, parts, page, step.session);
     return answer ?? goOn(c, parts, page, undefined);
   }
-  const pageToShow = step === 'answer' ? 'login' : step;
-  if (!authorization.prompt.includes('none')) return sendOn(c, parts, pageToShow, pending);
+  if (!authorization.prompt.includes('none')) return sendOn(c, parts, step.page, pending);
   const isKnown = session !== undefined && (await hasAgreed(parts, page, session));
-  const code = isKnown ? WITHOUT_PAGE[pageToShow] : 'login_required';
+  const code = isKnown ? WITHOUT_PAGE[step.page] : 'login_required';
   const description = 'a page would have to be shown';
   return toResponse(c, parts.server.refuseAuthorization(authorization, code, description, requestIdOf(c)));
 }
@@ -45,11 +46,11 @@ export async function nextStep(
   session: BrowserSession | undefined,
 ): Promise<Step> {
   const { authorization, pending } = page;
-  if (session === undefined || !isRecentEnough(session, page)) return 'login';
-  if (!(await parts.server.isExpectedPerson(authorization, session.person.subject))) return 'login';
+  if (session === undefined || !isRecentEnough(session, page)) return { page: 'login' };
+  if (!(await parts.server.isExpectedPerson(authorization, session.person.subject))) return { page: 'login' };
   const isChosen = pending.chosenSession === session.id || session.signedInAtMs >= pending.begunAtMs;
-  if (authorization.prompt.includes('select_account') && !isChosen) return 'select';
-  return (await isAgreed(parts, page, session)) ? 'answer' : 'consent';
+  if (authorization.prompt.includes('select_account') && !isChosen) return { page: 'select' };
+  return (await isAgreed(parts, page, session)) ? { page: undefined, session } : { page: 'consent' };
 }
 
 /**

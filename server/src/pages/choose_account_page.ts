@@ -44,6 +44,6 @@ export function submitChoice(parts: PageParts) {
 async function openChoosing(c: PageContext, parts: PageParts): Promise<Choosing | Response> {
   const page = await openAuthorizationPage(c, parts, 'select');
   const session = await parts.browserSessions.current(c);
-  const step = session === undefined ? 'login' : await nextStep(parts, page, session);
-  return session === undefined || step === 'login' ? goOn(c, parts, page, undefined) : { ...page, session };
+  const { page: left } = await nextStep(parts, page, session);
+  return session === undefined || left === 'login' ? goOn(c, parts, page, undefined) : { ...page, session };
 }

@@ -21,7 +21,7 @@ export function showConsent(parts: PageParts) {
     const opened = await openConsenting(c, parts);
     if (opened instanceof Response) return opened;
     const { sealed, authorization, session } = opened;
-    const { resources = [] } = authorization;
+    const { scopes, resources = [] } = authorization;
     const setting = pageSetting(c, parts, authorization.uiLocales);
     const host = hostOf(authorization.redirectUri);
     const question = questionOf(authorization);
@@ -30,9 +30,10 @@ export function showConsent(parts: PageParts) {
       formToken: await formTokens.make(c, 'consent', sealed, session.id, question),
       application: applicationShown(authorization.client, setting.language, parts.basePath),
       person: personShown(session.person),
-      access: { scopes: authorization.scopes, resources: resources.map((uri) => ({ uri })) },
+      access: { scopes, resources },
       changePerson: `${basePath}/login?pending=${sealed}&other`,
       account: `${basePath}/account`,
+      registeredItself: authorization.client.registeredAt !== undefined,
       ...(host !== undefined && { returnsTo: host }),
     };
     return renderPage(c, { ...consentPage(view, setting), formMayLeave: true });
@@ -75,8 +76,8 @@ async function openConsenting(c: PageContext, parts: PageParts): Promise<Consent
   const page = await openAuthorizationPage(c, parts, 'consent');
   const session = await parts.browserSessions.current(c);
   if (session === undefined) return goOn(c, parts, page, undefined);
-  const step = await nextStep(parts, page, session);
-  return step === 'login' || step === 'select' ? goOn(c, parts, page, session) : { ...page, session };
+  const { page: left } = await nextStep(parts, page, session);
+  return left === 'login' || left === 'select' ? goOn(c, parts, page, session) : { ...page, session };
 }
 
 /**

@@ -1,6 +1,6 @@
 import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { ServerSecret } from '@grantd/core';
 import type { Context } from 'hono';
+import type { ProgramSecret } from '../instance/program_secret.ts';
 import type { Cookies } from './cookies.ts';
 
 const COOKIE = 'grantd_browser';
@@ -12,9 +12,9 @@ const COOKIE_SECONDS = 90 * 24 * 60 * 60;
  */
 export class FormTokens {
   readonly #cookies: Cookies;
-  readonly #secret: ServerSecret;
+  readonly #secret: ProgramSecret;
 
-  constructor(cookies: Cookies, secret: ServerSecret) {
+  constructor(cookies: Cookies, secret: ProgramSecret) {
     this.#cookies = cookies;
     this.#secret = secret;
   }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import type { ServerSecret } from '@grantd/core';
 import type { Context } from 'hono';
 import { isBlock } from '../config/kinds.ts';
+import type { ProgramSecret } from '../instance/program_secret.ts';
 import type { Cookies } from './cookies.ts';
 import { SealedValues } from './sealed_values.ts';
 
@@ -23,7 +23,7 @@ export class KnownBrowsers {
   readonly #cookies: Cookies;
   readonly #values: SealedValues;
 
-  constructor(cookies: Cookies, secret: ServerSecret) {
+  constructor(cookies: Cookies, secret: ProgramSecret) {
     this.#cookies = cookies;
     this.#values = new SealedValues(secret, 'known_browser');
   }

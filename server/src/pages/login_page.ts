@@ -32,7 +32,7 @@ export function showLogin(parts: PageParts) {
     const session = c.req.query('other') === undefined ? await browserSessions.current(c) : undefined;
     if (session === undefined) return renderForm(c, parts, page);
     if (!('authorization' in page)) return c.redirect(`${basePath}/account`, 303);
-    const isDone = (await nextStep(parts, page, session)) !== 'login';
+    const isDone = (await nextStep(parts, page, session)).page !== 'login';
     return isDone ? goOn(c, parts, page, session) : renderForm(c, parts, page);
   };
 }

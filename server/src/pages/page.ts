@@ -43,15 +43,8 @@ export interface PersonShown {
 /** What an application asks for, or has. */
 export interface AccessShown {
   readonly scopes: readonly string[];
-  /** Claims that were asked for by name (OpenID Connect Core §5.5). */
-  readonly claims?: readonly string[];
   /** What access tokens are for (RFC 8707), where it is more than this server. */
-  readonly resources?: readonly ResourceShown[];
-}
-
-export interface ResourceShown {
-  readonly uri: string;
-  readonly name?: string;
+  readonly resources?: readonly string[];
 }
 
 /** A form of this server. */

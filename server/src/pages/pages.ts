@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AdministrableStorage, AuthorizationServer } from '@grantd/core';
-import { documentFetcher } from '@grantd/core/node';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import type { Settings } from '../config/options.ts';
@@ -47,7 +46,7 @@ interface Surroundings {
 /** What the pages need of an instance. */
 type PageData = Pick<
   Instance,
-  'issuer' | 'storage' | 'people' | 'sessions' | 'consents' | 'attempts' | 'secret'
+  'issuer' | 'storage' | 'people' | 'sessions' | 'consents' | 'attempts' | 'secret' | 'fetchDocument'
 >;
 
 /** The pages for people over one database. */
@@ -55,13 +54,12 @@ export function openPages(
   instance: PageData,
   { settings, server, requestLog, operator, tellClients }: Surroundings,
 ): PageListener {
-  const { issuer, people, sessions, consents, attempts } = instance;
+  const { issuer, people, sessions, consents, attempts, fetchDocument } = instance;
   const storage = guardedStorage(instance);
   const secret = instance.secret();
   const cookies = new Cookies(issuer);
   const clock = Date.now;
   const basePath = new URL(issuer).pathname.replace(/\/$/, '');
-  const fetchDocument = documentFetcher({ allowPrivateAddresses: settings.insecureDevelopment });
   const sessionEnding = new SessionEnding({ sessions, storage: instance.storage, clock });
   const lifetimes = { idle: settings.sessionIdleLifetime, absolute: settings.sessionLifetime };
   return listenerOver({

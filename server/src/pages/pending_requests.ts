@@ -1,5 +1,5 @@
-import type { ServerSecret } from '@grantd/core';
 import { isBlock } from '../config/kinds.ts';
+import type { ProgramSecret } from '../instance/program_secret.ts';
 import { SealedValues } from './sealed_values.ts';
 
 /** How long a person may take for signing in and consenting. */
@@ -39,7 +39,7 @@ export interface PendingAccount {
 export class PendingRequests {
   readonly #values: SealedValues;
 
-  constructor(secret: ServerSecret) {
+  constructor(secret: ProgramSecret) {
     this.#values = new SealedValues(secret, 'pending_request');
   }
 

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import type { ServerSecret } from '@grantd/core';
+import type { ProgramSecret } from '../instance/program_secret.ts';
 import type { Attempts } from './attempts.ts';
 
 const MOST_ATTEMPTS = 10;
@@ -14,10 +14,10 @@ const WINDOW_MS = 5 * 60 * 1000;
  */
 export class AttemptLimit {
   readonly #attempts: Attempts;
-  readonly #secret: ServerSecret;
+  readonly #secret: ProgramSecret;
   readonly #clock: () => number;
 
-  constructor(attempts: Attempts, secret: ServerSecret, clock: () => number = Date.now) {
+  constructor(attempts: Attempts, secret: ProgramSecret, clock: () => number = Date.now) {
     this.#attempts = attempts;
     this.#secret = secret;
     this.#clock = clock;

@@ -48,13 +48,7 @@ function written<V>(value: V, write: Write): V {
   return change(value) as V;
 }
 
-const PROBLEMS: readonly Problem[] = [
-  'form_foreign',
-  'not_found',
-  'method_not_allowed',
-  'too_large',
-  'too_many_requests',
-];
+const PROBLEMS: readonly Problem[] = ['form_foreign', 'not_found', 'method_not_allowed', 'too_large'];
 
 const COLORS = [
   ['yellow', '#ffdd00'],
@@ -119,11 +113,7 @@ const EVERYTHING: ConsentView = {
       'https://api.example.com/scopes/calendar.read',
       'https://api.example.com/scopes/calendar.write',
     ],
-    claims: ['nickname', 'birthdate', 'https://example.com/claims/membership_number'],
-    resources: [
-      { uri: 'https://api.example.com', name: 'Records' },
-      { uri: 'https://storage.example.com/v2/very/long/path/of/an/interface' },
-    ],
+    resources: ['https://api.example.com', 'https://storage.example.com/v2/very/long/path/of/an/interface'],
   },
 };
 
@@ -186,8 +176,6 @@ function picture(content: string): string {
   return `data:image/svg+xml,${encodeURIComponent(svg)}`;
 }
 
-const BACK = { name: 'Photos', href: 'https://photos.example.com/' };
-
 const SAMPLES: readonly Sample[] = [
   sample('sign_in', signInPage, SIGN_IN),
   sample('sign_in_wrong', signInPage, { ...SIGN_IN, username: 'alice', problem: 'credentials_wrong' }),
@@ -210,6 +198,7 @@ const SAMPLES: readonly Sample[] = [
     otherAccount: '/login',
   }),
   sample('consent', consentPage, CONSENT),
+  sample('consent_registered_itself', consentPage, { ...CONSENT, registeredItself: true }),
   sample('consent_small', consentPage, { ...CONSENT, access: { scopes: ['openid'] } }),
   sample('consent_everything', consentPage, EVERYTHING, OPERATOR),
   sample('consent_only_own_scopes', consentPage, { ...CONSENT, access: { scopes: ['read', 'write'] } }),
@@ -218,7 +207,7 @@ const SAMPLES: readonly Sample[] = [
   sample('signed_out', signedOutPage, { signIn: '/account' }),
   sample('signed_out_telling', signedOutPage, {
     applicationsToTell: ['Photos', 'Mail', 'Calendar'],
-    backTo: BACK,
+    signIn: '/account',
   }),
   sample('still_signed_in', stillSignedInPage, { person: ALICE, account: '/account' }),
   sample('account', accountPage, ACCOUNT),
@@ -239,7 +228,7 @@ const SAMPLES: readonly Sample[] = [
     account: '/account',
   }),
   sample('problem_request_invalid', problemPage, { problem: 'request_invalid', detail: DETAIL }),
-  sample('problem_request_expired', problemPage, { problem: 'request_expired', backTo: BACK }),
+  sample('problem_request_expired', problemPage, { problem: 'request_expired' }),
   sample('problem_unavailable', problemPage, { problem: 'unavailable', secondsToWait: 5 }),
   sample('problem_unexpected', problemPage, {
     problem: 'unexpected',

@@ -123,7 +123,7 @@ describe('ids by which people’s tools and tests find things', () => {
     choose_account: ['account-continue', 'account-other'],
     consent: ['change-person', 'consent-allow', 'consent-deny'],
     logout: ['logout-yes', 'logout-no'],
-    signed_out_telling: ['back-to-application'],
+    signed_out_telling: ['sign-in-again'],
     signed_out: ['sign-in-again'],
     still_signed_in: ['to-account'],
     account: [
@@ -137,7 +137,6 @@ describe('ids by which people’s tools and tests find things', () => {
       'end-other-sessions',
     ],
     account_empty: ['sign-out', 'end-session-s1'],
-    problem_request_expired: ['back-to-application'],
   };
   for (const [name, ids] of Object.entries(cases)) {
     test(`${name}: ${ids.join(', ')}`, async () => {
@@ -195,8 +194,17 @@ describe('consent', () => {
     assert.match(html, /<li class="offline">/);
   });
 
-  test('does not take names of objects for scopes or claims that it knows', async () => {
-    const access = { scopes: ['constructor', '__proto__'], claims: ['toString'] };
+  test('says of an application that registered itself, and of no other, that nobody has checked it', async () => {
+    const html = await draw(consentPage({ ...view, registeredItself: true }, setting));
+    assert.match(
+      html.replaceAll(/<\/?bdi[^>]*>/g, ''),
+      /<p id="registered-itself">Photos registered itself here\. x has not checked who is behind it\.<\/p>/,
+    );
+    assert.doesNotMatch(await draw(consentPage(view, setting)), /registered/);
+  });
+
+  test('does not take names of objects for scopes that it knows', async () => {
+    const access = { scopes: ['toString', 'constructor', '__proto__'] };
     const html = await draw(consentPage({ ...view, access }, setting));
     assert.deepEqual(all(html, /<code>([^<]*)<\/code>/g), ['toString', 'constructor', '__proto__']);
   });

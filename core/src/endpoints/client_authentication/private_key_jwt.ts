@@ -5,13 +5,13 @@ import type { Claims } from '../../protocol/claims.ts';
 import { CLIENT_CLOCK_AHEAD } from '../../protocol/environment.ts';
 import { DocumentError } from '../../protocol/fetch_document.ts';
 import { type Form, requireParameter } from '../../protocol/form.ts';
-import { StorageFault } from '../../protocol/oauth_error.ts';
 import type { RefusalReason } from '../../protocol/reasons.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import { signingAlgorithmOf } from '../../protocol/signing_algorithm.ts';
 import { parseClaims, readJwtHeader, verifiedPayload } from '../../tokens/signature.ts';
 import type { Call, Context } from '../context.ts';
 import { findNamedClient } from '../named_client.ts';
+import { takeOnce } from '../one_time_identifier.ts';
 import { judgeClaims } from './assertion_claims.ts';
 import type { ClaimedAssertion } from './credentials.ts';
 import { refusedClient } from './refused_client.ts';
@@ -92,7 +92,9 @@ export async function privateKeyJwt(
 
   // §3 (7) once and no more; nobody but the client itself gets as far as this
   const id = await sha256(JSON.stringify(['client_assertion', context.issuer, client.id, judged.identifier]));
-  if (!(await take(context, id, judged.expiresAt))) throw refusedClient('assertion_replayed', client);
+  // Kept for longer than the assertion lives, since a process with a slower clock would accept it for longer.
+  const keepUntil = Math.ceil(judged.expiresAt) + CLIENT_CLOCK_AHEAD;
+  if (!(await takeOnce(context, id, keepUntil))) throw refusedClient('assertion_replayed', client);
   return client;
 }
 
@@ -117,16 +119,4 @@ async function findKey(
     }
     throw error;
   }
-}
-
-/** Kept for longer than the assertion lives, since a process with a slower clock would accept it for longer. */
-async function take({ storage }: Context, id: string, expiresAt: number): Promise<boolean> {
-  const isTaken: unknown = await storage.oneTimeIdentifiers?.take(
-    id,
-    Math.ceil(expiresAt) + CLIENT_CLOCK_AHEAD,
-  );
-  if (typeof isTaken === 'boolean') return isTaken;
-  throw new StorageFault(
-    new TypeError('storage must answer true or false to whether an identifier is taken'),
-  );
 }

@@ -1,4 +1,4 @@
-import { DocumentError, type FetchDocument } from '../../protocol/fetch_document.ts';
+import { DocumentError } from '../../protocol/fetch_document.ts';
 import { mintLogoutToken } from '../../tokens/logout_token.ts';
 import type { Context } from '../context.ts';
 
@@ -38,25 +38,18 @@ export async function notifyLogout(
   context: Context,
   { clientId, sid, sub }: EndedSession,
 ): Promise<LogoutDelivery> {
-  const { fetchDocument } = context;
   const client = await context.storage.clients.get(clientId);
   const uri = client?.metadata?.backchannel_logout_uri;
   if (!client || client.disabledAtMs !== undefined || uri === undefined) return { outcome: 'not_wanted' };
   const logoutToken = await mintLogoutToken(context, client, { sid, sub });
-  const delivery =
-    fetchDocument === undefined ? NOTHING_IS_FETCHED : await deliver(fetchDocument, uri, logoutToken);
+  const delivery = await deliver(context, uri, logoutToken);
   const { outcome, ...known } = delivery;
   if (outcome !== 'delivered')
     context.onEvent({ operation: 'logout', type: 'logout_not_delivered', clientId, outcome, ...known });
   return delivery;
 }
 
-const NOTHING_IS_FETCHED: Attempt = {
-  outcome: 'refused',
-  cause: new DocumentError('refused', 'the option fetchDocument is not set'),
-};
-
-async function deliver(fetchDocument: FetchDocument, uri: string, logoutToken: string): Promise<Attempt> {
+async function deliver({ fetchDocument }: Context, uri: string, logoutToken: string): Promise<Attempt> {
   try {
     const { status } = await fetchDocument(uri, {
       method: 'POST',

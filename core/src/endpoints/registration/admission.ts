@@ -3,6 +3,7 @@ import type { HttpRequest } from '../../protocol/http.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
 import type { RefusalReason } from '../../protocol/reasons.ts';
 import type { Context } from '../context.ts';
+import { takeOnce } from '../one_time_identifier.ts';
 import { type InitialAccess, readInitialAccessToken } from './initial_access_token.ts';
 import type { ResolvedRegistration } from './registration_settings.ts';
 
@@ -44,13 +45,10 @@ export async function requireAdmission(
  * Uses up a token that is for one client. What fails afterwards leaves it used: nobody can register twice with it.
  * @throws {OAuthError} `invalid_token`: it was used before
  */
-export async function useAdmission({ storage }: Context, access: InitialAccess | undefined): Promise<void> {
+export async function useAdmission(context: Context, access: InitialAccess | undefined): Promise<void> {
   if (access === undefined || !access.isForOne) return;
-  const isFirst = await storage.oneTimeIdentifiers?.take(
-    `initial_access_token ${access.id}`,
-    access.expiresAt,
-  );
-  if (!isFirst) throw refused('initial_access_token_used');
+  if (!(await takeOnce(context, `initial_access_token ${access.id}`, access.expiresAt)))
+    throw refused('initial_access_token_used');
 }
 
 function refused(reason: RefusalReason): OAuthError {

@@ -1,4 +1,3 @@
-import { fetchNothing } from '../../protocol/fetch_document.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
@@ -70,7 +69,7 @@ export function asRefusal({ code, message, cause }: ClientMetadataError): OAuthE
 }
 
 async function complete(
-  { fetchDocument = fetchNothing }: Context,
+  { fetchDocument }: Context,
   document: ClientDocument,
   policy: RegistrationPolicy,
 ): Promise<ClientDocument> {
@@ -80,10 +79,10 @@ async function complete(
   return whole;
 }
 
-function abilitiesOf({ jwt, fetchDocument, pairwiseSecret }: Context) {
+function abilitiesOf({ jwt, canFetch, pairwiseSecret }: Context) {
   return {
     signingAlgorithms: jwt.algorithms,
-    canFetch: fetchDocument !== undefined,
+    canFetch,
     hasPairwiseSubjects: pairwiseSecret !== undefined,
   };
 }

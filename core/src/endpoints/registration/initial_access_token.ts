@@ -1,7 +1,7 @@
 import { hmacSha256 } from '#hashing';
 import { secondsOf } from '../../protocol/environment.ts';
 import { equalInConstantTime } from '../../protocol/hashing/constant_time.ts';
-import { newIdentifier } from '../../tokens/opaque_token.ts';
+import { newIdentifier, PREFIXES } from '../../tokens/opaque_token.ts';
 import type { Context } from '../context.ts';
 
 /** What an initial access token permits (RFC 7591 §1.2). */
@@ -21,12 +21,13 @@ export interface InitialAccessOrder {
   readonly isForOne?: boolean;
 }
 
-const PREFIX = 'grantd_ia_';
-const FORM = /^grantd_ia_([A-Za-z0-9_-]{22})\.(\d{1,12})\.(one|any)\.([A-Za-z0-9_-]{43})$/;
+const PREFIX = PREFIXES.initial_access_token;
+const FORM = new RegExp(`^${PREFIX}([A-Za-z0-9_-]{22})\\.(\\d{1,12})\\.(one|any)\\.([A-Za-z0-9_-]{43})$`);
 
 /**
  * A new initial access token. It is signed under the server's secret rather than stored: any process knows it, and
  * nothing has to be swept. What is given up is taking it back before it expires.
+ * @throws {TypeError} it cannot be so
  */
 export async function newInitialAccessToken(
   context: Context,
@@ -34,6 +35,8 @@ export async function newInitialAccessToken(
 ): Promise<string> {
   if (!Number.isSafeInteger(lifetime) || lifetime < 1)
     throw new TypeError('the lifetime of an initial access token is whole seconds from 1');
+  if (isForOne && context.storage.oneTimeIdentifiers === undefined)
+    throw new TypeError('an initial access token for one client needs storage.oneTimeIdentifiers');
   const access = {
     id: newIdentifier(context.random),
     expiresAt: secondsOf(context.clock()) + lifetime,
@@ -59,7 +62,11 @@ export async function readInitialAccessToken(
 }
 
 /** Several issuers may share a secret: a token is one issuer's. */
-async function signature(key: Uint8Array, { issuer }: Context, access: InitialAccess): Promise<string> {
+async function signature(
+  key: Uint8Array<ArrayBuffer>,
+  { issuer }: Context,
+  access: InitialAccess,
+): Promise<string> {
   return hmacSha256(key, `${written(access)} ${issuer}`);
 }
 

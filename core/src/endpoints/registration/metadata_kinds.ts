@@ -97,7 +97,7 @@ export const scope = oneText('SCOPE', 'scopes parted by spaces (RFC 6749 section
 
 export function listOf<T>(kind: MetadataKind<T>): MetadataKind<readonly T[]> {
   return {
-    expected: `at most ${LONGEST_LIST} values, each ${kind.expected}`,
+    expected: `${kind.expected}, for each of at most ${LONGEST_LIST} values`,
     placeholder: kind.placeholder,
     form: 'list',
     read(value) {

@@ -30,7 +30,7 @@ const requireWorkableGrants: Rule = (document, { grantTypes: allowed }) => {
 const requireAllowedScopes: Rule = ({ scope }, { scopes: allowed }) => {
   if (scope === undefined || allowed === undefined) return;
   if (!parseScope(scope).every((one) => allowed.includes(one)))
-    throw unfit('scope', 'a scope is not open to clients that register themselves');
+    throw unfit('scope', `open to clients that register themselves: ${allowed.join(', ') || 'none'}`);
 };
 
 /** Keys are given once (RFC 7591 §2), and there where something rests upon them. */

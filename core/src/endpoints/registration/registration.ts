@@ -31,7 +31,7 @@ export async function registration(
     {
       id: newIdentifier(context.random),
       registeredAt: secondsOf(context.clock()),
-      registrationTokenDigest: sha256(registrationToken),
+      registrationTokenDigest: await sha256(registrationToken),
       ...(secret !== undefined && { secretHash: secret.hash }),
     },
     document,

@@ -1,10 +1,10 @@
 import type { AuthorizationCodeRecord } from '../../protocol/records.ts';
 import { canContinue } from '../continuation.ts';
 import type { AuthorizationCodeRepository } from '../contract.ts';
+import type { Issuing } from '../issuing.ts';
 import { latest } from '../retention.ts';
 import { requireSamePrincipals } from '../ties.ts';
 import type { Grants } from './grants.ts';
-import type { Issuing } from './issuing.ts';
 import type { Principals } from './principals.ts';
 import type { Revoking } from './revoking.ts';
 import { addEvent, type MemoryHandle, snapshot } from './tables.ts';

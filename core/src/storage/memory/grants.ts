@@ -1,18 +1,8 @@
 import type { GrantRecord } from '../../protocol/records.ts';
 import type { AdministrableStorage } from '../contract.ts';
+import type { GrantBeginning } from '../issuing.ts';
 import type { Principals } from './principals.ts';
 import { addEvent, type Generations, type GrantRow, type MemoryHandle, snapshot } from './tables.ts';
-
-/** What is about to be issued to a person, as far as it tells of its grant. */
-export interface GrantBeginning {
-  readonly clientId: string;
-  readonly subject?: string;
-  readonly sessionId?: string;
-  readonly grantId?: string;
-  readonly scopes: readonly string[];
-  /** Milliseconds. */
-  readonly issuedAtMs: number;
-}
 
 export interface Grants extends Pick<AdministrableStorage, 'grantsOf' | 'revokeGrants'> {
   /** Remembers what the first code or tokens of a grant tell of it; later ones only once it has ended. */

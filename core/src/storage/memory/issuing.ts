@@ -1,31 +1,8 @@
-import type { NewToken } from '../../protocol/records.ts';
+import type { Issuing } from '../issuing.ts';
 import { requireGrantBehindTies } from '../ties.ts';
 import type { Grants } from './grants.ts';
 import type { Principals } from './principals.ts';
 import { type MemoryHandle, snapshot } from './tables.ts';
-
-/** What is about to be issued, as far as it matters for whether it may be. */
-export interface Candidate {
-  readonly clientId: string;
-  readonly subject?: string;
-  /** Milliseconds. */
-  readonly issuedAtMs: number;
-}
-
-export interface Issuing {
-  /**
-   * Whether a token or code may be issued: its client is there, nobody concerned is disabled, and it would not be
-   * dead at birth.
-   * @param clientGeneration what the client's generation must still be, where the caller read it before
-   */
-  admits(candidate: Candidate, clientGeneration?: number): boolean;
-  /**
-   * Stores tokens with the present generations of their principals; where this throws, none of them.
-   * @throws Error where an identifier is taken
-   * @throws {TypeError} a token is tied to others without a grant
-   */
-  insert(tokens: readonly NewToken[]): void;
-}
 
 /** The one way in which tokens come into the store. */
 export function memoryIssuing({ tables }: MemoryHandle, principals: Principals, grants: Grants): Issuing {

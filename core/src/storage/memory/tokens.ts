@@ -1,8 +1,7 @@
 import type { NewToken, TokenRecord } from '../../protocol/records.ts';
-import { canContinue } from '../continuation.ts';
-import type { IssueOutcome, TokenRepository } from '../contract.ts';
-import { requireSamePrincipals } from '../ties.ts';
-import type { Issuing } from './issuing.ts';
+import { outcomeUpon } from '../continuation.ts';
+import type { TokenRepository } from '../contract.ts';
+import type { Issuing } from '../issuing.ts';
 import type { Principals } from './principals.ts';
 import type { Revoking } from './revoking.ts';
 import { addEvent, type MemoryHandle, type TokenRow } from './tables.ts';
@@ -59,14 +58,8 @@ export function memoryTokens(
       .filter(({ record }) => record.kind === 'refresh_token' && record.supersededAtMs === undefined)
       .flatMap(({ record }) => pairOf(record));
 
-  /** The condition of `rotate` and `issueBeside`. */
-  const outcomeFor = (id: string, tokens: readonly NewToken[]): IssueOutcome | 'superseded' => {
-    const presented = find(id, 'refresh_token');
-    if (presented === undefined || !canContinue(presented, clock())) return 'refused';
-    if (presented.supersededAtMs !== undefined) return 'superseded';
-    requireSamePrincipals(presented, tokens);
-    return tokens.every((token) => issuing.admits(token)) ? 'issued' : 'refused';
-  };
+  const outcomeFor = (id: string, tokens: readonly NewToken[]) =>
+    outcomeUpon(find(id, 'refresh_token'), tokens, issuing, clock());
 
   const repository: TokenRepository = {
     getByAccessToken: (id) => show(find(id, 'access_token')),

@@ -2,9 +2,24 @@ import type { ClientRecord, TokenFormat } from '../../protocol/records.ts';
 import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
 import type { NewClient } from '../contract.ts';
 
-export const CLIENT_COLUMNS = `id, name, secret_hash, grant_types, scopes, redirect_uris, resource, rotate_refresh_tokens,
-  access_token_format, access_token_algorithm, id_token_algorithm, metadata, registration_token_digest, registered_at, generation,
-  revision, disabled_at_ms`;
+/** What describes a client: all that `replace` writes. */
+export const CLIENT_DESCRIPTION = [
+  'name',
+  'secret_hash',
+  'grant_types',
+  'scopes',
+  'redirect_uris',
+  'resource',
+  'rotate_refresh_tokens',
+  'access_token_format',
+  'access_token_algorithm',
+  'id_token_algorithm',
+  'metadata',
+  'registration_token_digest',
+  'registered_at',
+] as const;
+
+export const CLIENT_COLUMNS = `id, ${CLIENT_DESCRIPTION.join(', ')}, generation, revision, disabled_at_ms`;
 
 export type ClientRow = {
   readonly id: string;

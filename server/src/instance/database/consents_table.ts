@@ -1,14 +1,17 @@
 import {
   type Agreed,
+  type AgreedWith,
   type Consent,
   type Consents,
   covers,
+  type KnownClient,
   type Parties,
   union,
 } from '../../consents/consents.ts';
 import type { ProgramTables, TableRow } from './program_tables.ts';
 
-const COLUMNS = 'subject, client_id, scopes, resources, version, given_at_ms, withdrawn_at_ms';
+const COLUMNS =
+  'subject, client_id, client_generation, scopes, resources, version, given_at_ms, withdrawn_at_ms';
 
 const ONE = 'issuer = $1 AND subject = $2 AND client_id = $3';
 
@@ -21,13 +24,14 @@ const SQL = {
 
   // Versions begin with the time: one that was removed and made again is not taken for what it was.
   add: `
-    INSERT INTO grantd.consents (issuer, subject, client_id, scopes, resources, version, given_at_ms)
-    VALUES ($1, $2, $3, $4, $5, $6, $6)
+    INSERT INTO grantd.consents (issuer, subject, client_id, scopes, resources, client_generation, version, given_at_ms)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
     ON CONFLICT (issuer, subject, client_id) DO NOTHING RETURNING client_id`,
 
   replace: `
     UPDATE grantd.consents
-    SET scopes = $5, resources = $6, given_at_ms = $7, version = version + 1, withdrawn_at_ms = NULL
+    SET scopes = $5, resources = $6, client_generation = $7, given_at_ms = $8, version = version + 1,
+      withdrawn_at_ms = NULL
     WHERE ${ONE} AND version = $4 RETURNING client_id`,
 
   beginWithdrawal: `
@@ -36,7 +40,16 @@ const SQL = {
 
   finishWithdrawal: `DELETE FROM grantd.consents WHERE ${ONE} AND withdrawn_at_ms IS NOT NULL`,
 
-  forgetClient: 'DELETE FROM grantd.consents WHERE issuer = $1 AND client_id = $2',
+  clientAfter: `
+    SELECT client_id, client_generation FROM grantd.consents WHERE issuer = $1 AND client_id > $2
+    ORDER BY client_id, client_generation LIMIT 1`,
+
+  forget: `
+    DELETE FROM grantd.consents
+    WHERE issuer = $1 AND client_id = $2 AND client_generation = $3 AND subject IN (
+      SELECT subject FROM grantd.consents
+      WHERE issuer = $1 AND client_id = $2 AND client_generation = $3 LIMIT $4)
+    RETURNING subject`,
 
   halfWithdrawn: `
     SELECT subject, client_id FROM grantd.consents WHERE issuer = $1 AND withdrawn_at_ms < $2
@@ -53,20 +66,27 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
   };
 
   /** @returns `false` where somebody else was quicker */
-  const tryToGive = async (parties: Parties, agreed: Agreed, nowMs: number): Promise<boolean> => {
+  const tryToGive = async (parties: Parties, agreed: AgreedWith, nowMs: number): Promise<boolean> => {
     const { subject, clientId } = parties;
     const stored = await find(parties);
     if (stored === undefined) {
-      const [added] = await tables.write([SQL.add, issuer, subject, clientId, ...textsOf(agreed), nowMs]);
+      const [added] = await tables.write([
+        SQL.add,
+        ...[issuer, subject, clientId, ...textsOf(agreed)],
+        ...[agreed.clientGeneration, nowMs],
+      ]);
       return added?.length === 1;
     }
-    const { version, isWithdrawn } = stored;
+    const { version, clientGeneration, isWithdrawn } = stored;
+    // Of before what was agreed since: it counts no more.
+    if (clientGeneration > agreed.clientGeneration) return true;
     if (!isWithdrawn && covers(stored, agreed)) return true;
-    const [together, givenAtMs] = isWithdrawn ? [agreed, nowMs] : [union(stored, agreed), stored.givenAtMs];
+    const isAnew = isWithdrawn || clientGeneration < agreed.clientGeneration;
+    const [together, givenAtMs] = isAnew ? [agreed, nowMs] : [union(stored, agreed), stored.givenAtMs];
     const [replaced] = await tables.write([
       SQL.replace,
       ...[issuer, subject, clientId, version],
-      ...[...textsOf(together), givenAtMs],
+      ...[...textsOf(together), agreed.clientGeneration, givenAtMs],
     ]);
     return replaced?.length === 1;
   };
@@ -87,8 +107,13 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
     async finishWithdrawal({ subject, clientId }) {
       await tables.write([SQL.finishWithdrawal, issuer, subject, clientId]);
     },
-    async forgetClient(clientId) {
-      await tables.write([SQL.forgetClient, issuer, clientId]);
+    async clientAfter(clientId) {
+      const [row] = await tables.read(SQL.clientAfter, issuer, clientId);
+      return row && knownClientOf(row);
+    },
+    async forget({ clientId, clientGeneration }, limit) {
+      const [forgotten] = await tables.write([SQL.forget, issuer, clientId, clientGeneration, limit]);
+      return forgotten?.length ?? 0;
     },
     halfWithdrawn: async (beforeMs, limit) =>
       (await tables.read(SQL.halfWithdrawn, issuer, beforeMs, limit)).map((row) => ({
@@ -105,13 +130,17 @@ interface StoredConsent extends Consent {
 
 function consentOf(row: TableRow): StoredConsent {
   return {
-    clientId: String(row.client_id),
+    ...knownClientOf(row),
     scopes: listOf(row.scopes),
     resources: listOf(row.resources),
     givenAtMs: Number(row.given_at_ms),
     version: Number(row.version),
     isWithdrawn: row.withdrawn_at_ms !== null,
   };
+}
+
+function knownClientOf(row: TableRow): KnownClient {
+  return { clientId: String(row.client_id), clientGeneration: Number(row.client_generation) };
 }
 
 /** Neither a scope nor a URI has spaces. */

@@ -41,7 +41,7 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
       await migratePostgres(connections, PROGRAM_TABLES);
       return {
         storage,
-        ...programData(postgresProgramTables(connections), issuer),
+        ...programData(postgresProgramTables(connections), issuer, storage.clients),
       };
     },
     close,

@@ -48,16 +48,18 @@ export const PROGRAM_TABLES: PostgresTables = {
     );
 
     CREATE TABLE grantd.consents (
-      issuer          text COLLATE "C" NOT NULL,
-      subject         text COLLATE "C" NOT NULL,
-      client_id       text COLLATE "C" NOT NULL,
-      scopes          text NOT NULL,
-      resources       text NOT NULL,
-      version         bigint NOT NULL,
-      given_at_ms     bigint NOT NULL,
-      withdrawn_at_ms bigint,
+      issuer            text COLLATE "C" NOT NULL,
+      subject           text COLLATE "C" NOT NULL,
+      client_id         text COLLATE "C" NOT NULL,
+      client_generation bigint NOT NULL,
+      scopes            text NOT NULL,
+      resources         text NOT NULL,
+      version           bigint NOT NULL,
+      given_at_ms       bigint NOT NULL,
+      withdrawn_at_ms   bigint,
       PRIMARY KEY (issuer, subject, client_id)
     );
+    CREATE INDEX consents_by_client ON grantd.consents (issuer, client_id, client_generation);
     CREATE INDEX consents_to_end ON grantd.consents (issuer, withdrawn_at_ms) WHERE withdrawn_at_ms IS NOT NULL;
 
     CREATE TABLE grantd.sign_in_attempts (

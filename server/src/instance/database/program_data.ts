@@ -1,3 +1,5 @@
+import type { ClientRepository } from '@grantd/core';
+import { ConsentSweep } from '../../consents/consent_sweep.ts';
 import type { Consents } from '../../consents/consents.ts';
 import type { Attempts } from '../../people/attempts.ts';
 import type { People } from '../../people/people.ts';
@@ -31,15 +33,23 @@ export interface ProgramData {
   sweepProgram(limit: number): Promise<number>;
 }
 
-export function programData(tables: ProgramTables, issuer: string): ProgramData {
+/** @param clients of the library's store in the same database */
+export function programData(
+  tables: ProgramTables,
+  issuer: string,
+  clients: Pick<ClientRepository, 'get'>,
+): ProgramData {
+  const consents = consentsTable(tables, issuer);
+  const consentSweep = new ConsentSweep({ consents, clients });
   return {
     people: peopleTable(tables, issuer),
     demoMark: demoMark(tables, issuer),
     sessions: sessionsTable(tables, issuer),
-    consents: consentsTable(tables, issuer),
+    consents,
     attempts: attemptsTable(tables, issuer),
     logoutDeliveries: logoutDeliveriesTable(tables, issuer),
     pairwiseSecret: pairwiseSecretTable(tables, issuer),
-    sweepProgram: (limit) => sweepProgram(tables, issuer, Date.now(), limit),
+    sweepProgram: async (limit) =>
+      (await sweepProgram(tables, issuer, Date.now(), limit)) + (await consentSweep.sweep(limit)),
   };
 }

@@ -17,7 +17,7 @@ export function sqliteDatabase(path: string): Database {
   return {
     name: path,
     file: path,
-    storedIssuer: async () => readStoredIssuer(path),
+    storedIssuer: async () => asDatabase(path, () => readStoredIssuer(path)),
     prepareSecret() {
       if (readSecretFile(path) === undefined) createSecretFile(path);
     },
@@ -31,7 +31,7 @@ export function sqliteDatabase(path: string): Database {
         const file = new StoredFile(path);
         return {
           storage,
-          ...programData(sqliteProgramTables(tables), issuer),
+          ...programData(sqliteProgramTables(tables), issuer, storage.clients),
           isInPlace: () => file.isInPlace(),
         };
       } catch (error) {
@@ -41,6 +41,19 @@ export function sqliteDatabase(path: string): Database {
     },
     close,
   };
+}
+
+const SQLITE_NOTADB = 26;
+
+/** @throws {Refused} the file is something else */
+function asDatabase<T>(path: string, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof Error && 'errcode' in error && error.errcode === SQLITE_NOTADB)
+      throw new Refused(`${path} is not an SQLite database: name another with --database.`);
+    throw error;
+  }
 }
 
 /** A secret made for a database that exists already would not open its keys, and spoil what is hashed under it. */

@@ -47,16 +47,18 @@ const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
 
   CREATE TABLE consents (
-    issuer          TEXT NOT NULL,
-    subject         TEXT NOT NULL,
-    client_id       TEXT NOT NULL,
-    scopes          TEXT NOT NULL,
-    resources       TEXT NOT NULL,
-    version         INTEGER NOT NULL,
-    given_at_ms     INTEGER NOT NULL,
-    withdrawn_at_ms INTEGER,
+    issuer            TEXT NOT NULL,
+    subject           TEXT NOT NULL,
+    client_id         TEXT NOT NULL,
+    client_generation INTEGER NOT NULL,
+    scopes            TEXT NOT NULL,
+    resources         TEXT NOT NULL,
+    version           INTEGER NOT NULL,
+    given_at_ms       INTEGER NOT NULL,
+    withdrawn_at_ms   INTEGER,
     PRIMARY KEY (issuer, subject, client_id)
   ) STRICT, WITHOUT ROWID;
+  CREATE INDEX consents_by_client ON consents (issuer, client_id, client_generation);
   CREATE INDEX consents_to_end ON consents (issuer, withdrawn_at_ms) WHERE withdrawn_at_ms IS NOT NULL;
 
   CREATE TABLE sign_in_attempts (

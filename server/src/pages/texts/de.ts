@@ -50,8 +50,9 @@ export const DE: Texts = {
     heading: (application) => html`${application} bittet um Zugriff`,
     signedInAs: 'Angemeldet als',
     notYou: 'Nicht Ihr Konto?',
+    registeredItself: (application, operator) =>
+      html`${application} hat sich hier selbst angemeldet. ${operator} hat nicht geprüft, wer dahintersteht.`,
     asksTo: 'Was Sie damit erlauben',
-    claims: 'Einzelne Angaben',
     ownScopes: 'Berechtigungen, wie die Anwendung sie nennt',
     services: 'Wo sie diesen Zugriff verwenden kann',
     returnsTo: (host) => html`In beiden Fällen geht es zurück zu ${host}.`,
@@ -78,32 +79,6 @@ export const DE: Texts = {
     },
   },
 
-  claims: {
-    sub: 'Kennung Ihres Kontos',
-    name: 'Vollständiger Name',
-    given_name: 'Vorname',
-    family_name: 'Nachname',
-    middle_name: 'Zweiter Vorname',
-    nickname: 'Spitzname',
-    preferred_username: 'Benutzername',
-    profile: 'Profilseite',
-    picture: 'Bild',
-    website: 'Website',
-    email: 'E-Mail-Adresse',
-    email_verified: 'Ob Ihre E-Mail-Adresse bestätigt ist',
-    gender: 'Geschlecht',
-    birthdate: 'Geburtsdatum',
-    zoneinfo: 'Zeitzone',
-    locale: 'Sprache und Region',
-    phone_number: 'Telefonnummer',
-    phone_number_verified: 'Ob Ihre Telefonnummer bestätigt ist',
-    address: 'Postanschrift',
-    updated_at: 'Wann sich Ihre Angaben zuletzt geändert haben',
-    auth_time: 'Wann Sie sich angemeldet haben',
-    acr: 'Wie sicher Sie sich angemeldet haben',
-    amr: 'Auf welche Weise Sie sich angemeldet haben',
-  },
-
   logout: {
     title: 'Abmelden?',
     question: (person) => html`Sie sind als ${person} angemeldet.`,
@@ -116,7 +91,6 @@ export const DE: Texts = {
     done: 'An einem gemeinsam genutzten Computer schließen Sie jetzt am besten den Browser.',
     telling: 'Diese Anwendungen werden benachrichtigt',
     tellingNote: 'Das kann einen Augenblick dauern.',
-    backTo: (application) => html`Zurück zu ${application}`,
     signInAgain: 'Wieder anmelden',
     stillTitle: 'Sie sind weiterhin angemeldet',
     still: 'Es hat sich nichts geändert.',
@@ -191,11 +165,6 @@ export const DE: Texts = {
       text: 'Es wurde mehr gesendet, als diese Seite annimmt.',
       help: 'Gehen Sie zurück zur Anwendung und versuchen Sie es noch einmal.',
     },
-    too_many_requests: {
-      title: 'Zu viele Versuche',
-      text: 'Es gab in kurzer Zeit zu viele Versuche.',
-      help: 'Warten Sie einige Minuten und versuchen Sie es dann noch einmal.',
-    },
     unavailable: {
       title: 'Zurzeit nicht erreichbar',
       text: 'Der Server kann gerade nicht antworten.',
@@ -213,7 +182,6 @@ export const DE: Texts = {
     description: 'Grund',
     requestId: 'Anfrage',
     waitFor: (wait) => `Versuchen Sie es in ${wait} noch einmal.`,
-    backTo: (application) => html`Zurück zu ${application}`,
   },
 
   home: {

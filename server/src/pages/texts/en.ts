@@ -54,8 +54,9 @@ export const EN = {
     heading: (application: Name) => html`${application} asks for access`,
     signedInAs: 'Signed in as',
     notYou: 'Not you?',
+    registeredItself: (application: Name, operator: Name) =>
+      html`${application} registered itself here. ${operator} has not checked who is behind it.`,
     asksTo: 'What you would allow',
-    claims: 'Individual details',
     ownScopes: 'Permissions, as the application calls them',
     services: 'Where it can use this access',
     returnsTo: (host: Name) => html`Either way, you go back to ${host}.`,
@@ -83,33 +84,6 @@ export const EN = {
     },
   },
 
-  /** OpenID Connect Core §5.1. */
-  claims: {
-    sub: 'Identifier of your account',
-    name: 'Full name',
-    given_name: 'First name',
-    family_name: 'Last name',
-    middle_name: 'Middle name',
-    nickname: 'Nickname',
-    preferred_username: 'Username',
-    profile: 'Profile page',
-    picture: 'Picture',
-    website: 'Website',
-    email: 'Email address',
-    email_verified: 'Whether your email address is confirmed',
-    gender: 'Gender',
-    birthdate: 'Date of birth',
-    zoneinfo: 'Time zone',
-    locale: 'Language and region',
-    phone_number: 'Phone number',
-    phone_number_verified: 'Whether your phone number is confirmed',
-    address: 'Postal address',
-    updated_at: 'When your details last changed',
-    auth_time: 'When you signed in',
-    acr: 'How securely you signed in',
-    amr: 'How you signed in',
-  },
-
   logout: {
     title: 'Sign out?',
     question: (person: Name) => html`You are signed in as ${person}.`,
@@ -121,7 +95,6 @@ export const EN = {
     done: 'On a shared computer, close the browser now.',
     telling: 'These applications are being told',
     tellingNote: 'That can take a moment.',
-    backTo: (application: Name) => html`Back to ${application}`,
     signInAgain: 'Sign in again',
     stillTitle: 'You are still signed in',
     still: 'Nothing has changed.',
@@ -193,11 +166,6 @@ export const EN = {
       text: 'More was sent than this page takes.',
       help: 'Go back to the application and try again.',
     },
-    too_many_requests: {
-      title: 'Too many attempts',
-      text: 'There were too many attempts in a short time.',
-      help: 'Wait a few minutes, then try again.',
-    },
     unavailable: {
       title: 'Not available at the moment',
       text: 'The server cannot answer just now.',
@@ -215,7 +183,6 @@ export const EN = {
     description: 'Reason',
     requestId: 'Request',
     waitFor: (wait: string) => `Try again in ${wait}.`,
-    backTo: (application: Name) => html`Back to ${application}`,
   },
 
   home: {

@@ -40,16 +40,3 @@ export function codeList(codes: readonly string[]): Html | '' {
   return html`<ul class="codes" role="list">
 ${codes.map((code) => html`<li><code>${code}</code></li>\n`)}</ul>`;
 }
-
-export function claimList(claims: readonly string[], texts: Texts): Html | '' {
-  if (claims.length === 0) return '';
-  return html`<ul class="claims bullets">
-${claims.map((claim) => html`<li>${claimText(claim, texts)}</li>\n`)}</ul>`;
-}
-
-/** A claim in words, or as it is called on the wire. */
-function claimText(claim: string, texts: Texts): Html {
-  return Object.hasOwn(texts.claims, claim)
-    ? html`${texts.claims[claim as keyof Texts['claims']]}`
-    : html`<code>${claim}</code>`;
-}

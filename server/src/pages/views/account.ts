@@ -5,7 +5,7 @@ import { icon } from '../icons.ts';
 import type { AccessShown, ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../page.ts';
 import type { Texts } from '../texts/en.ts';
 import { textsIn } from '../texts/texts.ts';
-import { claimList, codeList, scopeList, sortScopes } from './access_list.ts';
+import { codeList, scopeList, sortScopes } from './access_list.ts';
 import { idOf, named, personLine } from './name.ts';
 import { browserText, isPhone } from './user_agent.ts';
 
@@ -108,14 +108,10 @@ ${accessOf(access, texts)}
 `;
 }
 
-function accessOf({ scopes, claims = [], resources = [] }: AccessShown, texts: Texts): Html {
+function accessOf({ scopes, resources = [] }: AccessShown, texts: Texts): Html {
   const { known, own } = sortScopes(scopes, texts);
-  const services = html`${resources.map(
-    ({ uri, name }, at) =>
-      html`${at === 0 ? '' : ', '}${name === undefined ? html`<code>${uri}</code>` : named(name)}`,
-  )}`;
+  const services = html`${resources.map((uri, at) => html`${at === 0 ? '' : ', '}<code>${uri}</code>`)}`;
   return html`${scopeList(known, 'brief', texts)}
-${claimList(claims, texts)}
 ${own.length > MOST_IN_SIGHT ? html`<details><summary>${texts.account.more(own.length)}</summary>${codeList(own)}</details>` : codeList(own)}
 ${resources.length === 0 ? '' : html`<p class="detail">${texts.account.usedAt(services)}</p>`}`;
 }

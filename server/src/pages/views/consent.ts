@@ -1,18 +1,10 @@
 import { html } from 'hono/html';
 import { brandMark } from '../brand.ts';
 import type { Html } from '../html.ts';
-import type {
-  AccessShown,
-  ApplicationShown,
-  FormShown,
-  Page,
-  PageSetting,
-  PersonShown,
-  ResourceShown,
-} from '../page.ts';
+import type { AccessShown, ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../page.ts';
 import type { Texts } from '../texts/en.ts';
 import { textsIn } from '../texts/texts.ts';
-import { claimList, codeList, scopeList, sortScopes } from './access_list.ts';
+import { codeList, scopeList, sortScopes } from './access_list.ts';
 import { applicationLinks } from './application_links.ts';
 import { named, personLine } from './name.ts';
 
@@ -22,6 +14,8 @@ export interface ConsentView extends FormShown {
   /** An address where another person may sign in instead. */
   readonly changePerson: string;
   readonly access: AccessShown;
+  /** Nobody but itself says who the application is. */
+  readonly registeredItself?: boolean;
   /** Host of the redirect URI, where it has one that tells people something. */
   readonly returnsTo?: string;
   /** Address of the page where access is ended. */
@@ -45,6 +39,7 @@ ${brandMark(application, setting.operator.color)}
 <h1${application.name.length > LONG_NAME ? html` class="long"` : ''}>${consent.heading(named(application.name))}</h1>
 </header>
 ${personLine(consent.signedInAs, person, html`<a id="change-person" href="${view.changePerson}">${consent.notYou}</a>`)}
+${view.registeredItself ? html`<p id="registered-itself">${consent.registeredItself(named(application.name), named(setting.operator.name))}</p>` : ''}
 ${accessOf(view.access, texts)}
 <form method="post" action="${view.action}">
 <input type="hidden" name="form_token" value="${view.formToken}">
@@ -58,12 +53,11 @@ ${applicationLinks(application, texts)}`,
   };
 }
 
-function accessOf({ scopes, claims = [], resources = [] }: AccessShown, texts: Texts): Html {
+function accessOf({ scopes, resources = [] }: AccessShown, texts: Texts): Html {
   const { consent } = texts;
   const { known, own } = sortScopes(scopes, texts);
   return html`<div id="scopes" class="access">
 ${under(consent.asksTo, scopeList(known, 'full', texts))}
-${under(consent.claims, claimList(claims, texts))}
 ${under(consent.ownScopes, codeList(own))}
 ${under(consent.services, resourceList(resources))}
 </div>`;
@@ -73,8 +67,8 @@ function under(heading: string, list: Html | ''): Html | '' {
   return list === '' ? '' : html`<section><h2>${heading}</h2>${list}</section>`;
 }
 
-function resourceList(resources: readonly ResourceShown[]): Html | '' {
+function resourceList(resources: readonly string[]): Html | '' {
   if (resources.length === 0) return '';
   return html`<ul id="resources" class="bullets">
-${resources.map(({ uri, name }) => html`<li>${name === undefined ? '' : named(name)} <code>${uri}</code></li>\n`)}</ul>`;
+${resources.map((uri) => html`<li><code>${uri}</code></li>\n`)}</ul>`;
 }

@@ -38,14 +38,12 @@ ${application === undefined ? '' : html`<p class="lead">${logout.askedBy(named(a
 export interface SignedOutView {
   /** Names of the applications that are being told of it. */
   readonly applicationsToTell?: readonly string[];
-  /** Where the application wanted the person to go afterwards. */
-  readonly backTo?: { readonly name: string; readonly href: string };
   /** An address to sign in again. */
   readonly signIn?: string;
 }
 
 export function signedOutPage(view: SignedOutView, setting: PageSetting): Page {
-  const { applicationsToTell = [], backTo, signIn } = view;
+  const { applicationsToTell = [], signIn } = view;
   const { logout } = textsIn(setting.language);
   return {
     ...setting,
@@ -56,7 +54,6 @@ ${brandMark(setting.operator)}
 <p class="lead">${logout.done}</p>
 </header>
 ${applicationsToTell.length === 0 ? '' : html`<section id="telling"><h2>${logout.telling}</h2><ul class="bullets">${applicationsToTell.map((name) => html`<li>${named(name)}</li>`)}</ul><p class="note">${logout.tellingNote}</p></section>`}
-${backTo === undefined ? '' : html`<a id="back-to-application" class="button primary" href="${backTo.href}">${logout.backTo(named(backTo.name))}</a>`}
 ${signIn === undefined ? '' : html`<a id="sign-in-again" class="button" href="${signIn}">${logout.signInAgain}</a>`}`,
   };
 }

@@ -4,7 +4,6 @@ import type { Html } from '../html.ts';
 import type { Page, PageSetting } from '../page.ts';
 import type { Texts } from '../texts/en.ts';
 import { textsIn } from '../texts/texts.ts';
-import { named } from './name.ts';
 
 export type Problem = keyof Texts['problems'];
 
@@ -12,8 +11,6 @@ export interface ProblemView {
   readonly problem: Problem;
   /** Where waiting helps. */
   readonly secondsToWait?: number;
-  /** Where the person came from, where that is certain. */
-  readonly backTo?: { readonly name: string; readonly href: string };
   /** For those who develop the application: what the log and the specification call it. */
   readonly detail?: ProblemDetail;
 }
@@ -42,7 +39,6 @@ ${brandMark(setting.operator)}
 <p>${text}</p>
 <p>${view.secondsToWait === undefined ? help : problemDetail.waitFor(texts.formats.duration(view.secondsToWait))}</p>
 </div>
-${view.backTo === undefined ? '' : html`<a id="back-to-application" class="button" href="${view.backTo.href}">${problemDetail.backTo(named(view.backTo.name))}</a>`}
 ${view.detail === undefined ? '' : detailOf(view.detail, texts)}`,
   };
 }

@@ -1,4 +1,4 @@
-import { DocumentError, type FetchDocument } from '../../../protocol/fetch_document.ts';
+import { DocumentError } from '../../../protocol/fetch_document.ts';
 import { OAuthError } from '../../../protocol/oauth_error.ts';
 import type { RefusalReason } from '../../../protocol/reasons.ts';
 import type { ClientRecord } from '../../../protocol/records.ts';
@@ -20,8 +20,7 @@ export async function fetchRequestObject(
   client: ClientRecord,
   uri: string,
 ): Promise<string> {
-  const { fetchDocument } = context;
-  if (fetchDocument === undefined) {
+  if (!context.canFetch) {
     throw new OAuthError('request_uri_not_supported', 'request_uri is not supported', {
       reason: 'request_uri_not_allowed',
     });
@@ -29,7 +28,7 @@ export async function fetchRequestObject(
   const address = withoutFragment(uri);
   if (uri.length > LONGEST_URI || !(isRegistered(client, address) || isOfAllowedHost(context, address)))
     throw refused('the request_uri is not allowed', 'request_uri_not_allowed');
-  return fetched(fetchDocument, address);
+  return fetched(context, address);
 }
 
 function isRegistered({ metadata }: ClientRecord, address: string): boolean {
@@ -46,7 +45,7 @@ function withoutFragment(uri: string): string {
   return uri.split('#', 1)[0] ?? '';
 }
 
-async function fetched(fetchDocument: FetchDocument, address: string): Promise<string> {
+async function fetched({ fetchDocument }: Context, address: string): Promise<string> {
   try {
     const { status, body } = await fetchDocument(address, {
       headers: { accept: 'application/oauth-authz-req+jwt, application/jwt' },

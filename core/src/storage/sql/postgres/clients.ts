@@ -1,14 +1,18 @@
 import { originOf } from '../../../protocol/redirect_uri.ts';
 import type { ClientRegistry, NewClient } from '../../contract.ts';
-import { CLIENT_COLUMNS, type ClientRow, toClientColumns, toClientRecord } from '../client_rows.ts';
+import {
+  CLIENT_COLUMNS,
+  CLIENT_DESCRIPTION,
+  type ClientRow,
+  toClientColumns,
+  toClientRecord,
+} from '../client_rows.ts';
 import { changesOf, rowsOf } from './connections.ts';
 import { type Found, type PostgresHandle, underLease } from './primary.ts';
 import { namedStatements } from './statement.ts';
 import { isStorable } from './storable.ts';
 
-const COLUMNS = `name, secret_hash, grant_types, scopes, redirect_uris, resource, rotate_refresh_tokens,
-        access_token_format, access_token_algorithm, id_token_algorithm, metadata, registration_token_digest,
-        registered_at`;
+const COLUMNS = CLIENT_DESCRIPTION.join(', ');
 
 /** The client to be stored, `$2`. */
 const GIVEN = `json_to_record($2) AS n (id text, name text, secret_hash text, grant_types text, scopes text,

@@ -1,6 +1,7 @@
 import type { AuthorizationCodeRecord } from '../../../protocol/records.ts';
 import { canContinue } from '../../continuation.ts';
 import type { AuthorizationCodeRepository } from '../../contract.ts';
+import type { Issuing } from '../../issuing.ts';
 import { latest } from '../../retention.ts';
 import { requireSamePrincipals } from '../../ties.ts';
 import { CODE_COLUMNS, type CodeRow, toCodeColumns, toCodeRecord } from '../code_rows.ts';
@@ -8,7 +9,6 @@ import { STANDING_JOINS } from '../standing.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Grants } from './grants.ts';
-import type { Issuing } from './issuing.ts';
 import type { Principals } from './principals.ts';
 
 export const AUTHORIZATION_CODES_SQL = {

@@ -1,8 +1,17 @@
 import { originOf } from '../../../protocol/redirect_uri.ts';
 import type { ClientRegistry, NewClient } from '../../contract.ts';
-import { CLIENT_COLUMNS, type ClientRow, toClientColumns, toClientRecord } from '../client_rows.ts';
+import {
+  CLIENT_COLUMNS,
+  CLIENT_DESCRIPTION,
+  type ClientRow,
+  toClientColumns,
+  toClientRecord,
+} from '../client_rows.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
+
+const DESCRIPTION = CLIENT_DESCRIPTION.join(', ');
+const PARAMETERS = CLIENT_DESCRIPTION.map((column) => `:${column}`).join(', ');
 
 export const CLIENTS_SQL = {
   get: `SELECT ${CLIENT_COLUMNS} FROM clients WHERE issuer_id = :issuerId AND id = :id`,
@@ -18,12 +27,8 @@ export const CLIENTS_SQL = {
     WHERE issuer_id = :issuerId AND resource = :resource AND disabled_at_ms IS NULL LIMIT 1`,
 
   add: `
-    INSERT INTO clients (issuer_id, id, name, secret_hash, grant_types, scopes, redirect_uris, resource,
-      rotate_refresh_tokens, access_token_format, access_token_algorithm, id_token_algorithm,
-      metadata, registration_token_digest, registered_at, generation)
-    VALUES (:issuerId, :id, :name, :secret_hash, :grant_types, :scopes, :redirect_uris, :resource,
-      :rotate_refresh_tokens, :access_token_format, :access_token_algorithm, :id_token_algorithm,
-      :metadata, :registration_token_digest, :registered_at,
+    INSERT INTO clients (issuer_id, id, ${DESCRIPTION}, generation)
+    VALUES (:issuerId, :id, ${PARAMETERS},
       (SELECT first_client_generation FROM issuers WHERE id = :issuerId))
     ON CONFLICT (issuer_id, id) DO NOTHING`,
 
@@ -35,12 +40,7 @@ export const CLIENTS_SQL = {
     WHERE issuer_id = :issuerId AND id = :id AND secret_hash IS NOT NULL`,
 
   replace: `
-    UPDATE clients SET name = :name, secret_hash = :secret_hash, grant_types = :grant_types, scopes = :scopes,
-      redirect_uris = :redirect_uris, resource = :resource, rotate_refresh_tokens = :rotate_refresh_tokens,
-      access_token_format = :access_token_format, access_token_algorithm = :access_token_algorithm,
-      id_token_algorithm = :id_token_algorithm, metadata = :metadata,
-      registration_token_digest = :registration_token_digest, registered_at = :registered_at,
-      revision = revision + 1
+    UPDATE clients SET (${DESCRIPTION}) = (${PARAMETERS}), revision = revision + 1
     WHERE issuer_id = :issuerId AND id = :id AND generation = :generation AND revision = :revision`,
 
   removeRedirectOrigins: `

@@ -1,5 +1,6 @@
 import type { GrantRecord } from '../../../protocol/records.ts';
 import type { AdministrableStorage } from '../../contract.ts';
+import type { GrantBeginning } from '../../issuing.ts';
 import {
   aliveGrants,
   GRANT_READ,
@@ -25,17 +26,6 @@ export const GRANTS_SQL = {
 
   ofSubject: `SELECT ${GRANT_READ} ${aliveGrants('', (name) => `:${name}`)} ${NEWEST_FIRST}`,
 };
-
-/** What is about to be issued, as far as it tells of a grant. */
-export interface GrantBeginning {
-  readonly clientId: string;
-  readonly subject?: string;
-  readonly sessionId?: string;
-  readonly grantId?: string;
-  readonly scopes: readonly string[];
-  /** Milliseconds. */
-  readonly issuedAtMs: number;
-}
 
 export interface Grants extends Pick<AdministrableStorage, 'grantsOf' | 'revokeGrants'> {
   /**

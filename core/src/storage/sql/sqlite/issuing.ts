@@ -1,4 +1,4 @@
-import type { NewToken } from '../../../protocol/records.ts';
+import type { Issuing } from '../../issuing.ts';
 import { keyNeededUntil } from '../../retention.ts';
 import { requireGrantBehindTies } from '../../ties.ts';
 import { toTokenColumns } from '../token_rows.ts';
@@ -32,28 +32,6 @@ export const ISSUING_SQL = {
     UPDATE signing_keys SET needed_until = :neededUntil
     WHERE issuer_id = :issuerId AND kid = :keyId AND needed_until < :keepUntil`,
 };
-
-/** What is about to be issued, as far as it matters for whether it may be. */
-export interface Candidate {
-  readonly clientId: string;
-  readonly subject?: string;
-  /** Milliseconds. */
-  readonly issuedAtMs: number;
-}
-
-export interface Issuing {
-  /**
-   * Whether a token or code may be issued: its client is there, nobody concerned is disabled, and it would not be
-   * dead at birth.
-   * @param clientGeneration what the client's generation must still be, where the caller read it before
-   */
-  admits(candidate: Candidate, clientGeneration?: number): boolean;
-  /**
-   * Stores tokens with the present generations of their principals.
-   * @throws {TypeError} a token is tied to others without a grant
-   */
-  insert(tokens: readonly NewToken[]): void;
-}
 
 /** The one way in which tokens come into the store. Everything here runs inside a caller's transaction. */
 export function sqliteIssuing({ database, issuerId }: SqliteHandle, principals: Principals): Issuing {

@@ -1,13 +1,12 @@
 import type { NewToken, TokenRecord } from '../../../protocol/records.ts';
-import { canContinue } from '../../continuation.ts';
-import type { IssueOutcome, TokenRepository } from '../../contract.ts';
-import { requireSamePrincipals } from '../../ties.ts';
+import { outcomeUpon } from '../../continuation.ts';
+import type { TokenRepository } from '../../contract.ts';
+import type { Issuing } from '../../issuing.ts';
 import { STANDING_JOINS } from '../standing.ts';
 import { TOKEN_COLUMNS, type TokenRow, toTokenRecord } from '../token_rows.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Grants } from './grants.ts';
-import type { Issuing } from './issuing.ts';
 import type { Principals } from './principals.ts';
 
 export const TOKENS_SQL = {
@@ -61,14 +60,8 @@ export function sqliteTokens(
     return row && toTokenRecord(row);
   };
 
-  /** The condition of `rotate` and `issueBeside`; to be asked inside their transaction. */
-  const outcomeFor = (id: string, tokens: readonly NewToken[]): IssueOutcome | 'superseded' => {
-    const presented = findRefreshToken(id);
-    if (presented === undefined || !canContinue(presented, clock())) return 'refused';
-    if (presented.supersededAtMs !== undefined) return 'superseded';
-    requireSamePrincipals(presented, tokens);
-    return tokens.every((token) => issuing.admits(token)) ? 'issued' : 'refused';
-  };
+  const outcomeFor = (id: string, tokens: readonly NewToken[]) =>
+    outcomeUpon(findRefreshToken(id), tokens, issuing, clock());
 
   /** @returns how many tokens that ended */
   const revokePair = (id: string, pairId: string | undefined | null): number => {

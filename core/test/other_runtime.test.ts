@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { test } from 'node:test';
+
+const WHERE = 'through the function on memory';
+
+/** Runs, in a process of its own, the tests of all specifications at the place that needs nothing of Node. */
+async function runSpecifications(): Promise<{ readonly status: unknown; readonly output: string }> {
+  const folder = import.meta.dirname;
+  const others = globSync(join(folder, '*.test.ts')).filter((file) => file !== import.meta.filename);
+  const suites = others.filter((file) => readFileSync(file, 'utf8').includes('specification('));
+  const { NODE_TEST_CONTEXT: _, ...env } = process.env;
+  const args = [
+    ...['--import', join(folder, 'harness', 'other_runtime.ts'), '--test', '--test-isolation=none'],
+    ...['--test-reporter=tap', `--test-name-pattern=${WHERE}`, ...suites],
+  ];
+  const run = spawn(process.execPath, args, { env, stdio: ['ignore', 'pipe', 'inherit'], timeout: 120_000 });
+  const [output, [status]] = await Promise.all([text(run.stdout), once(run, 'exit')]);
+  return { status, output };
+}
+
+test('every specification holds with what the package has for runtimes other than Node', async () => {
+  const { status, output } = await runSpecifications();
+  const failures = output.match(/^ *not ok .*/gm) ?? [];
+  assert.deepEqual([status, failures], [0, []]);
+  assert.ok(Number(/^# pass (\d+)$/m.exec(output)?.[1]) > 300, 'they were found');
+});

@@ -1,0 +1,33 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { ClientMetadata, ClientRecord } from '@grantd/core';
+import { isReachedAlone } from '../src/consents/asked_consent.ts';
+
+const [TLS, LOOPBACK, OWN_SCHEME] = [
+  'https://app.example/cb',
+  'http://127.0.0.1:1/cb',
+  'com.example.app:/cb',
+];
+
+function client(metadata: ClientMetadata, secretHash?: string): ClientRecord {
+  return {
+    id: 'app',
+    generation: 0,
+    grantTypes: ['authorization_code'],
+    scopes: [],
+    redirectUris: [],
+    metadata,
+    ...(secretHash !== undefined && { secretHash }),
+  };
+}
+
+test('an answer reaches the client alone by TLS, or where it has to authenticate, or is a page on loopback', () => {
+  const reached = (...of: Parameters<typeof client>) =>
+    [TLS, LOOPBACK, OWN_SCHEME].map((uri) => isReachedAlone(client(...of), uri));
+  assert.deepEqual(reached({}), [true, false, false]);
+  assert.deepEqual(reached({ application_type: 'web' }), [true, true, false]);
+  assert.deepEqual(reached({}, 'hash'), [true, true, true]);
+  assert.deepEqual(reached({ token_endpoint_auth_method: 'private_key_jwt' }), [true, true, true]);
+  // It has a secret, and nobody asks for it.
+  assert.deepEqual(reached({ token_endpoint_auth_method: 'none' }, 'hash'), [true, false, false]);
+});
