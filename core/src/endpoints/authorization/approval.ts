@@ -7,7 +7,7 @@ import type { ReasonCode } from '../../protocol/reasons.ts';
 import { grantClaimsOf } from '../../tokens/grant_claims.ts';
 import { newIdentifier, newOpaque } from '../../tokens/opaque_token.ts';
 import { subjectLife } from '../../tokens/state.ts';
-import { subjectIdentifier } from '../../tokens/subject_identifier.ts';
+import { sessionIdentifier, subjectIdentifier } from '../../tokens/subject_identifier.ts';
 import type { Context } from '../context.ts';
 import type { AuthorizationRequest } from './authorization_request.ts';
 import { grantedAuthorization, refusedAuthorization } from './authorization_response.ts';
@@ -26,7 +26,7 @@ export interface Approval {
   readonly authTime?: number;
   readonly acr?: string;
   readonly amr?: readonly string[];
-  /** The `sid` of ID tokens. What is granted ends with the session, unless `offline_access` is approved. */
+  /** From it comes the `sid` of ID tokens. What is granted ends when the host ends the session, unless `offline_access` is approved. */
   readonly sessionId?: string;
 }
 
@@ -70,6 +70,7 @@ export async function completeAuthorization(
       claims: {
         ...grantClaimsOf(client, claimsOf(approval)),
         sub: await subjectIdentifier(context, client, subject),
+        ...(sessionId !== undefined && { sid: await sessionIdentifier(context, client, sessionId) }),
       },
       issuedAtMs,
       expiresAt: secondsOf(issuedAtMs) + context.lifetimes.authorizationCode,
@@ -101,12 +102,11 @@ function requirePossible(request: AuthorizationRequest, { scopes = [], authTime 
 }
 
 /** What the tokens of the grant say about the sign-in. */
-function claimsOf({ username, authTime, acr, amr, sessionId }: Approval): Claims {
+function claimsOf({ username, authTime, acr, amr }: Approval): Claims {
   return {
     ...(username !== undefined && { username }),
     ...(authTime !== undefined && { auth_time: authTime }),
     ...(acr !== undefined && { acr }),
     ...(amr !== undefined && { amr }),
-    ...(sessionId !== undefined && { sid: sessionId }),
   };
 }
