@@ -11,7 +11,10 @@ test('a file that is no database is named, by the server and by every command', 
   const folder = workbench.folder();
   const path = join(folder, 'letter.db');
   writeFileSync(path, 'Dear Alice, '.repeat(100));
-  for (const command of [['serve', '--port', '0'], ['client', 'list']]) {
+  for (const command of [
+    ['serve', '--port', '0'],
+    ['client', 'list'],
+  ]) {
     const { code, stderr } = await grantd(folder, [...command, '--database', 'sqlite:letter.db']);
     assert.deepEqual(
       [code, stderr],
