@@ -149,3 +149,41 @@ for (const path of ['/token/introspect', '/token/revoke']) {
     assert.deepEqual(asked, []);
   });
 }
+
+test('at /userinfo, the client and the claims of the person are looked up at the same time', async (t) => {
+  const world = await openWorld(t);
+  const { access_token } = await world.grant();
+  const [client, person] = meeting();
+  const getUserClaims = async () => {
+    await person();
+    return { name: 'Alice Liddell' };
+  };
+  const storage = held(world.storage, client, async () => {});
+  const server = await secondServer(world, { oidc: { getUserClaims } }, storage);
+  const { status, body } = await server.userInfo(access_token);
+  assert.deepEqual([status, JSON.parse(body)], [200, { name: 'Alice Liddell', sub: 'alice' }]);
+});
+
+test('at /userinfo, whoever has no claims is told so, whatever becomes of the client’s look-up', async (t) => {
+  const world = await openWorld(t);
+  const { access_token } = await world.grant();
+  for (const lookUp of [
+    () => new Promise<never>(() => {}),
+    () => Promise.reject(new Error('no connection')),
+  ]) {
+    const storage = held(world.storage, lookUp, async () => {});
+    const server = await secondServer(world, { oidc: { getUserClaims: () => undefined } }, storage);
+    const { status, body } = await server.userInfo(access_token);
+    const expected = { error: 'invalid_token', error_description: 'the access token has no user' };
+    assert.deepEqual([status, JSON.parse(body)], [401, expected]);
+  }
+});
+
+test('without HTTP, the claims of a person ask for no client', async (t) => {
+  const world = await openWorld(t);
+  const { access_token } = await world.grant();
+  const never = () => new Promise<never>(() => {});
+  const storage = held(world.storage, never, async () => {});
+  const { server } = await secondServer(world, { oidc: { getUserClaims: () => ({}) } }, storage);
+  assert.deepEqual(await server.userInfoOf(access_token), { sub: 'alice' });
+});

@@ -3,20 +3,27 @@ import { type Claims, permittedClaims, permittedNames } from '../protocol/claims
 import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
 import { permittedRequests, requestedClaims } from '../protocol/requested_claims.ts';
+import type { FoundToken } from '../tokens/find.ts';
+import { atOnce } from './at_once.ts';
 import type { Call, Context, OidcContext } from './context.ts';
 import { userInfoResponse } from './userinfo_response.ts';
 
 /** `GET` and `POST /userinfo` (OpenID Connect Core §5.3, errors by RFC 6750 §3). */
 export async function userInfo(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse> {
   // §5.3.1 the request
-  requireOidc(context);
+  const oidc = requireOidc(context);
   const token = readBearerToken(request);
   if (token === undefined) {
     throw new OAuthError('invalid_token', 'the access token is missing', { reason: 'access_token_missing' });
   }
+  const found = await requireReadable(context, token, call);
 
-  // §5.3.2 the answer
-  return userInfoResponse(context, await userInfoOf(context, token, call), call);
+  // §5.3.2 the answer, in the form that the token's client is registered for
+  const [claims, client] = await atOnce(
+    () => personalClaims(oidc, found),
+    () => context.storage.clients.get(found.record.clientId),
+  );
+  return userInfoResponse(context, claims, client);
 }
 
 /**
@@ -24,32 +31,38 @@ export async function userInfo(context: Context, request: HttpRequest, call: Cal
  * @throws {OAuthError} `invalid_token`, `insufficient_scope` (RFC 6750 §3.1)
  * @throws {StorageFault} storage or the source of the claims could not be asked
  */
-export async function userInfoOf(
-  context: Context,
-  token: string,
-  call: Call = { operation: 'userinfo' },
+export async function userInfoOf(context: Context, token: string): Promise<Claims> {
+  const oidc = requireOidc(context);
+  return personalClaims(oidc, await requireReadable(context, token, { operation: 'userinfo' }));
+}
+
+/** An access token that is alive and was granted `openid`. */
+async function requireReadable({ accessTokens }: Context, token: string, call: Call): Promise<FoundToken> {
+  const found = await accessTokens.verify(token);
+  call.clientId = found.record.clientId;
+  if (found.record.scopes.includes('openid')) return found;
+  throw new OAuthError('insufficient_scope', 'openid scope required', {
+    reason: 'scope_openid_missing',
+    scope: 'openid',
+  });
+}
+
+/** What the scopes permit and what was asked for one by one; the subject is the token's own, whatever the host says. */
+async function personalClaims(
+  { getUserClaims, claimsByScope }: OidcContext,
+  { record, claims }: FoundToken,
 ): Promise<Claims> {
-  const { getUserClaims, claimsByScope } = requireOidc(context);
-  const { record, claims } = await context.accessTokens.verify(token);
-  call.clientId = record.clientId;
-  if (!record.scopes.includes('openid')) {
-    throw new OAuthError('insufficient_scope', 'openid scope required', {
-      reason: 'scope_openid_missing',
-      scope: 'openid',
-    });
-  }
-  const attributes = record.subject === undefined ? undefined : await getUserClaims(record.subject);
+  const { subject, scopes, claimsRequest } = record;
+  const attributes = subject === undefined ? undefined : await getUserClaims(subject);
   if (!attributes)
     throw new OAuthError('invalid_token', 'the access token has no user', { reason: 'no_person' });
 
-  // The subject is the token's own, whatever the attributes say.
-  const { scopes, claimsRequest } = record;
   const asked = permittedRequests(claimsRequest?.userinfo, permittedNames(scopes, claimsByScope));
   const { sub: _, ...permitted } = {
     ...permittedClaims(attributes, scopes, claimsByScope),
     ...requestedClaims(attributes, asked),
   };
-  return { ...permitted, sub: claims.sub ?? record.subject };
+  return { ...permitted, sub: claims.sub ?? subject };
 }
 
 /** A host may call the operation although nothing is mounted. */

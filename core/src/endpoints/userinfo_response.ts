@@ -1,16 +1,20 @@
 import type { Claims } from '../protocol/claims.ts';
 import { type HttpResponse, jsonResponse } from '../protocol/http.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
+import type { ClientRecord } from '../protocol/records.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
-import type { Call, Context } from './context.ts';
+import type { Context } from './context.ts';
 
 /**
  * The answer of UserInfo in the form that the client is registered for (OpenID Connect Core §5.3.2): JSON, or a JWT that
  * is signed, encrypted, or both.
  * @throws {OAuthError} `invalid_request`: the client has no key to encrypt to; `invalid_token`: it is gone
  */
-export async function userInfoResponse(context: Context, claims: Claims, call: Call): Promise<HttpResponse> {
-  const client = call.clientId === undefined ? undefined : await context.storage.clients.get(call.clientId);
+export async function userInfoResponse(
+  context: Context,
+  claims: Claims,
+  client: ClientRecord | undefined,
+): Promise<HttpResponse> {
   if (client === undefined) {
     throw new OAuthError('invalid_token', 'the access token is not valid', { reason: 'client_unknown' });
   }
