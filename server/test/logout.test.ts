@@ -246,6 +246,10 @@ for (const database of DATABASES) {
         () => server.log().some(({ event, attempts }) => event === 'logout_delivered' && attempts === 3),
         'it is logged',
       );
+      assert.ok(
+        server.log().every(({ event }) => event !== 'logout_not_delivered'),
+        'each attempt is one line',
+      );
       assert.equal(new Set(heardOf(sid).map(({ jti }) => jti)).size, 3, 'a new logout token each time');
     });
 
