@@ -225,7 +225,8 @@ test('keys that were fetched stay good for their minutes while the site is down'
 
 test('an answer that is no key set is an error', async () => {
   for (const [document, outcome] of [
-    [answer({ keys: [] }, 404), 'failed'],
+    [answer({ keys: [] }, 404), 'refused'],
+    [answer({ keys: [] }, 429), 'failed'],
     [answer({ keys: [] }, 500), 'failed'],
     [answer('no JSON'), 'refused'],
     [answer({ keys: {} }), 'refused'],

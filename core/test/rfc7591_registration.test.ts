@@ -13,12 +13,13 @@ import { changeClient } from './harness/client_change.ts';
 import {
   BY_DEFAULT,
   CALLBACK,
+  configure,
   type Members,
   openRegistration,
   postRegistration,
   register,
 } from './harness/registration.ts';
-import { errorOf, JSON_HEADERS, OUTAGE } from './harness/responses.ts';
+import { DOCUMENT_OUTAGE, errorOf, JSON_HEADERS, OUTAGE } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
 import {
   basic,
@@ -703,7 +704,11 @@ specification('RFC 7591 dynamic client registration', (spec) => {
   for (const [what, answer, problem] of [
     ['no JSON', 'hello', 'expected a JSON array there that has every redirect URI'],
     ['no array', { uris: two }, 'expected a JSON array there that has every redirect URI'],
-    ['not to be had', new DocumentError('failed', 'no answer'), 'the document could not be fetched'],
+    [
+      'not to be asked for',
+      new DocumentError('refused', 'a private address'),
+      'the document could not be fetched',
+    ],
     ['nothing but an error', undefined, 'the document could not be fetched'],
   ] as const) {
     spec(
@@ -715,6 +720,19 @@ specification('RFC 7591 dynamic client registration', (spec) => {
       pairwise(answer),
     );
   }
+
+  spec(
+    'OIDC §5 a sector document that cannot be had at the moment is an outage, and nothing is registered',
+    async (world) => {
+      const members = { redirect_uris: two, sector_identifier_uri: sector };
+      assert.deepEqual(await postRegistration(world, members), DOCUMENT_OUTAGE);
+      assert.equal(world.lastReason, 'document_unavailable');
+      const client = await register(world);
+      const replacement = { ...members, client_id: client.client_id };
+      assert.deepEqual(await configure(world, 'PUT', client, replacement), DOCUMENT_OUTAGE);
+    },
+    pairwise(new DocumentError('failed', 'no answer')),
+  );
 
   spec(
     'OIDC §2 pairwise subjects with redirect URIs of several hosts, or of none, need a sector document',

@@ -18,6 +18,7 @@ import {
 } from './harness/authorization_endpoint.ts';
 import { changeClient } from './harness/client_change.ts';
 import { openRemoteSite } from './harness/remote_site.ts';
+import { DOCUMENT_OUTAGE } from './harness/responses.ts';
 import { CHALLENGE, ISSUER, openWorld, type World, type WorldOptions } from './harness/world.ts';
 
 const SIGNED = { ...USUAL, client_id: 'signer', state: 'signed' };
@@ -447,17 +448,20 @@ test('§10.4 what is neither registered nor of an allowed host is not asked for'
   assert.equal(stage.world.lastReason, 'request_uri_not_allowed');
 });
 
-test('§7 a document that cannot be had, or is none, is invalid_request_uri or invalid_request_object', async (t) => {
+test('§7 a document that is not to be had, or is none, is invalid_request_uri or invalid_request_object; one without an answer is an outage', async (t) => {
   let answer: () => ReturnType<FetchDocument> = () => Promise.reject(new Error('not set'));
   const metadata = { request_uris: ['https://signer.example/r'] };
   const stage = await openStage(t, { fetchDocument: () => answer() }, { metadata });
   const fetched = (status: number, body: string) => async () => ({ status, contentType: 'text/html', body });
   const cannot = invalid('the request_uri cannot be fetched', 'invalid_request_uri');
+  const outage = DOCUMENT_OUTAGE;
   for (const [next, expected] of [
     [fetched(404, await stage.sign(SIGNED)), cannot],
     [fetched(302, ''), cannot],
     [() => Promise.reject(new DocumentError('refused', 'a private address')), cannot],
-    [() => Promise.reject(new DocumentError('failed', 'no answer')), cannot],
+    [() => Promise.reject(new DocumentError('failed', 'no answer')), outage],
+    [fetched(503, ''), outage],
+    [fetched(429, ''), outage],
     [fetched(200, '<html>'), MALFORMED],
     [fetched(200, ''), MALFORMED],
     [fetched(200, `${await stage.sign(SIGNED)}A`), WRONG_SIGNATURE],

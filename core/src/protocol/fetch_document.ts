@@ -56,6 +56,27 @@ export class DocumentError extends Error {
   }
 }
 
+/**
+ * What the status of an answer says. Whoever asks for time, or is in trouble, has not answered yet; any other status but
+ * that of success is an answer, and would be the same again.
+ */
+export function outcomeOfStatus(status: number): 'fetched' | DocumentOutcome {
+  if (status === 200) return 'fetched';
+  return status >= 500 || status === 408 || status === 429 ? 'failed' : 'refused';
+}
+
+/** @throws {DocumentError} it could not be had, or was not answered with 200 */
+export async function fetchBody(
+  fetchDocument: FetchDocument,
+  url: string,
+  request: OutgoingRequest,
+): Promise<string> {
+  const { status, body } = await fetchDocument(url, request);
+  const outcome = outcomeOfStatus(status);
+  if (outcome !== 'fetched') throw new DocumentError(outcome, 'it was not answered with 200');
+  return body;
+}
+
 /** Stands where the host gave no way of fetching. */
 export const fetchNothing: FetchDocument = () =>
   Promise.reject(new DocumentError('refused', 'the option fetchDocument is not set'));

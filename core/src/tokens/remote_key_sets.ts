@@ -1,6 +1,6 @@
 import type { JWK } from 'jose';
 import type { Clock } from '../protocol/environment.ts';
-import { DocumentError, type FetchDocument } from '../protocol/fetch_document.ts';
+import { DocumentError, type FetchDocument, fetchBody } from '../protocol/fetch_document.ts';
 import { parseJson } from '../protocol/json.ts';
 import { readClientKeys } from './client_jwk.ts';
 
@@ -79,10 +79,9 @@ export class RemoteKeySets {
   }
 
   async #fetch(uri: string): Promise<readonly JWK[]> {
-    const { status, body } = await this.#fetchDocument(uri, {
+    const body = await fetchBody(this.#fetchDocument, uri, {
       headers: { accept: 'application/jwk-set+json, application/json' },
     });
-    if (status !== 200) throw new DocumentError('failed', 'the key set was not answered with 200');
     const keys = readClientKeys(parseJson(body));
     if (keys === undefined) throw new DocumentError('refused', 'the document is no JWK set');
     return keys;

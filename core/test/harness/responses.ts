@@ -57,6 +57,12 @@ export const OUTAGE: TestResponse = errorOf(503, 'temporarily_unavailable', OUTA
   'retry-after': '1',
 });
 
+/** A document of the client could not be had. */
+export const DOCUMENT_OUTAGE: TestResponse = errorOf(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, {
+  ...JSON_HEADERS,
+  'retry-after': '10',
+});
+
 /** The answer, for a page of this origin to read. */
 export function opened(response: TestResponse, origin: string): TestResponse {
   const headers = {

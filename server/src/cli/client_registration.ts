@@ -1,5 +1,6 @@
-import { type ClientIdentity, ClientMetadataError, type NewClient } from '@grantd/core';
+import { type ClientIdentity, ClientMetadataError, DocumentError, type NewClient } from '@grantd/core';
 import { type GivenFlags, readConfiguration } from '../config/configuration.ts';
+import { Refused } from '../instance/refused.ts';
 import { serverOverNothing } from '../instance/server_options.ts';
 import { asBadUsage, membersOf, withoutMembers } from './client_flags.ts';
 import { BadUsage } from './exit.ts';
@@ -45,6 +46,7 @@ export async function registrationOf(id: string, flags: ClientAddFlags): Promise
 /**
  * A client's record, what is wrong with it said in the words of the command line.
  * @throws {BadUsage}
+ * @throws {Refused} a document that it names cannot be fetched at the moment
  */
 export async function clientFrom(
   maker: ClientMaker,
@@ -54,6 +56,8 @@ export async function clientFrom(
   try {
     return await maker.clientFrom(identity, members);
   } catch (error) {
+    if (error instanceof DocumentError)
+      throw new Refused(`what the client names cannot be fetched: ${error.message}. Try again later.`);
     throw error instanceof ClientMetadataError ? asBadUsage(error) : error;
   }
 }

@@ -33,7 +33,8 @@ export interface Approval {
 /**
  * Second step: the person approved. The code is durable once this has resolved.
  * @throws {OAuthError} with `redirectTo`: `access_denied` where the person or client was disabled meanwhile,
- *   `login_required` where the client means another person, `unmet_authentication_requirements`
+ *   `login_required` where the client means another person or the sign-in is too old,
+ *   `unmet_authentication_requirements`
  */
 export async function completeAuthorization(
   context: Context,
@@ -51,6 +52,8 @@ export async function completeAuthorization(
     throw refusedAuthorization(context, request, unmetAcr());
   if (!(await isExpectedPerson(context, request, subject)))
     throw refuse('login_required', 'another person is signed in', 'other_person');
+  if (isTooOld(context, request, approval))
+    throw refuse('login_required', 'the sign-in is older than max_age', 'sign_in_too_old');
   const life = await subjectLife(context, subject);
   if (!life.alive) throw refuse('access_denied', VOID, life.reason);
 
@@ -87,6 +90,17 @@ export async function completeAuthorization(
 }
 
 const VOID = 'the authorization is void';
+
+/** Seconds that a person may spend on the host's pages. */
+const LONGEST_DECISION = 60 * 60;
+
+/**
+ * Whether not even an hour on the host's pages explains how old the sign-in is. When the request came is the host's to
+ * know, and with it whether the sign-in was recent enough then (OpenID Connect Core §3.1.2.1).
+ */
+function isTooOld({ clock }: Context, { maxAge }: AuthorizationRequest, { authTime = 0 }: Approval): boolean {
+  return maxAge !== undefined && authTime < secondsOf(clock()) - maxAge - LONGEST_DECISION;
+}
 
 /** Otherwise it is the host's mistake. */
 function requirePossible(request: AuthorizationRequest, { scopes = [], authTime }: Approval): void {

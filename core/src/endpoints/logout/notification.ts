@@ -1,4 +1,4 @@
-import { DocumentError } from '../../protocol/fetch_document.ts';
+import { DocumentError, outcomeOfStatus } from '../../protocol/fetch_document.ts';
 import { mintLogoutToken } from '../../tokens/logout_token.ts';
 import type { Context } from '../context.ts';
 
@@ -63,8 +63,8 @@ async function deliver({ fetchDocument }: Context, uri: string, logoutToken: str
   }
 }
 
-/** §2.8; a client that asks for time, or whose server is in trouble, has not answered yet. */
+/** §2.8 */
 function outcomeOf(status: number): Attempt['outcome'] {
-  if (status === 200 || status === 204) return 'delivered';
-  return status >= 500 || status === 408 || status === 429 ? 'failed' : 'refused';
+  const outcome = outcomeOfStatus(status);
+  return outcome === 'fetched' || status === 204 ? 'delivered' : outcome;
 }

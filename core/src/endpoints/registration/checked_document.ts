@@ -16,6 +16,7 @@ import { requireSameSector, requireSectorMembership } from './sector_identifier.
 /**
  * What an operator wrote of a client, complete.
  * @throws {ClientMetadataError} it cannot be so
+ * @throws {DocumentError} whether it can be so is not to be learned at the moment
  */
 export async function documentByOperator(context: Context, written: JsonObject): Promise<ClientDocument> {
   const policy: RegistrationPolicy = {
@@ -34,6 +35,7 @@ export async function documentByOperator(context: Context, written: JsonObject):
  * @param registered the client, where it is there already
  * @throws {OAuthError} `invalid_client_metadata`, `invalid_redirect_uri`, `unapproved_software_statement`
  *   (RFC 7591 §3.2.2)
+ * @throws {DocumentError} whether it can be so is not to be learned at the moment
  */
 export async function documentByClient(
   context: Context,

@@ -1,4 +1,4 @@
-import { DocumentError, type FetchDocument } from '../../protocol/fetch_document.ts';
+import { DocumentError, type FetchDocument, fetchBody } from '../../protocol/fetch_document.ts';
 import { parseJson } from '../../protocol/json.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import { hasPairwiseSubjects, sectorOf } from '../../tokens/subject_identifier.ts';
@@ -8,7 +8,8 @@ import { ClientMetadataError } from './client_metadata_error.ts';
 /**
  * The document behind `sector_identifier_uri` vouches that every redirect URI is of the sector (OpenID Connect Dynamic
  * Client Registration §5).
- * @throws {ClientMetadataError} it does not, or cannot be had
+ * @throws {ClientMetadataError} it does not, or may not be fetched
+ * @throws {DocumentError} nobody can tell at the moment
  */
 export async function requireSectorMembership(
   { sector_identifier_uri: uri, redirect_uris: redirectUris = [] }: ClientDocument,
@@ -40,12 +41,12 @@ async function fetchMembers(
   fetchDocument: FetchDocument,
 ): Promise<readonly unknown[] | undefined> {
   try {
-    const { status, body } = await fetchDocument(uri, { headers: { accept: 'application/json' } });
-    if (status !== 200) throw new DocumentError('failed', 'it was not answered with 200');
+    const body = await fetchBody(fetchDocument, uri, { headers: { accept: 'application/json' } });
     const members = parseJson(body);
     return Array.isArray(members) ? members : undefined;
   } catch (error) {
-    if (error instanceof DocumentError) throw unfit('the document could not be fetched', error);
+    if (error instanceof DocumentError && error.outcome === 'refused')
+      throw unfit('the document could not be fetched', error);
     throw error;
   }
 }

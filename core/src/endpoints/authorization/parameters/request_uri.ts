@@ -1,4 +1,4 @@
-import { DocumentError } from '../../../protocol/fetch_document.ts';
+import { DocumentError, fetchBody } from '../../../protocol/fetch_document.ts';
 import { OAuthError } from '../../../protocol/oauth_error.ts';
 import type { RefusalReason } from '../../../protocol/reasons.ts';
 import type { ClientRecord } from '../../../protocol/records.ts';
@@ -14,6 +14,7 @@ const LARGEST_OBJECT = 16 * 1024;
  * The request object that a URL leads to (RFC 9101 §5.2.3, OpenID Connect Core §6.2). Only what the client registered or
  * an allowed host has is asked for, since the request alone makes this server ask (RFC 9101 §10.4.1).
  * @throws {OAuthError} `request_uri_not_supported`: nothing is fetched here; `invalid_request_uri`
+ * @throws {DocumentError} it cannot be had at the moment
  */
 export async function fetchRequestObject(
   context: Context,
@@ -47,16 +48,15 @@ function withoutFragment(uri: string): string {
 
 async function fetched({ fetchDocument }: Context, address: string): Promise<string> {
   try {
-    const { status, body } = await fetchDocument(address, {
+    const body = await fetchBody(fetchDocument, address, {
       headers: { accept: 'application/oauth-authz-req+jwt, application/jwt' },
       maxBytes: LARGEST_OBJECT,
     });
-    if (status === 200) return body.trim();
+    return body.trim();
   } catch (error) {
-    if (!(error instanceof DocumentError)) throw error;
+    if (!(error instanceof DocumentError) || error.outcome !== 'refused') throw error;
     throw refused('the request_uri cannot be fetched', 'request_uri_unreachable', error);
   }
-  throw refused('the request_uri cannot be fetched', 'request_uri_unreachable');
 }
 
 function refused(description: string, reason: RefusalReason, cause?: unknown): OAuthError {
