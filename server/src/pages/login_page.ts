@@ -2,7 +2,7 @@ import type { Person } from '../people/people.ts';
 import { type SignIn, signIn } from '../people/sign_in.ts';
 import { applicationShown, personShown } from './application_shown.ts';
 import { goOn, nextStep } from './authorization_steps.ts';
-import type { BegunSession } from './browser_sessions.ts';
+import { type BegunSession, signInName } from './browser_sessions.ts';
 import { renderPage } from './layout.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { pageSetting } from './page_setting.ts';
@@ -61,7 +61,9 @@ export function submitLogin(parts: PageParts) {
     await knownBrowsers.remember(c, subject);
     requestLog.pageEvent({ ...event, type: 'signed_in', subject, sessionId: session.id });
     void parts.tellClients(ended);
-    return 'authorization' in page ? goOn(c, parts, page, session) : c.redirect(`${basePath}/account`, 303);
+    if (!('authorization' in page)) return c.redirect(`${basePath}/account`, 303);
+    const pending = { ...page.pending, signIn: signInName(session) };
+    return goOn(c, parts, { ...page, pending }, session);
   };
 }
 
