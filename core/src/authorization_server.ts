@@ -62,7 +62,7 @@ import { StoredKeysJwtService } from './tokens/jwt_service.ts';
 import { newOpaque } from './tokens/opaque_token.ts';
 import { ServerSecret } from './tokens/server_secret.ts';
 import { SigningKeys } from './tokens/signing_keys.ts';
-import { type SubjectAudience, subjectIdentifier } from './tokens/subject_identifier.ts';
+import { type SubjectAudience, sessionIdentifier, subjectIdentifier } from './tokens/subject_identifier.ts';
 
 /**
  * An authorization server for one issuer. Operations take a request value and resolve to a response value;
@@ -213,6 +213,14 @@ export class AuthorizationServer {
    */
   subjectIdentifier(client: SubjectAudience, subject: string): Promise<string> {
     return subjectIdentifier(this.#context, client, subject);
+  }
+
+  /**
+   * `sid` as a client is told of a session: not the same in every sector, where subjects are pairwise.
+   * @throws {Error} as `subjectIdentifier`
+   */
+  sessionIdentifier(client: SubjectAudience, sessionId: string): Promise<string> {
+    return sessionIdentifier(this.#context, client, sessionId);
   }
 
   /** Whether an authorization request, where it names a person, names this one (OpenID Connect Core §3.1.2.1, §5.5.1). */

@@ -13,7 +13,7 @@ import { addClient, currentKeyId, verified } from './harness/token_endpoint.ts';
 import { FUNCTION } from './harness/transports.ts';
 import { CLIENTS, ISSUER, openWorld, specification, type World } from './harness/world.ts';
 
-const ENDED = { clientId: 'app', subject: 'alice', sessionId: 'session of alice' };
+const ENDED = { clientId: 'app', sub: 'alice', sid: 'session of alice' };
 
 /** As in development: applications are on the same machine. */
 const fetchDocument = documentFetcher({ allowPrivateAddresses: true });
@@ -73,15 +73,39 @@ specification('Back-Channel Logout', (spec) => {
       const metadata = { subject_type: 'pairwise' } as const;
       const client = { idTokenAlgorithm: 'ES256', metadata } as const;
       const site = await addListener(world, t, undefined, client);
+      const app = await world.storage.clients.get('app');
+      assert.ok(app);
       const { id_token } = await grantTo(world, 'app');
-      assert.equal((await world.server.notifyLogout(ENDED)).outcome, 'delivered');
+      const { sub = '', sid = '' } = decodeJwt<{ sid: string }>(id_token);
+      assert.deepEqual(
+        [sub, sid],
+        [
+          await world.server.subjectIdentifier(app, 'alice'),
+          await world.server.sessionIdentifier(app, 'session of alice'),
+        ],
+      );
+      assert.ok(sub !== 'alice' && sid !== 'session of alice');
+      // It has moved to another host since; what it was told is what it knows.
+      await world.storage.clients.replace({ ...app, redirectUris: ['https://elsewhere.example/cb'] }, app);
+      const { outcome } = await world.server.notifyLogout({ clientId: 'app', sub, sid });
+      assert.equal(outcome, 'delivered');
       const { header, payload } = await verified(world, logoutTokenOf(site));
       assert.deepEqual(header, { alg: 'ES256', typ: 'logout+jwt', kid: await currentKeyId(world, 'ES256') });
-      const { sub, sid } = decodeJwt(id_token);
-      assert.notEqual(sub, 'alice');
       assert.deepEqual([payload.sub, payload.sid], [sub, sid]);
     },
     { fetchDocument, pairwiseSecret: 'the secret of pairwise subjects, never changed' },
+  );
+
+  spec(
+    '§2.4 where nobody knows what the client calls the person, the session alone is named',
+    async (world, t) => {
+      const site = await addListener(world, t);
+      const told = { clientId: 'app', sid: 'session of alice' };
+      assert.equal((await world.server.notifyLogout(told)).outcome, 'delivered');
+      const { payload } = await verified(world, logoutTokenOf(site));
+      assert.deepEqual([payload.sub, payload.sid], [undefined, 'session of alice']);
+    },
+    { fetchDocument },
   );
 
   spec(

@@ -351,9 +351,30 @@ test('§2 where the time of sign-in must be told, an approval without it is the 
   ]) {
     const { status } = await refused(approved(world, request));
     assert.equal(status, 500);
-    const record = await recordOf(world, await approved(world, request, { authTime: 1234 }));
-    assert.equal(record?.claims.auth_time, 1234);
+    const authTime = world.clock.seconds - 1234;
+    const record = await recordOf(world, await approved(world, request, { authTime }));
+    assert.equal(record?.claims.auth_time, authTime);
   }
+});
+
+test('§3.1.2.1 a sign-in that is older than max_age, by more than an hour on the host’s pages, is not approved', async (t) => {
+  const world = await worldWith(t, { default_max_age: 600 });
+  const hour = 60 * 60;
+  for (const [parameters, maxAge] of [
+    [{ max_age: '60' }, 60],
+    [{ max_age: '0' }, 0],
+    [OWN, 600],
+  ] as const) {
+    const request = await accepted(world, parameters);
+    const oldest = world.clock.seconds - maxAge - hour;
+    const record = await recordOf(world, await approved(world, request, { authTime: oldest }));
+    assert.equal(record?.claims.auth_time, oldest);
+    const older = await refused(approved(world, request, { authTime: oldest - 1 }));
+    assert.deepEqual(older, redirected('login_required', 'the sign-in is older than max_age'));
+    assert.equal(world.lastReason, 'sign_in_too_old');
+  }
+  const anyAge = await accepted(world);
+  assert.match(String((await approved(world, anyAge, { authTime: 1 })).headers.location), /code=/);
 });
 
 specification('Sessions and approvals (OpenID Connect Core §11)', (spec) => {

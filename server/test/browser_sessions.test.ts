@@ -155,7 +155,7 @@ for (const database of DATABASES) {
       const world = await newWorld(t);
       const alice = await world.add('alice');
       const first = await world.signIn(alice);
-      await world.database.sessions.addClient(first.id, 'web');
+      await world.database.sessions.addClient(first.id, 'web', { sid: first.id, sub: 'alice' });
       world.nowMs += 31 * MINUTE_MS;
       const second = await world.signIn(alice);
       assert.notEqual(second.id, first.id);
@@ -166,12 +166,12 @@ for (const database of DATABASES) {
       const world = await newWorld(t);
       const alice = await world.add('alice');
       const { id } = await world.signIn(alice);
-      await world.database.sessions.addClient(id, 'web');
+      await world.database.sessions.addClient(id, 'web', { sid: id, sub: 'alice' });
       await world.signIn(await world.add('bob'));
       assert.equal((await world.current())?.name, 'bob');
       assert.deepEqual(await world.database.sessions.ofSubject(alice.subject), []);
       assert.deepEqual(await world.database.logoutDeliveries.take(world.nowMs, 1000, DUE), [
-        { sessionId: id, clientId: 'web', subject: alice.subject, attempts: 1 },
+        { sessionId: id, clientId: 'web', subject: alice.subject, sid: id, sub: 'alice', attempts: 1 },
       ]);
     });
 

@@ -52,7 +52,8 @@ for (const database of DATABASES) {
         const id = newId();
         const session = { id, subject: alice.subject, amr: ['pwd'], userAgent: '' };
         await opened.sessions.add({ ...session, signedInAtMs: 1, lastSeenAtMs: 1 }, id, 9000, alice);
-        for (const clientId of known) await opened.sessions.addClient(id, clientId);
+        for (const clientId of known)
+          await opened.sessions.addClient(id, clientId, { sid: id, sub: alice.subject });
         const [end] = await new SessionEnding(opened).end({ id, subject: alice.subject });
         assert.ok(end);
         return end;

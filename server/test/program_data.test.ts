@@ -15,6 +15,8 @@ const SESSION: Omit<StoredSession, 'subject'> = {
   lastSeenAtMs: 1000,
 };
 
+const TOLD = { sid: 'sid-of-sector', sub: 'alice-of-sector' };
+
 function sessionOf({ subject }: Person, id = SESSION.id): StoredSession {
   return { ...SESSION, id, subject };
 }
@@ -69,15 +71,15 @@ for (const database of DATABASES) {
       const alice = await addPerson(opened, 'alice');
       const { subject } = alice;
       await sessions.add(sessionOf(alice), 'digest-1', 9000, alice);
-      assert.equal(await sessions.addClient('sid-1', 'web'), true);
-      assert.equal(await sessions.addClient('sid-1', 'web'), true);
+      assert.equal(await sessions.addClient('sid-1', 'web', { sid: 'before', sub: 'before' }), true);
+      assert.equal(await sessions.addClient('sid-1', 'web', TOLD), true);
       assert.deepEqual(await sessions.beginEnd({ id: 'sid-1', subject: 'bob-1' }, 5000), [], 'not hers');
       const ended = { id: 'sid-1', subject };
       assert.deepEqual(await sessions.beginEnd(ended, 5000), [ended]);
       assert.deepEqual(await sessions.beginEnd(ended, 5001), [], 'once');
       assert.equal(await sessions.bySecret('digest-1'), undefined);
       assert.deepEqual(await sessions.ofSubject(subject), []);
-      assert.equal(await sessions.addClient('sid-1', 'spa'), false);
+      assert.equal(await sessions.addClient('sid-1', 'spa', TOLD), false);
       assert.equal(await sessions.isOpen('sid-1'), false);
       assert.equal(
         await sessions.renew('sid-1', { from: 'digest-1', to: 'x' }, { ...SESSION }, 9000, alice),
@@ -90,7 +92,7 @@ for (const database of DATABASES) {
       assert.deepEqual(await sessions.finishEnd('sid-1', 6000), []);
       assert.deepEqual(await sessions.halfEnded(9000, 10), []);
       assert.deepEqual(await logoutDeliveries.take(6000, 1000, DUE), [
-        { sessionId: 'sid-1', clientId: 'web', subject, attempts: 1 },
+        { sessionId: 'sid-1', clientId: 'web', subject, ...TOLD, attempts: 1 },
       ]);
     });
 
@@ -262,7 +264,7 @@ for (const database of DATABASES) {
       const alice = await addPerson(one, 'alice');
       for (const id of ['a', 'b', 'c']) {
         await one.sessions.add(sessionOf(alice, id), `digest-${id}`, 9000, alice);
-        for (const client of ['web', 'spa']) await one.sessions.addClient(id, `${client}-${id}`);
+        for (const client of ['web', 'spa']) await one.sessions.addClient(id, `${client}-${id}`, TOLD);
         await one.sessions.beginEnd({ id, subject: alice.subject }, 1000);
         await one.sessions.finishEnd(id, 1000);
       }
@@ -294,7 +296,7 @@ for (const database of DATABASES) {
       const alice = await addPerson(opened, 'alice');
       for (const [index, id] of ['c', 'b', 'a'].entries()) {
         await sessions.add(sessionOf(alice, id), `digest-${id}`, 9000, alice);
-        for (const client of ['web', 'spa']) await sessions.addClient(id, client);
+        for (const client of ['web', 'spa']) await sessions.addClient(id, client, TOLD);
         await sessions.beginEnd({ id, subject: alice.subject }, 1000);
         await sessions.finishEnd(id, 1000 + index);
       }
@@ -318,7 +320,7 @@ for (const database of DATABASES) {
       for (let index = 0; index < 5; index += 1) {
         const id = newId();
         await sessions.add(sessionOf(alice, id), newId(), nowMs - 1000, alice);
-        await sessions.addClient(id, 'web');
+        await sessions.addClient(id, 'web', TOLD);
       }
       await sessions.add(sessionOf(alice), 'alive', nowMs + 60_000, alice);
       await sessions.add(sessionOf(alice, 'ending'), 'ending', nowMs - 1000, alice);

@@ -75,6 +75,7 @@ export interface ClientMetadata {
   // RP-Initiated Logout §3.1, Back-Channel Logout §2.2
   readonly post_logout_redirect_uris?: readonly string[];
   readonly backchannel_logout_uri?: string;
+  /** Always met: every logout token has a `sid`. */
   readonly backchannel_logout_session_required?: boolean;
 
   // This server's own

@@ -87,6 +87,7 @@ export const REFUSAL_REASONS = {
   issuance_overtaken: 'A revocation or disabling came in between; nothing was issued.',
   consent_denied: 'The person denied the client what it asked for.',
   sign_in_required: 'The client wants no question asked, but nobody is signed in.',
+  sign_in_too_old: 'The person signed in longer ago than the client lets it be.',
   consent_required: 'The client wants no question asked, but consent has to be asked for.',
   interaction_required: 'The client wants no question asked, but one has to be.',
   account_selection_required: 'The client wants no question asked, but which account is meant has to be.',

@@ -22,7 +22,7 @@ const BASE64URL = /^[A-Za-z0-9_-]+$/;
 
 /**
  * The keys of a JWK set that may be used, each with its public members alone. Others are left out, as RFC 7517 §5
- * wants it: of unknown kinds, symmetric, too short, or private ones, which are nobody's secret any more.
+ * wants it: malformed, of unknown kinds, symmetric, too short, or private ones, which are nobody's secret any more.
  * @returns `undefined` where the value is no JWK set
  */
 export function readClientKeys(set: unknown): readonly JWK[] | undefined {
@@ -72,15 +72,15 @@ export async function importClientKey(jwk: JWK, algorithm: KeyAlgorithm): Promis
 function publicKey(jwk: JsonObject): readonly JWK[] {
   if ('d' in jwk || 'k' in jwk) return [];
   const numbers = publicNumbers(jwk);
-  if (numbers === undefined) return [];
   const { kid, alg, use, key_ops: operations } = jwk;
+  if (numbers === undefined || !(operations === undefined || isListOfTexts(operations))) return [];
   return [
     {
       ...numbers,
       ...(typeof kid === 'string' && { kid }),
       ...(typeof alg === 'string' && { alg }),
       ...(typeof use === 'string' && { use }),
-      ...(Array.isArray(operations) && { key_ops: operations.map(String) }),
+      ...(operations !== undefined && { key_ops: [...operations] }),
     },
   ];
 }
@@ -100,6 +100,10 @@ function publicNumbers({ kty, n, e, crv, x, y }: JsonObject): JWK | undefined {
 function isNumber(value: unknown): value is string {
   if (typeof value !== 'string' || value.length > LONGEST_NUMBER) return false;
   return BASE64URL.test(value) && value.length % 4 !== 1; // no bytes have so many characters
+}
+
+function isListOfTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((one) => typeof one === 'string');
 }
 
 function isCurve(value: unknown, ...curves: readonly string[]): value is string {

@@ -6,7 +6,7 @@ export interface IdTokenHint {
   readonly clientId: string;
   /** The identifier of the person that the client was told. */
   readonly sub: string;
-  /** The session of the person. */
+  /** The session of the person, as the client was told. */
   readonly sid?: string;
 }
 

@@ -36,7 +36,10 @@ export interface SignedJwt {
  * A host may bring its own, over a KMS for example.
  */
 export interface JwtService {
-  /** The `alg` values that it signs with: those of the server's options, and RS256 while refresh tokens are JWTs. */
+  /**
+   * The `alg` values that it can sign with, which metadata announces and clients may register. Among them must be those
+   * of the server's options, and RS256 while refresh tokens are JWTs.
+   */
   readonly algorithms: readonly SigningAlgorithm[];
   /** With RS256 the same claims, type and key give the same token again (RFC 8017 §8.2); refresh tokens rest on it. */
   sign(claims: Claims, signing: JwtSigning): Promise<SignedJwt>;

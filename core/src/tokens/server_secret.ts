@@ -6,6 +6,7 @@ export type SecretUse =
   | 'signing_key'
   | 'refresh_successor'
   | 'pairwise_subject'
+  | 'pairwise_session'
   | 'initial_access_token';
 
 /**

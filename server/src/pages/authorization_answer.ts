@@ -23,7 +23,11 @@ export async function answerWithCode(
   const event = { type: 'refused', page: 'authorize', requestId, ...parties } as const;
 
   // Before the client can learn of it, or a crash in between would leave it untold.
-  if (!(await sessions.addClient(session.id, parties.clientId))) return undefined;
+  const told = {
+    sub: await server.subjectIdentifier(authorization.client, subject),
+    sid: await server.sessionIdentifier(authorization.client, session.id),
+  };
+  if (!(await sessions.addClient(session.id, parties.clientId, told))) return undefined;
   const approval = {
     subject,
     username: name,

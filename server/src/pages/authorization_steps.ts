@@ -33,7 +33,9 @@ export async function goOn(
     return answer ?? goOn(c, parts, page, undefined);
   }
   if (!authorization.prompt.includes('none')) return sendOn(c, parts, step.page, pending);
-  const [code, description] = [WITHOUT_PAGE[step.page], 'a page would have to be shown'];
+  const isKnown = session !== undefined && (await hasAgreed(parts, page, session));
+  const code = isKnown ? WITHOUT_PAGE[step.page] : 'login_required';
+  const description = 'a page would have to be shown';
   return toResponse(c, parts.server.refuseAuthorization(authorization, code, description, requestIdOf(c)));
 }
 
@@ -61,6 +63,18 @@ function isRecentEnough(
 ): boolean {
   if (prompt.includes('login')) return signedInAtMs >= begunAtMs;
   return maxAge === undefined || signedInAtMs >= begunAtMs - maxAge * 1000;
+}
+
+/**
+ * Whether a person has agreed to anything with a client. Before, it learns nothing of them without their knowing: not who
+ * is signed in, nor since when, nor whether anybody is.
+ */
+async function hasAgreed(
+  { consents }: PageParts,
+  { authorization: { client } }: AuthorizationPage,
+  { person: { subject } }: BrowserSession,
+): Promise<boolean> {
+  return (await consents.get({ subject, clientId: client.id })) !== undefined;
 }
 
 /** Whether all that is asked for was agreed to before, and nobody wants or needs the question again. */

@@ -21,7 +21,7 @@ const BY_PASSWORD = ['pwd'];
 
 /** A browser in which a person is signed in. */
 export interface BrowserSession {
-  /** `sid` in ID tokens. */
+  /** From it comes `sid` in ID tokens. */
   readonly id: string;
   readonly person: Person;
   readonly signedInAtMs: number;

@@ -1,3 +1,5 @@
+import { createHash } from 'node:crypto';
+import type { AuthorizationRequest } from '@grantd/core';
 import { askedBy } from '../consents/asked_consent.ts';
 import { applicationShown, personShown } from './application_shown.ts';
 import { answerWithCode } from './authorization_answer.ts';
@@ -22,9 +24,10 @@ export function showConsent(parts: PageParts) {
     const { scopes, resources = [] } = authorization;
     const setting = pageSetting(c, parts, authorization.uiLocales);
     const host = hostOf(authorization.redirectUri);
+    const question = questionOf(authorization);
     const view = {
-      action: `${basePath}/consent?pending=${sealed}`,
-      formToken: await formTokens.make(c, 'consent', sealed, session.id),
+      action: `${basePath}/consent?pending=${sealed}&question=${question}`,
+      formToken: await formTokens.make(c, 'consent', sealed, session.id, question),
       application: applicationShown(authorization.client, setting.language, parts.basePath),
       person: personShown(session.person),
       access: { scopes, resources },
@@ -39,14 +42,19 @@ export function showConsent(parts: PageParts) {
 
 /** `POST /consent`: back to the client, with a code or without. */
 export function submitConsent(parts: PageParts) {
-  const { server, consents, requestLog, clock } = parts;
+  const { server, consents, requestLog, basePath, clock } = parts;
   return async (c: PageContext): Promise<Response> => {
     const opened = await openConsenting(c, parts);
     if (opened instanceof Response) return opened;
     const { sealed, authorization, session } = opened;
     const { subject } = session.person;
     const clientId = authorization.client.id;
-    const form = await ownForm(c, parts, { page: 'consent', about: [sealed, session.id], clientId });
+    const answered = c.req.query('question') ?? '';
+    const form = await ownForm(c, parts, {
+      page: 'consent',
+      about: [sealed, session.id, answered],
+      clientId,
+    });
 
     const requestId = requestIdOf(c);
     if (form.get('decision') !== 'allow') {
@@ -55,6 +63,8 @@ export function submitConsent(parts: PageParts) {
         server.refuseAuthorization(authorization, 'access_denied', 'the person denied access', requestId),
       );
     }
+    if (answered !== questionOf(authorization))
+      return c.redirect(`${basePath}/consent?pending=${sealed}`, 303);
     await consents.give({ subject, clientId }, askedBy(authorization), clock());
     requestLog.pageEvent({ type: 'consent_given', page: 'consent', requestId, clientId, subject });
     return (await answerWithCode(c, parts, opened, session)) ?? goOn(c, parts, opened, undefined);
@@ -68,6 +78,15 @@ async function openConsenting(c: PageContext, parts: PageParts): Promise<Consent
   if (session === undefined) return goOn(c, parts, page, undefined);
   const { page: left } = await nextStep(parts, page, session);
   return left === 'login' || left === 'select' ? goOn(c, parts, page, session) : { ...page, session };
+}
+
+/**
+ * What a page asked, as a digest: who wants what, and where the answer goes. Where the client has been registered anew
+ * since, the answer is to another question, which is put then.
+ */
+function questionOf({ client, redirectUri, scopes, resources = [] }: AuthorizationRequest): string {
+  const question = JSON.stringify([client, redirectUri, scopes, resources]);
+  return createHash('sha256').update(question).digest('base64url');
 }
 
 /** What people may know the place by that they go back to; a scheme of an app's own says nothing. */

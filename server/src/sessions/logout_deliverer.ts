@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from '@grantd/core';
 import { type LogoutDeliveries, type LogoutDelivery, MOST_CLIENTS_AT_ONCE } from './logout_deliveries.ts';
 import type { SessionEnd } from './session_ending.ts';
+import type { ToldNames } from './sessions.ts';
 
 /** Milliseconds until the next attempt, after each that has failed; the last one comes about five hours after the first. */
 const PAUSES_MS = [5_000, 25_000, 125_000, 625_000, 3_125_000, 15_625_000];
@@ -10,7 +11,7 @@ const LEASE_MS = 60_000;
 
 type LogoutAttempt = Awaited<ReturnType<AuthorizationServer['notifyLogout']>>;
 
-export interface LogoutReport extends LogoutDelivery {
+export interface LogoutReport extends Omit<LogoutDelivery, keyof ToldNames> {
   readonly type: 'logout_delivered' | 'logout_postponed' | 'logout_given_up';
   /** What the client answered, where it did. */
   readonly answeredStatus?: number;
@@ -110,12 +111,14 @@ export class LogoutDeliverer {
 
   async #attempt(delivery: LogoutDelivery): Promise<void> {
     const { deliveries, server, report } = this.#parts;
-    const { attempts, ...session } = delivery;
-    const { outcome, ...known } = await server.notifyLogout(session);
+    const { attempts, sid, sub, ...session } = delivery;
+    const told = { clientId: session.clientId, sid, ...(sub !== undefined && { sub }) };
+    const { outcome, ...known } = await server.notifyLogout(told);
     const pauseMs = outcome === 'failed' ? PAUSES_MS[attempts - 1] : undefined;
     if (pauseMs === undefined) await deliveries.remove(delivery);
     else await deliveries.postpone(delivery, this.#clock() + pauseMs);
-    if (outcome !== 'not_wanted') report({ type: reportOf(outcome, pauseMs), ...delivery, ...known });
+    if (outcome !== 'not_wanted')
+      report({ type: reportOf(outcome, pauseMs), ...session, attempts, ...known });
   }
 }
 

@@ -3,6 +3,9 @@ export interface LogoutDelivery {
   readonly sessionId: string;
   readonly clientId: string;
   readonly subject: string;
+  /** As the client was told. */
+  readonly sid: string;
+  readonly sub?: string;
   /** This one included. */
   readonly attempts: number;
 }

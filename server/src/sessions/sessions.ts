@@ -2,7 +2,7 @@ import type { Person } from '../people/people.ts';
 
 /** One sign-in of a person in one browser, as it is stored. */
 export interface StoredSession {
-  /** `sid` in ID tokens, and what tokens end with; no secret. */
+  /** From it comes `sid` in ID tokens, and tokens end with it; no secret. */
   readonly id: string;
   readonly subject: string;
   /** How the person signed in (RFC 8176). */
@@ -58,10 +58,10 @@ export interface Sessions {
   touch(id: string, lastSeenAtMs: number, expiresAtMs: number): Promise<void>;
 
   /**
-   * Remembers that a client learns of the session, and is to be told of its end.
+   * Remembers that a client learns of the session, by which names, and is to be told of its end by the same.
    * @returns `false` where it has ended
    */
-  addClient(id: string, clientId: string): Promise<boolean>;
+  addClient(id: string, clientId: string, told: ToldNames): Promise<boolean>;
 
   /** Whether it is there and has not ended. */
   isOpen(id: string): Promise<boolean>;
@@ -80,6 +80,12 @@ export interface Sessions {
 
   /** Whose end was begun before a time and not finished: a process died in between. */
   halfEnded(beforeMs: number, limit: number): Promise<readonly EndedSession[]>;
+}
+
+/** What a client's ID tokens call a session and its person (`sid`, `sub`). */
+export interface ToldNames {
+  readonly sid: string;
+  readonly sub: string;
 }
 
 export type EndedSession = Pick<StoredSession, 'id' | 'subject'>;

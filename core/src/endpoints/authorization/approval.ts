@@ -7,7 +7,7 @@ import type { ReasonCode } from '../../protocol/reasons.ts';
 import { grantClaimsOf } from '../../tokens/grant_claims.ts';
 import { newIdentifier, newOpaque } from '../../tokens/opaque_token.ts';
 import { subjectLife } from '../../tokens/state.ts';
-import { subjectIdentifier } from '../../tokens/subject_identifier.ts';
+import { sessionIdentifier, subjectIdentifier } from '../../tokens/subject_identifier.ts';
 import type { Context } from '../context.ts';
 import type { AuthorizationRequest } from './authorization_request.ts';
 import { grantedAuthorization, refusedAuthorization } from './authorization_response.ts';
@@ -26,14 +26,15 @@ export interface Approval {
   readonly authTime?: number;
   readonly acr?: string;
   readonly amr?: readonly string[];
-  /** The `sid` of ID tokens. What is granted ends with the session, unless `offline_access` is approved. */
+  /** From it comes the `sid` of ID tokens. What is granted ends when the host ends the session, unless `offline_access` is approved. */
   readonly sessionId?: string;
 }
 
 /**
  * Second step: the person approved. The code is durable once this has resolved.
  * @throws {OAuthError} with `redirectTo`: `access_denied` where the person or client was disabled meanwhile,
- *   `login_required` where the client means another person, `unmet_authentication_requirements`
+ *   `login_required` where the client means another person or the sign-in is too old,
+ *   `unmet_authentication_requirements`
  */
 export async function completeAuthorization(
   context: Context,
@@ -51,6 +52,8 @@ export async function completeAuthorization(
     throw refusedAuthorization(context, request, unmetAcr());
   if (!(await isExpectedPerson(context, request, subject)))
     throw refuse('login_required', 'another person is signed in', 'other_person');
+  if (isTooOld(context, request, approval))
+    throw refuse('login_required', 'the sign-in is older than max_age', 'sign_in_too_old');
   const life = await subjectLife(context, subject);
   if (!life.alive) throw refuse('access_denied', VOID, life.reason);
 
@@ -70,6 +73,7 @@ export async function completeAuthorization(
       claims: {
         ...grantClaimsOf(client, claimsOf(approval)),
         sub: await subjectIdentifier(context, client, subject),
+        ...(sessionId !== undefined && { sid: await sessionIdentifier(context, client, sessionId) }),
       },
       issuedAtMs,
       expiresAt: secondsOf(issuedAtMs) + context.lifetimes.authorizationCode,
@@ -87,6 +91,17 @@ export async function completeAuthorization(
 
 const VOID = 'the authorization is void';
 
+/** Seconds that a person may spend on the host's pages. */
+const LONGEST_DECISION = 60 * 60;
+
+/**
+ * Whether not even an hour on the host's pages explains how old the sign-in is. When the request came is the host's to
+ * know, and with it whether the sign-in was recent enough then (OpenID Connect Core §3.1.2.1).
+ */
+function isTooOld({ clock }: Context, { maxAge }: AuthorizationRequest, { authTime = 0 }: Approval): boolean {
+  return maxAge !== undefined && authTime < secondsOf(clock()) - maxAge - LONGEST_DECISION;
+}
+
 /** Otherwise it is the host's mistake. */
 function requirePossible(request: AuthorizationRequest, { scopes = [], authTime }: Approval): void {
   const { maxAge, claims, client } = request;
@@ -101,12 +116,11 @@ function requirePossible(request: AuthorizationRequest, { scopes = [], authTime 
 }
 
 /** What the tokens of the grant say about the sign-in. */
-function claimsOf({ username, authTime, acr, amr, sessionId }: Approval): Claims {
+function claimsOf({ username, authTime, acr, amr }: Approval): Claims {
   return {
     ...(username !== undefined && { username }),
     ...(authTime !== undefined && { auth_time: authTime }),
     ...(acr !== undefined && { acr }),
     ...(amr !== undefined && { amr }),
-    ...(sessionId !== undefined && { sid: sessionId }),
   };
 }

@@ -33,7 +33,10 @@ export interface AuthorizationRequest {
   readonly codeChallenge?: string;
   /** OpenID Connect Core §3.1.2.1; the host obeys them. */
   readonly prompt: readonly Prompt[];
-  /** Seconds since the person signed in at most; 0 is a sign-in now, as `prompt` `login` is. */
+  /**
+   * Seconds since the person signed in at most, when the request came; 0 is a sign-in now, as `prompt` `login` is.
+   * `completeAuthorization` refuses what is older by more than an hour, which a person may spend on the host's pages.
+   */
   readonly maxAge?: number;
   readonly loginHint?: string;
   /** Authentication context classes, the most wanted first; the request's, or those that the client registered. */

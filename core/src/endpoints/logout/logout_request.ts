@@ -2,7 +2,7 @@ import { type Form, readQueryOrForm, requireBearableLength } from '../../protoco
 import type { HttpRequest } from '../../protocol/http.ts';
 import { parseUiLocales } from '../../protocol/ui_locales.ts';
 import { type IdTokenHint, readIdTokenHint } from '../../tokens/id_token_hint.ts';
-import { subjectIdentifier } from '../../tokens/subject_identifier.ts';
+import { sessionIdentifier, subjectIdentifier } from '../../tokens/subject_identifier.ts';
 import type { Context } from '../context.ts';
 import { type AuthorizationClient, requireNamedClient, untrusted, withoutSecrets } from '../named_client.ts';
 
@@ -115,6 +115,6 @@ export async function isHintedSession(
 ): Promise<boolean> {
   if (client === undefined || idTokenHint === undefined) return false;
   const { sub, sid } = idTokenHint;
-  if (sid !== undefined && sid !== sessionId) return false;
+  if (sid !== undefined && sid !== (await sessionIdentifier(context, client, sessionId))) return false;
   return sub === (await subjectIdentifier(context, client, subject));
 }

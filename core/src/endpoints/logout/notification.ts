@@ -1,15 +1,14 @@
 import { DocumentError, outcomeOfStatus } from '../../protocol/fetch_document.ts';
 import { mintLogoutToken } from '../../tokens/logout_token.ts';
-import { subjectIdentifier } from '../../tokens/subject_identifier.ts';
 import type { Context } from '../context.ts';
 
 /** A session that has ended, and a client that was told of it by an ID token. */
 export interface EndedSession {
   readonly clientId: string;
-  /** The server's own identifier of the person. */
-  readonly subject: string;
-  /** As approvals said it: the `sid` of ID tokens. */
-  readonly sessionId: string;
+  /** The session as the client was told, by its ID tokens: `sessionIdentifier` when the person approved. */
+  readonly sid: string;
+  /** The person as the client was told: `subjectIdentifier` then. Without it, the logout token names the session alone. */
+  readonly sub?: string;
 }
 
 /**
@@ -37,13 +36,12 @@ interface Attempt extends LogoutDelivery {
  */
 export async function notifyLogout(
   context: Context,
-  { clientId, subject, sessionId }: EndedSession,
+  { clientId, sid, sub }: EndedSession,
 ): Promise<LogoutDelivery> {
   const client = await context.storage.clients.get(clientId);
   const uri = client?.metadata?.backchannel_logout_uri;
   if (!client || client.disabledAtMs !== undefined || uri === undefined) return { outcome: 'not_wanted' };
-  const sub = await subjectIdentifier(context, client, subject);
-  const logoutToken = await mintLogoutToken(context, client, { sub }, sessionId);
+  const logoutToken = await mintLogoutToken(context, client, { sid, sub });
   const delivery = await deliver(context, uri, logoutToken);
   const { outcome, ...known } = delivery;
   if (outcome !== 'delivered')

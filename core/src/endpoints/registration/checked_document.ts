@@ -11,7 +11,7 @@ import { requireRules } from './metadata_rules.ts';
 import { isMemberName, readDocument } from './read_document.ts';
 import type { RegistrationPolicy } from './registration_policy.ts';
 import type { ResolvedRegistration } from './registration_settings.ts';
-import { requireSectorMembership } from './sector_identifier.ts';
+import { requireSameSector, requireSectorMembership } from './sector_identifier.ts';
 
 /**
  * What an operator wrote of a client, complete.
@@ -53,7 +53,9 @@ export async function documentByClient(
   };
   try {
     const document = { ...readDocument(written, 'client'), ...givenByOperator(registered) };
-    return await complete(context, document, policy);
+    const whole = await complete(context, document, policy);
+    requireSameSector(whole, registered);
+    return whole;
   } catch (error) {
     if (error instanceof ClientMetadataError) throw asRefusal(error);
     throw error;

@@ -95,7 +95,10 @@ export const METADATA_MEMBERS: {
   // RP-Initiated Logout §3.1, Back-Channel Logout §2.2
   post_logout_redirect_uris: member(listOf(returnUri), 'where people are sent after logout'),
   backchannel_logout_uri: member(webUriWithoutFragment, 'is told of each session that ends'),
-  backchannel_logout_session_required: member(trueOrFalse, 'whether it must be told which session'),
+  backchannel_logout_session_required: member(
+    trueOrFalse,
+    'whether it must be told which session, which it always is',
+  ),
 
   // This server's own
   brand_color: member(color, 'colour of buttons on pages that are shown on its behalf'),

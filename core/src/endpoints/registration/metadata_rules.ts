@@ -81,6 +81,18 @@ const requireSector: Rule = (document, { hasPairwiseSubjects, canFetch }) => {
     throw unfit('sector_identifier_uri', 'is needed where the redirect URIs are not of one host');
 };
 
+/**
+ * Logout tokens go where nobody has shown to be of the client, so with pairwise subjects, of which they speak, to a host
+ * of its sector. An operator knows whose the place is.
+ */
+const requireLogoutInSector: Rule = (document, { registrant }) => {
+  const { backchannel_logout_uri: uri, sector_identifier_uri: sector, redirect_uris: own = [] } = document;
+  if (registrant === 'operator' || document.subject_type !== 'pairwise' || uri === undefined) return;
+  const hosts = [...own, ...(sector === undefined ? [] : [sector])].map((one) => new URL(one).hostname);
+  if (!hosts.includes(new URL(uri).hostname))
+    throw unfit('backchannel_logout_uri', 'expected a host of the redirect URIs, with pairwise subjects');
+};
+
 const requireReachable: Rule = (document, { canFetch }) => {
   for (const name of ['request_uris', 'backchannel_logout_uri'] as const) {
     if (document[name] !== undefined && !canFetch) throw unfit(name, CANNOT_FETCH);
@@ -108,6 +120,7 @@ const RULES: readonly Rule[] = [
   requireSignable,
   requireWholeEncryption,
   requireSector,
+  requireLogoutInSector,
   requireReachable,
   requireSecureUris,
 ];

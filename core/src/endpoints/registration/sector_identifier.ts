@@ -1,5 +1,7 @@
 import { DocumentError, type FetchDocument, fetchBody } from '../../protocol/fetch_document.ts';
 import { parseJson } from '../../protocol/json.ts';
+import type { ClientRecord } from '../../protocol/records.ts';
+import { hasPairwiseSubjects, sectorOf } from '../../tokens/subject_identifier.ts';
 import type { ClientDocument } from './client_document.ts';
 import { ClientMetadataError } from './client_metadata_error.ts';
 
@@ -20,6 +22,20 @@ export async function requireSectorMembership(
 }
 
 /** @returns `undefined` where the answer is no JSON array */
+/**
+ * A client that registered itself stays the one that it is to people: with pairwise subjects, of its sector. As another
+ * one's it would be told, by what rests upon what it was before, what that one's clients alone are told.
+ * @throws {ClientMetadataError}
+ */
+export function requireSameSector(document: ClientDocument, registered: ClientRecord | undefined): void {
+  if (registered === undefined || !hasPairwiseSubjects(registered)) return;
+  if (document.subject_type !== 'pairwise')
+    throw new ClientMetadataError('subject_type', 'a client with pairwise subjects keeps them');
+  const { redirect_uris: redirectUris = [] } = document;
+  if (sectorOf({ redirectUris, metadata: document }) !== sectorOf(registered))
+    throw new ClientMetadataError('redirect_uris', 'a client with pairwise subjects stays with its host');
+}
+
 async function fetchMembers(
   uri: string,
   fetchDocument: FetchDocument,

@@ -21,7 +21,7 @@ const SQL = {
           row_number() OVER (PARTITION BY client_id ORDER BY due_at_ms, session_id) AS place
         FROM grantd.logout_deliveries WHERE ${DUE}) AS due
       WHERE place = 1 ORDER BY due_at_ms LIMIT ${LIMIT})
-    RETURNING session_id, client_id, subject, attempts`,
+    RETURNING session_id, client_id, subject, sid, sub, attempts`,
 
   remove: `DELETE FROM grantd.logout_deliveries WHERE ${ONE}`,
   postpone: `UPDATE grantd.logout_deliveries SET due_at_ms = $4 WHERE ${ONE}`,
@@ -40,6 +40,9 @@ export function logoutDeliveriesTable(tables: ProgramTables, issuer: string): Lo
         sessionId: String(row.session_id),
         clientId: String(row.client_id),
         subject: String(row.subject),
+        // Those of an earlier version have the name that every client was told.
+        sid: String(row.sid ?? row.session_id),
+        ...(row.sub !== null && { sub: String(row.sub) }),
         attempts: Number(row.attempts),
       }));
     },

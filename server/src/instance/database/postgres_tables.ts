@@ -89,5 +89,10 @@ export const PROGRAM_TABLES: PostgresTables = {
       sealed text NOT NULL
     );
     `,
+    // What clients are told of sessions.
+    `
+    ALTER TABLE grantd.session_clients ADD COLUMN sid text COLLATE "C", ADD COLUMN sub text COLLATE "C";
+    ALTER TABLE grantd.logout_deliveries ADD COLUMN sid text COLLATE "C", ADD COLUMN sub text COLLATE "C";
+    `,
   ],
 };

@@ -37,9 +37,9 @@ const SQL = {
     UPDATE grantd.sessions SET expires_at_ms = expires_at_ms
     WHERE issuer = $1 AND id = $2 AND ${OPEN} RETURNING id`,
   addClient: `
-    INSERT INTO grantd.session_clients (issuer, session_id, client_id)
-    SELECT issuer, id, $3 FROM grantd.sessions WHERE issuer = $1 AND id = $2 AND ${OPEN}
-    ON CONFLICT DO NOTHING`,
+    INSERT INTO grantd.session_clients (issuer, session_id, client_id, sid, sub)
+    SELECT issuer, id, $3, $4, $5 FROM grantd.sessions WHERE issuer = $1 AND id = $2 AND ${OPEN}
+    ON CONFLICT (issuer, session_id, client_id) DO UPDATE SET sid = excluded.sid, sub = excluded.sub`,
 
   isOpen: `SELECT id FROM grantd.sessions WHERE issuer = $1 AND id = $2 AND ${OPEN}`,
 
@@ -52,8 +52,8 @@ const SQL = {
 
   // At once, with no attempt made yet.
   queueDeliveries: `
-    INSERT INTO grantd.logout_deliveries (issuer, session_id, client_id, subject, attempts, due_at_ms)
-    SELECT c.issuer, c.session_id, c.client_id, s.subject, 0, $3
+    INSERT INTO grantd.logout_deliveries (issuer, session_id, client_id, subject, sid, sub, attempts, due_at_ms)
+    SELECT c.issuer, c.session_id, c.client_id, s.subject, c.sid, c.sub, 0, $3
     FROM grantd.session_clients c JOIN grantd.sessions s ON s.issuer = c.issuer AND s.id = c.session_id
     WHERE c.issuer = $1 AND c.session_id = $2 AND s.ended_at_ms IS NOT NULL
     ON CONFLICT DO NOTHING RETURNING client_id`,
@@ -93,8 +93,9 @@ export function sessionsTable(tables: ProgramTables, issuer: string): Sessions {
     async touch(id, lastSeenAtMs, expiresAtMs) {
       await tables.write([SQL.touch, issuer, id, lastSeenAtMs, expiresAtMs]);
     },
-    async addClient(id, clientId) {
-      const [held] = await tables.write([SQL.hold, issuer, id], [SQL.addClient, issuer, id, clientId]);
+    async addClient(id, clientId, { sid, sub }) {
+      const add = [SQL.addClient, issuer, id, clientId, sid, sub] as const;
+      const [held] = await tables.write([SQL.hold, issuer, id], add);
       return held?.length === 1;
     },
     isOpen: async (id) => (await tables.read(SQL.isOpen, issuer, id)).length === 1,

@@ -88,6 +88,13 @@ const MIGRATIONS: readonly string[] = [
     sealed TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  // What clients are told of sessions.
+  `
+  ALTER TABLE session_clients ADD COLUMN sid TEXT;
+  ALTER TABLE session_clients ADD COLUMN sub TEXT;
+  ALTER TABLE logout_deliveries ADD COLUMN sid TEXT;
+  ALTER TABLE logout_deliveries ADD COLUMN sub TEXT;
+  `,
 ];
 
 /** Those of them that hold rows to take along to another database; what is counted of attempts is over soon. */
