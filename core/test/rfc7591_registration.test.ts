@@ -325,6 +325,12 @@ specification('RFC 7591 dynamic client registration', (spec) => {
         [['https://127.0.0.1/callback'], web],
         [['https://[::1]/callback'], web],
         [['https://app.localhost/callback'], web],
+        ...['localhost.', 'app.localhost.', 'LOCALHOST', '127.0.0.2', '127.1', '0x7f.1', '0', '0.0.0.0'].map(
+          (host) => [[`https://${host}/callback`], web] as const,
+        ),
+        ...['::1', '::', '::ffff:127.0.0.1', '::127.8.9.10', '0:0:0:0:0:ffff:7f00:1', '::ffff:0:0'].map(
+          (host) => [[`https://[${host}]/callback`], web] as const,
+        ),
         [['com.example.app:/callback'], web],
         [['https://app.example/callback'], native, 'native'],
         [['http://app.example/callback'], native, 'native'],

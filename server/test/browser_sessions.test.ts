@@ -175,6 +175,19 @@ for (const database of DATABASES) {
       ]);
     });
 
+    test('is ended though it was over by time when somebody else signs in, and not when its own person does', async (t) => {
+      const world = await newWorld(t);
+      const [alice, bob] = [await world.add('alice'), await world.add('bob')];
+      const isThere = async ({ id }: { id: string }) => world.database.sessions.isOpen(id);
+      const first = await world.signIn(alice);
+      world.nowMs += LIFETIMES.absolute * 1000;
+      const second = await world.signIn(alice);
+      assert.deepEqual([await isThere(first), await isThere(second)], [true, true]);
+      world.nowMs += LIFETIMES.absolute * 1000;
+      await world.signIn(bob);
+      assert.deepEqual([await isThere(first), await isThere(second)], [true, false]);
+    });
+
     test('is over when its person is disabled, or all their tokens are revoked', async (t) => {
       const world = await newWorld(t);
       const alice = await world.add('alice');

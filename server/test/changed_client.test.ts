@@ -102,6 +102,22 @@ for (const database of DATABASES) {
       assert.equal(answerOf(await browser.submit(again, { decision: 'allow' })), 'a code');
     });
 
+    test('what was agreed with a client that registered itself is asked again once it has registered anew', async () => {
+      const { who, browser } = await newPerson('bess');
+      const stranger = await register();
+      await signInAndConsent(browser, urlOf(stranger), who);
+      assert.equal(answerOf(await browser.get(urlOf(stranger, { prompt: 'none' }))), 'a code');
+      const redirect_uris = ['https://quite-other.example/x'];
+      await registerAnew(stranger, { client_name: 'Quite Other', redirect_uris });
+      const [redirect_uri = ''] = redirect_uris;
+      const silent = await browser.get(urlOf(stranger, { redirect_uri, prompt: 'none' }));
+      assert.equal(answerOf(silent), 'login_required');
+      const page = await browser.get(urlOf(stranger, { redirect_uri }));
+      assert.ok(isConsent(page));
+      assert.equal(answerOf(await browser.submit(page, { decision: 'allow' })), 'a code');
+      assert.equal(answerOf(await browser.get(urlOf(stranger, { redirect_uri, prompt: 'none' }))), 'a code');
+    });
+
     test('the answer to one question is none to another: what was asked is not the address’s to say', async () => {
       const { who, browser } = await newPerson('cleo');
       const stranger = await register();

@@ -96,7 +96,7 @@ for (const database of DATABASES) {
       const other = { ...client, redirect_uri: 'https://other.example/cb' };
       await grantdPrints(server.folder, [...add, other.redirect_uri]);
       assert.deepEqual(await consentsOf('bess'), []);
-      assert.equal(errorOf(await browser.get(urlWith({ ...other, prompt: 'none' }))), 'consent_required');
+      assert.equal(errorOf(await browser.get(urlWith({ ...other, prompt: 'none' }))), 'login_required');
       const asked = await browser.get(urlWith(other));
       assert.ok(isConsent(asked));
       await browser.submit(asked, { decision: 'allow' });

@@ -27,8 +27,9 @@ function agreed(
   scopes: readonly string[],
   resources: readonly string[] = [],
   clientGeneration = 0,
+  clientRevision = 0,
 ): AgreedWith {
-  return { scopes, resources, clientGeneration };
+  return { scopes, resources, clientGeneration, clientRevision };
 }
 
 for (const database of DATABASES) {

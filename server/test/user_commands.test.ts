@@ -32,14 +32,14 @@ for (const database of DATABASES) {
 
     const isSignedIn = async (browser: Browser) => !isLogin(await browser.get(`${server.url}/account`));
 
-    test('set-password changes the password and ends the sessions, not what is for use while away', async () => {
+    test('set-password changes the password and ends the sessions and all tokens, also those for use while away', async () => {
       const { who, browser, offline, tied } = await signedIn('ada');
       const printed = await prints(['user', 'set-password', 'ada', '--password-stdin'], 'battery staple');
-      assert.match(printed, /^ada has another password; 1 session ended\n/);
+      assert.equal(printed, 'ada has another password; 1 session ended, and all their tokens are dead');
       assert.equal(await isSignedIn(browser), false);
       assert.deepEqual(
         [await isActive(tied.access_token), await isActive(offline.access_token)],
-        [false, true],
+        [false, false],
       );
       const form = await browser.get(url());
       assert.equal((await browser.submit(form, who)).status, 403);
@@ -61,6 +61,42 @@ for (const database of DATABASES) {
         [false, true],
       );
       assert.equal(await prints(['user', 'end-sessions', 'bea']), 'bea was not signed in anywhere');
+    });
+
+    /** As the sweeper does once their time is over. */
+    async function forgetSessions(name: string) {
+      const { sub } = JSON.parse(await prints(['user', 'show', name, '--json']));
+      await database.run(server.folder, `DELETE FROM ${database.schema}sessions WHERE subject = '${sub}'`);
+    }
+
+    test('what rests upon a session that was over by time ends with all others of its person, and not by itself', async () => {
+      const { who, browser, offline, tied } = await signedIn('fay');
+      await forgetSessions('fay');
+      assert.equal(await isSignedIn(browser), false);
+      assert.equal(await isActive(tied.refresh_token), true, 'time has ended nothing');
+      assert.equal(await prints(['user', 'end-sessions', 'fay']), 'ended 1 session of fay');
+      assert.deepEqual(
+        await Promise.all([tied.access_token, tied.refresh_token, offline.access_token].map(isActive)),
+        [false, false, true],
+      );
+      assert.equal(await prints(['user', 'end-sessions', 'fay']), 'fay was not signed in anywhere');
+
+      const first = await redeem(server.url, pkce, await signInAndConsent(browser, url(), who));
+      await forgetSessions('fay');
+      const own = await redeem(server.url, pkce, await signInAndConsent(browser, url(), who));
+      await browser.submit(await browser.get(`${server.url}/account`), { end_other_sessions: '1' });
+      assert.deepEqual(await Promise.all([first.refresh_token, own.refresh_token].map(isActive)), [
+        false,
+        true,
+      ]);
+    });
+
+    test('set-password ends what rests upon a session that was over by time', async () => {
+      const { tied, offline } = await signedIn('gwen');
+      await forgetSessions('gwen');
+      await prints(['user', 'set-password', 'gwen', '--password-stdin'], 'battery staple');
+      for (const token of [tied.access_token, tied.refresh_token, offline.refresh_token])
+        assert.equal(await isActive(token), false);
     });
 
     test('show tells of a person’s sessions and consents, and of no secret', async () => {

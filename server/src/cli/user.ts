@@ -49,7 +49,7 @@ export function userCommands(): Command {
   databaseFlags(
     group
       .command('set-password <NAME>')
-      .description('give a person another password, and end their sessions'),
+      .description('give a person another password, and end their sessions and all their tokens'),
   )
     .option('--password-stdin', 'take the password from standard input; required')
     .action(async (name: string, flags: UserAddFlags) => {

@@ -31,9 +31,10 @@ export async function setPassword(parts: CommandParts, name: string, passwordHas
     throw new Refused(`there is no person ${name} any more.`);
   // After it: no session begins with the former one any more.
   const ended = await endSessionsOf(parts, person);
+  // Whoever had the former one may have granted themselves what outlives every session.
+  await parts.storage.revokeAll({ principal: 'subject', id: person.subject });
   printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, [
-    `${name} has another password; ${sessionsInWords(ended)} ended`,
-    `what was granted for use while away lives on: grantd token revoke --user ${name} ends it as well`,
+    `${name} has another password; ${sessionsInWords(ended)} ended, and all their tokens are dead`,
   ]);
 }
 

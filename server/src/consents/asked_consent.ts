@@ -1,18 +1,23 @@
-import { type AuthorizationRequest, type ClientRecord, isConfidential } from '@grantd/core';
-import type { AgreedWith, Consent } from './consents.ts';
+import {
+  type AuthorizationClient,
+  type AuthorizationRequest,
+  type ClientRecord,
+  isConfidential,
+} from '@grantd/core';
+import { type AgreedWith, type Consent, comparedWith } from './consents.ts';
 
 /** What a request wants a person to agree to. */
 export function askedBy({ scopes, resources = [], client }: AuthorizationRequest): AgreedWith {
-  return { scopes, resources, clientGeneration: generationOf(client) };
+  return { scopes, resources, ...asItIs(client) };
 }
 
 /** Whether a consent is with the client as it is now. */
-export function counts({ clientGeneration }: Consent, client: ClientRecord | undefined | null): boolean {
-  return !!client && generationOf(client) === clientGeneration;
+export function counts(consent: Consent, client: AuthorizationClient | undefined | null): boolean {
+  return !!client && comparedWith(consent, asItIs(client)) === 0;
 }
 
-function generationOf({ generation = 0 }: Pick<ClientRecord, 'generation'>): number {
-  return generation;
+function asItIs({ generation = 0, revision = 0, registeredAt }: AuthorizationClient) {
+  return { clientGeneration: generation, clientRevision: registeredAt === undefined ? 0 : revision };
 }
 
 /**

@@ -8,12 +8,15 @@ export interface Agreed {
   readonly resources: readonly string[];
 }
 
-/** With whom it is agreed: the client's generation, which is another one once it was removed, or all its tokens ended. */
+/** With whom it is agreed. */
 export interface AgreedWith extends Agreed {
+  /** The client's, which is another one once it was removed, or all its tokens ended. */
   readonly clientGeneration: number;
+  /** Which registration it is, of a client that registered itself and may be quite another at its next one; otherwise 0. */
+  readonly clientRevision: number;
 }
 
-/** What a person has agreed to let a client have. Where the client is of another generation now, it counts no more. */
+/** What a person has agreed to let a client have. Where the client is another one now, it counts no more. */
 export interface Consent extends AgreedWith {
   readonly clientId: string;
   /** When it was given first. */
@@ -37,7 +40,7 @@ export interface Consents {
   get(parties: Parties): Promise<Consent | undefined>;
   /** What a person agreed to and did not withdraw, the newest first, whether or not it counts. */
   ofSubject(subject: string): Promise<readonly Consent[]>;
-  /** Adds to what was agreed with the client of this generation. Atomic: of several at once all count. */
+  /** Adds to what was agreed with the client as it is. Atomic: of several at once all count. */
   give(parties: Parties, agreed: AgreedWith, nowMs: number): Promise<void>;
   /** First step of a withdrawal: from now on it does not count. Idempotent. */
   beginWithdrawal(parties: Parties, nowMs: number): Promise<void>;
@@ -53,9 +56,16 @@ export interface Consents {
 
 /** Whether what is asked for was all agreed to. */
 export function covers(agreed: AgreedWith | undefined, asked: AgreedWith): boolean {
-  if (agreed?.clientGeneration !== asked.clientGeneration) return false;
+  if (agreed === undefined || comparedWith(agreed, asked) !== 0) return false;
   return MEMBERS.every((member) => asked[member].every((one) => agreed[member].includes(one)));
 }
+
+/** Whether something was agreed with the client as it was before (negative), at the same time (0), or since. */
+export function comparedWith(one: WithWhom, other: WithWhom): number {
+  return one.clientGeneration - other.clientGeneration || one.clientRevision - other.clientRevision;
+}
+
+type WithWhom = Pick<AgreedWith, 'clientGeneration' | 'clientRevision'>;
 
 /** What was agreed together, each name once. */
 export function union(one: Agreed, other: Agreed): Agreed {

@@ -1,5 +1,5 @@
 import type { AuthorizationRefusal } from '@grantd/core';
-import { askedBy, isReachedAlone } from '../consents/asked_consent.ts';
+import { askedBy, counts, isReachedAlone } from '../consents/asked_consent.ts';
 import { covers } from '../consents/consents.ts';
 import { answerWithCode } from './authorization_answer.ts';
 import type { BrowserSession } from './browser_sessions.ts';
@@ -74,7 +74,8 @@ async function hasAgreed(
   { authorization: { client } }: AuthorizationPage,
   { person: { subject } }: BrowserSession,
 ): Promise<boolean> {
-  return (await consents.get({ subject, clientId: client.id })) !== undefined;
+  const consent = await consents.get({ subject, clientId: client.id });
+  return consent !== undefined && counts(consent, client);
 }
 
 /** Whether all that is asked for was agreed to before, and nobody wants or needs the question again. */

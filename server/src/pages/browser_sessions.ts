@@ -100,7 +100,8 @@ export class BrowserSessions {
       const expiresAtMs = this.#expiryOf(fresh);
       if (!(await sessions.add(fresh, digestOf(secret), expiresAtMs, person))) return undefined;
     }
-    const ended = goesOn || prior === undefined || this.#isExpired(prior) ? [] : await ending.end(prior);
+    const isOwnOver = prior?.subject === person.subject && this.#isExpired(prior); // its tokens have their own time
+    const ended = goesOn || prior === undefined || isOwnOver ? [] : await ending.end(prior);
     const { id } = goesOn ? prior : fresh;
     const session = { id, person, signedInAtMs: nowMs, amr: signIn.amr };
     // Whoever disables a person at the same time ends this session, or is seen here.

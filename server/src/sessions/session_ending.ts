@@ -1,6 +1,6 @@
 import type { AdministrableStorage } from '@grantd/core';
 import { askStorage } from '../instance/database/ask_storage.ts';
-import type { EndedSession, Sessions, SessionsToEnd } from './sessions.ts';
+import type { EndedSession, Sessions, SessionsOfPerson, SessionsToEnd } from './sessions.ts';
 
 /** After which whoever has begun to end a session is taken for dead. */
 const LONGEST_END_MS = 30_000;
@@ -15,12 +15,12 @@ const MOST_AT_ONCE = 50;
  */
 export class SessionEnding {
   readonly #sessions: Sessions;
-  readonly #storage: Pick<AdministrableStorage, 'revokeAll'>;
+  readonly #storage: Pick<AdministrableStorage, 'revokeAll' | 'grantsOf'>;
   readonly #clock: () => number;
 
   constructor(parts: {
     readonly sessions: Sessions;
-    readonly storage: Pick<AdministrableStorage, 'revokeAll'>;
+    readonly storage: Pick<AdministrableStorage, 'revokeAll' | 'grantsOf'>;
     readonly clock?: () => number;
   }) {
     this.#sessions = parts.sessions;
@@ -36,7 +36,7 @@ export class SessionEnding {
     const begun = await this.#sessions.beginEnd(of, this.#clock());
     const ends: SessionEnd[] = [];
     for (const session of begun) ends.push(await this.#finish(session));
-    return ends;
+    return 'id' in of ? ends : [...ends, ...(await this.#endOver(of))];
   }
 
   /** Ends what others have begun to end, and never finished. */
@@ -50,6 +50,18 @@ export class SessionEnding {
   /** Ends once more what rests upon a session that was ended while something was issued for it. */
   async revokeLate(id: string): Promise<void> {
     await askStorage(() => this.#storage.revokeAll({ principal: 'session', id }));
+  }
+
+  /** Ends what rests upon sessions of a person that were over by time: their rows are gone, and nobody is to be told. */
+  async #endOver({ subject, except }: SessionsOfPerson): Promise<readonly SessionEnd[]> {
+    const grants = await askStorage(() => this.#storage.grantsOf(subject));
+    const ends: SessionEnd[] = [];
+    for (const id of new Set(grants.map(({ sessionId }) => sessionId))) {
+      if (id === undefined || id === except || (await this.#sessions.isOpen(id))) continue;
+      await this.revokeLate(id);
+      ends.push({ id, subject, clientIds: [] });
+    }
+    return ends;
   }
 
   async #finish(session: EndedSession): Promise<SessionEnd> {

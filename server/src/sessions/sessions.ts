@@ -90,7 +90,10 @@ export interface ToldNames {
 
 export type EndedSession = Pick<StoredSession, 'id' | 'subject'>;
 
-export type SessionsToEnd =
-  | { readonly id: string; readonly subject: string }
-  /** All of a person, or all but one. */
-  | { readonly subject: string; readonly except?: string };
+export type SessionsToEnd = { readonly id: string; readonly subject: string } | SessionsOfPerson;
+
+/** All sessions of a person, or all but one. */
+export interface SessionsOfPerson {
+  readonly subject: string;
+  readonly except?: string;
+}

@@ -4,6 +4,9 @@ import type { RegistrationPolicy } from './registration_policy.ts';
 
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
+const OWN_IPV4 = /^(?:127|0)(?:\.\d{1,3}){3}$/;
+const OWN_IPV6 = /^\[::(?:1|(?:ffff:)?(?:7f[\da-f]{2}|[\da-f]{1,2}):[\da-f]{1,4})?\]$/;
+
 /**
  * Where browsers may be sent to on behalf of a client that registers itself, by the kind of application
  * (OpenID Connect Dynamic Client Registration §2, RFC 8252 §7, §8.4). An operator knows what the client is.
@@ -33,7 +36,18 @@ export function requireReturnUris(document: ClientDocument, policy: Registration
 function isWebUri(uri: string, allowInsecureUris: boolean): boolean {
   const { protocol, hostname } = new URL(uri);
   if (allowInsecureUris) return protocol === 'https:' || protocol === 'http:';
-  return protocol === 'https:' && !LOOPBACK_NAMES.has(hostname) && !hostname.endsWith('.localhost');
+  return protocol === 'https:' && !isOwnMachine(hostname);
+}
+
+/**
+ * Whether a host is the machine of whoever asks for it, in any of the ways to write that: names below `localhost` (RFC
+ * 6761 §6.3), 127.0.0.0/8, 0.0.0.0/8 and ::1, :: of IPv6, which may carry one of IPv4.
+ * @param hostname as the URL parser writes it: lower case, IPv4 as four decimals, IPv6 in brackets and shortened
+ */
+function isOwnMachine(hostname: string): boolean {
+  const host = hostname.replace(/\.+$/, '');
+  if (host === 'localhost' || host.endsWith('.localhost')) return true;
+  return OWN_IPV4.test(host) || OWN_IPV6.test(host);
 }
 
 /** A private-use scheme is a domain turned around, so that no two owners mean the same (RFC 8252 §7.1). */

@@ -3,6 +3,7 @@ import {
   type AgreedWith,
   type Consent,
   type Consents,
+  comparedWith,
   covers,
   type KnownClient,
   type Parties,
@@ -11,7 +12,7 @@ import {
 import type { ProgramTables, TableRow } from './program_tables.ts';
 
 const COLUMNS =
-  'subject, client_id, client_generation, scopes, resources, version, given_at_ms, withdrawn_at_ms';
+  'subject, client_id, client_generation, client_revision, scopes, resources, version, given_at_ms, withdrawn_at_ms';
 
 const ONE = 'issuer = $1 AND subject = $2 AND client_id = $3';
 
@@ -24,14 +25,15 @@ const SQL = {
 
   // Versions begin with the time: one that was removed and made again is not taken for what it was.
   add: `
-    INSERT INTO grantd.consents (issuer, subject, client_id, scopes, resources, client_generation, version, given_at_ms)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
+    INSERT INTO grantd.consents (issuer, subject, client_id, scopes, resources, client_generation, client_revision,
+      version, given_at_ms)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)
     ON CONFLICT (issuer, subject, client_id) DO NOTHING RETURNING client_id`,
 
   replace: `
     UPDATE grantd.consents
-    SET scopes = $5, resources = $6, client_generation = $7, given_at_ms = $8, version = version + 1,
-      withdrawn_at_ms = NULL
+    SET scopes = $5, resources = $6, client_generation = $7, client_revision = $8, given_at_ms = $9,
+      version = version + 1, withdrawn_at_ms = NULL
     WHERE ${ONE} AND version = $4 RETURNING client_id`,
 
   beginWithdrawal: `
@@ -73,20 +75,21 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
       const [added] = await tables.write([
         SQL.add,
         ...[issuer, subject, clientId, ...textsOf(agreed)],
-        ...[agreed.clientGeneration, nowMs],
+        ...[agreed.clientGeneration, agreed.clientRevision, nowMs],
       ]);
       return added?.length === 1;
     }
-    const { version, clientGeneration, isWithdrawn } = stored;
+    const { version, isWithdrawn } = stored;
+    const compared = comparedWith(stored, agreed);
     // Of before what was agreed since: it counts no more.
-    if (clientGeneration > agreed.clientGeneration) return true;
+    if (compared > 0) return true;
     if (!isWithdrawn && covers(stored, agreed)) return true;
-    const isAnew = isWithdrawn || clientGeneration < agreed.clientGeneration;
+    const isAnew = isWithdrawn || compared < 0;
     const [together, givenAtMs] = isAnew ? [agreed, nowMs] : [union(stored, agreed), stored.givenAtMs];
     const [replaced] = await tables.write([
       SQL.replace,
       ...[issuer, subject, clientId, version],
-      ...[...textsOf(together), agreed.clientGeneration, givenAtMs],
+      ...[...textsOf(together), agreed.clientGeneration, agreed.clientRevision, givenAtMs],
     ]);
     return replaced?.length === 1;
   };
@@ -131,6 +134,7 @@ interface StoredConsent extends Consent {
 function consentOf(row: TableRow): StoredConsent {
   return {
     ...knownClientOf(row),
+    clientRevision: Number(row.client_revision),
     scopes: listOf(row.scopes),
     resources: listOf(row.resources),
     givenAtMs: Number(row.given_at_ms),

@@ -89,8 +89,9 @@ export const PROGRAM_TABLES: PostgresTables = {
       sealed text NOT NULL
     );
     `,
-    // What clients are told of sessions.
+    // As which client one is told of sessions, and agreed with.
     `
+    ALTER TABLE grantd.consents ADD COLUMN client_revision bigint NOT NULL DEFAULT 0;
     ALTER TABLE grantd.session_clients ADD COLUMN sid text COLLATE "C", ADD COLUMN sub text COLLATE "C";
     ALTER TABLE grantd.logout_deliveries ADD COLUMN sid text COLLATE "C", ADD COLUMN sub text COLLATE "C";
     `,

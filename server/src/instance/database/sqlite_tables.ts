@@ -88,8 +88,9 @@ const MIGRATIONS: readonly string[] = [
     sealed TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
-  // What clients are told of sessions.
+  // As which client one is told of sessions, and agreed with.
   `
+  ALTER TABLE consents ADD COLUMN client_revision INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE session_clients ADD COLUMN sid TEXT;
   ALTER TABLE session_clients ADD COLUMN sub TEXT;
   ALTER TABLE logout_deliveries ADD COLUMN sid TEXT;
