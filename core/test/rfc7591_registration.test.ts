@@ -667,6 +667,24 @@ specification('RFC 7591 dynamic client registration', (spec) => {
     OPEN,
   );
 
+  spec(
+    '§5 no more clients register themselves than may, and the operator learns of it',
+    async (world) => {
+      const [first] = [await register(world), await register(world)];
+      const refusal = errorOf(429, 'temporarily_unavailable', 'no more clients can register at the moment', {
+        ...JSON_HEADERS,
+        'retry-after': '3600',
+      });
+      const { length } = await world.storage.clients.list();
+      assert.deepEqual(await postRegistration(world, { redirect_uris: [CALLBACK] }), refusal);
+      assert.equal(world.lastReason, 'too_many_registered');
+      assert.equal((await world.storage.clients.list()).length, length);
+      assert.equal((await configure(world, 'DELETE', first)).status, 204);
+      await register(world);
+    },
+    openRegistration({ mostClients: 2 }),
+  );
+
   // ── OpenID Connect Dynamic Client Registration §5 ───────────────────────────────────────────────────────
 
   const sector = 'https://sector.example/uris';
@@ -938,6 +956,10 @@ test('the options of registration are checked, and so is that storage can regist
     [
       { registration: { ...open, assertionAudience: 'token_endpoint' } },
       'registration.assertionAudience: expected issuer or endpoint',
+    ],
+    [
+      { registration: { ...open, mostClients: 0 } },
+      'registration.mostClients: expected a whole number from 1',
     ],
     [
       { registration: open, storage: { ...storage, clients: { get, hasRedirectOrigin } } },

@@ -111,6 +111,7 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: 'token_endpoint',
     badJson: true,
   },
+  registrationLimit: { text: '20', json: 20, value: 20, badText: '0', badJson: '20' },
   registrationScopes: {
     text: 'openid, email',
     json: ['openid', 'email'],

@@ -112,6 +112,8 @@ export const REFUSAL_REASONS = {
   initial_access_token_invalid: 'The initial access token is none of this server, or has expired.',
   initial_access_token_used: 'The initial access token was for one client, which has been registered.',
   registration_token_wrong: 'No client of this identifier has this registration access token.',
+  too_many_registered:
+    'As many clients have registered themselves as may: remove some, or let more in (registrationLimit).',
   client_changed_meanwhile: 'Somebody else changed the client each time that it was about to be replaced.',
   redirect_uri_unfit: 'A redirect URI is not one that the client could have.',
   client_metadata_unfit: 'The client cannot be as it describes itself.',

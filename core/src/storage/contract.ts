@@ -171,8 +171,12 @@ export type NewClient = Omit<ClientRecord, 'generation' | 'revision' | 'disabled
 export type ClientBasis = Pick<ClientRecord, 'generation' | 'revision'>;
 
 export interface ClientRegistry extends ClientRepository {
-  /** @returns `false` where the identifier is taken. */
-  add(client: NewClient): Awaitable<boolean>;
+  /**
+   * @param mostRegistered where it is given, the client is only added while fewer have registered themselves, which
+   *   those have that have a `registrationTokenDigest`. Compare-and-set: of several at once no more are added.
+   * @returns `false` where the identifier is taken, or so many have
+   */
+  add(client: NewClient, mostRegistered?: number): Awaitable<boolean>;
   list(): Awaitable<readonly ClientRecord[]>;
   /** @returns `false` where there is no such confidential client. */
   replaceSecretHash(clientId: string, secretHash: string): Awaitable<boolean>;

@@ -182,6 +182,20 @@ const FAULTY_ADMINISTRATION: readonly {
     foundBy: /^of several that replace a client as they read it one does$/,
   },
   {
+    name: 'that counts those who have registered themselves, and adds another in a second step',
+    spoil: ({ clients }) => ({
+      clients: {
+        ...clients,
+        async add(client, mostRegistered = Infinity) {
+          const all = await clients.list();
+          const registered = all.filter((other) => other.registrationTokenDigest !== undefined);
+          return registered.length < mostRegistered && clients.add(client);
+        },
+      },
+    }),
+    foundBy: /^no more clients are let in than may register themselves$/,
+  },
+  {
     name: 'that only hides a removed client, and shows it when its identifier is given again',
     spoil({ clients }) {
       const hidden = new Set<string>();

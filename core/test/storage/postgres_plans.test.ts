@@ -73,8 +73,9 @@ const STATEMENTS = Object.entries({
   Object.entries(statements).map(([name, text]) => ({ title: `${group}.${name}`, text })),
 );
 
-/** Indexes that hold few rows of an issuer. */
+/** Indexes that hold few rows of an issuer, or as many as are counted. */
 const NARROW = new Set([
+  'clients_by_themselves',
   'sweeps_pkey',
   'signing_keys_pkey',
   'signing_keys_current',

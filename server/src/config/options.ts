@@ -212,6 +212,12 @@ export const OPTIONS = {
     'Scopes that clients which register themselves may obtain; several separated by commas.',
     'those of OpenID Connect and offline_access',
   ),
+  registrationLimit: option(
+    'Endpoints',
+    wholeNumber(1, 1_000_000),
+    'How many clients there can be that have registered themselves; who comes later is refused with 429.',
+    10_000,
+  ),
   registrationAssertionAudience: option(
     'Endpoints',
     oneOf(...ASSERTION_AUDIENCES),

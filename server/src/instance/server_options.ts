@@ -94,6 +94,7 @@ export function rethrowAsWritten({ sourceOf }: Configuration, error: unknown): n
 function registrationOptions({
   registration,
   registrationScopes,
+  registrationLimit,
   registrationAssertionAudience,
   insecureDevelopment,
 }: Settings): Pick<AuthorizationServerOptions, 'registration'> {
@@ -103,6 +104,7 @@ function registrationOptions({
       openTo: registration === 'open' ? 'anyone' : 'initial_access_token',
       allowInsecureUris: insecureDevelopment,
       assertionAudience: registrationAssertionAudience,
+      mostClients: registrationLimit,
       ...(registrationScopes !== undefined && { scopes: registrationScopes }),
     },
   };

@@ -2,6 +2,7 @@ import { sha256 } from '#hashing';
 import { secondsOf } from '../../protocol/environment.ts';
 import type { HttpRequest, HttpResponse } from '../../protocol/http.ts';
 import { readJsonObject } from '../../protocol/json_body.ts';
+import { OAuthError } from '../../protocol/oauth_error.ts';
 import { newIdentifier, newOpaque } from '../../tokens/opaque_token.ts';
 import type { Call, Context } from '../context.ts';
 import { requireAdmission, requireRegistration, useAdmission } from './admission.ts';
@@ -36,7 +37,19 @@ export async function registration(
     },
     document,
   );
-  if (!(await settings.clients.add(client))) throw new Error('a random client identifier was taken');
+  if (!(await settings.clients.add(client, settings.mostClients))) throw tooMany();
   call.clientId = client.id;
   return clientInformation(context, client, { registrationToken, clientSecret: secret?.toShow }, 201);
 }
+
+/** An identifier of 128 random bits is never taken. */
+function tooMany(): OAuthError {
+  return new OAuthError('temporarily_unavailable', 'no more clients can register at the moment', {
+    status: 429,
+    reason: 'too_many_registered',
+    headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
+  });
+}
+
+/** An operator has to do something first. */
+const RETRY_AFTER_SECONDS = 60 * 60;

@@ -12,6 +12,8 @@ import type {
 
 const WITHOUT_OPERATOR: readonly GrantType[] = ['authorization_code', 'refresh_token'];
 
+const MOST_CLIENTS = 10_000;
+
 /**
  * @param personalScopes what OpenID Connect knows; empty where it is off
  * @throws {ConfigurationError} names the option and what was expected
@@ -24,6 +26,7 @@ export function resolveRegistration(
   if (options === undefined) return undefined;
   const { openTo, allowInsecureUris = false }: Partial<RegistrationOptions> = options ?? {};
   const { scopes = personalScopes, grantTypes = WITHOUT_OPERATOR, assertionAudience = 'issuer' } = options;
+  const { mostClients = MOST_CLIENTS } = options;
   if (openTo !== 'anyone' && openTo !== 'initial_access_token' && typeof openTo !== 'function')
     throw new ConfigurationError('registration.openTo', 'anyone, initial_access_token or a function');
   if (!Array.isArray(scopes) || !scopes.every((scope) => typeof scope === 'string' && isScopeToken(scope)))
@@ -34,12 +37,15 @@ export function resolveRegistration(
     throw new ConfigurationError('registration.allowInsecureUris', 'true or false');
   if (!ASSERTION_AUDIENCES.includes(assertionAudience))
     throw new ConfigurationError('registration.assertionAudience', ASSERTION_AUDIENCES.join(' or '));
+  if (!Number.isSafeInteger(mostClients) || mostClients < 1)
+    throw new ConfigurationError('registration.mostClients', 'a whole number from 1');
   return Object.freeze({
     openTo,
     scopes: Object.freeze([...scopes]),
     grantTypes: Object.freeze([...grantTypes]),
     allowInsecureUris,
     assertionAudience,
+    mostClients,
     clients: requireRegistry(clients),
   });
 }

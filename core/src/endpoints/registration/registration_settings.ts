@@ -26,6 +26,11 @@ export interface RegistrationOptions {
    * another server could be meant as well. A client keeps what was so when it registered. Default: `issuer`.
    */
   readonly assertionAudience?: AssertionAudience;
+  /**
+   * How many clients there can be that have registered themselves; who comes later is refused. They are counted at each
+   * registration. Default: 10,000.
+   */
+  readonly mostClients?: number;
 }
 
 /** What registering needs of storage. */
@@ -37,5 +42,6 @@ export interface ResolvedRegistration {
   readonly grantTypes: readonly GrantType[];
   readonly allowInsecureUris: boolean;
   readonly assertionAudience: AssertionAudience;
+  readonly mostClients: number;
   readonly clients: RegistrableClients;
 }

@@ -173,6 +173,28 @@ export const clientRegistry: readonly KitCase[] = [
     },
   ),
 
+  kitCase('administration', 'no more clients are let in than may register themselves', async (stage) => {
+    const { clients } = stage.administration;
+    await stage.client();
+    const { id } = await stage.client(OLD);
+    const ids = Array.from({ length: PARALLEL }, (_, index) => `${id}-${index}`);
+    const add = (ofId: string, most?: number) => clients.add({ ...OLD, id: ofId }, most);
+    const outcomes = await stage.parallel(
+      ids.map(
+        (ofId): Attempt<boolean> =>
+          (storage) =>
+            administrationOf(storage).clients.add({ ...OLD, id: ofId }, 8),
+      ),
+    );
+    expectEqual(outcomes.filter((isAdded) => isAdded).length, 7, 'additions beside the one before');
+    expectEqual((await clients.list()).length, 9, 'clients');
+    expectEqual(await add(`${id}-more`, 9), true, 'where one more may');
+    expectEqual(await add(`${id}-other`, 9), false, 'where no more may');
+    expectEqual(await clients.remove(id), true, 'removing');
+    expectEqual(await add(`${id}-other`, 9), true, 'in its place');
+    expectEqual(await add(`${id}-operator`), true, 'where nobody counts');
+  }),
+
   kitCase('administration', 'nobody can be replaced or removed who is not there', async (stage) => {
     const { clients } = stage.administration;
     const client = await stage.client(OLD);

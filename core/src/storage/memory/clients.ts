@@ -27,9 +27,11 @@ export function memoryClients(handle: MemoryHandle, principals: Principals): Cli
     hasResource(resource) {
       return hasEnabled((client) => client.resource === resource);
     },
-    add(client) {
+    add(client, mostRegistered = Infinity) {
       const { clients, principals: generations, firstClientGeneration: generation } = tables();
       if (clients.has(client.id)) return false;
+      const registered = [...clients.values()].filter((other) => other.registrationTokenDigest !== undefined);
+      if (registered.length >= mostRegistered) return false;
       clients.set(client.id, snapshot({ ...client, revision: 0 }));
       generations.set(principalKey('client', client.id), { generation, keepUntil: Infinity });
       return true;

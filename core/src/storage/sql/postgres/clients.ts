@@ -40,6 +40,8 @@ export const CLIENTS_SQL = {
     added AS (
       INSERT INTO grantd.clients (issuer_id, id, ${COLUMNS}, generation)
       SELECT $1, n.*, first.first_client_generation FROM ${GIVEN}, first
+      WHERE $4::bigint IS NULL OR $4 > (
+        SELECT count(*) FROM grantd.clients WHERE issuer_id = $1 AND registration_token_digest IS NOT NULL)
       ON CONFLICT (issuer_id, id) DO NOTHING
       RETURNING id),
     origins AS (
@@ -109,9 +111,14 @@ export async function postgresClients({ primary, issuerId, clock }: PostgresHand
       ]);
       return row.resource !== null;
     },
-    async add(client) {
-      const [added] = await primary.write([[sql.add, issuerId, ...asParameters(client)]]);
-      return rowsOf(added).length === 1;
+    async add(client, mostRegistered) {
+      // One after another where they are counted: each then counts those before it.
+      const alone = mostRegistered === undefined ? [] : [[sql.lockIssuer, issuerId] as const];
+      const added = await primary.write([
+        ...alone,
+        [sql.add, issuerId, ...asParameters(client), mostRegistered ?? null],
+      ]);
+      return rowsOf(added.at(-1)).length === 1;
     },
     async list() {
       return rowsOf<ClientRow>(await primary.read([sql.list, issuerId])).map(toClientRecord);

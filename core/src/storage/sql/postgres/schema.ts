@@ -164,6 +164,7 @@ const VERSION_2 = `
     ADD COLUMN registered_at bigint,
     ADD COLUMN revision bigint NOT NULL DEFAULT 0;
   CREATE INDEX clients_by_resource ON grantd.clients (issuer_id, resource) WHERE resource IS NOT NULL;
+  CREATE INDEX clients_by_themselves ON grantd.clients (issuer_id) WHERE registration_token_digest IS NOT NULL;
   CREATE INDEX redirect_origins_by_client ON grantd.redirect_origins (issuer_id, client_id);
 
   ALTER TABLE grantd.tokens ADD COLUMN claims_request text, ADD COLUMN resources text;

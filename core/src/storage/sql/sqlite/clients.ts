@@ -28,8 +28,10 @@ export const CLIENTS_SQL = {
 
   add: `
     INSERT INTO clients (issuer_id, id, ${DESCRIPTION}, generation)
-    VALUES (:issuerId, :id, ${PARAMETERS},
-      (SELECT first_client_generation FROM issuers WHERE id = :issuerId))
+    SELECT :issuerId, :id, ${PARAMETERS},
+      (SELECT first_client_generation FROM issuers WHERE id = :issuerId)
+    WHERE :mostRegistered IS NULL OR :mostRegistered > (
+      SELECT count(*) FROM clients WHERE issuer_id = :issuerId AND registration_token_digest IS NOT NULL)
     ON CONFLICT (issuer_id, id) DO NOTHING`,
 
   addRedirectOrigin: `
@@ -76,9 +78,10 @@ export function sqliteClients(
     hasResource(resource) {
       return sql.hasResource.get({ issuerId, resource }) !== undefined;
     },
-    add(client) {
+    add(client, mostRegistered) {
       return transaction(() => {
-        if (sql.add.run({ issuerId, ...toClientColumns(client) }).changes === 0) return false;
+        const columns = { issuerId, ...toClientColumns(client), mostRegistered: mostRegistered ?? null };
+        if (sql.add.run(columns).changes === 0) return false;
         addRedirectOrigins(client);
         return true;
       });

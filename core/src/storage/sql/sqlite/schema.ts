@@ -182,6 +182,7 @@ const VERSION_3 = `
   ALTER TABLE clients ADD COLUMN registered_at INTEGER;
   ALTER TABLE clients ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
   CREATE INDEX clients_by_resource ON clients (issuer_id, resource) WHERE resource IS NOT NULL;
+  CREATE INDEX clients_by_themselves ON clients (issuer_id) WHERE registration_token_digest IS NOT NULL;
   CREATE INDEX redirect_origins_by_client ON redirect_origins (issuer_id, client_id);
 
   ALTER TABLE tokens ADD COLUMN claims_request TEXT;
