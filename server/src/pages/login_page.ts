@@ -75,7 +75,9 @@ async function attempt(
 ): Promise<{ readonly person: Person } | Refusal> {
   const placeOf = async (person: Person | undefined) => {
     const browser = person && (await knownBrowsers.nameOf(c, person.subject));
-    return browser === undefined ? clientAddress(c.env.incoming) : `browser ${browser}`;
+    return browser === undefined
+      ? { name: clientAddress(c.env.incoming), isKnown: false }
+      : { name: `browser ${browser}`, isKnown: true };
   };
   const outcome = await signIn(signInParts, username, password, placeOf);
   if ('refused' in outcome || !('authorization' in page)) return outcome;
