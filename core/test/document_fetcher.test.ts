@@ -346,6 +346,43 @@ test('a certificate that nobody vouches for is no answer', async (t) => {
   );
 });
 
+test('a slow site leaves room for others, and its further requests wait for their turn', async () => {
+  const looked: string[] = [];
+  const slow = Promise.withResolvers<readonly string[]>();
+  const fetchDocument = documentFetcher({
+    resolveName: async (name) => {
+      looked.push(name);
+      return name.endsWith('slow.example') ? slow.promise : [];
+    },
+  });
+  const ask = (host: string) =>
+    assertNotFetched(fetchDocument(`https://${host}/`), 'failed', 'the name has no address');
+  const first = Array.from({ length: 40 }, (_, index) => ask(`n${index}.slow.example`));
+  await ask('other.example');
+  assert.equal(looked.length, 16 + 1);
+  slow.resolve([]);
+  await Promise.all(first);
+  assert.equal(looked.length, 40 + 1);
+});
+
+test('who waits in vain for a slow site is told in time, and takes nobody’s place afterwards', async () => {
+  const slow = Promise.withResolvers<readonly string[]>();
+  const looked: string[] = [];
+  const fetchDocument = documentFetcher({
+    resolveName: (name) => {
+      looked.push(name);
+      return slow.promise;
+    },
+  });
+  const first = Array.from({ length: 16 }, () => fetchDocument('https://slow.example/'));
+  const ends = first.map((one) => assertNotFetched(one, 'failed', 'the name has no address'));
+  const late = fetchDocument('https://late.slow.example/', { timeoutMs: 20 });
+  await assertNotFetched(late, 'failed', 'there was no answer in time');
+  slow.resolve([]);
+  await Promise.all(ends);
+  assert.ok(!looked.includes('late.slow.example'));
+});
+
 test('more than 64 requests at once fail at once, and the next ones have their place again', async () => {
   const waiting = Promise.withResolvers<readonly string[]>();
   const fetchDocument = documentFetcher({ resolveName: () => waiting.promise });

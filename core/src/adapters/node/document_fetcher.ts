@@ -15,6 +15,7 @@ import {
   resolvePublicName,
 } from './destination.ts';
 import { exchange } from './exchange.ts';
+import { SiteShares } from './site_shares.ts';
 
 export interface DocumentFetcherOptions {
   /**
@@ -26,9 +27,6 @@ export interface DocumentFetcherOptions {
   readonly resolveName?: ResolveName;
 }
 
-/** Requests under way at once; further ones fail, so that slow strangers cannot pile up here. */
-const MOST_AT_ONCE = 64;
-
 /**
  * Fetches documents that strangers name: https alone, no address that is not public, over a connection to the very
  * address that was checked, a few redirects that are checked alike, all within `DOCUMENT_LIMITS`.
@@ -37,15 +35,12 @@ export function documentFetcher(options: DocumentFetcherOptions = {}): FetchDocu
   const { allowPrivateAddresses = false } = options;
   const { resolveName = allowPrivateAddresses ? resolveLocalName : resolvePublicName } = options;
   const policy = { allowPrivateAddresses, resolveName };
-  let underWay = 0;
-  return async (url, request = {}) => {
-    if (underWay >= MOST_AT_ONCE) throw new DocumentError('failed', 'too many documents are being fetched');
-    underWay++;
-    try {
-      return await withinTime(request, (signal) => follow(parseUrl(url), request, policy, signal));
-    } finally {
-      underWay--;
-    }
+  const shares = new SiteShares();
+  return async (text, request = {}) => {
+    const url = parseUrl(text);
+    return withinTime(request, (signal) =>
+      shares.within(url, signal, () => follow(url, request, policy, signal)),
+    );
   };
 }
 

@@ -44,7 +44,8 @@ async function fetchMembers(
   fetchDocument: FetchDocument,
 ): Promise<readonly unknown[] | undefined> {
   try {
-    const body = await fetchBody(fetchDocument, uri, { headers: { accept: 'application/json' } });
+    const headers = { accept: 'application/json' };
+    const body = await fetchBody(fetchDocument, uri, { headers, maxRedirects: 0 });
     const members = parseJson(body);
     return Array.isArray(members) ? members : undefined;
   } catch (error) {
