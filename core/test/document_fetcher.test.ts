@@ -97,6 +97,21 @@ test('three redirects are followed, also relative ones, and a fourth is refused'
   await assertNotFetched(fetchAnywhere(`${site.origin}/4`), 'refused', 'the answer is one redirect too many');
 });
 
+test('whoever wants none followed gets none followed, and nobody more than three', async (t) => {
+  const site = await openRemoteSite(t, (request, response) => {
+    const left = Number(request.url?.slice(1));
+    if (left === 0) response.end('here');
+    else response.writeHead(302, { location: `/${left - 1}` }).end();
+  });
+  const follow = (path: string, maxRedirects: number) =>
+    fetchAnywhere(`${site.origin}/${path}`, { maxRedirects });
+  assert.equal((await follow('0', 0)).body, 'here');
+  assert.equal((await follow('1', 1)).body, 'here');
+  await assertNotFetched(follow('1', 0), 'refused', 'the answer is one redirect too many');
+  assert.equal(site.requests.filter(({ url }) => url === '/0').length, 2, 'nobody asked where it leads');
+  await assertNotFetched(follow('4', 9), 'refused', 'the answer is one redirect too many');
+});
+
 test('a redirect that answers a POST is not followed', async (t) => {
   const site = await openRemoteSite(t, (_, response) => response.writeHead(307, { location: '/' }).end());
   const answer = await fetchAnywhere(site.origin, { method: 'POST', body: 'a=b' });

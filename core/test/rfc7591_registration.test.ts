@@ -703,6 +703,20 @@ specification('RFC 7591 dynamic client registration', (spec) => {
     pairwise([...two, 'https://three.example/callback']),
   );
 
+  test('OIDC §5 a sector document is what its host itself answers, wherever it may redirect to', async (t) => {
+    const asked: unknown[] = [];
+    const world = await openWorld(t, {
+      ...OPEN,
+      pairwiseSecret: PAIRWISE_SECRET,
+      fetchDocument: async (url, { maxRedirects } = {}) => {
+        asked.push([url, maxRedirects]);
+        return { status: 200, contentType: 'application/json', body: JSON.stringify(two) };
+      },
+    });
+    await register(world, { redirect_uris: two, subject_type: 'pairwise', sector_identifier_uri: sector });
+    assert.deepEqual(asked, [[sector, 0]]);
+  });
+
   spec(
     'OIDC §5 a sector document that lacks a redirect URI is refused, whatever the subjects are',
     async (world) => {

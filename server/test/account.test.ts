@@ -133,6 +133,19 @@ for (const database of DATABASES) {
       assert.equal((await fay.browser.get(account())).url, account());
     });
 
+    test('what nobody is called by ends nothing, and is looked for nowhere', async () => {
+      const { who, browser } = await newPerson('hal');
+      await tokensBy(browser, who);
+      const page = await browser.get(account());
+      for (const name of ['a\0b', '\0', 'é', '']) {
+        for (const field of ['end_access', 'end_session']) {
+          const done = await browser.submit(page, { [field]: name });
+          assert.deepEqual([done.status, /That had ended already/.test(done.html)], [200, true], field);
+        }
+      }
+      assert.equal((await fetch(`${server.url}/logo?client=a%00b`)).status, 404);
+    });
+
     test('nothing is done for a form that was not made for this browser and session', async () => {
       const { who, browser } = await newPerson('hope');
       const tokens = await tokensBy(browser, who);

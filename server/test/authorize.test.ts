@@ -223,6 +223,25 @@ for (const database of DATABASES) {
       assert.ok(isConsent(await browser.submit(login, { ...ALICE })));
     });
 
+    test('a sign-in for another request is none for a request that wants one of its own', async () => {
+      for (const parameters of [{ prompt: 'login' }, { max_age: '0' }]) {
+        const { searchParams } = new URL((await new Browser(server.url).get(urlWith(parameters))).url);
+        await signInLiesBack();
+        const browser = await signedIn(); // after the request has begun
+        await signInLiesBack();
+        for (const page of ['authorize', 'login', 'consent']) {
+          const asked = await browser.get(`${server.url}/${page}?pending=${searchParams.get('pending')}`);
+          assert.ok(isLogin(asked), `${JSON.stringify(parameters)} at ${page}`);
+        }
+      }
+      const { url: begun } = await (await signedIn()).get(urlWith({ prompt: 'select_account' }));
+      const later = await signedIn();
+      const choice = await later.get(begun.replace('/select?', '/authorize?'));
+      assert.match(choice.html, /id="account-continue"/);
+      const left = await later.submit(choice, { account: 'continue' });
+      assert.notEqual(new URL(left.url).origin, server.url);
+    });
+
     test('prompt=none shows no page: login_required, or consent_required where someone is signed in', async () => {
       const errorFor = async (browser: Browser, parameters = {}) =>
         new URL((await browser.get(urlWith({ prompt: 'none', ...parameters }))).url).searchParams.get(

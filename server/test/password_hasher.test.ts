@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PasswordHasher } from '../src/people/password_hasher.ts';
+import { PasswordHasher, type Place } from '../src/people/password_hasher.ts';
 
 const hasher = new PasswordHasher();
+const HERE = { name: '192.0.2.1', isKnown: false };
 
 test('a password is stored as argon2id in the PHC form, each time with another salt', async () => {
   const [one, other] = await Promise.all([hasher.hash('wonderland'), hasher.hash('wonderland')]);
@@ -22,18 +23,52 @@ test('two ways of typing the same characters are the same password', async () =>
   assert.equal(await hasher.fits('cafe\u0301 au lait', await hasher.hash('caf\u00e9 au lait')), true);
 });
 
-test('it is full where many wait, and says so before the next one begins to', async () => {
+test('it is full for a place where many of it wait, and says so before the next one begins to', async () => {
   const busy = new PasswordHasher();
   const begun: Promise<boolean>[] = [];
   for (let asked = 0; asked < 100; asked += 1) {
-    const admitted = busy.admit(() => busy.fits('wrong', undefined));
+    const admitted = busy.admit(HERE, () => busy.fits('wrong', undefined, HERE));
     if (admitted !== undefined) begun.push(admitted);
   }
   assert.equal(begun.length, 2 + 32);
   await Promise.all(begun);
-  assert.equal(await busy.admit(async () => 'let in'), 'let in');
-  await assert.rejects(async () => busy.admit(() => Promise.reject(new Error('an outage'))), /an outage/);
-  assert.equal(await busy.admit(async () => 'let in'), 'let in');
+  assert.equal(await busy.admit(HERE, async () => 'let in'), 'let in');
+  await assert.rejects(
+    async () => busy.admit(HERE, () => Promise.reject(new Error('an outage'))),
+    /an outage/,
+  );
+  assert.equal(await busy.admit(HERE, async () => 'let in'), 'let in');
+});
+
+test('whoever comes from elsewhere is let in, and waits for one of those who crowd, not for all', async () => {
+  const busy = new PasswordHasher();
+  const done: string[] = [];
+  const check = (place: Place) =>
+    busy.admit(place, async () => {
+      await busy.fits('wrong', undefined, place);
+      done.push(place.name);
+    });
+  const crowd = Array.from({ length: 60 }, () => check(HERE)).filter((begun) => begun !== undefined);
+  const elsewhere = check({ name: '198.51.100.7', isKnown: false });
+  assert.ok(elsewhere !== undefined);
+  await elsewhere;
+  assert.ok(done.length <= 6, `${done.length} were before`);
+  await Promise.all(crowd);
+  assert.equal(done.length, 34 + 1);
+});
+
+test('where strangers have taken all places, there are some for browsers that people have used', async () => {
+  const busy = new PasswordHasher();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const hold = (name: string, isKnown: boolean) => busy.admit({ name, isKnown }, () => promise);
+  const strangers = Array.from({ length: 500 }, (_, index) => hold(`192.0.2.${index % 200}`, false));
+  assert.equal(strangers.filter((begun) => begun !== undefined).length, 4 * 34);
+  assert.equal(hold('203.0.113.1', false), undefined);
+  const known = Array.from({ length: 500 }, (_, index) => hold(`browser ${index}`, true));
+  assert.equal(known.filter((begun) => begun !== undefined).length, 34);
+  resolve();
+  await Promise.all([...strangers, ...known]);
+  assert.ok(hold('203.0.113.1', false) !== undefined, 'every place is given back');
 });
 
 test('nobody’s password costs as much as somebody’s, and never fits', async () => {

@@ -21,6 +21,8 @@ export interface OutgoingRequest {
   readonly timeoutMs?: number;
   /** Bytes of the answer's body, where less than `DOCUMENT_LIMITS` allows. */
   readonly maxBytes?: number;
+  /** Redirects that are followed, where fewer than `DOCUMENT_LIMITS` allows. */
+  readonly maxRedirects?: number;
 }
 
 export interface FetchedDocument {

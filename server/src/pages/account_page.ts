@@ -63,7 +63,7 @@ async function perform(
   session: BrowserSession,
   form: URLSearchParams,
 ): Promise<AccountNotice | 'signed_out'> {
-  const [clientId, sessionId] = [form.get('end_access'), form.get('end_session')];
+  const [clientId, sessionId] = [namedBy(form, 'end_access'), namedBy(form, 'end_session')];
   if (clientId !== null) return endAccess(c, parts, session, clientId);
   if (sessionId === session.id) {
     void parts.tellClients(await parts.browserSessions.end(c, session));
@@ -81,6 +81,12 @@ async function perform(
   return sessionId === null
     ? { done: 'other_sessions_ended', count: ends.length }
     : { done: 'session_ended' };
+}
+
+/** What a button names. Of other characters nothing here is called, and there are databases that cannot look for them. */
+function namedBy(form: URLSearchParams, field: string): string | null {
+  const name = form.get(field);
+  return name !== null && /^[\x20-\x7E]+$/.test(name) ? name : null;
 }
 
 async function endAccess(

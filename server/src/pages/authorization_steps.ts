@@ -2,7 +2,7 @@ import type { AuthorizationRefusal } from '@grantd/core';
 import { askedBy, counts, isReachedAlone } from '../consents/asked_consent.ts';
 import { covers } from '../consents/consents.ts';
 import { answerWithCode } from './authorization_answer.ts';
-import type { BrowserSession } from './browser_sessions.ts';
+import { type BrowserSession, signInName } from './browser_sessions.ts';
 import { toResponse } from './library_http.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { type AuthorizationPage, sendOn } from './pending_page.ts';
@@ -46,23 +46,28 @@ export async function nextStep(
   session: BrowserSession | undefined,
 ): Promise<Step> {
   const { authorization, pending } = page;
-  if (session === undefined || !isRecentEnough(session, page)) return { page: 'login' };
+  if (session === undefined || !isRecentEnough(parts, page, session)) return { page: 'login' };
   if (!(await parts.server.isExpectedPerson(authorization, session.person.subject))) return { page: 'login' };
-  const isChosen = pending.chosenSession === session.id || session.signedInAtMs >= pending.begunAtMs;
+  const isChosen = pending.chosenSession === session.id || pending.signIn === signInName(session);
   if (authorization.prompt.includes('select_account') && !isChosen) return { page: 'select' };
   return (await isAgreed(parts, page, session)) ? { page: undefined, session } : { page: 'consent' };
 }
 
 /**
- * Whether a session is recent enough for what the client asked (OpenID Connect Core §3.1.2.1, `prompt` and `max_age`).
- * Counted from the beginning of the request: with `max_age=0`, time spent on the pages would never end.
+ * Whether a session is recent enough for what the client asked (OpenID Connect Core §3.1.2.1, `prompt` and `max_age`):
+ * the person has signed in for this request, or not too long before it. With `max_age=0`, time spent on the pages would
+ * never end; but a request may also lie about while the person signs in for another one.
  */
 function isRecentEnough(
-  { signedInAtMs }: BrowserSession,
-  { authorization: { prompt, maxAge }, pending: { begunAtMs } }: AuthorizationPage,
+  { clock }: PageParts,
+  { authorization: { prompt, maxAge }, pending: { begunAtMs, signIn } }: AuthorizationPage,
+  session: BrowserSession,
 ): boolean {
-  if (prompt.includes('login')) return signedInAtMs >= begunAtMs;
-  return maxAge === undefined || signedInAtMs >= begunAtMs - maxAge * 1000;
+  if (signIn === signInName(session)) return true;
+  if (prompt.includes('login')) return false;
+  const { signedInAtMs } = session;
+  const countedFromMs = signedInAtMs <= begunAtMs ? begunAtMs : clock();
+  return maxAge === undefined || signedInAtMs >= countedFromMs - maxAge * 1000;
 }
 
 /**

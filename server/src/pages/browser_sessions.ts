@@ -34,6 +34,11 @@ export interface BegunSession {
   readonly ended: readonly SessionEnd[];
 }
 
+/** Tells one sign-in of a session from the others. */
+export function signInName({ id, signedInAtMs }: BrowserSession): string {
+  return `${id} ${signedInAtMs}`;
+}
+
 export interface SessionLifetimes {
   /** Seconds since it was used last. */
   readonly idle: number;

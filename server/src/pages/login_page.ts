@@ -2,7 +2,7 @@ import type { Person } from '../people/people.ts';
 import { type SignIn, signIn } from '../people/sign_in.ts';
 import { applicationShown, personShown } from './application_shown.ts';
 import { goOn, nextStep } from './authorization_steps.ts';
-import type { BegunSession } from './browser_sessions.ts';
+import { type BegunSession, signInName } from './browser_sessions.ts';
 import { renderPage } from './layout.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { pageSetting } from './page_setting.ts';
@@ -61,7 +61,9 @@ export function submitLogin(parts: PageParts) {
     await knownBrowsers.remember(c, subject);
     requestLog.pageEvent({ ...event, type: 'signed_in', subject, sessionId: session.id });
     void parts.tellClients(ended);
-    return 'authorization' in page ? goOn(c, parts, page, session) : c.redirect(`${basePath}/account`, 303);
+    if (!('authorization' in page)) return c.redirect(`${basePath}/account`, 303);
+    const pending = { ...page.pending, signIn: signInName(session) };
+    return goOn(c, parts, { ...page, pending }, session);
   };
 }
 
@@ -73,7 +75,9 @@ async function attempt(
 ): Promise<{ readonly person: Person } | Refusal> {
   const placeOf = async (person: Person | undefined) => {
     const browser = person && (await knownBrowsers.nameOf(c, person.subject));
-    return browser === undefined ? clientAddress(c.env.incoming) : `browser ${browser}`;
+    return browser === undefined
+      ? { name: clientAddress(c.env.incoming), isKnown: false }
+      : { name: `browser ${browser}`, isKnown: true };
   };
   const outcome = await signIn(signInParts, username, password, placeOf);
   if ('refused' in outcome || !('authorization' in page)) return outcome;

@@ -15,7 +15,7 @@ export function showLogo({ clients, logos, operatorLogo, basePath }: PageParts) 
     const clientId = c.req.query('client');
     if (clientId === undefined)
       return operatorLogo === undefined ? c.notFound() : send(c, operatorLogo, KEPT_SECONDS);
-    const client = (await clients.get(clientId)) ?? undefined;
+    const client = (/^[\x20-\x7E]+$/.test(clientId) && (await clients.get(clientId))) || undefined;
     const language = LANGUAGES.find((one) => one === c.req.query('language')) ?? DEFAULT_LANGUAGE;
     const uri = client && logoUri(client, language);
     if (client === undefined || client.disabledAtMs !== undefined || uri === undefined) return c.notFound();

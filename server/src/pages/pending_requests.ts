@@ -18,6 +18,8 @@ export interface PendingAuthorization {
   readonly begunAtMs: number;
   /** The session that the person chose to go on with. */
   readonly chosenSession?: string;
+  /** The sign-in that the request led to (`signInName`). */
+  readonly signIn?: string;
 }
 
 export interface PendingLogout {
@@ -59,14 +61,17 @@ export class PendingRequests {
 
 /** @returns `undefined` for what another version of the program sealed */
 function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequest | undefined {
-  const { kind, parameters, begunAtMs, chosenSession } = value;
+  const { kind, parameters, begunAtMs, chosenSession, signIn } = value;
   if (typeof begunAtMs !== 'number') return undefined;
   if (kind === 'account') return { kind, begunAtMs };
   if (!isParameters(parameters)) return undefined;
   if (kind === 'logout') return { kind, parameters, begunAtMs };
   if (kind !== 'authorization') return undefined;
-  const chosen = typeof chosenSession === 'string' ? { chosenSession } : {};
-  return { kind, parameters, begunAtMs, ...chosen };
+  return {
+    ...{ kind, parameters, begunAtMs },
+    ...(typeof chosenSession === 'string' && { chosenSession }),
+    ...(typeof signIn === 'string' && { signIn }),
+  };
 }
 
 function isParameters(value: unknown): value is Readonly<Record<string, string>> {

@@ -68,8 +68,9 @@ async function follow(
   signal: AbortSignal,
 ): Promise<FetchedDocument> {
   const maxBytes = Math.min(request.maxBytes ?? DOCUMENT_LIMITS.bytes, DOCUMENT_LIMITS.bytes);
+  const maxRedirects = Math.min(request.maxRedirects ?? DOCUMENT_LIMITS.redirects, DOCUMENT_LIMITS.redirects);
   let url = start;
-  for (let redirects = 0; redirects <= DOCUMENT_LIMITS.redirects; redirects++) {
+  for (let redirects = 0; redirects <= maxRedirects; redirects++) {
     const { location, ...document } = await exchange(
       await destinationOf(url, policy, signal),
       request,

@@ -21,7 +21,6 @@ export async function requireSectorMembership(
     throw unfit('expected a JSON array there that has every redirect URI');
 }
 
-/** @returns `undefined` where the answer is no JSON array */
 /**
  * A client that registered itself stays the one that it is to people: with pairwise subjects, of its sector. As another
  * one's it would be told, by what rests upon what it was before, what that one's clients alone are told.
@@ -36,6 +35,10 @@ export function requireSameSector(document: ClientDocument, registered: ClientRe
     throw new ClientMetadataError('redirect_uris', 'a client with pairwise subjects stays with its host');
 }
 
+/**
+ * What the host itself says, since the sector is named after it: a redirect may be open to whoever made the address.
+ * @returns `undefined` where the answer is no JSON array
+ */
 async function fetchMembers(
   uri: string,
   fetchDocument: FetchDocument,
