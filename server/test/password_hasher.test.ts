@@ -48,13 +48,13 @@ test('whoever comes from elsewhere is let in, and waits for one of those who cro
       await busy.fits('wrong', undefined, place);
       done.push(place.name);
     });
-  const crowd = Array.from({ length: 60 }, () => check(HERE)).filter((begun) => begun !== undefined);
+  const crowd = Array.from({ length: 12 }, () => check(HERE)).filter((begun) => begun !== undefined);
   const elsewhere = check({ name: '198.51.100.7', isKnown: false });
   assert.ok(elsewhere !== undefined);
   await elsewhere;
   assert.ok(done.length <= 6, `${done.length} were before`);
   await Promise.all(crowd);
-  assert.equal(done.length, 34 + 1);
+  assert.equal(done.length, 12 + 1);
 });
 
 test('where strangers have taken all places, there are some for browsers that people have used', async () => {
