@@ -61,11 +61,7 @@ function lookUp({ storage }: TokenContext, kind: TokenKind, id: string): Promise
 }
 
 /** A stolen signing key makes a JWT verify, but not be the one that was issued. */
-async function isAsIssued(
-  record: TokenRecord,
-  token: string,
-  digest: string | undefined,
-): Promise<boolean> {
+async function isAsIssued(record: TokenRecord, token: string, digest: string | undefined): Promise<boolean> {
   return record.digest === undefined || equalInConstantTime(record.digest, digest ?? (await sha256(token)));
 }
 

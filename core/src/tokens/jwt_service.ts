@@ -1,5 +1,5 @@
-import { sha256 } from '#hashing';
 import { type JWK, SignJWT } from 'jose';
+import { sha256 } from '#hashing';
 import type { Claims } from '../protocol/claims.ts';
 import type { InactiveReason } from '../protocol/reasons.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/signing_algorithm.ts';

@@ -1,4 +1,3 @@
-import { verifierOf } from '#verifying';
 import {
   CompactEncrypt,
   type CryptoKey,
@@ -10,6 +9,7 @@ import {
   importJWK,
   type JWK,
 } from 'jose';
+import { verifierOf } from '#verifying';
 import type { Clock } from '../protocol/environment.ts';
 import type { KeyRecord } from '../protocol/records.ts';
 import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
