@@ -25,7 +25,11 @@ export class VerifiedTokens {
 
   /** @returns what is remembered, which nobody can change */
   remember(digest: string, { keyId, type, claims }: VerifiedToken): VerifiedToken {
-    const token = { keyId: this.#shared(keyId), type: type && this.#shared(type), claims: this.#kept(claims) };
+    const token = {
+      keyId: this.#shared(keyId),
+      type: type && this.#shared(type),
+      claims: this.#kept(claims),
+    };
     this.#tokens.set(digest, token);
     return token;
   }

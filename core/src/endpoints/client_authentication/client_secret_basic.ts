@@ -5,7 +5,7 @@ import type { ClaimedCredentials } from './credentials.ts';
 /** RFC 9110 §11.1: the scheme without regard to case. */
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i;
 
-const ASCII = /^[\x00-\x7f]*$/;
+const ASCII = /^\p{ASCII}*$/u;
 
 /** What form encoding stands for something else with. */
 const ENCODED = /[+%]/;
