@@ -128,8 +128,6 @@ async function addPeople({ people }: Instance): Promise<readonly string[]> {
       passwordHash: '',
       claims: {
         name: `Person ${number}`,
-        given_name: 'Person',
-        family_name: `${number}`,
         email: `person-${number}@example.com`,
         email_verified: true,
       },
