@@ -9,7 +9,7 @@ export interface Bar {
 
 export interface PlotRow {
   readonly label: string;
-  /** As the ratios of the bars. */
+  /** Of the first bar, as a ratio. */
   readonly goal?: number;
   /** In the order in which they are drawn; a program that cannot do the work has none. */
   readonly bars: readonly Bar[];
@@ -81,7 +81,7 @@ function group({ label, goal, bars }: PlotRow, { top, x, subjects }: Place): str
       `<text class="value" x="${x(max) + 7}" y="${middle + 4}">${ratio.toFixed(2)}</text>`
     );
   });
-  const mark = goal === undefined ? '' : `<path class="goal" d="M${x(goal)} ${top - 5}v${height + 10}"/>`;
+  const mark = goal === undefined ? '' : `<path class="goal" d="M${x(goal)} ${top - 5}v${BAR + 10}"/>`;
   return `<text class="label" x="${LEFT - 12}" y="${top + height / 2 + 4}">${escaped(label)}</text>${drawn.join('')}${mark}`;
 }
 
@@ -139,7 +139,7 @@ const STYLE = `<style>
   .bare { stroke: #818b98 }
   .spread { stroke: #1f2328; fill: none }
   .goal { stroke: #bc4c00; stroke-width: 2.5 }
-  .s0 { fill: #1a7f5a } .s1 { fill: #8c96a3 } .s2 { fill: #bcc4ce } .s3 { fill: #9a86c9 }
+  .s0 { fill: #1a7f5a } .s1 { fill: #57606a } .s2 { fill: #8c96a3 } .s3 { fill: #8a6fc9 }
   @media (prefers-color-scheme: dark) {
     text { fill: #f0f6fc }
     .tick, .quiet { fill: #9198a1 }
@@ -148,6 +148,6 @@ const STYLE = `<style>
     .bare { stroke: #9198a1 }
     .spread { stroke: #f0f6fc }
     .goal { stroke: #f0883e }
-    .s0 { fill: #2ea97c } .s1 { fill: #6e7681 } .s2 { fill: #484f58 } .s3 { fill: #8a78b8 }
+    .s0 { fill: #2ea97c } .s1 { fill: #9198a1 } .s2 { fill: #656c76 } .s3 { fill: #a08ad8 }
   }
 </style>`;
