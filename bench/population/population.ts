@@ -1,117 +1,112 @@
-import { createHash, randomBytes } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createHash, randomInt } from 'node:crypto';
+import {
+  constants,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
-import { AuthorizationServer } from '@grantd/core';
-import { openSqliteStorage } from '@grantd/core/sqlite';
-import { API_RESOURCE, BENCH_CLIENTS, clientOf, ISSUER } from './clients.ts';
-import { type PopulationOrder, TOKEN_KINDS, type TokenKind } from './order.ts';
+import { SCHEMA_VERSION } from '../../core/src/storage/sql/sqlite/schema.ts';
+import { secretFileOf } from '../../server/src/instance/database/secret_file.ts';
+import { BENCH_CLIENTS } from './clients.ts';
+import { kindsOf, type PopulationOrder, type TokenKind } from './order.ts';
+import { LIFETIME, populate } from './populate.ts';
 
 export interface Population {
   readonly order: PopulationOrder;
+  /** The file as it is kept, its secret beside it. Whoever writes to it takes a copy. */
   readonly database: string;
+  /** One token a line, in random order; of each kind that is ordered. */
   readonly tokenFiles: Readonly<Partial<Record<TokenKind, string>>>;
 }
 
-const LIFETIME = 30 * 86_400;
-const AT_ONCE = 500;
+/** To be raised with what `populate` fills in. */
+const VERSION = 1;
 
+/**
+ * The population that is kept for an order, made where it is missing or has become old.
+ * @param onProgress is told how far that is
+ */
 export async function population(
   order: PopulationOrder,
-  onProgress: (text: string) => void = () => undefined,
+  onProgress: (text: string) => void = () => {},
 ): Promise<Population> {
-  const hash = createHash('sha256').update(JSON.stringify(order)).digest('hex').slice(0, 16);
-  const folder = join(tmpdir(), `grantd-bench-standin-${process.getuid?.() ?? 0}`, hash);
-  const database = join(folder, 'grantd.db');
-  const kinds = TOKEN_KINDS.filter((kind) => (order.tokens[kind] ?? 0) > 0);
-  const made = {
-    order,
-    database,
-    tokenFiles: Object.fromEntries(kinds.map((kind) => [kind, join(folder, kind)])),
-  };
-  if (existsSync(folder)) return made;
-  const draft = `${folder}.draft`;
+  const folder = join(cacheFolder(), nameOf(order));
+  const found = populationIn(folder, order);
+  if (isFresh(folder)) return found;
+  rmSync(folder, { recursive: true, force: true });
+  // It gets its name when it is whole.
+  const draft = `${folder}.${process.pid}`;
   rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { recursive: true, mode: 0o700 });
-  const secret = randomBytes(32).toString('base64url');
-  writeFileSync(join(draft, 'grantd.db.secret'), secret, { mode: 0o600 });
-  const storage = openSqliteStorage({ path: join(draft, 'grantd.db'), issuer: ISSUER });
-  const server = new AuthorizationServer({ issuer: ISSUER, secret, storage });
-  await server.prepare();
-  const secretHash = (client: { secret: string }) => server.hashClientSecret(client.secret);
-  const { api, machine_es256, machine_opaque, machine_rs256, web } = BENCH_CLIENTS;
-  const machine = { grantTypes: ['client_credentials'], scopes: ['read'], redirectUris: [] };
-  await storage.clients.add({
-    id: api.id,
-    secretHash: await secretHash(api),
-    grantTypes: [],
-    scopes: [],
-    redirectUris: [],
-    resource: API_RESOURCE,
-  });
-  await storage.clients.add({ ...machine, id: machine_rs256.id, secretHash: await secretHash(machine_rs256) });
-  await storage.clients.add({
-    ...machine,
-    id: machine_es256.id,
-    secretHash: await secretHash(machine_es256),
-    accessTokenAlgorithm: 'ES256',
-  });
-  await storage.clients.add({
-    ...machine,
-    id: machine_opaque.id,
-    secretHash: await secretHash(machine_opaque),
-    accessTokenFormat: 'opaque',
-  });
-  await storage.clients.add({
-    id: web.id,
-    secretHash: await secretHash(web),
-    grantTypes: ['authorization_code', 'refresh_token'],
-    scopes: ['openid', 'profile', 'email', 'offline_access'],
-    redirectUris: ['https://web.example/callback'],
-  });
-  for (const kind of kinds) {
-    const count = order.tokens[kind] ?? 0;
-    onProgress(`${count} of ${kind}`);
-    const tokens: string[] = [];
-    const isWeb = kind.startsWith('web_');
-    while (tokens.length < count) {
-      const issued = await server.issueTokens(
-        {
-          clientId: clientOf(kind).id,
-          lifetime: LIFETIME,
-          ...(isWeb && { subject: 'somebody', scopes: ['openid', 'profile', 'email'] }),
-          ...(kind === 'web_refresh' && { refresh: true }),
-        },
-        Math.min(AT_ONCE, count - tokens.length),
-      );
-      for (const { accessToken, refreshToken } of issued)
-        tokens.push(kind === 'web_refresh' ? (refreshToken ?? '') : accessToken);
-    }
-    if (kind.startsWith('revoked_')) for (const token of tokens) await server.revokeToken(token);
-    writeFileSync(join(draft, kind), `${tokens.join('\n')}\n`);
+  try {
+    const drafted = populationIn(draft, order);
+    await populate(drafted.database, order, { fileOf: (kind) => tokenFileOf(drafted, kind), onProgress });
+    for (const file of Object.values(drafted.tokenFiles)) shuffleLines(file);
+    writeFileSync(join(draft, 'made.json'), JSON.stringify({ ...order, madeAtMs: Date.now() }));
+    renameSync(draft, folder);
+  } catch (error) {
+    rmSync(draft, { recursive: true, force: true });
+    throw error;
   }
-  await storage.close();
-  new DatabaseSync(join(draft, 'grantd.db')).exec('PRAGMA wal_checkpoint(TRUNCATE)');
-  renameSync(draft, folder);
-  return made;
+  return found;
 }
 
+/**
+ * Copies a population's database, with its secret, sharing blocks where the file system can.
+ * @param folder made where it is missing
+ * @returns the path of the copy
+ */
 export function copyPopulation({ database }: Population, folder: string): string {
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   const copy = join(folder, 'grantd.db');
-  rmSync(`${copy}-wal`, { force: true });
-  copyFileSync(database, copy);
-  copyFileSync(`${database}.secret`, `${copy}.secret`);
+  for (const remains of [`${copy}-wal`, `${copy}-shm`]) rmSync(remains, { force: true });
+  copyFileSync(database, copy, constants.COPYFILE_FICLONE);
+  copyFileSync(secretFileOf(database), secretFileOf(copy), constants.COPYFILE_FICLONE);
   return copy;
 }
 
+/** @throws Error the kind was not ordered */
 export function tokenFileOf({ tokenFiles }: Population, kind: TokenKind): string {
   const file = tokenFiles[kind];
-  if (file === undefined) throw new Error(`no ${kind} was ordered`);
+  if (file === undefined) throw new Error(`no tokens of the kind ${kind} were ordered`);
   return file;
 }
 
-export function linesOf(file: string): readonly string[] {
-  return readFileSync(file, 'utf8').trimEnd().split('\n');
+function populationIn(folder: string, order: PopulationOrder): Population {
+  const files = kindsOf(order).map(([kind]) => [kind, join(folder, `${kind}.txt`)]);
+  return { order, database: join(folder, 'grantd.db'), tokenFiles: Object.fromEntries(files) };
+}
+
+function cacheFolder(): string {
+  return join(tmpdir(), `grantd-bench-population-${process.getuid?.() ?? 'of-this-user'}`);
+}
+
+function nameOf(order: PopulationOrder): string {
+  const contents = { VERSION, SCHEMA_VERSION, LIFETIME, BENCH_CLIENTS };
+  const text = JSON.stringify([contents, order.records, kindsOf(order)]);
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+/** Half of everyone's life is left. */
+function isFresh(folder: string): boolean {
+  const file = join(folder, 'made.json');
+  if (!existsSync(file)) return false;
+  const { madeAtMs } = JSON.parse(readFileSync(file, 'utf8')) as { madeAtMs: number };
+  return Date.now() - madeAtMs < (LIFETIME / 2) * 1000;
+}
+
+/** So that tokens which are asked for one after another are not beside each other in the database. */
+function shuffleLines(file: string): void {
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+  for (let index = lines.length - 1; index > 0; index--) {
+    const other = randomInt(index + 1);
+    [lines[index], lines[other]] = [lines[other] ?? '', lines[index] ?? ''];
+  }
+  writeFileSync(file, `${lines.join('\n')}\n`, { mode: 0o600 });
 }
