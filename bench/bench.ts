@@ -24,6 +24,12 @@ const works = WORKS.filter(({ name }) => chosen === undefined || chosen.includes
 const generator = wrk();
 if (generator === undefined) throw new Error('wrk is missing');
 const say = (text: string) => console.error(text);
+let toldAtMs = Number.NEGATIVE_INFINITY;
+const progress = (text: string) => {
+  if (performance.now() - toldAtMs < 5000) return;
+  toldAtMs = performance.now();
+  say(text);
+};
 
 const folder = mkdtempSync(join(tmpdir(), 'grantd-bench-'));
 process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
@@ -33,7 +39,7 @@ const tokens = Number(values.tokens ?? (quick ? 10_000 : 100_000));
 const stage = new Stage({
   folder,
   sizes: { records: Number(values.records ?? (quick ? 100_000 : 1_000_000)), tokens, personal: Math.min(tokens, 20_000) },
-  say,
+  say: progress,
 });
 for (const work of works) {
   const contestants = await work.contestants(stage);

@@ -91,6 +91,7 @@ function providerOf(folder: string): Provider {
       devInteractions: { enabled: false },
     },
     findAccount: async (_context, sub) => ({ accountId: sub, claims: async () => ({ sub, ...PERSON_CLAIMS }) }),
+    routes: { introspection: '/token/introspect', revocation: '/token/revoke', userinfo: '/userinfo' },
     rotateRefreshToken: true,
     ttl: {
       AccessToken: LIFETIME_SECONDS,
