@@ -1,0 +1,106 @@
+import { writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { withoutTokens } from '../load/generator.ts';
+import { startMeasured } from '../processes/measured_process.ts';
+import { ISSUER } from '../population/clients.ts';
+import { copyPopulation, type Population } from '../population/population.ts';
+import type { Stage } from '../works/stage.ts';
+import type { Contestant } from '../works/work.ts';
+import type { PeerState } from './peer_state.ts';
+
+type Asked = Pick<Contestant, 'requests' | 'requestCount' | 'sample' | 'answers'>;
+
+const ROOT = dirname(dirname(import.meta.dirname));
+const PROGRAM = join(ROOT, 'server', 'src', 'main.ts');
+const BARE = join(import.meta.dirname, 'bare.ts');
+
+/** Headers that node:http writes by itself. */
+const OF_THE_CONNECTION = new Set(['connection', 'date', 'keep-alive', 'transfer-encoding']);
+
+export interface GrantdOrder {
+  /** Default: `grantd`. */
+  readonly name?: string;
+  readonly flags?: readonly string[];
+  /** Whether each start begins with the database as it was. */
+  readonly changes?: boolean;
+}
+
+/** The real program, as `grantd serve`, on a copy of the database. */
+export function grantd(
+  stage: Stage,
+  population: Population,
+  asked: Asked,
+  { name = 'grantd', flags = [], changes = false }: GrantdOrder = {},
+): Contestant {
+  const database = copyPopulation(population, join(stage.folder, 'grantd'));
+  return {
+    name,
+    ...asked,
+    ...(changes && { beforeStart: () => void copyPopulation(population, join(stage.folder, 'grantd')) }),
+    process: {
+      command: (port) => [
+        ...[process.execPath, PROGRAM, 'serve', '--database', `sqlite:${database}`],
+        ...['--issuer', ISSUER, '--port', String(port), ...flags],
+      ],
+      isReady,
+    },
+  };
+}
+
+export function peer(name: string, { program, folder }: PeerState, asked: Asked): Contestant {
+  return {
+    name,
+    ...asked,
+    process: {
+      command: (port) => [process.execPath, program, 'serve', folder, String(port)],
+      isReady,
+    },
+  };
+}
+
+/** Answers what another one answers to its first request, and does nothing for it. */
+export async function bareLike(model: Contestant, name = 'bare'): Promise<Contestant> {
+  const { requests, requestCount, sample, answers } = model;
+  const file = `${requests}.${name.replaceAll(' ', '_')}.json`;
+  writeFileSync(file, JSON.stringify(await sampleAnswer(model)));
+  return {
+    name,
+    requests,
+    requestCount,
+    sample,
+    answers,
+    process: { command: (port) => [process.execPath, BARE, String(port), file], isReady },
+  };
+}
+
+/** Status, headers and body of the model's answer, its identifiers and all. */
+async function sampleAnswer({ sample, process: order, answers, beforeStart }: Contestant) {
+  beforeStart?.();
+  const running = await startMeasured(order);
+  try {
+    const { method, path, authorization, body } = sample;
+    const response = await fetch(`${running.address}${path}`, {
+      method,
+      headers: {
+        accept: 'application/json',
+        ...(authorization !== undefined && { authorization }),
+        ...(body !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
+      },
+      ...(body !== undefined && { body }),
+    });
+    const text = await response.text();
+    const isRight = answers.some(({ status, contains }) => status === response.status && text.includes(contains));
+    if (!isRight) throw new Error(`${path} was answered ${response.status} ${withoutTokens(text)}`);
+    const headers = [...response.headers].filter(([header]) => !OF_THE_CONNECTION.has(header));
+    return { status: response.status, headers: Object.fromEntries(headers), body: text };
+  } finally {
+    await running.end();
+  }
+}
+
+/** Any answer but that it cannot serve yet. */
+async function isReady(address: string): Promise<boolean> {
+  const response = await fetch(`${address}/health`);
+  await response.arrayBuffer();
+  return response.status !== 503;
+}

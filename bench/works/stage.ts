@@ -1,0 +1,59 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type PlannedRequest, writeRequestFile } from '../load/request_file.ts';
+import type { PopulationOrder, TokenKind } from '../population/order.ts';
+import { type Population, population, tokenFileOf } from '../population/population.ts';
+import { type PeerName, type PeerState, peerState } from '../subjects/peer_state.ts';
+import type { PeerOrder } from '../subjects/peer_order.ts';
+
+/** How much of everything there is. */
+export interface Sizes {
+  /** Live records in grantd's database. */
+  readonly records: number;
+  /** Distinct tokens that are drawn from. */
+  readonly tokens: number;
+  /** Distinct tokens that each can be used but once, for a round. */
+  readonly spent: number;
+}
+
+export interface StageOrder {
+  /** Removed afterwards by whoever made it. */
+  readonly folder: string;
+  readonly sizes: Sizes;
+  readonly say: (text: string) => void;
+}
+
+/** What works are prepared on: files of requests, databases and peers' states, each made once. */
+export class Stage {
+  readonly folder: string;
+  readonly sizes: Sizes;
+  readonly #say: (text: string) => void;
+
+  constructor({ folder, sizes, say }: StageOrder) {
+    this.folder = folder;
+    this.sizes = sizes;
+    this.#say = say;
+  }
+
+  population(tokens: PopulationOrder['tokens']): Promise<Population> {
+    return population({ records: this.sizes.records, tokens }, this.#say);
+  }
+
+  peer(name: PeerName, order: PeerOrder): Promise<PeerState> {
+    return peerState(name, order, this.#say);
+  }
+
+  /** Writes the requests of one contestant of a work. */
+  async requests(name: string, planned: Iterable<PlannedRequest>) {
+    const requests = join(this.folder, `${name.replaceAll('/', '_')}.requests`);
+    return { requests, ...(await writeRequestFile(requests, planned)) };
+  }
+}
+
+export function tokensOf(population: Population, kind: TokenKind): readonly string[] {
+  return linesOf(tokenFileOf(population, kind));
+}
+
+export function linesOf(file: string): readonly string[] {
+  return readFileSync(file, 'utf8').trimEnd().split('\n');
+}

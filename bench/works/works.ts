@@ -1,0 +1,5 @@
+import { introspectionJwt } from './introspection_jwt.ts';
+import type { Work } from './work.ts';
+
+/** All that is measured, in the order of the report. */
+export const WORKS: readonly Work[] = [introspectionJwt];
