@@ -2,7 +2,6 @@ import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { withoutTokens } from '../load/generator.ts';
 import { startMeasured } from '../processes/measured_process.ts';
-import { ISSUER } from '../population/clients.ts';
 import { copyPopulation, type Population } from '../population/population.ts';
 import type { Stage } from '../works/stage.ts';
 import type { Contestant } from '../works/work.ts';
@@ -40,7 +39,7 @@ export function grantd(
     process: {
       command: (port) => [
         ...[process.execPath, PROGRAM, 'serve', '--database', `sqlite:${database}`],
-        ...['--issuer', ISSUER, '--port', String(port), ...flags],
+        ...['--port', String(port), ...flags],
       ],
       isReady,
     },

@@ -17,8 +17,8 @@ import {
   type OAuthUser,
 } from '@jmondi/oauth2-server';
 import jsonwebtoken from 'jsonwebtoken';
-import { BENCH_CLIENTS } from '../population/clients.ts';
-import { LIFETIME_SECONDS, PERSON_SUBJECT } from '../population/person.ts';
+import { BENCH_CLIENTS, ISSUER } from '../population/clients.ts';
+import { LIFETIME_SECONDS, PERSON_SUBJECT } from './peer_person.ts';
 import { PEER_TOKEN_KINDS, type PeerOrder, STATE_FILE } from './peer_order.ts';
 
 const SIGNING_KEY = 'signing_key.pem';
@@ -128,7 +128,7 @@ function serverOf(folder: string): AuthorizationServer {
       finalize: async (scopes) => scopes,
     },
     new RsaJwtService(keys),
-    { issuer: 'http://localhost:4000' },
+    { issuer: ISSUER },
   );
   server.enableGrantTypes(['client_credentials', LIFETIME], ['refresh_token', LIFETIME]);
   return server;
@@ -161,7 +161,7 @@ async function populate(folder: string, order: PeerOrder): Promise<void> {
       };
       if (kind !== 'revoked') remember(token);
       const { body } = await grant.makeBearerTokenResponse(owner, token, scopes, {
-        iss: 'http://localhost:4000',
+        iss: ISSUER,
       });
       tokens.push(kind === 'refresh' ? body.refresh_token : body.access_token);
     }

@@ -5,8 +5,8 @@ import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AdapterPayload, type Configuration, Provider } from 'oidc-provider';
-import { BENCH_CLIENTS } from '../population/clients.ts';
-import { LIFETIME_SECONDS, PERSON_CLAIMS, PERSON_SUBJECT } from '../population/person.ts';
+import { BENCH_CLIENTS, ISSUER } from '../population/clients.ts';
+import { LIFETIME_SECONDS, PERSON_CLAIMS, PERSON_SUBJECT } from './peer_person.ts';
 import { PEER_TOKEN_KINDS, type PeerOrder, STATE_FILE } from './peer_order.ts';
 
 const SIGNING_KEY = 'signing_key.json';
@@ -101,7 +101,7 @@ function providerOf(folder: string): Provider {
     jwks: { keys: [JSON.parse(readFileSync(join(folder, SIGNING_KEY), 'utf8'))] },
     cookies: { keys: ['no browser comes here'] },
   };
-  return new Provider('http://localhost:4000', configuration);
+  return new Provider(ISSUER, configuration);
 }
 
 async function populate(folder: string, order: PeerOrder): Promise<void> {

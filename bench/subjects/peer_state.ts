@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { promisify } from 'node:util';
+import { BENCH_CLIENTS, ISSUER } from '../population/clients.ts';
+import { PERSON_CLAIMS } from './peer_person.ts';
 import type { PeerOrder, PeerTokenKind } from './peer_order.ts';
 
 /** What each peer is called, and its program. */
@@ -50,9 +52,6 @@ export async function peerState(
 
 /** Another program or another order is another state. */
 function keyOf(name: PeerName, order: PeerOrder): string {
-  const hash = createHash('sha256').update(JSON.stringify([name, order]));
-  const population = join(dirname(import.meta.dirname), 'population');
-  for (const folder of [import.meta.dirname, population])
-    for (const file of readdirSync(folder).sort()) hash.update(readFileSync(join(folder, file)));
-  return hash.digest('hex').slice(0, 16);
+  const hash = createHash('sha256').update(JSON.stringify([name, order, BENCH_CLIENTS, PERSON_CLAIMS, ISSUER]));
+  return hash.update(readFileSync(PEERS[name])).digest('hex').slice(0, 16);
 }

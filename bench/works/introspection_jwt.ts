@@ -15,7 +15,7 @@ export const introspectionJwt: Work = {
   repeats: true,
   async contestants(stage) {
     const { tokens } = stage.sizes;
-    const population = await stage.population({ jwt_rs256: tokens });
+    const population = await stage.population();
     const asked = await stage.requests(name, introspecting(tokensOf(population, 'jwt_rs256')));
     const measured = grantd(stage, population, { ...asked, answers: [ACTIVE] });
     return [

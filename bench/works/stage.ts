@@ -10,10 +10,25 @@ import type { PeerOrder } from '../subjects/peer_order.ts';
 export interface Sizes {
   /** Live records in grantd's database. */
   readonly records: number;
-  /** Distinct tokens that are drawn from. */
+  /** Distinct tokens that are drawn from; also how many there are of those that can be used but once. */
   readonly tokens: number;
-  /** Distinct tokens that each can be used but once, for a round. */
-  readonly spent: number;
+  /** The same of what is signed to be refreshed or shown to UserInfo, which takes longer to make. */
+  readonly personal: number;
+}
+
+export function populationOrder({ records, tokens, personal }: Sizes): PopulationOrder {
+  return {
+    records,
+    tokens: {
+      jwt_rs256: tokens,
+      jwt_es256: tokens,
+      opaque: tokens,
+      web_access: personal,
+      web_refresh: personal,
+      revoked_jwt: personal,
+      revoked_opaque: personal,
+    },
+  };
 }
 
 export interface StageOrder {
@@ -35,8 +50,9 @@ export class Stage {
     this.#say = say;
   }
 
-  population(tokens: PopulationOrder['tokens']): Promise<Population> {
-    return population({ records: this.sizes.records, tokens }, this.#say);
+  /** The same for all works: a million rows take a while. */
+  population(): Promise<Population> {
+    return population(populationOrder(this.sizes), this.#say);
   }
 
   peer(name: PeerName, order: PeerOrder): Promise<PeerState> {
