@@ -62,10 +62,12 @@ async function measureOnce(
     let from = 0;
     const run = async (limits: { seconds: number; count?: number }) => {
       const result = await generator.run({ ...load, from, ...limits });
-      requireRight(work, name, result);
+      requireRight(work.name, name, result);
       from += result.sent;
       if (!work.repeats && from > requestCount)
-        throw new Error(`${work.name}: ${name} has used up its ${requestCount} requests; fewer seconds or more of them`);
+        throw new Error(
+          `${work.name}: ${name} has used up its ${requestCount} requests; fewer seconds or more of them`,
+        );
       return result;
     };
     if (work.warmUp === 'each_once') await run({ seconds: LONGEST_WARM_UP_SECONDS, count: requestCount });
@@ -79,7 +81,9 @@ async function measureOnce(
       perSecond: right / result.seconds,
       load: result,
       serverCpu:
-        cpuBefore === undefined || cpuAfter === undefined ? undefined : (cpuAfter - cpuBefore) / result.seconds,
+        cpuBefore === undefined || cpuAfter === undefined
+          ? undefined
+          : (cpuAfter - cpuBefore) / result.seconds,
       residentBytes: residentBytes(pid),
     };
   } finally {
@@ -88,8 +92,13 @@ async function measureOnce(
 }
 
 /** An answer that is not the right one is no throughput: nothing is counted then. */
-function requireRight(work: Work, name: string, { wrong, firstWrong, errors, right }: LoadResult): void {
-  if (wrong > 0) throw new Error(`${work.name}: ${name} answered ${wrong} times wrongly, first: ${firstWrong}`);
-  if (errors > 0) throw new Error(`${work.name}: ${errors} connections to ${name} failed`);
-  if (Object.values(right).every((count) => count === 0)) throw new Error(`${work.name}: ${name} answered nothing`);
+export function requireRight(
+  work: string,
+  name: string,
+  { wrong, firstWrong, errors, right }: LoadResult,
+): void {
+  if (wrong > 0) throw new Error(`${work}: ${name} answered ${wrong} times wrongly, first: ${firstWrong}`);
+  if (errors > 0) throw new Error(`${work}: ${errors} connections to ${name} failed`);
+  if (Object.values(right).every((count) => count === 0))
+    throw new Error(`${work}: ${name} answered nothing`);
 }

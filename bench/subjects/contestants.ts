@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { withoutTokens } from '../load/generator.ts';
-import { startMeasured } from '../processes/measured_process.ts';
 import { copyPopulation, type Population } from '../population/population.ts';
+import { startMeasured } from '../processes/measured_process.ts';
 import type { Stage } from '../works/stage.ts';
 import type { Contestant } from '../works/work.ts';
 import type { PeerState } from './peer_state.ts';
@@ -10,7 +10,7 @@ import type { PeerState } from './peer_state.ts';
 type Asked = Pick<Contestant, 'requests' | 'requestCount' | 'sample' | 'answers'>;
 
 const ROOT = dirname(dirname(import.meta.dirname));
-const PROGRAM = join(ROOT, 'server', 'src', 'main.ts');
+export const PROGRAM = join(ROOT, 'server', 'src', 'main.ts');
 const BARE = join(import.meta.dirname, 'bare.ts');
 
 /** Headers that node:http writes by itself. */
@@ -22,6 +22,8 @@ export interface GrantdOrder {
   readonly flags?: readonly string[];
   /** Whether each start begins with the database as it was. */
   readonly changes?: boolean;
+  /** Whether it serves from the file that is kept, for what only reads and would be gigabytes to copy. */
+  readonly inPlace?: boolean;
 }
 
 /** The real program, as `grantd serve`, on a copy of the database. */
@@ -29,9 +31,9 @@ export function grantd(
   stage: Stage,
   population: Population,
   asked: Asked,
-  { name = 'grantd', flags = [], changes = false }: GrantdOrder = {},
+  { name = 'grantd', flags = [], changes = false, inPlace = false }: GrantdOrder = {},
 ): Contestant {
-  const database = copyPopulation(population, join(stage.folder, 'grantd'));
+  const database = inPlace ? population.database : copyPopulation(population, join(stage.folder, 'grantd'));
   return {
     name,
     ...asked,
@@ -73,7 +75,7 @@ export async function bareLike(model: Contestant, name = 'bare'): Promise<Contes
 }
 
 /** Status, headers and body of the model's answer, its identifiers and all. */
-async function sampleAnswer({ sample, process: order, answers, beforeStart }: Contestant) {
+export async function sampleAnswer({ sample, process: order, answers, beforeStart }: Contestant) {
   beforeStart?.();
   const running = await startMeasured(order);
   try {
@@ -88,7 +90,9 @@ async function sampleAnswer({ sample, process: order, answers, beforeStart }: Co
       ...(body !== undefined && { body }),
     });
     const text = await response.text();
-    const isRight = answers.some(({ status, contains }) => status === response.status && text.includes(contains));
+    const isRight = answers.some(
+      ({ status, contains }) => status === response.status && text.includes(contains),
+    );
     if (!isRight) throw new Error(`${path} was answered ${response.status} ${withoutTokens(text)}`);
     const headers = [...response.headers].filter(([header]) => !OF_THE_CONNECTION.has(header));
     return { status: response.status, headers: Object.fromEntries(headers), body: text };
@@ -98,7 +102,7 @@ async function sampleAnswer({ sample, process: order, answers, beforeStart }: Co
 }
 
 /** Any answer but that it cannot serve yet. */
-async function isReady(address: string): Promise<boolean> {
+export async function isReady(address: string): Promise<boolean> {
   const response = await fetch(`${address}/health`);
   await response.arrayBuffer();
   return response.status !== 503;

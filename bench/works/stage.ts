@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import { type PlannedRequest, writeRequestFile } from '../load/request_file.ts';
 import type { PopulationOrder, TokenKind } from '../population/order.ts';
 import { type Population, population, tokenFileOf } from '../population/population.ts';
-import { type PeerName, type PeerState, peerState } from '../subjects/peer_state.ts';
 import type { PeerOrder } from '../subjects/peer_order.ts';
+import { type PeerName, type PeerState, peerState } from '../subjects/peer_state.ts';
 
 /** How much of everything there is. */
 export interface Sizes {
@@ -42,21 +42,28 @@ export interface StageOrder {
 export class Stage {
   readonly folder: string;
   readonly sizes: Sizes;
-  readonly #say: (text: string) => void;
+  readonly say: (text: string) => void;
 
   constructor({ folder, sizes, say }: StageOrder) {
     this.folder = folder;
     this.sizes = sizes;
-    this.#say = say;
+    this.say = say;
   }
 
   /** The same for all works: a million rows take a while. */
   population(): Promise<Population> {
-    return population(populationOrder(this.sizes), this.#say);
+    return population(populationOrder(this.sizes), this.say);
+  }
+
+  /** One with fewer or more records, for works about that: of machines' JWTs alone. */
+  populationOf(records: number): Promise<Population> {
+    if (records === this.sizes.records) return this.population();
+    const jwt_rs256 = Math.min(this.sizes.tokens, Math.floor(records * 0.9));
+    return population({ records, tokens: { jwt_rs256 } }, this.say);
   }
 
   peer(name: PeerName, order: PeerOrder): Promise<PeerState> {
-    return peerState(name, order, this.#say);
+    return peerState(name, order, this.say);
   }
 
   /** Writes the requests of one contestant of a work. */
