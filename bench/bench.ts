@@ -38,7 +38,11 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal
 const tokens = Number(values.tokens ?? (quick ? 10_000 : 100_000));
 const stage = new Stage({
   folder,
-  sizes: { records: Number(values.records ?? (quick ? 100_000 : 1_000_000)), tokens, personal: Math.min(tokens, 20_000) },
+  sizes: {
+    records: Number(values.records ?? (quick ? 100_000 : 1_000_000)),
+    tokens,
+    personal: Math.min(tokens, 20_000),
+  },
   say: progress,
 });
 for (const work of works) {

@@ -1,9 +1,12 @@
 import type { Generator, LoadResult } from './load/generator.ts';
+import { type Beside, startBeside } from './processes/beside.ts';
 import { startMeasured } from './processes/measured_process.ts';
 import { cpuSeconds, residentBytes } from './processes/process_usage.ts';
 import type { Contestant, Work } from './works/work.ts';
 
 const LONGEST_WARM_UP_SECONDS = 120;
+/** What is shorter than this, since the requests were used up, says nothing. */
+const SHORTEST_SECONDS = 0.5;
 
 export interface RoundsOrder {
   readonly rounds: number;
@@ -24,6 +27,8 @@ export interface Measurement {
   /** What part of one core the program was busy; of several processes the sum. */
   readonly serverCpu: number | undefined;
   readonly residentBytes: number | undefined;
+  /** What the program beside it did a second. */
+  readonly besidePerSecond?: number;
 }
 
 /** Each contestant in a fresh process, in an order that is turned round each time. */
@@ -53,27 +58,35 @@ async function measureOnce(
   contestant: Contestant,
   { seconds, warmUpSeconds, generator }: RoundsOrder,
 ): Promise<Omit<Measurement, 'round'>> {
-  const { name, requests, requestCount, answers } = contestant;
+  const { name, requests, requestCount, answers, onlyOnce = false, beside: besides } = contestant;
   contestant.beforeStart?.();
   const running = await startMeasured(contestant.process);
+  let beside: Beside | undefined;
   try {
     const { address, pid } = running;
-    const load = { address, requests, answers, connections: work.connections };
+    beside = besides && startBeside(besides);
     let from = 0;
-    const run = async (limits: { seconds: number; count?: number }) => {
-      const result = await generator.run({ ...load, from, ...limits });
+    const run = async (seconds: number, most = Number.POSITIVE_INFINITY) => {
+      // What is on its way when all have been answered would be sent again.
+      const left = onlyOnce ? requestCount - from - 2 * work.connections : Number.POSITIVE_INFINITY;
+      const count = Math.min(most, left);
+      if (count <= 0) throw new Error(`${work.name}: ${name} has used up its ${requestCount} requests`);
+      const result = await generator.run({
+        ...{ address, requests, from, answers, connections: work.connections, seconds },
+        ...(Number.isFinite(count) && { count }),
+      });
       requireRight(work.name, name, result);
       from += result.sent;
-      if (!work.repeats && from > requestCount)
-        throw new Error(
-          `${work.name}: ${name} has used up its ${requestCount} requests; fewer seconds or more of them`,
-        );
       return result;
     };
-    if (work.warmUp === 'each_once') await run({ seconds: LONGEST_WARM_UP_SECONDS, count: requestCount });
-    if (work.warmUp !== 'none') await run({ seconds: warmUpSeconds });
+    if (work.warmUp === 'each_once') await run(LONGEST_WARM_UP_SECONDS, requestCount);
+    await run(warmUpSeconds);
     const cpuBefore = cpuSeconds(pid);
-    const result = await run({ seconds });
+    const result = await run(seconds);
+    if (result.seconds < SHORTEST_SECONDS)
+      throw new Error(
+        `${work.name}: ${name} has used up its ${requestCount} requests in ${result.seconds.toFixed(1)} s; use --tokens with more`,
+      );
     const cpuAfter = cpuSeconds(pid);
     const right = Object.values(result.right).reduce((sum, count) => sum + count, 0);
     return {
@@ -85,8 +98,10 @@ async function measureOnce(
           ? undefined
           : (cpuAfter - cpuBefore) / result.seconds,
       residentBytes: residentBytes(pid),
+      ...(beside !== undefined && { besidePerSecond: await beside.end() }),
     };
   } finally {
+    await beside?.end();
     await running.end();
   }
 }

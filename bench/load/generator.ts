@@ -32,7 +32,12 @@ export interface LoadResult {
   /** Connections that failed, and answers that did not come. */
   readonly errors: number;
   readonly seconds: number;
-  readonly latencyMs: { readonly p50: number; readonly p90: number; readonly p99: number; readonly max: number };
+  readonly latencyMs: {
+    readonly p50: number;
+    readonly p90: number;
+    readonly p99: number;
+    readonly max: number;
+  };
   /** What part of one core the generator was busy: what is close to 1 has measured the generator. */
   readonly generatorCpu: number | undefined;
 }

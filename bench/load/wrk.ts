@@ -45,7 +45,9 @@ async function runWrk(version: string, order: LoadOrder): Promise<LoadResult> {
 
 /** @throws Error the script has not said everything */
 export function wrkResult(version: string, { answers }: LoadOrder, output: string): LoadResult {
-  const said = new Map([...output.matchAll(/^= (\S+) (.*)$/gm)].map(([, name = '', value = '']) => [name, value]));
+  const said = new Map(
+    [...output.matchAll(/^= (\S+) (.*)$/gm)].map(([, name = '', value = '']) => [name, value]),
+  );
   const number = (name: string) => {
     const value = Number(said.get(name) ?? Number.NaN);
     if (Number.isNaN(value)) throw new Error(`wrk's script did not say ${name}: ${output}`);

@@ -22,6 +22,8 @@ export interface MeasuredProcess {
 export interface ProcessOrder {
   /** Makes the command line for a port. */
   command(port: number): readonly string[];
+  /** Default: the server's core alone. */
+  readonly cores?: readonly number[];
   readonly environment?: Readonly<Record<string, string>>;
   /** Asked again and again until it is true. */
   isReady(address: string): Promise<boolean>;
@@ -37,7 +39,7 @@ process.on('exit', () => {
 export async function startMeasured(order: ProcessOrder): Promise<MeasuredProcess> {
   const port = await freePort();
   const address = `http://127.0.0.1:${port}`;
-  const [command = '', ...args] = pinned(SERVER_CORE, order.command(port));
+  const [command = '', ...args] = pinned(order.cores ?? [SERVER_CORE], order.command(port));
   const startedAtMs = performance.now();
   // What it logs goes nowhere: a pipe would have to be emptied on a core that is in use.
   const child = spawn(command, args, {

@@ -11,7 +11,7 @@ export const CAN_PIN =
   availableParallelism() >= 2 &&
   spawnSync('taskset', ['--version'], { stdio: 'ignore' }).status === 0;
 
-/** The command that runs another one on a core; `taskset` becomes that command, so the process stays the same. */
-export function pinned(core: number, command: readonly string[]): readonly string[] {
-  return CAN_PIN ? ['taskset', '--cpu-list', String(core), ...command] : command;
+/** The command that runs another one on some cores; `taskset` becomes that command, so the process stays the same. */
+export function pinned(cores: number | readonly number[], command: readonly string[]): readonly string[] {
+  return CAN_PIN ? ['taskset', '--cpu-list', String(cores), ...command] : command;
 }

@@ -7,7 +7,8 @@ import type { Stage } from '../works/stage.ts';
 import type { Contestant } from '../works/work.ts';
 import type { PeerState } from './peer_state.ts';
 
-type Asked = Pick<Contestant, 'requests' | 'requestCount' | 'sample' | 'answers'>;
+/** What a contestant is asked. */
+export type Asked = Pick<Contestant, 'requests' | 'requestCount' | 'sample' | 'answers' | 'onlyOnce'>;
 
 const ROOT = dirname(dirname(import.meta.dirname));
 export const PROGRAM = join(ROOT, 'server', 'src', 'main.ts');
@@ -20,30 +21,32 @@ export interface GrantdOrder {
   /** Default: `grantd`. */
   readonly name?: string;
   readonly flags?: readonly string[];
-  /** Whether each start begins with the database as it was. */
+  /** Whether the work changes the database: each start begins with a copy then. */
   readonly changes?: boolean;
-  /** Whether it serves from the file that is kept, for what only reads and would be gigabytes to copy. */
-  readonly inPlace?: boolean;
+  /** Default: the server's core alone. */
+  readonly cores?: readonly number[];
 }
 
-/** The real program, as `grantd serve`, on a copy of the database. */
+/** The real program, as `grantd serve`, in the state in which it is installed. */
 export function grantd(
   stage: Stage,
   population: Population,
   asked: Asked,
-  { name = 'grantd', flags = [], changes = false, inPlace = false }: GrantdOrder = {},
+  { name = 'grantd', flags = [], changes = false, cores }: GrantdOrder = {},
 ): Contestant {
-  const database = inPlace ? population.database : copyPopulation(population, join(stage.folder, 'grantd'));
+  const folder = join(stage.folder, 'grantd');
+  const database = changes ? copyPopulation(population, folder) : population.database;
   return {
     name,
     ...asked,
-    ...(changes && { beforeStart: () => void copyPopulation(population, join(stage.folder, 'grantd')) }),
+    ...(changes && { beforeStart: () => void copyPopulation(population, folder) }),
     process: {
       command: (port) => [
         ...[process.execPath, PROGRAM, 'serve', '--database', `sqlite:${database}`],
         ...['--port', String(port), ...flags],
       ],
       isReady,
+      ...(cores !== undefined && { cores }),
     },
   };
 }
@@ -59,9 +62,11 @@ export function peer(name: string, { program, folder }: PeerState, asked: Asked)
   };
 }
 
-/** Answers what another one answers to its first request, and does nothing for it. */
+/** Answers to everything what another one answers to its first request, and does nothing for it. */
 export async function bareLike(model: Contestant, name = 'bare'): Promise<Contestant> {
   const { requests, requestCount, sample, answers } = model;
+  const [answer] = answers;
+  if (answer === undefined) throw new Error(`nothing is expected of ${model.name}`);
   const file = `${requests}.${name.replaceAll(' ', '_')}.json`;
   writeFileSync(file, JSON.stringify(await sampleAnswer(model)));
   return {
@@ -69,7 +74,7 @@ export async function bareLike(model: Contestant, name = 'bare'): Promise<Contes
     requests,
     requestCount,
     sample,
-    answers,
+    answers: [answer],
     process: { command: (port) => [process.execPath, BARE, String(port), file], isReady },
   };
 }

@@ -18,8 +18,8 @@ import {
 } from '@jmondi/oauth2-server';
 import jsonwebtoken from 'jsonwebtoken';
 import { BENCH_CLIENTS, ISSUER } from '../population/clients.ts';
-import { LIFETIME_SECONDS, PERSON_SUBJECT } from './peer_person.ts';
 import { PEER_TOKEN_KINDS, type PeerOrder, STATE_FILE } from './peer_order.ts';
+import { LIFETIME_SECONDS, PERSON_SUBJECT } from './peer_person.ts';
 
 const SIGNING_KEY = 'signing_key.pem';
 const LIFETIME = new DateInterval(`${LIFETIME_SECONDS}s`);
@@ -113,7 +113,9 @@ function serverOf(folder: string): AuthorizationServer {
         scopes,
       }),
       issueRefreshToken: async (token) =>
-        remember(Object.assign(token, { refreshToken: newId(), refreshTokenExpiresAt: LIFETIME.getEndDate() })),
+        remember(
+          Object.assign(token, { refreshToken: newId(), refreshTokenExpiresAt: LIFETIME.getEndDate() }),
+        ),
       persist: async (token) => void remember(token),
       revoke: async (token) => {
         byAccessToken.delete(token.accessToken);
@@ -181,7 +183,14 @@ async function populate(folder: string, order: PeerOrder): Promise<void> {
 function restore(folder: string): void {
   for (const line of readFileSync(join(folder, STATE_FILE), 'utf8').split('\n')) {
     if (line === '') continue;
-    const { client: owner, user, scopes, accessTokenExpiresAt, refreshTokenExpiresAt, ...rest } = JSON.parse(line);
+    const {
+      client: owner,
+      user,
+      scopes,
+      accessTokenExpiresAt,
+      refreshTokenExpiresAt,
+      ...rest
+    } = JSON.parse(line);
     remember({
       ...rest,
       accessTokenExpiresAt: new Date(accessTokenExpiresAt),
@@ -219,7 +228,12 @@ function serve(folder: string, port: number): void {
         send(response, answer.status, answer.headers, answer.body);
       } catch (error) {
         if (!(error instanceof OAuthException)) throw error;
-        send(response, error.status, {}, { error: error.errorType, error_description: error.errorDescription });
+        send(
+          response,
+          error.status,
+          {},
+          { error: error.errorType, error_description: error.errorDescription },
+        );
       }
     });
   }).listen(port, '127.0.0.1');

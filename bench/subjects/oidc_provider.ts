@@ -6,8 +6,8 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type AdapterPayload, type Configuration, Provider } from 'oidc-provider';
 import { BENCH_CLIENTS, ISSUER } from '../population/clients.ts';
-import { LIFETIME_SECONDS, PERSON_CLAIMS, PERSON_SUBJECT } from './peer_person.ts';
 import { PEER_TOKEN_KINDS, type PeerOrder, STATE_FILE } from './peer_order.ts';
+import { LIFETIME_SECONDS, PERSON_CLAIMS, PERSON_SUBJECT } from './peer_person.ts';
 
 const SIGNING_KEY = 'signing_key.json';
 const stores = new Map<string, Map<string, AdapterPayload>>();
@@ -90,7 +90,10 @@ function providerOf(folder: string): Provider {
       clientCredentials: { enabled: true },
       devInteractions: { enabled: false },
     },
-    findAccount: async (_context, sub) => ({ accountId: sub, claims: async () => ({ sub, ...PERSON_CLAIMS }) }),
+    findAccount: async (_context, sub) => ({
+      accountId: sub,
+      claims: async () => ({ sub, ...PERSON_CLAIMS }),
+    }),
     routes: { introspection: '/token/introspect', revocation: '/token/revoke', userinfo: '/userinfo' },
     rotateRefreshToken: true,
     ttl: {
@@ -118,14 +121,24 @@ async function populate(folder: string, order: PeerOrder): Promise<void> {
   const ofPerson = async (scope: string) => {
     const grant = new provider.Grant({ accountId: PERSON_SUBJECT, clientId: web.clientId });
     grant.addOIDCScope(scope);
-    return { accountId: PERSON_SUBJECT, client: web, grantId: await grant.save(), gty: 'authorization_code', scope };
+    return {
+      accountId: PERSON_SUBJECT,
+      client: web,
+      grantId: await grant.save(),
+      gty: 'authorization_code',
+      scope,
+    };
   };
   const make = {
     machine: () => ofMachine().save(),
     person: async () => new provider.AccessToken(await ofPerson('openid profile email')).save(),
     refresh: async () => {
       const purpose = await ofPerson('openid profile email offline_access');
-      return new provider.RefreshToken({ ...purpose, rotations: 0, iiat: Math.floor(Date.now() / 1000) }).save();
+      return new provider.RefreshToken({
+        ...purpose,
+        rotations: 0,
+        iiat: Math.floor(Date.now() / 1000),
+      }).save();
     },
     revoked: async () => {
       const token = ofMachine();

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { BENCH_CLIENTS, ISSUER } from '../population/clients.ts';
-import { PERSON_CLAIMS } from './peer_person.ts';
 import type { PeerOrder, PeerTokenKind } from './peer_order.ts';
+import { PERSON_CLAIMS } from './peer_person.ts';
 
 /** What each peer is called, and its program. */
 export const PEERS = {
@@ -52,6 +52,8 @@ export async function peerState(
 
 /** Another program or another order is another state. */
 function keyOf(name: PeerName, order: PeerOrder): string {
-  const hash = createHash('sha256').update(JSON.stringify([name, order, BENCH_CLIENTS, PERSON_CLAIMS, ISSUER]));
+  const hash = createHash('sha256').update(
+    JSON.stringify([name, order, BENCH_CLIENTS, PERSON_CLAIMS, ISSUER]),
+  );
   return hash.update(readFileSync(PEERS[name])).digest('hex').slice(0, 16);
 }

@@ -1,7 +1,8 @@
 import { grantd } from '../subjects/contestants.ts';
+import { ACTIVE } from './answers.ts';
 import { introspecting } from './requests.ts';
 import { tokensOf } from './stage.ts';
-import { ACTIVE, type Contestant, type Work } from './work.ts';
+import type { Contestant, Work } from './work.ts';
 
 const name = 'growth';
 
@@ -14,7 +15,6 @@ export const growth: Work = {
   title: 'introspection, JWT, as the database grows',
   connections: 32,
   warmUp: 'each_once',
-  repeats: true,
   async contestants(stage) {
     const contestants: Contestant[] = [];
     for (const size of SIZES) {
@@ -25,9 +25,7 @@ export const growth: Work = {
         `${name}.${records}`,
         introspecting(tokensOf(population, 'jwt_rs256')),
       );
-      contestants.push(
-        grantd(stage, population, { ...asked, answers: [ACTIVE] }, { name: contestant, inPlace: true }),
-      );
+      contestants.push(grantd(stage, population, { ...asked, answers: [ACTIVE] }, { name: contestant }));
     }
     return contestants;
   },

@@ -5,9 +5,10 @@ import { ISSUER } from '../population/clients.ts';
 import type { BarePostgresOrder } from '../subjects/bare_postgres.ts';
 import { isReady, PROGRAM, sampleAnswer } from '../subjects/contestants.ts';
 import { postgresPopulation } from '../subjects/postgres.ts';
+import { ACTIVE } from './answers.ts';
 import { introspecting } from './requests.ts';
 import { tokensOf } from './stage.ts';
-import { ACTIVE, type Contestant, type Work } from './work.ts';
+import type { Contestant, Work } from './work.ts';
 
 const name = 'introspection-postgres';
 
@@ -22,7 +23,6 @@ export const introspectionPostgres: Work = {
   title: 'introspection, JWT, PostgreSQL',
   connections: 32,
   warmUp: 'each_once',
-  repeats: true,
   async contestants(stage) {
     const population = await stage.populationOf(stage.sizes.records / 10);
     const asked = await stage.requests(name, introspecting(tokensOf(population, 'jwt_rs256')));

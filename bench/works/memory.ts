@@ -3,9 +3,9 @@ import { startMeasured } from '../processes/measured_process.ts';
 import { residentBytes } from '../processes/process_usage.ts';
 import { requireRight } from '../rounds.ts';
 import { grantd } from '../subjects/contestants.ts';
+import { ACTIVE } from './answers.ts';
 import { introspecting } from './requests.ts';
 import { type Stage, tokensOf } from './stage.ts';
-import { ACTIVE } from './work.ts';
 
 const CONNECTIONS = 32;
 const PASSES = 5;

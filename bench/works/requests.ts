@@ -27,7 +27,11 @@ export function askingUserInfo(tokens: readonly string[], path = '/userinfo'): r
   return tokens.map((token) => ({ method: 'GET', path, authorization: `Bearer ${token}` }));
 }
 
-function form(path: string, client: BenchClient, parameters: Readonly<Record<string, string>>): PlannedRequest {
+function form(
+  path: string,
+  client: BenchClient,
+  parameters: Readonly<Record<string, string>>,
+): PlannedRequest {
   return {
     method: 'POST',
     path,

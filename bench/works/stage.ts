@@ -3,7 +3,6 @@ import { join } from 'node:path';
 import { type PlannedRequest, writeRequestFile } from '../load/request_file.ts';
 import type { PopulationOrder, TokenKind } from '../population/order.ts';
 import { type Population, population, tokenFileOf } from '../population/population.ts';
-import type { PeerOrder } from '../subjects/peer_order.ts';
 import { type PeerName, type PeerState, peerState } from '../subjects/peer_state.ts';
 
 /** How much of everything there is. */
@@ -62,8 +61,14 @@ export class Stage {
     return population({ records, tokens: { jwt_rs256 } }, this.say);
   }
 
-  peer(name: PeerName, order: PeerOrder): Promise<PeerState> {
-    return peerState(name, order, this.say);
+  /** The same for all works, as grantd's own. */
+  peer(name: PeerName): Promise<PeerState> {
+    const { tokens, personal } = this.sizes;
+    return peerState(
+      name,
+      { machine: tokens, person: personal, refresh: personal, revoked: personal },
+      this.say,
+    );
   }
 
   /** Writes the requests of one contestant of a work. */

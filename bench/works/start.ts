@@ -2,9 +2,9 @@ import { BENCH_CLIENTS, basicAuthorization } from '../population/clients.ts';
 import { startMeasured } from '../processes/measured_process.ts';
 import { type Spread, spread } from '../report/statistics.ts';
 import { grantd } from '../subjects/contestants.ts';
+import { ACTIVE } from './answers.ts';
 import { introspecting } from './requests.ts';
 import { type Stage, tokensOf } from './stage.ts';
-import { ACTIVE } from './work.ts';
 
 /** Milliseconds from the start of the process to its first right answer, each time in a fresh process. */
 export async function measureStart(stage: Stage, starts = 9): Promise<Spread> {

@@ -15,6 +15,10 @@ export interface Contestant {
   /** The first of them. */
   readonly sample: PlannedRequest;
   readonly answers: readonly Answer[];
+  /** Whether a request says something else when it is sent again; all is over then when each has been sent. */
+  readonly onlyOnce?: boolean;
+  /** A program that does something else meanwhile, on the generator's core. */
+  readonly beside?: readonly string[];
 }
 
 /** One row of the table: what is asked of whom, and what the right answers are. */
@@ -23,17 +27,9 @@ export interface Work {
   readonly title: string;
   readonly connections: number;
   /**
-   * What is sent before the measurement begins: requests for some seconds, each request once (so that every token has
-   * been seen), or nothing.
+   * What is sent before the measurement begins: requests for some seconds, or each request once first, so that every
+   * token has been seen.
    */
-  readonly warmUp: 'seconds' | 'each_once' | 'none';
-  /** Whether a request may be sent again once all have been. */
-  readonly repeats: boolean;
+  readonly warmUp: 'seconds' | 'each_once';
   contestants(stage: Stage): Promise<readonly Contestant[]>;
 }
-
-export const ACTIVE: Answer = { name: 'active', status: 200, contains: '"active":true' };
-export const INACTIVE: Answer = { name: 'inactive', status: 200, contains: '{"active":false}' };
-export const REVOKED: Answer = { name: 'revoked', status: 200, contains: '' };
-export const ISSUED: Answer = { name: 'issued', status: 200, contains: '"access_token":"' };
-export const TOLD: Answer = { name: 'told', status: 200, contains: '"sub":"' };
