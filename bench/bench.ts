@@ -1,68 +1,116 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+// `npm run bench`: what grantd does a second, beside a bare server and others of its kind, and whether the goals are met.
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
+import { installPeers } from './install.ts';
+import { autocannon } from './load/autocannon.ts';
+import type { Generator } from './load/generator.ts';
 import { wrk } from './load/wrk.ts';
-import { spread } from './report/statistics.ts';
+import { BadUsage, type BenchOptions, benchOptions, HELP } from './options.ts';
+import { measurePrimitives } from './primitives/measure_primitives.ts';
+import { SERVER_CORE } from './processes/pinning.ts';
+import { thisMachine, thisRevision } from './report/machine.ts';
+import { type RunResults, type WorkResult, workResult } from './report/results.ts';
+import { tables } from './report/tables.ts';
 import { measureRounds } from './rounds.ts';
+import { measureMemory } from './works/memory.ts';
 import { Stage } from './works/stage.ts';
+import { measureStart } from './works/start.ts';
 import { WORKS } from './works/works.ts';
 
-const { values } = parseArgs({
-  options: {
-    work: { type: 'string' },
-    rounds: { type: 'string' },
-    seconds: { type: 'string' },
-    records: { type: 'string' },
-    tokens: { type: 'string' },
-    quick: { type: 'boolean', default: false },
-  },
-});
-const { quick } = values;
-const chosen = values.work?.split(',');
-const works = WORKS.filter(({ name }) => chosen === undefined || chosen.includes(name));
-const generator = wrk();
-if (generator === undefined) throw new Error('wrk is missing');
-const say = (text: string) => console.error(text);
-let toldAtMs = Number.NEGATIVE_INFINITY;
-const progress = (text: string) => {
-  if (performance.now() - toldAtMs < 5000) return;
-  toldAtMs = performance.now();
-  say(text);
-};
+/** Besides those of `WORKS`, which measure throughput. */
+const OTHERS = ['memory', 'start'];
+const KNOWN = [...WORKS.map(({ name }) => name), ...OTHERS];
 
-const folder = mkdtempSync(join(tmpdir(), 'grantd-bench-'));
-process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130));
+/** Works whose goals are parts of a ceiling, or of the rate of commits. */
+const HAS_CEILING = new Set([
+  'introspection-cold-rs256',
+  'introspection-cold-es256',
+  'revocation-1',
+  'revocation-64',
+  'mix',
+  'client-credentials',
+]);
 
-const tokens = Number(values.tokens ?? (quick ? 10_000 : 100_000));
-const stage = new Stage({
-  folder,
-  sizes: {
-    records: Number(values.records ?? (quick ? 100_000 : 1_000_000)),
-    tokens,
-    personal: Math.min(tokens, 20_000),
-  },
-  say: progress,
-});
-for (const work of works) {
-  const contestants = await work.contestants(stage);
-  const measurements = await measureRounds(work, contestants, {
-    rounds: Number(values.rounds ?? (quick ? 2 : 3)),
-    seconds: Number(values.seconds ?? (quick ? 3 : 5)),
-    warmUpSeconds: quick ? 1 : 2,
-    generator,
-    say,
+const RESULTS = join(import.meta.dirname, 'results');
+const PROGRESS_EVERY_MS = 5000;
+
+function say(text: string): void {
+  console.error(text);
+}
+
+function generatorOf({ generator }: BenchOptions): Generator {
+  const found = generator === 'autocannon' ? undefined : wrk();
+  if (generator === 'wrk' && found === undefined) throw new BadUsage('--generator: wrk is not installed');
+  return found ?? autocannon();
+}
+
+async function measure(options: BenchOptions, folder: string): Promise<RunResults> {
+  const { works, sizes, rounds, seconds, warmUpSeconds } = options;
+  const generator = generatorOf(options);
+  const results = {
+    startedAt: new Date().toISOString(),
+    revision: thisRevision(),
+    machine: thisMachine(),
+    generator: generator.name,
+    rounds,
+    seconds,
+    sizes,
+  };
+  let toldAtMs = Number.NEGATIVE_INFINITY;
+  const stage = new Stage({
+    folder,
+    sizes,
+    say(text) {
+      if (performance.now() - toldAtMs < PROGRESS_EVERY_MS) return;
+      toldAtMs = performance.now();
+      say(text);
+    },
   });
-  const rates = new Map(
-    contestants.map(({ name }) => [
-      name,
-      spread(measurements.filter(({ contestant }) => contestant === name).map(({ perSecond }) => perSecond)),
-    ]),
-  );
-  const bare = rates.get('bare')?.median ?? Number.NaN;
-  for (const [name, { median, min, max }] of rates)
-    console.log(
-      `${work.title} | ${name} | ${Math.round(median)}/s (${Math.round(min)} to ${Math.round(max)}) | ${(median / bare).toFixed(3)} of bare`,
-    );
+
+  const measured: Record<string, WorkResult> = {};
+  for (const work of WORKS) {
+    if (!works.includes(work.name)) continue;
+    const contestants = await work.contestants(stage);
+    const order = { rounds, seconds, warmUpSeconds, generator, say };
+    measured[work.name] = workResult(work, await measureRounds(work, contestants, order));
+  }
+  const population = await stage.population();
+  const primitives = works.some((name) => HAS_CEILING.has(name))
+    ? await measurePrimitives({ population, core: SERVER_CORE })
+    : undefined;
+  const memory = works.includes('memory') ? await measureMemory(stage, generator) : undefined;
+  return {
+    ...results,
+    works: measured,
+    ...(primitives !== undefined && { primitives }),
+    ...(memory !== undefined && { memory }),
+    ...(works.includes('start') && { start: await measureStart(stage) }),
+  };
+}
+
+async function main(options: BenchOptions): Promise<void> {
+  installPeers();
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-bench-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));
+
+  const results = await measure(options, folder);
+  console.log(tables(results));
+  if (options.name === undefined) return;
+  mkdirSync(RESULTS, { recursive: true });
+  const file = join(RESULTS, `${options.name}.json`);
+  writeFileSync(file, `${JSON.stringify(results, undefined, 2)}\n`);
+  say(`kept in ${file}`);
+}
+
+try {
+  const options = benchOptions(process.argv.slice(2), KNOWN);
+  if (options === 'help') console.log(HELP);
+  else if (options === 'list') console.log(KNOWN.join('\n'));
+  else await main(options);
+} catch (error) {
+  if (!(error instanceof BadUsage)) throw error;
+  console.error(error.message);
+  process.exitCode = 2;
 }

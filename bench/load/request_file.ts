@@ -1,4 +1,4 @@
-import { createWriteStream } from 'node:fs';
+import { createWriteStream, readFileSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
 
 /** One request, as it is sent. */
@@ -50,4 +50,36 @@ export async function writeRequestFile(
   await finished(file);
   if (sample === undefined) throw new Error(`there are no requests for ${path}`);
   return { requestCount, sample };
+}
+
+/** A request as clients want it that make the bytes themselves. */
+export interface ParsedRequest {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** What `writeRequestFile` has written. */
+export function readRequestFile(path: string): readonly ParsedRequest[] {
+  const bytes = readFileSync(path);
+  const requests: ParsedRequest[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const lineEnd = bytes.indexOf('\n', at);
+    const end = lineEnd + 1 + Number(bytes.toString('latin1', at, lineEnd));
+    requests.push(parsedRequest(bytes.toString('utf8', lineEnd + 1, end)));
+    at = end;
+  }
+  return requests;
+}
+
+function parsedRequest(raw: string): ParsedRequest {
+  const [head = '', body = ''] = raw.split('\r\n\r\n');
+  const [requestLine = '', ...lines] = head.split('\r\n');
+  const [method, path = ''] = requestLine.split(' ');
+  const headers = lines
+    .map((line) => line.split(': '))
+    // Every client says itself whom it asks and how long that is.
+    .filter(([name]) => name !== 'Host' && name !== 'Content-Length');
+  return { method: method === 'POST' ? 'POST' : 'GET', path, headers: Object.fromEntries(headers), body };
 }

@@ -16,7 +16,7 @@ import {
   type OAuthToken,
   type OAuthUser,
 } from '@jmondi/oauth2-server';
-import jsonwebtoken from 'jsonwebtoken';
+import jsonwebtoken, { type JwtPayload } from 'jsonwebtoken';
 import { BENCH_CLIENTS, ISSUER } from '../population/clients.ts';
 import { PEER_TOKEN_KINDS, type PeerOrder, STATE_FILE } from './peer_order.ts';
 import { LIFETIME_SECONDS, PERSON_SUBJECT } from './peer_person.ts';
@@ -76,7 +76,7 @@ class RsaJwtService implements JwtInterface {
   verify(token: string, options: jsonwebtoken.VerifyOptions = {}): Promise<Record<string, unknown>> {
     return new Promise((resolve, reject) => {
       jsonwebtoken.verify(token, this.#publicKey, { ...options, algorithms: ['RS256'] }, (error, decoded) => {
-        if (typeof decoded === 'object') resolve(decoded);
+        if (typeof decoded === 'object') resolve(decoded as JwtPayload);
         else reject(error);
       });
     });
@@ -224,7 +224,9 @@ function serve(folder: string, port: number): void {
     request.on('end', async () => {
       try {
         const body = Object.fromEntries(new URLSearchParams(form));
-        const answer = await operation(new OAuthRequest({ headers: request.headers, query: {}, body }));
+        const { authorization } = request.headers;
+        const headers = authorization === undefined ? {} : { authorization };
+        const answer = await operation(new OAuthRequest({ headers, query: {}, body }));
         send(response, answer.status, answer.headers, answer.body);
       } catch (error) {
         if (!(error instanceof OAuthException)) throw error;
