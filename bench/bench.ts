@@ -3,9 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { installPeers } from './install.ts';
-import { autocannon } from './load/autocannon.ts';
-import type { Generator } from './load/generator.ts';
-import { wrk } from './load/wrk.ts';
+import { generatorOf } from './load/generators.ts';
 import { BadUsage, type BenchOptions, benchOptions, HELP } from './options.ts';
 import { measurePrimitives } from './primitives/measure_primitives.ts';
 import { SERVER_CORE } from './processes/pinning.ts';
@@ -39,15 +37,9 @@ function say(text: string): void {
   console.error(text);
 }
 
-function generatorOf({ generator }: BenchOptions): Generator {
-  const found = generator === 'autocannon' ? undefined : wrk();
-  if (generator === 'wrk' && found === undefined) throw new BadUsage('--generator: wrk is not installed');
-  return found ?? autocannon();
-}
-
 async function measure(options: BenchOptions, folder: string): Promise<RunResults> {
   const { works, sizes, rounds, seconds, warmUpSeconds } = options;
-  const generator = generatorOf(options);
+  const generator = generatorOf(options.generator);
   const results = {
     startedAt: new Date().toISOString(),
     revision: thisRevision(),
