@@ -8,6 +8,8 @@ import { BadUsage, type BenchOptions, benchOptions, HELP } from './options.ts';
 import { measurePrimitives } from './primitives/measure_primitives.ts';
 import { SERVER_CORE } from './processes/pinning.ts';
 import { thisMachine, thisRevision } from './report/machine.ts';
+import { plotOf } from './report/plot_of_results.ts';
+import { say, sayingRarely } from './report/progress.ts';
 import { type RunResults, type WorkResult, workResult } from './report/results.ts';
 import { tables } from './report/tables.ts';
 import { measureRounds } from './rounds.ts';
@@ -31,11 +33,6 @@ const HAS_CEILING = new Set([
 ]);
 
 const RESULTS = join(import.meta.dirname, 'results');
-const PROGRESS_EVERY_MS = 5000;
-
-function say(text: string): void {
-  console.error(text);
-}
 
 async function measure(options: BenchOptions, folder: string): Promise<RunResults> {
   const { works, sizes, rounds, seconds, warmUpSeconds } = options;
@@ -49,16 +46,7 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
     seconds,
     sizes,
   };
-  let toldAtMs = Number.NEGATIVE_INFINITY;
-  const stage = new Stage({
-    folder,
-    sizes,
-    say(text) {
-      if (performance.now() - toldAtMs < PROGRESS_EVERY_MS) return;
-      toldAtMs = performance.now();
-      say(text);
-    },
-  });
+  const stage = new Stage({ folder, sizes, say: sayingRarely() });
 
   const measured: Record<string, WorkResult> = {};
   for (const work of WORKS) {
@@ -91,9 +79,10 @@ async function main(options: BenchOptions): Promise<void> {
   console.log(tables(results));
   if (options.name === undefined) return;
   mkdirSync(RESULTS, { recursive: true });
-  const file = join(RESULTS, `${options.name}.json`);
-  writeFileSync(file, `${JSON.stringify(results, undefined, 2)}\n`);
-  say(`kept in ${file}`);
+  const file = join(RESULTS, options.name);
+  writeFileSync(`${file}.json`, `${JSON.stringify(results, undefined, 2)}\n`);
+  writeFileSync(`${file}.svg`, plotOf(results));
+  say(`kept in ${file}.json and ${file}.svg`);
 }
 
 try {

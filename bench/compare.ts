@@ -9,6 +9,7 @@ import type { PopulationOrder } from './population/order.ts';
 import type { Population, population } from './population/population.ts';
 import { schemaOf } from './population/schema.ts';
 import { comparisonLine } from './report/comparison.ts';
+import { say, sayingRarely } from './report/progress.ts';
 import { measureRounds } from './rounds.ts';
 import { Stage } from './works/stage.ts';
 import type { Contestant, Work } from './works/work.ts';
@@ -44,11 +45,11 @@ async function compare(ref: string, options: BenchOptions): Promise<void> {
   git('worktree', 'add', '--detach', tree, commit);
   isCheckedOut = true;
   installIn(tree);
-  const here = new Stage({ folder: newFolder(folder, 'here'), sizes, say, hasPeers: false });
+  const here = new Stage({ folder: newFolder(folder, 'here'), sizes, say: sayingRarely(), hasPeers: false });
   const there = new Stage({
     folder: newFolder(folder, 'there'),
     sizes,
-    say,
+    say: sayingRarely(),
     hasPeers: false,
     program: join(tree, 'server', 'src', 'main.ts'),
     ...(schemaOf(tree) !== schemaOf(ROOT) && { populate: populationBy(tree) }),
@@ -111,10 +112,6 @@ function newFolder(parent: string, name: string): string {
   const folder = join(parent, name);
   mkdirSync(folder);
   return folder;
-}
-
-function say(text: string): void {
-  console.error(text);
 }
 
 try {
