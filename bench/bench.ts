@@ -3,13 +3,13 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { installPeers } from './install.ts';
-import { autocannon } from './load/autocannon.ts';
-import type { Generator } from './load/generator.ts';
-import { wrk } from './load/wrk.ts';
+import { generatorOf } from './load/generators.ts';
 import { BadUsage, type BenchOptions, benchOptions, HELP } from './options.ts';
 import { measurePrimitives } from './primitives/measure_primitives.ts';
 import { SERVER_CORE } from './processes/pinning.ts';
 import { thisMachine, thisRevision } from './report/machine.ts';
+import { plotOf } from './report/plot_of_results.ts';
+import { say, sayingRarely } from './report/progress.ts';
 import { type RunResults, type WorkResult, workResult } from './report/results.ts';
 import { tables } from './report/tables.ts';
 import { measureRounds } from './rounds.ts';
@@ -33,21 +33,10 @@ const HAS_CEILING = new Set([
 ]);
 
 const RESULTS = join(import.meta.dirname, 'results');
-const PROGRESS_EVERY_MS = 5000;
-
-function say(text: string): void {
-  console.error(text);
-}
-
-function generatorOf({ generator }: BenchOptions): Generator {
-  const found = generator === 'autocannon' ? undefined : wrk();
-  if (generator === 'wrk' && found === undefined) throw new BadUsage('--generator: wrk is not installed');
-  return found ?? autocannon();
-}
 
 async function measure(options: BenchOptions, folder: string): Promise<RunResults> {
   const { works, sizes, rounds, seconds, warmUpSeconds } = options;
-  const generator = generatorOf(options);
+  const generator = generatorOf(options.generator);
   const results = {
     startedAt: new Date().toISOString(),
     revision: thisRevision(),
@@ -57,16 +46,7 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
     seconds,
     sizes,
   };
-  let toldAtMs = Number.NEGATIVE_INFINITY;
-  const stage = new Stage({
-    folder,
-    sizes,
-    say(text) {
-      if (performance.now() - toldAtMs < PROGRESS_EVERY_MS) return;
-      toldAtMs = performance.now();
-      say(text);
-    },
-  });
+  const stage = new Stage({ folder, sizes, say: sayingRarely() });
 
   const measured: Record<string, WorkResult> = {};
   for (const work of WORKS) {
@@ -99,9 +79,10 @@ async function main(options: BenchOptions): Promise<void> {
   console.log(tables(results));
   if (options.name === undefined) return;
   mkdirSync(RESULTS, { recursive: true });
-  const file = join(RESULTS, `${options.name}.json`);
-  writeFileSync(file, `${JSON.stringify(results, undefined, 2)}\n`);
-  say(`kept in ${file}`);
+  const file = join(RESULTS, options.name);
+  writeFileSync(`${file}.json`, `${JSON.stringify(results, undefined, 2)}\n`);
+  writeFileSync(`${file}.svg`, plotOf(results));
+  say(`kept in ${file}.json and ${file}.svg`);
 }
 
 try {

@@ -11,11 +11,11 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { SCHEMA_VERSION } from '../../core/src/storage/sql/sqlite/schema.ts';
 import { secretFileOf } from '../../server/src/instance/database/secret_file.ts';
 import { BENCH_CLIENTS } from './clients.ts';
 import { kindsOf, type PopulationOrder, type TokenKind } from './order.ts';
 import { LIFETIME, populate } from './populate.ts';
+import { schemaOf } from './schema.ts';
 
 export interface Population {
   readonly order: PopulationOrder;
@@ -24,6 +24,8 @@ export interface Population {
   /** One token a line, in random order; of each kind that is ordered. */
   readonly tokenFiles: Readonly<Partial<Record<TokenKind, string>>>;
 }
+
+const ROOT = join(import.meta.dirname, '..', '..');
 
 /** To be raised with what `populate` fills in. */
 const VERSION = 1;
@@ -88,7 +90,7 @@ function cacheFolder(): string {
 }
 
 function nameOf(order: PopulationOrder): string {
-  const contents = { VERSION, SCHEMA_VERSION, LIFETIME, BENCH_CLIENTS };
+  const contents = { VERSION, schema: schemaOf(ROOT), LIFETIME, BENCH_CLIENTS };
   const text = JSON.stringify([contents, order.records, kindsOf(order)]);
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }

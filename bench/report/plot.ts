@@ -29,6 +29,9 @@ const TOP = 84;
 const BAR = 14;
 const GAP = 3;
 const ROW_GAP = 18;
+const LINE = 16;
+/** Characters of a label. */
+const LONGEST_LINE = 28;
 const SERIES = 4;
 
 /** An SVG image that reads well on light and on dark pages, and can be read out. */
@@ -43,9 +46,9 @@ export function plot({ title, rows, caption }: Plot): string {
 
   const tops: number[] = [];
   let bottom = TOP;
-  for (const { bars } of rows) {
+  for (const row of rows) {
     tops.push(bottom);
-    bottom += bars.length * (BAR + GAP) - GAP + ROW_GAP;
+    bottom += heightOf(row) + ROW_GAP;
   }
   const groups = rows.map((row, index) => group(row, { top: tops[index] ?? TOP, x, subjects }));
   const height = bottom + 26 + (caption === undefined ? 0 : 22);
@@ -64,6 +67,10 @@ ${caption === undefined ? '' : `<text class="quiet" x="24" y="${height - 14}">${
 `;
 }
 
+function heightOf({ label, bars }: PlotRow): number {
+  return Math.max(bars.length * (BAR + GAP) - GAP, linesOf(label).length * LINE - 4);
+}
+
 interface Place {
   readonly top: number;
   readonly x: (ratio: number) => number;
@@ -71,9 +78,10 @@ interface Place {
 }
 
 function group({ label, goal, bars }: PlotRow, { top, x, subjects }: Place): string {
-  const height = bars.length * (BAR + GAP) - GAP;
+  const height = heightOf({ label, bars });
+  const first = top + (height - (bars.length * (BAR + GAP) - GAP)) / 2;
   const drawn = bars.map(({ subject, ratio, min, max }, index) => {
-    const y = top + index * (BAR + GAP);
+    const y = first + index * (BAR + GAP);
     const middle = y + BAR / 2;
     return (
       `<rect class="s${subjects.indexOf(subject)}" x="${LEFT}" y="${y}" width="${round(x(ratio) - LEFT)}" height="${BAR}" rx="2"/>` +
@@ -81,8 +89,29 @@ function group({ label, goal, bars }: PlotRow, { top, x, subjects }: Place): str
       `<text class="value" x="${x(max) + 7}" y="${middle + 4}">${ratio.toFixed(2)}</text>`
     );
   });
-  const mark = goal === undefined ? '' : `<path class="goal" d="M${x(goal)} ${top - 5}v${BAR + 10}"/>`;
-  return `<text class="label" x="${LEFT - 12}" y="${top + height / 2 + 4}">${escaped(label)}</text>${drawn.join('')}${mark}`;
+  const mark = goal === undefined ? '' : `<path class="goal" d="M${x(goal)} ${first - 5}v${BAR + 10}"/>`;
+  return `${labelled(label, top + height / 2)}${drawn.join('')}${mark}`;
+}
+
+/** Text to the left of a group, in as many lines as it needs. */
+function labelled(label: string, middle: number): string {
+  const lines = linesOf(label);
+  const first = middle + 4 - ((lines.length - 1) * LINE) / 2;
+  const texts = lines.map(
+    (line, index) =>
+      `<text class="label" x="${LEFT - 12}" y="${first + index * LINE}">${escaped(line)}</text>`,
+  );
+  return texts.join('');
+}
+
+function linesOf(label: string): readonly string[] {
+  const lines: string[] = [];
+  for (const word of label.split(' ')) {
+    const longer = `${lines.at(-1) ?? ''} ${word}`;
+    if (lines.length > 0 && longer.length <= LONGEST_LINE) lines[lines.length - 1] = longer;
+    else lines.push(word);
+  }
+  return lines;
 }
 
 function axis(end: number, { x, bottom }: { x: (ratio: number) => number; bottom: number }): string {

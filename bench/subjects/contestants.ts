@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { withoutTokens } from '../load/generator.ts';
 import { copyPopulation, type Population } from '../population/population.ts';
 import { startMeasured } from '../processes/measured_process.ts';
@@ -10,8 +10,6 @@ import type { PeerState } from './peer_state.ts';
 /** What a contestant is asked. */
 export type Asked = Pick<Contestant, 'requests' | 'requestCount' | 'sample' | 'answers' | 'onlyOnce'>;
 
-const ROOT = dirname(dirname(import.meta.dirname));
-export const PROGRAM = join(ROOT, 'server', 'src', 'main.ts');
 const BARE = join(import.meta.dirname, 'bare.ts');
 
 /** Headers that node:http writes by itself. */
@@ -42,7 +40,7 @@ export function grantd(
     ...(changes && { beforeStart: () => void copyPopulation(population, folder) }),
     process: {
       command: (port) => [
-        ...[process.execPath, PROGRAM, 'serve', '--database', `sqlite:${database}`],
+        ...[process.execPath, stage.program, 'serve', '--database', `sqlite:${database}`],
         ...['--port', String(port), ...flags],
       ],
       isReady,

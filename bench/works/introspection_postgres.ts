@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { TOKENS_SQL } from '../../core/src/storage/sql/postgres/tokens.ts';
 import { ISSUER } from '../population/clients.ts';
 import type { BarePostgresOrder } from '../subjects/bare_postgres.ts';
-import { isReady, PROGRAM, sampleAnswer } from '../subjects/contestants.ts';
+import { isReady, sampleAnswer } from '../subjects/contestants.ts';
 import { postgresPopulation } from '../subjects/postgres.ts';
 import { ACTIVE } from './answers.ts';
 import { introspecting } from './requests.ts';
@@ -34,7 +34,7 @@ export const introspectionPostgres: Work = {
       answers: [ACTIVE],
       process: {
         command: (port) => [
-          ...[process.execPath, PROGRAM, 'serve', '--database', url],
+          ...[process.execPath, stage.program, 'serve', '--database', url],
           ...['--issuer', ISSUER, '--port', String(port)],
         ],
         environment: { ...environment, GRANTD_SECRET: secret },

@@ -19,6 +19,7 @@ export interface PeerWork {
 /** The peers, each asked about tokens of its own. */
 export async function peers(stage: Stage, name: string, work: PeerWork): Promise<readonly Contestant[]> {
   const { peers: chosen = Object.keys(PEERS) as PeerName[], kind, planned, answers, onlyOnce = false } = work;
+  if (!stage.hasPeers) return [];
   const contestants: Contestant[] = [];
   for (const each of chosen) {
     const state = await stage.peer(each);

@@ -35,30 +35,44 @@ export interface StageOrder {
   readonly folder: string;
   readonly sizes: Sizes;
   readonly say: (text: string) => void;
+  /** What is started as grantd: `server/src/main.ts` of a repository. Default: of this one. */
+  readonly program?: string;
+  /** Makes the databases that it serves from. Default: by this repository's grantd. */
+  readonly populate?: typeof population;
+  /** Whether others of its kind are measured as well. Default: true. */
+  readonly hasPeers?: boolean;
 }
+
+const PROGRAM = join(import.meta.dirname, '..', '..', 'server', 'src', 'main.ts');
 
 /** What works are prepared on: files of requests, databases and peers' states, each made once. */
 export class Stage {
   readonly folder: string;
   readonly sizes: Sizes;
   readonly say: (text: string) => void;
+  readonly program: string;
+  readonly hasPeers: boolean;
+  readonly #populate: typeof population;
 
-  constructor({ folder, sizes, say }: StageOrder) {
+  constructor({ folder, sizes, say, program = PROGRAM, populate = population, hasPeers = true }: StageOrder) {
     this.folder = folder;
     this.sizes = sizes;
     this.say = say;
+    this.program = program;
+    this.hasPeers = hasPeers;
+    this.#populate = populate;
   }
 
   /** The same for all works: a million rows take a while. */
   population(): Promise<Population> {
-    return population(populationOrder(this.sizes), this.say);
+    return this.#populate(populationOrder(this.sizes), this.say);
   }
 
   /** One with fewer or more records, for works about that: of machines' JWTs alone. */
   populationOf(records: number): Promise<Population> {
     if (records === this.sizes.records) return this.population();
     const jwt_rs256 = Math.min(this.sizes.tokens, Math.floor(records * 0.9));
-    return population({ records, tokens: { jwt_rs256 } }, this.say);
+    return this.#populate({ records, tokens: { jwt_rs256 } }, this.say);
   }
 
   /** The same for all works, as grantd's own. */
