@@ -24,16 +24,14 @@ end
 
 local function read_requests(path)
   local file = assert(io.open(path, "rb"))
-  local text = file:read("*a")
-  file:close()
-  local at = 1
-  while at <= #text do
-    local ending = find(text, "\n", at, true)
-    local length = tonumber(text:sub(at, ending - 1))
+  local length = file:read("*n")
+  while length do
+    file:read(1) -- the end of the line
     known = known + 1
-    requests[known] = text:sub(ending + 1, ending + length)
-    at = ending + length + 1
+    requests[known] = file:read(length)
+    length = file:read("*n")
   end
+  file:close()
 end
 
 function init(arguments)
