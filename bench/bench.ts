@@ -51,9 +51,15 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
   const measured: Record<string, WorkResult> = {};
   for (const work of WORKS) {
     if (!works.includes(work.name)) continue;
-    const contestants = await work.contestants(stage);
-    const order = { rounds, seconds, warmUpSeconds, generator, say };
-    measured[work.name] = workResult(work, await measureRounds(work, contestants, order));
+    try {
+      const contestants = await work.contestants(stage);
+      const order = { rounds, seconds, warmUpSeconds, generator, say };
+      measured[work.name] = workResult(work, await measureRounds(work, contestants, order));
+    } catch (error) {
+      // A long run goes on: what else it measures is no less true.
+      say(`${work.name} failed: ${error instanceof Error ? error.message : error}`);
+      process.exitCode = 1;
+    }
   }
   const population = await stage.population();
   const primitives = works.some((name) => HAS_CEILING.has(name))
@@ -78,6 +84,7 @@ async function main(options: BenchOptions): Promise<void> {
   const results = await measure(options, folder);
   console.log(tables(results));
   if (options.name === undefined) return;
+  if (process.exitCode === 1) return say('not kept, since not everything was measured');
   mkdirSync(RESULTS, { recursive: true });
   const file = join(RESULTS, options.name);
   writeFileSync(`${file}.json`, `${JSON.stringify(results, undefined, 2)}\n`);

@@ -35,16 +35,19 @@ function measuredTable({ works }: RunResults): string | undefined {
 
 function measuredCells(result: ContestantResult): readonly string[] {
   const { perSecond, ofBare, p50Ms, p99Ms, serverCpu, generatorCpu, besidePerSecond } = result;
-  const busy = generatorCpu !== undefined && generatorCpu.max >= GENERATOR_IS_BUSY ? ' (!)' : '';
   return [
     `${Math.round(perSecond.median)} (${Math.round(perSecond.min)} to ${Math.round(perSecond.max)})`,
     ofBare ? `${ofBare.median.toFixed(3)} (${ofBare.min.toFixed(3)} to ${ofBare.max.toFixed(3)})` : '',
     p50Ms.median.toFixed(2),
     p99Ms.median.toFixed(2),
     percent(serverCpu?.median),
-    percent(generatorCpu?.max) + busy,
+    percent(generatorCpu?.max) + (hasBusyGenerator(result) ? ' (!)' : ''),
     besidePerSecond ? besidePerSecond.median.toFixed(1) : '',
   ];
+}
+
+function hasBusyGenerator({ generatorCpu }: ContestantResult): boolean {
+  return generatorCpu !== undefined && generatorCpu.max >= GENERATOR_IS_BUSY;
 }
 
 function primitivesTable({ primitives }: RunResults): string | undefined {
@@ -59,14 +62,16 @@ function primitivesTable({ primitives }: RunResults): string | undefined {
   return table(['part of a ceiling', 'median µs', 'min', 'max', 'quickest way'], rows);
 }
 
-function goalTable(results: RunResults): string {
+function goalTable(results: RunResults): string | undefined {
   const rows = goalResults(results)
     .filter(({ value }) => value !== undefined)
     .map((goal) => [goal.work, boundOf(goal), format(goal.value), verdict(results, goal)]);
-  return table(['work', 'goal', 'result', ''], rows);
+  return rows.length === 0 ? undefined : table(['work', 'goal', 'result', ''], rows);
 }
 
-function verdict({ machine }: RunResults, { of, isMet }: GoalResult): string {
+function verdict({ machine, works }: RunResults, { work, of, isMet }: GoalResult): string {
+  if (Object.values(works[work]?.contestants ?? {}).some(hasBusyGenerator))
+    return 'the generator was too slow';
   if (isMet) return 'met';
   const isCrowded = of.includes('two workers') && machine.cores < 3;
   return isCrowded ? 'not met; the generator shares their cores' : 'not met';

@@ -126,5 +126,17 @@ test('the tables have a row for each program, and one for each goal of what was 
     '| -------- | --------------------- | ------ | ------- |',
     '| userinfo | at least 0.55 of bare | 0.500  | not met |',
   ]);
-  assert.match(text, /^\| {18} \| bare {4} \| 1000 \(1000 to 1000\) \| 1\.000 \(1\.000 to 1\.000\) \|/m);
+  assert.match(text, /^\| {20}\| bare {3} \| 1000 \(1000 to 1000\) \| 1\.000 \(1\.000 to 1\.000\) \|/m);
+});
+
+test('no goal is said to be met or not where the generator was the bottleneck', () => {
+  const run = results({ userinfo: { grantd: [900], bare: [1000] } });
+  const userinfo = run.works.userinfo;
+  const bare = userinfo?.contestants.bare;
+  if (userinfo === undefined || bare === undefined) throw new Error('nothing was measured');
+  const busy = { ...bare, generatorCpu: { median: 0.8, min: 0.7, max: 0.95 } };
+  const contestants = { ...userinfo.contestants, bare: busy };
+  const text = tables({ ...run, works: { userinfo: { ...userinfo, contestants } } });
+  assert.match(text, / 95 % \(!\) /);
+  assert.match(text, /at least 0\.55 of bare \| 0\.900 {2}\| the generator was too slow \|$/);
 });
