@@ -8,6 +8,7 @@ import { population } from './population.ts';
 
 const [, , text] = process.argv;
 if (text === undefined) throw new Error('expected an order as JSON');
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));
 const order = JSON.parse(text) as PopulationOrder;
 const made = await population(order, showProgress);
 showProgress('');

@@ -14,8 +14,11 @@ export const LIFETIME = 60 * 86_400;
 
 const AT_ONCE = 500;
 const PEOPLE = 100;
-/** Real rows and copies take turns, so that the real ones are not all at one end of the file. */
-const TURNS = 10;
+/**
+ * Real rows and copies take turns, so that the real ones are not all at one end of the file. Each turn writes nearly
+ * every page of the indexes once more.
+ */
+const TURNS = 4;
 /** Tokens that `BulkRows` copies: one alone, and a pair. */
 const COPIED = 3;
 

@@ -44,17 +44,18 @@ export async function population(
   rmSync(folder, { recursive: true, force: true });
   // It gets its name when it is whole.
   const draft = `${folder}.${process.pid}`;
-  rmSync(draft, { recursive: true, force: true });
   mkdirSync(draft, { recursive: true, mode: 0o700 });
+  const removeDraft = () => rmSync(draft, { recursive: true, force: true });
+  process.once('exit', removeDraft);
   try {
     const drafted = populationIn(draft, order);
     await populate(drafted.database, order, { fileOf: (kind) => tokenFileOf(drafted, kind), onProgress });
     for (const file of Object.values(drafted.tokenFiles)) shuffleLines(file);
     writeFileSync(join(draft, 'made.json'), JSON.stringify({ ...order, madeAtMs: Date.now() }));
     renameSync(draft, folder);
-  } catch (error) {
-    rmSync(draft, { recursive: true, force: true });
-    throw error;
+  } finally {
+    process.off('exit', removeDraft);
+    removeDraft();
   }
   return found;
 }

@@ -10,8 +10,6 @@ import { type Stage, tokensOf } from './stage.ts';
 const CONNECTIONS = 32;
 const PASSES = 5;
 const LONGEST_PASS_SECONDS = 120;
-/** What later passes may add before it counts as growing, as a part: a heap is never quite still. */
-const STILL = 0.05;
 
 /** Bytes that the program has resident. */
 export interface Memory {
@@ -51,10 +49,4 @@ export async function measureMemory(stage: Stage, generator: Generator): Promise
   } finally {
     await running.end();
   }
-}
-
-/** Whether the later half of the passes has added next to nothing. */
-export function levelsOff({ afterPasses }: Pick<Memory, 'afterPasses'>): boolean {
-  const middle = afterPasses[Math.floor(afterPasses.length / 2)] ?? Number.NaN;
-  return Math.max(...afterPasses.slice(Math.floor(afterPasses.length / 2))) <= middle * (1 + STILL);
 }
