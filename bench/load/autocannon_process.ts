@@ -1,7 +1,7 @@
 // Steps through a file of requests with autocannon, in a process of its own; prints what it has measured.
 //   node autocannon_process.ts ORDER
 import autocannon from 'autocannon';
-import { type LoadOrder, type LoadResult, withoutTokens } from './generator.ts';
+import { isAnswer, type LoadOrder, type LoadResult, withoutTokens } from './generator.ts';
 import { readRequestFile } from './request_file.ts';
 
 const order = JSON.parse(process.argv[2] ?? '') as LoadOrder;
@@ -14,9 +14,7 @@ let firstWrong = '';
 
 function count(status: number, body: string): void {
   answered += 1;
-  const answer = order.answers.find(
-    (each) => each.status === status && (each.contains === '' ? body === '' : body.includes(each.contains)),
-  );
+  const answer = order.answers.find((each) => isAnswer(each, status, body));
   if (answer !== undefined) {
     right[answer.name] = (right[answer.name] ?? 0) + 1;
   } else {

@@ -6,6 +6,11 @@ export interface Answer {
   readonly contains: string;
 }
 
+/** As `wrk.lua` decides it. */
+export function isAnswer({ status, contains }: Answer, givenStatus: number, body: string): boolean {
+  return givenStatus === status && (contains === '' ? body === '' : body.includes(contains));
+}
+
 export interface LoadOrder {
   readonly address: string;
   /** A file of requests that are sent one after the other. */

@@ -1,9 +1,12 @@
 import { createHash, randomInt } from 'node:crypto';
 import {
+  closeSync,
   constants,
   copyFileSync,
   existsSync,
+  fsyncSync,
   mkdirSync,
+  openSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -67,11 +70,20 @@ export async function population(
  */
 export function copyPopulation({ database }: Population, folder: string): string {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  const copy = join(folder, 'grantd.db');
+  const copy = databaseIn(folder);
   for (const remains of [`${copy}-wal`, `${copy}-shm`]) rmSync(remains, { force: true });
   copyFileSync(database, copy, constants.COPYFILE_FICLONE);
   copyFileSync(secretFileOf(database), secretFileOf(copy), constants.COPYFILE_FICLONE);
+  // What is still to be written would be waited for by whoever commits next.
+  const file = openSync(copy, 'r+');
+  fsyncSync(file);
+  closeSync(file);
   return copy;
+}
+
+/** Path of the database that `copyPopulation` makes. */
+export function databaseIn(folder: string): string {
+  return join(folder, 'grantd.db');
 }
 
 /** @throws Error the kind was not ordered */
@@ -83,7 +95,7 @@ export function tokenFileOf({ tokenFiles }: Population, kind: TokenKind): string
 
 function populationIn(folder: string, order: PopulationOrder): Population {
   const files = kindsOf(order).map(([kind]) => [kind, join(folder, `${kind}.txt`)]);
-  return { order, database: join(folder, 'grantd.db'), tokenFiles: Object.fromEntries(files) };
+  return { order, database: databaseIn(folder), tokenFiles: Object.fromEntries(files) };
 }
 
 function cacheFolder(): string {

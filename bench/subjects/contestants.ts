@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { withoutTokens } from '../load/generator.ts';
-import { copyPopulation, type Population } from '../population/population.ts';
+import { isAnswer, withoutTokens } from '../load/generator.ts';
+import { copyPopulation, databaseIn, type Population } from '../population/population.ts';
 import { startMeasured } from '../processes/measured_process.ts';
 import type { Stage } from '../works/stage.ts';
 import type { Contestant } from '../works/work.ts';
@@ -33,7 +33,7 @@ export function grantd(
   { name = 'grantd', flags = [], changes = false, cores }: GrantdOrder = {},
 ): Contestant {
   const folder = join(stage.folder, 'grantd');
-  const database = changes ? copyPopulation(population, folder) : population.database;
+  const database = changes ? databaseIn(folder) : population.database;
   return {
     name,
     ...asked,
@@ -93,10 +93,8 @@ export async function sampleAnswer({ sample, process: order, answers, beforeStar
       ...(body !== undefined && { body }),
     });
     const text = await response.text();
-    const isRight = answers.some(
-      ({ status, contains }) => status === response.status && text.includes(contains),
-    );
-    if (!isRight) throw new Error(`${path} was answered ${response.status} ${withoutTokens(text)}`);
+    if (!answers.some((answer) => isAnswer(answer, response.status, text)))
+      throw new Error(`${path} was answered ${response.status} ${withoutTokens(text)}`);
     const headers = [...response.headers].filter(([header]) => !OF_THE_CONNECTION.has(header));
     return { status: response.status, headers: Object.fromEntries(headers), body: text };
   } finally {

@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { databaseIn } from '../population/population.ts';
 import { bareLike, grantd } from '../subjects/contestants.ts';
 import { ACTIVE } from './answers.ts';
 import { introspecting } from './requests.ts';
@@ -22,7 +23,7 @@ export const introspectionJwtBesideWriter: Work = {
       answers: [ACTIVE],
     };
     const measured = grantd(stage, population, asked, { changes: true });
-    const database = join(stage.folder, 'grantd', 'grantd.db');
+    const database = databaseIn(join(stage.folder, 'grantd'));
     return [{ ...measured, beside: [process.execPath, WRITER, database] }, await bareLike(measured)];
   },
 };
