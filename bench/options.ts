@@ -1,5 +1,7 @@
 import { parseArgs } from 'node:util';
-import type { Sizes } from './works/stage.ts';
+import { rowsOf } from './population/order.ts';
+import { COPIED } from './population/populate.ts';
+import { populationOrder, type Sizes } from './works/stage.ts';
 
 /** What `npm run bench` was asked for. */
 export interface BenchOptions {
@@ -22,7 +24,7 @@ export const HELP = `npm run bench [-- FLAGS]
   --records N       live records in grantd's database (1000000)
   --tokens N        distinct tokens that are drawn from (100000)
   --generator NAME  wrk or autocannon; wrk where it is installed
-  --quick           2 rounds of 3 s, 100000 records and 20000 tokens, unless said otherwise
+  --quick           2 rounds of 3 s, 200000 records and 20000 tokens, unless said otherwise
   --name NAME       keeps the results in bench/results/NAME.json; latest, where everything is measured in full
   --list            says what is measured
   --help            says this`;
@@ -33,7 +35,7 @@ export class BadUsage extends Error {
 }
 
 const FULL = { rounds: 3, seconds: 5, warmUpSeconds: 2, records: 1_000_000, tokens: 100_000 };
-const QUICK = { rounds: 2, seconds: 3, warmUpSeconds: 1, records: 100_000, tokens: 20_000 };
+const QUICK = { rounds: 2, seconds: 3, warmUpSeconds: 1, records: 200_000, tokens: 20_000 };
 
 /** Signed ones take minutes to make. */
 const MOST_PERSONAL = 20_000;
@@ -59,13 +61,16 @@ export function benchOptions(
   const number = (flag: 'rounds' | 'seconds' | 'records' | 'tokens') =>
     wholeNumber(`--${flag}`, values[flag]) ?? defaults[flag];
   const tokens = number('tokens');
+  const sizes = { records: number('records'), tokens, personal: Math.min(tokens, MOST_PERSONAL) };
+  const least = rowsOf(populationOrder(sizes)) + COPIED;
+  if (sizes.records < least) throw new BadUsage(`--records: expected at least ${least} for ${tokens} tokens`);
   const isFull = works.length === known.length && !values.quick;
   return {
     works,
     rounds: number('rounds'),
     seconds: number('seconds'),
     warmUpSeconds: defaults.warmUpSeconds,
-    sizes: { records: number('records'), tokens, personal: Math.min(tokens, MOST_PERSONAL) },
+    sizes,
     generator,
     name: name ?? (isFull ? 'latest' : undefined),
   };

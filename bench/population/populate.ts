@@ -20,7 +20,7 @@ const PEOPLE = 100;
  */
 const TURNS = 4;
 /** Tokens that `BulkRows` copies: one alone, and a pair. */
-const COPIED = 3;
+export const COPIED = 3;
 
 export interface PopulateOptions {
   /** Where each kind's tokens are written to, one a line. */

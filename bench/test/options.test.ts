@@ -32,13 +32,14 @@ test('a quick run is smaller, and is not kept', () => {
     rounds: 2,
     seconds: 3,
     warmUpSeconds: 1,
-    sizes: { records: 100_000, tokens: 500, personal: 500 },
+    sizes: { records: 200_000, tokens: 500, personal: 500 },
     name: undefined,
   });
 });
 
 for (const [args, expected] of [
   [['--work', 'mixed'], '--work: expected some of introspection-jwt, mix'],
+  [['--tokens', '300000'], '--records: expected at least 1000003 for 300000 tokens'],
   [['--rounds', '0'], '--rounds: expected a whole number from 1'],
   [['--seconds', '1.5'], '--seconds: expected a whole number from 1'],
   [['--generator', 'ab'], '--generator: expected wrk or autocannon'],
