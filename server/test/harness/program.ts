@@ -14,11 +14,8 @@ export const ENVIRONMENT_FILE = 'environment.json';
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** Nothing of the machine's own settings, and not the folder that npm was started in. The cache halves a start. */
-const BARE_ENVIRONMENT: Environment = {
-  PATH: process.env.PATH ?? '',
-  NODE_COMPILE_CACHE: join(tmpdir(), 'grantd-test-compile-cache'),
-};
+/** Nothing of the machine's own settings, and not the folder that npm was started in. */
+const BARE_ENVIRONMENT: Environment = { PATH: process.env.PATH ?? '' };
 
 export interface Outcome {
   readonly code: number | null;
