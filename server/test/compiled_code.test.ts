@@ -11,7 +11,10 @@ after(() => workbench.clear());
 const MODULE = join(import.meta.dirname, '../src/compiled_code.ts');
 
 /** What a process keeps its compiled code in, and its threads: the folder, or `undefined`. */
-function keptBy(dependencies: string, environment: Record<string, string> = {}): (string | undefined)[] {
+function keptBy(
+  dependencies: string,
+  environment: Record<string, string> = {},
+): readonly [string | undefined, string | undefined] {
   const program = `
     import { getCompileCacheDir } from 'node:module';
     import { Worker } from 'node:worker_threads';
@@ -38,7 +41,7 @@ test('what was compiled is kept beside the dependencies, for threads too, where 
   assert.equal(folder, undefined);
   const [own, thread] = keptBy(dependencies);
   const [made = ''] = readdirSync(dependencies);
-  assert.ok(own?.startsWith(join(dependencies, made)), own);
+  assert.ok(own?.startsWith(join(dependencies, made)), `${own}`);
   assert.equal(thread, own);
   assert.equal(statSync(join(dependencies, made)).mode & 0o777, 0o700);
   assert.deepEqual(keptBy(dependencies), [own, own]);
@@ -69,6 +72,6 @@ test('a folder that the operator names is used instead', () => {
   const dependencies = workbench.folder();
   const named = join(workbench.folder(), 'named');
   const [own] = keptBy(dependencies, { NODE_COMPILE_CACHE: named });
-  assert.ok(own?.startsWith(named), own);
+  assert.ok(own?.startsWith(named), `${own}`);
   assert.deepEqual(readdirSync(dependencies), []);
 });

@@ -19,7 +19,6 @@ import { listenOn } from './listen_on.ts';
 import { requestListener } from './request_listener.ts';
 import { askedToEnd, type Connections, finish } from './shutdown.ts';
 import { announce, type Started } from './started.ts';
-import { sweepInThread } from './sweep_in_thread.ts';
 import { sweepable, sweepPeriodically } from './sweeper.ts';
 import { unfinishedWork } from './unfinished_work.ts';
 
@@ -165,5 +164,6 @@ async function sweep(
   const { file: path } = database;
   if (path === undefined)
     return sweepPeriodically(sweepable(storage, sweepProgram), intervalSeconds, log, signal);
+  const { sweepInThread } = await import('./sweep_in_thread.ts');
   return sweepInThread({ path, issuer, intervalSeconds }, log, signal);
 }
