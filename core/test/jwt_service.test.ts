@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createHmac } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import { type TestContext, test } from 'node:test';
 import { type AdministrableStorage, AuthorizationServer, type KeyRecord, ServerSecret } from '@grantd/core';
 import {
@@ -66,7 +66,9 @@ for (const algorithm of ALGORITHMS) {
     const claims = { sub: 'alice', nested: { list: [1, 'ä'] } };
     const { token, keyId } = await jwt.sign(claims, { type: 'at+jwt', algorithm });
     assert.deepEqual(decodeProtectedHeader(token), { alg: algorithm, typ: 'at+jwt', kid: keyId });
-    assert.deepEqual(await jwt.verify(token), { verified: true, type: 'at+jwt', keyId, claims });
+    const digest = createHash('sha256').update(token).digest('base64url');
+    const verified = { verified: true, type: 'at+jwt', keyId, claims, digest };
+    assert.deepEqual([await jwt.verify(token), await jwt.verify(token)], [verified, verified]);
 
     const [published] = (await jwt.publicKeys()).filter(({ kid }) => kid === keyId);
     assert.equal(published?.alg, algorithm);

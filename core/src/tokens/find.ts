@@ -44,7 +44,7 @@ async function findJwt(context: TokenContext, token: string): Promise<FoundToken
   if (claims.iss !== context.issuer) return { reason: 'wrong_issuer', kind, claims };
   const record = await lookUp(context, kind, claims.jti);
   if (record === undefined) return { reason: 'no_record', kind, claims };
-  if (!(await isAsIssued(record, token))) return { reason: 'differs_from_issued', kind, claims };
+  if (!(await isAsIssued(record, token, jwt.digest))) return { reason: 'differs_from_issued', kind, claims };
   return { record, claims };
 }
 
@@ -61,8 +61,8 @@ function lookUp({ storage }: TokenContext, kind: TokenKind, id: string): Promise
 }
 
 /** A stolen signing key makes a JWT verify, but not be the one that was issued. */
-async function isAsIssued(record: TokenRecord, token: string): Promise<boolean> {
-  return record.digest === undefined || equalInConstantTime(record.digest, await sha256(token));
+async function isAsIssued(record: TokenRecord, token: string, digest: string | undefined): Promise<boolean> {
+  return record.digest === undefined || equalInConstantTime(record.digest, digest ?? (await sha256(token)));
 }
 
 function kindOfType(type: string | undefined): TokenKind | undefined {

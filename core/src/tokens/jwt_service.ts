@@ -1,9 +1,11 @@
 import { type JWK, SignJWT } from 'jose';
+import { sha256 } from '#hashing';
 import type { Claims } from '../protocol/claims.ts';
 import type { InactiveReason } from '../protocol/reasons.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/signing_algorithm.ts';
-import { parseClaims, readJwtHeader, verifiedPayload } from './signature.ts';
+import { claimsOfJwt, isSignedWith, readJwtHeader } from './signature.ts';
 import type { SigningKeys } from './signing_keys.ts';
+import { type VerifiedHeader, VerifiedTokens } from './verified_tokens.ts';
 
 /** Why a text is no JWT of this server. */
 export type JwtRefusal = Extract<InactiveReason, 'malformed' | 'unknown_key' | 'bad_signature'>;
@@ -15,6 +17,8 @@ export type VerifiedJwt =
       readonly type: string | undefined;
       readonly keyId: string;
       readonly claims: Claims;
+      /** SHA-256 (base64url) of the token, where the service knows it already. */
+      readonly digest?: string;
     }
   | { readonly verified: false; readonly reason: JwtRefusal };
 
@@ -49,10 +53,16 @@ export interface JwtService {
   publicKeys(): Promise<readonly JWK[]>;
 }
 
+/** About 100 bytes each; twice as many at most. */
+const MOST_REMEMBERED = 100_000;
+
 /** `JwtService` over the keys in storage; a rotation by any process is seen by the next call. */
 export class StoredKeysJwtService implements JwtService {
   readonly algorithms = SIGNING_ALGORITHMS;
   readonly #keys: SigningKeys;
+  /** Of the keys that have verified anything; the memory is emptied when one joins them. */
+  readonly #keyIds = new Set<string>();
+  readonly #verified = new VerifiedTokens(MOST_REMEMBERED);
 
   constructor(keys: SigningKeys) {
     this.#keys = keys;
@@ -68,15 +78,29 @@ export class StoredKeysJwtService implements JwtService {
   }
 
   async verify(token: string): Promise<VerifiedJwt> {
-    const { keyId, type } = readJwtHeader(token) ?? {};
-    if (keyId === undefined) return { verified: false, reason: 'malformed' };
-    const key = await this.#keys.forVerifying(keyId);
-    if (key === undefined) return { verified: false, reason: 'unknown_key' };
-    const payload = await verifiedPayload(token, key.publicKey, key.algorithm);
-    if (payload === undefined) return { verified: false, reason: 'bad_signature' };
-    const claims = parseClaims(payload);
+    const digest = await sha256(token);
+    const remembered = this.#verified.get(digest);
+    const header = remembered ?? (await this.#check(token));
+    if ('reason' in header) return { verified: false, reason: header.reason };
+    const claims = claimsOfJwt(token);
     if (claims === undefined) return { verified: false, reason: 'malformed' };
-    return { verified: true, type, keyId, claims };
+    if (remembered === undefined) this.#verified.remember(digest, header);
+    return { verified: true, type: header.type, keyId: header.keyId, claims, digest };
+  }
+
+  /** What the header says, once the signature has verified. */
+  async #check(token: string): Promise<VerifiedHeader | { readonly reason: JwtRefusal }> {
+    const { keyId, algorithm, type, isExtended } = readJwtHeader(token) ?? {};
+    if (keyId === undefined) return { reason: 'malformed' };
+    const key = await this.#keys.forVerifying(keyId);
+    if (key === undefined) return { reason: 'unknown_key' };
+    if (!this.#keyIds.has(keyId)) {
+      this.#keyIds.add(keyId);
+      this.#verified.clear();
+    }
+    // The algorithm is the key's own, and the server signs no extensions (RFC 7515 §4.1.11).
+    if (algorithm !== key.algorithm || isExtended) return { reason: 'bad_signature' };
+    return (await isSignedWith(key.verifies, token)) ? { keyId, type } : { reason: 'bad_signature' };
   }
 
   publicKeys(): Promise<readonly JWK[]> {

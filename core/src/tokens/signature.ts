@@ -1,8 +1,9 @@
-import { type CryptoKey, compactVerify, decodeProtectedHeader, errors } from 'jose';
+import { base64url, type CryptoKey, compactVerify, decodeProtectedHeader, errors } from 'jose';
 import type { Claims } from '../protocol/claims.ts';
 import { isJsonObject, parseJson } from '../protocol/json.ts';
 import { namesOf, type SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import { comparableType } from './jwt_types.ts';
+import type { Verifies } from './verifying/verifying.ts';
 
 /** What a JWT says of itself before anything is believed (RFC 7515 §4.1). */
 export interface JwtHeader {
@@ -10,15 +11,17 @@ export interface JwtHeader {
   readonly keyId: string | undefined;
   /** As types are compared: `comparableType`. */
   readonly type: string | undefined;
+  /** Whether it says something that must be understood (`crit`, §4.1.11). */
+  readonly isExtended: boolean;
 }
 
 /** @returns `undefined` where the text is no JWT, or its header is not as RFC 7515 §4.1 wants it */
 export function readJwtHeader(token: string): JwtHeader | undefined {
   try {
-    const { alg, kid, typ } = decodeProtectedHeader(token);
+    const { alg, kid, typ, crit } = decodeProtectedHeader(token);
     if ([alg, kid, typ].some((value: unknown) => value !== undefined && typeof value !== 'string'))
       return undefined;
-    return { algorithm: alg, keyId: kid, type: comparableType(typ) };
+    return { algorithm: alg, keyId: kid, type: comparableType(typ), isExtended: crit !== undefined };
   } catch {
     return undefined; // jose throws TypeError for whatever it cannot parse; nothing here asks storage
   }
@@ -54,4 +57,27 @@ export async function verifiedPayload(
 export function parseClaims(payload: Uint8Array): Claims | undefined {
   const claims = parseJson(payload);
   return isJsonObject(claims) ? claims : undefined;
+}
+
+/** Whether the last part of a JWS in the compact form is a signature over the others (RFC 7515 §5.2). */
+export async function isSignedWith(verifies: Verifies, token: string): Promise<boolean> {
+  const [header, payload, signature, ...others] = token.split('.');
+  if (payload === undefined || signature === undefined || others.length > 0) return false;
+  const bytes = decodeBase64url(signature);
+  return bytes !== undefined && verifies(`${header}.${payload}`, bytes);
+}
+
+/** The claims of a JWT whose signature has verified; `undefined` where its payload is no JSON object. */
+export function claimsOfJwt(token: string): Claims | undefined {
+  const begin = token.indexOf('.') + 1;
+  const payload = decodeBase64url(token.slice(begin, token.indexOf('.', begin)));
+  return payload && parseClaims(payload);
+}
+
+function decodeBase64url(text: string): Uint8Array | undefined {
+  try {
+    return base64url.decode(text);
+  } catch {
+    return undefined; // no base64url
+  }
 }

@@ -9,16 +9,18 @@ import {
   importJWK,
   type JWK,
 } from 'jose';
+import { verifierOf } from '#verifying';
 import type { Clock } from '../protocol/environment.ts';
 import type { KeyRecord } from '../protocol/records.ts';
 import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import type { KeyRepository } from '../storage/contract.ts';
 import type { ServerSecret } from './server_secret.ts';
+import type { Verifies } from './verifying/verifying.ts';
 
 interface VerifyingKey {
   readonly kid: string;
   readonly algorithm: SigningAlgorithm;
-  readonly publicKey: CryptoKey;
+  readonly verifies: Verifies;
 }
 
 interface SigningKey extends VerifyingKey {
@@ -163,7 +165,8 @@ async function decryptWith(
 }
 
 async function importPublic({ kid, algorithm, publicJwk }: KeyRecord): Promise<VerifyingKey> {
-  return { kid, algorithm, publicKey: asCryptoKey(await importJWK(publicJwk, algorithm)) };
+  const publicKey = asCryptoKey(await importJWK(publicJwk, algorithm));
+  return { kid, algorithm, verifies: verifierOf(publicKey, algorithm) };
 }
 
 function asCryptoKey(key: CryptoKey | Uint8Array): CryptoKey {

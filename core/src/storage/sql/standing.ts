@@ -41,55 +41,45 @@ export function principalJoins(schema: '' | 'grantd.'): string {
   LEFT JOIN ${schema}principals g ON g.issuer_id = t.issuer_id AND g.kind = 'grant' AND g.id = t.grant_id`;
 }
 
-export type StandingRow = {
-  readonly client_generation: number;
-  readonly client_current: number | null;
-  readonly client_raised_at_ms: number | null;
-  readonly client_disabled_at_ms: number | null;
-  readonly subject_generation: number | null;
-  readonly subject_current: number | null;
-  readonly subject_raised_at_ms: number | null;
-  readonly subject_disabled_at_ms: number | null;
-  readonly session_generation: number | null;
-  readonly session_current: number | null;
-  readonly session_raised_at_ms: number | null;
-  readonly grant_generation: number | null;
-  readonly grant_current: number | null;
-  readonly grant_raised_at_ms: number | null;
-  readonly not_before_ms: number | null;
-};
+/** In the order of `STANDING_COLUMNS`. */
+export type StandingRow = readonly [
+  clientGeneration: number,
+  clientCurrent: number | null,
+  clientRaisedAtMs: number | null,
+  clientDisabledAtMs: number | null,
+  subjectGeneration: number | null,
+  subjectCurrent: number | null,
+  subjectRaisedAtMs: number | null,
+  subjectDisabledAtMs: number | null,
+  sessionGeneration: number | null,
+  sessionCurrent: number | null,
+  sessionRaisedAtMs: number | null,
+  grantGeneration: number | null,
+  grantCurrent: number | null,
+  grantRaisedAtMs: number | null,
+  notBeforeMs: number | null,
+];
+
+/** A record while it is being made. */
+export type Writable<T> = { -readonly [Member in keyof T]: T[Member] };
 
 type Standings = Required<Pick<AuthorizationCodeRecord, 'standing'>> &
   Pick<AuthorizationCodeRecord, 'notBeforeMs'>;
 
 /** The part of a record that `STANDING_COLUMNS` carry. */
 export function standingsOf(row: StandingRow): Standings {
-  const { client_generation, subject_generation, session_generation, grant_generation } = row;
-  return {
-    standing: {
-      client: standing(
-        client_generation,
-        row.client_current,
-        row.client_raised_at_ms,
-        row.client_disabled_at_ms,
-      ),
-      ...(subject_generation !== null && {
-        subject: standing(
-          subject_generation,
-          row.subject_current,
-          row.subject_raised_at_ms,
-          row.subject_disabled_at_ms,
-        ),
-      }),
-      ...(session_generation !== null && {
-        session: standing(session_generation, row.session_current, row.session_raised_at_ms, null),
-      }),
-      ...(grant_generation !== null && {
-        grant: standing(grant_generation, row.grant_current, row.grant_raised_at_ms, null),
-      }),
-    },
-    ...(row.not_before_ms !== null && { notBeforeMs: row.not_before_ms }),
+  const [client, clientCurrent, clientRaisedAtMs, clientDisabledAtMs, ...others] = row;
+  const [subject, subjectCurrent, subjectRaisedAtMs, subjectDisabledAtMs, ...rest] = others;
+  const [session, sessionCurrent, sessionRaisedAtMs, grant, grantCurrent, grantRaisedAtMs, notBeforeMs] =
+    rest;
+  const standings: Writable<Standings['standing']> = {
+    client: standing(client, clientCurrent, clientRaisedAtMs, clientDisabledAtMs),
   };
+  if (subject !== null)
+    standings.subject = standing(subject, subjectCurrent, subjectRaisedAtMs, subjectDisabledAtMs);
+  if (session !== null) standings.session = standing(session, sessionCurrent, sessionRaisedAtMs, null);
+  if (grant !== null) standings.grant = standing(grant, grantCurrent, grantRaisedAtMs, null);
+  return { standing: standings, ...(notBeforeMs !== null && { notBeforeMs }) };
 }
 
 /** A principal whose row is gone is ahead of whatever copied it: rows are swept after the end of their last token. */
@@ -99,10 +89,8 @@ function standing(
   raisedAtMs: number | null,
   disabledAtMs: number | null,
 ): Standing {
-  return {
-    copied,
-    current: current ?? copied + 1,
-    ...(raisedAtMs !== null && { raisedAtMs }),
-    ...(disabledAtMs !== null && { disabledAtMs }),
-  };
+  const one: Writable<Standing> = { copied, current: current ?? copied + 1 };
+  if (raisedAtMs !== null) one.raisedAtMs = raisedAtMs;
+  if (disabledAtMs !== null) one.disabledAtMs = disabledAtMs;
+  return one;
 }

@@ -4,7 +4,7 @@ import { latest } from '../../retention.ts';
 import { requireSamePrincipals } from '../../ties.ts';
 import { CODE_COLUMNS, type CodeRow, toCodeColumns, toCodeRecord } from '../code_rows.ts';
 import { principalJoins } from '../standing.ts';
-import { ended, rowsOf } from './connections.ts';
+import { ended, rowsOf, valuesOf } from './connections.ts';
 import { beginGrants } from './grants.ts';
 import { asParameter, isBornDead, outcomeOf, storeUpon } from './issuing.ts';
 import { type Found, type PostgresHandle, underLease } from './primary.ts';
@@ -73,8 +73,8 @@ export async function postgresAuthorizationCodes(
   return {
     async get(id) {
       if (!isStorable(id)) return undefined;
-      const row = await primary.readUnderLease<Found<CodeRow, 'id'>>([sql.get, issuerId, id]);
-      return row.id === null ? undefined : toCodeRecord(row);
+      const row = await primary.readUnderLease<Found<{ id: string }, 'id'>>([sql.get, issuerId, id]);
+      return row.id === null ? undefined : toCodeRecord(valuesOf<CodeRow>(row));
     },
 
     async issue(code, { clientGeneration = 0 }) {
@@ -89,8 +89,8 @@ export async function postgresAuthorizationCodes(
       return primary.transaction<IssueOutcome | 'already_redeemed'>(
         [...principals.lockGrant(grantId), [sql.lock, issuerId, id]],
         (found) => {
-          const [row] = rowsOf<CodeRow>(found.at(-1));
-          const stored = row && toCodeRecord(row);
+          const [row] = rowsOf<object>(found.at(-1));
+          const stored = row && toCodeRecord(valuesOf<CodeRow>(row));
           if (stored === undefined) return ended('refused');
           if (stored.redeemedAtMs !== undefined) return ended('already_redeemed');
           if (!canContinue(stored, clock()) || isBornDead(tokens, stored)) return ended('refused');

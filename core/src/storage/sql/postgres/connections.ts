@@ -205,6 +205,12 @@ export function rowsOf<Row>(result: PostgresResult | undefined): readonly Row[] 
   return only(result).rows as readonly Row[];
 }
 
+/** A row's values in the order of its columns, without the epoch that stands beside them; their types are the statement's to know. */
+export function valuesOf<Values extends readonly unknown[]>(row: object): Values {
+  const { epoch: _, ...columns } = row as { epoch?: unknown };
+  return Object.values(columns) as readonly unknown[] as Values;
+}
+
 /** How many rows a statement has changed. */
 export function changesOf(result: PostgresResult | undefined): number {
   return only(result).rowCount ?? 0;

@@ -4,7 +4,7 @@ import type { IssueOutcome, TokenRepository } from '../../contract.ts';
 import { requireSamePrincipals } from '../../ties.ts';
 import { principalJoins } from '../standing.ts';
 import { TOKEN_COLUMNS, type TokenRow, toTokenRecord } from '../token_rows.ts';
-import { ended, rowsOf } from './connections.ts';
+import { ended, rowsOf, valuesOf } from './connections.ts';
 import { asParameter, isBornDead, outcomeOf, STORE_UPON_CLIENT, storeUpon } from './issuing.ts';
 import { EPOCH, type Found, type PostgresHandle } from './primary.ts';
 import type { Principals } from './principals.ts';
@@ -97,8 +97,8 @@ export async function postgresTokens(
 
   const find = async (kind: TokenKind, id: string): Promise<TokenRecord | undefined> => {
     if (!isStorable(id)) return undefined;
-    const row = await primary.readUnderLease<Found<TokenRow, 'id'>>([lookUpOf[kind], issuerId, id]);
-    return row.id === null ? undefined : toTokenRecord(row);
+    const row = await primary.readUnderLease<Found<{ id: string }, 'id'>>([lookUpOf[kind], issuerId, id]);
+    return row.id === null ? undefined : toTokenRecord(valuesOf<TokenRow>(row));
   };
 
   /** What `rotate` and `issueBeside` have in common: the refresh token is locked, and judged as it is then. */
@@ -110,8 +110,8 @@ export async function postgresTokens(
     primary.transaction<IssueOutcome | 'superseded'>(
       [...principals.lockGrant(grantId), [sql.lockRefreshToken, issuerId, id]],
       (found) => {
-        const [row] = rowsOf<TokenRow>(found.at(-1));
-        const presented = row && toTokenRecord(row);
+        const [row] = rowsOf<object>(found.at(-1));
+        const presented = row && toTokenRecord(valuesOf<TokenRow>(row));
         if (presented === undefined || !canContinue(presented, clock())) return ended('refused');
         if (presented.supersededAtMs !== undefined) return ended('superseded');
         if (isBornDead(tokens, presented)) return ended('refused');

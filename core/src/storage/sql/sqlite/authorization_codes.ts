@@ -6,7 +6,7 @@ import { latest } from '../../retention.ts';
 import { requireSamePrincipals } from '../../ties.ts';
 import { CODE_COLUMNS, type CodeRow, toCodeColumns, toCodeRecord } from '../code_rows.ts';
 import { STANDING_JOINS } from '../standing.ts';
-import { prepareAll, type SqliteHandle } from './connection.ts';
+import { lookUpList, prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Grants } from './grants.ts';
 import type { Principals } from './principals.ts';
@@ -37,7 +37,7 @@ export const AUTHORIZATION_CODES_SQL = {
 };
 
 export function sqliteAuthorizationCodes(
-  { database, issuerId, clock, transaction }: SqliteHandle,
+  { database, issuerId, clock, transaction, reads }: SqliteHandle,
   parts: {
     readonly issuing: Issuing;
     readonly grants: Grants;
@@ -48,13 +48,14 @@ export function sqliteAuthorizationCodes(
   const { issuing, grants, principals, events } = parts;
   const sql = prepareAll(database, AUTHORIZATION_CODES_SQL);
 
+  const codeRow = lookUpList<CodeRow>(sql.get);
   const find = (id: string): AuthorizationCodeRecord | undefined => {
-    const row = sql.get.get(issuerId, id) as CodeRow | undefined;
+    const row = codeRow(issuerId, id);
     return row && toCodeRecord(row);
   };
 
   return {
-    get: find,
+    get: (id) => reads.read(() => find(id)),
 
     issue(code, { clientGeneration = 0 }) {
       return transaction(() => {

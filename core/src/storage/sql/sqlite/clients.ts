@@ -1,3 +1,4 @@
+import type { ClientRecord } from '../../../protocol/records.ts';
 import { originOf } from '../../../protocol/redirect_uri.ts';
 import type { ClientRegistry, NewClient } from '../../contract.ts';
 import {
@@ -9,6 +10,7 @@ import {
 } from '../client_rows.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
+import { RememberedClients } from './remembered_clients.ts';
 
 const DESCRIPTION = CLIENT_DESCRIPTION.join(', ');
 const PARAMETERS = CLIENT_DESCRIPTION.map((column) => `:${column}`).join(', ');
@@ -57,7 +59,7 @@ export const CLIENTS_SQL = {
 };
 
 export function sqliteClients(
-  { database, issuerId, transaction }: SqliteHandle,
+  { database, issuerId, transaction, reads }: SqliteHandle,
   events: Events,
 ): ClientRegistry {
   const sql = prepareAll(database, CLIENTS_SQL);
@@ -67,11 +69,17 @@ export function sqliteClients(
     }
   };
 
+  const remembered = new RememberedClients(reads);
+  const find = (id: string): ClientRecord | undefined => {
+    const row = sql.get.get({ issuerId, id }) as ClientRow | undefined;
+    if (row === undefined) return undefined;
+    const client = toClientRecord(row);
+    remembered.add(client);
+    return client;
+  };
+
   return {
-    get(id) {
-      const row = sql.get.get({ issuerId, id }) as ClientRow | undefined;
-      return row && toClientRecord(row);
-    },
+    get: (id) => reads.read(() => remembered.get(id) ?? find(id)),
     hasRedirectOrigin(origin) {
       return sql.hasRedirectOrigin.get({ issuerId, origin }) !== undefined;
     },

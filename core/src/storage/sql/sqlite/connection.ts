@@ -1,7 +1,8 @@
 import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
+import type { ReadQueue } from './read_queue.ts';
 
 /**
  * Runs `work` as one write, after those that were asked for before.
@@ -20,6 +21,7 @@ export interface SqliteHandle {
   /** Milliseconds. */
   readonly clock: () => number;
   readonly transaction: Transaction;
+  readonly reads: ReadQueue;
 }
 
 /**
@@ -89,6 +91,17 @@ export function assertDurable(database: DatabaseSync): void {
       `SQLite runs with synchronous=${synchronous} instead of 2 (FULL): a commit could be lost`,
     );
   }
+}
+
+/** A look-up whose row is the list of its columns' values, whose types are the statement's to know. */
+export function lookUpList<Row extends readonly unknown[]>(
+  statement: StatementSync,
+): (...parameters: SQLInputValue[]) => Row | undefined {
+  statement.setReturnArrays(true);
+  return (...parameters) => {
+    const row: unknown = statement.get(...parameters);
+    return row as Row | undefined;
+  };
 }
 
 /** Prepares a table's statements under their names. */

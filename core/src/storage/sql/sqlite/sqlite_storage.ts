@@ -13,6 +13,7 @@ import { sqliteKeys } from './keys.ts';
 import { sqliteOneTimeIdentifiers } from './one_time_identifiers.ts';
 import { sqlitePrincipals } from './principals.ts';
 import { sqlitePushedRequests } from './pushed_requests.ts';
+import { ReadQueue } from './read_queue.ts';
 import { migrate, SCHEMA_VERSION, schemaVersion } from './schema.ts';
 import { sqliteSweep } from './sweep.ts';
 import { sqliteTokens } from './tokens.ts';
@@ -81,7 +82,8 @@ function storageOn(
   }: SqliteStorageOptions,
 ): SqliteStorage {
   const writes = new WriteQueue(database, busyTimeoutMs);
-  const handle: SqliteHandle = { database, issuerId, clock, transaction: writes.transaction };
+  const reads = new ReadQueue(database, () => writes.commits);
+  const handle: SqliteHandle = { database, issuerId, clock, transaction: writes.transaction, reads };
   const events = sqliteEvents(handle);
   const principals = sqlitePrincipals(handle);
   const issuing = sqliteIssuing(handle, principals);

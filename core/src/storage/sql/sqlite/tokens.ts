@@ -1,10 +1,10 @@
-import type { NewToken, TokenRecord } from '../../../protocol/records.ts';
+import type { NewToken } from '../../../protocol/records.ts';
 import { outcomeUpon } from '../../continuation.ts';
 import type { TokenRepository } from '../../contract.ts';
 import type { Issuing } from '../../issuing.ts';
 import { STANDING_JOINS } from '../standing.ts';
 import { TOKEN_COLUMNS, type TokenRow, toTokenRecord } from '../token_rows.ts';
-import { prepareAll, type SqliteHandle } from './connection.ts';
+import { lookUpList, prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Grants } from './grants.ts';
 import type { Principals } from './principals.ts';
@@ -44,7 +44,7 @@ export const TOKENS_SQL = {
 type CurrentRow = { readonly id: string; readonly pair_id: string | null };
 
 export function sqliteTokens(
-  { database, issuerId, clock, transaction }: SqliteHandle,
+  { database, issuerId, clock, transaction, reads }: SqliteHandle,
   parts: {
     readonly issuing: Issuing;
     readonly grants: Grants;
@@ -55,10 +55,10 @@ export function sqliteTokens(
   const { issuing, grants, principals, events } = parts;
   const sql = prepareAll(database, TOKENS_SQL);
 
-  const findRefreshToken = (id: string): TokenRecord | undefined => {
-    const row = sql.refreshToken.get(issuerId, id) as TokenRow | undefined;
-    return row && toTokenRecord(row);
-  };
+  const accessTokenRow = lookUpList<TokenRow>(sql.accessToken);
+  const refreshTokenRow = lookUpList<TokenRow>(sql.refreshToken);
+  const recordOf = (row: TokenRow | undefined) => row && toTokenRecord(row);
+  const findRefreshToken = (id: string) => recordOf(refreshTokenRow(issuerId, id));
 
   const outcomeFor = (id: string, tokens: readonly NewToken[]) =>
     outcomeUpon(findRefreshToken(id), tokens, issuing, clock());
@@ -86,12 +86,8 @@ export function sqliteTokens(
   };
 
   return {
-    getByAccessToken(id) {
-      const row = sql.accessToken.get(issuerId, id) as TokenRow | undefined;
-      return row && toTokenRecord(row);
-    },
-
-    getByRefreshToken: findRefreshToken,
+    getByAccessToken: (id) => reads.read(() => recordOf(accessTokenRow(issuerId, id))),
+    getByRefreshToken: (id) => reads.read(() => findRefreshToken(id)),
 
     isRefreshTokenRevoked(record) {
       return record.revokedAtMs !== undefined;

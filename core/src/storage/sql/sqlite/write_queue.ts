@@ -38,6 +38,7 @@ export class WriteQueue {
   readonly #savepoint: Readonly<Record<keyof typeof SAVEPOINT_SQL, StatementSync>>;
   readonly #waiting: QueuedWrite[] = [];
   #isDraining = false;
+  #commits = 0;
 
   /** @param busyTimeoutMs how long a write waits for another process's, in milliseconds */
   constructor(database: DatabaseSync, busyTimeoutMs: number) {
@@ -55,6 +56,11 @@ export class WriteQueue {
       this.#waiting.push({ perform, reject, queuedAtMs: performance.now() });
       if (!this.#isDraining) void this.#drain();
     });
+
+  /** How many transactions it has made; the last of them may not have been committed. */
+  get commits(): number {
+    return this.#commits;
+  }
 
   /** Rejects what is still waiting. */
   close(): void {
@@ -82,6 +88,7 @@ export class WriteQueue {
       return false;
     }
     const writes = this.#waiting.splice(0, MOST_IN_ONE_COMMIT);
+    this.#commits += 1;
     try {
       const answers = committed(this.#database, () => writes.map((write) => this.#attempt(write)));
       for (const answer of answers) answer();

@@ -1,0 +1,83 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { prepareAll } from './connection.ts';
+
+const READ_SQL = {
+  begin: 'BEGIN',
+  // Changes with every commit of another connection; the first read of a transaction, so that it is of its snapshot.
+  version: 'PRAGMA data_version',
+  end: 'COMMIT',
+};
+
+interface QueuedRead {
+  readonly answer: () => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/**
+ * The look-ups of one handle. To take SQLite's read lock and to give it back costs more than to find a row, so those of
+ * one turn of the event loop share a transaction. It begins after the turn's requests have arrived, so that each sees
+ * whatever was committed before it was sent.
+ *
+ * A transaction begins and ends within one turn, as those of the `WriteQueue` do.
+ */
+export class ReadQueue {
+  readonly #sql: Readonly<Record<keyof typeof READ_SQL, StatementSync>>;
+  readonly #database: DatabaseSync;
+  #waiting: QueuedRead[] = [];
+  #version: string | undefined;
+  readonly #ownCommits: () => number;
+
+  /** @param ownCommits how many the same connection has made, which its own version does not count */
+  constructor(database: DatabaseSync, ownCommits: () => number) {
+    this.#database = database;
+    this.#ownCommits = ownCommits;
+    this.#sql = prepareAll(database, READ_SQL);
+  }
+
+  /**
+   * Looks something up in this turn.
+   * @returns what `look` returned
+   * @throws what `look` threw, or why nothing could be read
+   */
+  read<T>(look: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const answer = () => {
+        try {
+          resolve(look());
+        } catch (error) {
+          reject(error);
+        }
+      };
+      if (this.#waiting.push({ answer, reject }) === 1) setImmediate(this.#answerAll);
+    });
+  }
+
+  /**
+   * While something is looked up, a name of the state of the database that it sees: another one after every commit.
+   * `undefined` where to ask for it would cost more than it saves.
+   */
+  get version(): string | undefined {
+    return this.#version;
+  }
+
+  #begin(): void {
+    this.#sql.begin.run();
+    this.#version = `${this.#sql.version.get()?.data_version} ${this.#ownCommits()}`;
+  }
+
+  readonly #answerAll = (): void => {
+    const reads = this.#waiting;
+    this.#waiting = [];
+    const isShared = reads.length > 1;
+    try {
+      if (isShared) this.#begin();
+      for (const { answer } of reads) answer();
+      if (isShared) this.#sql.end.run();
+    } catch (error) {
+      for (const { reject } of reads) reject(error);
+      if (this.#database.isOpen && this.#database.isTransaction) this.#database.exec('ROLLBACK');
+    } finally {
+      this.#version = undefined;
+    }
+  };
+}

@@ -1,0 +1,14 @@
+import type { CryptoKey } from 'jose';
+import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
+
+/**
+ * Whether a signature is the key's over a JWS signing input (RFC 7515 §5.2), which is ASCII.
+ * @param signature as it is in a JWS: the two halves of ECDSA one after the other (RFC 7518 §3.4)
+ */
+export type Verifies = (signingInput: string, signature: Uint8Array) => boolean | Promise<boolean>;
+
+/** What each runtime brings: some check at once, others later, so whoever asks awaits. */
+export interface Verifying {
+  /** A check with this key, by this algorithm and no other. */
+  verifierOf(key: CryptoKey, algorithm: SigningAlgorithm): Verifies;
+}

@@ -1,0 +1,18 @@
+import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
+import type { Verifying } from './verifying.ts';
+
+/** RFC 7518 §3.3 to §3.5, RFC 8037 §3.1. */
+const SCHEMES: Readonly<Record<SigningAlgorithm, AlgorithmIdentifier | RsaPssParams | EcdsaParams>> = {
+  RS256: 'RSASSA-PKCS1-v1_5',
+  PS256: { name: 'RSA-PSS', saltLength: 32 },
+  ES256: { name: 'ECDSA', hash: 'SHA-256' },
+  EdDSA: 'Ed25519',
+};
+
+export const verifierOf: Verifying['verifierOf'] = (key, algorithm) => (signingInput, signature) =>
+  crypto.subtle.verify(
+    SCHEMES[algorithm],
+    key,
+    new Uint8Array(signature),
+    new TextEncoder().encode(signingInput),
+  );
