@@ -3,6 +3,7 @@ import { prepareAll, type SqliteHandle } from './connection.ts';
 
 export const EVENTS_SQL = {
   add: 'INSERT INTO events (issuer_id, at_ms, type, target) VALUES (:issuerId, :nowMs, :type, :target)',
+  last: 'SELECT sequence FROM events WHERE issuer_id = :issuerId ORDER BY sequence DESC LIMIT 1',
   after: `
     SELECT sequence, at_ms, type, target FROM events
     WHERE issuer_id = :issuerId AND sequence > :sequence ORDER BY sequence LIMIT :limit`,
@@ -19,6 +20,8 @@ export interface Events {
   /** Writes an event as part of the caller's transaction. */
   add(type: EventType, target: string): void;
   after(sequence: number, limit: number): readonly EventRecord[];
+  /** The number of the last event; 0 where there is none. */
+  last(): number;
 }
 
 export function sqliteEvents({ database, issuerId, clock }: SqliteHandle): Events {
@@ -26,6 +29,9 @@ export function sqliteEvents({ database, issuerId, clock }: SqliteHandle): Event
   return {
     add(type, target) {
       sql.add.run({ issuerId, nowMs: clock(), type, target });
+    },
+    last() {
+      return Number(sql.last.get({ issuerId })?.sequence ?? 0);
     },
     after(sequence, limit) {
       const rows = sql.after.all({ issuerId, sequence, limit }) as EventRow[];

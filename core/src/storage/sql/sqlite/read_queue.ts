@@ -24,7 +24,9 @@ export class ReadQueue {
   readonly #sql: Readonly<Record<keyof typeof READ_SQL, StatementSync>>;
   readonly #database: DatabaseSync;
   #waiting: QueuedRead[] = [];
-  #version: string | undefined;
+  #version = '';
+  #state = 0;
+  #isShared = false;
   readonly #ownCommits: () => number;
 
   /** @param ownCommits how many the same connection has made, which its own version does not count */
@@ -53,31 +55,33 @@ export class ReadQueue {
   }
 
   /**
-   * While something is looked up, a name of the state of the database that it sees: another one after every commit.
-   * `undefined` where to ask for it would cost more than it saves.
+   * While something is looked up, the number of the state of the database that it sees: a greater one after a commit.
+   * `undefined` where to tell would cost more than it saves.
    */
-  get version(): string | undefined {
-    return this.#version;
-  }
-
-  #begin(): void {
-    this.#sql.begin.run();
-    this.#version = `${this.#sql.version.get()?.data_version} ${this.#ownCommits()}`;
+  get state(): number | undefined {
+    return this.#isShared ? this.#state : undefined;
   }
 
   readonly #answerAll = (): void => {
     const reads = this.#waiting;
     this.#waiting = [];
-    const isShared = reads.length > 1;
     try {
-      if (isShared) this.#begin();
+      if (reads.length > 1) this.#begin();
       for (const { answer } of reads) answer();
-      if (isShared) this.#sql.end.run();
+      if (this.#isShared) this.#sql.end.run();
     } catch (error) {
       for (const { reject } of reads) reject(error);
       if (this.#database.isOpen && this.#database.isTransaction) this.#database.exec('ROLLBACK');
     } finally {
-      this.#version = undefined;
+      this.#isShared = false;
     }
   };
+
+  #begin(): void {
+    this.#sql.begin.run();
+    const version = `${this.#sql.version.get()?.data_version} ${this.#ownCommits()}`;
+    if (version !== this.#version) this.#state += 1;
+    this.#version = version;
+    this.#isShared = true;
+  }
 }

@@ -1,16 +1,17 @@
+import { RecentlyUsed } from '../../../protocol/recently_used.ts';
 import type { ClientRecord } from '../../../protocol/records.ts';
 import type { ReadQueue } from './read_queue.ts';
 
-/** More are not remembered than answer requests within a short time; each is some hundred bytes. */
+/** Each is some hundred bytes; twice as many at most. */
 const MOST_CLIENTS = 1000;
 
-/** Clients as they were read, for as long as the database is in the state in which they were. */
+/** Clients as they were read, for as long as nothing has been committed since. */
 export class RememberedClients {
-  readonly #reads: Pick<ReadQueue, 'version'>;
-  readonly #clients = new Map<string, ClientRecord>();
-  #version: string | undefined;
+  readonly #reads: Pick<ReadQueue, 'state'>;
+  readonly #clients = new RecentlyUsed<ClientRecord>(MOST_CLIENTS);
+  #state: number | undefined;
 
-  constructor(reads: Pick<ReadQueue, 'version'>) {
+  constructor(reads: Pick<ReadQueue, 'state'>) {
     this.#reads = reads;
   }
 
@@ -19,17 +20,15 @@ export class RememberedClients {
   }
 
   add(client: ClientRecord): void {
-    if (!this.#isOfNow()) return;
-    if (this.#clients.size >= MOST_CLIENTS) this.#clients.clear();
-    this.#clients.set(client.id, client);
+    if (this.#isOfNow()) this.#clients.set(client.id, client);
   }
 
   /** Forgets what is not of the state that is read now. @returns whether that state is known */
   #isOfNow(): boolean {
-    const { version } = this.#reads;
-    if (version === undefined) return false;
-    if (version !== this.#version) this.#clients.clear();
-    this.#version = version;
+    const { state } = this.#reads;
+    if (state === undefined) return false;
+    if (state !== this.#state) this.#clients.clear();
+    this.#state = state;
     return true;
   }
 }

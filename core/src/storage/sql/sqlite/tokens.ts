@@ -1,4 +1,4 @@
-import type { NewToken } from '../../../protocol/records.ts';
+import type { NewToken, TokenRecord } from '../../../protocol/records.ts';
 import { outcomeUpon } from '../../continuation.ts';
 import type { TokenRepository } from '../../contract.ts';
 import type { Issuing } from '../../issuing.ts';
@@ -8,6 +8,7 @@ import { lookUpList, prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Grants } from './grants.ts';
 import type { Principals } from './principals.ts';
+import { RememberedTokens } from './remembered_tokens.ts';
 
 export const TOKENS_SQL = {
   accessToken: `
@@ -57,7 +58,13 @@ export function sqliteTokens(
 
   const accessTokenRow = lookUpList<TokenRow>(sql.accessToken);
   const refreshTokenRow = lookUpList<TokenRow>(sql.refreshToken);
+  const remembered = new RememberedTokens(reads, events);
   const recordOf = (row: TokenRow | undefined) => row && toTokenRecord(row);
+  const findAccessToken = (id: string): TokenRecord | undefined => {
+    const record = recordOf(accessTokenRow(issuerId, id));
+    if (record !== undefined) remembered.add(record);
+    return record;
+  };
   const findRefreshToken = (id: string) => recordOf(refreshTokenRow(issuerId, id));
 
   const outcomeFor = (id: string, tokens: readonly NewToken[]) =>
@@ -86,7 +93,7 @@ export function sqliteTokens(
   };
 
   return {
-    getByAccessToken: (id) => reads.read(() => recordOf(accessTokenRow(issuerId, id))),
+    getByAccessToken: (id) => reads.read(() => remembered.get(id) ?? findAccessToken(id)),
     getByRefreshToken: (id) => reads.read(() => findRefreshToken(id)),
 
     isRefreshTokenRevoked(record) {

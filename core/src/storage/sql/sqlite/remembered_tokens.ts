@@ -1,0 +1,45 @@
+import { RecentlyUsed } from '../../../protocol/recently_used.ts';
+import type { TokenRecord } from '../../../protocol/records.ts';
+import type { Events } from './events.ts';
+import type { ReadQueue } from './read_queue.ts';
+
+/** Each is some 300 bytes; twice as many at most. */
+const MOST_TOKENS = 100_000;
+
+/**
+ * Access tokens as they were read, for as long as nothing has ended the life of any token since: whatever does writes an
+ * event in the same transaction, and nothing else changes what a look-up says of an access token but its deletion after
+ * it has expired.
+ */
+export class RememberedTokens {
+  readonly #reads: Pick<ReadQueue, 'state'>;
+  readonly #events: Pick<Events, 'last'>;
+  readonly #tokens = new RecentlyUsed<TokenRecord>(MOST_TOKENS);
+  #state: number | undefined;
+  #lastEvent: number | undefined;
+
+  constructor(reads: Pick<ReadQueue, 'state'>, events: Pick<Events, 'last'>) {
+    this.#reads = reads;
+    this.#events = events;
+  }
+
+  get(id: string): TokenRecord | undefined {
+    return this.#isOfNow() ? this.#tokens.get(id) : undefined;
+  }
+
+  add(token: TokenRecord): void {
+    if (this.#isOfNow()) this.#tokens.set(token.id, Object.freeze(token));
+  }
+
+  /** Forgets what may have ended. @returns whether it is known what is read now */
+  #isOfNow(): boolean {
+    const { state } = this.#reads;
+    if (state === undefined) return false;
+    if (state === this.#state) return true;
+    const lastEvent = this.#events.last();
+    if (lastEvent !== this.#lastEvent) this.#tokens.clear();
+    this.#state = state;
+    this.#lastEvent = lastEvent;
+    return true;
+  }
+}
