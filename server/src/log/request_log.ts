@@ -14,19 +14,21 @@ type FailureReason = Extract<RefusalReason, 'storage_unavailable' | 'unexpected'
 /** One line for each request, and one for each event, tied by the request's identifier. */
 export class RequestLog {
   readonly #log: Log;
+  readonly #isOn: boolean;
   readonly #idPrefix = randomBytes(6).toString('base64url');
   readonly #clients = new Map<string, string>();
   #count = 0;
 
   constructor(log: Log) {
     this.#log = log;
+    this.#isOn = log.isLevelEnabled('info');
   }
 
   /** Begins a request. @returns its identifier */
   begin(request: IncomingMessage, response: ServerResponse): string {
     this.#count += 1;
     const requestId = `${this.#idPrefix}-${this.#count.toString(36)}`;
-    if (this.#log.isOn) this.#writeOnceClosed(requestId, request, response);
+    if (this.#isOn) this.#writeOnceClosed(requestId, request, response);
     return requestId;
   }
 
@@ -49,7 +51,7 @@ export class RequestLog {
 
   /** An event of the library. */
   event({ type, ...event }: ServerEvent): void {
-    if (!this.#log.isOn) return;
+    if (!this.#isOn) return;
     this.#rememberClient(event);
     // The request's own line says the one, that of the attempt the other.
     if (type === 'answered' || type === 'logout_not_delivered') return;
@@ -60,7 +62,7 @@ export class RequestLog {
 
   /** An event of a page. */
   pageEvent({ type, ...event }: PageEvent): void {
-    if (!this.#log.isOn) return;
+    if (!this.#isOn) return;
     this.#rememberClient(event);
     this.#log.info({ event: type, ...event });
   }

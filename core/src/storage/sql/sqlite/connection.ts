@@ -2,7 +2,6 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
-import type { ReadQueue } from './read_queue.ts';
 
 /**
  * Runs `work` as one write, after those that were asked for before.
@@ -10,6 +9,21 @@ import type { ReadQueue } from './read_queue.ts';
  * @throws what `work` threw, and nothing of it happened; or why it could not be written, or may not have been
  */
 export type Transaction = <T>(work: () => T) => Promise<T>;
+
+/** Look-ups of one turn of the event loop, together. */
+export interface Reads {
+  /**
+   * Looks something up in this turn.
+   * @returns what `look` returned
+   * @throws what `look` threw, or why nothing could be read
+   */
+  read<T>(look: () => T): Promise<T>;
+  /**
+   * While something is looked up, the number of the state of the database that it sees: a greater one after a commit.
+   * `undefined` where to tell would cost more than it saves.
+   */
+  readonly state: number | undefined;
+}
 
 /** How long a statement waits for another process unless said otherwise. */
 export const DEFAULT_BUSY_TIMEOUT_MS = 2000;
@@ -21,7 +35,7 @@ export interface SqliteHandle {
   /** Milliseconds. */
   readonly clock: () => number;
   readonly transaction: Transaction;
-  readonly reads: ReadQueue;
+  readonly reads: Reads;
 }
 
 /**

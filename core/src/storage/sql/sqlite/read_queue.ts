@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { prepareAll } from './connection.ts';
+import { prepareAll, type Reads } from './connection.ts';
 
 const READ_SQL = {
   begin: 'BEGIN',
@@ -20,7 +20,7 @@ interface QueuedRead {
  *
  * A transaction begins and ends within one turn, as those of the `WriteQueue` do.
  */
-export class ReadQueue {
+export class ReadQueue implements Reads {
   readonly #sql: Readonly<Record<keyof typeof READ_SQL, StatementSync>>;
   readonly #database: DatabaseSync;
   #waiting: QueuedRead[] = [];
@@ -36,11 +36,6 @@ export class ReadQueue {
     this.#sql = prepareAll(database, READ_SQL);
   }
 
-  /**
-   * Looks something up in this turn.
-   * @returns what `look` returned
-   * @throws what `look` threw, or why nothing could be read
-   */
   read<T>(look: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       const answer = () => {
@@ -54,10 +49,6 @@ export class ReadQueue {
     });
   }
 
-  /**
-   * While something is looked up, the number of the state of the database that it sees: a greater one after a commit.
-   * `undefined` where to tell would cost more than it saves.
-   */
   get state(): number | undefined {
     return this.#isShared ? this.#state : undefined;
   }

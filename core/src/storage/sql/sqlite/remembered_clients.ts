@@ -1,17 +1,17 @@
 import { RecentlyUsed } from '../../../protocol/recently_used.ts';
 import type { ClientRecord } from '../../../protocol/records.ts';
-import type { ReadQueue } from './read_queue.ts';
+import type { Reads } from './connection.ts';
 
 /** Each is some hundred bytes; twice as many at most. */
 const MOST_CLIENTS = 1000;
 
 /** Clients as they were read, for as long as nothing has been committed since. */
 export class RememberedClients {
-  readonly #reads: Pick<ReadQueue, 'state'>;
+  readonly #reads: Pick<Reads, 'state'>;
   readonly #clients = new RecentlyUsed<ClientRecord>(MOST_CLIENTS);
   #state: number | undefined;
 
-  constructor(reads: Pick<ReadQueue, 'state'>) {
+  constructor(reads: Pick<Reads, 'state'>) {
     this.#reads = reads;
   }
 

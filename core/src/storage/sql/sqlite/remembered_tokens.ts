@@ -1,7 +1,7 @@
 import { RecentlyUsed } from '../../../protocol/recently_used.ts';
 import type { TokenRecord } from '../../../protocol/records.ts';
+import type { Reads } from './connection.ts';
 import type { Events } from './events.ts';
-import type { ReadQueue } from './read_queue.ts';
 
 /** Each is some 300 bytes; twice as many at most. */
 const MOST_TOKENS = 100_000;
@@ -12,13 +12,13 @@ const MOST_TOKENS = 100_000;
  * it has expired.
  */
 export class RememberedTokens {
-  readonly #reads: Pick<ReadQueue, 'state'>;
+  readonly #reads: Pick<Reads, 'state'>;
   readonly #events: Pick<Events, 'last'>;
   readonly #tokens = new RecentlyUsed<TokenRecord>(MOST_TOKENS);
   #state: number | undefined;
   #lastEvent: number | undefined;
 
-  constructor(reads: Pick<ReadQueue, 'state'>, events: Pick<Events, 'last'>) {
+  constructor(reads: Pick<Reads, 'state'>, events: Pick<Events, 'last'>) {
     this.#reads = reads;
     this.#events = events;
   }
