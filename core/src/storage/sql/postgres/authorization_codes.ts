@@ -7,19 +7,25 @@ import { principalJoins } from '../standing.ts';
 import { ended, rowsOf, valuesOf } from './connections.ts';
 import { beginGrants } from './grants.ts';
 import { asParameter, isBornDead, outcomeOf, storeUpon } from './issuing.ts';
-import { type Found, type PostgresHandle, underLease } from './primary.ts';
+import { IS_ASKED_FOR } from './look_ups.ts';
+import { EPOCH, type PostgresHandle } from './primary.ts';
 import type { Principals } from './principals.ts';
 import { namedStatements } from './statement.ts';
-import { isStorable } from './storable.ts';
-
-const LOOK_UP = `
-  SELECT ${CODE_COLUMNS}
-  FROM grantd.authorization_codes t JOIN grantd.issuers i ON i.id = t.issuer_id ${principalJoins('grantd.')}
-  WHERE t.issuer_id = $1 AND t.id = $2`;
 
 export const AUTHORIZATION_CODES_SQL = {
-  get: underLease(LOOK_UP),
-  lock: `${LOOK_UP} FOR UPDATE OF t`,
+  // As of tokens.
+  find: `
+    SELECT ${CODE_COLUMNS}, ${EPOCH}
+    FROM grantd.issuers i
+    LEFT JOIN grantd.authorization_codes t ON t.issuer_id = i.id AND t.id ${IS_ASKED_FOR}
+    ${principalJoins('grantd.')}
+    WHERE i.id = $1`,
+
+  lock: `
+    SELECT ${CODE_COLUMNS}
+    FROM grantd.authorization_codes t JOIN grantd.issuers i ON i.id = t.issuer_id ${principalJoins('grantd.')}
+    WHERE t.issuer_id = $1 AND t.id = $2
+    FOR UPDATE OF t`,
 
   issue: `
     WITH issued AS (
@@ -66,16 +72,12 @@ export const AUTHORIZATION_CODES_SQL = {
 };
 
 export async function postgresAuthorizationCodes(
-  { primary, issuerId, clock }: PostgresHandle,
+  { primary, lookUps, issuerId, clock }: PostgresHandle,
   principals: Principals,
 ): Promise<AuthorizationCodeRepository> {
   const sql = await namedStatements(AUTHORIZATION_CODES_SQL);
   return {
-    async get(id) {
-      if (!isStorable(id)) return undefined;
-      const row = await primary.readUnderLease<Found<{ id: string }, 'id'>>([sql.get, issuerId, id]);
-      return row.id === null ? undefined : toCodeRecord(valuesOf<CodeRow>(row));
-    },
+    get: lookUps.by(sql.find, toCodeRecord),
 
     async issue(code, { clientGeneration = 0 }) {
       const results = await primary.write([

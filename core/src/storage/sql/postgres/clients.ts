@@ -7,8 +7,9 @@ import {
   toClientColumns,
   toClientRecord,
 } from '../client_rows.ts';
-import { changesOf, rowsOf } from './connections.ts';
-import { type Found, type PostgresHandle, underLease } from './primary.ts';
+import { changesOf, objectOf, rowsOf } from './connections.ts';
+import { IS_ASKED_FOR } from './look_ups.ts';
+import { type PostgresHandle, underLease } from './primary.ts';
 import { namedStatements } from './statement.ts';
 import { isStorable } from './storable.ts';
 
@@ -21,7 +22,9 @@ const GIVEN = `json_to_record($2) AS n (id text, name text, secret_hash text, gr
         registered_at bigint)`;
 
 export const CLIENTS_SQL = {
-  get: underLease(`SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = $1 AND id = $2`),
+  find: underLease(
+    `SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = $1 AND id ${IS_ASKED_FOR}`,
+  ),
 
   list: `SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = $1 ORDER BY id`,
 
@@ -90,26 +93,22 @@ function asParameters(client: NewClient): readonly [client: string, origins: str
   return [JSON.stringify(toClientColumns(client)), JSON.stringify([...origins])];
 }
 
-export async function postgresClients({ primary, issuerId, clock }: PostgresHandle): Promise<ClientRegistry> {
+export async function postgresClients({
+  primary,
+  lookUps,
+  issuerId,
+  clock,
+}: PostgresHandle): Promise<ClientRegistry> {
   const sql = await namedStatements(CLIENTS_SQL);
   return {
-    async get(id) {
-      if (!isStorable(id)) return undefined;
-      const row = await primary.readUnderLease<Found<ClientRow, 'id'>>([sql.get, issuerId, id]);
-      return row.id === null ? undefined : toClientRecord(row);
-    },
+    get: lookUps.by(sql.find, (row) => toClientRecord(objectOf<ClientRow>(CLIENT_COLUMNS, row))),
     async hasRedirectOrigin(origin) {
       if (!isStorable(origin)) return false;
       return changesOf(await primary.read([sql.hasRedirectOrigin, issuerId, origin])) > 0;
     },
     async hasResource(resource) {
       if (!isStorable(resource)) return false;
-      const row = await primary.readUnderLease<Found<Pick<ClientRow, 'resource'>, 'resource'>>([
-        sql.hasResource,
-        issuerId,
-        resource,
-      ]);
-      return row.resource !== null;
+      return (await primary.findUnderLease([sql.hasResource, issuerId, resource])) !== undefined;
     },
     async add(client, mostRegistered) {
       // One after another where they are counted: each then counts those before it.

@@ -6,18 +6,10 @@ import { principalJoins } from '../standing.ts';
 import { TOKEN_COLUMNS, type TokenRow, toTokenRecord } from '../token_rows.ts';
 import { ended, rowsOf, valuesOf } from './connections.ts';
 import { asParameter, isBornDead, outcomeOf, STORE_UPON_CLIENT, storeUpon } from './issuing.ts';
-import { EPOCH, type Found, type PostgresHandle } from './primary.ts';
+import { IS_ASKED_FOR } from './look_ups.ts';
+import { EPOCH, type PostgresHandle } from './primary.ts';
 import type { Principals } from './principals.ts';
 import { namedStatements, type PostgresCall } from './statement.ts';
-import { isStorable } from './storable.ts';
-
-/** Answers with a row also where there is no such token, for the epoch in it. */
-const lookUp = (kind: TokenKind) => `
-  SELECT ${EPOCH}, ${TOKEN_COLUMNS}
-  FROM grantd.issuers i
-  LEFT JOIN grantd.tokens t ON t.issuer_id = i.id AND t.id = $2 AND t.kind = '${kind}'
-  ${principalJoins('grantd.')}
-  WHERE i.id = $1`;
 
 /**
  * Marks the tokens whose identifiers `doomed` selects, and writes the event where that, or `raised`, ended something.
@@ -38,8 +30,13 @@ const ITSELF_AND_PAIR = `
     UNION SELECT id FROM grantd.tokens WHERE issuer_id = $1 AND pair_id = $4`;
 
 export const TOKENS_SQL = {
-  accessToken: lookUp('access_token'),
-  refreshToken: lookUp('refresh_token'),
+  // Answers with a row also where there are no such tokens, for the epoch in it.
+  find: `
+    SELECT ${TOKEN_COLUMNS}, ${EPOCH}
+    FROM grantd.issuers i
+    LEFT JOIN grantd.tokens t ON t.issuer_id = i.id AND t.id ${IS_ASKED_FOR}
+    ${principalJoins('grantd.')}
+    WHERE i.id = $1`,
 
   lockRefreshToken: `
     SELECT ${TOKEN_COLUMNS}
@@ -89,16 +86,15 @@ export const TOKENS_SQL = {
 };
 
 export async function postgresTokens(
-  { primary, issuerId, clock }: PostgresHandle,
+  { primary, lookUps, issuerId, clock }: PostgresHandle,
   principals: Principals,
 ): Promise<TokenRepository> {
   const sql = await namedStatements(TOKENS_SQL);
-  const lookUpOf = { access_token: sql.accessToken, refresh_token: sql.refreshToken };
+  const byId = lookUps.by(sql.find, toTokenRecord);
 
   const find = async (kind: TokenKind, id: string): Promise<TokenRecord | undefined> => {
-    if (!isStorable(id)) return undefined;
-    const row = await primary.readUnderLease<Found<{ id: string }, 'id'>>([lookUpOf[kind], issuerId, id]);
-    return row.id === null ? undefined : toTokenRecord(valuesOf<TokenRow>(row));
+    const found = await byId(id);
+    return found?.kind === kind ? found : undefined;
   };
 
   /** What `rotate` and `issueBeside` have in common: the refresh token is locked, and judged as it is then. */
