@@ -2,30 +2,24 @@ import { canContinue } from '../../continuation.ts';
 import type { AuthorizationCodeRepository, IssueOutcome } from '../../contract.ts';
 import { latest } from '../../retention.ts';
 import { requireSamePrincipals } from '../../ties.ts';
-import { CODE_COLUMNS, type CodeRow, toCodeColumns, toCodeRecord } from '../code_rows.ts';
+import { CODE_COLUMNS, toCodeColumns, toCodeRecord } from '../code_rows.ts';
 import { principalJoins } from '../standing.ts';
-import { ended, rowsOf, valuesOf } from './connections.ts';
+import { ended, rowsOf } from './connections.ts';
 import { beginGrants } from './grants.ts';
 import { asParameter, isBornDead, outcomeOf, storeUpon } from './issuing.ts';
-import { IS_ASKED_FOR } from './look_ups.ts';
-import { EPOCH, type PostgresHandle } from './primary.ts';
+import { type Found, type PostgresHandle, underLease } from './primary.ts';
 import type { Principals } from './principals.ts';
 import { namedStatements } from './statement.ts';
+import { isStorable } from './storable.ts';
+
+const LOOK_UP = `
+  SELECT json_build_array(${CODE_COLUMNS}) AS found
+  FROM grantd.authorization_codes t JOIN grantd.issuers i ON i.id = t.issuer_id ${principalJoins('grantd.')}
+  WHERE t.issuer_id = $1 AND t.id = $2`;
 
 export const AUTHORIZATION_CODES_SQL = {
-  // As of tokens.
-  find: `
-    SELECT ${CODE_COLUMNS}, ${EPOCH}
-    FROM grantd.issuers i
-    LEFT JOIN grantd.authorization_codes t ON t.issuer_id = i.id AND t.id ${IS_ASKED_FOR}
-    ${principalJoins('grantd.')}
-    WHERE i.id = $1`,
-
-  lock: `
-    SELECT ${CODE_COLUMNS}
-    FROM grantd.authorization_codes t JOIN grantd.issuers i ON i.id = t.issuer_id ${principalJoins('grantd.')}
-    WHERE t.issuer_id = $1 AND t.id = $2
-    FOR UPDATE OF t`,
+  get: underLease(LOOK_UP),
+  lock: `${LOOK_UP} FOR UPDATE OF t`,
 
   issue: `
     WITH issued AS (
@@ -72,12 +66,16 @@ export const AUTHORIZATION_CODES_SQL = {
 };
 
 export async function postgresAuthorizationCodes(
-  { primary, lookUps, issuerId, clock }: PostgresHandle,
+  { primary, issuerId, clock }: PostgresHandle,
   principals: Principals,
 ): Promise<AuthorizationCodeRepository> {
   const sql = await namedStatements(AUTHORIZATION_CODES_SQL);
   return {
-    get: lookUps.by(sql.find, toCodeRecord),
+    async get(id) {
+      if (!isStorable(id)) return undefined;
+      const row = await primary.readUnderLease<Found<{ found: string }, 'found'>>([sql.get, issuerId, id]);
+      return row.found === null ? undefined : toCodeRecord(JSON.parse(row.found));
+    },
 
     async issue(code, { clientGeneration = 0 }) {
       const results = await primary.write([
@@ -91,8 +89,8 @@ export async function postgresAuthorizationCodes(
       return primary.transaction<IssueOutcome | 'already_redeemed'>(
         [...principals.lockGrant(grantId), [sql.lock, issuerId, id]],
         (found) => {
-          const [row] = rowsOf<object>(found.at(-1));
-          const stored = row && toCodeRecord(valuesOf<CodeRow>(row));
+          const [row] = rowsOf<{ found: string }>(found.at(-1));
+          const stored = row && toCodeRecord(JSON.parse(row.found));
           if (stored === undefined) return ended('refused');
           if (stored.redeemedAtMs !== undefined) return ended('already_redeemed');
           if (!canContinue(stored, clock()) || isBornDead(tokens, stored)) return ended('refused');

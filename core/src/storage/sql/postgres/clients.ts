@@ -7,9 +7,8 @@ import {
   toClientColumns,
   toClientRecord,
 } from '../client_rows.ts';
-import { changesOf, objectOf, rowsOf } from './connections.ts';
-import { IS_ASKED_FOR } from './look_ups.ts';
-import { type PostgresHandle, underLease } from './primary.ts';
+import { changesOf, rowsOf } from './connections.ts';
+import { type Found, type PostgresHandle, underLease } from './primary.ts';
 import { namedStatements } from './statement.ts';
 import { isStorable } from './storable.ts';
 
@@ -22,10 +21,6 @@ const GIVEN = `json_to_record($2) AS n (id text, name text, secret_hash text, gr
         registered_at bigint)`;
 
 export const CLIENTS_SQL = {
-  find: underLease(
-    `SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = $1 AND id ${IS_ASKED_FOR}`,
-  ),
-
   list: `SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = $1 ORDER BY id`,
 
   hasRedirectOrigin: `
@@ -101,14 +96,19 @@ export async function postgresClients({
 }: PostgresHandle): Promise<ClientRegistry> {
   const sql = await namedStatements(CLIENTS_SQL);
   return {
-    get: lookUps.by(sql.find, (row) => toClientRecord(objectOf<ClientRow>(CLIENT_COLUMNS, row))),
+    get: (id) => lookUps.client(id),
     async hasRedirectOrigin(origin) {
       if (!isStorable(origin)) return false;
       return changesOf(await primary.read([sql.hasRedirectOrigin, issuerId, origin])) > 0;
     },
     async hasResource(resource) {
       if (!isStorable(resource)) return false;
-      return (await primary.findUnderLease([sql.hasResource, issuerId, resource])) !== undefined;
+      const row = await primary.readUnderLease<Found<Pick<ClientRow, 'resource'>, 'resource'>>([
+        sql.hasResource,
+        issuerId,
+        resource,
+      ]);
+      return row.resource !== null;
     },
     async add(client, mostRegistered) {
       // One after another where they are counted: each then counts those before it.

@@ -66,30 +66,26 @@ export class PostgresConnections {
 
   /** A statement that only reads. */
   async read(call: PostgresCall): Promise<PostgresResult> {
-    return this.#attempt(async (client) =>
-      only((await this.#flight(client, [() => this.#query(client, call)]))[0]),
+    return this.readBelieved(
+      () => call,
+      () => {},
     );
   }
 
   /**
-   * Statements that only read, sent at once, where the answers also tell whether their server is still to be believed.
-   * @param callsFor says what to read once there is a connection, and whether that takes several statements at once;
-   * asked again, and for the same, at each attempt
-   * @param requireBelieved throws where the server is not believed: the connection is closed then, and not met again
-   * @returns results with rows that are lists, in the order of the columns
+   * As `read`, where the answer also tells whether its server is still to be believed.
+   * @param callOf says what to read once there is a connection; asked again, and for the same, at each attempt
+   * @param requireBelieved throws where it is not: its connection is closed then, and not met again
    */
   async readBelieved(
-    callsFor: (isPipelined: boolean) => readonly PostgresCall[],
-    requireBelieved: (results: readonly PostgresResult[]) => void,
-  ): Promise<readonly PostgresResult[]> {
+    callOf: () => PostgresCall,
+    requireBelieved: (result: PostgresResult) => void,
+  ): Promise<PostgresResult> {
     return this.#attempt(async (client) => {
-      const calls = callsFor(client.pipeline === true);
-      const results = await this.#flight(
-        client,
-        calls.map((call) => () => this.#query(client, call, 'array')),
-      );
-      requireBelieved(results);
-      return results;
+      const call = callOf();
+      const result = only((await this.#flight(client, [() => this.#query(client, call)]))[0]);
+      requireBelieved(result);
+      return result;
     });
   }
 
@@ -204,29 +200,14 @@ export class PostgresConnections {
     return within(this.#deadlines.statementTimeoutMs, answers, 'did not answer');
   }
 
-  #query(
-    client: PostgresClient,
-    [{ name, text }, ...values]: PostgresCall,
-    rowMode?: 'array',
-  ): Promise<PostgresResult> {
-    const mode = rowMode && { rowMode };
-    return client.query({ ...(this.#isPrepared && { name }), text, values, types: TYPES, ...mode });
+  #query(client: PostgresClient, [{ name, text }, ...values]: PostgresCall): Promise<PostgresResult> {
+    return client.query({ ...(this.#isPrepared && { name }), text, values, types: TYPES });
   }
 }
 
 /** The rows of a result; their shape is the statement's to know. */
 export function rowsOf<Row>(result: PostgresResult | undefined): readonly Row[] {
   return only(result).rows as readonly Row[];
-}
-
-/** A row's values in the order of its columns; their types are the statement's to know. */
-export function valuesOf<Values extends readonly unknown[]>(row: object): Values {
-  return Object.values(row) as readonly unknown[] as Values;
-}
-
-/** A list of values by the names of their columns, which are separated by a comma and a space. */
-export function objectOf<Row>(columns: string, values: readonly unknown[]): Row {
-  return Object.fromEntries(columns.split(', ').map((name, index) => [name, values[index]])) as Row;
 }
 
 /** How many rows a statement has changed. */

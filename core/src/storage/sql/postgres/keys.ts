@@ -2,17 +2,15 @@ import type { KeyRecord } from '../../../protocol/records.ts';
 import type { KeyRepository } from '../../contract.ts';
 import { RETIRED_KEY_SECONDS } from '../../retention.ts';
 import { KEY_COLUMNS, type KeyRow, toKeyColumns, toKeyRecord } from '../key_rows.ts';
-import { changesOf, ended, objectOf, rowsOf } from './connections.ts';
-import { IS_ASKED_FOR } from './look_ups.ts';
-import { type PostgresHandle, underLease } from './primary.ts';
+import { changesOf, ended, rowsOf } from './connections.ts';
+import { type Found, type PostgresHandle, underLease } from './primary.ts';
 import { namedStatements } from './statement.ts';
+import { isStorable } from './storable.ts';
 
 export const KEYS_SQL = {
   list: `SELECT ${KEY_COLUMNS} FROM grantd.signing_keys WHERE issuer_id = $1 ORDER BY created_at_ms, kid`,
 
-  find: underLease(
-    `SELECT ${KEY_COLUMNS} FROM grantd.signing_keys WHERE issuer_id = $1 AND kid ${IS_ASKED_FOR}`,
-  ),
+  get: underLease(`SELECT ${KEY_COLUMNS} FROM grantd.signing_keys WHERE issuer_id = $1 AND kid = $2`),
 
   currentKeyId: `
     SELECT kid FROM grantd.signing_keys WHERE issuer_id = $1 AND algorithm = $2 AND status = 'current'`,
@@ -40,16 +38,15 @@ export const KEYS_SQL = {
     WHERE issuer_id = $1 AND algorithm = $2 AND status = 'next'`,
 };
 
-export async function postgresKeys({
-  primary,
-  lookUps,
-  issuerId,
-  clock,
-}: PostgresHandle): Promise<KeyRepository> {
+export async function postgresKeys({ primary, issuerId, clock }: PostgresHandle): Promise<KeyRepository> {
   const sql = await namedStatements(KEYS_SQL);
   const asParameter = (keys: readonly KeyRecord[]) => JSON.stringify(keys.map(toKeyColumns));
   return {
-    get: lookUps.by(sql.find, (row) => toKeyRecord(objectOf<KeyRow>(KEY_COLUMNS, row))),
+    async get(kid) {
+      if (!isStorable(kid)) return undefined;
+      const row = await primary.readUnderLease<Found<KeyRow, 'kid'>>([sql.get, issuerId, kid]);
+      return row.kid === null ? undefined : toKeyRecord(row);
+    },
     async list() {
       return rowsOf<KeyRow>(await primary.read([sql.list, issuerId])).map(toKeyRecord);
     },

@@ -26,8 +26,6 @@ export interface PostgresQuery {
   text: string;
   values?: unknown[];
   types?: PostgresTypes;
-  /** Rows as lists of values, in the order of the columns, instead of objects. */
-  rowMode?: 'array';
 }
 
 /** How values come out of their text; asked for each column by the object identifier of its type. */

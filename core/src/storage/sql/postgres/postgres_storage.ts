@@ -55,7 +55,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   await migratePostgres(connections, STORE_TABLES);
   const issuerId = await issuerIdOf(connections, issuer);
   const primary = await Primary.of(connections, issuerId);
-  const handle = { primary, lookUps: new LookUps(primary, issuerId), issuerId, clock };
+  const handle = { primary, lookUps: await LookUps.of(primary, issuerId), issuerId, clock };
   const storage = await storageOn(handle, options.eventRetentionSeconds ?? DEFAULT_EVENT_RETENTION_SECONDS);
   return { ...storage, close: async () => connections.close() };
 }

@@ -18,13 +18,20 @@ export interface PostgresHandle {
  */
 export const LEASE_MS = 2000;
 
-/** Of the issuer `i`; a standby has none of its own. The last column of what is read under a lease. */
+/** What is read under a lease: a row with its `Key`, or none. */
+export type Found<Row, Key extends keyof Row> = (Row | { readonly [K in Key]: null }) & {
+  readonly epoch: number | null;
+};
+
+type Dated = { readonly epoch: number | null };
+
+/** Of the issuer `i`; a standby has none of its own. */
 export const EPOCH = 'CASE WHEN pg_is_in_recovery() THEN NULL ELSE i.epoch END AS epoch';
 
-/** One row at least, whatever there is: what `select` finds, and beside it the epoch of the issuer `$1`. */
+/** One row at least, whatever there is: the epoch of the issuer `i`, which is `$1`, and what `select` finds beside it. */
 export function underLease(select: string): string {
   return `
-  SELECT x.*, ${EPOCH}
+  SELECT ${EPOCH}, x.*
   FROM grantd.issuers i LEFT JOIN LATERAL (${select}) x ON true
   WHERE i.id = $1`;
 }
@@ -106,32 +113,27 @@ export class Primary {
   }
 
   /**
-   * Statements that only read. Each answers one row at least: lists that end with the `EPOCH` of their issuer, and begin
-   * with `null` where nothing was found.
-   * @param callsFor as of `PostgresConnections.readBelieved`
+   * A statement that reads one row with the `epoch` of its issuer, or none where a standby answers.
    * @throws Error the server cannot show that it is the primary
    */
-  async readUnderLease(
-    callsFor: (isPipelined: boolean) => readonly PostgresCall[],
-  ): Promise<readonly PostgresResult[]> {
+  async readUnderLease<Row extends Dated>(call: PostgresCall): Promise<Row> {
+    const [row] = await this.readAllUnderLease<Row>(() => call);
+    return row;
+  }
+
+  /**
+   * As `readUnderLease`, of a statement that reads one row or several, all with the same `epoch`.
+   * @param callOf says what to read once there is a connection; asked again, and for the same, at each attempt
+   */
+  async readAllUnderLease<Row extends Dated>(callOf: () => PostgresCall): Promise<readonly [Row, ...Row[]]> {
     // Again where an epoch ended in between, or a connection led to a server that is the primary no more.
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#readOnce(callsFor);
+        return await this.#readOnce<Row>(callOf);
       } catch (error) {
         if (!(error instanceof NotThePrimary) || attempt === MOST_READS) throw error;
       }
     }
-  }
-
-  /**
-   * As `readUnderLease`, for what finds one row at most.
-   * @returns `undefined` where there is none
-   */
-  async findUnderLease<Row extends readonly unknown[]>(call: PostgresCall): Promise<Row | undefined> {
-    const [result] = await this.readUnderLease(() => [call]);
-    const [row] = rowsOf<Row>(result);
-    return row === undefined || row[0] === null ? undefined : row;
   }
 
   /** Statements as one transaction, sent at once. Resolves once it is durable, and true for every process. */
@@ -169,24 +171,21 @@ export class Primary {
     return [this.#sql.stamp, this.#issuerId];
   }
 
-  async #readOnce(
-    callsFor: (isPipelined: boolean) => readonly PostgresCall[],
-  ): Promise<readonly PostgresResult[]> {
-    const results = await this.#connections.readBelieved(callsFor, (read) => this.#requireCurrent(read));
-    // Each statement sees the epoch of its own moment.
-    for (const epoch of new Set(results.map(epochOf))) {
-      if (!(await this.#holdsLease(epoch)))
-        throw new NotThePrimary('PostgreSQL answered from a primary that has been replaced');
-    }
-    return results;
+  async #readOnce<Row extends Dated>(callOf: () => PostgresCall): Promise<readonly [Row, ...Row[]]> {
+    const result = await this.#connections.readBelieved(callOf, (read) => this.#requireCurrent(read));
+    const [row, ...others] = rowsOf<Row>(result);
+    if (row !== undefined && row.epoch !== null && (await this.#holdsLease(row.epoch)))
+      return [row, ...others];
+    throw new NotThePrimary('PostgreSQL answered from a primary that has been replaced');
   }
 
   /** @throws {NotThePrimary} as far as that can be told without asking again */
-  #requireCurrent(results: readonly PostgresResult[]): void {
-    for (const result of results) {
-      if (this.#lease !== undefined && epochOf(result) < this.#lease.epoch) {
-        throw new NotThePrimary('PostgreSQL answered from a primary that has been replaced');
-      }
+  #requireCurrent(result: PostgresResult): void {
+    const [row] = rowsOf<{ epoch: number | null }>(result);
+    if (row === undefined) throw new Error('the issuer is no longer in the database');
+    if (row.epoch === null) throw new NotThePrimary('PostgreSQL is a standby here: grantd needs the primary');
+    if (this.#lease !== undefined && row.epoch < this.#lease.epoch) {
+      throw new NotThePrimary('PostgreSQL answered from a primary that has been replaced');
     }
   }
 
@@ -240,15 +239,6 @@ export class Primary {
     const restMs = Math.min(LEASE_MS, LEASE_MS - (isKnown ? ageMs : 0));
     if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs));
   }
-}
-
-/** @throws {NotThePrimary} a standby has answered */
-function epochOf(result: PostgresResult): number {
-  const [row] = rowsOf<readonly (number | null)[]>(result);
-  const epoch = row?.at(-1);
-  if (epoch === undefined) throw new Error('the issuer is no longer in the database');
-  if (epoch === null) throw new NotThePrimary('PostgreSQL is a standby here: grantd needs the primary');
-  return epoch;
 }
 
 function stampOf(result: PostgresResult | undefined): StampRow {

@@ -1,6 +1,6 @@
 import type { Principal } from '../../../protocol/records.ts';
 import type { PrincipalState } from '../../contract.ts';
-import { type PostgresHandle, underLease } from './primary.ts';
+import { type Found, type PostgresHandle, underLease } from './primary.ts';
 import { namedStatements, type PostgresCall } from './statement.ts';
 import { isStorable } from './storable.ts';
 
@@ -76,7 +76,11 @@ export const PRINCIPALS_SQL = {
     WHERE issuer_id = $1 AND kind = 'subject' AND id = $2`),
 };
 
-type StateRow = readonly [id: string, raisedAtMs: number | null, disabledAtMs: number | null];
+type StateRow = {
+  readonly id: string;
+  readonly raised_at_ms: number | null;
+  readonly disabled_at_ms: number | null;
+};
 
 /** Who a token or code depends on besides its client. */
 export interface Dependencies {
@@ -123,9 +127,9 @@ export async function postgresPrincipals({ primary, issuerId, clock }: PostgresH
     },
     async state(principal, id) {
       if (!isStorable(id)) return undefined;
-      const row = await primary.findUnderLease<StateRow>([reading[principal], issuerId, id]);
-      if (row === undefined) return undefined;
-      const [, raisedAtMs, disabledAtMs] = row;
+      const row = await primary.readUnderLease<Found<StateRow, 'id'>>([reading[principal], issuerId, id]);
+      if (row.id === null) return undefined;
+      const { raised_at_ms: raisedAtMs, disabled_at_ms: disabledAtMs } = row;
       return {
         ...(raisedAtMs !== null && { raisedAtMs }),
         ...(disabledAtMs !== null && { disabledAtMs }),

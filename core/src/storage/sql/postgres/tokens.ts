@@ -3,11 +3,10 @@ import { canContinue } from '../../continuation.ts';
 import type { IssueOutcome, TokenRepository } from '../../contract.ts';
 import { requireSamePrincipals } from '../../ties.ts';
 import { principalJoins } from '../standing.ts';
-import { TOKEN_COLUMNS, type TokenRow, toTokenRecord } from '../token_rows.ts';
-import { ended, rowsOf, valuesOf } from './connections.ts';
+import { TOKEN_COLUMNS, toTokenRecord } from '../token_rows.ts';
+import { ended, rowsOf } from './connections.ts';
 import { asParameter, isBornDead, outcomeOf, STORE_UPON_CLIENT, storeUpon } from './issuing.ts';
-import { IS_ASKED_FOR } from './look_ups.ts';
-import { EPOCH, type PostgresHandle } from './primary.ts';
+import type { PostgresHandle } from './primary.ts';
 import type { Principals } from './principals.ts';
 import { namedStatements, type PostgresCall } from './statement.ts';
 
@@ -30,16 +29,8 @@ const ITSELF_AND_PAIR = `
     UNION SELECT id FROM grantd.tokens WHERE issuer_id = $1 AND pair_id = $4`;
 
 export const TOKENS_SQL = {
-  // Answers with a row also where there are no such tokens, for the epoch in it.
-  find: `
-    SELECT ${TOKEN_COLUMNS}, ${EPOCH}
-    FROM grantd.issuers i
-    LEFT JOIN grantd.tokens t ON t.issuer_id = i.id AND t.id ${IS_ASKED_FOR}
-    ${principalJoins('grantd.')}
-    WHERE i.id = $1`,
-
   lockRefreshToken: `
-    SELECT ${TOKEN_COLUMNS}
+    SELECT json_build_array(${TOKEN_COLUMNS}) AS found
     FROM grantd.tokens t JOIN grantd.issuers i ON i.id = t.issuer_id ${principalJoins('grantd.')}
     WHERE t.issuer_id = $1 AND t.id = $2 AND t.kind = 'refresh_token'
     FOR UPDATE OF t`,
@@ -90,10 +81,9 @@ export async function postgresTokens(
   principals: Principals,
 ): Promise<TokenRepository> {
   const sql = await namedStatements(TOKENS_SQL);
-  const byId = lookUps.by(sql.find, toTokenRecord);
 
   const find = async (kind: TokenKind, id: string): Promise<TokenRecord | undefined> => {
-    const found = await byId(id);
+    const found = await lookUps.token(id);
     return found?.kind === kind ? found : undefined;
   };
 
@@ -106,8 +96,8 @@ export async function postgresTokens(
     primary.transaction<IssueOutcome | 'superseded'>(
       [...principals.lockGrant(grantId), [sql.lockRefreshToken, issuerId, id]],
       (found) => {
-        const [row] = rowsOf<object>(found.at(-1));
-        const presented = row && toTokenRecord(valuesOf<TokenRow>(row));
+        const [row] = rowsOf<{ found: string }>(found.at(-1));
+        const presented = row && toTokenRecord(JSON.parse(row.found));
         if (presented === undefined || !canContinue(presented, clock())) return ended('refused');
         if (presented.supersededAtMs !== undefined) return ended('superseded');
         if (isBornDead(tokens, presented)) return ended('refused');
