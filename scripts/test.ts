@@ -10,7 +10,7 @@ const root = dirname(import.meta.dirname);
 process.chdir(root);
 mkdirSync('.test-results', { recursive: true });
 
-const TESTS = ['core/test/**/*.test.ts', 'server/test/**/*.test.ts', 'reliability/test/**/*.test.ts'];
+const TESTS = ['core', 'server', 'reliability', 'bench'].map((folder) => `${folder}/test/**/*.test.ts`);
 const bin = (name: string) => join(root, 'node_modules', '.bin', name);
 const chosen = process.argv.slice(2);
 const files = globSync(chosen.length > 0 ? chosen.map(testsIn) : TESTS);

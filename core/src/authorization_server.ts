@@ -10,7 +10,7 @@ import {
   refusedAuthorization,
 } from './endpoints/authorization/authorization_response.ts';
 import { isExpectedPerson } from './endpoints/authorization/parameters/expected_subject.ts';
-import { hashClientSecret } from './endpoints/client_authentication/client_secret.ts';
+import { ClientSecrets } from './endpoints/client_authentication/client_secret.ts';
 import type { Context } from './endpoints/context.ts';
 import { ENDPOINTS, type Routes, routeOf, routesOf } from './endpoints/endpoints.ts';
 import { errorResponse } from './endpoints/error_response.ts';
@@ -336,7 +336,7 @@ export class AuthorizationServer {
 
   /** A client secret as storage keeps it. */
   hashClientSecret(clientSecret: string): Promise<string> {
-    return hashClientSecret(this.#context.secret, clientSecret);
+    return this.#context.clientSecrets.hash(clientSecret);
   }
 
   /** A new client secret of 256 random bits. */
@@ -415,6 +415,7 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     accessTokens: new AccessTokenVerifier(tokenContext),
     fetchDocument,
     canFetch: options.fetchDocument !== undefined,
+    clientSecrets: new ClientSecrets(secret),
     clientKeys: new ClientKeys({ fetchDocument, clock: options.clock }),
     registration: registration && {
       ...registration,
@@ -430,7 +431,8 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
 function observe(onEvent: Context['onEvent'], event: ServerEvent): void {
   const complain = (error: unknown) => console.error('onEvent failed', error);
   try {
-    Promise.resolve(onEvent(event)).catch(complain);
+    const observed: unknown = onEvent(event);
+    if (observed !== undefined) Promise.resolve(observed).catch(complain);
   } catch (error) {
     complain(error);
   }

@@ -291,8 +291,12 @@ const lookUps: string[] = [];
 function countingLookUps(storage: AdministrableStorage): AdministrableStorage {
   const clients = new Proxy(storage.clients, {
     get(target, name) {
-      lookUps.push(String(name));
-      return Reflect.get(target, name, target);
+      const method: unknown = Reflect.get(target, name, target);
+      if (typeof method !== 'function') return method;
+      return (...args: unknown[]): unknown => {
+        lookUps.push(String(name));
+        return Reflect.apply(method, target, args);
+      };
     },
   });
   return { ...storage, clients };

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
 import type { Library } from '../deployments/library.ts';
 import { CLIENTS } from '../load/registrations.ts';
@@ -11,10 +12,11 @@ export class BulkRows {
 
   constructor(database: DatabaseSync) {
     this.#database = database;
+    database.function('spread', { deterministic: true }, (text) => hash('sha256', String(text), 'base64url'));
   }
 
   /** Issues what is copied; it lives on. */
-  async prepare({ opaque }: Library): Promise<void> {
+  async prepare({ opaque }: Pick<Library, 'opaque'>): Promise<void> {
     await opaque.issueTokens({ clientId: CLIENTS.opaque.id });
     await opaque.issueTokens({ clientId: CLIENTS.web.id, subject: 'somebody', refresh: true });
   }
@@ -70,7 +72,7 @@ function until(keepUntil: number): Readonly<Record<string, string>> {
   return { expires_at: `${keepUntil}`, keep_until: `${keepUntil}` };
 }
 
-/** 43 characters, as the digest of a token has; the first ones are spread by a multiplicative hash of the number. */
+/** A digest like those that are the keys of real rows. */
 function key(name: string, kind: string): string {
-  return `printf('%08x-%-34.34s', (n * 2654435761) % 4294967296, '${name}-${kind}-' || n)`;
+  return `spread('${name}-${kind}-' || n)`;
 }

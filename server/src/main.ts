@@ -1,12 +1,8 @@
 #!/usr/bin/env node
-import { EXIT, exitCodeFor } from './cli/exit.ts';
-import { createProgram } from './cli/program.ts';
+import { join } from 'node:path';
+import { keepCompiledCode } from './compiled_code.ts';
 
-// Whoever read the output has gone, as in `grantd token issue --count 1000 | head`: nothing is left to say.
-process.stdout.on('error', () => process.exit(EXIT.failed));
-
-try {
-  await createProgram().parseAsync();
-} catch (error) {
-  process.exitCode = exitCodeFor(error);
-}
+keepCompiledCode(join(import.meta.dirname, '..', '..', 'node_modules'));
+// Only what is loaded from here on is kept.
+const { run } = await import('./cli/run.ts');
+await run(process.argv);

@@ -230,9 +230,9 @@ describe('settings of a client', () => {
   });
 });
 
-test('every member of a client has a flag, and no two have the same', () => {
-  const add = createProgram()
-    .commands.find((command) => command.name() === 'client')
+test('every member of a client has a flag, and no two have the same', async () => {
+  const add = (await createProgram()).commands
+    .find((command) => command.name() === 'client')
     ?.commands.find((command) => command.name() === 'add');
   const flags = add?.options.map(({ long }) => long) ?? [];
   assert.equal(new Set(flags).size, flags.length);

@@ -65,8 +65,11 @@ for (const database of DATABASES) {
       const asked = `${server.url}/authorize?${new URLSearchParams({ client_id: 'signs', request })}`;
       const page = await new Browser(server.url).get(asked);
       assertSaysOutage(page, 10, '10 seconds');
-      const logged = server.log().find(({ reason }) => reason === 'document_unavailable');
-      assert.deepEqual([logged?.operation, logged?.status], ['authorization', 503]);
+      const { operation, status } = await server.logged(
+        ({ reason }) => reason === 'document_unavailable',
+        'which it was',
+      );
+      assert.deepEqual([operation, status], ['authorization', 503]);
     });
   });
 }

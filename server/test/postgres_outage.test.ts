@@ -94,7 +94,7 @@ describe('a server whose PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     assert.equal((await introspect(server.url, await issue())).active, true);
     const password = new URL(environment.GRANTD_DATABASE ?? '').password;
     assert.equal((server.stdout() + server.stderr()).includes(password), false);
-    assert.ok(server.log().some(({ reason }) => reason === 'storage_unavailable'));
+    await server.logged(({ reason }) => reason === 'storage_unavailable', 'that there was an outage');
   });
 
   test('hangs ends at SIGTERM all the same', async () => {

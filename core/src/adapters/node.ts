@@ -21,9 +21,14 @@ export type NodeHandler = (
   next?: () => void,
 ) => Promise<void>;
 
+export interface NodeOptions {
+  /** Headers of each response beside the answer's own, which win. */
+  readonly headers?: (request: NodeRequest) => Readonly<Record<string, string>>;
+}
+
 /** Answers with what the server says at the request's path; elsewhere `next`, or 404 where there is none. */
-export function mount(server: AuthorizationServer): NodeHandler {
-  const answer = handler(async (request) => (await server.handle(request)) ?? NOT_FOUND);
+export function mount(server: AuthorizationServer, options?: NodeOptions): NodeHandler {
+  const answer = handler(async (request) => (await server.handle(request)) ?? NOT_FOUND, options);
   return async (request, response, next) => {
     if (next === undefined || server.serves(request.url ?? '')) return answer(request, response);
     next();
@@ -31,7 +36,10 @@ export function mount(server: AuthorizationServer): NodeHandler {
 }
 
 /** One operation alone, for a host that routes by itself: `handler((request) => server.introspect(request))`. */
-export function handler(operation: (request: HttpRequest) => Promise<HttpResponse>): NodeHandler {
+export function handler(
+  operation: (request: HttpRequest) => Promise<HttpResponse>,
+  { headers }: NodeOptions = {},
+): NodeHandler {
   return async (request, response) => {
     let plain: HttpRequest;
     try {
@@ -40,7 +48,7 @@ export function handler(operation: (request: HttpRequest) => Promise<HttpRespons
       if (request.destroyed) return; // the client went away in the middle of its request: nobody is left to answer
       throw error;
     }
-    sendResponse(request, response, await operation(plain).catch(errorResponse));
+    sendResponse(request, response, await operation(plain).catch(errorResponse), headers?.(request));
   };
 }
 
@@ -53,32 +61,45 @@ const NOT_FOUND: HttpResponse = { status: 404, headers: {}, body: '' };
 export async function toHttpRequest(request: NodeRequest): Promise<HttpRequest> {
   const { method = 'GET', url = '/', id } = request;
   const { remoteAddress } = request.socket;
+  const body = isParsedForm(request, request.body) ? request.body : await readBody(request);
   return {
     method,
     url,
     headers: headersOf(request),
     ...(remoteAddress !== undefined && { connection: { remoteAddress } }),
     ...(typeof id === 'string' && { id }),
-    ...(isParsedForm(request, request.body) ? { body: request.body } : await readBody(request)),
+    ...(body !== undefined && { body }),
   };
 }
 
-export function sendResponse(request: IncomingMessage, response: ServerResponse, answer: HttpResponse): void {
+/** @param further headers beside the answer's own, which win */
+export function sendResponse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: HttpResponse,
+  further: Readonly<Record<string, string>> = {},
+): void {
+  const { status, body } = answer;
   // A body that was not read to its end cannot be followed by another request.
   const isUnread = !request.complete && request.headers['transfer-encoding'] !== undefined;
   const isTooLong = Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES;
-  response.statusCode = answer.status;
-  for (const [name, value] of Object.entries(answer.headers)) response.setHeader(name, value);
-  if (isUnread || isTooLong) response.setHeader('connection', 'close');
-  if (answer.status !== 204) response.setHeader('content-length', Buffer.byteLength(answer.body));
-  response.end(answer.body);
+  response.writeHead(status, {
+    ...further,
+    ...answer.headers,
+    ...((isUnread || isTooLong) && { connection: 'close' }),
+    ...(status !== 204 && { 'content-length': Buffer.byteLength(body) }),
+  });
+  response.end(body);
 }
 
 /** Node keeps the first of several Authorization lines alone; nobody may choose which of them counts. */
 function headersOf({ headers, rawHeaders }: NodeRequest): HttpRequest['headers'] {
-  const lines = rawHeaders.filter(
-    (_, index) => rawHeaders[index - 1]?.toLowerCase() === 'authorization' && index % 2 === 1,
-  );
+  if (headers.authorization === undefined) return headers;
+  const lines: string[] = [];
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const [name, value] = [rawHeaders[at], rawHeaders[at + 1]];
+    if (name?.toLowerCase() === 'authorization' && value !== undefined) lines.push(value);
+  }
   return lines.length > 1 ? { ...headers, authorization: lines } : headers;
 }
 
@@ -88,17 +109,21 @@ function isParsedForm(request: NodeRequest, body: unknown): body is ParsedForm {
   return Object.keys(body).length > 0 || request.readableDidRead;
 }
 
-async function readBody(request: NodeRequest): Promise<{ body?: string }> {
-  if (typeof request.body === 'string') return { body: request.body };
-  if (Buffer.isBuffer(request.body)) return { body: request.body.toString('utf8') };
+async function readBody(request: NodeRequest): Promise<string | undefined> {
+  if (typeof request.body === 'string') return request.body;
+  if (Buffer.isBuffer(request.body)) return request.body.toString('utf8');
   if (request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined)
-    return {};
-  if (request.readableEnded) return {}; // somebody else has read it, and kept it to themselves
+    return undefined;
+  if (request.readableEnded) return undefined; // somebody else has read it, and kept it to themselves
   if (request.destroyed) throw new Error('the connection was closed');
+  return arrivingBody(request);
+}
+
+function arrivingBody(request: NodeRequest): Promise<string> {
   const chunks: Buffer[] = [];
   let bytes = 0;
   return new Promise((resolve, reject) => {
-    const finish = () => resolve({ body: Buffer.concat(chunks).toString('utf8') });
+    const finish = () => resolve(textOf(chunks));
     request.on('data', (chunk: Buffer) => {
       chunks.push(chunk);
       bytes += chunk.length;
@@ -108,7 +133,13 @@ async function readBody(request: NodeRequest): Promise<{ body?: string }> {
       }
     });
     request.on('end', finish);
-    request.on('error', reject);
-    request.on('close', () => reject(new Error('the connection was closed')));
+    request.on('close', () => {
+      if (!request.complete) reject(new Error('the connection was closed'));
+    });
   });
+}
+
+function textOf([first, ...others]: readonly Buffer[]): string {
+  if (first === undefined) return '';
+  return (others.length === 0 ? first : Buffer.concat([first, ...others])).toString('utf8');
 }

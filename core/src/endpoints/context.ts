@@ -6,6 +6,7 @@ import type { AccessTokenVerifier } from '../tokens/access_token_verifier.ts';
 import type { ClientKeys } from '../tokens/client_keys.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import type { FoundToken } from '../tokens/find.ts';
+import type { ClientSecrets } from './client_authentication/client_secret.ts';
 import type { Operation, ServerEvent } from './events.ts';
 import type { ResolvedRegistration } from './registration/registration_settings.ts';
 
@@ -42,6 +43,7 @@ export interface EndpointPaths {
 export interface Context extends TokenContext {
   readonly accessTokens: AccessTokenVerifier;
   readonly clientKeys: ClientKeys;
+  readonly clientSecrets: ClientSecrets;
   /** Refuses everything where nothing may be fetched. */
   readonly fetchDocument: FetchDocument;
   readonly canFetch: boolean;

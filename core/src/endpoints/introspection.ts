@@ -32,6 +32,9 @@ export interface IntrospectionResult {
 
 const INACTIVE: IntrospectionResult = { active: false };
 
+/** Which verified claims are members of the answer, where the token has them. */
+const VERIFIED_MEMBERS = ['username', 'exp', 'iat', 'nbf', 'sub', 'aud', 'iss', 'jti'] as const;
+
 /** `POST /token/introspect` (RFC 7662, RFC 9701). It writes nothing but that a client's assertion was used. */
 export async function introspection(
   context: Context,
@@ -108,26 +111,18 @@ async function describe(
 
 /** What the record says comes from the record, the rest from the verified claims. */
 function active({ record, claims }: FoundToken): IntrospectionResult {
-  return {
+  const result: { -readonly [Member in keyof IntrospectionResult]: IntrospectionResult[Member] } = {
     active: true,
-    ...(record.scopes.length > 0 && { scope: formatScope(record.scopes) }),
-    client_id: record.clientId,
-    ...(record.tokenType !== undefined && { token_type: record.tokenType }),
-    ...verified(claims, 'username'),
-    ...verified(claims, 'exp'),
-    ...verified(claims, 'iat'),
-    ...verified(claims, 'nbf'),
-    ...verified(claims, 'sub'),
-    ...verified(claims, 'aud'),
-    ...verified(claims, 'iss'),
-    ...verified(claims, 'jti'),
   };
-}
-
-/** One verified claim as a member of the answer; absent where the token does not have it. */
-function verified(claims: FoundToken['claims'], name: keyof IntrospectionResult) {
-  const value = claims[name] ?? undefined;
-  return value === undefined ? undefined : { [name]: value };
+  if (record.scopes.length > 0) result.scope = formatScope(record.scopes);
+  result.client_id = record.clientId;
+  if (record.tokenType !== undefined) result.token_type = record.tokenType;
+  const members: Record<string, unknown> = result;
+  for (const name of VERIFIED_MEMBERS) {
+    const value = claims[name] ?? undefined;
+    if (value !== undefined) members[name] = value;
+  }
+  return result;
 }
 
 /** The caller never learns why; the operator does. */

@@ -22,7 +22,8 @@ export function jwtRecipient(
   const { introspection_signed_response_alg: signing, introspection_encrypted_response_alg: encryption } =
     caller?.metadata ?? {};
   const isRegistered = signing !== undefined || encryption !== undefined;
-  if (!isRegistered && !prefersJwt(headerValue(request, 'accept'))) return undefined;
+  const accept = headerValue(request, 'accept');
+  if (!isRegistered && (accept === undefined || !prefersJwt(accept))) return undefined;
   if (caller !== undefined && isConfidential(caller)) return caller;
   throw new OAuthError('invalid_request', 'a JWT is answered to authenticated clients only', {
     reason: 'answer_not_authenticated',
@@ -30,7 +31,7 @@ export function jwtRecipient(
   });
 }
 
-function prefersJwt(accept: string | undefined): boolean {
+function prefersJwt(accept: string): boolean {
   const quality = qualityOf(JWT_MEDIA_TYPE, accept);
   return quality > 0 && quality >= qualityOf('application/json', accept);
 }

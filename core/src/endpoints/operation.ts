@@ -65,6 +65,7 @@ async function answerWithCrossOrigin(
   requireMethod(methods, request);
   const response = await endpoint.answer(context, request, call);
   if (call.clientId !== undefined) context.onEvent({ ...call, type: 'answered' });
+  if (crossOrigin === 'off') return response;
   const headers = await crossOriginHeaders(crossOrigin, context, request, call.clientId);
   return { ...response, headers: { ...response.headers, ...headers } };
 }

@@ -30,6 +30,11 @@ export interface Storage {
   readonly oneTimeIdentifiers?: OneTimeIdentifiers;
   /** Needed for pushed authorization requests. */
   readonly pushedRequests?: PushedRequestRepository;
+  /**
+   * Set where look-ups answer nothing but plain data as the types say: no `null`, no instances of classes, no members
+   * besides, and nothing that changes later. Records are then taken as they are, instead of being read member by member.
+   */
+  readonly answersPlainRecords?: true;
 }
 
 export type Awaitable<T> = T | Promise<T>;

@@ -7,6 +7,7 @@ import type {
 import type {
   AuthorizationCodeRepository,
   ClientRepository,
+  Found,
   OneTimeIdentifiers,
   PushedRequestRepository,
   Storage,
@@ -32,35 +33,44 @@ type Reading<R, Lookup extends keyof R, T> = Omit<R, Lookup> & {
 };
 
 export function hostStorage(storage: Storage): ReadableStorage {
-  const { oneTimeIdentifiers, pushedRequests } = storage;
+  const { oneTimeIdentifiers, pushedRequests, answersPlainRecords: isPlain = false } = storage;
   return {
-    clients: hostClients(guarded(storage.clients)),
-    tokens: hostTokens(guarded(storage.tokens)),
-    authorizationCodes: hostCodes(guarded(storage.authorizationCodes)),
+    clients: hostClients(guarded(storage.clients), isPlain),
+    tokens: hostTokens(guarded(storage.tokens), isPlain),
+    authorizationCodes: hostCodes(guarded(storage.authorizationCodes), isPlain),
     ...(oneTimeIdentifiers && { oneTimeIdentifiers: guarded(oneTimeIdentifiers) }),
     ...(pushedRequests && { pushedRequests: hostPushedRequests(guarded(pushedRequests)) }),
   };
 }
 
-function hostClients(clients: ClientRepository): ReadableStorage['clients'] {
-  const { hasResource } = clients;
+/** A look-up whose answers are taken as they are. */
+function plain<T>(lookUp: (id: string) => Found<T>): (id: string) => Promise<T | undefined> {
+  return async (id) => (await lookUp(id)) ?? undefined;
+}
+
+function hostClients(clients: ClientRepository, isPlain: boolean): ReadableStorage['clients'] {
+  const { get, hasResource } = clients;
   return {
-    get: guardedCall(async (id) => clientRecord(await clients.get(id))),
+    get: isPlain ? plain(get) : guardedCall(async (id) => clientRecord(await get(id))),
     hasRedirectOrigin: (origin) => clients.hasRedirectOrigin(origin),
     ...(hasResource && { hasResource: (resource) => hasResource(resource) }),
   };
 }
 
-function hostTokens(tokens: TokenRepository): ReadableStorage['tokens'] {
+function hostTokens(tokens: TokenRepository, isPlain: boolean): ReadableStorage['tokens'] {
   const own = new OwnObjects<TokenRecord>();
-  const { isAccessTokenRevoked } = tokens;
+  const { getByAccessToken, getByRefreshToken, isAccessTokenRevoked } = tokens;
   return {
-    getByAccessToken: guardedCall(async (id) =>
-      own.remember(await tokens.getByAccessToken(id), (found) => tokenRecord(found, 'access_token')),
-    ),
-    getByRefreshToken: guardedCall(async (id) =>
-      own.remember(await tokens.getByRefreshToken(id), (found) => tokenRecord(found, 'refresh_token')),
-    ),
+    getByAccessToken: isPlain
+      ? plain(getByAccessToken)
+      : guardedCall(async (id) =>
+          own.remember(await getByAccessToken(id), (found) => tokenRecord(found, 'access_token')),
+        ),
+    getByRefreshToken: isPlain
+      ? plain(getByRefreshToken)
+      : guardedCall(async (id) =>
+          own.remember(await getByRefreshToken(id), (found) => tokenRecord(found, 'refresh_token')),
+        ),
     isRefreshTokenRevoked: (record) => tokens.isRefreshTokenRevoked(own.of(record)),
     ...(isAccessTokenRevoked && { isAccessTokenRevoked: (record) => isAccessTokenRevoked(own.of(record)) }),
     revoke: (record) => tokens.revoke(own.of(record)),
@@ -71,10 +81,15 @@ function hostTokens(tokens: TokenRepository): ReadableStorage['tokens'] {
   };
 }
 
-function hostCodes(codes: AuthorizationCodeRepository): ReadableStorage['authorizationCodes'] {
+function hostCodes(
+  codes: AuthorizationCodeRepository,
+  isPlain: boolean,
+): ReadableStorage['authorizationCodes'] {
   const own = new OwnObjects<AuthorizationCodeRecord>();
   return {
-    get: guardedCall(async (id) => own.remember(await codes.get(id), authorizationCodeRecord)),
+    get: isPlain
+      ? plain((id) => codes.get(id))
+      : guardedCall(async (id) => own.remember(await codes.get(id), authorizationCodeRecord)),
     issue: (code, basis) => codes.issue(code, basis),
     redeem: (record, issued) => codes.redeem(own.of(record), issued),
     revoke: (record) => codes.revoke(own.of(record)),

@@ -5,7 +5,7 @@ import type { InactiveReason } from '../protocol/reasons.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import { claimsOfJwt, isSignedWith, readJwtHeader } from './signature.ts';
 import type { SigningKeys } from './signing_keys.ts';
-import { type VerifiedHeader, VerifiedTokens } from './verified_tokens.ts';
+import { type VerifiedToken, VerifiedTokens } from './verified_tokens.ts';
 
 /** Why a text is no JWT of this server. */
 export type JwtRefusal = Extract<InactiveReason, 'malformed' | 'unknown_key' | 'bad_signature'>;
@@ -53,16 +53,13 @@ export interface JwtService {
   publicKeys(): Promise<readonly JWK[]>;
 }
 
-/** About 100 bytes each; twice as many at most. */
-const MOST_REMEMBERED = 100_000;
-
 /** `JwtService` over the keys in storage; a rotation by any process is seen by the next call. */
 export class StoredKeysJwtService implements JwtService {
   readonly algorithms = SIGNING_ALGORITHMS;
   readonly #keys: SigningKeys;
   /** Of the keys that have verified anything; the memory is emptied when one joins them. */
   readonly #keyIds = new Set<string>();
-  readonly #verified = new VerifiedTokens(MOST_REMEMBERED);
+  readonly #verified = new VerifiedTokens();
 
   constructor(keys: SigningKeys) {
     this.#keys = keys;
@@ -80,16 +77,13 @@ export class StoredKeysJwtService implements JwtService {
   async verify(token: string): Promise<VerifiedJwt> {
     const digest = await sha256(token);
     const remembered = this.#verified.get(digest);
-    const header = remembered ?? (await this.#check(token));
-    if ('reason' in header) return { verified: false, reason: header.reason };
-    const claims = claimsOfJwt(token);
-    if (claims === undefined) return { verified: false, reason: 'malformed' };
-    if (remembered === undefined) this.#verified.remember(digest, header);
-    return { verified: true, type: header.type, keyId: header.keyId, claims, digest };
+    if (remembered !== undefined) return asVerified(remembered, digest);
+    const checked = await this.#check(token);
+    if ('reason' in checked) return { verified: false, reason: checked.reason };
+    return asVerified(this.#verified.remember(digest, checked), digest);
   }
 
-  /** What the header says, once the signature has verified. */
-  async #check(token: string): Promise<VerifiedHeader | { readonly reason: JwtRefusal }> {
+  async #check(token: string): Promise<VerifiedToken | { readonly reason: JwtRefusal }> {
     const { keyId, algorithm, type, isExtended } = readJwtHeader(token) ?? {};
     if (keyId === undefined) return { reason: 'malformed' };
     const key = await this.#keys.forVerifying(keyId);
@@ -100,10 +94,16 @@ export class StoredKeysJwtService implements JwtService {
     }
     // The algorithm is the key's own, and the server signs no extensions (RFC 7515 §4.1.11).
     if (algorithm !== key.algorithm || isExtended) return { reason: 'bad_signature' };
-    return (await isSignedWith(key.verifies, token)) ? { keyId, type } : { reason: 'bad_signature' };
+    if (!(await isSignedWith(key.verifies, token))) return { reason: 'bad_signature' };
+    const claims = claimsOfJwt(token);
+    return claims === undefined ? { reason: 'malformed' } : { keyId, type, claims };
   }
 
   publicKeys(): Promise<readonly JWK[]> {
     return this.#keys.published();
   }
+}
+
+function asVerified({ type, keyId, claims }: VerifiedToken, digest: string): VerifiedJwt {
+  return { verified: true, type, keyId, claims, digest };
 }

@@ -1,40 +1,57 @@
-/** What the header of a token said that has verified. */
-export interface VerifiedHeader {
+import type { Claims } from '../protocol/claims.ts';
+import { RecentlyUsed } from '../protocol/recently_used.ts';
+
+/** What a token says whose signature has verified. */
+export interface VerifiedToken {
   readonly keyId: string;
   readonly type: string | undefined;
+  readonly claims: Claims;
 }
 
-/**
- * Which exact tokens have verified, by their digest; never whether one is active. Holds the `limit` that were met last,
- * and up to as many of those before them.
- */
+/** Some 300 bytes each; twice as many at most. */
+const MOST_TOKENS = 100_000;
+
+/** Values that many tokens have in common: issuer, audience, client, scopes. */
+const MOST_COMMON_VALUES = 1000;
+
+/** Which exact tokens have verified, by their digest, and what they say; never whether one is active. */
 export class VerifiedTokens {
-  readonly #limit: number;
-  #recent = new Map<string, VerifiedHeader>();
-  #earlier: ReadonlyMap<string, VerifiedHeader> = new Map();
+  readonly #tokens = new RecentlyUsed<VerifiedToken>(MOST_TOKENS);
+  readonly #values = new Map<string, string>();
 
-  constructor(limit: number) {
-    this.#limit = limit;
+  get(digest: string): VerifiedToken | undefined {
+    return this.#tokens.get(digest);
   }
 
-  get(digest: string): VerifiedHeader | undefined {
-    const recent = this.#recent.get(digest);
-    if (recent !== undefined) return recent;
-    const earlier = this.#earlier.get(digest);
-    if (earlier !== undefined) this.remember(digest, earlier);
-    return earlier;
-  }
-
-  remember(digest: string, header: VerifiedHeader): void {
-    if (this.#recent.size >= this.#limit) {
-      this.#earlier = this.#recent;
-      this.#recent = new Map();
-    }
-    this.#recent.set(digest, header);
+  /** @returns what is remembered, which nobody can change */
+  remember(digest: string, { keyId, type, claims }: VerifiedToken): VerifiedToken {
+    const token = {
+      keyId: this.#shared(keyId),
+      type: type && this.#shared(type),
+      claims: this.#kept(claims),
+    };
+    this.#tokens.set(digest, token);
+    return token;
   }
 
   clear(): void {
-    this.#recent = new Map();
-    this.#earlier = new Map();
+    this.#tokens.clear();
+  }
+
+  #kept(claims: Claims): Claims {
+    const kept = Object.entries(claims).map(([name, value]) => [name, this.#keptValue(name, value)] as const);
+    return Object.freeze(Object.fromEntries(kept));
+  }
+
+  #keptValue(name: string, value: unknown): unknown {
+    return typeof value === 'string' && name !== 'jti' ? this.#shared(value) : value;
+  }
+
+  /** One text in memory for all that are equal. */
+  #shared(value: string): string {
+    const known = this.#values.get(value);
+    if (known !== undefined) return known;
+    if (this.#values.size < MOST_COMMON_VALUES) this.#values.set(value, value);
+    return value;
   }
 }

@@ -1,13 +1,6 @@
 import { Command, Help } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { clientCommands } from './client.ts';
-import { copyCommand } from './copy.ts';
 import { EXIT_HELP } from './exit.ts';
-import { gcCommand } from './gc.ts';
-import { keysCommands } from './keys.ts';
-import { serveCommand } from './serve.ts';
-import { tokenCommands } from './token.ts';
-import { userCommands } from './user.ts';
 
 /** Columns for names and flags; a longer one has a line of its own, so that the text beside the others keeps its room. */
 const LONGEST_TERM = 34;
@@ -20,22 +13,28 @@ const NARROW: Partial<Help> = {
   },
 };
 
-/** The command line: every command, its help, and errors as exceptions instead of exits. */
-export function createProgram(): Command {
+/** Each loads what it needs, so that no command starts later for the others. */
+const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
+  ['serve', async () => (await import('./serve.ts')).serveCommand()],
+  ['client', async () => (await import('./client.ts')).clientCommands()],
+  ['user', async () => (await import('./user.ts')).userCommands()],
+  ['token', async () => (await import('./token.ts')).tokenCommands()],
+  ['keys', async () => (await import('./keys.ts')).keysCommands()],
+  ['gc', async () => (await import('./gc.ts')).gcCommand()],
+  ['copy', async () => (await import('./copy.ts')).copyCommand()],
+]);
+
+/**
+ * The command line: its commands, its help, and errors as exceptions instead of exits.
+ * @param command that it will be used for alone; with every command where there is none of this name
+ */
+export async function createProgram(command = ''): Promise<Command> {
   const program = new Command('grantd')
     .description('An OAuth 2.0 and OpenID Connect authorization server.')
     .version(packageJson.version)
     .addHelpText('afterAll', EXIT_HELP);
-  const commands = [
-    serveCommand(),
-    clientCommands(),
-    userCommands(),
-    tokenCommands(),
-    keysCommands(),
-    gcCommand(),
-    copyCommand(),
-  ];
-  for (const command of commands) program.addCommand(command);
+  const only = COMMANDS.get(command);
+  for (const load of only === undefined ? COMMANDS.values() : [only]) program.addCommand(await load());
   throwInsteadOfExit(program);
   return program;
 }

@@ -1,47 +1,72 @@
-import { type Logger, pino, stdTimeFunctions } from 'pino';
 import type { Settings } from '../config/options.ts';
 import { LogOutput } from './log_output.ts';
 
-export type Log = Logger;
+/** What a line is made of, its level aside; with `event`, its name. */
+export type LogLine = object;
+
+export interface Log {
+  /** Whether what is told is written at all. */
+  readonly isOn: boolean;
+  info(line: LogLine): void;
+  warn(line: LogLine): void;
+  error(line: LogLine): void;
+  fatal(line: LogLine): void;
+}
 
 /**
  * The log on standard output: JSON lines for machines, or a readable form for people.
  * @param worker number of the worker that writes it, for every line; `undefined` in a process that is none
  */
 export async function openLog(form: Settings['log'], worker?: number): Promise<Log> {
-  const options = {
-    base: worker === undefined ? null : { worker },
-    enabled: form !== 'off',
-    timestamp: stdTimeFunctions.isoTime,
-    formatters: { level: (label: string) => ({ level: label }) },
-  };
+  if (form === 'off') return NO_LOG;
   const output = new LogOutput();
-  if (form !== 'pretty') return pino(options, output);
-  const { default: pretty } = await import('pino-pretty');
-  const { isTTY } = process.stdout;
-  return pino(
-    options,
-    pretty({
-      destination: output,
-      colorize: isTTY,
-      hideObject: true,
-      translateTime: 'SYS:HH:MM:ss.l',
-      messageFormat: (line) => readable(line),
-    }),
-  );
+  if (form === 'json') return new JsonLines(output, worker);
+  const { readableLines } = await import('./readable_lines.ts');
+  return new JsonLines(readableLines(output), worker);
 }
 
-/** A request as `POST /token 200 4 ms`, an event by its name; what else is known follows as `name=value`. */
-function readable({ level: _, time: __, event, ...known }: Readonly<Record<string, unknown>>): string {
-  const { method, path, status, durationMs, requestId, ...rest } = known;
-  const subject =
-    event === 'request'
-      ? `${method} ${path} ${status ?? 'aborted'} ${Math.round(Number(durationMs))} ms`
-      : [event, status].filter((word) => word !== undefined).join(' ');
-  const named = Object.entries({ ...rest, requestId }).filter(([, value]) => value !== undefined);
-  return [subject, ...named.map(([name, value]) => `${name}=${textOf(value)}`)].join(' ');
-}
+const NO_LOG: Log = { isOn: false, info() {}, warn() {}, error() {}, fatal() {} };
 
-function textOf(value: unknown): string {
-  return typeof value === 'string' ? value : JSON.stringify(value);
+/** One JSON object a line, with its level and time. */
+class JsonLines implements Log {
+  readonly isOn = true;
+  readonly #output: { write(line: string): unknown };
+  readonly #base: { readonly worker?: number };
+  #timeMs = 0;
+  #time = '';
+
+  constructor(output: { write(line: string): unknown }, worker?: number) {
+    this.#output = output;
+    this.#base = worker === undefined ? {} : { worker };
+  }
+
+  info(line: LogLine): void {
+    this.#write('info', line);
+  }
+
+  warn(line: LogLine): void {
+    this.#write('warn', line);
+  }
+
+  error(line: LogLine): void {
+    this.#write('error', line);
+  }
+
+  fatal(line: LogLine): void {
+    this.#write('fatal', line);
+  }
+
+  #write(level: string, line: LogLine): void {
+    this.#output.write(`${JSON.stringify({ level, time: this.#now(), ...this.#base, ...line })}\n`);
+  }
+
+  /** Many lines are of the same millisecond; to write it out takes longer than the rest of a line. */
+  #now(): string {
+    const nowMs = Date.now();
+    if (nowMs !== this.#timeMs) {
+      this.#timeMs = nowMs;
+      this.#time = new Date(nowMs).toISOString();
+    }
+    return this.#time;
+  }
 }

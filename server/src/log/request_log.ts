@@ -26,28 +26,30 @@ export class RequestLog {
   begin(request: IncomingMessage, response: ServerResponse): string {
     this.#count += 1;
     const requestId = `${this.#idPrefix}-${this.#count.toString(36)}`;
+    if (this.#log.isOn) this.#writeOnceClosed(requestId, request, response);
+    return requestId;
+  }
+
+  #writeOnceClosed(requestId: string, { method, url = '' }: IncomingMessage, response: ServerResponse): void {
     const begunAt = performance.now();
-    const { method } = request;
-    // The query may carry what must not be written down; a path should not, but `%3F` is a question mark to many.
-    const path = withoutBearers((request.url ?? '').split('?', 1)[0]?.slice(0, LONGEST_PATH) ?? '');
-    response.once('close', () => {
+    response.on('close', () => {
       const clientId = this.#clients.get(requestId);
-      this.#clients.delete(requestId);
+      if (clientId !== undefined) this.#clients.delete(requestId);
       this.#log.info({
         event: 'request',
         requestId,
         method,
-        path,
+        path: pathAsLogged(url),
         ...(response.writableFinished ? { status: response.statusCode } : { aborted: true }),
         durationMs: Math.round((performance.now() - begunAt) * 1000) / 1000,
         ...(clientId !== undefined && { clientId }),
       });
     });
-    return requestId;
   }
 
   /** An event of the library. */
   event({ type, ...event }: ServerEvent): void {
+    if (!this.#log.isOn) return;
     this.#rememberClient(event);
     // The request's own line says the one, that of the attempt the other.
     if (type === 'answered' || type === 'logout_not_delivered') return;
@@ -58,6 +60,7 @@ export class RequestLog {
 
   /** An event of a page. */
   pageEvent({ type, ...event }: PageEvent): void {
+    if (!this.#log.isOn) return;
     this.#rememberClient(event);
     this.#log.info({ event: type, ...event });
   }
@@ -71,6 +74,12 @@ export class RequestLog {
   #rememberClient({ requestId, clientId }: { requestId?: string; clientId?: string }): void {
     if (requestId !== undefined && clientId !== undefined) this.#clients.set(requestId, clientId);
   }
+}
+
+/** The query may carry what must not be written down; a path should not, but `%3F` is a question mark to many. */
+function pathAsLogged(url: string): string {
+  const end = url.indexOf('?');
+  return withoutBearers(url.slice(0, end === -1 ? LONGEST_PATH : Math.min(end, LONGEST_PATH)));
 }
 
 /** What hints at an attack or a broken client is louder than what happens every day. */

@@ -3,6 +3,9 @@ import { type AuthorizationServer, pathOf } from '@grantd/core';
 import { mount } from '@grantd/core/node';
 import type { RequestLog } from '../log/request_log.ts';
 
+/** What the adapter finds the identifier of a request at. */
+type Identified = IncomingMessage & { id?: string };
+
 export interface Routes {
   readonly server: AuthorizationServer;
   readonly requestLog: RequestLog;
@@ -12,18 +15,21 @@ export interface Routes {
 
 /** The protocol's endpoints on the library's own adapter, `/health`, and pages for the rest. */
 export function requestListener({ server, requestLog, health, pages }: Routes): RequestListener {
-  const protocol = mount(server);
-  const elsewhere = (request: IncomingMessage, response: ServerResponse) =>
-    pathOf({ url: request.url ?? '' }) === '/health' ? health(response) : pages(request, response);
-
-  return (request, response) => {
-    const id = requestLog.begin(request, response);
+  const protocol = mount(server, { headers: ({ id }) => ({ 'x-request-id': String(id) }) });
+  const elsewhere = (request: IncomingMessage, response: ServerResponse, id: string) => {
     response.setHeader('x-request-id', id);
     // Unless the answer itself says otherwise; what is made for a malformed request says nothing.
     response.setHeader('cache-control', 'no-store');
+    return pathOf({ url: request.url ?? '' }) === '/health' ? health(response) : pages(request, response);
+  };
+
+  return (request, response) => {
+    const id = requestLog.begin(request, response);
+    const identified: Identified = request;
+    identified.id = id;
     const answer = server.serves(request.url ?? '')
-      ? protocol(Object.assign(request, { id }), response)
-      : elsewhere(Object.assign(request, { id }), response);
+      ? protocol(identified, response)
+      : elsewhere(identified, response, id);
     answer.catch((error: unknown) => {
       requestLog.failure(id, 'unexpected', error);
       if (response.headersSent) response.destroy();

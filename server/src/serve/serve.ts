@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Configuration } from '../config/configuration.ts';
 import { addDemoData } from '../demo/add_demo_data.ts';
 import { demoCommands } from '../demo/demo_commands.ts';
@@ -10,17 +11,19 @@ import { causeOf } from '../log/cause.ts';
 import { type Log, openLog } from '../log/log.ts';
 import { RequestLog } from '../log/request_log.ts';
 import { type Operator, readOperator } from '../pages/operator.ts';
-import { openPages } from '../pages/pages.ts';
 import { watchDatabase } from './database_watch.ts';
 import { healthCheck } from './health.ts';
 import { createHttpServer, type HttpServer } from './http_server.ts';
+import { lateListener } from './late_listener.ts';
 import { listenOn } from './listen_on.ts';
 import { requestListener } from './request_listener.ts';
 import { askedToEnd, type Connections, finish } from './shutdown.ts';
 import { announce, type Started } from './started.ts';
-import { sweepInThread } from './sweep_in_thread.ts';
 import { sweepable, sweepPeriodically } from './sweeper.ts';
 import { unfinishedWork } from './unfinished_work.ts';
+
+/** The first sweep is in no hurry, and would take time from the first answers. */
+const FIRST_SWEEP_AFTER_MS = 2_000;
 
 /** What differs between a process that serves alone and one of several workers. */
 export interface Role {
@@ -105,12 +108,10 @@ async function serveInstance(
       server,
       requestLog,
       health: healthCheck(settings, instance, watch.isInPlace, log),
-      pages: openPages(instance, {
-        settings,
-        server,
-        requestLog,
-        operator,
-        tellClients: unfinished.tellClients,
+      pages: lateListener(async () => {
+        const { openPages } = await import('../pages/pages.ts');
+        const { tellClients } = unfinished;
+        return openPages(instance, { settings, server, requestLog, operator, tellClients });
       }),
     }),
   );
@@ -152,14 +153,17 @@ function databaseReplaced(name: string): Refused {
   );
 }
 
-function sweep(
+async function sweep(
   { database, issuer, storage, sweepProgram }: Instance,
   intervalSeconds: number,
   log: Log,
   signal: AbortSignal,
 ): Promise<void> {
+  // Rejects only where it is told to stop.
+  await pause(FIRST_SWEEP_AFTER_MS, undefined, { signal, ref: false }).catch(() => undefined);
   const { file: path } = database;
   if (path === undefined)
     return sweepPeriodically(sweepable(storage, sweepProgram), intervalSeconds, log, signal);
+  const { sweepInThread } = await import('./sweep_in_thread.ts');
   return sweepInThread({ path, issuer, intervalSeconds }, log, signal);
 }

@@ -4,12 +4,19 @@ import { causeOf } from '../log/cause.ts';
 import type { SweepLog } from './sweeper.ts';
 import type { SweepingLine, SweepingOrder } from './sweeping_thread.ts';
 
+/** Of the young generation of a thread's heap; by default it may become as large as that of the server. */
+const YOUNG_GENERATION_MB = 4;
+
 /**
  * Sweeps an SQLite file now and then until it is told to stop. A thread does it, since SQLite does its work at once:
  * on the thread that serves, every request would wait for each batch, and for the checkpoints that follow.
- * A thread that fails is replaced the next time.
+ * Each time is another thread: one that waits takes 30 MB of memory, and to start it a tenth of a second.
  */
-export async function sweepInThread(order: SweepingOrder, log: SweepLog, signal: AbortSignal): Promise<void> {
+export async function sweepInThread(
+  { intervalSeconds, ...order }: SweepingOrder & { readonly intervalSeconds: number },
+  log: SweepLog,
+  signal: AbortSignal,
+): Promise<void> {
   while (!signal.aborted) {
     try {
       await runThread(order, log, signal);
@@ -17,13 +24,16 @@ export async function sweepInThread(order: SweepingOrder, log: SweepLog, signal:
       log.error({ event: 'sweep_failed', cause: causeOf(error) });
     }
     // Rejects only where it is told to stop.
-    await pause(order.intervalSeconds * 1000, undefined, { signal, ref: false }).catch(() => undefined);
+    await pause(intervalSeconds * 1000, undefined, { signal, ref: false }).catch(() => undefined);
   }
 }
 
 function runThread(order: SweepingOrder, log: SweepLog, signal: AbortSignal): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const thread = new Worker(new URL('sweeping_thread.ts', import.meta.url), { workerData: order });
+  const thread = new Worker(new URL('sweeping_thread.ts', import.meta.url), {
+    workerData: order,
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
+  });
   const end = () => thread.postMessage('end');
   thread.on('message', ({ level, line }: SweepingLine) => log[level](line));
   thread.on('error', reject);

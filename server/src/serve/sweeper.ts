@@ -29,7 +29,8 @@ export async function sweepPeriodically(
   }
 }
 
-async function sweepOnce(storage: Sweepable, log: SweepLog, signal: AbortSignal): Promise<void> {
+/** Sweeps until nothing is left to sweep, or it is told to stop. */
+export async function sweepOnce(storage: Sweepable, log: SweepLog, signal: AbortSignal): Promise<void> {
   try {
     const rows = await sweep(storage, { signal });
     if (rows > 0) log.info({ event: 'swept', rows });

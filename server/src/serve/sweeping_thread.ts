@@ -1,13 +1,12 @@
-/** The thread of `sweepInThread`: sweeps on a handle of its own until any message tells it to end. */
+/** The thread of `sweepInThread`: sweeps once on a handle of its own, and ends earlier at any message. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { sqliteDatabase } from '../instance/database/sqlite_database.ts';
-import { sweepable, sweepPeriodically } from './sweeper.ts';
+import { sweepable, sweepOnce } from './sweeper.ts';
 
 export interface SweepingOrder {
   /** The database file. */
   readonly path: string;
   readonly issuer: string;
-  readonly intervalSeconds: number;
 }
 
 /** A line for the log of the program. */
@@ -18,7 +17,7 @@ export interface SweepingLine {
 
 if (parentPort === null) throw new Error('sweeping_thread.ts runs as a thread');
 const port = parentPort;
-const { path, issuer, intervalSeconds }: SweepingOrder = workerData;
+const { path, issuer }: SweepingOrder = workerData;
 const ending = new AbortController();
 port.once('message', () => ending.abort());
 
@@ -30,7 +29,7 @@ const log = {
 const database = sqliteDatabase(path);
 try {
   const { storage, sweepProgram } = await database.open(issuer);
-  await sweepPeriodically(sweepable(storage, sweepProgram), intervalSeconds, log, ending.signal);
+  await sweepOnce(sweepable(storage, sweepProgram), log, ending.signal);
 } finally {
   await database.close();
   port.close();

@@ -14,11 +14,8 @@ export const ENVIRONMENT_FILE = 'environment.json';
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** Nothing of the machine's own settings, and not the folder that npm was started in. The cache halves a start. */
-const BARE_ENVIRONMENT: Environment = {
-  PATH: process.env.PATH ?? '',
-  NODE_COMPILE_CACHE: join(tmpdir(), 'grantd-test-compile-cache'),
-};
+/** Nothing of the machine's own settings, and not the folder that npm was started in. */
+const BARE_ENVIRONMENT: Environment = { PATH: process.env.PATH ?? '' };
 
 export interface Outcome {
   readonly code: number | null;
@@ -99,6 +96,8 @@ export async function grantdPrints(
   return stdout.trim();
 }
 
+export type LoggedLine = Readonly<Record<string, unknown>>;
+
 /** A server of the real program, on a port of its own. */
 export interface RunningServer {
   readonly url: string;
@@ -107,8 +106,10 @@ export interface RunningServer {
   readonly folder: string;
   stdout(): string;
   stderr(): string;
-  /** Every line of its log so far. */
-  log(): readonly Readonly<Record<string, unknown>>[];
+  /** Every line of its log so far. A line is written a moment after what it tells of: see `logged`. */
+  log(): readonly LoggedLine[];
+  /** The first line of its log that is meant, waited for. */
+  logged(isMeant: (line: LoggedLine) => boolean, what: string): Promise<LoggedLine>;
   /** Resolves when it has ended. */
   readonly ended: Promise<Outcome>;
   /** Ends it, and waits until it has ended. */
@@ -122,6 +123,10 @@ async function listening(child: Child, folder: string, isDemo: boolean): Promise
   const isReady = () => port() > 0 && (!isDemo || output.stderr.includes('{"active":false}\n'));
   await until(() => child.exitCode !== null || isReady(), 'the server listens');
   const { pid } = child;
+  const log = (): LoggedLine[] => {
+    const lines = output.stdout.split('\n').slice(0, -1);
+    return lines.map((line): Record<string, unknown> => JSON.parse(line));
+  };
   assert.ok(isReady() && pid !== undefined, `the server did not start: ${output.stderr}`);
   return {
     url: `http://localhost:${port()}`,
@@ -130,9 +135,16 @@ async function listening(child: Child, folder: string, isDemo: boolean): Promise
     folder,
     stdout: () => output.stdout,
     stderr: () => output.stderr,
-    log() {
-      const lines = output.stdout.split('\n').slice(0, -1);
-      return lines.map((line): Record<string, unknown> => JSON.parse(line));
+    log,
+    async logged(isMeant, what) {
+      let line: LoggedLine | undefined;
+      const isThere = () => {
+        line = log().find(isMeant);
+        return line !== undefined;
+      };
+      await until(isThere, `it is logged ${what}`);
+      assert.ok(line);
+      return line;
     },
     ended: outcome,
     stop(signal = 'SIGTERM') {

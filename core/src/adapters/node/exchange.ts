@@ -1,5 +1,4 @@
-import { type IncomingMessage, request as requestHttp } from 'node:http';
-import { request as requestHttps } from 'node:https';
+import type { IncomingMessage } from 'node:http';
 import { isIPv6, type LookupFunction } from 'node:net';
 import { DocumentError, type OutgoingRequest } from '../../protocol/fetch_document.ts';
 import type { Destination } from './destination.ts';
@@ -28,7 +27,8 @@ export async function exchange(
   signal: AbortSignal,
 ): Promise<Answer> {
   const { url, addresses } = destination;
-  const send = url.protocol === 'https:' ? requestHttps : requestHttp;
+  // Loaded only here: most servers never send a request, and start sooner without TLS.
+  const { request: send } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'));
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const request = send(url, {
       method,

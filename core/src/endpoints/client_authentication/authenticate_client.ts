@@ -6,7 +6,6 @@ import type { RefusalReason } from '../../protocol/reasons.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import type { Call, Context } from '../context.ts';
 import { findNamedClient } from '../named_client.ts';
-import { matchingSecret } from './client_secret.ts';
 import { clientSecretBasic } from './client_secret_basic.ts';
 import { clientSecretPost } from './client_secret_post.ts';
 import type { ClaimedAssertion, ClaimedCredentials } from './credentials.ts';
@@ -39,7 +38,7 @@ async function authenticateBySecret(
   call: Call,
 ): Promise<ClientRecord> {
   const client = await findNamedClient(context, clientId);
-  const match = await matchingSecret(context.secret, secrets, client?.secretHash);
+  const match = await context.clientSecrets.indexOfMatch(secrets, client?.secretHash);
 
   if (!client) throw refusedClient('client_unknown');
   if (!authenticationMethodsOf(client).includes(method))

@@ -1,28 +1,49 @@
-import { hmacSha256 } from '#hashing';
+import { hmacSha256, sha256 } from '#hashing';
 import { equalInConstantTime } from '../../protocol/hashing/constant_time.ts';
+import { RecentlyUsed } from '../../protocol/recently_used.ts';
 import type { ServerSecret } from '../../tokens/server_secret.ts';
 
 /** Stands in for the hash of a client that does not exist: as long as a real one, and never equal to one. */
 const NO_HASH = '-'.repeat(42).concat('~');
 
-/** A client secret as it is stored: HMAC-SHA-256 under a key of the server, base64url. */
-export async function hashClientSecret(secret: ServerSecret, clientSecret: string): Promise<string> {
-  return hmacSha256(await secret.key('client_secret'), clientSecret);
-}
+/** Some 200 bytes each; twice as many at most. */
+const MOST_REMEMBERED = 10_000;
 
-/**
- * Which of the texts is the secret; `-1` for none. Costs the same whether or not there is a hash to compare with.
- */
-export async function matchingSecret(
-  secret: ServerSecret,
-  candidates: readonly string[],
-  storedHash: string | undefined,
-): Promise<number> {
-  const keys = await secret.keys('client_secret');
-  for (const [index, candidate] of candidates.entries()) {
-    for (const key of keys) {
-      if (equalInConstantTime(await hmacSha256(key, candidate), storedHash ?? NO_HASH)) return index;
-    }
+/** The secrets of clients, which are stored as HMAC-SHA-256 under a key of the server, base64url. */
+export class ClientSecrets {
+  readonly #secret: ServerSecret;
+  /** The hashes that secrets have matched, by the digests of these. */
+  readonly #matched = new RecentlyUsed<string>(MOST_REMEMBERED);
+
+  constructor(secret: ServerSecret) {
+    this.#secret = secret;
   }
-  return -1;
+
+  /** A secret as it is stored. */
+  async hash(clientSecret: string): Promise<string> {
+    return hmacSha256(await this.#secret.key('client_secret'), clientSecret);
+  }
+
+  /**
+   * Which of the texts is the secret; `-1` for none. What does not match costs the same whether or not there is a hash to
+   * compare with.
+   */
+  async indexOfMatch(candidates: readonly string[], storedHash = NO_HASH): Promise<number> {
+    for (const [index, candidate] of candidates.entries()) {
+      if (await this.#matches(candidate, storedHash)) return index;
+    }
+    return -1;
+  }
+
+  async #matches(candidate: string, storedHash: string): Promise<boolean> {
+    const digest = await sha256(candidate);
+    if (equalInConstantTime(this.#matched.get(digest) ?? '', storedHash)) return true;
+    for (const key of await this.#secret.keys('client_secret')) {
+      const hash = await hmacSha256(key, candidate);
+      if (!equalInConstantTime(hash, storedHash)) continue;
+      this.#matched.set(digest, hash);
+      return true;
+    }
+    return false;
+  }
 }

@@ -5,6 +5,11 @@ import type { ClaimedCredentials } from './credentials.ts';
 /** RFC 9110 §11.1: the scheme without regard to case. */
 const BASIC = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i;
 
+const ASCII = /^\p{ASCII}*$/u;
+
+/** What form encoding stands for something else with. */
+const ENCODED = /[+%]/;
+
 /** Several header lines arrive joined (RFC 9110 §5.3): behind a comma another scheme begins. */
 const SEVERAL = /, *[\w-]+ +[^\s=]/;
 
@@ -41,7 +46,9 @@ export function clientSecretBasic(request: HttpRequest): ClaimedCredentials | un
 function decodeBase64(text: string | undefined): string | undefined {
   if (text === undefined) return undefined;
   try {
-    const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    const binary = atob(text);
+    if (ASCII.test(binary)) return binary;
+    const bytes = Uint8Array.from(binary, (character) => character.charCodeAt(0));
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
   } catch {
     return undefined; // no base64, or no UTF-8
@@ -50,6 +57,7 @@ function decodeBase64(text: string | undefined): string | undefined {
 
 /** A text that is no form encoding stays as it is. */
 function formDecode(text: string): string {
+  if (!ENCODED.test(text)) return text;
   try {
     return decodeURIComponent(text.replaceAll('+', ' '));
   } catch {

@@ -7,7 +7,6 @@ import { readJsonObject } from '../../protocol/json_body.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
 import type { RefusalReason } from '../../protocol/reasons.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
-import { matchingSecret } from '../client_authentication/client_secret.ts';
 import type { Call, Context } from '../context.ts';
 import { findNamedClient } from '../named_client.ts';
 import { requireRegistration } from './admission.ts';
@@ -130,7 +129,7 @@ async function requireOwnDescription(
   if (surplus !== undefined) throw unfit(surplus, 'is not the client to say');
   if (clientSecret === undefined || clientSecret === null) return;
   const candidates = typeof clientSecret === 'string' ? [clientSecret] : [];
-  if ((await matchingSecret(context.secret, candidates, secretHash)) === -1)
+  if ((await context.clientSecrets.indexOfMatch(candidates, secretHash)) === -1)
     throw unfit('client_secret', 'expected the secret that the client has');
 }
 

@@ -1,5 +1,4 @@
 import { newOpaque } from '../../tokens/opaque_token.ts';
-import { hashClientSecret } from '../client_authentication/client_secret.ts';
 import type { Context } from '../context.ts';
 import type { ClientDocument } from './client_document.ts';
 
@@ -14,12 +13,12 @@ export interface ClientSecret {
  * all, the one that it has, or a new one.
  */
 export async function secretFor(
-  { secret, random }: Context,
+  { clientSecrets, random }: Context,
   { token_endpoint_auth_method: method }: ClientDocument,
   storedHash?: string,
 ): Promise<ClientSecret | undefined> {
   if (method === 'none' || method === 'private_key_jwt') return undefined;
   if (storedHash !== undefined) return { hash: storedHash };
   const toShow = newOpaque('client_secret', random);
-  return { hash: await hashClientSecret(secret, toShow), toShow };
+  return { hash: await clientSecrets.hash(toShow), toShow };
 }

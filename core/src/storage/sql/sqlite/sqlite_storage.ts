@@ -91,6 +91,7 @@ function storageOn(
 
   return {
     path,
+    answersPlainRecords: true,
     clients: sqliteClients(handle, events),
     keys: sqliteKeys(handle),
     tokens: sqliteTokens(handle, { issuing, grants, principals, events }),

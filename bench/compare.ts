@@ -1,0 +1,135 @@
+// `npm run bench:compare -- REF`: grantd as it is in this repository against what it was at a git ref, in turns.
+import { execFileSync } from 'node:child_process';
+import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { generatorOf } from './load/generators.ts';
+import { BadUsage, type BenchOptions, benchOptions } from './options.ts';
+import type { PopulationOrder } from './population/order.ts';
+import type { Population, population } from './population/population.ts';
+import { schemaOf } from './population/schema.ts';
+import { comparisonLine } from './report/comparison.ts';
+import { say, sayingRarely } from './report/progress.ts';
+import { measureRounds } from './rounds.ts';
+import { Stage } from './works/stage.ts';
+import type { Contestant, Work } from './works/work.ts';
+import { WORKS } from './works/works.ts';
+
+const ROOT = join(import.meta.dirname, '..');
+const HERE = 'this one';
+
+const HELP = `npm run bench:compare -- REF [FLAGS]
+
+Measures grantd as it is in this repository, committed or not, against what it is at a git ref, in turns, and prints how
+many times as much it does. Flags are those of \`npm run bench\`; unless --work says otherwise it measures
+introspection-jwt, introspection-opaque, userinfo and client-credentials.`;
+
+const UNLESS_CHOSEN = ['introspection-jwt', 'introspection-opaque', 'userinfo', 'client-credentials'];
+
+/** Works that have the program among their contestants; the growth of its database is of several. */
+const COMPARABLE = WORKS.filter(({ name }) => name !== 'growth');
+
+async function compare(ref: string, options: BenchOptions): Promise<void> {
+  const generator = generatorOf(options.generator);
+  const { works, sizes, rounds, seconds, warmUpSeconds } = options;
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-bench-'));
+  const tree = join(folder, 'repository');
+  let isCheckedOut = false;
+  process.on('exit', () => {
+    if (isCheckedOut) git('worktree', 'remove', '--force', tree);
+    rmSync(folder, { recursive: true, force: true });
+  });
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));
+
+  const commit = commitOf(ref);
+  git('worktree', 'add', '--detach', tree, commit);
+  isCheckedOut = true;
+  installIn(tree);
+  const here = new Stage({ folder: newFolder(folder, 'here'), sizes, say: sayingRarely(), hasPeers: false });
+  const there = new Stage({
+    folder: newFolder(folder, 'there'),
+    sizes,
+    say: sayingRarely(),
+    hasPeers: false,
+    program: join(tree, 'server', 'src', 'main.ts'),
+    ...(schemaOf(tree) !== schemaOf(ROOT) && { populate: populationBy(tree) }),
+  });
+  const name = `${ref} (${commit.slice(0, 9)})`;
+  for (const work of COMPARABLE.filter((work) => works.includes(work.name))) {
+    const contestants = [await grantdOf(work, here, HERE), await grantdOf(work, there, name)];
+    const order = { rounds, seconds, warmUpSeconds, generator, say };
+    console.log(comparisonLine(work.title, await measureRounds(work, contestants, order), [HERE, name]));
+  }
+}
+
+async function grantdOf(work: Work, stage: Stage, name: string): Promise<Contestant> {
+  const grantd = (await work.contestants(stage)).find((contestant) => contestant.name === 'grantd');
+  if (grantd === undefined) throw new Error(`${work.name} does not measure grantd by that name`);
+  return { ...grantd, name };
+}
+
+/** A database by the code of another version, which today's way to fill it is laid over. */
+function populationBy(tree: string): typeof population {
+  for (const overlaid of ['bench', 'reliability'])
+    cpSync(join(ROOT, overlaid), join(tree, overlaid), {
+      recursive: true,
+      filter: (source) => !source.endsWith('node_modules'),
+    });
+  const main = join(tree, 'bench', 'population', 'main.ts');
+  return async (order: PopulationOrder) => {
+    const printed = execFileSync(process.execPath, [main, JSON.stringify(order)], {
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    return JSON.parse(printed) as Population;
+  };
+}
+
+function installIn(tree: string): void {
+  say('installing what that version needs');
+  const npm = process.env.npm_execpath;
+  const [command, args] = npm === undefined ? ['npm', []] : ['node', [npm]];
+  execFileSync(command, [...args, 'ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: tree,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+}
+
+/** @throws {BadUsage} there is no such commit */
+function commitOf(ref: string): string {
+  try {
+    return git('rev-parse', '--verify', '--quiet', '--end-of-options', `${ref}^{commit}`).trim();
+  } catch {
+    throw new BadUsage(`git knows no commit by the name ${ref}`);
+  }
+}
+
+function git(...args: readonly string[]): string {
+  return execFileSync('git', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
+}
+
+function newFolder(parent: string, name: string): string {
+  const folder = join(parent, name);
+  mkdirSync(folder);
+  return folder;
+}
+
+try {
+  const [ref, ...flags] = process.argv.slice(2);
+  const isHelp = ref === undefined || ref.startsWith('-');
+  const chosen = flags.some((flag) => flag.startsWith('--work'))
+    ? flags
+    : [...flags, '--work', UNLESS_CHOSEN.join(',')];
+  const options = isHelp
+    ? 'help'
+    : benchOptions(
+        chosen,
+        COMPARABLE.map(({ name }) => name),
+      );
+  if (typeof options === 'string' || ref === undefined) console.log(HELP);
+  else await compare(ref, options);
+} catch (error) {
+  if (!(error instanceof BadUsage)) throw error;
+  console.error(error.message);
+  process.exitCode = 2;
+}

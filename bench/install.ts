@@ -1,0 +1,23 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+const HERE = import.meta.dirname;
+
+/**
+ * Installs what grantd is measured against, which nothing else needs, unless that has been done.
+ * @throws Error npm could not
+ */
+export function installPeers(): void {
+  const marker = join(HERE, 'node_modules', '.package-lock.json');
+  const lock = join(HERE, 'package-lock.json');
+  if (existsSync(marker) && statSync(lock).mtimeMs <= statSync(marker).mtimeMs) return;
+  console.error('Installing what grantd is measured against into bench/node_modules (first use only) …');
+  const npm = process.env.npm_execpath;
+  const [command, args] = npm === undefined ? ['npm', []] : ['node', [npm]];
+  const { status } = spawnSync(command, [...args, 'ci', '--no-audit', '--no-fund', '--loglevel=error'], {
+    cwd: HERE,
+    stdio: ['ignore', 2, 2],
+  });
+  if (status !== 0) throw new Error('The installation failed; run `npm ci` in bench/ to see why.');
+}

@@ -1,0 +1,85 @@
+import { createWriteStream, readFileSync } from 'node:fs';
+import { finished } from 'node:stream/promises';
+
+/** One request, as it is sent. */
+export interface PlannedRequest {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly authorization?: string;
+  /** A form. */
+  readonly body?: string;
+}
+
+/** The bytes of a request; the host is every server's own. */
+export function rawRequest({ method, path, authorization, body }: PlannedRequest): string {
+  const lines = [
+    `${method} ${path} HTTP/1.1`,
+    'Host: 127.0.0.1',
+    ...(authorization === undefined ? [] : [`Authorization: ${authorization}`]),
+    'Accept: application/json',
+    ...(body === undefined
+      ? []
+      : ['Content-Type: application/x-www-form-urlencoded', `Content-Length: ${Buffer.byteLength(body)}`]),
+  ];
+  return `${lines.join('\r\n')}\r\n\r\n${body ?? ''}`;
+}
+
+/**
+ * Writes requests as the generators read them: before each its length in bytes, on a line of its own.
+ * @returns how many there are, and the first
+ */
+export async function writeRequestFile(
+  path: string,
+  requests: Iterable<PlannedRequest>,
+): Promise<{ readonly requestCount: number; readonly sample: PlannedRequest }> {
+  const file = createWriteStream(path);
+  let requestCount = 0;
+  let sample: PlannedRequest | undefined;
+  let chunk = '';
+  for (const request of requests) {
+    const raw = rawRequest(request);
+    chunk += `${Buffer.byteLength(raw)}\n${raw}`;
+    requestCount += 1;
+    sample ??= request;
+    if (chunk.length > 1 << 20) {
+      if (!file.write(chunk)) await new Promise((resolve) => file.once('drain', resolve));
+      chunk = '';
+    }
+  }
+  file.end(chunk);
+  await finished(file);
+  if (sample === undefined) throw new Error(`there are no requests for ${path}`);
+  return { requestCount, sample };
+}
+
+/** A request as clients want it that make the bytes themselves. */
+export interface ParsedRequest {
+  readonly method: 'GET' | 'POST';
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+/** What `writeRequestFile` has written. */
+export function readRequestFile(path: string): readonly ParsedRequest[] {
+  const bytes = readFileSync(path);
+  const requests: ParsedRequest[] = [];
+  for (let at = 0; at < bytes.length; ) {
+    const lineEnd = bytes.indexOf('\n', at);
+    const end = lineEnd + 1 + Number(bytes.toString('latin1', at, lineEnd));
+    requests.push(parsedRequest(bytes.toString('utf8', lineEnd + 1, end)));
+    at = end;
+  }
+  return requests;
+}
+
+function parsedRequest(raw: string): ParsedRequest {
+  const [head = '', body = ''] = raw.split('\r\n\r\n');
+  const [requestLine = '', ...lines] = head.split('\r\n');
+  const [method, path = ''] = requestLine.split(' ');
+  const headers = lines
+    .map((line) => line.split(': '))
+    // Every client says itself whom it asks and how long that is.
+    .filter(([name]) => name !== 'Host' && name !== 'Content-Length');
+  return { method: method === 'POST' ? 'POST' : 'GET', path, headers: Object.fromEntries(headers), body };
+}

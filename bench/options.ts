@@ -1,0 +1,102 @@
+import { parseArgs } from 'node:util';
+import { rowsOf } from './population/order.ts';
+import { COPIED } from './population/populate.ts';
+import { populationOrder, type Sizes } from './works/stage.ts';
+
+/** What `npm run bench` was asked for. */
+export interface BenchOptions {
+  readonly works: readonly string[];
+  readonly rounds: number;
+  /** Of each measurement. */
+  readonly seconds: number;
+  readonly warmUpSeconds: number;
+  readonly sizes: Sizes;
+  readonly generator: 'wrk' | 'autocannon' | undefined;
+  /** Where the results go: `results/NAME.json`; `undefined` where they are not kept. */
+  readonly name: string | undefined;
+}
+
+export const HELP = `npm run bench [-- FLAGS]
+
+  --work NAME,…     only these; --list says which there are
+  --rounds N        rounds of which the medians are taken (3)
+  --seconds S       of each measurement (5)
+  --records N       live records in grantd's database (1000000)
+  --tokens N        distinct tokens that are drawn from (100000)
+  --generator NAME  wrk or autocannon; wrk where it is installed
+  --quick           2 rounds of 3 s, 200000 records and 20000 tokens, unless said otherwise
+  --name NAME       keeps the results in bench/results/NAME.json; latest, where everything is measured in full
+  --list            says what is measured
+  --help            says this`;
+
+/** A flag that nothing can be done with; the message says what was expected. */
+export class BadUsage extends Error {
+  override readonly name = 'BadUsage';
+}
+
+const FULL = { rounds: 3, seconds: 5, warmUpSeconds: 2, records: 1_000_000, tokens: 100_000 };
+const QUICK = { rounds: 2, seconds: 3, warmUpSeconds: 1, records: 200_000, tokens: 20_000 };
+
+/** Signed ones take minutes to make. */
+const MOST_PERSONAL = 20_000;
+
+/** @throws {BadUsage} */
+export function benchOptions(
+  args: readonly string[],
+  known: readonly string[],
+): BenchOptions | 'help' | 'list' {
+  const values = flagsOf(args);
+  if (values.help) return 'help';
+  if (values.list) return 'list';
+  const works = values.work?.split(',') ?? known;
+  for (const work of works)
+    if (!known.includes(work)) throw new BadUsage(`--work: expected some of ${known.join(', ')}`);
+  const { generator, name } = values;
+  if (generator !== undefined && generator !== 'wrk' && generator !== 'autocannon')
+    throw new BadUsage('--generator: expected wrk or autocannon');
+  if (name !== undefined && !/^[a-z0-9_.-]+$/.test(name))
+    throw new BadUsage('--name: expected lower-case letters, digits, _, . and -');
+
+  const defaults = values.quick ? QUICK : FULL;
+  const number = (flag: 'rounds' | 'seconds' | 'records' | 'tokens') =>
+    wholeNumber(`--${flag}`, values[flag]) ?? defaults[flag];
+  const tokens = number('tokens');
+  const sizes = { records: number('records'), tokens, personal: Math.min(tokens, MOST_PERSONAL) };
+  const least = rowsOf(populationOrder(sizes)) + COPIED;
+  if (sizes.records < least) throw new BadUsage(`--records: expected at least ${least} for ${tokens} tokens`);
+  const isFull = works.length === known.length && !values.quick;
+  return {
+    works,
+    rounds: number('rounds'),
+    seconds: number('seconds'),
+    warmUpSeconds: defaults.warmUpSeconds,
+    sizes,
+    generator,
+    name: name ?? (isFull ? 'latest' : undefined),
+  };
+}
+
+function flagsOf(args: readonly string[]) {
+  const text = { type: 'string' } as const;
+  const flag = { type: 'boolean' } as const;
+  try {
+    const { values } = parseArgs({
+      args: [...args],
+      options: {
+        ...{ work: text, rounds: text, seconds: text, records: text, tokens: text, generator: text },
+        ...{ name: text, quick: flag, list: flag, help: flag },
+      },
+    });
+    return values;
+  } catch (error) {
+    if (error instanceof TypeError) throw new BadUsage(error.message);
+    throw error;
+  }
+}
+
+function wholeNumber(flag: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  const value = Number(text);
+  if (Number.isSafeInteger(value) && value >= 1) return value;
+  throw new BadUsage(`${flag}: expected a whole number from 1`);
+}

@@ -1,0 +1,62 @@
+import type { NewClient } from '@grantd/core';
+import type { TokenKind } from './order.ts';
+
+/** Not of localhost: such an issuer would have to name the port that is served. */
+export const ISSUER = 'https://login.example';
+export const API_RESOURCE = 'https://api.example';
+
+/** Authenticates by `client_secret_basic`; neither its name nor its secret needs escaping. */
+export interface BenchClient {
+  readonly id: string;
+  readonly secret: string;
+}
+
+export const BENCH_CLIENTS = {
+  api: client('bench-api'),
+  machine_rs256: client('bench-machine-rs256'),
+  machine_es256: client('bench-machine-es256'),
+  machine_opaque: client('bench-machine-opaque'),
+  web: client('bench-web'),
+};
+
+export const REGISTRATIONS: readonly (readonly [BenchClient, Omit<NewClient, 'id' | 'secretHash'>])[] = [
+  [BENCH_CLIENTS.api, { grantTypes: [], scopes: [], redirectUris: [], resource: API_RESOURCE }],
+  [BENCH_CLIENTS.machine_rs256, { ...machine(), accessTokenFormat: 'jwt', accessTokenAlgorithm: 'RS256' }],
+  [BENCH_CLIENTS.machine_es256, { ...machine(), accessTokenFormat: 'jwt', accessTokenAlgorithm: 'ES256' }],
+  [BENCH_CLIENTS.machine_opaque, { ...machine(), accessTokenFormat: 'opaque' }],
+  [
+    BENCH_CLIENTS.web,
+    {
+      grantTypes: ['authorization_code', 'refresh_token'],
+      scopes: ['openid', 'profile', 'email', 'offline_access'],
+      redirectUris: ['https://web.example/callback'],
+    },
+  ],
+];
+
+const CLIENT_OF_KIND: Readonly<Record<TokenKind, BenchClient>> = {
+  jwt_rs256: BENCH_CLIENTS.machine_rs256,
+  jwt_es256: BENCH_CLIENTS.machine_es256,
+  opaque: BENCH_CLIENTS.machine_opaque,
+  web_access: BENCH_CLIENTS.web,
+  web_refresh: BENCH_CLIENTS.web,
+  revoked_jwt: BENCH_CLIENTS.machine_rs256,
+  revoked_opaque: BENCH_CLIENTS.machine_opaque,
+};
+
+/** Who was issued tokens of a kind, and may revoke them. */
+export function clientOf(kind: TokenKind): BenchClient {
+  return CLIENT_OF_KIND[kind];
+}
+
+export function basicAuthorization({ id, secret }: BenchClient): string {
+  return `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`;
+}
+
+function client(id: string): BenchClient {
+  return { id, secret: `secret-of-${id}-with-as-many-characters` };
+}
+
+function machine(): Omit<NewClient, 'id' | 'secretHash'> {
+  return { grantTypes: ['client_credentials'], scopes: ['read'], redirectUris: [] };
+}

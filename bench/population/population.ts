@@ -1,0 +1,127 @@
+import { createHash, randomInt } from 'node:crypto';
+import {
+  closeSync,
+  constants,
+  copyFileSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { secretFileOf } from '../../server/src/instance/database/secret_file.ts';
+import { BENCH_CLIENTS } from './clients.ts';
+import { kindsOf, type PopulationOrder, type TokenKind } from './order.ts';
+import { LIFETIME, populate } from './populate.ts';
+import { schemaOf } from './schema.ts';
+
+export interface Population {
+  readonly order: PopulationOrder;
+  /** The file as it is kept, its secret beside it. Whoever writes to it takes a copy. */
+  readonly database: string;
+  /** One token a line, in random order; of each kind that is ordered. */
+  readonly tokenFiles: Readonly<Partial<Record<TokenKind, string>>>;
+}
+
+const ROOT = join(import.meta.dirname, '..', '..');
+
+/** To be raised with what `populate` fills in. */
+const VERSION = 1;
+
+/**
+ * The population that is kept for an order, made where it is missing or has become old.
+ * @param onProgress is told how far that is
+ */
+export async function population(
+  order: PopulationOrder,
+  onProgress: (text: string) => void = () => {},
+): Promise<Population> {
+  const folder = join(cacheFolder(), nameOf(order));
+  const found = populationIn(folder, order);
+  if (isFresh(folder)) return found;
+  rmSync(folder, { recursive: true, force: true });
+  // It gets its name when it is whole.
+  const draft = `${folder}.${process.pid}`;
+  mkdirSync(draft, { recursive: true, mode: 0o700 });
+  const removeDraft = () => rmSync(draft, { recursive: true, force: true });
+  process.once('exit', removeDraft);
+  try {
+    const drafted = populationIn(draft, order);
+    await populate(drafted.database, order, { fileOf: (kind) => tokenFileOf(drafted, kind), onProgress });
+    for (const file of Object.values(drafted.tokenFiles)) shuffleLines(file);
+    writeFileSync(join(draft, 'made.json'), JSON.stringify({ ...order, madeAtMs: Date.now() }));
+    renameSync(draft, folder);
+  } finally {
+    process.off('exit', removeDraft);
+    removeDraft();
+  }
+  return found;
+}
+
+/**
+ * Copies a population's database, with its secret, sharing blocks where the file system can.
+ * @param folder made where it is missing
+ * @returns the path of the copy
+ */
+export function copyPopulation({ database }: Population, folder: string): string {
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const copy = databaseIn(folder);
+  for (const remains of [`${copy}-wal`, `${copy}-shm`]) rmSync(remains, { force: true });
+  copyFileSync(database, copy, constants.COPYFILE_FICLONE);
+  copyFileSync(secretFileOf(database), secretFileOf(copy), constants.COPYFILE_FICLONE);
+  // What is still to be written would be waited for by whoever commits next.
+  const file = openSync(copy, 'r+');
+  fsyncSync(file);
+  closeSync(file);
+  return copy;
+}
+
+/** Path of the database that `copyPopulation` makes. */
+export function databaseIn(folder: string): string {
+  return join(folder, 'grantd.db');
+}
+
+/** @throws Error the kind was not ordered */
+export function tokenFileOf({ tokenFiles }: Population, kind: TokenKind): string {
+  const file = tokenFiles[kind];
+  if (file === undefined) throw new Error(`no tokens of the kind ${kind} were ordered`);
+  return file;
+}
+
+function populationIn(folder: string, order: PopulationOrder): Population {
+  const files = kindsOf(order).map(([kind]) => [kind, join(folder, `${kind}.txt`)]);
+  return { order, database: databaseIn(folder), tokenFiles: Object.fromEntries(files) };
+}
+
+function cacheFolder(): string {
+  return join(tmpdir(), `grantd-bench-population-${process.getuid?.() ?? 'of-this-user'}`);
+}
+
+function nameOf(order: PopulationOrder): string {
+  const contents = { VERSION, schema: schemaOf(ROOT), LIFETIME, BENCH_CLIENTS };
+  const text = JSON.stringify([contents, order.records, kindsOf(order)]);
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+/** Half of everyone's life is left. */
+function isFresh(folder: string): boolean {
+  const file = join(folder, 'made.json');
+  if (!existsSync(file)) return false;
+  const { madeAtMs } = JSON.parse(readFileSync(file, 'utf8')) as { madeAtMs: number };
+  return Date.now() - madeAtMs < (LIFETIME / 2) * 1000;
+}
+
+/** So that tokens which are asked for one after another are not beside each other in the database. */
+function shuffleLines(file: string): void {
+  const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
+  for (let index = lines.length - 1; index > 0; index--) {
+    const other = randomInt(index + 1);
+    [lines[index], lines[other]] = [lines[other] ?? '', lines[index] ?? ''];
+  }
+  writeFileSync(file, `${lines.join('\n')}\n`, { mode: 0o600 });
+}

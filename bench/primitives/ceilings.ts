@@ -1,0 +1,43 @@
+import type { Primitives } from './primitives.ts';
+
+/** What a request takes besides the exchange; what is not named takes no part. */
+export interface Parts {
+  readonly verify?: 'RS256' | 'ES256';
+  readonly sign?: 'RS256' | 'ES256';
+  readonly lookUps?: number;
+  readonly inserts?: number;
+  /** Of one durable commit: 1 where a request has it for itself, 1/64 where 64 share it. */
+  readonly commits?: number;
+}
+
+/**
+ * Requests a second that a process on one core would answer if it did nothing but the bare exchange and these parts.
+ * @param bareRate requests a second of the bare server, in the same run
+ */
+export function ceiling(bareRate: number, primitives: Primitives, parts: Parts): number {
+  const { verifyRs256, verifyEs256, signRs256, signEs256, lookUp, insert, commit } = primitives;
+  const verify = { RS256: verifyRs256.medianUs, ES256: verifyEs256.medianUs };
+  const sign = { RS256: signRs256.medianUs, ES256: signEs256.medianUs };
+  const microseconds =
+    1e6 / bareRate +
+    (parts.verify === undefined ? 0 : verify[parts.verify]) +
+    (parts.sign === undefined ? 0 : sign[parts.sign]) +
+    (parts.lookUps ?? 0) * lookUp.medianUs +
+    (parts.inserts ?? 0) * insert.medianUs +
+    (parts.commits ?? 0) * commit.medianUs;
+  return 1e6 / microseconds;
+}
+
+export interface Share {
+  /** Of all requests; all of them sum to 1. */
+  readonly share: number;
+  /** Requests a second of this kind alone. */
+  readonly rate: number;
+}
+
+/** Requests a second of a mix: what takes longer takes more of each second. */
+export function rateOfMix(shares: readonly Share[]): number {
+  const sum = shares.reduce((all, { share }) => all + share, 0);
+  if (Math.abs(sum - 1) > 1e-9) throw new RangeError(`the shares of a mix sum to ${sum}, not to 1`);
+  return 1 / shares.reduce((seconds, { share, rate }) => seconds + share / rate, 0);
+}

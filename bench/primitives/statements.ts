@@ -1,0 +1,85 @@
+import { randomBytes } from 'node:crypto';
+import { openSqliteConnection } from '@grantd/core/sqlite';
+import { ISSUING_SQL } from '../../core/src/storage/sql/sqlite/issuing.ts';
+import { TOKENS_SQL } from '../../core/src/storage/sql/sqlite/tokens.ts';
+import { toTokenColumns } from '../../core/src/storage/sql/token_rows.ts';
+import { BENCH_CLIENTS } from '../population/clients.ts';
+import type { Primitives } from './primitives.ts';
+import { type Effort, inTurn, timed } from './stopwatch.ts';
+
+const LOOK_UPS_AT_ONCE = 1000;
+/** As many as share a commit where as many connections ask. */
+const INSERTS_AT_ONCE = 64;
+const COMMITS_AT_ONCE = 10;
+
+/**
+ * What the program's own statements cost on a connection that is set up as the program's is.
+ * @param path of a copy: this changes it
+ */
+export async function measureStatements(
+  path: string,
+  effort: Effort,
+): Promise<Pick<Primitives, 'lookUp' | 'insert' | 'commit'>> {
+  const database = openSqliteConnection(path);
+  try {
+    const [{ issuer_id: issuerId } = {}] = database.prepare('SELECT issuer_id FROM tokens LIMIT 1').all();
+    if (typeof issuerId !== 'number') throw new Error('there are no tokens to look up');
+    const own = Object.values(BENCH_CLIENTS).map(({ id }) => `'${id}'`);
+    const ids = database
+      .prepare(
+        `SELECT id FROM tokens WHERE kind = 'access_token'
+           AND (client_id IN (${own}) OR NOT EXISTS (SELECT 1 FROM tokens WHERE client_id IN (${own})))
+         ORDER BY random() LIMIT 100000`,
+      )
+      .all()
+      .map(({ id }) => String(id));
+    const lookUp = database.prepare(TOKENS_SQL.accessToken);
+    const insert = database.prepare(ISSUING_SQL.insert);
+    const change = database.prepare('UPDATE tokens SET revoked_at_ms = ? WHERE issuer_id = ? AND id = ?');
+    let next = 0;
+    const anotherId = () => ids[next++ % ids.length] ?? '';
+
+    return {
+      lookUp: await timed(effort, () =>
+        inTurn(LOOK_UPS_AT_ONCE, () => {
+          if (lookUp.get(issuerId, anotherId()) === undefined) throw new Error('a token was not found');
+        }),
+      ),
+      insert: await timed(effort, () => {
+        const rows = Array.from({ length: INSERTS_AT_ONCE }, () => newRow(issuerId));
+        database.exec('BEGIN IMMEDIATE');
+        const batch = inTurn(INSERTS_AT_ONCE, (index) => void insert.run(rows[index] ?? {}));
+        database.exec('COMMIT');
+        return batch;
+      }),
+      commit: await timed(effort, () =>
+        inTurn(COMMITS_AT_ONCE, () => {
+          if (change.run(Date.now(), issuerId, anotherId()).changes !== 1) throw new Error('nothing changed');
+        }),
+      ),
+    };
+  } finally {
+    database.close();
+  }
+}
+
+/** Of a token that a machine got for itself. */
+function newRow(issuerId: number) {
+  const issuedAtMs = Date.now();
+  const expiresAt = Math.floor(issuedAtMs / 1000) + 3600;
+  return {
+    issuerId,
+    ...toTokenColumns({
+      id: randomBytes(16).toString('base64url'),
+      kind: 'access_token',
+      digest: randomBytes(32).toString('base64url'),
+      clientId: BENCH_CLIENTS.machine_es256.id,
+      scopes: ['read'],
+      tokenType: 'Bearer',
+      issuedAtMs,
+      expiresAt,
+      keepUntil: expiresAt,
+      keyId: randomBytes(32).toString('base64url'),
+    }),
+  };
+}

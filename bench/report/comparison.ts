@@ -1,0 +1,25 @@
+import type { Measurement } from '../rounds.ts';
+import { spread } from './statistics.ts';
+
+/**
+ * How many times as much the first of two contestants does as the second, by rounds: each is compared with what was
+ * measured beside it.
+ */
+export function comparisonLine(
+  title: string,
+  measurements: readonly Pick<Measurement, 'contestant' | 'round' | 'perSecond'>[],
+  [one, other]: readonly [string, string],
+): string {
+  const of = (name: string) => measurements.filter(({ contestant }) => contestant === name);
+  const ratios = of(one).flatMap(({ round, perSecond }) => {
+    const beside = of(other).find((measured) => measured.round === round);
+    return beside === undefined ? [] : perSecond / beside.perSecond;
+  });
+  const { median, min, max } = spread(ratios);
+  const rate = (name: string) =>
+    `${Math.round(spread(of(name).map(({ perSecond }) => perSecond)).median)}/s ${name}`;
+  return (
+    `${title}: ${median.toFixed(3)} times (${min.toFixed(3)} to ${max.toFixed(3)} in ${ratios.length} rounds; ` +
+    `${rate(one)}, ${rate(other)})`
+  );
+}

@@ -1,0 +1,39 @@
+import { goalResults } from './goals.ts';
+import { type PlotRow, plot } from './plot.ts';
+import type { RunResults } from './results.ts';
+
+/** Where `bare` is another server, which does more. */
+const OTHER_BARE = new Set(['introspection-postgres']);
+
+/** The picture of one run. */
+export function plotOf(results: RunResults): string {
+  const { machine, startedAt, rounds } = results;
+  return plot({
+    title: 'Throughput on one core, as a part of what a bare node:http server does',
+    rows: plotRows(results),
+    caption: `npm run bench, ${startedAt.slice(0, 10)}, Node ${machine.node}; medians of ${rounds} rounds, and from the lowest to the highest`,
+  });
+}
+
+/** What can be shown beside each other: works that grantd and the bare server have done in the same rounds. */
+function plotRows(results: RunResults): readonly PlotRow[] {
+  return Object.entries(results.works).flatMap(([work, { title, contestants }]) => {
+    const grantd = contestants.grantd?.ofBare;
+    if (grantd === undefined || OTHER_BARE.has(work)) return [];
+    const goal = goalOf(results, work, grantd.median);
+    const bars = Object.entries(contestants)
+      // Of grantd alone as it is installed.
+      .filter(([name]) => name === 'grantd' || !(name === 'bare' || name.startsWith('grantd')))
+      .flatMap(([subject, { ofBare }]) =>
+        ofBare === undefined ? [] : [{ subject, ratio: ofBare.median, min: ofBare.min, max: ofBare.max }],
+      );
+    return [{ label: title, bars, ...(goal !== undefined && { goal }) }];
+  });
+}
+
+/** The first goal of a work as a part of what the bare server did; also where it is a part of something else. */
+function goalOf(results: RunResults, work: string, ofBare: number): number | undefined {
+  const goal = goalResults(results).find((each) => each.work === work);
+  if (goal?.atLeast === undefined || goal.value === undefined) return undefined;
+  return (goal.atLeast * ofBare) / goal.value;
+}

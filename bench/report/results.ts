@@ -1,0 +1,103 @@
+import type { Primitives } from '../primitives/primitives.ts';
+import type { Measurement } from '../rounds.ts';
+import type { Memory } from '../works/memory.ts';
+import type { Sizes } from '../works/stage.ts';
+import { type Spread, spread } from './statistics.ts';
+
+/** What one run of the benchmark has measured, as it is kept. */
+export interface RunResults {
+  /** ISO 8601. */
+  readonly startedAt: string;
+  /** Which commit, and whether there was more than what is committed. */
+  readonly revision: string | undefined;
+  readonly machine: Machine;
+  readonly generator: string;
+  readonly rounds: number;
+  /** Of each measurement. */
+  readonly seconds: number;
+  readonly sizes: Sizes;
+  readonly works: Readonly<Record<string, WorkResult>>;
+  readonly primitives?: Primitives;
+  readonly memory?: Memory;
+  /** Milliseconds. */
+  readonly start?: Spread;
+}
+
+export interface Machine {
+  readonly processor: string;
+  readonly cores: number;
+  readonly memoryBytes: number;
+  readonly system: string;
+  readonly node: string;
+  /** Whether each process was kept to a core. */
+  readonly pinned: boolean;
+}
+
+export interface WorkResult {
+  readonly title: string;
+  readonly connections: number;
+  readonly contestants: Readonly<Record<string, ContestantResult>>;
+}
+
+export interface ContestantResult {
+  readonly perSecond: Spread;
+  /** In the order of the rounds. */
+  readonly perSecondOfRounds: readonly number[];
+  /** Of each round, against the bare server in the same round. */
+  readonly ofBare?: Spread;
+  readonly p50Ms: Spread;
+  readonly p99Ms: Spread;
+  /** Parts of one core. */
+  readonly serverCpu?: Spread;
+  readonly generatorCpu?: Spread;
+  /** When the round was over. */
+  readonly residentBytes?: Spread;
+  readonly besidePerSecond?: Spread;
+}
+
+export function workResult(
+  { title, connections }: { readonly title: string; readonly connections: number },
+  measurements: readonly Measurement[],
+): WorkResult {
+  const names = [...new Set(measurements.map(({ contestant }) => contestant))];
+  const bare = new Map(
+    measurements
+      .filter(({ contestant }) => contestant === 'bare')
+      .map(({ round, perSecond }) => [round, perSecond]),
+  );
+  const contestants = names.map((name) => {
+    const own = measurements.filter(({ contestant }) => contestant === name);
+    return [name, contestantResult(own, bare)] as const;
+  });
+  return { title, connections, contestants: Object.fromEntries(contestants) };
+}
+
+function contestantResult(own: readonly Measurement[], bare: ReadonlyMap<number, number>): ContestantResult {
+  return {
+    perSecond: spread(own.map(({ perSecond }) => perSecond)),
+    perSecondOfRounds: own.map(({ perSecond }) => perSecond),
+    ...optional('ofBare', own, ({ round, perSecond }) => {
+      const most = bare.get(round);
+      return most === undefined ? undefined : perSecond / most;
+    }),
+    p50Ms: spread(own.map(({ load }) => load.latencyMs.p50)),
+    p99Ms: spread(own.map(({ load }) => load.latencyMs.p99)),
+    ...optional('serverCpu', own, ({ serverCpu }) => serverCpu),
+    ...optional('generatorCpu', own, ({ load }) => load.generatorCpu),
+    ...optional('residentBytes', own, ({ residentBytes }) => residentBytes),
+    ...optional('besidePerSecond', own, ({ besidePerSecond }) => besidePerSecond),
+  };
+}
+
+/** Nothing where not every round has it. */
+function optional<Name extends string>(
+  name: Name,
+  own: readonly Measurement[],
+  pick: (measurement: Measurement) => number | undefined,
+): Partial<Record<Name, Spread>> {
+  const values = own.flatMap((measurement) => pick(measurement) ?? []);
+  if (values.length < own.length || values.length === 0) return {};
+  const found: Partial<Record<Name, Spread>> = {};
+  found[name] = spread(values);
+  return found;
+}

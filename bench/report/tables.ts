@@ -1,0 +1,100 @@
+import { type GoalResult, goalResults } from './goals.ts';
+import type { ContestantResult, RunResults } from './results.ts';
+
+/** From this share of a core on, it may be the generator that was measured. */
+const GENERATOR_IS_BUSY = 0.9;
+
+/** All of it for people to read, as tables in Markdown. */
+export function tables(results: RunResults): string {
+  return [heading(results), measuredTable(results), primitivesTable(results), goalTable(results)]
+    .filter((part) => part !== undefined)
+    .join('\n\n');
+}
+
+function heading({ machine, generator, rounds, seconds, sizes, revision, startedAt }: RunResults): string {
+  return [
+    `${startedAt}, ${revision ?? 'unknown revision'}`,
+    `${machine.processor}, ${machine.cores} cores, ${machine.system}, Node ${machine.node}`,
+    `${generator}; ${machine.pinned ? 'each process on a core of its own' : 'processes could not be pinned to cores'}`,
+    `${rounds} rounds of ${seconds} s; ${sizes.records} records, ${sizes.tokens} distinct tokens`,
+  ].join('\n');
+}
+
+function measuredTable({ works }: RunResults): string | undefined {
+  const rows = Object.values(works).flatMap(({ title, connections, contestants }) =>
+    Object.entries(contestants).map(([name, result], index) => [
+      index === 0 ? `${title} (${connections})` : '',
+      name,
+      ...measuredCells(result),
+    ]),
+  );
+  if (rows.length === 0) return undefined;
+  const columns = ['work (connections)', 'program', 'a second', 'of bare', 'p50 ms', 'p99 ms'];
+  return table([...columns, 'server CPU', 'generator CPU', 'beside, a second'], rows);
+}
+
+function measuredCells(result: ContestantResult): readonly string[] {
+  const { perSecond, ofBare, p50Ms, p99Ms, serverCpu, generatorCpu, besidePerSecond } = result;
+  return [
+    `${Math.round(perSecond.median)} (${Math.round(perSecond.min)} to ${Math.round(perSecond.max)})`,
+    ofBare ? `${ofBare.median.toFixed(3)} (${ofBare.min.toFixed(3)} to ${ofBare.max.toFixed(3)})` : '',
+    p50Ms.median.toFixed(2),
+    p99Ms.median.toFixed(2),
+    percent(serverCpu?.median),
+    percent(generatorCpu?.max) + (hasBusyGenerator(result) ? ' (!)' : ''),
+    besidePerSecond ? besidePerSecond.median.toFixed(1) : '',
+  ];
+}
+
+function hasBusyGenerator({ generatorCpu }: ContestantResult): boolean {
+  return generatorCpu !== undefined && generatorCpu.max >= GENERATOR_IS_BUSY;
+}
+
+function primitivesTable({ primitives }: RunResults): string | undefined {
+  if (primitives === undefined) return undefined;
+  const rows = Object.entries(primitives).map(([name, timing]) => [
+    name,
+    timing.medianUs.toFixed(1),
+    timing.minUs.toFixed(1),
+    timing.maxUs.toFixed(1),
+    'way' in timing ? String(timing.way) : '',
+  ]);
+  return table(['part of a ceiling', 'median µs', 'min', 'max', 'quickest way'], rows);
+}
+
+function goalTable(results: RunResults): string | undefined {
+  const rows = goalResults(results)
+    .filter(({ value }) => value !== undefined)
+    .map((goal) => [goal.work, boundOf(goal), format(goal.value), verdict(results, goal)]);
+  return rows.length === 0 ? undefined : table(['work', 'goal', 'result', ''], rows);
+}
+
+function verdict({ machine, works }: RunResults, { work, of, isMet }: GoalResult): string {
+  if (Object.values(works[work]?.contestants ?? {}).some(hasBusyGenerator))
+    return 'the generator was too slow';
+  if (isMet) return 'met';
+  const isCrowded = of.includes('two workers') && machine.cores < 3;
+  return isCrowded ? 'not met; the generator shares their cores' : 'not met';
+}
+
+function boundOf({ atLeast, atMost, of }: GoalResult): string {
+  return `${atLeast === undefined ? `at most ${atMost}` : `at least ${atLeast}`} ${of}`;
+}
+
+function format(value = Number.NaN): string {
+  return value >= 20 ? value.toFixed(0) : value.toFixed(value >= 2 ? 2 : 3);
+}
+
+function percent(share: number | undefined): string {
+  return share === undefined ? '' : `${Math.round(share * 100)} %`;
+}
+
+function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
+  const widths = columns.map((column, index) =>
+    Math.max(column.length, 3, ...rows.map((row) => row[index]?.length ?? 0)),
+  );
+  const line = (cells: readonly string[]) =>
+    `| ${widths.map((width, index) => (cells[index] ?? '').padEnd(width)).join(' | ')} |`;
+  const rule = `| ${widths.map((width) => '-'.repeat(width)).join(' | ')} |`;
+  return [line(columns), rule, ...rows.map(line)].join('\n');
+}

@@ -1,0 +1,110 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { isAnswer, withoutTokens } from '../load/generator.ts';
+import { copyPopulation, databaseIn, type Population } from '../population/population.ts';
+import { startMeasured } from '../processes/measured_process.ts';
+import type { Stage } from '../works/stage.ts';
+import type { Contestant } from '../works/work.ts';
+import type { PeerState } from './peer_state.ts';
+
+/** What a contestant is asked. */
+export type Asked = Pick<Contestant, 'requests' | 'requestCount' | 'sample' | 'answers' | 'onlyOnce'>;
+
+const BARE = join(import.meta.dirname, 'bare.ts');
+
+/** Headers that node:http writes by itself. */
+const OF_THE_CONNECTION = new Set(['connection', 'date', 'keep-alive', 'transfer-encoding']);
+
+export interface GrantdOrder {
+  /** Default: `grantd`. */
+  readonly name?: string;
+  readonly flags?: readonly string[];
+  /** Whether the work changes the database: each start begins with a copy then. */
+  readonly changes?: boolean;
+  /** Default: the server's core alone. */
+  readonly cores?: readonly number[];
+}
+
+/** The real program, as `grantd serve`, in the state in which it is installed. */
+export function grantd(
+  stage: Stage,
+  population: Population,
+  asked: Asked,
+  { name = 'grantd', flags = [], changes = false, cores }: GrantdOrder = {},
+): Contestant {
+  const folder = join(stage.folder, 'grantd');
+  const database = changes ? databaseIn(folder) : population.database;
+  return {
+    name,
+    ...asked,
+    ...(changes && { beforeStart: () => void copyPopulation(population, folder) }),
+    process: {
+      command: (port) => [
+        ...[process.execPath, stage.program, 'serve', '--database', `sqlite:${database}`],
+        ...['--port', String(port), ...flags],
+      ],
+      isReady,
+      ...(cores !== undefined && { cores }),
+    },
+  };
+}
+
+export function peer(name: string, { program, folder }: PeerState, asked: Asked): Contestant {
+  return {
+    name,
+    ...asked,
+    process: {
+      command: (port) => [process.execPath, program, 'serve', folder, String(port)],
+      isReady,
+    },
+  };
+}
+
+/** Answers to everything what another one answers to its first request, and does nothing for it. */
+export async function bareLike(model: Contestant, name = 'bare'): Promise<Contestant> {
+  const { requests, requestCount, sample, answers } = model;
+  const [answer] = answers;
+  if (answer === undefined) throw new Error(`nothing is expected of ${model.name}`);
+  const file = `${requests}.${name.replaceAll(' ', '_')}.json`;
+  writeFileSync(file, JSON.stringify(await sampleAnswer(model)));
+  return {
+    name,
+    requests,
+    requestCount,
+    sample,
+    answers: [answer],
+    process: { command: (port) => [process.execPath, BARE, String(port), file], isReady },
+  };
+}
+
+/** Status, headers and body of the model's answer, its identifiers and all. */
+export async function sampleAnswer({ sample, process: order, answers, beforeStart }: Contestant) {
+  beforeStart?.();
+  const running = await startMeasured(order);
+  try {
+    const { method, path, authorization, body } = sample;
+    const response = await fetch(`${running.address}${path}`, {
+      method,
+      headers: {
+        accept: 'application/json',
+        ...(authorization !== undefined && { authorization }),
+        ...(body !== undefined && { 'content-type': 'application/x-www-form-urlencoded' }),
+      },
+      ...(body !== undefined && { body }),
+    });
+    const text = await response.text();
+    if (!answers.some((answer) => isAnswer(answer, response.status, text)))
+      throw new Error(`${path} was answered ${response.status} ${withoutTokens(text)}`);
+    const headers = [...response.headers].filter(([header]) => !OF_THE_CONNECTION.has(header));
+    return { status: response.status, headers: Object.fromEntries(headers), body: text };
+  } finally {
+    await running.end();
+  }
+}
+
+/** Any answer but that it cannot serve yet. */
+export async function isReady(address: string): Promise<boolean> {
+  const response = await fetch(`${address}/health`);
+  await response.arrayBuffer();
+  return response.status !== 503;
+}

@@ -1,0 +1,6 @@
+/** What a peer is filled with: tokens of machines, of persons for UserInfo, to be refreshed, and revoked ones. */
+export const PEER_TOKEN_KINDS = ['machine', 'person', 'refresh', 'revoked'] as const;
+export type PeerTokenKind = (typeof PEER_TOKEN_KINDS)[number];
+export type PeerOrder = Readonly<Partial<Record<PeerTokenKind, number>>>;
+
+export const STATE_FILE = 'state.jsonl';

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { ceilingOfTheMix, goalResults } from '../report/goals.ts';
+import { type RunResults, workResult } from '../report/results.ts';
+import { tables } from '../report/tables.ts';
+import type { Measurement } from '../rounds.ts';
+import { primitivesWith } from './primitives_with.ts';
+
+function measurement(contestant: string, round: number, perSecond: number): Measurement {
+  const latencyMs = { p50: 1, p90: 2, p99: 3, max: 4 };
+  return {
+    round,
+    contestant,
+    perSecond,
+    load: {
+      generator: 'wrk',
+      sent: 1,
+      right: {},
+      wrong: 0,
+      errors: 0,
+      seconds: 5,
+      latencyMs,
+      generatorCpu: 0.5,
+    },
+    serverCpu: 1,
+    residentBytes: undefined,
+  };
+}
+
+/** Each contestant with what it did in each round. */
+function results(works: Readonly<Record<string, Readonly<Record<string, readonly number[]>>>>): RunResults {
+  const measured = Object.entries(works).map(([name, rates]) => {
+    const measurements = Object.entries(rates).flatMap(([contestant, rounds]) =>
+      rounds.map((perSecond, round) => measurement(contestant, round, perSecond)),
+    );
+    return [name, workResult({ title: name, connections: 32 }, measurements)] as const;
+  });
+  return {
+    startedAt: '2026-01-01T00:00:00.000Z',
+    revision: undefined,
+    machine: { processor: 'P', cores: 2, memoryBytes: 1, system: 'S', node: '26', pinned: true },
+    generator: 'wrk',
+    rounds: 2,
+    seconds: 5,
+    sizes: { records: 1000, tokens: 100, personal: 10 },
+    works: Object.fromEntries(measured),
+  };
+}
+
+const valuesOf = (run: RunResults) =>
+  goalResults(run)
+    .filter(({ value }) => value !== undefined)
+    .map(({ work, of, value, isMet }) => [work, of, value, isMet]);
+
+test('the ratio to bare is that of each round', () => {
+  const { works } = results({ 'introspection-jwt': { grantd: [600, 500, 700], bare: [1000, 2000, 1000] } });
+  assert.deepEqual(works['introspection-jwt']?.contestants.grantd?.ofBare, {
+    median: 0.6,
+    min: 0.25,
+    max: 0.7,
+  });
+});
+
+test('introspection is held against bare, the fastest peer and oidc-provider', () => {
+  const rates = {
+    grantd: [600],
+    bare: [1000],
+    'oidc-provider': [120],
+    peer: [250],
+    'grantd --log off': [700],
+  };
+  assert.deepEqual(valuesOf(results({ 'introspection-jwt': rates })), [
+    ['introspection-jwt', 'of bare', 0.6, true],
+    ['introspection-jwt', 'times the fastest peer', 2.4, false],
+    ['introspection-jwt', 'times oidc-provider', 5, true],
+  ]);
+});
+
+test('growth compares the largest database with the smallest', () => {
+  const run = results({ growth: { '10 records': [1000], '100 records': [950], '1,000 records': [800] } });
+  assert.deepEqual(valuesOf(run), [
+    ['growth', 'of the throughput, with a thousand times as many records', 0.8, false],
+    ['growth', 'times the 99th percentile, with a thousand times as many records', 1, true],
+  ]);
+});
+
+test('cold introspection is held against bare, a verification and a look-up', () => {
+  const run = results({ 'introspection-cold-es256': { grantd: [4000], bare: [10_000] } });
+  const primitives = primitivesWith({ verifyEs256: 90, lookUp: 10 });
+  assert.deepEqual(valuesOf({ ...run, primitives }), [
+    ['introspection-cold-es256', 'of the ceiling', 0.8, true],
+  ]);
+});
+
+test('revocation is held against commits, and many at once also against opaque introspection', () => {
+  const run = results({
+    'introspection-opaque': { grantd: [2000], bare: [4000] },
+    'revocation-1': { grantd: [600] },
+    'revocation-64': { grantd: [1200] },
+  });
+  const primitives = primitivesWith({ commit: 1000 });
+  assert.deepEqual(valuesOf({ ...run, primitives }), [
+    ['introspection-opaque', 'of bare', 0.5, false],
+    ['revocation-1', 'of the file’s own rate of commits', 0.6, true],
+    [
+      'revocation-64',
+      'of the smaller of 3 times the rate of commits and half of opaque introspection',
+      1.2,
+      true,
+    ],
+  ]);
+});
+
+test('of the mix’s 32 connections 1.6 write at once, and share a commit', () => {
+  const run = results({ mix: { grantd: [1000], bare: [10_000] } });
+  const primitives = primitivesWith({ lookUp: 10, signEs256: 50, insert: 20, commit: 1600 });
+  const microseconds = 0.95 * 110 + 0.04 * (100 + 50 + 20 + 1000) + 0.01 * (110 + 1000);
+  const ceiling = ceilingOfTheMix({ ...run, primitives }) ?? Number.NaN;
+  assert.ok(Math.abs(ceiling - 1e6 / microseconds) < 1e-6);
+});
+
+test('the tables have a row for each program, and one for each goal of what was measured', () => {
+  const text = tables(results({ userinfo: { grantd: [500], bare: [1000] } }));
+  assert.deepEqual(text.split('\n\n').at(-1)?.split('\n'), [
+    '| work     | goal                  | result |         |',
+    '| -------- | --------------------- | ------ | ------- |',
+    '| userinfo | at least 0.55 of bare | 0.500  | not met |',
+  ]);
+  assert.match(text, /^\| {20}\| bare {3} \| 1000 \(1000 to 1000\) \| 1\.000 \(1\.000 to 1\.000\) \|/m);
+});
+
+test('no goal is said to be met or not where the generator was the bottleneck', () => {
+  const run = results({ userinfo: { grantd: [900], bare: [1000] } });
+  const userinfo = run.works.userinfo;
+  const bare = userinfo?.contestants.bare;
+  if (userinfo === undefined || bare === undefined) throw new Error('nothing was measured');
+  const busy = { ...bare, generatorCpu: { median: 0.8, min: 0.7, max: 0.95 } };
+  const contestants = { ...userinfo.contestants, bare: busy };
+  const text = tables({ ...run, works: { userinfo: { ...userinfo, contestants } } });
+  assert.match(text, / 95 % \(!\) /);
+  assert.match(text, /at least 0\.55 of bare \| 0\.900 {2}\| the generator was too slow \|$/);
+});

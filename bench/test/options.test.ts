@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { BadUsage, benchOptions } from '../options.ts';
+
+const KNOWN = ['introspection-jwt', 'mix'];
+const FULL = {
+  works: KNOWN,
+  rounds: 3,
+  seconds: 5,
+  warmUpSeconds: 2,
+  sizes: { records: 1_000_000, tokens: 100_000, personal: 20_000 },
+  generator: undefined,
+  name: 'latest',
+};
+
+test('without flags everything is measured in full, and kept as the latest', () => {
+  assert.deepEqual(benchOptions([], KNOWN), FULL);
+});
+
+test('some of the works are not kept unless they get a name', () => {
+  assert.deepEqual(benchOptions(['--work', 'mix'], KNOWN), { ...FULL, works: ['mix'], name: undefined });
+  assert.deepEqual(benchOptions(['--work', 'mix', '--name', 'try'], KNOWN), {
+    ...FULL,
+    works: ['mix'],
+    name: 'try',
+  });
+});
+
+test('a quick run is smaller, and is not kept', () => {
+  assert.deepEqual(benchOptions(['--quick', '--tokens', '500'], KNOWN), {
+    ...FULL,
+    rounds: 2,
+    seconds: 3,
+    warmUpSeconds: 1,
+    sizes: { records: 200_000, tokens: 500, personal: 500 },
+    name: undefined,
+  });
+});
+
+for (const [args, expected] of [
+  [['--work', 'mixed'], '--work: expected some of introspection-jwt, mix'],
+  [['--tokens', '300000'], '--records: expected at least 1000003 for 300000 tokens'],
+  [['--rounds', '0'], '--rounds: expected a whole number from 1'],
+  [['--seconds', '1.5'], '--seconds: expected a whole number from 1'],
+  [['--generator', 'ab'], '--generator: expected wrk or autocannon'],
+  [['--name', '../x'], '--name: expected lower-case letters, digits, _, . and -'],
+] as const)
+  test(`${args.join(' ')} is refused`, () => {
+    assert.throws(() => benchOptions(args, KNOWN), new BadUsage(expected));
+  });
+
+test('a flag that there is not is refused', () => {
+  assert.throws(() => benchOptions(['--round', '3'], KNOWN), BadUsage);
+});

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { after, test } from 'node:test';
+import { readConfiguration } from '../../server/src/config/configuration.ts';
+import { sqliteDatabase } from '../../server/src/instance/database/sqlite_database.ts';
+import { openInstance } from '../../server/src/instance/instance.ts';
+import { clientOf, ISSUER } from '../population/clients.ts';
+import { type PopulationOrder, TOKEN_KINDS, type TokenKind } from '../population/order.ts';
+import { populate } from '../population/populate.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'grantd-'));
+after(() => rmSync(folder, { recursive: true, force: true }));
+
+test('a population has as many records as were ordered, and real tokens of each kind among them', async () => {
+  const records = 402;
+  const tokens = Object.fromEntries(TOKEN_KINDS.map((kind) => [kind, 3]));
+  const path = await populated('each', { records, tokens });
+
+  const rows = new DatabaseSync(path, { readOnly: true });
+  const { all, expired } = rows
+    .prepare(
+      'SELECT count(*) AS "all", count(*) FILTER (WHERE expires_at < unixepoch() + 86400) AS expired FROM tokens',
+    )
+    .get() as { all: number; expired: number };
+  assert.deepEqual({ all, expired }, { all: records, expired: 0 });
+  rows.close();
+
+  const database = sqliteDatabase(path);
+  const instance = await openInstance(readConfiguration({}, {}), database, ISSUER);
+  const server = await instance.server();
+  for (const kind of TOKEN_KINDS) {
+    const distinct = new Set(tokensOf('each', kind));
+    assert.equal(distinct.size, 3, kind);
+    for (const token of distinct) {
+      const { active, ...answer } = await server.introspectToken(token);
+      assert.equal(active, !kind.startsWith('revoked_'), kind);
+      if (active) assert.equal('client_id' in answer && answer.client_id, clientOf(kind).id);
+    }
+  }
+  const [token = ''] = tokensOf('each', 'web_access');
+  const { sub, ...claims } = await server.userInfoOf(token);
+  assert.equal(typeof sub, 'string');
+  assert.deepEqual(Object.keys(claims).sort(), ['email', 'email_verified', 'name', 'preferred_username']);
+  await database.close();
+});
+
+test('keys of copies are spread over all that keys of real tokens can begin with', async () => {
+  const path = await populated('spread', { records: 5000, tokens: {} });
+  const rows = new DatabaseSync(path, { readOnly: true });
+  const begins = rows.prepare('SELECT DISTINCT substr(id, 1, 1) AS first FROM tokens').all();
+  assert.equal(begins.length, 64);
+  rows.close();
+});
+
+test('fewer records than tokens are refused', async () => {
+  await assert.rejects(populated('few', { records: 3, tokens: { web_refresh: 2 } }), /fewer than the tokens/);
+});
+
+async function populated(name: string, order: PopulationOrder): Promise<string> {
+  const path = join(folder, name, 'grantd.db');
+  await populate(path, order, { fileOf: (kind) => fileOf(name, kind), onProgress: () => {} });
+  return path;
+}
+
+function fileOf(name: string, kind: TokenKind): string {
+  return join(folder, name, `${kind}.txt`);
+}
+
+function tokensOf(name: string, kind: TokenKind): readonly string[] {
+  return readFileSync(fileOf(name, kind), 'utf8').trimEnd().split('\n');
+}

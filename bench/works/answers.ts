@@ -1,0 +1,9 @@
+import type { Answer } from '../load/generator.ts';
+
+/** What is in the right answers to what is asked here, and in no other. */
+export const ACTIVE: Answer = { name: 'active', status: 200, contains: '"active":true' };
+export const INACTIVE: Answer = { name: 'inactive', status: 200, contains: '{"active":false}' };
+export const REVOKED: Answer = { name: 'revoked', status: 200, contains: '' };
+export const ISSUED: Answer = { name: 'issued', status: 200, contains: '"access_token":"' };
+export const REFRESHED: Answer = { name: 'refreshed', status: 200, contains: '"refresh_token":"' };
+export const TOLD: Answer = { name: 'told', status: 200, contains: '"sub":"' };

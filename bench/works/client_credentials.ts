@@ -1,0 +1,33 @@
+import { BENCH_CLIENTS } from '../population/clients.ts';
+import { bareLike, grantd } from '../subjects/contestants.ts';
+import { ISSUED } from './answers.ts';
+import { MACHINE_OF, peers } from './peers.ts';
+import { issuing } from './requests.ts';
+import type { Work } from './work.ts';
+
+const name = 'client-credentials';
+
+/** A machine gets a JWT, signed by ES256 and stored durably; the peers sign theirs by RS256, or not at all. */
+export const clientCredentials: Work = {
+  name,
+  title: 'client_credentials, ES256',
+  connections: 64,
+  warmUp: 'seconds',
+  async contestants(stage) {
+    const population = await stage.population();
+    const asked = {
+      ...(await stage.requests(name, [issuing(BENCH_CLIENTS.machine_es256)])),
+      answers: [ISSUED],
+    };
+    const measured = grantd(stage, population, asked, { changes: true });
+    return [
+      measured,
+      await bareLike(measured),
+      ...(await peers(stage, name, {
+        kind: 'machine',
+        planned: (_tokens, peer) => [issuing(MACHINE_OF[peer])],
+        answers: [ISSUED],
+      })),
+    ];
+  },
+};

@@ -1,0 +1,107 @@
+import type { Answer } from '../load/generator.ts';
+import type { TokenKind } from '../population/order.ts';
+import { bareLike, grantd } from '../subjects/contestants.ts';
+import type { PeerTokenKind } from '../subjects/peer_order.ts';
+import type { PeerName } from '../subjects/peer_state.ts';
+import { ACTIVE, INACTIVE } from './answers.ts';
+import { peers } from './peers.ts';
+import { introspecting } from './requests.ts';
+import { tokensOf } from './stage.ts';
+import type { Work } from './work.ts';
+
+interface IntrospectionOrder {
+  readonly name: string;
+  readonly title: string;
+  readonly kind: TokenKind;
+  readonly answer: Answer;
+  /** Whether each token is asked about for the first time. */
+  readonly isCold?: boolean;
+  /** Flags with which the program is measured once more. */
+  readonly alsoWith?: readonly string[];
+  readonly peers: readonly PeerName[];
+  readonly peerKind: PeerTokenKind;
+}
+
+function introspectionWork(order: IntrospectionOrder): Work {
+  const { name, title, kind, answer, isCold = false, alsoWith } = order;
+  return {
+    name,
+    title,
+    connections: 32,
+    warmUp: isCold ? 'seconds' : 'each_once',
+    async contestants(stage) {
+      const population = await stage.population();
+      const asked = {
+        ...(await stage.requests(name, introspecting(tokensOf(population, kind)))),
+        answers: [answer],
+        onlyOnce: isCold,
+      };
+      const measured = grantd(stage, population, asked);
+      return [
+        measured,
+        ...(alsoWith === undefined
+          ? []
+          : [grantd(stage, population, asked, { name: `grantd ${alsoWith.join(' ')}`, flags: alsoWith })]),
+        await bareLike(measured),
+        ...(await peers(stage, name, {
+          peers: order.peers,
+          kind: order.peerKind,
+          planned: introspecting,
+          answers: [answer],
+        })),
+      ];
+    },
+  };
+}
+
+const BOTH = ['oidc-provider', '@jmondi/oauth2-server'] as const;
+
+/** Tokens that were seen before, drawn from as many distinct ones as the run is about. */
+export const introspectionJwt = introspectionWork({
+  name: 'introspection-jwt',
+  title: 'introspection, JWT, seen before',
+  kind: 'jwt_rs256',
+  answer: ACTIVE,
+  alsoWith: ['--log', 'off'],
+  peers: BOTH,
+  peerKind: 'machine',
+});
+
+export const introspectionOpaque = introspectionWork({
+  name: 'introspection-opaque',
+  title: 'introspection, opaque',
+  kind: 'opaque',
+  answer: ACTIVE,
+  peers: ['oidc-provider'],
+  peerKind: 'machine',
+});
+
+/** The peers remember no signature: each token is new to them each time. */
+export const introspectionColdRs256 = introspectionWork({
+  name: 'introspection-cold-rs256',
+  title: 'introspection, JWT, never seen before, RS256',
+  kind: 'jwt_rs256',
+  answer: ACTIVE,
+  isCold: true,
+  peers: ['@jmondi/oauth2-server'],
+  peerKind: 'machine',
+});
+
+export const introspectionColdEs256 = introspectionWork({
+  name: 'introspection-cold-es256',
+  title: 'introspection, JWT, never seen before, ES256',
+  kind: 'jwt_es256',
+  answer: ACTIVE,
+  isCold: true,
+  peers: [],
+  peerKind: 'machine',
+});
+
+export const introspectionInactive = introspectionWork({
+  name: 'introspection-inactive',
+  title: 'introspection, revoked JWT',
+  kind: 'revoked_jwt',
+  answer: INACTIVE,
+  peers: BOTH,
+  peerKind: 'revoked',
+});

@@ -1,0 +1,29 @@
+import { join } from 'node:path';
+import { databaseIn } from '../population/population.ts';
+import { bareLike, grantd } from '../subjects/contestants.ts';
+import { ACTIVE } from './answers.ts';
+import { introspecting } from './requests.ts';
+import { tokensOf } from './stage.ts';
+import type { Work } from './work.ts';
+
+const WRITER = join(import.meta.dirname, '..', 'subjects', 'writer.ts');
+
+const name = 'introspection-jwt-beside-writer';
+
+/** As `introspection-jwt`, while another process commits to the same database again and again. */
+export const introspectionJwtBesideWriter: Work = {
+  name,
+  title: 'introspection, JWT, beside a writer',
+  connections: 32,
+  warmUp: 'each_once',
+  async contestants(stage) {
+    const population = await stage.population();
+    const asked = {
+      ...(await stage.requests(name, introspecting(tokensOf(population, 'jwt_rs256')))),
+      answers: [ACTIVE],
+    };
+    const measured = grantd(stage, population, asked, { changes: true });
+    const database = databaseIn(join(stage.folder, 'grantd'));
+    return [{ ...measured, beside: [process.execPath, WRITER, database] }, await bareLike(measured)];
+  },
+};

@@ -1,0 +1,70 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { TOKENS_SQL } from '../../core/src/storage/sql/postgres/tokens.ts';
+import { ISSUER } from '../population/clients.ts';
+import type { BarePostgresOrder } from '../subjects/bare_postgres.ts';
+import { isReady, sampleAnswer } from '../subjects/contestants.ts';
+import { postgresPopulation } from '../subjects/postgres.ts';
+import { ACTIVE } from './answers.ts';
+import { introspecting } from './requests.ts';
+import { tokensOf } from './stage.ts';
+import type { Contestant, Work } from './work.ts';
+
+const name = 'introspection-postgres';
+
+/** As the program has them unless it is told otherwise. */
+const CONNECTIONS_TO_POSTGRES = 10;
+
+const BARE_POSTGRES = join(import.meta.dirname, '..', 'subjects', 'bare_postgres.ts');
+
+/** The program on PostgreSQL, against a bare server that makes the same look-up for each request. */
+export const introspectionPostgres: Work = {
+  name,
+  title: 'introspection, JWT, PostgreSQL',
+  connections: 32,
+  warmUp: 'each_once',
+  async contestants(stage) {
+    const population = await stage.populationOf(stage.sizes.records / 10);
+    const asked = await stage.requests(name, introspecting(tokensOf(population, 'jwt_rs256')));
+    const { url, password, secret, rows } = await postgresPopulation(population, stage.say);
+    const environment = { PGPASSWORD: password };
+    const measured: Contestant = {
+      name: 'grantd',
+      ...asked,
+      answers: [ACTIVE],
+      process: {
+        command: (port) => [
+          ...[process.execPath, stage.program, 'serve', '--database', url],
+          ...['--issuer', ISSUER, '--port', String(port)],
+        ],
+        environment: { ...environment, GRANTD_SECRET: secret },
+        isReady,
+      },
+    };
+
+    const [{ issuer_id: issuerId } = {}] = await rows('SELECT issuer_id FROM grantd.tokens LIMIT 1');
+    const ids = await rows(
+      `SELECT id FROM grantd.tokens WHERE kind = 'access_token' ORDER BY random() LIMIT ${asked.requestCount}`,
+    );
+    const file = join(stage.folder, `${name}.bare.json`);
+    const order: BarePostgresOrder = {
+      answer: await sampleAnswer(measured),
+      database: url,
+      connections: CONNECTIONS_TO_POSTGRES,
+      lookUp: { name: 'look_up', text: TOKENS_SQL.accessToken },
+      issuerId: Number(issuerId),
+      ids: ids.map(({ id }) => String(id)),
+    };
+    writeFileSync(file, JSON.stringify(order));
+    const bare: Contestant = {
+      ...measured,
+      name: 'bare',
+      process: {
+        command: (port) => [process.execPath, BARE_POSTGRES, String(port), file],
+        environment,
+        isReady,
+      },
+    };
+    return [measured, bare];
+  },
+};

@@ -1,0 +1,37 @@
+import { clientOf } from '../population/clients.ts';
+import { bareLike, grantd } from '../subjects/contestants.ts';
+import { REVOKED } from './answers.ts';
+import { MACHINE_OF, peers } from './peers.ts';
+import { revoking } from './requests.ts';
+import { tokensOf } from './stage.ts';
+import type { Work } from './work.ts';
+
+/** Opaque tokens, each revoked once, durably; the peers revoke theirs in memory. */
+function revocationWork(connections: number): Work {
+  const name = `revocation-${connections}`;
+  return {
+    name,
+    title: `revocation, opaque, ${connections === 1 ? '1 connection' : `${connections} connections`}`,
+    connections,
+    warmUp: 'seconds',
+    async contestants(stage) {
+      const population = await stage.population();
+      const planned = revoking(tokensOf(population, 'opaque'), clientOf('opaque'));
+      const asked = { ...(await stage.requests(name, planned)), answers: [REVOKED], onlyOnce: true };
+      const measured = grantd(stage, population, asked, { changes: true });
+      return [
+        measured,
+        await bareLike(measured),
+        ...(await peers(stage, name, {
+          kind: 'machine',
+          planned: (tokens, peer) => revoking(tokens, MACHINE_OF[peer]),
+          answers: [REVOKED],
+          onlyOnce: true,
+        })),
+      ];
+    },
+  };
+}
+
+export const revocationOne = revocationWork(1);
+export const revocationMany = revocationWork(64);

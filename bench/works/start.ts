@@ -1,0 +1,33 @@
+import { BENCH_CLIENTS, basicAuthorization } from '../population/clients.ts';
+import { startMeasured } from '../processes/measured_process.ts';
+import { type Spread, spread } from '../report/statistics.ts';
+import { grantd } from '../subjects/contestants.ts';
+import { ACTIVE } from './answers.ts';
+import { introspecting } from './requests.ts';
+import { type Stage, tokensOf } from './stage.ts';
+
+/** Milliseconds from the start of the process to its first right answer, each time in a fresh process. */
+export async function measureStart(stage: Stage, starts = 9): Promise<Spread> {
+  const population = await stage.population();
+  const [token = ''] = tokensOf(population, 'jwt_rs256');
+  const asked = await stage.requests('start', introspecting([token]));
+  const { process } = grantd(stage, population, { ...asked, answers: [ACTIVE] });
+  const tookMs: number[] = [];
+  for (let start = 0; start <= starts; start++) {
+    const isReady = (address: string) => isAnswered(address, token);
+    const running = await startMeasured({ ...process, isReady });
+    await running.end();
+    // The first one fills the system's caches of files.
+    if (start > 0) tookMs.push(running.startedInMs);
+  }
+  return spread(tookMs);
+}
+
+async function isAnswered(address: string, token: string): Promise<boolean> {
+  const response = await fetch(`${address}/token/introspect`, {
+    method: 'POST',
+    headers: { authorization: basicAuthorization(BENCH_CLIENTS.api) },
+    body: new URLSearchParams({ token }),
+  });
+  return response.status === ACTIVE.status && (await response.text()).includes(ACTIVE.contains);
+}

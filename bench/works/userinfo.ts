@@ -1,0 +1,31 @@
+import { bareLike, grantd } from '../subjects/contestants.ts';
+import { TOLD } from './answers.ts';
+import { peers } from './peers.ts';
+import { askingUserInfo } from './requests.ts';
+import { tokensOf } from './stage.ts';
+import type { Work } from './work.ts';
+
+const name = 'userinfo';
+
+/** What applications ask about the persons whose tokens they have. */
+export const userInfo: Work = {
+  name,
+  title: 'UserInfo',
+  connections: 32,
+  warmUp: 'each_once',
+  async contestants(stage) {
+    const population = await stage.population();
+    const planned = askingUserInfo(tokensOf(population, 'web_access'));
+    const measured = grantd(stage, population, { ...(await stage.requests(name, planned)), answers: [TOLD] });
+    return [
+      measured,
+      await bareLike(measured),
+      ...(await peers(stage, name, {
+        peers: ['oidc-provider'],
+        kind: 'person',
+        planned: (tokens) => askingUserInfo(tokens),
+        answers: [TOLD],
+      })),
+    ];
+  },
+};

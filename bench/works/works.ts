@@ -1,0 +1,34 @@
+import { clientCredentials } from './client_credentials.ts';
+import { growth } from './growth.ts';
+import {
+  introspectionColdEs256,
+  introspectionColdRs256,
+  introspectionInactive,
+  introspectionJwt,
+  introspectionOpaque,
+} from './introspection.ts';
+import { introspectionJwtBesideWriter } from './introspection_jwt_beside_writer.ts';
+import { introspectionPostgres } from './introspection_postgres.ts';
+import { mix } from './mix.ts';
+import { refreshToken } from './refresh_token.ts';
+import { revocationMany, revocationOne } from './revocation.ts';
+import { userInfo } from './userinfo.ts';
+import type { Work } from './work.ts';
+
+/** All whose throughput is measured, in the order of the report. */
+export const WORKS: readonly Work[] = [
+  introspectionJwt,
+  introspectionJwtBesideWriter,
+  introspectionOpaque,
+  introspectionColdRs256,
+  introspectionColdEs256,
+  introspectionInactive,
+  userInfo,
+  revocationOne,
+  revocationMany,
+  mix,
+  clientCredentials,
+  refreshToken,
+  growth,
+  introspectionPostgres,
+];

@@ -1,0 +1,31 @@
+/** Remembers under a text what was used recently: the last `limit` of them, and up to as many of those before. */
+export class RecentlyUsed<T> {
+  readonly #limit: number;
+  #recent = new Map<string, T>();
+  #earlier: ReadonlyMap<string, T> = new Map();
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  get(key: string): T | undefined {
+    const recent = this.#recent.get(key);
+    if (recent !== undefined) return recent;
+    const earlier = this.#earlier.get(key);
+    if (earlier !== undefined) this.set(key, earlier);
+    return earlier;
+  }
+
+  set(key: string, value: T): void {
+    if (this.#recent.size >= this.#limit) {
+      this.#earlier = this.#recent;
+      this.#recent = new Map();
+    }
+    this.#recent.set(key, value);
+  }
+
+  clear(): void {
+    this.#recent = new Map();
+    this.#earlier = new Map();
+  }
+}
