@@ -8,7 +8,8 @@ import {
   toClientRecord,
 } from '../client_rows.ts';
 import { changesOf, rowsOf } from './connections.ts';
-import { type Found, type PostgresHandle, underLease } from './primary.ts';
+import type { PostgresHandle } from './handle.ts';
+import { type Found, underLease } from './primary.ts';
 import { namedStatements } from './statement.ts';
 import { isStorable } from './storable.ts';
 

@@ -1,16 +1,6 @@
 import { type Continuation, type PostgresConnections, rowsOf } from './connections.ts';
-import type { LookUps } from './look_ups.ts';
 import type { PostgresResult } from './pool.ts';
 import { namedStatements, type PostgresCall, type PostgresStatement } from './statement.ts';
-
-/** What each part of the store works with. */
-export interface PostgresHandle {
-  readonly primary: Primary;
-  readonly lookUps: LookUps;
-  readonly issuerId: number;
-  /** Milliseconds. */
-  readonly clock: () => number;
-}
 
 /**
  * Milliseconds for which a primary is trusted without having shown that it still is one. The same in every process

@@ -5,8 +5,8 @@ import { requireSamePrincipals } from '../../ties.ts';
 import { principalJoins } from '../standing.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from '../token_rows.ts';
 import { ended, rowsOf } from './connections.ts';
+import type { PostgresHandle } from './handle.ts';
 import { asParameter, isBornDead, outcomeOf, STORE_UPON_CLIENT, storeUpon } from './issuing.ts';
-import type { PostgresHandle } from './primary.ts';
 import type { Principals } from './principals.ts';
 import { namedStatements, type PostgresCall } from './statement.ts';
 
