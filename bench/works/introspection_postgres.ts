@@ -1,6 +1,5 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { TOKENS_SQL } from '../../core/src/storage/sql/postgres/tokens.ts';
 import { ISSUER } from '../population/clients.ts';
 import type { BarePostgresOrder } from '../subjects/bare_postgres.ts';
 import { isReady, sampleAnswer } from '../subjects/contestants.ts';
@@ -17,7 +16,10 @@ const CONNECTIONS_TO_POSTGRES = 10;
 
 const BARE_POSTGRES = join(import.meta.dirname, '..', 'subjects', 'bare_postgres.ts');
 
-/** The program on PostgreSQL, against a bare server that makes the same look-up for each request. */
+/** What a bare server has to ask at least: the token's row alone, by its primary key. */
+const LOOK_UP = 'SELECT * FROM grantd.tokens WHERE issuer_id = $1 AND id = $2';
+
+/** The program on PostgreSQL, against a bare server that makes one look-up for each request. */
 export const introspectionPostgres: Work = {
   name,
   title: 'introspection, JWT, PostgreSQL',
@@ -51,7 +53,7 @@ export const introspectionPostgres: Work = {
       answer: await sampleAnswer(measured),
       database: url,
       connections: CONNECTIONS_TO_POSTGRES,
-      lookUp: { name: 'look_up', text: TOKENS_SQL.accessToken },
+      lookUp: { name: 'look_up', text: LOOK_UP },
       issuerId: Number(issuerId),
       ids: ids.map(({ id }) => String(id)),
     };

@@ -6,6 +6,7 @@ import { CLIENTS_SQL } from '../../src/storage/sql/postgres/clients.ts';
 import { EVENTS_SQL } from '../../src/storage/sql/postgres/events.ts';
 import { GRANTS_SQL } from '../../src/storage/sql/postgres/grants.ts';
 import { KEYS_SQL } from '../../src/storage/sql/postgres/keys.ts';
+import { LOOK_UPS_SQL } from '../../src/storage/sql/postgres/look_ups.ts';
 import { ONE_TIME_IDENTIFIERS_SQL } from '../../src/storage/sql/postgres/one_time_identifiers.ts';
 import { PRINCIPALS_SQL } from '../../src/storage/sql/postgres/principals.ts';
 import { PUSHED_REQUESTS_SQL } from '../../src/storage/sql/postgres/pushed_requests.ts';
@@ -62,6 +63,7 @@ const STATEMENTS = Object.entries({
   authorizationCodes: AUTHORIZATION_CODES_SQL,
   clients: CLIENTS_SQL,
   keys: KEYS_SQL,
+  lookUps: LOOK_UPS_SQL,
   principals: PRINCIPALS_SQL,
   administration: ADMINISTRATION_SQL,
   events: EVENTS_SQL,
@@ -123,17 +125,30 @@ describe('the plans of PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 },
     });
   }
 
-  for (const name of ['accessToken', 'refreshToken'] as const) {
-    test(`tokens.${name} reads one row of tokens, and what its life depends on by primary key`, async () => {
-      const scans = nodesOf(await planOf(TOKENS_SQL[name])).flatMap((node) => node['Relation Name'] ?? []);
-      assert.deepEqual(scans.sort(), [
-        'clients',
-        'issuers',
-        'principals',
-        'principals',
-        'principals',
-        'tokens',
-      ]);
-    });
-  }
+  test('lookUps.find reads tokens and clients, and what a token’s life depends on, by primary key', async () => {
+    const indexes = nodesOf(await planOf(LOOK_UPS_SQL.find)).flatMap((node) => node['Index Name'] ?? []);
+    assert.deepEqual(indexes.sort(), [
+      'clients_pkey',
+      'clients_pkey',
+      'issuers_pkey',
+      'principals_pkey',
+      'principals_pkey',
+      'principals_pkey',
+      'tokens_pkey',
+    ]);
+  });
+
+  test('lookUps.find is planned once, however many are asked for each time', async () => {
+    const many = JSON.stringify(Array.from({ length: 64 }, (_, n) => `access_token-${n + 1}`));
+    await stores.pool.query('SET plan_cache_mode = auto');
+    await stores.pool.query(`PREPARE find AS ${LOOK_UPS_SQL.find}`);
+    for (let n = 0; n < 10; n++) {
+      const tokens = n % 2 === 0 ? '["access_token-1"]' : many;
+      const found = await stores.pool.query(`EXECUTE find (1, '${tokens}', '["client-1"]')`);
+      assert.equal(found.rows.length, n % 2 === 0 ? 2 : 65);
+    }
+    const plans = "SELECT custom_plans::int AS custom FROM pg_prepared_statements WHERE name = 'find'";
+    // The first five, by which the server decides.
+    assert.deepEqual((await stores.pool.query(plans)).rows, [{ custom: 5 }]);
+  });
 });

@@ -5,12 +5,10 @@ import type { AuthorizationCodeRecord, Standing } from '../../protocol/records.t
  * completely. `t` is the row that was looked up; each joined row is found by its primary key.
  */
 export const STANDING_COLUMNS = `
-  t.client_generation,  c.generation AS client_current,
-  c.raised_at_ms AS client_raised_at_ms,  c.disabled_at_ms AS client_disabled_at_ms,
-  t.subject_generation, s.generation AS subject_current,
-  s.raised_at_ms AS subject_raised_at_ms, s.disabled_at_ms AS subject_disabled_at_ms,
-  t.session_generation, e.generation AS session_current, e.raised_at_ms AS session_raised_at_ms,
-  t.grant_generation,   g.generation AS grant_current,   g.raised_at_ms AS grant_raised_at_ms,
+  t.client_generation,  c.generation, c.raised_at_ms, c.disabled_at_ms,
+  t.subject_generation, s.generation, s.raised_at_ms, s.disabled_at_ms,
+  t.session_generation, e.generation, e.raised_at_ms,
+  t.grant_generation,   g.generation, g.raised_at_ms,
   i.not_before_ms`;
 
 export const STANDING_JOINS = `

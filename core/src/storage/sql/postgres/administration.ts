@@ -2,7 +2,7 @@ import type { Principal } from '../../../protocol/records.ts';
 import type { AdministrableStorage } from '../../contract.ts';
 import { principalJoins, STANDS } from '../standing.ts';
 import { changesOf, rowsOf } from './connections.ts';
-import type { PostgresHandle } from './primary.ts';
+import type { PostgresHandle } from './handle.ts';
 import type { Principals } from './principals.ts';
 import { namedStatements } from './statement.ts';
 import { isStorable } from './storable.ts';

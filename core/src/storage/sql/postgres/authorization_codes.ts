@@ -2,18 +2,19 @@ import { canContinue } from '../../continuation.ts';
 import type { AuthorizationCodeRepository, IssueOutcome } from '../../contract.ts';
 import { latest } from '../../retention.ts';
 import { requireSamePrincipals } from '../../ties.ts';
-import { CODE_COLUMNS, type CodeRow, toCodeColumns, toCodeRecord } from '../code_rows.ts';
+import { CODE_COLUMNS, toCodeColumns, toCodeRecord } from '../code_rows.ts';
 import { principalJoins } from '../standing.ts';
-import { ended, rowsOf, valuesOf } from './connections.ts';
+import { ended, rowsOf } from './connections.ts';
 import { beginGrants } from './grants.ts';
+import type { PostgresHandle } from './handle.ts';
 import { asParameter, isBornDead, outcomeOf, storeUpon } from './issuing.ts';
-import { type Found, type PostgresHandle, underLease } from './primary.ts';
+import { type Found, underLease } from './primary.ts';
 import type { Principals } from './principals.ts';
 import { namedStatements } from './statement.ts';
 import { isStorable } from './storable.ts';
 
 const LOOK_UP = `
-  SELECT ${CODE_COLUMNS}
+  SELECT json_build_array(${CODE_COLUMNS}) AS found
   FROM grantd.authorization_codes t JOIN grantd.issuers i ON i.id = t.issuer_id ${principalJoins('grantd.')}
   WHERE t.issuer_id = $1 AND t.id = $2`;
 
@@ -73,8 +74,8 @@ export async function postgresAuthorizationCodes(
   return {
     async get(id) {
       if (!isStorable(id)) return undefined;
-      const row = await primary.readUnderLease<Found<{ id: string }, 'id'>>([sql.get, issuerId, id]);
-      return row.id === null ? undefined : toCodeRecord(valuesOf<CodeRow>(row));
+      const row = await primary.readUnderLease<Found<{ found: string }, 'found'>>([sql.get, issuerId, id]);
+      return row.found === null ? undefined : toCodeRecord(JSON.parse(row.found));
     },
 
     async issue(code, { clientGeneration = 0 }) {
@@ -89,8 +90,8 @@ export async function postgresAuthorizationCodes(
       return primary.transaction<IssueOutcome | 'already_redeemed'>(
         [...principals.lockGrant(grantId), [sql.lock, issuerId, id]],
         (found) => {
-          const [row] = rowsOf<object>(found.at(-1));
-          const stored = row && toCodeRecord(valuesOf<CodeRow>(row));
+          const [row] = rowsOf<{ found: string }>(found.at(-1));
+          const stored = row && toCodeRecord(JSON.parse(row.found));
           if (stored === undefined) return ended('refused');
           if (stored.redeemedAtMs !== undefined) return ended('already_redeemed');
           if (!canContinue(stored, clock()) || isBornDead(tokens, stored)) return ended('refused');

@@ -8,7 +8,8 @@ import {
   toClientRecord,
 } from '../client_rows.ts';
 import { changesOf, rowsOf } from './connections.ts';
-import { type Found, type PostgresHandle, underLease } from './primary.ts';
+import type { PostgresHandle } from './handle.ts';
+import { type Found, underLease } from './primary.ts';
 import { namedStatements } from './statement.ts';
 import { isStorable } from './storable.ts';
 
@@ -21,8 +22,6 @@ const GIVEN = `json_to_record($2) AS n (id text, name text, secret_hash text, gr
         registered_at bigint)`;
 
 export const CLIENTS_SQL = {
-  get: underLease(`SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = $1 AND id = $2`),
-
   list: `SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = $1 ORDER BY id`,
 
   hasRedirectOrigin: `
@@ -90,14 +89,15 @@ function asParameters(client: NewClient): readonly [client: string, origins: str
   return [JSON.stringify(toClientColumns(client)), JSON.stringify([...origins])];
 }
 
-export async function postgresClients({ primary, issuerId, clock }: PostgresHandle): Promise<ClientRegistry> {
+export async function postgresClients({
+  primary,
+  lookUps,
+  issuerId,
+  clock,
+}: PostgresHandle): Promise<ClientRegistry> {
   const sql = await namedStatements(CLIENTS_SQL);
   return {
-    async get(id) {
-      if (!isStorable(id)) return undefined;
-      const row = await primary.readUnderLease<Found<ClientRow, 'id'>>([sql.get, issuerId, id]);
-      return row.id === null ? undefined : toClientRecord(row);
-    },
+    get: (id) => lookUps.client(id),
     async hasRedirectOrigin(origin) {
       if (!isStorable(origin)) return false;
       return changesOf(await primary.read([sql.hasRedirectOrigin, issuerId, origin])) > 0;

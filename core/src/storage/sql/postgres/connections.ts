@@ -66,18 +66,23 @@ export class PostgresConnections {
 
   /** A statement that only reads. */
   async read(call: PostgresCall): Promise<PostgresResult> {
-    return this.readBelieved(call, () => {});
+    return this.readBelieved(
+      () => call,
+      () => {},
+    );
   }
 
   /**
    * As `read`, where the answer also tells whether its server is still to be believed.
+   * @param callOf says what to read once there is a connection; asked again, and for the same, at each attempt
    * @param requireBelieved throws where it is not: its connection is closed then, and not met again
    */
   async readBelieved(
-    call: PostgresCall,
+    callOf: () => PostgresCall,
     requireBelieved: (result: PostgresResult) => void,
   ): Promise<PostgresResult> {
     return this.#attempt(async (client) => {
+      const call = callOf();
       const result = only((await this.#flight(client, [() => this.#query(client, call)]))[0]);
       requireBelieved(result);
       return result;
@@ -203,12 +208,6 @@ export class PostgresConnections {
 /** The rows of a result; their shape is the statement's to know. */
 export function rowsOf<Row>(result: PostgresResult | undefined): readonly Row[] {
   return only(result).rows as readonly Row[];
-}
-
-/** A row's values in the order of its columns, without the epoch that stands beside them; their types are the statement's to know. */
-export function valuesOf<Values extends readonly unknown[]>(row: object): Values {
-  const { epoch: _, ...columns } = row as { epoch?: unknown };
-  return Object.values(columns) as readonly unknown[] as Values;
 }
 
 /** How many rows a statement has changed. */

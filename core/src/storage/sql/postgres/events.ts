@@ -1,7 +1,7 @@
 import type { EventRecord, EventType } from '../../../protocol/records.ts';
 import type { AdministrableStorage } from '../../contract.ts';
 import { rowsOf } from './connections.ts';
-import type { PostgresHandle } from './primary.ts';
+import type { PostgresHandle } from './handle.ts';
 import { namedStatements } from './statement.ts';
 
 export const EVENTS_SQL = {

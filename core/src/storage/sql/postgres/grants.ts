@@ -9,7 +9,7 @@ import {
   toGrantRecord,
 } from '../grant_rows.ts';
 import { changesOf, rowsOf } from './connections.ts';
-import type { PostgresHandle } from './primary.ts';
+import type { PostgresHandle } from './handle.ts';
 import { namedStatements } from './statement.ts';
 import { isStorable } from './storable.ts';
 

@@ -3,7 +3,8 @@ import type { KeyRepository } from '../../contract.ts';
 import { RETIRED_KEY_SECONDS } from '../../retention.ts';
 import { KEY_COLUMNS, type KeyRow, toKeyColumns, toKeyRecord } from '../key_rows.ts';
 import { changesOf, ended, rowsOf } from './connections.ts';
-import { type Found, type PostgresHandle, underLease } from './primary.ts';
+import type { PostgresHandle } from './handle.ts';
+import { type Found, underLease } from './primary.ts';
 import { namedStatements } from './statement.ts';
 import { isStorable } from './storable.ts';
 

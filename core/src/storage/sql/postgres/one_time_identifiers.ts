@@ -1,6 +1,6 @@
 import type { OneTimeIdentifiers } from '../../contract.ts';
 import { changesOf } from './connections.ts';
-import type { PostgresHandle } from './primary.ts';
+import type { PostgresHandle } from './handle.ts';
 import { namedStatements } from './statement.ts';
 
 export const ONE_TIME_IDENTIFIERS_SQL = {

@@ -7,12 +7,14 @@ import { PostgresConnections } from './connections.ts';
 import type { PostgresDeadlines } from './deadlines.ts';
 import { postgresEvents } from './events.ts';
 import { postgresGrants } from './grants.ts';
+import type { PostgresHandle } from './handle.ts';
 import { firstIssuer, issuerIdOf } from './issuer.ts';
 import { postgresKeys } from './keys.ts';
+import { LookUps } from './look_ups.ts';
 import { migratePostgres, schemaVersion } from './migration.ts';
 import { postgresOneTimeIdentifiers } from './one_time_identifiers.ts';
 import type { PostgresPool } from './pool.ts';
-import { type PostgresHandle, Primary } from './primary.ts';
+import { Primary } from './primary.ts';
 import { postgresPrincipals } from './principals.ts';
 import { postgresPushedRequests } from './pushed_requests.ts';
 import { STORE_TABLES } from './schema.ts';
@@ -53,7 +55,8 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   await assertSound(connections);
   await migratePostgres(connections, STORE_TABLES);
   const issuerId = await issuerIdOf(connections, issuer);
-  const handle = { primary: await Primary.of(connections, issuerId), issuerId, clock };
+  const primary = await Primary.of(connections, issuerId);
+  const handle = { primary, lookUps: await LookUps.of(primary, issuerId), issuerId, clock };
   const storage = await storageOn(handle, options.eventRetentionSeconds ?? DEFAULT_EVENT_RETENTION_SECONDS);
   return { ...storage, close: async () => connections.close() };
 }

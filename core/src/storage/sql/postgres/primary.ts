@@ -2,14 +2,6 @@ import { type Continuation, type PostgresConnections, rowsOf } from './connectio
 import type { PostgresResult } from './pool.ts';
 import { namedStatements, type PostgresCall, type PostgresStatement } from './statement.ts';
 
-/** What each part of the store works with. */
-export interface PostgresHandle {
-  readonly primary: Primary;
-  readonly issuerId: number;
-  /** Milliseconds. */
-  readonly clock: () => number;
-}
-
 /**
  * Milliseconds for which a primary is trusted without having shown that it still is one. The same in every process
  * of a cluster, of whatever version.
@@ -21,10 +13,12 @@ export type Found<Row, Key extends keyof Row> = (Row | { readonly [K in Key]: nu
   readonly epoch: number | null;
 };
 
+type Dated = { readonly epoch: number | null };
+
 /** Of the issuer `i`; a standby has none of its own. */
 export const EPOCH = 'CASE WHEN pg_is_in_recovery() THEN NULL ELSE i.epoch END AS epoch';
 
-/** One row, whatever there is: the epoch of the issuer `$1`, and what `select` finds beside it. */
+/** One row at least, whatever there is: the epoch of the issuer `i`, which is `$1`, and what `select` finds beside it. */
 export function underLease(select: string): string {
   return `
   SELECT ${EPOCH}, x.*
@@ -112,11 +106,20 @@ export class Primary {
    * A statement that reads one row with the `epoch` of its issuer, or none where a standby answers.
    * @throws Error the server cannot show that it is the primary
    */
-  async readUnderLease<Row extends { readonly epoch: number | null }>(call: PostgresCall): Promise<Row> {
+  async readUnderLease<Row extends Dated>(call: PostgresCall): Promise<Row> {
+    const [row] = await this.readAllUnderLease<Row>(() => call);
+    return row;
+  }
+
+  /**
+   * As `readUnderLease`, of a statement that reads one row or several, all with the same `epoch`.
+   * @param callOf says what to read once there is a connection; asked again, and for the same, at each attempt
+   */
+  async readAllUnderLease<Row extends Dated>(callOf: () => PostgresCall): Promise<readonly [Row, ...Row[]]> {
     // Again where an epoch ended in between, or a connection led to a server that is the primary no more.
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.#readOnce<Row>(call);
+        return await this.#readOnce<Row>(callOf);
       } catch (error) {
         if (!(error instanceof NotThePrimary) || attempt === MOST_READS) throw error;
       }
@@ -158,10 +161,11 @@ export class Primary {
     return [this.#sql.stamp, this.#issuerId];
   }
 
-  async #readOnce<Row extends { readonly epoch: number | null }>(call: PostgresCall): Promise<Row> {
-    const result = await this.#connections.readBelieved(call, (read) => this.#requireCurrent(read));
-    const [row] = rowsOf<Row>(result);
-    if (row !== undefined && row.epoch !== null && (await this.#holdsLease(row.epoch))) return row;
+  async #readOnce<Row extends Dated>(callOf: () => PostgresCall): Promise<readonly [Row, ...Row[]]> {
+    const result = await this.#connections.readBelieved(callOf, (read) => this.#requireCurrent(read));
+    const [row, ...others] = rowsOf<Row>(result);
+    if (row !== undefined && row.epoch !== null && (await this.#holdsLease(row.epoch)))
+      return [row, ...others];
     throw new NotThePrimary('PostgreSQL answered from a primary that has been replaced');
   }
 

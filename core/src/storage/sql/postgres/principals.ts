@@ -1,6 +1,7 @@
 import type { Principal } from '../../../protocol/records.ts';
 import type { PrincipalState } from '../../contract.ts';
-import { type Found, type PostgresHandle, underLease } from './primary.ts';
+import type { PostgresHandle } from './handle.ts';
+import { type Found, underLease } from './primary.ts';
 import { namedStatements, type PostgresCall } from './statement.ts';
 import { isStorable } from './storable.ts';
 

@@ -6,7 +6,7 @@ import {
   toPushedRequestColumns,
 } from '../pushed_request_rows.ts';
 import { rowsOf } from './connections.ts';
-import type { PostgresHandle } from './primary.ts';
+import type { PostgresHandle } from './handle.ts';
 import { namedStatements } from './statement.ts';
 import { isStorable } from './storable.ts';
 

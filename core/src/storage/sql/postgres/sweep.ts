@@ -1,5 +1,5 @@
 import { changesOf, ended, rowsOf } from './connections.ts';
-import type { PostgresHandle } from './primary.ts';
+import type { PostgresHandle } from './handle.ts';
 import { namedStatements } from './statement.ts';
 
 /**

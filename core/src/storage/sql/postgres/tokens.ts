@@ -3,21 +3,12 @@ import { canContinue } from '../../continuation.ts';
 import type { IssueOutcome, TokenRepository } from '../../contract.ts';
 import { requireSamePrincipals } from '../../ties.ts';
 import { principalJoins } from '../standing.ts';
-import { TOKEN_COLUMNS, type TokenRow, toTokenRecord } from '../token_rows.ts';
-import { ended, rowsOf, valuesOf } from './connections.ts';
+import { TOKEN_COLUMNS, toTokenRecord } from '../token_rows.ts';
+import { ended, rowsOf } from './connections.ts';
+import type { PostgresHandle } from './handle.ts';
 import { asParameter, isBornDead, outcomeOf, STORE_UPON_CLIENT, storeUpon } from './issuing.ts';
-import { EPOCH, type Found, type PostgresHandle } from './primary.ts';
 import type { Principals } from './principals.ts';
 import { namedStatements, type PostgresCall } from './statement.ts';
-import { isStorable } from './storable.ts';
-
-/** Answers with a row also where there is no such token, for the epoch in it. */
-const lookUp = (kind: TokenKind) => `
-  SELECT ${EPOCH}, ${TOKEN_COLUMNS}
-  FROM grantd.issuers i
-  LEFT JOIN grantd.tokens t ON t.issuer_id = i.id AND t.id = $2 AND t.kind = '${kind}'
-  ${principalJoins('grantd.')}
-  WHERE i.id = $1`;
 
 /**
  * Marks the tokens whose identifiers `doomed` selects, and writes the event where that, or `raised`, ended something.
@@ -38,11 +29,8 @@ const ITSELF_AND_PAIR = `
     UNION SELECT id FROM grantd.tokens WHERE issuer_id = $1 AND pair_id = $4`;
 
 export const TOKENS_SQL = {
-  accessToken: lookUp('access_token'),
-  refreshToken: lookUp('refresh_token'),
-
   lockRefreshToken: `
-    SELECT ${TOKEN_COLUMNS}
+    SELECT json_build_array(${TOKEN_COLUMNS}) AS found
     FROM grantd.tokens t JOIN grantd.issuers i ON i.id = t.issuer_id ${principalJoins('grantd.')}
     WHERE t.issuer_id = $1 AND t.id = $2 AND t.kind = 'refresh_token'
     FOR UPDATE OF t`,
@@ -89,16 +77,14 @@ export const TOKENS_SQL = {
 };
 
 export async function postgresTokens(
-  { primary, issuerId, clock }: PostgresHandle,
+  { primary, lookUps, issuerId, clock }: PostgresHandle,
   principals: Principals,
 ): Promise<TokenRepository> {
   const sql = await namedStatements(TOKENS_SQL);
-  const lookUpOf = { access_token: sql.accessToken, refresh_token: sql.refreshToken };
 
   const find = async (kind: TokenKind, id: string): Promise<TokenRecord | undefined> => {
-    if (!isStorable(id)) return undefined;
-    const row = await primary.readUnderLease<Found<{ id: string }, 'id'>>([lookUpOf[kind], issuerId, id]);
-    return row.id === null ? undefined : toTokenRecord(valuesOf<TokenRow>(row));
+    const found = await lookUps.token(id);
+    return found?.kind === kind ? found : undefined;
   };
 
   /** What `rotate` and `issueBeside` have in common: the refresh token is locked, and judged as it is then. */
@@ -110,8 +96,8 @@ export async function postgresTokens(
     primary.transaction<IssueOutcome | 'superseded'>(
       [...principals.lockGrant(grantId), [sql.lockRefreshToken, issuerId, id]],
       (found) => {
-        const [row] = rowsOf<object>(found.at(-1));
-        const presented = row && toTokenRecord(valuesOf<TokenRow>(row));
+        const [row] = rowsOf<{ found: string }>(found.at(-1));
+        const presented = row && toTokenRecord(JSON.parse(row.found));
         if (presented === undefined || !canContinue(presented, clock())) return ended('refused');
         if (presented.supersededAtMs !== undefined) return ended('superseded');
         if (isBornDead(tokens, presented)) return ended('refused');

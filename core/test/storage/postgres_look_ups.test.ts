@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { AdministrableStorage } from '@grantd/core';
+import { openPostgresStorage, type PostgresPool, type PostgresQuery } from '@grantd/core/postgres';
+import { LOOK_UPS_SQL } from '../../src/storage/sql/postgres/look_ups.ts';
+import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
+import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
+import { PostgresStores } from '../harness/postgres_store.ts';
+import { newClient, newToken } from './samples.ts';
+
+const ISSUER = 'https://issuer.example';
+
+/** Look-ups on their way: which there were, and what is done to the next ones. */
+class Flights {
+  /** How many tokens and clients each asks for. */
+  readonly sent: (readonly [tokens: number, clients: number])[] = [];
+  readonly #next: ((answer: () => Promise<unknown>) => Promise<unknown>)[] = [];
+
+  /** The next one's answer is kept back. @returns resolves once it is there, with what lets it go */
+  hold(): Promise<() => void> {
+    const answered = Promise.withResolvers<() => void>();
+    this.#next.push(async (answer) => {
+      const result = await answer();
+      await new Promise<void>((letGo) => answered.resolve(letGo));
+      return result;
+    });
+    return answered.promise;
+  }
+
+  failNext(error: Error): void {
+    this.#next.push(() => Promise.reject(error));
+  }
+
+  over(stores: PostgresStores): PostgresPool {
+    return {
+      connect: (use) =>
+        stores.pool.connect((error, client) => {
+          if (client === undefined) return use(error, client);
+          const query = (asked: PostgresQuery) => {
+            const answer = () => client.query(asked);
+            if (asked.text !== LOOK_UPS_SQL.find) return answer();
+            const [, tokens, clients] = asked.values ?? [];
+            this.sent.push([JSON.parse(String(tokens)).length, JSON.parse(String(clients)).length]);
+            return this.#next.shift()?.(answer) ?? answer();
+          };
+          use(
+            error,
+            new Proxy(client, {
+              get(target, name) {
+                if (name === 'query') return query;
+                const member: unknown = Reflect.get(target, name, target);
+                return typeof member === 'function' ? member.bind(target) : member;
+              },
+            }),
+          );
+        }),
+    };
+  }
+}
+
+describe('look-ups on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, () => {
+  let stores: PostgresStores;
+  let storage: AdministrableStorage;
+  let flights: Flights;
+  const [first, second, third] = ['first', 'second', 'third'];
+  const others = Array.from({ length: 67 }, (_, index) => `other ${index}`);
+  const tokens = [first, second, third, ...others].map((id) => newToken('client', { id }));
+
+  before(async () => {
+    stores = new PostgresStores(await disposableDatabase(await sharedPostgres()));
+    const filling = await stores.open({ issuer: ISSUER });
+    await filling.clients.add(newClient('client'));
+    assert.equal(await filling.tokens.issue(tokens, {}), 'issued');
+  });
+  beforeEach(async () => {
+    flights = new Flights();
+    storage = await openPostgresStorage({ pool: flights.over(stores), issuer: ISSUER });
+  });
+  after(() => stores.end());
+
+  const idOf = async (id: string) => (await storage.tokens.getByAccessToken(id))?.id;
+
+  test('those of one turn are one statement, in which each identifier stands once', async () => {
+    const found = await Promise.all([
+      idOf(first),
+      idOf(second),
+      idOf(first),
+      idOf('unknown'),
+      storage.tokens.getByRefreshToken(third),
+      Promise.resolve(storage.clients.get('client')).then((client) => client?.id),
+      Promise.resolve(storage.clients.get('client')).then((client) => client?.id),
+      storage.clients.get('unknown'),
+    ]);
+    assert.deepEqual(found, [first, second, first, undefined, undefined, 'client', 'client', undefined]);
+    assert.deepEqual(flights.sent, [[4, 2]]);
+  });
+
+  test('one that is asked later in the same turn is part of the statement', async () => {
+    const sooner = idOf(first);
+    for (let step = 0; step < 20; step++) await new Promise<void>((next) => process.nextTick(next));
+    assert.deepEqual(await Promise.all([sooner, idOf(second)]), [first, second]);
+    assert.deepEqual(flights.sent, [[2, 0]]);
+  });
+
+  test('one that is asked alone is one statement, and so is each of another turn', async () => {
+    assert.equal(await idOf(first), first);
+    assert.equal(await idOf(second), second);
+    assert.deepEqual(flights.sent, [
+      [1, 0],
+      [1, 0],
+    ]);
+  });
+
+  test('identifiers are found whatever stands in them', async () => {
+    const odd = 'a "quoted", {braced} \\ é 🗝 identifier';
+    await storage.clients.add(newClient(odd));
+    const found = await Promise.all([storage.clients.get(odd), storage.clients.get('client')]);
+    assert.deepEqual(
+      found.map((client) => client?.id),
+      [odd, 'client'],
+    );
+  });
+
+  test('no more than 64 tokens are in one flight', async () => {
+    const found = await Promise.all(tokens.map(({ id }) => idOf(id)));
+    assert.deepEqual(
+      found,
+      tokens.map(({ id }) => id),
+    );
+    assert.deepEqual(flights.sent, [
+      [64, 0],
+      [6, 0],
+    ]);
+  });
+
+  test('a flight that fails rejects its own look-ups and no others', async () => {
+    const lost = new Error('connection lost');
+    flights.failNext(lost);
+    const failing = Promise.allSettled([idOf(first), idOf(second)]);
+    while (flights.sent.length === 0) await nextTurn();
+    const later = Promise.all([idOf(first), idOf(third)]);
+    assert.deepEqual(await failing, [
+      { status: 'rejected', reason: lost },
+      { status: 'rejected', reason: lost },
+    ]);
+    assert.deepEqual(await later, [first, third]);
+  });
+
+  test('all that wait are rejected where there is no connection, and later ones find one', async () => {
+    const refused = new Error('connect ECONNREFUSED');
+    let isDown = false;
+    const pool = flights.over(stores);
+    const refusing = await openPostgresStorage({
+      pool: { connect: (use) => (isDown ? use(refused, undefined) : pool.connect(use)) },
+      issuer: ISSUER,
+    });
+    isDown = true;
+    const asked = tokens.map(async ({ id }) => refusing.tokens.getByAccessToken(id));
+    const reasons = (await Promise.allSettled(asked)).map((each) => 'reason' in each && each.reason);
+    assert.deepEqual(new Set(reasons), new Set([refused]));
+    isDown = false;
+    assert.equal((await refusing.tokens.getByAccessToken(first))?.id, first);
+    assert.deepEqual(flights.sent, [[1, 0]]);
+  });
+
+  test('a revocation that was answered is seen by whoever asks afterwards, also while a flight is under way', async () => {
+    const revoked = newToken('client');
+    await storage.tokens.issue([revoked], {});
+    const answered = flights.hold();
+    const before = storage.tokens.getByAccessToken(revoked.id);
+    const letGo = await answered;
+    await storage.tokens.revoke({ ...revoked });
+    const afterwards = await Promise.all([
+      storage.tokens.getByAccessToken(revoked.id),
+      storage.tokens.getByAccessToken(revoked.id),
+    ]);
+    for (const record of afterwards) assert.notEqual(record?.revokedAtMs, undefined);
+    letGo();
+    assert.equal((await before)?.revokedAtMs, undefined);
+  });
+
+  test('an answer of an epoch that has ended meanwhile is not believed: all in its flight are asked again', async () => {
+    const revoked = newToken('client');
+    await storage.tokens.issue([revoked], {});
+    const answered = flights.hold();
+    const waiting = Promise.all([
+      storage.tokens.getByAccessToken(revoked.id),
+      storage.tokens.getByAccessToken(first),
+    ]);
+    const letGo = await answered;
+    await storage.tokens.revoke({ ...revoked });
+    await stores.pool.query('UPDATE grantd.issuers SET epoch = epoch + 1 WHERE issuer = $1', [ISSUER]);
+    // Meets the new epoch, for which it gets a lease.
+    assert.equal(await idOf(second), second);
+    letGo();
+    const [ended, alive] = await waiting;
+    assert.notEqual(ended?.revokedAtMs, undefined);
+    assert.equal(alive?.id, first);
+    assert.deepEqual(flights.sent, [
+      [2, 0],
+      [1, 0],
+      [2, 0],
+    ]);
+  });
+});
