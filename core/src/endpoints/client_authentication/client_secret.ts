@@ -37,7 +37,8 @@ export class ClientSecrets {
 
   async #matches(candidate: string, storedHash: string): Promise<boolean> {
     const digest = await sha256(candidate);
-    if (equalInConstantTime(this.#matched.get(digest) ?? '', storedHash)) return true;
+    const matched = this.#matched.get(digest);
+    if (matched !== undefined && equalInConstantTime(matched, storedHash)) return true;
     for (const key of await this.#secret.keys('client_secret')) {
       const hash = await hmacSha256(key, candidate);
       if (!equalInConstantTime(hash, storedHash)) continue;
