@@ -1,4 +1,5 @@
 import type { Claims } from '../protocol/claims.ts';
+import { frozen } from '../protocol/frozen.ts';
 import { RecentlyUsed } from '../protocol/recently_used.ts';
 
 /** What a token says whose signature has verified. */
@@ -44,7 +45,7 @@ export class VerifiedTokens {
   }
 
   #keptValue(name: string, value: unknown): unknown {
-    return typeof value === 'string' && name !== 'jti' ? this.#shared(value) : value;
+    return typeof value === 'string' && name !== 'jti' ? this.#shared(value) : frozen(value);
   }
 
   /** One text in memory for all that are equal. */

@@ -1,3 +1,4 @@
+import { frozen } from '../../../protocol/frozen.ts';
 import { RecentlyUsed } from '../../../protocol/recently_used.ts';
 import type { TokenRecord } from '../../../protocol/records.ts';
 import type { Reads } from './connection.ts';
@@ -13,12 +14,12 @@ const MOST_TOKENS = 100_000;
  */
 export class RememberedTokens {
   readonly #reads: Pick<Reads, 'state'>;
-  readonly #events: Pick<Events, 'last'>;
+  readonly #events: Pick<Events, 'lastNumber'>;
   readonly #tokens = new RecentlyUsed<TokenRecord>(MOST_TOKENS);
   #state: number | undefined;
   #lastEvent: number | undefined;
 
-  constructor(reads: Pick<Reads, 'state'>, events: Pick<Events, 'last'>) {
+  constructor(reads: Pick<Reads, 'state'>, events: Pick<Events, 'lastNumber'>) {
     this.#reads = reads;
     this.#events = events;
   }
@@ -28,7 +29,7 @@ export class RememberedTokens {
   }
 
   add(token: TokenRecord): void {
-    if (this.#isOfNow()) this.#tokens.set(token.id, Object.freeze(token));
+    if (this.#isOfNow()) this.#tokens.set(token.id, frozen(token));
   }
 
   /** Forgets what may have ended. @returns whether it is known what is read now */
@@ -36,7 +37,7 @@ export class RememberedTokens {
     const { state } = this.#reads;
     if (state === undefined) return false;
     if (state === this.#state) return true;
-    const lastEvent = this.#events.last();
+    const lastEvent = this.#events.lastNumber();
     if (lastEvent !== this.#lastEvent) this.#tokens.clear();
     this.#state = state;
     this.#lastEvent = lastEvent;
