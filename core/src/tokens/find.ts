@@ -22,6 +22,9 @@ export interface NoToken {
   readonly claims?: Claims;
 }
 
+/** RFC 7515 §7.1. */
+const COMPACT_JWS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
+
 /**
  * Finds a token by what it is itself: the kind comes from the `typ` header of a JWT whose signature has
  * verified, or from an opaque token's prefix; so no hint is needed, and one look-up is enough.
@@ -32,7 +35,7 @@ export async function findToken(context: TokenContext, token: string): Promise<F
 
 async function findJwt(context: TokenContext, token: string): Promise<FoundToken | NoToken> {
   const jwt = await context.jwt.verify(token);
-  if (!jwt.verified) return { reason: jwt.reason };
+  if (!jwt.verified) return { reason: COMPACT_JWS.test(token) ? jwt.reason : 'malformed' };
   const { claims } = jwt;
   const kind = kindOfType(jwt.type);
   if (kind === undefined || typeof claims.jti !== 'string') return { reason: 'wrong_type', claims };

@@ -7,10 +7,10 @@ const RETRY_MS = 10;
 /** How long a line waits for others at most: one call of the system writes them together. */
 const GATHER_MS = 5;
 
-/** Characters that are written at once; a pipe takes about as many. */
-const FULL = 64 * 1024;
+/** Bytes that are written at once at most; a pipe takes about as many. */
+const ROOM = 64 * 1024;
 
-/** Characters that may wait for a reader who does not read; more is dropped, since requests are worth more than their log. */
+/** Bytes that may wait for a reader who does not read; more is dropped, since requests are worth more than their log. */
 const MOST_WAITING = 4 * 1024 * 1024;
 
 /**
@@ -18,9 +18,14 @@ const MOST_WAITING = 4 * 1024 * 1024;
  * written, on a full disk for example, is dropped: a log must never keep the server from answering, nor from ending.
  */
 export class LogOutput {
-  #gathered = '';
-  /** Bytes under way. */
-  #writing = 0;
+  /** Full, or too full for the next line; the first is written first. */
+  #waiting: Uint8Array[] = [];
+  #room = Buffer.allocUnsafe(ROOM);
+  /** Bytes of the room that are taken. */
+  #taken = 0;
+  /** Bytes that wait or are under way, those in the room aside. */
+  #pending = 0;
+  #isWriting = false;
   #timer: NodeJS.Timeout | undefined;
 
   constructor() {
@@ -30,48 +35,64 @@ export class LogOutput {
 
   /** @param lines each with its end */
   write(lines: string): void {
-    if (this.#gathered.length + this.#writing >= MOST_WAITING) return;
-    this.#gathered += lines;
-    if (this.#writing === 0) this.#writeSoon();
+    // In UTF-8 a character of JavaScript takes three bytes at most.
+    const most = lines.length * 3;
+    if (this.#pending + this.#taken + most > MOST_WAITING) return;
+    if (this.#taken + most > ROOM) this.#setAside();
+    if (most > ROOM) this.#enqueue(Buffer.from(lines));
+    else this.#taken += this.#room.write(lines, this.#taken);
+    if (!this.#isWriting) this.#writeSoon();
   }
 
   #writeSoon(): void {
-    if (this.#gathered.length >= FULL) this.#writeGathered();
-    else this.#timer ??= setTimeout(() => this.#writeGathered(), GATHER_MS);
+    if (this.#waiting.length > 0) this.#writeNext();
+    else if (this.#taken > 0) this.#timer ??= setTimeout(() => this.#writeNext(), GATHER_MS);
   }
 
-  #writeGathered(): void {
+  #writeNext(): void {
     clearTimeout(this.#timer);
     this.#timer = undefined;
-    this.#write(this.#takeGathered());
+    if (this.#waiting.length === 0) this.#setAside();
+    const next = this.#waiting.shift();
+    if (next !== undefined) this.#write(next);
   }
 
   #write(bytes: Uint8Array): void {
-    this.#writing = bytes.length;
+    this.#isWriting = true;
     write(STDOUT, bytes, (error, written) => {
-      if (error?.code === 'EAGAIN') setTimeout(() => this.#write(bytes), RETRY_MS).unref();
-      else if (error === null && written < bytes.length) this.#write(bytes.subarray(written));
-      else this.#written();
+      if (error?.code === 'EAGAIN') {
+        setTimeout(() => this.#write(bytes), RETRY_MS).unref();
+      } else if (error === null && written < bytes.length) {
+        this.#pending -= written;
+        this.#write(bytes.subarray(written));
+      } else {
+        this.#pending -= bytes.length;
+        this.#isWriting = false;
+        this.#writeSoon();
+      }
     });
   }
 
-  #written(): void {
-    this.#writing = 0;
-    if (this.#gathered !== '') this.#writeSoon();
+  #setAside(): void {
+    if (this.#taken === 0) return;
+    this.#enqueue(this.#room.subarray(0, this.#taken));
+    this.#room = Buffer.allocUnsafe(ROOM);
+    this.#taken = 0;
+  }
+
+  #enqueue(bytes: Uint8Array): void {
+    this.#waiting.push(bytes);
+    this.#pending += bytes.length;
   }
 
   #writeLast(): void {
-    let bytes = this.#takeGathered();
+    this.#setAside();
     try {
-      while (bytes.length > 0) bytes = bytes.subarray(writeSync(STDOUT, bytes));
+      for (let bytes of this.#waiting.splice(0)) {
+        while (bytes.length > 0) bytes = bytes.subarray(writeSync(STDOUT, bytes));
+      }
     } catch {
       // Nobody reads it, or there is no room: as above.
     }
-  }
-
-  #takeGathered(): Uint8Array {
-    const bytes = Buffer.from(this.#gathered);
-    this.#gathered = '';
-    return bytes;
   }
 }
