@@ -30,14 +30,14 @@ export class ClientSecrets {
    */
   async indexOfMatch(candidates: readonly string[], storedHash = NO_HASH): Promise<number> {
     for (const [index, candidate] of candidates.entries()) {
-      if (await this.#matches(candidate, storedHash)) return index;
+      const digest = await sha256(candidate);
+      const hasMatched = equalInConstantTime(this.#matched.get(digest) ?? '', storedHash);
+      if (hasMatched || (await this.#matches(candidate, digest, storedHash))) return index;
     }
     return -1;
   }
 
-  async #matches(candidate: string, storedHash: string): Promise<boolean> {
-    const digest = await sha256(candidate);
-    if (equalInConstantTime(this.#matched.get(digest) ?? '', storedHash)) return true;
+  async #matches(candidate: string, digest: string, storedHash: string): Promise<boolean> {
     for (const key of await this.#secret.keys('client_secret')) {
       const hash = await hmacSha256(key, candidate);
       if (!equalInConstantTime(hash, storedHash)) continue;
