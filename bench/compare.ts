@@ -51,7 +51,7 @@ async function compare(ref: string, options: BenchOptions): Promise<void> {
     sizes,
     say: sayingRarely(),
     hasPeers: false,
-    program: join(tree, 'server', 'src', 'main.ts'),
+    program: join(tree, 'server', 'bin', 'grantd.mjs'),
     ...(schemaOf(tree) !== schemaOf(ROOT) && { populate: populationBy(tree) }),
   });
   const name = `${ref} (${commit.slice(0, 9)})`;

@@ -43,7 +43,7 @@ export interface StageOrder {
   readonly hasPeers?: boolean;
 }
 
-const PROGRAM = join(import.meta.dirname, '..', '..', 'server', 'src', 'main.ts');
+const PROGRAM = join(import.meta.dirname, '..', '..', 'server', 'bin', 'grantd.mjs');
 
 /** What works are prepared on: files of requests, databases and peers' states, each made once. */
 export class Stage {

@@ -143,9 +143,9 @@ export class AuthorizationServer {
    * Answers a request at whichever endpoint its path names, errors included.
    * @returns `undefined` where no endpoint has that path
    */
-  async handle(request: HttpRequest): Promise<HttpResponse | undefined> {
+  handle(request: HttpRequest): Promise<HttpResponse | undefined> {
     const name = routeOf(this.#routes, pathOf(request));
-    if (name === undefined) return undefined;
+    if (name === undefined) return Promise.resolve(undefined);
     return perform(ENDPOINTS[name], this.#context, request).catch(errorResponse);
   }
 

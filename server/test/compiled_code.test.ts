@@ -8,7 +8,7 @@ import { Workbench } from './harness/program.ts';
 const workbench = new Workbench();
 after(() => workbench.clear());
 
-const MODULE = join(import.meta.dirname, '../src/compiled_code.ts');
+const MODULE = join(import.meta.dirname, '../bin/compiled_code.mjs');
 
 /** What a process keeps its compiled code in, and its threads: the folder, or `undefined`. */
 function keptBy(

@@ -170,7 +170,7 @@ describe('the log', () => {
 test('a log that cannot be written does not keep the server from answering', async () => {
   const folder = workbench.folder();
   const port = await freePort();
-  const main = join(import.meta.dirname, '../src/main.ts');
+  const main = join(import.meta.dirname, '../bin/grantd.mjs');
   // /dev/full answers every write as a full disk does.
   const command = 'exec "$0" "$1" serve --port "$2" > /dev/full';
   const server = spawn('/bin/sh', ['-c', command, process.execPath, main, String(port)], {
@@ -197,7 +197,7 @@ test('a log that cannot be written does not keep the server from answering', asy
 
 test('a reader that falls behind loses no line', async (t) => {
   const port = await freePort();
-  const main = join(import.meta.dirname, '../src/main.ts');
+  const main = join(import.meta.dirname, '../bin/grantd.mjs');
   const server = spawn(process.execPath, [main, 'serve', '--port', String(port)], {
     cwd: workbench.folder(),
     env: { PATH: process.env.PATH },

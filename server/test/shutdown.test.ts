@@ -25,7 +25,7 @@ test('what does not finish in time is closed', async () => {
 for (const workers of ['1', '2']) {
   test(`a server that npm started ends with the shell in which npm did so, with --workers ${workers}`, async () => {
     const port = await freePort();
-    const main = join(import.meta.dirname, '../src/main.ts');
+    const main = join(import.meta.dirname, '../bin/grantd.mjs');
     // The shell stays, as npm's does, and does not pass the signal on.
     const shell = spawn(
       '/bin/sh',

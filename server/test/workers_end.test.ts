@@ -88,7 +88,7 @@ test('a signal to a worker alone changes nothing: its supervisor decides', async
 });
 
 test('a signal during the start ends it as well', async () => {
-  const main = join(import.meta.dirname, '../src/main.ts');
+  const main = join(import.meta.dirname, '../bin/grantd.mjs');
   const server = spawn(process.execPath, [main, 'serve', '--port', '0', '--workers', '8'], {
     cwd: workbench.folder(),
     env: { PATH: process.env.PATH },

@@ -1,14 +1,15 @@
 import { type Form, readForm, requireParameter } from '../protocol/form.ts';
-import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
+import { type HttpRequest, type HttpResponse, jsonResponse } from '../protocol/http.ts';
 import type { InactiveReason } from '../protocol/reasons.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { formatScope } from '../protocol/scope.ts';
+import type { Awaitable } from '../storage/contract.ts';
 import { type FoundToken, findToken, type NoToken } from '../tokens/find.ts';
 import { lifeOf } from '../tokens/state.ts';
 import { atOnce } from './at_once.ts';
 import { authenticateClient, requireConfidential } from './client_authentication/authenticate_client.ts';
 import type { Call, Context, IntrospectionPolicy } from './context.ts';
-import { introspectionResponse, jwtRecipient } from './introspection_response.ts';
+import { introspectionJwtResponse, jwtRecipient } from './introspection_response.ts';
 import { readTokenTypeHint, type TokenTypeHint } from './token_type_hint.ts';
 
 /** RFC 7662 §2.2. An inactive token has no other member. */
@@ -51,7 +52,9 @@ export async function introspection(
   // §2.2 the answer; RFC 9701 §4 in which form
   const recipient = jwtRecipient(request, caller);
   const result = await describe(context, found, caller, context.introspectionPolicy, call);
-  return introspectionResponse(context, result, recipient);
+  return recipient === undefined
+    ? jsonResponse(result)
+    : introspectionJwtResponse(context, result, recipient);
 }
 
 /** @returns `undefined` where nobody authenticates */
@@ -87,11 +90,11 @@ export async function introspectToken(
 }
 
 /** An authorization code is no token: nothing is looked up for it. */
-async function find(
+function find(
   context: Context,
   token: string,
   hint: TokenTypeHint | undefined,
-): Promise<FoundToken | NoToken> {
+): Awaitable<FoundToken | NoToken> {
   return hint === 'auth_code' ? { reason: 'authorization_code' } : findToken(context, token);
 }
 

@@ -1,6 +1,6 @@
 import { isConfidential } from '../protocol/authentication_method.ts';
 import { secondsOf } from '../protocol/environment.ts';
-import { type HttpRequest, type HttpResponse, headerValue, jsonResponse } from '../protocol/http.ts';
+import { type HttpRequest, type HttpResponse, headerValue } from '../protocol/http.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
 import { qualityOf } from '../protocol/preferences.ts';
 import type { ClientRecord } from '../protocol/records.ts';
@@ -37,15 +37,14 @@ function prefersJwt(accept: string): boolean {
 }
 
 /**
- * The answer of introspection, as JSON (RFC 7662 §2.2) or as a JWT for its recipient (RFC 9701 §5). What is about the
- * token stays in a member of its own, and there is neither `sub` nor `exp`: the answer cannot be taken for a token.
+ * The answer of introspection as a JWT for its recipient (RFC 9701 §5). What is about the token stays in a member of its
+ * own, and there is neither `sub` nor `exp`: the answer cannot be taken for a token.
  */
-export async function introspectionResponse(
+export async function introspectionJwtResponse(
   context: Context,
   result: object,
-  recipient: ClientRecord | undefined,
+  recipient: ClientRecord,
 ): Promise<HttpResponse> {
-  if (recipient === undefined) return jsonResponse(result);
   const { metadata = {} } = recipient;
   const claims = {
     iss: context.issuer,

@@ -1,6 +1,7 @@
 import { OAuthError } from '../protocol/oauth_error.ts';
 import type { RefusalReason } from '../protocol/reasons.ts';
 import type { ClientRecord } from '../protocol/records.ts';
+import type { Awaitable } from '../storage/contract.ts';
 import type { Context } from './context.ts';
 
 /** A client without what proves that it is one. */
@@ -10,10 +11,7 @@ export type AuthorizationClient = Omit<ClientRecord, 'secretHash' | 'registratio
 const CLIENT_ID = /^[\x20-\x7E]+$/;
 
 /** The client of an identifier that anyone may have written; `undefined` where there is none. */
-export async function findNamedClient(
-  { storage }: Context,
-  clientId: string,
-): Promise<ClientRecord | undefined> {
+export function findNamedClient({ storage }: Context, clientId: string): Awaitable<ClientRecord | undefined> {
   return CLIENT_ID.test(clientId) ? storage.clients.get(clientId) : undefined;
 }
 

@@ -28,9 +28,11 @@ export async function perform(
 ): Promise<HttpResponse> {
   const call = callOf(endpoint.operation, request);
   try {
-    return await reported(context, call, () => answerWithCrossOrigin(endpoint, context, request, call));
-  } catch (error) {
-    throw await withErrorHeaders(endpoint, context, request, asOAuthError(error), call);
+    return await answerWithCrossOrigin(endpoint, context, request, call);
+  } catch (thrown) {
+    const error = asOAuthError(thrown);
+    report(context, error, call);
+    throw await withErrorHeaders(endpoint, context, request, error, call);
   }
 }
 

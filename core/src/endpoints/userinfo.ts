@@ -21,7 +21,7 @@ export async function userInfo(context: Context, request: HttpRequest, call: Cal
   // §5.3.2 the answer, in the form that the token's client is registered for
   const [claims, client] = await atOnce(
     () => personalClaims(oidc, found),
-    () => context.storage.clients.get(found.record.clientId),
+    async () => context.storage.clients.get(found.record.clientId),
   );
   return userInfoResponse(context, claims, client);
 }

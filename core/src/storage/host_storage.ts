@@ -6,6 +6,7 @@ import type {
 } from '../protocol/records.ts';
 import type {
   AuthorizationCodeRepository,
+  Awaitable,
   ClientRepository,
   Found,
   OneTimeIdentifiers,
@@ -25,11 +26,13 @@ export interface ReadableStorage {
   readonly tokens: Reading<TokenRepository, 'getByAccessToken' | 'getByRefreshToken', TokenRecord>;
   readonly authorizationCodes: Reading<AuthorizationCodeRepository, 'get', AuthorizationCodeRecord>;
   readonly oneTimeIdentifiers?: OneTimeIdentifiers;
-  readonly pushedRequests?: Reading<PushedRequestRepository, 'take', PushedRequest>;
+  readonly pushedRequests?: Omit<PushedRequestRepository, 'take'> & {
+    readonly take: (id: string) => Promise<PushedRequest | undefined>;
+  };
 }
 
 type Reading<R, Lookup extends keyof R, T> = Omit<R, Lookup> & {
-  readonly [L in Lookup]: (id: string) => Promise<T | undefined>;
+  readonly [L in Lookup]: (id: string) => Awaitable<T | undefined>;
 };
 
 export function hostStorage(storage: Storage): ReadableStorage {
@@ -43,9 +46,9 @@ export function hostStorage(storage: Storage): ReadableStorage {
   };
 }
 
-/** A look-up whose answers are taken as they are. */
-function plain<T>(lookUp: (id: string) => Found<T>): (id: string) => Promise<T | undefined> {
-  return async (id) => (await lookUp(id)) ?? undefined;
+/** A look-up whose answers are taken as they are: its store never says `null`. */
+function plain<T>(lookUp: (id: string) => Found<T>): (id: string) => Awaitable<T | undefined> {
+  return lookUp as (id: string) => Awaitable<T | undefined>;
 }
 
 function hostClients(clients: ClientRepository, isPlain: boolean): ReadableStorage['clients'] {
@@ -88,7 +91,7 @@ function hostCodes(
   const own = new OwnObjects<AuthorizationCodeRecord>();
   return {
     get: isPlain
-      ? plain((id) => codes.get(id))
+      ? plain(codes.get)
       : guardedCall(async (id) => own.remember(await codes.get(id), authorizationCodeRecord)),
     issue: (code, basis) => codes.issue(code, basis),
     redeem: (record, issued) => codes.redeem(own.of(record), issued),

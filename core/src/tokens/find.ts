@@ -4,6 +4,7 @@ import { secondsOf } from '../protocol/environment.ts';
 import { equalInConstantTime } from '../protocol/hashing/constant_time.ts';
 import type { InactiveReason } from '../protocol/reasons.ts';
 import type { TokenKind, TokenRecord } from '../protocol/records.ts';
+import type { Awaitable } from '../storage/contract.ts';
 import type { TokenContext } from './context.ts';
 import { jwtTypeOf } from './jwt_types.ts';
 import { opaqueKindOf } from './opaque_token.ts';
@@ -29,7 +30,7 @@ const COMPACT_JWS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
  * Finds a token by what it is itself: the kind comes from the `typ` header of a JWT whose signature has
  * verified, or from an opaque token's prefix; so no hint is needed, and one look-up is enough.
  */
-export async function findToken(context: TokenContext, token: string): Promise<FoundToken | NoToken> {
+export function findToken(context: TokenContext, token: string): Promise<FoundToken | NoToken> {
   return token.includes('.') ? findJwt(context, token) : findOpaque(context, token);
 }
 
@@ -42,7 +43,8 @@ async function findJwt(context: TokenContext, token: string): Promise<FoundToken
   if (claims.iss !== context.issuer) return { reason: 'wrong_issuer', kind, claims };
   const record = await lookUp(context, kind, claims.jti);
   if (record === undefined) return { reason: 'no_record', kind, claims };
-  if (!(await isAsIssued(record, token, jwt.digest))) return { reason: 'differs_from_issued', kind, claims };
+  if (!isAsIssued(record, jwt.digest ?? (await sha256(token))))
+    return { reason: 'differs_from_issued', kind, claims };
   return { record, claims };
 }
 
@@ -54,13 +56,13 @@ async function findOpaque(context: TokenContext, token: string): Promise<FoundTo
   return { record, claims: { ...(await claimsOfRecord(context, record)), ...record.claims } };
 }
 
-function lookUp({ storage }: TokenContext, kind: TokenKind, id: string): Promise<TokenRecord | undefined> {
+function lookUp({ storage }: TokenContext, kind: TokenKind, id: string): Awaitable<TokenRecord | undefined> {
   return kind === 'access_token' ? storage.tokens.getByAccessToken(id) : storage.tokens.getByRefreshToken(id);
 }
 
 /** A stolen signing key makes a JWT verify, but not be the one that was issued. */
-async function isAsIssued(record: TokenRecord, token: string, digest: string | undefined): Promise<boolean> {
-  return record.digest === undefined || equalInConstantTime(record.digest, digest ?? (await sha256(token)));
+function isAsIssued({ digest }: TokenRecord, digestOfToken: string): boolean {
+  return digest === undefined || equalInConstantTime(digest, digestOfToken);
 }
 
 function kindOfType(type: string | undefined): TokenKind | undefined {

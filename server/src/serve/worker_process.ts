@@ -18,13 +18,6 @@ export interface Patience {
 const PATIENCE: Patience = { start: 60, answer: 10, end: 15 };
 const PROGRAM = join(import.meta.dirname, 'worker.ts');
 
-/**
- * What a request needs is garbage once it is answered: with more room for the young, a worker takes 110 MB more memory
- * and answers no faster. The other is read by glibc, whose default is a heap of its own for each thread.
- */
-const NODE_FLAGS = ['--max-semi-space-size=4'];
-const MEMORY_ENVIRONMENT = { MALLOC_ARENA_MAX: '2' };
-
 /** What the supervisor wants to know of its workers. */
 export interface WorkerEvents {
   ready(started: Started): void;
@@ -66,12 +59,7 @@ export class WorkerProcess implements ConnectionTaker {
     this.#events = events;
     this.#patience = patience;
     this.#secondsLeft = patience.start;
-    this.#child = fork(program, {
-      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-      // What the operator gave to the supervisor comes later, and wins.
-      execArgv: [...NODE_FLAGS, ...process.execArgv],
-      env: { ...MEMORY_ENVIRONMENT, ...process.env },
-    });
+    this.#child = fork(program, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
     this.pid = this.#child.pid;
     this.#child.on('message', (message) => this.#hear(message as FromWorker));
     // Counted, not read from a clock, which may have gone on while the whole machine slept.

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import type { TestDatabase } from './databases.ts';
 
-const MAIN = join(import.meta.dirname, '..', '..', 'src', 'main.ts');
+const MAIN = join(import.meta.dirname, '..', '..', 'bin', 'grantd.mjs');
 const LONGEST_MS = 20_000;
 
 /** Of a folder: the variables of every command that is typed there. */

@@ -25,8 +25,10 @@ export async function authenticateClient(
   call: Call,
 ): Promise<ClientRecord> {
   const claimed = claimedCredentials(request, form);
-  if (claimed.method !== 'private_key_jwt') return authenticateBySecret(context, claimed, call);
-  const client = await privateKeyJwt(context, claimed, call);
+  const client =
+    claimed.method === 'private_key_jwt'
+      ? await privateKeyJwt(context, claimed, call)
+      : await authenticateBySecret(context, claimed, call);
   call.clientId = client.id;
   return client;
 }

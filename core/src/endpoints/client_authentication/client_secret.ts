@@ -30,15 +30,20 @@ export class ClientSecrets {
    */
   async indexOfMatch(candidates: readonly string[], storedHash = NO_HASH): Promise<number> {
     for (const [index, candidate] of candidates.entries()) {
-      if (await this.#matches(candidate, storedHash)) return index;
+      const digest = await sha256(candidate);
+      if (this.#hasMatched(digest, storedHash) || (await this.#matches(candidate, digest, storedHash)))
+        return index;
     }
     return -1;
   }
 
-  async #matches(candidate: string, storedHash: string): Promise<boolean> {
-    const digest = await sha256(candidate);
+  /** Whether that hash was matched before; never the one of a client whose hash is empty. */
+  #hasMatched(digest: string, storedHash: string): boolean {
     const matched = this.#matched.get(digest);
-    if (matched !== undefined && equalInConstantTime(matched, storedHash)) return true;
+    return matched !== undefined && equalInConstantTime(matched, storedHash);
+  }
+
+  async #matches(candidate: string, digest: string, storedHash: string): Promise<boolean> {
     for (const key of await this.#secret.keys('client_secret')) {
       const hash = await hmacSha256(key, candidate);
       if (!equalInConstantTime(hash, storedHash)) continue;

@@ -7,9 +7,9 @@ import { join } from 'node:path';
  * without another look, so it lies where it can only be written by those who can write the program itself: beside its
  * dependencies, in a folder that is private to the user who started it. Where there can be no such folder, starts
  * just take longer. A variable `NODE_COMPILE_CACHE` of the operator's wins.
- * @param dependencies the folder `node_modules`
+ * @param {string} dependencies the folder `node_modules`
  */
-export function keepCompiledCode(dependencies: string): void {
+export function keepCompiledCode(dependencies) {
   const folder = join(dependencies, '.grantd_compiled');
   if (process.env.NODE_COMPILE_CACHE !== undefined || !isPrivate(folder)) return;
   const { directory } = enableCompileCache(folder);
@@ -17,8 +17,12 @@ export function keepCompiledCode(dependencies: string): void {
   if (directory !== undefined) process.env.NODE_COMPILE_CACHE = folder;
 }
 
-/** Makes the folder where it is missing. @returns whether it is there, and nobody else can write to it */
-function isPrivate(folder: string): boolean {
+/**
+ * Makes the folder where it is missing.
+ * @param {string} folder
+ * @returns {boolean} whether it is there, and nobody else can write to it
+ */
+function isPrivate(folder) {
   try {
     if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 });
     const { uid, mode } = lstatSync(folder);
