@@ -130,8 +130,8 @@ test('RFC 7515 §5.2 a signature is checked once for each token, and anew once a
   });
   const { service } = openStore(t);
   const [signing, jwt] = [service(), service()];
-  const token = async (algorithm: 'ES256' | 'EdDSA') =>
-    (await signing.sign({ sub: 'alice' }, { type: 'at+jwt', algorithm })).token;
+  const token = async (algorithm: 'ES256' | 'EdDSA', claims = {}) =>
+    (await signing.sign({ sub: 'alice', ...claims }, { type: 'at+jwt', algorithm })).token;
   const checksOf = async (text: string) => {
     const before = checking.mock.callCount();
     assert.equal((await jwt.verify(text)).verified, true);
@@ -141,6 +141,8 @@ test('RFC 7515 §5.2 a signature is checked once for each token, and anew once a
   assert.deepEqual([await checksOf(first), await checksOf(first)], [1, 0]);
   assert.deepEqual([await checksOf(second), await checksOf(first)], [1, 0]);
   assert.deepEqual([await checksOf(joining), await checksOf(first), await checksOf(joining)], [1, 1, 0]);
+  const long = await token('ES256', { roles: 'x'.repeat(2048) });
+  assert.deepEqual([await checksOf(long), await checksOf(long), await checksOf(first)], [1, 1, 0]);
 });
 
 test('RFC 7515 §5.2 nobody can change what a verified token says, nor what is remembered of it', async (t) => {

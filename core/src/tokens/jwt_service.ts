@@ -80,7 +80,7 @@ export class StoredKeysJwtService implements JwtService {
     if (remembered !== undefined) return asVerified(remembered, digest);
     const checked = await this.#check(token);
     if ('reason' in checked) return { verified: false, reason: checked.reason };
-    return asVerified(this.#verified.remember(digest, checked), digest);
+    return asVerified(this.#verified.remember(token, digest, checked), digest);
   }
 
   async #check(token: string): Promise<VerifiedToken | { readonly reason: JwtRefusal }> {

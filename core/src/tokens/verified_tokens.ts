@@ -12,6 +12,9 @@ export interface VerifiedToken {
 /** Some 300 bytes each; twice as many at most. */
 const MOST_TOKENS = 100_000;
 
+/** Characters. Longer ones, with many claims of a host's own, are checked each time: so many would not fit into memory. */
+const LONGEST_TOKEN = 2048;
+
 /** Values that many tokens have in common: issuer, audience, client, scopes. */
 const MOST_COMMON_VALUES = 1000;
 
@@ -24,14 +27,14 @@ export class VerifiedTokens {
     return this.#tokens.get(digest);
   }
 
-  /** @returns what is remembered, which nobody can change */
-  remember(digest: string, { keyId, type, claims }: VerifiedToken): VerifiedToken {
+  /** @returns the same, which nobody can change; remembered unless the token is too long for that */
+  remember(text: string, digest: string, { keyId, type, claims }: VerifiedToken): VerifiedToken {
     const token = {
       keyId: this.#shared(keyId),
       type: type && this.#shared(type),
       claims: this.#kept(claims),
     };
-    this.#tokens.set(digest, token);
+    if (text.length <= LONGEST_TOKEN) this.#tokens.set(digest, token);
     return token;
   }
 
