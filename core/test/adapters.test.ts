@@ -161,6 +161,66 @@ test('§1.2 node: a body that the host has read and kept to itself is an absent 
   assert.deepEqual([answer.status, answer.body], [400, MISSING]);
 });
 
+for (const whole of [true, false]) {
+  test(`§1.2 node: a host that listens to the body as well takes nothing of it away (${whole ? 'in one piece' : 'in two'})`, async (t) => {
+    const { server } = await openWorld(t);
+    const mounted = nodeAdapter.mount(server);
+    let listened = '';
+    const { port } = await listen(t, (request, response) => {
+      request.on('data', (chunk: Buffer) => {
+        listened += chunk.toString();
+      });
+      return mounted(request, response);
+    });
+    const socket = connect(port, '127.0.0.1');
+    const answer = received(socket);
+    const beginning = head('Content-Length: 7', 'Connection: close');
+    socket.write(`${beginning}${whole ? 'token=x' : 'tok'}`);
+    if (!whole) {
+      while (listened === '') await new Promise(setImmediate);
+      socket.write('en=x');
+    }
+    const text = await answer;
+    assert.match(text, /^HTTP\/1\.1 200 /);
+    assert.ok(text.endsWith(INACTIVE));
+    assert.equal(listened, 'token=x');
+  });
+}
+
+test('§1.2 node: what a host begins to read while the body is awaited is never taken for the whole', async (t) => {
+  const { server } = await openWorld(t);
+  const mounted = nodeAdapter.mount(server);
+  const { port } = await listen(t, (request, response) => {
+    const answered = mounted(request, response);
+    request.on('data', () => {});
+    return answered;
+  });
+  const answer = await send(port, { headers: AS_API, body: 'token=x' });
+  assert.deepEqual([answer.status, answer.body], [400, MISSING]);
+});
+
+test('RFC 9112 §9.3.2 node: requests that come without waiting for answers are each answered, in their order', async (t) => {
+  const { server } = await openWorld(t);
+  const { port } = await listen(t, nodeAdapter.mount(server));
+  const socket = connect(port, '127.0.0.1');
+  const answer = received(socket);
+  const one = (body: string, ...lines: string[]) =>
+    `${head(`Content-Length: ${body.length}`, ...lines)}${body}`;
+  socket.write(one('token=x') + one('other=x') + one('token=y') + one('other=', 'Connection: close'));
+  const bodies = (await answer).split(/HTTP\/1\.1 /).map((text) => text.split('\r\n\r\n')[1]);
+  assert.deepEqual(bodies, [undefined, INACTIVE, MISSING, INACTIVE, MISSING]);
+});
+
+test('RFC 9110 §10.1.1 node: a client that waits for 100 (Continue) is told to go on', async (t) => {
+  const { server } = await openWorld(t);
+  const { port } = await listen(t, nodeAdapter.mount(server));
+  const socket = connect(port, '127.0.0.1');
+  const answer = received(socket);
+  socket.once('data', () => socket.write('token=x'));
+  socket.write(head('Content-Length: 7', 'Expect: 100-continue', 'Connection: close'));
+  assert.match(await answer, /^HTTP\/1\.1 100 Continue\r\n\r\nHTTP\/1\.1 200 [\s\S]*{"active":false}$/);
+});
+
 test('RFC 9112 §7.1 node: a chunked body is put together, also where a chunk ends within a letter', async (t) => {
   const { server } = await openWorld(t);
   const bodies: unknown[] = [];
@@ -259,6 +319,22 @@ test('RFC 9112 §9.6 node: a client that goes away in the middle of its body har
   assert.deepEqual(await Promise.all(outcomes), Array(6).fill(undefined));
   assert.deepEqual(world.events, []);
   assert.equal((await send(port, { headers: AS_API, body: 'token=x' })).status, 200);
+});
+
+test('RFC 9112 §9.6 node: a client that goes away once its body has arrived is not waited for', async (t) => {
+  const world = await openWorld(t);
+  const mounted = nodeAdapter.mount(world.server);
+  let outcome: Promise<void> | undefined;
+  const { port } = await listen(t, (request, response) => {
+    outcome = mounted(request, response);
+    request.destroy();
+  });
+  const socket = connect(port, '127.0.0.1');
+  const closed = received(socket);
+  socket.write(`${head('Content-Length: 7')}token=x`);
+  await closed;
+  await outcome;
+  assert.ok(outcome);
 });
 
 test('RFC 9112 §9.6 node: a client that had gone before the host came round to it is nobody to wait for', async (t) => {

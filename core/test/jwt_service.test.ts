@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
-import { createHash, createHmac } from 'node:crypto';
+import crypto, { createHash, createHmac } from 'node:crypto';
+import { syncBuiltinESMExports } from 'node:module';
 import { type TestContext, test } from 'node:test';
 import { type AdministrableStorage, AuthorizationServer, type KeyRecord, ServerSecret } from '@grantd/core';
 import {
@@ -118,6 +119,61 @@ test('RFC 8725 §3.1 a signature by our own key under another algorithm does not
     .sign(otherPair.privateKey);
   assert.equal((await world.server.introspectToken(forged)).active, false);
   assert.equal(world.lastReason, 'bad_signature');
+});
+
+test('RFC 7515 §5.2 a signature is checked once for each token, and anew once another key has joined', async (t) => {
+  const checking = t.mock.method(crypto, 'verify');
+  syncBuiltinESMExports();
+  t.after(() => {
+    checking.mock.restore();
+    syncBuiltinESMExports();
+  });
+  const { service } = openStore(t);
+  const [signing, jwt] = [service(), service()];
+  const token = async (algorithm: 'ES256' | 'EdDSA') =>
+    (await signing.sign({ sub: 'alice' }, { type: 'at+jwt', algorithm })).token;
+  const checksOf = async (text: string) => {
+    const before = checking.mock.callCount();
+    assert.equal((await jwt.verify(text)).verified, true);
+    return checking.mock.callCount() - before;
+  };
+  const [first, second, joining] = [await token('ES256'), await token('ES256'), await token('EdDSA')];
+  assert.deepEqual([await checksOf(first), await checksOf(first)], [1, 0]);
+  assert.deepEqual([await checksOf(second), await checksOf(first)], [1, 0]);
+  assert.deepEqual([await checksOf(joining), await checksOf(first), await checksOf(joining)], [1, 1, 0]);
+});
+
+test('RFC 7515 §5.2 nobody can change what a verified token says, nor what is remembered of it', async (t) => {
+  const jwt = openStore(t).service();
+  const claims = { sub: 'alice', aud: ['one'], act: { sub: 'bob', roles: ['reader'] } };
+  const { token } = await jwt.sign(claims, { type: 'at+jwt', algorithm: 'ES256' });
+  for (const _ of ['when it is checked', 'when it is remembered']) {
+    const verified = await jwt.verify(token);
+    assert.ok(verified.verified);
+    const { act, aud } = verified.claims;
+    for (const part of [verified.claims, act, aud]) assert.ok(Object.isFrozen(part));
+    assert.throws(() => Object.assign(verified.claims, { sub: 'mallory' }), TypeError);
+    assert.deepEqual(verified.claims, claims);
+  }
+});
+
+test('RFC 7515 §5.2 a token that was refused is refused again, and does not stand in the way of the true one', async (t) => {
+  const jwt = openStore(t).service();
+  const { token } = await jwt.sign({ sub: 'alice' }, { type: 'at+jwt', algorithm: 'ES256' });
+  const forged = `${token.slice(0, -6)}AAAAAA`;
+  for (const _ of ['at first', 'again'])
+    assert.deepEqual(await jwt.verify(forged), { verified: false, reason: 'bad_signature' });
+  assert.equal((await jwt.verify(token)).verified, true);
+  assert.deepEqual(await jwt.verify(forged), { verified: false, reason: 'bad_signature' });
+  const [header, payload, signature = ''] = token.split('.');
+  const last = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_'.indexOf(
+    signature.at(-1) ?? '',
+  );
+  const looseBits = `${signature.slice(0, -1)}${'BRhx'[last >> 4]}`;
+  const spellings = [`${signature}=`, `${signature}==`, `${signature} `, `\n${signature}`, looseBits];
+  for (const spelling of [...spellings, `${signature.slice(0, 9)}\t${signature.slice(9)}`])
+    assert.equal((await jwt.verify(`${header}.${payload}.${spelling}`)).verified, false, spelling);
+  assert.deepEqual(base64url.decode(looseBits), base64url.decode(signature));
 });
 
 test('RFC 7515 §4.1 a header that brings its own key, or says something critical, is not believed', async (t) => {

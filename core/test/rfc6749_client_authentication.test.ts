@@ -125,6 +125,38 @@ specification('Client authentication (RFC 6749 §2.3)', (spec) => {
     assertAdmitted(await everywhere(world, { client_id: 'odd', client_secret: 'a+b:%41 ä' }));
   });
 
+  spec('§2.3.1 a client whose stored hash is empty is let in by no secret', async (world) => {
+    await world.storage.clients.add({ ...CLIENTS.machine, id: 'hashless', secretHash: '' });
+    for (const secret of ['anything', secretOf('machine'), '-'])
+      assertRefused(await everywhere(world, {}, `Basic ${base64(`hashless:${secret}`)}`));
+    assertAdmitted(await everywhere(world, {}, basic('machine')));
+    const [id, secret] = ['hashless', formEncoded(secretOf('machine'))];
+    assertRefused(await everywhere(world, {}, `Basic ${base64(`${id}:${secret}`)}`));
+  });
+
+  spec(
+    '§2.3.1 once another secret is stored, the former one is refused and the new one admitted',
+    async (world) => {
+      await addClient(world, 'changing', 'the former');
+      const authorized = (secret: string) =>
+        everywhere(world, {}, `Basic ${base64(`changing:${formEncoded(secret)}`)}`);
+      assertAdmitted(await authorized('the former'));
+      assertAdmitted(await authorized('the former'));
+      const hash = await world.server.hashClientSecret('the new one');
+      await world.storage.clients.replaceSecretHash('changing', hash);
+      assertRefused(await authorized('the former'));
+      assertAdmitted(await authorized('the new one'));
+      assertRefused(await authorized('the former'));
+    },
+  );
+
+  spec('§2.3.1 a secret that was right for one client is wrong for another, and for none', async (world) => {
+    const secret = formEncoded(secretOf('machine'));
+    assertAdmitted(await everywhere(world, {}, basic('machine')));
+    for (const id of ['api', 'unknown'])
+      assertRefused(await everywhere(world, {}, `Basic ${base64(`${id}:${secret}`)}`));
+  });
+
   spec('§2.3 a secret in the body beside Basic is 400, however right both are', async (world) => {
     const right = { client_id: 'machine', client_secret: secretOf('machine') };
     const expected = ENDPOINTS.map(({ headers }) => ({ status: 400, headers, body: REPEATED }));

@@ -117,7 +117,9 @@ async function readBody(request: NodeRequest): Promise<string | undefined> {
     return undefined;
   if (request.readableEnded) return undefined; // somebody else has read it, and kept it to themselves
   if (request.destroyed) throw new Error('the connection was closed');
+  if (request.readableFlowing !== null) return arrivingBody(request); // somebody else reads it as well
   await nextTurn(); // most requests come in one piece, which has been read to its end then
+  if (request.readableDidRead) return undefined; // likewise
   if (request.destroyed) throw new Error('the connection was closed');
   const isAtHand = request.complete && request.readableFlowing === null && request.readableLength > 0;
   return isAtHand ? bodyAtHand(request) : arrivingBody(request);
@@ -144,7 +146,7 @@ function arrivingBody(request: NodeRequest): Promise<string> {
     });
     request.on('end', finish);
     request.on('close', () => {
-      if (!request.complete) reject(new Error('the connection was closed'));
+      if (!request.readableEnded) reject(new Error('the connection was closed'));
     });
   });
 }

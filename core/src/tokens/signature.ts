@@ -59,12 +59,16 @@ export function parseClaims(payload: Uint8Array): Claims | undefined {
   return isJsonObject(claims) ? claims : undefined;
 }
 
-/** Whether the last part of a JWS in the compact form is a signature over the others (RFC 7515 §5.2). */
+/**
+ * Whether the last part of a JWS in the compact form is a signature over the others (RFC 7515 §5.2). Of the spellings
+ * that decode to the same bytes only one is: padding, white space and unused bits would make other tokens of one.
+ */
 export async function isSignedWith(verifies: Verifies, token: string): Promise<boolean> {
   const [header, payload, signature, ...others] = token.split('.');
   if (payload === undefined || signature === undefined || others.length > 0) return false;
   const bytes = decodeBase64url(signature);
-  return bytes !== undefined && verifies(`${header}.${payload}`, bytes);
+  if (bytes === undefined || base64url.encode(bytes) !== signature) return false;
+  return verifies(`${header}.${payload}`, bytes);
 }
 
 /** The claims of a JWT whose signature has verified; `undefined` where its payload is no JSON object. */

@@ -294,6 +294,74 @@ for (const { name, spoil, foundBy } of FAULTY_STORES) {
   });
 }
 
+class Row {}
+
+/** Stores that say that their records are plain, and what they make of an access token. */
+const NOT_PLAIN: Readonly<Record<string, (record: TokenRecord) => unknown>> = {
+  'as an instance of a class': (record) => Object.assign(new Row(), record),
+  'with an instance of a class in it': (record) => ({ ...record, claims: { when: new Date(0) } }),
+  'with null for what it does not have': (record) => ({ ...record, revokedAtMs: null }),
+  'with a member besides': (record) => ({ ...record, createdBy: 'somebody' }),
+  'with a standing that has a member besides': (record) => ({
+    ...record,
+    standing: { ...record.standing, client: { ...record.standing?.client, name: 'App' } },
+  }),
+};
+
+const TAKEN_AS_THEY_ARE = 'a store that says that its records are plain answers what the types say';
+
+for (const [how, spoilt] of Object.entries(NOT_PLAIN)) {
+  test(`the kit finds a store that says that its records are plain, and answers one ${how}`, async () => {
+    const failures = await failuresOf(({ tokens }) => ({
+      answersPlainRecords: true,
+      tokens: {
+        ...tokens,
+        async getByAccessToken(id) {
+          const record = await tokens.getByAccessToken(id);
+          return record && (spoilt(record) as TokenRecord);
+        },
+      },
+    }));
+    assert.ok(failures.includes(TAKEN_AS_THEY_ARE), failures.join('; '));
+  });
+}
+
+test('the kit finds a store that says that its records are plain, and answers null for absence', async () => {
+  const failures = await failuresOf(({ clients }) => ({
+    answersPlainRecords: true,
+    clients: { ...clients, get: async (id) => (await clients.get(id)) ?? null },
+  }));
+  assert.ok(failures.includes(TAKEN_AS_THEY_ARE), failures.join('; '));
+});
+
+test('the kit finds a store that says that its records are plain, and changes one that it has answered', async () => {
+  const failures = await failuresOf(({ tokens }) => {
+    const answered = new Map<string, object>();
+    return {
+      answersPlainRecords: true,
+      tokens: {
+        ...tokens,
+        async getByAccessToken(id) {
+          const record = await tokens.getByAccessToken(id);
+          if (!record) return record;
+          const same = Object.assign(answered.get(id) ?? {}, record);
+          answered.set(id, same);
+          return same;
+        },
+        async revoke(record) {
+          await tokens.revoke(record);
+          for (const [id, one] of answered) Object.assign(one, await tokens.getByAccessToken(id));
+        },
+      },
+    };
+  });
+  assert.ok(failures.includes(TAKEN_AS_THEY_ARE), failures.join('; '));
+});
+
+test('the records of the store in memory are as plain as it would have to be to say so', async () => {
+  assert.deepEqual(await failuresOf(() => ({ answersPlainRecords: true })), []);
+});
+
 test('the kit has no complaint about a sound store', async () => {
   assert.deepEqual(await failuresOf(() => ({})), []);
 });

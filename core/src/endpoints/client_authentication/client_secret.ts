@@ -31,8 +31,9 @@ export class ClientSecrets {
   async indexOfMatch(candidates: readonly string[], storedHash = NO_HASH): Promise<number> {
     for (const [index, candidate] of candidates.entries()) {
       const digest = await sha256(candidate);
-      const hasMatched = equalInConstantTime(this.#matched.get(digest) ?? '', storedHash);
-      if (hasMatched || (await this.#matches(candidate, digest, storedHash))) return index;
+      const matched = this.#matched.get(digest);
+      if (matched !== undefined && equalInConstantTime(matched, storedHash)) return index;
+      if (await this.#matches(candidate, digest, storedHash)) return index;
     }
     return -1;
   }

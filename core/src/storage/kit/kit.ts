@@ -9,6 +9,7 @@ import { faults } from './faults.ts';
 import { grants } from './grants.ts';
 import { keys } from './keys.ts';
 import { oneTimeIdentifiers } from './one_time_identifiers.ts';
+import { plainRecords } from './plain_records.ts';
 import { principalState } from './principal_state.ts';
 import { pushedRequests } from './pushed_requests.ts';
 import { records } from './records.ts';
@@ -27,6 +28,7 @@ export type { KitSubject } from './subject.ts';
 export function storageKit(): readonly KitCase[] {
   return [
     ...records,
+    ...plainRecords,
     ...pushedRequests,
     ...atomicity,
     ...concurrency,

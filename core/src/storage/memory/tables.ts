@@ -1,3 +1,4 @@
+import { frozen } from '../../protocol/frozen.ts';
 import type {
   AuthorizationCodeRecord,
   ClientRecord,
@@ -100,9 +101,4 @@ export function addEvent({ tables, clock }: MemoryHandle, type: EventType, targe
 /** A copy that neither the caller's changes nor a reader's can reach. */
 export function snapshot<T>(value: T): T {
   return frozen(structuredClone(value));
-}
-
-function frozen<T>(value: T): T {
-  if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen);
-  return value;
 }

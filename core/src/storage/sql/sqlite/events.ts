@@ -3,11 +3,16 @@ import { prepareAll, type SqliteHandle } from './connection.ts';
 
 export const EVENTS_SQL = {
   add: 'INSERT INTO events (issuer_id, at_ms, type, target) VALUES (:issuerId, :nowMs, :type, :target)',
-  last: 'SELECT sequence FROM events WHERE issuer_id = :issuerId ORDER BY sequence DESC LIMIT 1',
   after: `
     SELECT sequence, at_ms, type, target FROM events
     WHERE issuer_id = :issuerId AND sequence > :sequence ORDER BY sequence LIMIT :limit`,
 };
+
+/**
+ * Not of the rows that are still there: an event may be written and swept between two looks. SQLite's own table has one
+ * row for each table whose numbers are never given twice.
+ */
+const LAST_NUMBER = "SELECT seq FROM sqlite_sequence WHERE name = 'events'";
 
 type EventRow = {
   readonly sequence: number;
@@ -20,18 +25,19 @@ export interface Events {
   /** Writes an event as part of the caller's transaction. */
   add(type: EventType, target: string): void;
   after(sequence: number, limit: number): readonly EventRecord[];
-  /** The number of the last event; 0 where there is none. */
-  last(): number;
+  /** The greatest number that an event of any issuer has ever had, be it swept or not; 0 where there was none. */
+  lastNumber(): number;
 }
 
 export function sqliteEvents({ database, issuerId, clock }: SqliteHandle): Events {
   const sql = prepareAll(database, EVENTS_SQL);
+  const lastNumber = database.prepare(LAST_NUMBER);
   return {
     add(type, target) {
       sql.add.run({ issuerId, nowMs: clock(), type, target });
     },
-    last() {
-      return Number(sql.last.get({ issuerId })?.sequence ?? 0);
+    lastNumber() {
+      return Number(lastNumber.get()?.seq ?? 0);
     },
     after(sequence, limit) {
       const rows = sql.after.all({ issuerId, sequence, limit }) as EventRow[];

@@ -1,3 +1,4 @@
+import { frozen } from '../../../protocol/frozen.ts';
 import { RecentlyUsed } from '../../../protocol/recently_used.ts';
 import type { ClientRecord } from '../../../protocol/records.ts';
 import type { Reads } from './connection.ts';
@@ -20,7 +21,7 @@ export class RememberedClients {
   }
 
   add(client: ClientRecord): void {
-    if (this.#isOfNow()) this.#clients.set(client.id, client);
+    if (this.#isOfNow()) this.#clients.set(client.id, frozen(client));
   }
 
   /** Forgets what is not of the state that is read now. @returns whether that state is known */

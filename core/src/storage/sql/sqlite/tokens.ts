@@ -62,7 +62,7 @@ export function sqliteTokens(
   const recordOf = (row: TokenRow | undefined) => row && toTokenRecord(row);
   const findAccessToken = (id: string): TokenRecord | undefined => {
     const record = recordOf(accessTokenRow(issuerId, id));
-    if (record !== undefined) remembered.add(record);
+    if (record !== undefined) remembered.add(id, record);
     return record;
   };
   const findRefreshToken = (id: string) => recordOf(refreshTokenRow(issuerId, id));

@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { StatementSync } from 'node:sqlite';
+import { type TestContext, test } from 'node:test';
+import { storedLife } from '../../src/protocol/life.ts';
+import type { NewToken, TokenRecord } from '../../src/protocol/records.ts';
+import { openSqliteStorage, type SqliteStorage } from '../../src/storage/sql/sqlite/sqlite_storage.ts';
+import { newClient, newCode, newToken } from './samples.ts';
+import { temporaryFolder } from './temporary_folder.ts';
+
+const folder = temporaryFolder();
+const issuer = 'https://issuer.example';
+
+/** Two handles of one file, as two processes have them, with a client. */
+async function openTwo(
+  t: TestContext,
+  name: string,
+  options: { readonly eventRetentionSeconds?: number } = {},
+) {
+  const path = join(folder, `${name}.db`);
+  const open = () => {
+    const storage = openSqliteStorage({ path, issuer, ...options });
+    t.after(() => storage.close());
+    return storage;
+  };
+  const [one, other] = [open(), open()];
+  await one.clients.add(newClient('app'));
+  return { one, other };
+}
+
+interface Issued {
+  readonly access: NewToken;
+  readonly refresh: NewToken;
+  readonly codeId: string;
+}
+
+/** Tokens of a grant with everything that they can depend on. */
+async function issue(storage: SqliteStorage): Promise<Issued> {
+  const codeId = 'code';
+  const tied = {
+    subject: 'subject',
+    sessionId: 'session',
+    grantId: `grant of ${codeId}`,
+    familyId: 'family',
+    pairId: 'pair',
+    scopes: ['openid', 'email'],
+    claims: { sub: 'subject', aud: ['https://api.example'] },
+  };
+  const code = { ...newCode('app', codeId), sessionId: 'session' };
+  assert.equal(await storage.authorizationCodes.issue(code, {}), 'issued');
+  const access = newToken('app', tied);
+  const refresh = newToken('app', { ...tied, kind: 'refresh_token' });
+  const stored = await storage.authorizationCodes.get(codeId);
+  assert.ok(stored);
+  assert.equal(await storage.authorizationCodes.redeem(stored, [refresh, access]), 'issued');
+  return { access, refresh, codeId };
+}
+
+/** Looked up beside another in the same turn, as introspection does it: only then anything is remembered. */
+async function lookUp({ tokens, clients }: SqliteStorage, { id }: NewToken): Promise<TokenRecord> {
+  const [record] = await Promise.all([tokens.getByAccessToken(id), clients.get('app')]);
+  assert.ok(record);
+  return record;
+}
+
+function isAlive(record: TokenRecord): boolean {
+  return storedLife(record, Date.now()).alive;
+}
+
+/** Runs `work`. @returns the statements that it has asked for a row */
+async function statementsOf(t: TestContext, work: () => Promise<unknown>): Promise<string[]> {
+  const asked: string[] = [];
+  const { get } = StatementSync.prototype;
+  const counting = t.mock.method(
+    StatementSync.prototype,
+    'get',
+    function (this: StatementSync, ...args: unknown[]) {
+      asked.push(this.sourceSQL);
+      return Reflect.apply(get, this, args);
+    },
+  );
+  try {
+    await work();
+  } finally {
+    counting.mock.restore();
+  }
+  return asked;
+}
+
+const ofTokens = (statements: readonly string[]) => statements.filter((sql) => sql.includes('FROM tokens'));
+const ofClients = (statements: readonly string[]) => statements.filter((sql) => sql.includes('FROM clients'));
+
+async function recordOf({ tokens }: SqliteStorage, { id }: NewToken): Promise<TokenRecord> {
+  const found = (await tokens.getByAccessToken(id)) ?? (await tokens.getByRefreshToken(id));
+  assert.ok(found);
+  return found;
+}
+
+/** Each way in which the life of an access token ends before its time. */
+const ENDINGS: Readonly<Record<string, (storage: SqliteStorage, issued: Issued) => Promise<unknown>>> = {
+  'it is revoked': async (storage, { access }) => storage.tokens.revoke(await recordOf(storage, access)),
+  'its refresh token is revoked': async (storage, { refresh }) =>
+    storage.tokens.revoke(await recordOf(storage, refresh)),
+  'its family is revoked': async (storage, { refresh }) =>
+    storage.tokens.revokeFamily(await recordOf(storage, refresh)),
+  'its code is revoked': async ({ authorizationCodes }, { codeId }) => {
+    const found = await authorizationCodes.get(codeId);
+    assert.ok(found);
+    await authorizationCodes.revoke(found);
+  },
+  'what the person granted to the client is revoked': async (storage) =>
+    storage.revokeGrants('subject', 'app'),
+  'all of its grant is revoked': async (storage, { access }) =>
+    storage.revokeAll({ principal: 'grant', id: access.grantId ?? '' }),
+  'all of its session is revoked': async (storage) =>
+    storage.revokeAll({ principal: 'session', id: 'session' }),
+  'all of its subject is revoked': async (storage) =>
+    storage.revokeAll({ principal: 'subject', id: 'subject' }),
+  'all of its client is revoked': async (storage) => storage.revokeAll({ principal: 'client', id: 'app' }),
+  'all that was issued before is revoked': async (storage) =>
+    storage.revokeAll({ issuedBeforeMs: Date.now() + 1000 }),
+  'its subject is disabled': async (storage) => storage.setDisabled('subject', 'subject', true),
+  'its client is disabled': async (storage) => storage.setDisabled('client', 'app', true),
+  'its client is removed': async ({ clients }) => clients.remove('app'),
+};
+
+for (const [ending, end] of Object.entries(ENDINGS)) {
+  for (const by of ['another handle', 'the same handle'] as const) {
+    test(`a remembered access token is dead at the next look-up once ${ending} by ${by}`, async (t) => {
+      const { one, other } = await openTwo(t, `${ending} ${by}`);
+      const issued = await issue(other);
+      assert.equal(isAlive(await lookUp(one, issued.access)), true);
+      const again = await statementsOf(t, () => lookUp(one, issued.access));
+      assert.deepEqual(ofTokens(again), [], 'it is remembered');
+      await end(by === 'another handle' ? other : one, issued);
+      assert.equal(isAlive(await lookUp(one, issued.access)), false);
+      assert.equal(isAlive(await lookUp(one, issued.access)), false);
+    });
+  }
+}
+
+test('a remembered access token is dead also where the event that tells of it has been swept', async (t) => {
+  const { one, other } = await openTwo(t, 'swept events', { eventRetentionSeconds: 0 });
+  const { access } = await issue(other);
+  assert.equal(isAlive(await lookUp(one, access)), true);
+  await other.tokens.revoke(await recordOf(other, access));
+  await other.sweep(100);
+  assert.deepEqual(await other.eventsAfter(0, 10), []);
+  assert.equal(isAlive(await lookUp(one, access)), false);
+});
+
+test('what is issued and registered elsewhere leaves access tokens remembered, and clients are read again', async (t) => {
+  const { one, other } = await openTwo(t, 'issuance');
+  const { access } = await issue(other);
+  await lookUp(one, access);
+  for (const write of [
+    () => other.tokens.issue([newToken('app')], {}),
+    () => one.tokens.issue([newToken('app')], {}),
+    () => other.clients.add(newClient('another')),
+  ]) {
+    await write();
+    const statements = await statementsOf(t, () => lookUp(one, access));
+    assert.deepEqual([ofTokens(statements).length, ofClients(statements).length], [0, 1]);
+  }
+  const statements = await statementsOf(t, () => lookUp(one, access));
+  assert.deepEqual([ofTokens(statements), ofClients(statements)], [[], []]);
+});
+
+test('refresh tokens are read each time: their successors are no events', async (t) => {
+  const { one, other } = await openTwo(t, 'rotation');
+  const { refresh } = await issue(other);
+  const [found] = await Promise.all([one.tokens.getByRefreshToken(refresh.id), one.clients.get('app')]);
+  assert.ok(found);
+  const successor = newToken('app', {
+    kind: 'refresh_token',
+    subject: 'subject',
+    sessionId: 'session',
+    grantId: refresh.grantId ?? '',
+    familyId: 'family',
+  });
+  assert.equal(await other.tokens.rotate(found, successor, [successor]), 'issued');
+  const [again] = await Promise.all([one.tokens.getByRefreshToken(refresh.id), one.clients.get('app')]);
+  assert.equal(again?.successorId, successor.id);
+});
+
+test('a remembered client is as it was stored last, whoever has changed it', async (t) => {
+  const { one, other } = await openTwo(t, 'clients');
+  const { access } = await issue(other);
+  await other.clients.add({ ...newClient('confidential'), secretHash: 'first' });
+  const found = async () => {
+    const [client] = await Promise.all([one.clients.get('confidential'), lookUp(one, access)]);
+    return client;
+  };
+  for (const [index, storage] of [other, one, other].entries()) {
+    await found();
+    assert.deepEqual(ofClients(await statementsOf(t, found)), []);
+    await storage.clients.replaceSecretHash('confidential', `${index}`);
+    assert.equal((await found())?.secretHash, `${index}`);
+  }
+  await other.setDisabled('client', 'confidential', true);
+  assert.notEqual((await found())?.disabledAtMs, undefined);
+  await other.clients.remove('confidential');
+  assert.equal(await found(), undefined);
+});
+
+test('nobody can change what is remembered', async (t) => {
+  const { one, other } = await openTwo(t, 'frozen');
+  const { access } = await issue(other);
+  const [token, client] = await Promise.all([one.tokens.getByAccessToken(access.id), one.clients.get('app')]);
+  assert.ok(token?.claims && token.standing?.client && client);
+  for (const part of [
+    token,
+    token.scopes,
+    token.claims,
+    token.claims.aud,
+    token.standing,
+    token.standing.client,
+  ])
+    assert.ok(Object.isFrozen(part), JSON.stringify(part));
+  for (const part of [client, client.scopes, client.redirectUris]) assert.ok(Object.isFrozen(part));
+});

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { constants, KeyObject, type SignKeyObjectInput, sign } from 'node:crypto';
+import { test } from 'node:test';
+import { generateKeyPair } from 'jose';
+import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../src/protocol/signing_algorithm.ts';
+import * as node from '../src/tokens/verifying/node.ts';
+import * as web from '../src/tokens/verifying/web.ts';
+
+const INPUT = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9';
+const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING };
+
+type Signing = readonly [digest: string | null, how: Omit<SignKeyObjectInput, 'key'>];
+
+/** How RFC 7518 §3 and RFC 8037 §3.1 want an algorithm to sign, and ways that they do not. */
+const SIGNING: Readonly<
+  Record<SigningAlgorithm, { readonly right: Signing; readonly wrong: Readonly<Record<string, Signing>> }>
+> = {
+  RS256: {
+    right: ['sha256', {}],
+    wrong: {
+      'over SHA-512': ['sha512', {}],
+      'over SHA-1': ['sha1', {}],
+      'padded as PS256': ['sha256', { ...PSS, saltLength: 32 }],
+    },
+  },
+  PS256: {
+    right: ['sha256', { ...PSS, saltLength: 32 }],
+    wrong: {
+      'with a short salt': ['sha256', { ...PSS, saltLength: 20 }],
+      'with the longest salt': ['sha256', { ...PSS, saltLength: constants.RSA_PSS_SALTLEN_MAX_SIGN }],
+      'without a salt': ['sha256', { ...PSS, saltLength: 0 }],
+      'padded as RS256': ['sha256', {}],
+    },
+  },
+  ES256: {
+    right: ['sha256', { dsaEncoding: 'ieee-p1363' }],
+    wrong: {
+      'encoded as DER': ['sha256', { dsaEncoding: 'der' }],
+      'over SHA-384': ['sha384', { dsaEncoding: 'ieee-p1363' }],
+    },
+  },
+  EdDSA: { right: [null, {}], wrong: {} },
+};
+
+/** What an attacker, or an accident, makes of a signature. */
+function spoiled(signature: Uint8Array): Readonly<Record<string, Uint8Array>> {
+  const flipped = (at: number) => signature.map((byte, index) => (index === at ? byte ^ 1 : byte));
+  return {
+    'with its first bit changed': flipped(0),
+    'with its last bit changed': flipped(signature.length - 1),
+    'with a bit in the middle changed': flipped(signature.length / 2),
+    'without its last byte': signature.slice(0, -1),
+    'without its first byte': signature.slice(1),
+    'cut in half': signature.slice(0, signature.length / 2),
+    'with a byte more': Uint8Array.of(...signature, 0),
+    'with a zero before it': Uint8Array.of(0, ...signature),
+    twice: Uint8Array.of(...signature, ...signature),
+    'of zeros': new Uint8Array(signature.length),
+    'of ones': new Uint8Array(signature.length).fill(255),
+    'of no byte': new Uint8Array(),
+  };
+}
+
+for (const algorithm of SIGNING_ALGORITHMS) {
+  test(`RFC 7515 §5.2 ${algorithm}: both ports accept what the key has signed, and nothing else`, async () => {
+    const pair = () =>
+      generateKeyPair(algorithm, { extractable: true, ...(algorithm === 'EdDSA' && { crv: 'Ed25519' }) });
+    const [{ publicKey, privateKey }, other] = await Promise.all([pair(), pair()]);
+    const signed = (text: string, [digest, how]: Signing, key = privateKey) =>
+      new Uint8Array(sign(digest, Buffer.from(text), { key: KeyObject.from(key), ...how }));
+    const ports = [node.verifierOf(publicKey, algorithm), web.verifierOf(publicKey, algorithm)];
+    const verdicts = (text: string, signature: Uint8Array) =>
+      Promise.all(ports.map(async (verifies) => verifies(text, signature)));
+
+    const { right, wrong } = SIGNING[algorithm];
+    const signature = signed(INPUT, right);
+    assert.deepEqual(await verdicts(INPUT, signature), [true, true]);
+    assert.deepEqual(await verdicts(INPUT, signed(INPUT, right)), [true, true], 'a second one');
+    assert.deepEqual(await verdicts('', signed('', right)), [true, true], 'of an empty text');
+
+    assert.deepEqual(await verdicts(`${INPUT}A`, signature), [false, false], 'of another text');
+    assert.deepEqual(await verdicts(INPUT, signed(INPUT, right, other.privateKey)), [false, false]);
+    for (const [how, bad] of Object.entries(spoiled(signature)))
+      assert.deepEqual(await verdicts(INPUT, bad), [false, false], how);
+    for (const [how, signing] of Object.entries(wrong))
+      assert.deepEqual(await verdicts(INPUT, signed(INPUT, signing)), [false, false], how);
+  });
+}
