@@ -203,9 +203,24 @@ test('a remembered client is as it was stored last, whoever has changed it', asy
   assert.equal(await found(), undefined);
 });
 
+test('a token with so many claims that memory could not hold as many of them is read each time', async (t) => {
+  const { one } = await openTwo(t, 'long');
+  for (const [length, looks] of [
+    [1000, 0],
+    [3000, 1],
+  ] as const) {
+    const token = newToken('app', { claims: { roles: 'x'.repeat(length) } });
+    await one.tokens.issue([token], {});
+    await lookUp(one, token);
+    const statements = await statementsOf(t, () => lookUp(one, token));
+    assert.equal(ofTokens(statements).length, looks);
+  }
+});
+
 test('nobody can change what is remembered', async (t) => {
   const { one, other } = await openTwo(t, 'frozen');
   const { access } = await issue(other);
+  await lookUp(one, access);
   const [token, client] = await Promise.all([one.tokens.getByAccessToken(access.id), one.clients.get('app')]);
   assert.ok(token?.claims && token.standing?.client && client);
   for (const part of [

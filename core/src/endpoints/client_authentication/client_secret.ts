@@ -31,16 +31,11 @@ export class ClientSecrets {
   async indexOfMatch(candidates: readonly string[], storedHash = NO_HASH): Promise<number> {
     for (const [index, candidate] of candidates.entries()) {
       const digest = await sha256(candidate);
-      if (this.#hasMatched(digest, storedHash) || (await this.#matches(candidate, digest, storedHash)))
-        return index;
+      const matched = this.#matched.get(digest);
+      if (matched !== undefined && equalInConstantTime(matched, storedHash)) return index;
+      if (await this.#matches(candidate, digest, storedHash)) return index;
     }
     return -1;
-  }
-
-  /** Whether that hash was matched before; never the one of a client whose hash is empty. */
-  #hasMatched(digest: string, storedHash: string): boolean {
-    const matched = this.#matched.get(digest);
-    return matched !== undefined && equalInConstantTime(matched, storedHash);
   }
 
   async #matches(candidate: string, digest: string, storedHash: string): Promise<boolean> {

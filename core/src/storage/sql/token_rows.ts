@@ -33,6 +33,12 @@ export type TokenRow = readonly [
   ...StandingRow,
 ];
 
+/** Characters of what a host or a request has made as long as it likes. */
+export function lengthOfClaims(row: TokenRow): number {
+  const [, , , , , , , claims, claimsRequest] = row;
+  return (claims?.length ?? 0) + (claimsRequest?.length ?? 0);
+}
+
 export function toTokenRecord(row: TokenRow): TokenRecord {
   const [
     id,

@@ -1,3 +1,4 @@
+import { CommonValues } from '../../../protocol/common_values.ts';
 import { frozen } from '../../../protocol/frozen.ts';
 import { RecentlyUsed } from '../../../protocol/recently_used.ts';
 import type { TokenRecord } from '../../../protocol/records.ts';
@@ -16,6 +17,7 @@ export class RememberedTokens {
   readonly #reads: Pick<Reads, 'state'>;
   readonly #events: Pick<Events, 'lastNumber'>;
   readonly #tokens = new RecentlyUsed<TokenRecord>(MOST_TOKENS);
+  readonly #values = new CommonValues();
   #state: number | undefined;
   #lastEvent: number | undefined;
 
@@ -28,8 +30,21 @@ export class RememberedTokens {
     return this.#isOfNow() ? this.#tokens.get(id) : undefined;
   }
 
-  add(token: TokenRecord): void {
-    if (this.#isOfNow()) this.#tokens.set(token.id, frozen(token));
+  /** @param id of the token, which is kept instead of its equal in the record */
+  add(id: string, token: TokenRecord): void {
+    if (!this.#isOfNow()) return;
+    const { kind, clientId, scopes, tokenType, keyId, standing } = token;
+    const kept: TokenRecord = {
+      ...token,
+      id,
+      kind: this.#values.of(kind),
+      clientId: this.#values.of(clientId),
+      scopes: this.#values.of(scopes),
+      ...(tokenType !== undefined && { tokenType: this.#values.of(tokenType) }),
+      ...(keyId !== undefined && { keyId: this.#values.of(keyId) }),
+      ...(standing !== undefined && { standing: this.#values.of(standing) }),
+    };
+    this.#tokens.set(id, frozen(kept));
   }
 
   /** Forgets what may have ended. @returns whether it is known what is read now */
