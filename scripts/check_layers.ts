@@ -20,14 +20,14 @@ const LAYERS = [
 /** Where `node:` modules may be imported. */
 const NODE_ONLY = [
   'core/src/protocol/hashing/node.ts',
-  'core/src/tokens/verifying/node.ts',
+  'core/src/tokens/signatures/node.ts',
   'core/src/storage/sql/sqlite/',
   'core/src/adapters/node.ts',
   'core/src/adapters/node/',
 ];
 
 /** What the core may depend on. */
-const CORE_PACKAGES = new Set(['jose', '#hashing', '#verifying']);
+const CORE_PACKAGES = new Set(['jose', '#hashing', '#signatures']);
 
 const breaches: string[] = [];
 const imports = new Map<string, readonly string[]>();

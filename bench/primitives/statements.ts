@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { openSqliteConnection } from '@grantd/core/sqlite';
-import { ISSUING_SQL } from '../../core/src/storage/sql/sqlite/issuing.ts';
+import { ISSUING_SQL, insertedValues } from '../../core/src/storage/sql/sqlite/issuing.ts';
 import { TOKENS_SQL } from '../../core/src/storage/sql/sqlite/tokens.ts';
-import { toTokenColumns } from '../../core/src/storage/sql/token_rows.ts';
 import { BENCH_CLIENTS } from '../population/clients.ts';
 import type { Primitives } from './primitives.ts';
 import { type Effort, inTurn, timed } from './stopwatch.ts';
@@ -48,7 +47,7 @@ export async function measureStatements(
       insert: await timed(effort, () => {
         const rows = Array.from({ length: INSERTS_AT_ONCE }, () => newRow(issuerId));
         database.exec('BEGIN IMMEDIATE');
-        const batch = inTurn(INSERTS_AT_ONCE, (index) => void insert.run(rows[index] ?? {}));
+        const batch = inTurn(INSERTS_AT_ONCE, (index) => void insert.run(...(rows[index] ?? [])));
         database.exec('COMMIT');
         return batch;
       }),
@@ -67,19 +66,16 @@ export async function measureStatements(
 function newRow(issuerId: number) {
   const issuedAtMs = Date.now();
   const expiresAt = Math.floor(issuedAtMs / 1000) + 3600;
-  return {
-    issuerId,
-    ...toTokenColumns({
-      id: randomBytes(16).toString('base64url'),
-      kind: 'access_token',
-      digest: randomBytes(32).toString('base64url'),
-      clientId: BENCH_CLIENTS.machine_es256.id,
-      scopes: ['read'],
-      tokenType: 'Bearer',
-      issuedAtMs,
-      expiresAt,
-      keepUntil: expiresAt,
-      keyId: randomBytes(32).toString('base64url'),
-    }),
-  };
+  return insertedValues(issuerId, {
+    id: randomBytes(16).toString('base64url'),
+    kind: 'access_token',
+    digest: randomBytes(32).toString('base64url'),
+    clientId: BENCH_CLIENTS.machine_es256.id,
+    scopes: ['read'],
+    tokenType: 'Bearer',
+    issuedAtMs,
+    expiresAt,
+    keepUntil: expiresAt,
+    keyId: randomBytes(32).toString('base64url'),
+  });
 }

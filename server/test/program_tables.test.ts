@@ -5,7 +5,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { openSqliteStorage } from '@grantd/core/sqlite';
+import type { ProgramTables } from '../src/instance/database/program_tables.ts';
 import { sqliteDatabase } from '../src/instance/database/sqlite_database.ts';
+import { sqliteProgramTables } from '../src/instance/database/sqlite_program_tables.ts';
 import { openSqliteTables } from '../src/instance/database/sqlite_tables.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'grantd-tables-'));
@@ -33,6 +35,29 @@ test('a file that the store has not made is not made here, where its mode would 
   const path = join(folder, 'none.db');
   assert.throws(() => openSqliteTables(path), /unable to open database file/);
   assert.equal(existsSync(path), false);
+});
+
+test('rows that are remembered are those of now, whoever has changed them', async () => {
+  const path = join(folder, 'remembered.db');
+  const storage = openSqliteStorage({ path, issuer: 'https://id.example' });
+  const [database, other] = [openSqliteTables(path), openSqliteTables(path)];
+  const [tables, elsewhere] = [sqliteProgramTables(database), sqliteProgramTables(other)];
+  const name = () => tables.read('SELECT name FROM grantd.people WHERE subject = $1', 'alice');
+  // Several of one turn share a transaction, in which it is known what was committed since.
+  const names = async () => (await Promise.all([name(), name(), name()])).flat().map((row) => row.name);
+  const rename = (by: ProgramTables, to: string) =>
+    by.write(['UPDATE grantd.people SET name = $1 WHERE subject = $2', to, 'alice']);
+
+  assert.deepEqual(await names(), []);
+  await elsewhere.write([
+    "INSERT INTO grantd.people VALUES ('https://id.example', 'alice', 'first', '', '{}', 0)",
+  ]);
+  assert.deepEqual(await names(), ['first', 'first', 'first']);
+  await rename(elsewhere, 'second');
+  assert.deepEqual(await names(), ['second', 'second', 'second']);
+  await rename(tables, 'third');
+  assert.deepEqual(await names(), ['third', 'third', 'third']);
+  for (const handle of [database, other, storage]) await handle.close();
 });
 
 test('a start that fails in the middle leaves nothing open', async () => {

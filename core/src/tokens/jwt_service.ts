@@ -1,9 +1,9 @@
-import { type JWK, SignJWT } from 'jose';
+import type { JWK } from 'jose';
 import { sha256 } from '#hashing';
 import type { Claims } from '../protocol/claims.ts';
 import type { InactiveReason } from '../protocol/reasons.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/signing_algorithm.ts';
-import { claimsOfJwt, isSignedWith, readJwtHeader } from './signature.ts';
+import { claimsOfJwt, isSignedWith, readJwtHeader, signedJwt } from './signature.ts';
 import type { SigningKeys } from './signing_keys.ts';
 import { type VerifiedToken, VerifiedTokens } from './verified_tokens.ts';
 
@@ -68,10 +68,7 @@ export class StoredKeysJwtService implements JwtService {
   async sign(claims: Claims, { type, algorithm, keyId }: JwtSigning): Promise<SignedJwt> {
     const key = await this.#keys.forSigning(algorithm, keyId);
     const header = { alg: key.algorithm, typ: type, kid: key.kid };
-    return {
-      token: await new SignJWT(claims).setProtectedHeader(header).sign(key.privateKey),
-      keyId: key.kid,
-    };
+    return { token: await signedJwt(key.signs, header, claims), keyId: key.kid };
   }
 
   async verify(token: string): Promise<VerifiedJwt> {

@@ -3,7 +3,7 @@ import type { Claims } from '../protocol/claims.ts';
 import { isJsonObject, parseJson } from '../protocol/json.ts';
 import { namesOf, type SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import { comparableType } from './jwt_types.ts';
-import type { Verifies } from './verifying/verifying.ts';
+import type { Signs, Verifies } from './signatures/signatures.ts';
 
 /** What a JWT says of itself before anything is believed (RFC 7515 §4.1). */
 export interface JwtHeader {
@@ -69,6 +69,20 @@ export async function isSignedWith(verifies: Verifies, token: string): Promise<b
   const bytes = decodeBase64url(signature);
   if (bytes === undefined || base64url.encode(bytes) !== signature) return false;
   return verifies(`${header}.${payload}`, bytes);
+}
+
+/** A JWT in the compact form (RFC 7515 §7.1). The same values in the same order give the same signing input. */
+export async function signedJwt(
+  signs: Signs,
+  header: Readonly<Record<string, string>>,
+  claims: Claims,
+): Promise<string> {
+  const signingInput = `${encodeJson(header)}.${encodeJson(claims)}`;
+  return `${signingInput}.${base64url.encode(await signs(signingInput))}`;
+}
+
+function encodeJson(value: Claims): string {
+  return base64url.encode(JSON.stringify(value));
 }
 
 /** The claims of a JWT whose signature has verified; `undefined` where its payload is no JSON object. */

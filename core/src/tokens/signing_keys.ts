@@ -9,13 +9,13 @@ import {
   importJWK,
   type JWK,
 } from 'jose';
-import { verifierOf } from '#verifying';
+import { signerOf, verifierOf } from '#signatures';
 import type { Clock } from '../protocol/environment.ts';
 import type { KeyRecord } from '../protocol/records.ts';
 import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import type { KeyRepository } from '../storage/contract.ts';
 import type { ServerSecret } from './server_secret.ts';
-import type { Verifies } from './verifying/verifying.ts';
+import type { Signs, Verifies } from './signatures/signatures.ts';
 
 interface VerifyingKey {
   readonly kid: string;
@@ -24,7 +24,7 @@ interface VerifyingKey {
 }
 
 interface SigningKey extends VerifyingKey {
-  readonly privateKey: CryptoKey;
+  readonly signs: Signs;
 }
 
 /**
@@ -70,7 +70,8 @@ export class SigningKeys {
     if (remembered !== undefined) return remembered;
     const record = await this.#repository.get(kid);
     if (!record) throw new Error(`the signing key ${kid} is not in storage`);
-    const key = { ...(await importPublic(record)), privateKey: await this.#open(record) };
+    const signs = signerOf(await this.#open(record), record.algorithm);
+    const key = { ...(await importPublic(record)), signs };
     this.#signing.set(kid, key);
     return key;
   }

@@ -1,7 +1,8 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { WriteQueue } from '@grantd/core/sqlite';
+import { ReadQueue, WriteQueue } from '@grantd/core/sqlite';
 import { askStorage } from './ask_storage.ts';
 import type { ProgramTables, TableCall, TableRow } from './program_tables.ts';
+import { RememberedRows } from './remembered_rows.ts';
 
 /** How long a write waits for those of other processes, as the library's own do. */
 const BUSY_TIMEOUT_MS = 2000;
@@ -9,6 +10,8 @@ const BUSY_TIMEOUT_MS = 2000;
 /** The program's tables in a file, over the connection that it has for them. */
 export function sqliteProgramTables(database: DatabaseSync): ProgramTables {
   const writes = new WriteQueue(database, BUSY_TIMEOUT_MS);
+  const reads = new ReadQueue(database, () => writes.commits);
+  const remembered = new RememberedRows(reads);
   const prepared = new Map<string, StatementSync>();
 
   const statementOf = (sql: string): StatementSync => {
@@ -25,7 +28,8 @@ export function sqliteProgramTables(database: DatabaseSync): ProgramTables {
   };
 
   return {
-    read: (...call) => askStorage(() => run(call)),
+    read: (...call) =>
+      askStorage(() => reads.read(() => remembered.get(call) ?? remembered.add(call, run(call)))),
     write: (...calls) => askStorage(() => writes.transaction(() => calls.map(run))),
   };
 }

@@ -1,9 +1,35 @@
+import type { SQLInputValue } from 'node:sqlite';
+import type { NewToken } from '../../../protocol/records.ts';
 import type { Issuing } from '../../issuing.ts';
 import { keyNeededUntil } from '../../retention.ts';
 import { requireGrantBehindTies } from '../../ties.ts';
 import { toTokenColumns } from '../token_rows.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Principals } from './principals.ts';
+
+const INSERTED = [
+  'id',
+  'kind',
+  'digest',
+  'client_id',
+  'scopes',
+  'token_type',
+  'subject',
+  'claims',
+  'claims_request',
+  'resources',
+  'issued_at_ms',
+  'expires_at',
+  'keep_until',
+  'key_id',
+  'pair_id',
+  'family_id',
+  'grant_id',
+  'session_id',
+] as const satisfies (keyof ReturnType<typeof toTokenColumns>)[];
+
+/** By number, since to find so many parameters by their names takes as long as to store the row. */
+const parameterOf = (column: (typeof INSERTED)[number]): string => `?${INSERTED.indexOf(column) + 2}`;
 
 export const ISSUING_SQL = {
   // Answers with a row only where something may be issued; the client's generation is what it rests upon.
@@ -17,15 +43,16 @@ export const ISSUING_SQL = {
 
   // Generations are copied by the statement that stores the row.
   insert: `
-    INSERT INTO tokens (issuer_id, id, kind, digest, client_id, scopes, token_type, subject, claims, claims_request,
-      resources, issued_at_ms, expires_at, keep_until, key_id, pair_id, family_id, grant_id, session_id,
+    INSERT INTO tokens (issuer_id, ${INSERTED.join(', ')},
       client_generation, subject_generation, session_generation, grant_generation)
-    VALUES (:issuerId, :id, :kind, :digest, :client_id, :scopes, :token_type, :subject, :claims, :claims_request,
-      :resources, :issued_at_ms, :expires_at, :keep_until, :key_id, :pair_id, :family_id, :grant_id, :session_id,
-      (SELECT generation FROM clients WHERE issuer_id = :issuerId AND id = :client_id),
-      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'subject' AND id = :subject),
-      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'session' AND id = :session_id),
-      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :grant_id))`,
+    VALUES (?1, ${INSERTED.map(parameterOf).join(', ')},
+      (SELECT generation FROM clients WHERE issuer_id = ?1 AND id = ${parameterOf('client_id')}),
+      (SELECT generation FROM principals
+        WHERE issuer_id = ?1 AND kind = 'subject' AND id = ${parameterOf('subject')}),
+      (SELECT generation FROM principals
+        WHERE issuer_id = ?1 AND kind = 'session' AND id = ${parameterOf('session_id')}),
+      (SELECT generation FROM principals
+        WHERE issuer_id = ?1 AND kind = 'grant' AND id = ${parameterOf('grant_id')}))`,
 
   // Whatever the key's status: it may have been retired while the token was being signed.
   extendKey: `
@@ -47,11 +74,17 @@ export function sqliteIssuing({ database, issuerId }: SqliteHandle, principals: 
       requireGrantBehindTies(tokens);
       for (const token of tokens) {
         principals.keep(token, token.keepUntil);
-        sql.insert.run({ issuerId, ...toTokenColumns(token) });
+        sql.insert.run(...insertedValues(issuerId, token));
         const { keyId, keepUntil } = token;
         if (keyId === undefined) continue;
         sql.extendKey.run({ issuerId, keyId, keepUntil, neededUntil: keyNeededUntil(keepUntil) });
       }
     },
   };
+}
+
+/** The values of the parameters of the statement that stores a token. */
+export function insertedValues(issuerId: number, token: NewToken): readonly SQLInputValue[] {
+  const columns = toTokenColumns(token);
+  return [issuerId, ...INSERTED.map((column) => columns[column])];
 }

@@ -35,7 +35,7 @@ export const KEYS_SQL = {
     WHERE issuer_id = :issuerId AND algorithm = :algorithm AND status = 'next'`,
 };
 
-export function sqliteKeys({ database, issuerId, clock, transaction }: SqliteHandle): KeyRepository {
+export function sqliteKeys({ database, issuerId, clock, transaction, reads }: SqliteHandle): KeyRepository {
   const sql = prepareAll(database, KEYS_SQL);
   const add = (key: KeyRecord): void => {
     sql.add.run({ issuerId, ...toKeyColumns(key) });
@@ -44,7 +44,7 @@ export function sqliteKeys({ database, issuerId, clock, transaction }: SqliteHan
     (sql.currentKeyId.get({ issuerId, algorithm }) as Pick<KeyRow, 'kid'> | undefined)?.kid;
 
   return {
-    currentKeyId,
+    currentKeyId: (algorithm) => reads.read(() => currentKeyId(algorithm)),
     get(kid) {
       const row = sql.get.get({ issuerId, kid }) as KeyRow | undefined;
       return row && toKeyRecord(row);

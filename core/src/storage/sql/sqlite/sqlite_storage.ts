@@ -23,6 +23,7 @@ import { WriteQueue } from './write_queue.ts';
 export { openSqliteConnection, type SqliteConnectionOptions } from './connection.ts';
 export { exportSqlite, type SqliteExportOptions } from './export.ts';
 export { readStoredIssuer } from './issuer.ts';
+export { ReadQueue } from './read_queue.ts';
 export { inTransaction } from './transaction.ts';
 export { WriteQueue } from './write_queue.ts';
 

@@ -7,6 +7,12 @@ import { committed } from './transaction.ts';
 const MOST_IN_ONE_COMMIT = 128;
 
 /**
+ * Turns of the event loop for which writes gather at most. A request takes several before it writes, and a commit stands
+ * in the way of all of them: those that are under way had better share it.
+ */
+const MOST_TURNS_TO_GATHER = 8;
+
+/**
  * Milliseconds between two attempts to take the write lock at most; the first pauses are shorter. An attempt costs next
  * to nothing, and the gap between two writes of a busy process is short.
  */
@@ -70,12 +76,22 @@ export class WriteQueue {
   /** Never rejects: each failure is its writes' own. */
   async #drain(): Promise<void> {
     this.#isDraining = true;
-    await nextTurn(); // what else this turn brings goes into the same transaction
     for (let refusals = 0; this.#waiting.length > 0; ) {
+      await this.#gather();
       refusals = this.#writeSome() ? 0 : refusals + 1;
-      await (refusals === 0 ? nextTurn() : pause(pauseAfter(refusals)));
+      if (refusals > 0) await pause(pauseAfter(refusals));
     }
     this.#isDraining = false;
+  }
+
+  /** Lets further writes join those that are waiting, for as long as each turn brings some. */
+  async #gather(): Promise<void> {
+    let gathered = 0;
+    for (let turn = 0; turn < MOST_TURNS_TO_GATHER; turn++) {
+      if (this.#waiting.length === gathered || this.#waiting.length >= MOST_IN_ONE_COMMIT) return;
+      gathered = this.#waiting.length;
+      await nextTurn();
+    }
   }
 
   /** @returns whether it had the write lock */

@@ -1,5 +1,5 @@
 import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
-import type { Verifying } from './verifying.ts';
+import type { Signatures } from './signatures.ts';
 
 /** RFC 7518 §3.3 to §3.5, RFC 8037 §3.1. */
 const SCHEMES: Readonly<Record<SigningAlgorithm, AlgorithmIdentifier | RsaPssParams | EcdsaParams>> = {
@@ -9,10 +9,13 @@ const SCHEMES: Readonly<Record<SigningAlgorithm, AlgorithmIdentifier | RsaPssPar
   EdDSA: 'Ed25519',
 };
 
-export const verifierOf: Verifying['verifierOf'] = (key, algorithm) => (signingInput, signature) =>
+export const verifierOf: Signatures['verifierOf'] = (key, algorithm) => (signingInput, signature) =>
   crypto.subtle.verify(
     SCHEMES[algorithm],
     key,
     new Uint8Array(signature),
     new TextEncoder().encode(signingInput),
   );
+
+export const signerOf: Signatures['signerOf'] = (key, algorithm) => async (signingInput) =>
+  new Uint8Array(await crypto.subtle.sign(SCHEMES[algorithm], key, new TextEncoder().encode(signingInput)));

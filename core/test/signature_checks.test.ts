@@ -3,8 +3,8 @@ import { constants, KeyObject, type SignKeyObjectInput, sign } from 'node:crypto
 import { test } from 'node:test';
 import { generateKeyPair } from 'jose';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../src/protocol/signing_algorithm.ts';
-import * as node from '../src/tokens/verifying/node.ts';
-import * as web from '../src/tokens/verifying/web.ts';
+import * as node from '../src/tokens/signatures/node.ts';
+import * as web from '../src/tokens/signatures/web.ts';
 
 const INPUT = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9';
 const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING };

@@ -7,8 +7,13 @@ import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
  */
 export type Verifies = (signingInput: string, signature: Uint8Array) => boolean | Promise<boolean>;
 
-/** What each runtime brings: some check at once, others later, so whoever asks awaits. */
-export interface Verifying {
-  /** A check with this key, by this algorithm and no other. */
+/** The key's signature over a JWS signing input, as `Verifies` takes it. */
+export type Signs = (signingInput: string) => Uint8Array | Promise<Uint8Array>;
+
+/** What each runtime brings: some do it at once, others later, so whoever asks awaits. */
+export interface Signatures {
+  /** A check with this public key, by this algorithm and no other. */
   verifierOf(key: CryptoKey, algorithm: SigningAlgorithm): Verifies;
+  /** Signs with this private key, by this algorithm and no other. */
+  signerOf(key: CryptoKey, algorithm: SigningAlgorithm): Signs;
 }

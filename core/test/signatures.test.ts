@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { type CryptoKey, compactVerify, generateKeyPair } from 'jose';
+import { SIGNING_ALGORITHMS } from '../src/protocol/signing_algorithm.ts';
+import { signedJwt } from '../src/tokens/signature.ts';
+import * as node from '../src/tokens/signatures/node.ts';
+import type { Signatures } from '../src/tokens/signatures/signatures.ts';
+import * as web from '../src/tokens/signatures/web.ts';
+
+const PORTS: Readonly<Record<string, Signatures>> = { node, web };
+
+suite('signatures', () => {
+  for (const algorithm of SIGNING_ALGORITHMS)
+    for (const [name, { signerOf }] of Object.entries(PORTS))
+      test(`${algorithm} by ${name} is what jose and both ports take for a signature, and for no other text`, async () => {
+        const { privateKey, publicKey } = await keyPair(algorithm);
+        const header = { alg: algorithm, typ: 'JWT', kid: 'schlüssel' };
+        const claims = { sub: 'größer', absent: undefined };
+
+        const token = await signedJwt(signerOf(privateKey, algorithm), header, claims);
+
+        const { payload, protectedHeader } = await compactVerify(token, publicKey);
+        assert.deepEqual(JSON.parse(new TextDecoder().decode(payload)), { sub: 'größer' });
+        assert.deepEqual({ ...protectedHeader }, header);
+        const [signingInput = '', signature = ''] = token.split(/\.(?=[^.]*$)/);
+        const bytes = new Uint8Array(Buffer.from(signature, 'base64url'));
+        for (const { verifierOf } of Object.values(PORTS)) {
+          const verifies = verifierOf(publicKey, algorithm);
+          assert.equal(await verifies(signingInput, bytes), true);
+          assert.equal(await verifies(`${signingInput}A`, bytes), false);
+        }
+      });
+
+  test('RS256 gives the same signature again, on each port', async () => {
+    const { privateKey } = await keyPair('RS256');
+    const made = await Promise.all(
+      [node, node, web].map(({ signerOf }) => signerOf(privateKey, 'RS256')('a.b')),
+    );
+    assert.equal(new Set(made.map((bytes) => Buffer.from(bytes).toString('hex'))).size, 1);
+  });
+});
+
+function keyPair(algorithm: string): Promise<{ privateKey: CryptoKey; publicKey: CryptoKey }> {
+  return generateKeyPair(algorithm, { ...(algorithm === 'EdDSA' && { crv: 'Ed25519' }) });
+}
