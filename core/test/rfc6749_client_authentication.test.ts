@@ -3,6 +3,7 @@ import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { test } from 'node:test';
 import type { AdministrableStorage } from '@grantd/core';
+import { counted } from './harness/counted_calls.ts';
 import { secondServer } from './harness/second_server.ts';
 import type { TestResponse } from './harness/transports.ts';
 import {
@@ -321,32 +322,27 @@ async function costsOf(
 const lookUps: string[] = [];
 
 function countingLookUps(storage: AdministrableStorage): AdministrableStorage {
-  const clients = new Proxy(storage.clients, {
-    get(target, name) {
-      const method: unknown = Reflect.get(target, name, target);
-      if (typeof method !== 'function') return method;
-      return (...args: unknown[]): unknown => {
-        lookUps.push(String(name));
-        return Reflect.apply(method, target, args);
-      };
-    },
-  });
+  const clients = counted(storage.clients, (method) => lookUps.push(method));
   return { ...storage, clients };
 }
 
 test('§2.3.1 an unknown client costs as many look-ups and hashes as a wrong secret', async (t) => {
   const world = await openWorld(t);
-  const counted = await secondServer(world, { secret: [NEW_SECRET, SECRET] }, countingLookUps(world.storage));
-  await counted.introspect('x', 'machine'); // derives the keys
+  const counting = await secondServer(
+    world,
+    { secret: [NEW_SECRET, SECRET] },
+    countingLookUps(world.storage),
+  );
+  await counting.introspect('x', 'machine'); // derives the keys
   const origin = { origin: 'https://elsewhere.example' };
   const attemptsOf = (id: string) => [
-    () => counted.post('/token/introspect', {}, null, { authorization: basic(id, 'wrong') }),
-    () => counted.post('/token', {}, null, { authorization: basic(id, 'wrong'), ...origin }),
-    () => counted.post('/token/introspect', {}, null, { authorization: `Basic ${base64(`${id}:a+%41`)}` }),
-    () => counted.post('/token/introspect', { client_id: id, client_secret: 'wrong' }),
-    () => counted.post('/token/revoke', { client_id: id }),
+    () => counting.post('/token/introspect', {}, null, { authorization: basic(id, 'wrong') }),
+    () => counting.post('/token', {}, null, { authorization: basic(id, 'wrong'), ...origin }),
+    () => counting.post('/token/introspect', {}, null, { authorization: `Basic ${base64(`${id}:a+%41`)}` }),
+    () => counting.post('/token/introspect', { client_id: id, client_secret: 'wrong' }),
+    () => counting.post('/token/revoke', { client_id: id }),
   ];
-  const wrong = await costsOf(counted, attemptsOf('machine'));
+  const wrong = await costsOf(counting, attemptsOf('machine'));
   assert.deepEqual(wrong, [
     '2 hashes, get',
     '2 hashes, get and hasRedirectOrigin',
@@ -354,17 +350,17 @@ test('§2.3.1 an unknown client costs as many look-ups and hashes as a wrong sec
     '2 hashes, get',
     '0 hashes, get',
   ]);
-  assert.deepEqual(await costsOf(counted, attemptsOf('nobody')), wrong);
+  assert.deepEqual(await costsOf(counting, attemptsOf('nobody')), wrong);
   await world.storage.setDisabled('client', 'machine', true);
-  assert.deepEqual(await costsOf(counted, attemptsOf('machine')), wrong);
+  assert.deepEqual(await costsOf(counting, attemptsOf('machine')), wrong);
 });
 
 test('§2.3.1 an identifier with characters that none can have is not looked up', async (t) => {
   const world = await openWorld(t);
-  const counted = await secondServer(world, {}, countingLookUps(world.storage));
+  const counting = await secondServer(world, {}, countingLookUps(world.storage));
   for (const id of ['machine\n', '\u0000', 'mäschine', '\u007f']) {
     lookUps.length = 0;
-    const response = await counted.post('/token/introspect', { client_id: id, client_secret: 'x' });
+    const response = await counting.post('/token/introspect', { client_id: id, client_secret: 'x' });
     assert.deepEqual([response.status, lookUps], [401, []]);
   }
 });

@@ -18,6 +18,7 @@ import {
   assertionOf,
   clientKey,
 } from './harness/client_keys.ts';
+import { counted } from './harness/counted_calls.ts';
 import { CALLBACK, openRegistration, register } from './harness/registration.ts';
 import { CLIENT_CHALLENGE, JSON_HEADERS, OPEN_JSON_HEADERS } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
@@ -851,19 +852,14 @@ test('RFC 6749 §2.3.1 an unknown client costs as many look-ups and signature ch
   const world = await openWorld(t);
   await addSigner(world);
   const lookUps: string[] = [];
-  const clients = new Proxy(world.storage.clients, {
-    get(target, name) {
-      lookUps.push(String(name));
-      return Reflect.get(target, name, target);
-    },
-  });
-  const counted = await secondServer(world, {}, { ...world.storage, clients });
+  const clients = counted(world.storage.clients, (method) => lookUps.push(method));
+  const counting = await secondServer(world, {}, { ...world.storage, clients });
   const { privateKey } = await clientKey('ES256', 'a stranger');
   const costOf = async (id: string, header: Readonly<Record<string, unknown>> = {}) => {
     const verifying = t.mock.method(crypto.subtle, 'verify');
     lookUps.length = 0;
-    const assertion = await assertionOf(counted, id, 'ES256', { key: privateKey, header });
-    const { status } = await counted.post('/token/introspect', { token: 'x', ...asParameters(assertion) });
+    const assertion = await assertionOf(counting, id, 'ES256', { key: privateKey, header });
+    const { status } = await counting.post('/token/introspect', { token: 'x', ...asParameters(assertion) });
     const checks = verifying.mock.callCount();
     verifying.mock.restore();
     return { status, checks, lookUps: [...lookUps] };
@@ -874,9 +870,9 @@ test('RFC 6749 §2.3.1 an unknown client costs as many look-ups and signature ch
   assert.deepEqual(await costOf('machine'), expected);
   assert.deepEqual(await costOf('nobody'), expected);
   for (const algorithm of SIGNING_ALGORITHMS) {
-    const assertion = await assertionOf(counted, 'nobody', algorithm);
-    const response = await counted.post('/token/introspect', { token: 'x', ...asParameters(assertion) });
-    assert.deepEqual([response.status, counted.lastReason], [401, 'client_unknown'], algorithm);
+    const assertion = await assertionOf(counting, 'nobody', algorithm);
+    const response = await counting.post('/token/introspect', { token: 'x', ...asParameters(assertion) });
+    assert.deepEqual([response.status, counting.lastReason], [401, 'client_unknown'], algorithm);
   }
 });
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { constants, KeyObject, type SignKeyObjectInput, sign } from 'node:crypto';
 import { test } from 'node:test';
-import { generateKeyPair } from 'jose';
+import { exportJWK, generateKeyPair } from 'jose';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../src/protocol/signing_algorithm.ts';
 import * as node from '../src/tokens/signatures/node.ts';
 import * as web from '../src/tokens/signatures/web.ts';
@@ -68,7 +68,8 @@ for (const algorithm of SIGNING_ALGORITHMS) {
     const [{ publicKey, privateKey }, other] = await Promise.all([pair(), pair()]);
     const signed = (text: string, [digest, how]: Signing, key = privateKey) =>
       new Uint8Array(sign(digest, Buffer.from(text), { key: KeyObject.from(key), ...how }));
-    const ports = [node.verifierOf(publicKey, algorithm), web.verifierOf(publicKey, algorithm)];
+    const jwk = await exportJWK(publicKey);
+    const ports = [await node.verifierOf(jwk, algorithm), await web.verifierOf(jwk, algorithm)];
     const verdicts = (text: string, signature: Uint8Array) =>
       Promise.all(ports.map(async (verifies) => verifies(text, signature)));
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { type CryptoKey, compactVerify, generateKeyPair } from 'jose';
+import { compactVerify, exportJWK, generateKeyPair } from 'jose';
 import { SIGNING_ALGORITHMS } from '../src/protocol/signing_algorithm.ts';
 import { signedJwt } from '../src/tokens/signature.ts';
 import * as node from '../src/tokens/signatures/node.ts';
@@ -13,11 +13,11 @@ suite('signatures', () => {
   for (const algorithm of SIGNING_ALGORITHMS)
     for (const [name, { signerOf }] of Object.entries(PORTS))
       test(`${algorithm} by ${name} is what jose and both ports take for a signature, and for no other text`, async () => {
-        const { privateKey, publicKey } = await keyPair(algorithm);
+        const { privateJwk, publicJwk, publicKey } = await keyPair(algorithm);
         const header = { alg: algorithm, typ: 'JWT', kid: 'schlüssel' };
         const claims = { sub: 'größer', absent: undefined };
 
-        const token = await signedJwt(signerOf(privateKey, algorithm), header, claims);
+        const token = await signedJwt(await signerOf(privateJwk, algorithm), header, claims);
 
         const { payload, protectedHeader } = await compactVerify(token, publicKey);
         assert.deepEqual(JSON.parse(new TextDecoder().decode(payload)), { sub: 'größer' });
@@ -25,21 +25,25 @@ suite('signatures', () => {
         const [signingInput = '', signature = ''] = token.split(/\.(?=[^.]*$)/);
         const bytes = new Uint8Array(Buffer.from(signature, 'base64url'));
         for (const { verifierOf } of Object.values(PORTS)) {
-          const verifies = verifierOf(publicKey, algorithm);
+          const verifies = await verifierOf(publicJwk, algorithm);
           assert.equal(await verifies(signingInput, bytes), true);
           assert.equal(await verifies(`${signingInput}A`, bytes), false);
         }
       });
 
   test('RS256 gives the same signature again, on each port', async () => {
-    const { privateKey } = await keyPair('RS256');
+    const { privateJwk } = await keyPair('RS256');
     const made = await Promise.all(
-      [node, node, web].map(({ signerOf }) => signerOf(privateKey, 'RS256')('a.b')),
+      [node, node, web].map(async ({ signerOf }) => (await signerOf(privateJwk, 'RS256'))('a.b')),
     );
     assert.equal(new Set(made.map((bytes) => Buffer.from(bytes).toString('hex'))).size, 1);
   });
 });
 
-function keyPair(algorithm: string): Promise<{ privateKey: CryptoKey; publicKey: CryptoKey }> {
-  return generateKeyPair(algorithm, { ...(algorithm === 'EdDSA' && { crv: 'Ed25519' }) });
+async function keyPair(algorithm: string) {
+  const { privateKey, publicKey } = await generateKeyPair(algorithm, {
+    extractable: true,
+    ...(algorithm === 'EdDSA' && { crv: 'Ed25519' }),
+  });
+  return { publicKey, publicJwk: await exportJWK(publicKey), privateJwk: await exportJWK(privateKey) };
 }

@@ -1,12 +1,10 @@
 import {
   CompactEncrypt,
-  type CryptoKey,
   calculateJwkThumbprint,
   compactDecrypt,
   errors,
   exportJWK,
   generateKeyPair,
-  importJWK,
   type JWK,
 } from 'jose';
 import { signerOf, verifierOf } from '#signatures';
@@ -70,7 +68,7 @@ export class SigningKeys {
     if (remembered !== undefined) return remembered;
     const record = await this.#repository.get(kid);
     if (!record) throw new Error(`the signing key ${kid} is not in storage`);
-    const signs = signerOf(await this.#open(record), record.algorithm);
+    const signs = await signerOf(await this.#open(record), record.algorithm);
     const key = { ...(await importPublic(record)), signs };
     this.#signing.set(kid, key);
     return key;
@@ -140,11 +138,11 @@ export class SigningKeys {
       .encrypt(await this.#secret.key('signing_key'));
   }
 
-  async #open({ kid, algorithm, sealedPrivateKey }: KeyRecord): Promise<CryptoKey> {
+  async #open({ kid, sealedPrivateKey }: KeyRecord): Promise<JWK> {
     for (const key of await this.#secret.keys('signing_key')) {
       const opened = await decryptWith(key, sealedPrivateKey);
       if (opened === undefined || opened.kid !== kid) continue;
-      return asCryptoKey(await importJWK(opened.privateJwk, algorithm));
+      return opened.privateJwk;
     }
     throw new Error(
       `the signing key ${kid} was sealed under another server secret; start with the secret that made it`,
@@ -166,11 +164,5 @@ async function decryptWith(
 }
 
 async function importPublic({ kid, algorithm, publicJwk }: KeyRecord): Promise<VerifyingKey> {
-  const publicKey = asCryptoKey(await importJWK(publicJwk, algorithm));
-  return { kid, algorithm, verifies: verifierOf(publicKey, algorithm) };
-}
-
-function asCryptoKey(key: CryptoKey | Uint8Array): CryptoKey {
-  if (key instanceof Uint8Array) throw new TypeError('a symmetric key cannot sign');
-  return key;
+  return { kid, algorithm, verifies: await verifierOf(publicJwk, algorithm) };
 }

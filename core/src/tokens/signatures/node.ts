@@ -1,4 +1,11 @@
-import { constants, KeyObject, type SignKeyObjectInput, sign, verify } from 'node:crypto';
+import {
+  constants,
+  createPrivateKey,
+  createPublicKey,
+  type SignKeyObjectInput,
+  sign,
+  verify,
+} from 'node:crypto';
 import { promisify } from 'node:util';
 import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
 import type { Signatures } from './signatures.ts';
@@ -26,16 +33,16 @@ const SCHEMES: Readonly<Record<SigningAlgorithm, Scheme>> = {
 const signInPool = promisify(sign);
 
 /** Checked where it is asked: a thread of the pool would take longer to wake than the check itself. */
-export const verifierOf: Signatures['verifierOf'] = (key, algorithm) => {
+export const verifierOf: Signatures['verifierOf'] = (publicJwk, algorithm) => {
   const { digest, form } = SCHEMES[algorithm];
-  const keyInForm = { key: KeyObject.from(key), ...form };
+  const keyInForm = { key: createPublicKey({ key: publicJwk, format: 'jwk' }), ...form };
   return (signingInput, signature) =>
     verify(digest, Buffer.from(signingInput, 'latin1'), keyInForm, signature);
 };
 
-export const signerOf: Signatures['signerOf'] = (key, algorithm) => {
+export const signerOf: Signatures['signerOf'] = (privateJwk, algorithm) => {
   const { digest, form, signsInPool } = SCHEMES[algorithm];
-  const keyInForm = { key: KeyObject.from(key), ...form };
+  const keyInForm = { key: createPrivateKey({ key: privateJwk, format: 'jwk' }), ...form };
   return (signingInput) => {
     const bytes = Buffer.from(signingInput, 'latin1');
     return signsInPool ? signInPool(digest, bytes, keyInForm) : sign(digest, bytes, keyInForm);

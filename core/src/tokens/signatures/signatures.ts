@@ -1,5 +1,6 @@
-import type { CryptoKey } from 'jose';
+import type { JWK } from 'jose';
 import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
+import type { Awaitable } from '../../storage/contract.ts';
 
 /**
  * Whether a signature is the key's over a JWS signing input (RFC 7515 §5.2), which is ASCII.
@@ -13,7 +14,7 @@ export type Signs = (signingInput: string) => Uint8Array | Promise<Uint8Array>;
 /** What each runtime brings: some do it at once, others later, so whoever asks awaits. */
 export interface Signatures {
   /** A check with this public key, by this algorithm and no other. */
-  verifierOf(key: CryptoKey, algorithm: SigningAlgorithm): Verifies;
+  verifierOf(publicJwk: JWK, algorithm: SigningAlgorithm): Awaitable<Verifies>;
   /** Signs with this private key, by this algorithm and no other. */
-  signerOf(key: CryptoKey, algorithm: SigningAlgorithm): Signs;
+  signerOf(privateJwk: JWK, algorithm: SigningAlgorithm): Awaitable<Signs>;
 }

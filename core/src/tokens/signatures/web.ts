@@ -1,3 +1,4 @@
+import { type CryptoKey, importJWK, type JWK } from 'jose';
 import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
 import type { Signatures } from './signatures.ts';
 
@@ -9,13 +10,25 @@ const SCHEMES: Readonly<Record<SigningAlgorithm, AlgorithmIdentifier | RsaPssPar
   EdDSA: 'Ed25519',
 };
 
-export const verifierOf: Signatures['verifierOf'] = (key, algorithm) => (signingInput, signature) =>
-  crypto.subtle.verify(
-    SCHEMES[algorithm],
-    key,
-    new Uint8Array(signature),
-    new TextEncoder().encode(signingInput),
-  );
+export const verifierOf: Signatures['verifierOf'] = async (publicJwk, algorithm) => {
+  const key = await imported(publicJwk, algorithm);
+  return (signingInput, signature) =>
+    crypto.subtle.verify(
+      SCHEMES[algorithm],
+      key,
+      new Uint8Array(signature),
+      new TextEncoder().encode(signingInput),
+    );
+};
 
-export const signerOf: Signatures['signerOf'] = (key, algorithm) => async (signingInput) =>
-  new Uint8Array(await crypto.subtle.sign(SCHEMES[algorithm], key, new TextEncoder().encode(signingInput)));
+export const signerOf: Signatures['signerOf'] = async (privateJwk, algorithm) => {
+  const key = await imported(privateJwk, algorithm);
+  return async (signingInput) =>
+    new Uint8Array(await crypto.subtle.sign(SCHEMES[algorithm], key, new TextEncoder().encode(signingInput)));
+};
+
+async function imported(jwk: JWK, algorithm: SigningAlgorithm): Promise<CryptoKey> {
+  const key = await importJWK(jwk, algorithm);
+  if (key instanceof Uint8Array) throw new TypeError('a symmetric key cannot sign');
+  return key;
+}

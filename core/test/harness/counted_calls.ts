@@ -1,0 +1,13 @@
+/** The same repository, whose methods tell their names whenever they are called. */
+export function counted<T extends object>(repository: T, tell: (method: string) => void): T {
+  return new Proxy(repository, {
+    get(target, name) {
+      const method: unknown = Reflect.get(target, name, target);
+      if (typeof method !== 'function') return method;
+      return (...args: unknown[]): unknown => {
+        tell(String(name));
+        return Reflect.apply(method, target, args);
+      };
+    },
+  });
+}
