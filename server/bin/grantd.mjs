@@ -18,7 +18,9 @@ if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1
   process.exit(1);
 }
 
-if (process.execve !== undefined && !process.execArgv.includes(NODE_FLAGS[0])) {
+// Windows starts no program in the place of another.
+const canRestart = process.execve !== undefined && process.platform !== 'win32';
+if (canRestart && !process.execArgv.includes(NODE_FLAGS[0])) {
   const args = [...NODE_FLAGS, ...process.execArgv, ...process.argv.slice(1)];
   process.execve(process.execPath, [process.execPath, ...args], { ...MEMORY_ENVIRONMENT, ...process.env });
 }
