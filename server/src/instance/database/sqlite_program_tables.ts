@@ -1,8 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { ReadQueue, WriteQueue } from '@grantd/core/sqlite';
+import { ReadQueue, RememberedRows, WriteQueue } from '@grantd/core/sqlite';
 import { askStorage } from './ask_storage.ts';
 import type { ProgramTables, TableCall, TableRow } from './program_tables.ts';
-import { RememberedRows } from './remembered_rows.ts';
 
 /** How long a write waits for those of other processes, as the library's own do. */
 const BUSY_TIMEOUT_MS = 2000;
@@ -11,7 +10,7 @@ const BUSY_TIMEOUT_MS = 2000;
 export function sqliteProgramTables(database: DatabaseSync): ProgramTables {
   const writes = new WriteQueue(database, BUSY_TIMEOUT_MS);
   const reads = new ReadQueue(database, () => writes.commits);
-  const remembered = new RememberedRows(reads);
+  const remembered = new RememberedRows<readonly TableRow[]>(reads);
   const prepared = new Map<string, StatementSync>();
 
   const statementOf = (sql: string): StatementSync => {
@@ -27,9 +26,17 @@ export function sqliteProgramTables(database: DatabaseSync): ProgramTables {
     return statementOf(sql).all(named);
   };
 
+  /** Lists, which may be long, are read each time. */
+  const look = (call: TableCall): readonly TableRow[] => {
+    const name = JSON.stringify(call); // texts and numbers that look alike are not the same
+    const known = remembered.get(name);
+    if (known !== undefined) return known;
+    const rows = run(call);
+    return rows.length > 1 ? rows : remembered.add(name, rows);
+  };
+
   return {
-    read: (...call) =>
-      askStorage(() => reads.read(() => remembered.get(call) ?? remembered.add(call, run(call)))),
+    read: (...call) => askStorage(() => reads.read(() => look(call))),
     write: (...calls) => askStorage(() => writes.transaction(() => calls.map(run))),
   };
 }

@@ -10,7 +10,7 @@ import {
 } from '../client_rows.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
-import { RememberedClients } from './remembered_clients.ts';
+import { RememberedRows } from './remembered_rows.ts';
 
 const DESCRIPTION = CLIENT_DESCRIPTION.join(', ');
 const PARAMETERS = CLIENT_DESCRIPTION.map((column) => `:${column}`).join(', ');
@@ -69,13 +69,10 @@ export function sqliteClients(
     }
   };
 
-  const remembered = new RememberedClients(reads);
+  const remembered = new RememberedRows<ClientRecord>(reads);
   const find = (id: string): ClientRecord | undefined => {
     const row = sql.get.get({ issuerId, id }) as ClientRow | undefined;
-    if (row === undefined) return undefined;
-    const client = toClientRecord(row);
-    remembered.add(client);
-    return client;
+    return row && remembered.add(id, toClientRecord(row));
   };
 
   return {

@@ -24,6 +24,7 @@ export { openSqliteConnection, type SqliteConnectionOptions } from './connection
 export { exportSqlite, type SqliteExportOptions } from './export.ts';
 export { readStoredIssuer } from './issuer.ts';
 export { ReadQueue } from './read_queue.ts';
+export { RememberedRows } from './remembered_rows.ts';
 export { inTransaction } from './transaction.ts';
 export { WriteQueue } from './write_queue.ts';
 
