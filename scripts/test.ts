@@ -3,6 +3,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, mkdirSync, statSync } from 'node:fs';
+import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { withSharedPostgres } from './shared_postgres.ts';
 
@@ -21,6 +22,8 @@ if (files.length === 0) {
 
 const tests = [
   '--test',
+  // As many files at a time as there are cores. Node's own default leaves one for the reporter, which hardly needs it.
+  `--test-concurrency=${availableParallelism()}`,
   '--test-reporter=./scripts/test_reporter.ts',
   '--test-reporter-destination=stdout',
   ...files,
