@@ -141,21 +141,22 @@ test('RFC 7515 §5.2 a signature is checked once for each token, and anew once a
   assert.deepEqual([await checksOf(first), await checksOf(first)], [1, 0]);
   assert.deepEqual([await checksOf(second), await checksOf(first)], [1, 0]);
   assert.deepEqual([await checksOf(joining), await checksOf(first), await checksOf(joining)], [1, 1, 0]);
-  const long = await token('ES256', { roles: 'x'.repeat(2048) });
-  assert.deepEqual([await checksOf(long), await checksOf(long), await checksOf(first)], [1, 1, 0]);
+  const long = await token('ES256', { roles: 'x'.repeat(8192) });
+  assert.deepEqual([await checksOf(long), await checksOf(long), await checksOf(first)], [1, 0, 0]);
 });
 
-test('RFC 7515 §5.2 nobody can change what a verified token says, nor what is remembered of it', async (t) => {
+test('RFC 7515 §5.2 nobody can change what a verified token says the next time', async (t) => {
   const jwt = openStore(t).service();
   const claims = { sub: 'alice', aud: ['one'], act: { sub: 'bob', roles: ['reader'] } };
   const { token } = await jwt.sign(claims, { type: 'at+jwt', algorithm: 'ES256' });
-  for (const _ of ['when it is checked', 'when it is remembered']) {
+  for (const _ of ['when it is checked', 'when it is remembered', 'after it was changed']) {
     const verified = await jwt.verify(token);
     assert.ok(verified.verified);
-    const { act, aud } = verified.claims;
-    for (const part of [verified.claims, act, aud]) assert.ok(Object.isFrozen(part));
-    assert.throws(() => Object.assign(verified.claims, { sub: 'mallory' }), TypeError);
     assert.deepEqual(verified.claims, claims);
+    const { act, aud } = verified.claims;
+    Object.assign(verified.claims, { sub: 'mallory' });
+    Object.assign(act ?? {}, { sub: 'mallory' });
+    if (Array.isArray(aud)) aud.push('everything');
   }
 });
 

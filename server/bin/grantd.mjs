@@ -4,7 +4,7 @@
 import { join } from 'node:path';
 
 /** What a request needs is garbage once it is answered: with more room for the young a process only takes more memory. */
-const NODE_FLAGS = ['--max-semi-space-size=8'];
+const NODE_FLAGS = ['--max-semi-space-size=8', '--no-parallel-scavenge'];
 
 /** Read by glibc, whose default is a heap of its own for each thread. */
 const MEMORY_ENVIRONMENT = { MALLOC_ARENA_MAX: '2' };

@@ -1,8 +1,10 @@
+import { TextTable } from './text_table.ts';
+
 /** Remembers under a text what was used recently: the last `limit` of them, and up to as many of those before. */
 export class RecentlyUsed<T> {
   readonly #limit: number;
-  #recent = new Map<string, T>();
-  #earlier: ReadonlyMap<string, T> = new Map();
+  #recent = new TextTable<T>();
+  #earlier = new TextTable<T>();
 
   constructor(limit: number) {
     this.#limit = limit;
@@ -19,13 +21,13 @@ export class RecentlyUsed<T> {
   set(key: string, value: T): void {
     if (this.#recent.size >= this.#limit) {
       this.#earlier = this.#recent;
-      this.#recent = new Map();
+      this.#recent = new TextTable();
     }
     this.#recent.set(key, value);
   }
 
   clear(): void {
-    this.#recent = new Map();
-    this.#earlier = new Map();
+    this.#recent = new TextTable();
+    this.#earlier = new TextTable();
   }
 }

@@ -5,7 +5,7 @@ import type { InactiveReason } from '../protocol/reasons.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import { claimsOfJwt, isSignedWith, readJwtHeader, signedJwt } from './signature.ts';
 import type { SigningKeys } from './signing_keys.ts';
-import { type VerifiedToken, VerifiedTokens } from './verified_tokens.ts';
+import { type VerifiedHeader, VerifiedTokens } from './verified_tokens.ts';
 
 /** Why a text is no JWT of this server. */
 export type JwtRefusal = Extract<InactiveReason, 'malformed' | 'unknown_key' | 'bad_signature'>;
@@ -73,14 +73,15 @@ export class StoredKeysJwtService implements JwtService {
 
   async verify(token: string): Promise<VerifiedJwt> {
     const digest = await sha256(token);
-    const remembered = this.#verified.get(digest);
-    if (remembered !== undefined) return asVerified(remembered, digest);
-    const checked = await this.#check(token);
-    if ('reason' in checked) return { verified: false, reason: checked.reason };
-    return asVerified(this.#verified.remember(token, digest, checked), digest);
+    const header = this.#verified.get(digest) ?? (await this.#check(token, digest));
+    if ('reason' in header) return { verified: false, reason: header.reason };
+    const claims = claimsOfJwt(token);
+    if (claims === undefined) return { verified: false, reason: 'malformed' };
+    return { verified: true, type: header.type, keyId: header.keyId, claims, digest };
   }
 
-  async #check(token: string): Promise<VerifiedToken | { readonly reason: JwtRefusal }> {
+  /** @returns what the token's header says, which is remembered; or why it is none of this server's */
+  async #check(token: string, digest: string): Promise<VerifiedHeader | { readonly reason: JwtRefusal }> {
     const { keyId, algorithm, type, isExtended } = readJwtHeader(token) ?? {};
     if (keyId === undefined) return { reason: 'malformed' };
     const key = await this.#keys.forVerifying(keyId);
@@ -92,15 +93,12 @@ export class StoredKeysJwtService implements JwtService {
     // The algorithm is the key's own, and the server signs no extensions (RFC 7515 §4.1.11).
     if (algorithm !== key.algorithm || isExtended) return { reason: 'bad_signature' };
     if (!(await isSignedWith(key.verifies, token))) return { reason: 'bad_signature' };
-    const claims = claimsOfJwt(token);
-    return claims === undefined ? { reason: 'malformed' } : { keyId, type, claims };
+    const header = { keyId, type };
+    this.#verified.add(digest, header);
+    return header;
   }
 
   publicKeys(): Promise<readonly JWK[]> {
     return this.#keys.published();
   }
-}
-
-function asVerified({ type, keyId, claims }: VerifiedToken, digest: string): VerifiedJwt {
-  return { verified: true, type, keyId, claims, digest };
 }

@@ -19,8 +19,10 @@ const MOST_WAITING = 4 * 1024 * 1024;
  */
 export class LogOutput {
   /** Full, or too full for the next line; the first is written first. */
-  #waiting: Uint8Array[] = [];
+  #waiting: Buffer<ArrayBuffer>[] = [];
   #room = Buffer.allocUnsafe(ROOM);
+  /** One that has been written, for the next lines: what is thrown away hundreds of times a second costs memory. */
+  #spare: Buffer<ArrayBuffer> | undefined;
   /** Bytes of the room that are taken. */
   #taken = 0;
   /** Bytes that wait or are under way, those in the room aside. */
@@ -57,7 +59,7 @@ export class LogOutput {
     if (next !== undefined) this.#write(next);
   }
 
-  #write(bytes: Uint8Array): void {
+  #write(bytes: Buffer<ArrayBuffer>): void {
     this.#isWriting = true;
     write(STDOUT, bytes, (error, written) => {
       if (error?.code === 'EAGAIN') {
@@ -68,6 +70,7 @@ export class LogOutput {
       } else {
         this.#pending -= bytes.length;
         this.#isWriting = false;
+        this.#keep(bytes);
         this.#writeSoon();
       }
     });
@@ -76,11 +79,16 @@ export class LogOutput {
   #setAside(): void {
     if (this.#taken === 0) return;
     this.#enqueue(this.#room.subarray(0, this.#taken));
-    this.#room = Buffer.allocUnsafe(ROOM);
+    this.#room = this.#spare ?? Buffer.allocUnsafe(ROOM);
+    this.#spare = undefined;
     this.#taken = 0;
   }
 
-  #enqueue(bytes: Uint8Array): void {
+  #keep({ buffer }: Buffer<ArrayBuffer>): void {
+    if (buffer.byteLength === ROOM) this.#spare = Buffer.from(buffer);
+  }
+
+  #enqueue(bytes: Buffer<ArrayBuffer>): void {
     this.#waiting.push(bytes);
     this.#pending += bytes.length;
   }

@@ -15,8 +15,9 @@ type FailureReason = Extract<RefusalReason, 'storage_unavailable' | 'unexpected'
 export class RequestLog {
   readonly #log: Log;
   readonly #isOn: boolean;
-  readonly #idPrefix = randomBytes(6).toString('base64url');
-  readonly #clients = new Map<string, string>();
+  readonly #idPrefix = `${randomBytes(6).toString('base64url')}-`;
+  /** By the number of their request: the engine keeps a table of all strings that were keys. */
+  readonly #clients = new Map<number, string>();
   #count = 0;
 
   constructor(log: Log) {
@@ -27,19 +28,18 @@ export class RequestLog {
   /** Begins a request. @returns its identifier */
   begin(request: IncomingMessage, response: ServerResponse): string {
     this.#count += 1;
-    const requestId = `${this.#idPrefix}-${this.#count.toString(36)}`;
-    if (this.#isOn) this.#writeOnceClosed(requestId, request, response);
-    return requestId;
+    if (this.#isOn) this.#writeOnceClosed(this.#count, request, response);
+    return this.#idOf(this.#count);
   }
 
-  #writeOnceClosed(requestId: string, { method, url = '' }: IncomingMessage, response: ServerResponse): void {
+  #writeOnceClosed(number: number, { method, url = '' }: IncomingMessage, response: ServerResponse): void {
     const begunAt = performance.now();
     response.on('close', () => {
-      const clientId = this.#clients.get(requestId);
-      if (clientId !== undefined) this.#clients.delete(requestId);
+      const clientId = this.#clients.get(number);
+      this.#clients.delete(number);
       this.#log.info({
         event: 'request',
-        requestId,
+        requestId: this.#idOf(number),
         method,
         path: pathAsLogged(url),
         ...(response.writableFinished ? { status: response.statusCode } : { aborted: true }),
@@ -74,7 +74,12 @@ export class RequestLog {
 
   /** The client becomes known while its request is answered. */
   #rememberClient({ requestId, clientId }: { requestId?: string; clientId?: string }): void {
-    if (requestId !== undefined && clientId !== undefined) this.#clients.set(requestId, clientId);
+    if (requestId === undefined || clientId === undefined) return;
+    this.#clients.set(Number.parseInt(requestId.slice(this.#idPrefix.length), 36), clientId);
+  }
+
+  #idOf(number: number): string {
+    return `${this.#idPrefix}${number.toString(36)}`;
   }
 }
 

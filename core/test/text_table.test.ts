@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import { TextTable } from '../src/protocol/text_table.ts';
+
+/** Texts that are told apart by what is not hashed, or by little. */
+const ALIKE = ['', 'a', 'aa', 'b', 'same-ending', 'other-same-ending', 'x'.repeat(100), `y${'x'.repeat(99)}`];
+
+test('a table answers what was set last under a text, as a Map does, however many there are', () => {
+  const names = [...ALIKE, ...Array.from({ length: 20_000 }, () => randomBytes(16).toString('base64url'))];
+  const [table, map] = [new TextTable<number>(), new Map<string, number>()];
+  for (const [index, name] of [...names, ...names.slice(0, 5000)].entries()) {
+    table.set(name, index);
+    map.set(name, index);
+  }
+  assert.equal(table.size, map.size);
+  for (const name of names) assert.equal(table.get(name), map.get(name));
+  assert.equal(table.get('unknown'), undefined);
+});
+
+test('texts that all belong at one place are told apart', () => {
+  const names = Array.from({ length: 500 }, (_, index) => `${1000 + index}-of-one-ending`);
+  const table = new TextTable<string>();
+  for (const name of names) table.set(name, `value of ${name}`);
+  for (const name of names) assert.equal(table.get(name), `value of ${name}`);
+  assert.equal(table.get('9999-of-one-ending'), undefined);
+});
