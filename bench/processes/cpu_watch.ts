@@ -36,14 +36,14 @@ export function watch(server: number, servants: readonly number[]): () => Watche
 }
 
 /**
- * Seconds that all cores together were kept busy by programs, or by whoever else the machine is shared with, since it
- * was started. Interrupts are left out: those of the network are for the programs that are measured.
+ * Seconds that all cores together were kept busy since the machine was started, interrupts included, since these are
+ * part of the time of processes; also by whoever else the machine is shared with.
  */
 export function machineSeconds(stat = read()): number | undefined {
   const ticks = /^cpu +(.*)$/m.exec(stat)?.[1]?.split(' ').map(Number);
   if (ticks === undefined) return undefined;
-  const [user = 0, nice = 0, system = 0, , , , , steal = 0] = ticks;
-  return (user + nice + system + steal) / TICKS_PER_SECOND;
+  const [user = 0, nice = 0, system = 0, _idle, _waiting, interrupts = 0, soft = 0, steal = 0] = ticks;
+  return (user + nice + system + interrupts + soft + steal) / TICKS_PER_SECOND;
 }
 
 function read(): string {

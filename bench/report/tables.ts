@@ -5,7 +5,7 @@ import type { ContestantResult, RunResults } from './results.ts';
 const GENERATOR_IS_BUSY = 0.9;
 const SERVER_IS_BUSY = 0.95;
 /** From this share of a core on, others may have slowed down what was measured. */
-const OTHERS_ARE_BUSY = 0.1;
+const OTHERS_ARE_BUSY = 0.05;
 
 /** All of it for people to read, as tables in Markdown. */
 export function tables(results: RunResults): string {
