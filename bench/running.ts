@@ -10,9 +10,10 @@ const LONGEST_FIRST_SECONDS = 120;
 /** So long at least its own requests warm a program up, whatever it was asked first. */
 const SHORTEST_WARM_UP_SECONDS = 2;
 /** What is shorter than this, since the requests were used up, says nothing. */
-const SHORTEST_SECONDS = 0.5;
-/** Of requests that can be sent but once. */
+const SHORTEST_SECONDS = 0.2;
+/** Of requests that can be sent but once; and where others were sent before. */
 const PART_FOR_WARM_UP = 0.3;
+const PART_AFTER_OTHERS = 0.1;
 
 /** What one contestant did in one round. */
 export interface Measurement {
@@ -70,7 +71,7 @@ export class Running {
         : (await this.#send(first, { seconds: LONGEST_FIRST_SECONDS, count: first.requestCount })).seconds;
     await this.#ask(
       Math.ceil(Math.max(SHORTEST_WARM_UP_SECONDS, seconds - tookSeconds)),
-      onlyOnce ? requestCount * PART_FOR_WARM_UP : undefined,
+      onlyOnce ? requestCount * (first === undefined ? PART_FOR_WARM_UP : PART_AFTER_OTHERS) : undefined,
     );
   }
 

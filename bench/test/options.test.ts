@@ -29,10 +29,10 @@ test('some of the works are not kept unless they get a name', () => {
 test('a quick run is smaller, and is not kept', () => {
   assert.deepEqual(benchOptions(['--quick', '--tokens', '500'], KNOWN), {
     ...FULL,
-    rounds: 2,
-    seconds: 1,
-    warmUpSeconds: 2,
-    sizes: { records: 200_000, tokens: 500, personal: 500 },
+    rounds: 1,
+    seconds: 2,
+    warmUpSeconds: 1,
+    sizes: { records: 100_000, tokens: 500, personal: 500 },
     name: undefined,
   });
 });
