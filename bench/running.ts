@@ -79,15 +79,10 @@ export class Running {
     round: number,
     { rounds, seconds }: { readonly rounds: number; readonly seconds: number },
   ): Promise<Measurement> {
-    const {
-      name,
-      requestCount,
-      onlyOnce = false,
-      database,
-      servants = [],
-      beside: command,
-    } = this.#contestant;
+    const { name, requestCount, onlyOnce = false, database, servants = [] } = this.#contestant;
+    const { wakeUpSeconds, beside: command } = this.#contestant;
     const { pid } = this.#process;
+    if (wakeUpSeconds !== undefined) await this.#ask(wakeUpSeconds);
     const beside = command && (await startBeside(command));
     try {
       const watched = watch(pid, [...servants, ...(beside?.pid === undefined ? [] : [beside.pid])]);

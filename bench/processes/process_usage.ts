@@ -4,19 +4,23 @@ import { readFileSync } from 'node:fs';
 export const TICKS_PER_SECOND = 100;
 
 /**
- * Seconds that a process has kept processors busy, with those of its children that are still there.
+ * Seconds that a process has kept processors busy, with all its children, also those that have ended.
  * @returns `undefined` where the system does not tell
  */
 export function cpuSeconds(pid: number): number | undefined {
   const times = timesOf(pid);
   if (times === undefined) return undefined;
-  const [user = 0, system = 0] = times;
-  return childrenOf(pid).reduce((sum, child) => sum + (cpuSeconds(child) ?? 0), user + system);
+  return sum([...times, ...childrenOf(pid).map((child) => cpuSeconds(child) ?? 0)]);
 }
 
-/** The same of this process, with those of its children that have ended instead of those that are there. */
+/** The same of this process, without those of its children that are still there. */
 export function ownCpuSeconds(): number | undefined {
-  return timesOf(process.pid)?.reduce((sum, seconds) => sum + seconds);
+  const times = timesOf(process.pid);
+  return times && sum(times);
+}
+
+function sum(seconds: readonly number[]): number {
+  return seconds.reduce((all, each) => all + each, 0);
 }
 
 /** Seconds in programs and in the system: its own, and of children that have ended. */

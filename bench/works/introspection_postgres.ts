@@ -35,6 +35,7 @@ export const introspectionPostgres: Work = {
       ...asked,
       first: asked,
       servants,
+      wakeUpSeconds: 1,
       process: {
         command: (port) => [
           ...[process.execPath, stage.program, 'serve', '--database', url],

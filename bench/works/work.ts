@@ -27,7 +27,9 @@ export interface Contestant extends Asked {
   readonly database?: string;
   /** A program that does something else while this one is asked, on the generator's core. */
   readonly beside?: readonly string[];
-  /** Processes that work for it besides its own. */
+  /** It is asked for so long before each measurement, where it lets go of what it did not need meanwhile. */
+  readonly wakeUpSeconds?: number;
+  /** Processes that work for it besides its own, with their children. */
   readonly servants?: readonly number[];
 }
 
