@@ -6,6 +6,8 @@ const GENERATOR_IS_BUSY = 0.9;
 const SERVER_IS_BUSY = 0.95;
 /** From this share of a core on, others may have slowed down what was measured. */
 const OTHERS_ARE_BUSY = 0.05;
+/** From here on, in half of the rounds, they have. */
+const OTHERS_INTERFERE = 0.2;
 
 /** All of it for people to read, as tables in Markdown. */
 export function tables(results: RunResults): string {
@@ -90,6 +92,8 @@ function verdict({ machine, works }: RunResults, { work, leastCores = 0, isMet }
     return `no verdict: the generator shares their cores, and takes up to ${percent(Math.max(...shares))} of one`;
   }
   if (contestants.some(hasBusyGenerator)) return 'no verdict: the generator was too slow';
+  if (contestants.some(({ othersCpu }) => othersCpu !== undefined && othersCpu.median >= OTHERS_INTERFERE))
+    return 'no verdict: other programs kept the machine busy';
   return isMet ? 'met' : 'not met';
 }
 

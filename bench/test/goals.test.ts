@@ -173,4 +173,8 @@ test('no goal is said to be met or not where the generator was the bottleneck, a
   assert.match(text, / 95 % \(!\) /);
   assert.match(text, /at least 0\.55 of bare \| 0\.900 {2}\| no verdict: the generator was too slow \|$/);
   assert.match(told(busy), / 95 % .* met +\|$/s);
+  assert.match(
+    told({ ...bare, othersCpu: spread([0.4]) }),
+    /no verdict: other programs kept the machine busy \|$/,
+  );
 });
