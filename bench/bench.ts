@@ -6,14 +6,17 @@ import { installPeers } from './install.ts';
 import { generatorOf } from './load/generators.ts';
 import { BadUsage, type BenchOptions, benchOptions, HELP } from './options.ts';
 import { measurePrimitives } from './primitives/measure_primitives.ts';
+import type { Primitives } from './primitives/primitives.ts';
 import { SERVER_CORE } from './processes/pinning.ts';
 import { thisMachine, thisRevision } from './report/machine.ts';
 import { plotOf } from './report/plot_of_results.ts';
 import { say, sayingRarely } from './report/progress.ts';
 import { type RunResults, type WorkResult, workResult } from './report/results.ts';
+import type { Spread } from './report/statistics.ts';
 import { tables } from './report/tables.ts';
 import { measureRounds } from './rounds.ts';
-import { measureMemory } from './works/memory.ts';
+import { Steps } from './steps.ts';
+import { type Memory, measureMemory } from './works/memory.ts';
 import { Stage } from './works/stage.ts';
 import { measureStart } from './works/start.ts';
 import { WORKS } from './works/works.ts';
@@ -35,43 +38,41 @@ const HAS_CEILING = new Set([
 const RESULTS = join(import.meta.dirname, 'results');
 
 async function measure(options: BenchOptions, folder: string): Promise<RunResults> {
-  const { works, sizes, rounds, seconds, warmUpSeconds } = options;
+  const { works: chosen, sizes, rounds, seconds, warmUpSeconds } = options;
+  const startedAt = new Date().toISOString();
   const generator = generatorOf(options.generator);
-  const results = {
-    startedAt: new Date().toISOString(),
-    revision: thisRevision(),
-    machine: thisMachine(),
-    generator: generator.name,
-    rounds,
-    seconds,
-    sizes,
-  };
   const stage = new Stage({ folder, sizes, say: sayingRarely() });
+  const works: Record<string, WorkResult> = {};
+  let primitives: Primitives | undefined;
+  let memory: Memory | undefined;
+  let start: Spread | undefined;
 
-  const measured: Record<string, WorkResult> = {};
-  for (const work of WORKS) {
-    if (!works.includes(work.name)) continue;
-    try {
-      const contestants = await work.contestants(stage);
+  const steps = new Steps(say);
+  for (const work of WORKS.filter(({ name }) => chosen.includes(name)))
+    steps.add(work.name, async () => {
       const order = { rounds, seconds, warmUpSeconds, generator, say };
-      measured[work.name] = workResult(work, await measureRounds(work, contestants, order));
-    } catch (error) {
-      // A long run goes on: what else it measures is no less true.
-      say(`${work.name} failed: ${error instanceof Error ? error.message : error}`);
-      process.exitCode = 1;
-    }
-  }
-  const population = await stage.population();
-  const primitives = works.some((name) => HAS_CEILING.has(name))
-    ? await measurePrimitives({ population, core: SERVER_CORE })
-    : undefined;
-  const memory = works.includes('memory') ? await measureMemory(stage, generator) : undefined;
+      works[work.name] = workResult(work, await measureRounds(work, await work.contestants(stage), order));
+    });
+  if (chosen.some((name) => HAS_CEILING.has(name)))
+    steps.add('parts of ceilings', async () => {
+      primitives = await measurePrimitives({ population: await stage.population(), core: SERVER_CORE });
+    });
+  if (chosen.includes('memory'))
+    steps.add('memory', async () => {
+      memory = await measureMemory(stage, generator);
+    });
+  if (chosen.includes('start'))
+    steps.add('start', async () => {
+      start = await measureStart(stage);
+    });
+  const failed = await steps.run();
+
   return {
-    ...results,
-    works: measured,
+    ...{ startedAt, revision: thisRevision(), machine: thisMachine(), generator: generator.name },
+    ...{ rounds, seconds, warmUpSeconds, sizes, works, failed },
     ...(primitives !== undefined && { primitives }),
     ...(memory !== undefined && { memory }),
-    ...(works.includes('start') && { start: await measureStart(stage) }),
+    ...(start !== undefined && { start }),
   };
 }
 
@@ -83,8 +84,8 @@ async function main(options: BenchOptions): Promise<void> {
 
   const results = await measure(options, folder);
   console.log(tables(results));
+  if (Object.keys(results.failed).length > 0) process.exitCode = 1;
   if (options.name === undefined) return;
-  if (process.exitCode === 1) return say('not kept, since not everything was measured');
   mkdirSync(RESULTS, { recursive: true });
   const file = join(RESULTS, options.name);
   writeFileSync(`${file}.json`, `${JSON.stringify(results, undefined, 2)}\n`);

@@ -19,12 +19,12 @@ export interface BenchOptions {
 export const HELP = `npm run bench [-- FLAGS]
 
   --work NAME,…     only these; --list says which there are
-  --rounds N        rounds of which the medians are taken (3)
-  --seconds S       of each measurement (5)
+  --rounds N        rounds of which the medians are taken (5)
+  --seconds S       of each measurement (3)
   --records N       live records in grantd's database (1000000)
   --tokens N        distinct tokens that are drawn from (100000)
   --generator NAME  wrk or autocannon; wrk where it is installed
-  --quick           2 rounds of 3 s, 200000 records and 20000 tokens, unless said otherwise
+  --quick           1 round of 2 s, 100000 records and 10000 tokens, unless said otherwise
   --name NAME       keeps the results in bench/results/NAME.json; latest, where everything is measured in full
   --list            says what is measured
   --help            says this`;
@@ -34,8 +34,8 @@ export class BadUsage extends Error {
   override readonly name = 'BadUsage';
 }
 
-const FULL = { rounds: 3, seconds: 5, warmUpSeconds: 2, records: 1_000_000, tokens: 100_000 };
-const QUICK = { rounds: 2, seconds: 3, warmUpSeconds: 1, records: 200_000, tokens: 20_000 };
+const FULL = { rounds: 5, seconds: 3, warmUpSeconds: 8, records: 1_000_000, tokens: 100_000 };
+const QUICK = { rounds: 1, seconds: 2, warmUpSeconds: 1, records: 100_000, tokens: 10_000 };
 
 /** Signed ones take minutes to make. */
 const MOST_PERSONAL = 20_000;

@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { text } from 'node:stream/consumers';
+import { createInterface } from 'node:readline';
 import { GENERATOR_CORE, pinned } from './pinning.ts';
 
 /** A program that does something while others are measured. */
 export interface Beside {
+  readonly pid: number | undefined;
   /**
    * Ends it; the same answer however often it is called.
    * @returns what it said that it did a second
@@ -12,19 +13,27 @@ export interface Beside {
   end(): Promise<number>;
 }
 
-/** Starts it on the generator's core; when it has to end it gets SIGTERM, and prints `{"perSecond": …}`. */
-export function startBeside(command: readonly string[]): Beside {
+/**
+ * Starts it on the generator's core, and waits until it has printed a line, with which it says that it works. When it
+ * has to end it gets SIGTERM, and prints `{"perSecond": …}`.
+ */
+export async function startBeside(command: readonly string[]): Promise<Beside> {
   const [program = '', ...args] = pinned(GENERATOR_CORE, command);
   const child = spawn(program, args, { stdio: ['ignore', 'pipe', 'inherit'] });
-  process.once('exit', () => child.kill('SIGKILL'));
-  const said = Promise.all([text(child.stdout), once(child, 'exit')]);
+  const kill = () => child.kill('SIGKILL');
+  process.once('exit', kill);
+  const exited = once(child, 'exit').finally(() => process.off('exit', kill));
+  const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
+  if ((await lines.next()).done) throw new Error(`${args.join(' ')} ended before it worked`);
   let ended: Promise<number> | undefined;
   return {
+    pid: child.pid,
     end() {
       ended ??= (async () => {
         child.kill('SIGTERM');
-        const [output] = await said;
-        const { perSecond } = JSON.parse(output) as { perSecond: number };
+        const { value = '' } = await lines.next();
+        await exited;
+        const { perSecond } = JSON.parse(value) as { perSecond: number };
         return perSecond;
       })();
       return ended;

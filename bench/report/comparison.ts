@@ -1,4 +1,4 @@
-import type { Measurement } from '../rounds.ts';
+import type { Measurement } from '../running.ts';
 import { spread } from './statistics.ts';
 
 /**

@@ -1,4 +1,5 @@
 import { ceiling, rateOfMix } from '../primitives/ceilings.ts';
+import { SHARES } from '../works/mix.ts';
 import type { ContestantResult, RunResults } from './results.ts';
 
 /** One bound on what was measured. */
@@ -9,6 +10,8 @@ export interface Goal {
   readonly of: string;
   readonly atLeast?: number;
   readonly atMost?: number;
+  /** Cores without which it says nothing. */
+  readonly leastCores?: number;
   /** `undefined` where that was not measured. */
   value(results: RunResults): number | undefined;
 }
@@ -18,8 +21,10 @@ export interface GoalResult extends Omit<Goal, 'value'> {
   readonly isMet: boolean | undefined;
 }
 
-/** Of the mix's requests that write, 32 connections have this many on their way at once. */
-const WRITES_AT_ONCE = 32 * 0.05;
+/** What part of the mix's requests write. */
+const WRITING = SHARES.issue + SHARES.revocation;
+/** Writes that come together at least where 32 connections are answered before one commit, and ask again. */
+const FEWEST_WRITES_OF_A_COMMIT = 32 * WRITING;
 const MEBIBYTE = 2 ** 20;
 
 const ofBare = (work: string, atLeast: number): Goal => ({
@@ -102,6 +107,8 @@ export const GOALS: readonly Goal[] = [
     work: 'mix',
     of: 'times one process, by two workers',
     atLeast: 1.6,
+    // One for each worker, and one for the generator.
+    leastCores: 3,
     value: (results) => ratio(rate(results, 'mix', 'grantd, 2 workers'), rate(results, 'mix')),
   },
   ofCeiling('client-credentials', { sign: 'ES256', inserts: 1, commits: 1 / 64 }, 'of the ceiling', 0.6),
@@ -142,17 +149,23 @@ export function goalResults(results: RunResults): readonly GoalResult[] {
   });
 }
 
-/** Requests a second, if nothing but the parts of each request took time. */
+/** Requests a second, if nothing but the parts of each request took time, and as many shared a commit as did. */
 export function ceilingOfTheMix(results: RunResults): number | undefined {
   const { primitives } = results;
   const bare = rate(results, 'mix', 'bare');
   if (bare === undefined || primitives === undefined) return undefined;
-  const commits = 1 / WRITES_AT_ONCE;
+  const commits = 1 / Math.max(writesOfACommit(results) ?? 0, FEWEST_WRITES_OF_A_COMMIT);
   return rateOfMix([
-    { share: 0.95, rate: ceiling(bare, primitives, { lookUps: 1 }) },
-    { share: 0.04, rate: ceiling(bare, primitives, { sign: 'ES256', inserts: 1, commits }) },
-    { share: 0.01, rate: ceiling(bare, primitives, { lookUps: 1, commits }) },
+    { share: SHARES.introspection, rate: ceiling(bare, primitives, { lookUps: 1 }) },
+    { share: SHARES.issue, rate: ceiling(bare, primitives, { sign: 'ES256', inserts: 1, commits }) },
+    { share: SHARES.revocation, rate: ceiling(bare, primitives, { lookUps: 1, inserts: 1, commits }) },
   ]);
+}
+
+/** Of the mix, by one process; the median of the rounds. */
+export function writesOfACommit(results: RunResults): number | undefined {
+  const { perSecond, commitsPerSecond } = find(results, 'mix') ?? {};
+  return ratio(perSecond && perSecond.median * WRITING, commitsPerSecond?.median);
 }
 
 function find({ works }: RunResults, work: string, contestant = 'grantd'): ContestantResult | undefined {

@@ -1,5 +1,5 @@
 import type { Primitives } from '../primitives/primitives.ts';
-import type { Measurement } from '../rounds.ts';
+import type { Measurement } from '../running.ts';
 import type { Memory } from '../works/memory.ts';
 import type { Sizes } from '../works/stage.ts';
 import { type Spread, spread } from './statistics.ts';
@@ -15,8 +15,12 @@ export interface RunResults {
   readonly rounds: number;
   /** Of each measurement. */
   readonly seconds: number;
+  /** Before the first measurement of each program, at least. */
+  readonly warmUpSeconds: number;
   readonly sizes: Sizes;
   readonly works: Readonly<Record<string, WorkResult>>;
+  /** What could not be measured, and what was said about it. */
+  readonly failed: Readonly<Record<string, string>>;
   readonly primitives?: Primitives;
   readonly memory?: Memory;
   /** Milliseconds. */
@@ -52,6 +56,9 @@ export interface ContestantResult {
   readonly generatorCpu?: Spread;
   /** When the round was over. */
   readonly residentBytes?: Spread;
+  /** Of everything that had no part in it. */
+  readonly othersCpu?: Spread;
+  readonly commitsPerSecond?: Spread;
   readonly besidePerSecond?: Spread;
 }
 
@@ -85,6 +92,8 @@ function contestantResult(own: readonly Measurement[], bare: ReadonlyMap<number,
     ...optional('serverCpu', own, ({ serverCpu }) => serverCpu),
     ...optional('generatorCpu', own, ({ load }) => load.generatorCpu),
     ...optional('residentBytes', own, ({ residentBytes }) => residentBytes),
+    ...optional('othersCpu', own, ({ othersCpu }) => othersCpu),
+    ...optional('commitsPerSecond', own, ({ commitsPerSecond }) => commitsPerSecond),
     ...optional('besidePerSecond', own, ({ besidePerSecond }) => besidePerSecond),
   };
 }

@@ -1,22 +1,34 @@
 import { type GoalResult, goalResults } from './goals.ts';
 import type { ContestantResult, RunResults } from './results.ts';
 
-/** From this share of a core on, it may be the generator that was measured. */
+/** From this share of a core on, it may be the generator that was measured, unless the server was as busy. */
 const GENERATOR_IS_BUSY = 0.9;
+const SERVER_IS_BUSY = 0.95;
+/** From this share of a core on, others may have slowed down what was measured. */
+const OTHERS_ARE_BUSY = 0.05;
+/** From here on, in half of the rounds, they have. */
+const OTHERS_INTERFERE = 0.2;
 
 /** All of it for people to read, as tables in Markdown. */
 export function tables(results: RunResults): string {
-  return [heading(results), measuredTable(results), primitivesTable(results), goalTable(results)]
+  return [
+    heading(results),
+    measuredTable(results),
+    primitivesTable(results),
+    goalTable(results),
+    failures(results),
+  ]
     .filter((part) => part !== undefined)
     .join('\n\n');
 }
 
-function heading({ machine, generator, rounds, seconds, sizes, revision, startedAt }: RunResults): string {
+function heading(results: RunResults): string {
+  const { machine, generator, rounds, seconds, warmUpSeconds, sizes, revision, startedAt } = results;
   return [
     `${startedAt}, ${revision ?? 'unknown revision'}`,
     `${machine.processor}, ${machine.cores} cores, ${machine.system}, Node ${machine.node}`,
     `${generator}; ${machine.pinned ? 'each process on a core of its own' : 'processes could not be pinned to cores'}`,
-    `${rounds} rounds of ${seconds} s; ${sizes.records} records, ${sizes.tokens} distinct tokens`,
+    `${rounds} rounds of ${seconds} s after ${warmUpSeconds} s at least; ${sizes.records} records, ${sizes.tokens} distinct tokens`,
   ].join('\n');
 }
 
@@ -30,11 +42,12 @@ function measuredTable({ works }: RunResults): string | undefined {
   );
   if (rows.length === 0) return undefined;
   const columns = ['work (connections)', 'program', 'a second', 'of bare', 'p50 ms', 'p99 ms'];
-  return table([...columns, 'server CPU', 'generator CPU', 'beside, a second'], rows);
+  return table([...columns, 'server CPU', 'generator CPU', 'others', 'commits', 'beside'], rows);
 }
 
 function measuredCells(result: ContestantResult): readonly string[] {
-  const { perSecond, ofBare, p50Ms, p99Ms, serverCpu, generatorCpu, besidePerSecond } = result;
+  const { perSecond, ofBare, p50Ms, p99Ms, serverCpu, generatorCpu, othersCpu } = result;
+  const { commitsPerSecond, besidePerSecond } = result;
   return [
     `${Math.round(perSecond.median)} (${Math.round(perSecond.min)} to ${Math.round(perSecond.max)})`,
     ofBare ? `${ofBare.median.toFixed(3)} (${ofBare.min.toFixed(3)} to ${ofBare.max.toFixed(3)})` : '',
@@ -42,12 +55,15 @@ function measuredCells(result: ContestantResult): readonly string[] {
     p99Ms.median.toFixed(2),
     percent(serverCpu?.median),
     percent(generatorCpu?.max) + (hasBusyGenerator(result) ? ' (!)' : ''),
+    percent(othersCpu?.max) + (othersCpu !== undefined && othersCpu.max >= OTHERS_ARE_BUSY ? ' (!)' : ''),
+    commitsPerSecond ? String(Math.round(commitsPerSecond.median)) : '',
     besidePerSecond ? besidePerSecond.median.toFixed(1) : '',
   ];
 }
 
-function hasBusyGenerator({ generatorCpu }: ContestantResult): boolean {
-  return generatorCpu !== undefined && generatorCpu.max >= GENERATOR_IS_BUSY;
+function hasBusyGenerator({ generatorCpu, serverCpu }: ContestantResult): boolean {
+  if (generatorCpu === undefined || generatorCpu.max < GENERATOR_IS_BUSY) return false;
+  return serverCpu === undefined || serverCpu.min < SERVER_IS_BUSY;
 }
 
 function primitivesTable({ primitives }: RunResults): string | undefined {
@@ -69,12 +85,21 @@ function goalTable(results: RunResults): string | undefined {
   return rows.length === 0 ? undefined : table(['work', 'goal', 'result', ''], rows);
 }
 
-function verdict({ machine, works }: RunResults, { work, of, isMet }: GoalResult): string {
-  if (Object.values(works[work]?.contestants ?? {}).some(hasBusyGenerator))
-    return 'the generator was too slow';
-  if (isMet) return 'met';
-  const isCrowded = of.includes('two workers') && machine.cores < 3;
-  return isCrowded ? 'not met; the generator shares their cores' : 'not met';
+function verdict({ machine, works }: RunResults, { work, leastCores = 0, isMet }: GoalResult): string {
+  const contestants = Object.values(works[work]?.contestants ?? {});
+  if (machine.cores < leastCores) {
+    const shares = contestants.flatMap(({ generatorCpu }) => generatorCpu?.max ?? []);
+    return `no verdict: the generator shares their cores, and takes up to ${percent(Math.max(...shares))} of one`;
+  }
+  if (contestants.some(hasBusyGenerator)) return 'no verdict: the generator was too slow';
+  if (contestants.some(({ othersCpu }) => othersCpu !== undefined && othersCpu.median >= OTHERS_INTERFERE))
+    return 'no verdict: other programs kept the machine busy';
+  return isMet ? 'met' : 'not met';
+}
+
+function failures({ failed }: RunResults): string | undefined {
+  const rows = Object.entries(failed).map(([work, message]) => [work, message]);
+  return rows.length === 0 ? undefined : table(['could not be measured', ''], rows);
 }
 
 function boundOf({ atLeast, atMost, of }: GoalResult): string {

@@ -4,11 +4,8 @@ import { isAnswer, withoutTokens } from '../load/generator.ts';
 import { copyPopulation, databaseIn, type Population } from '../population/population.ts';
 import { startMeasured } from '../processes/measured_process.ts';
 import type { Stage } from '../works/stage.ts';
-import type { Contestant } from '../works/work.ts';
+import type { Asked, Contestant } from '../works/work.ts';
 import type { PeerState } from './peer_state.ts';
-
-/** What a contestant is asked. */
-export type Asked = Pick<Contestant, 'requests' | 'requestCount' | 'sample' | 'answers' | 'onlyOnce'>;
 
 const BARE = join(import.meta.dirname, 'bare.ts');
 
@@ -19,8 +16,10 @@ export interface GrantdOrder {
   /** Default: `grantd`. */
   readonly name?: string;
   readonly flags?: readonly string[];
-  /** Whether the work changes the database: each start begins with a copy then. */
+  /** Whether the work changes the database: each start begins with a copy of its own then. */
   readonly changes?: boolean;
+  /** What it is asked first. */
+  readonly first?: Asked;
   /** Default: the server's core alone. */
   readonly cores?: readonly number[];
 }
@@ -30,14 +29,15 @@ export function grantd(
   stage: Stage,
   population: Population,
   asked: Asked,
-  { name = 'grantd', flags = [], changes = false, cores }: GrantdOrder = {},
+  { name = 'grantd', flags = [], changes = false, first, cores }: GrantdOrder = {},
 ): Contestant {
-  const folder = join(stage.folder, 'grantd');
+  const folder = join(stage.folder, name.replaceAll(/[^a-z0-9]+/g, '_'));
   const database = changes ? databaseIn(folder) : population.database;
   return {
     name,
     ...asked,
-    ...(changes && { beforeStart: () => void copyPopulation(population, folder) }),
+    ...(first !== undefined && { first }),
+    ...(changes && { database, beforeStart: () => void copyPopulation(population, folder) }),
     process: {
       command: (port) => [
         ...[process.execPath, stage.program, 'serve', '--database', `sqlite:${database}`],

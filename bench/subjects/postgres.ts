@@ -6,6 +6,7 @@ import { copyToPostgres } from '../../server/src/instance/database/copy_to_postg
 import { readSecretFile } from '../../server/src/instance/database/secret_file.ts';
 import type { Population } from '../population/population.ts';
 import { CAN_PIN, GENERATOR_CORE } from '../processes/pinning.ts';
+import { childrenOf } from '../processes/process_usage.ts';
 
 /** A PostgreSQL server of its own, which ends with this process, with a population in it. */
 export interface PostgresPopulation {
@@ -14,6 +15,8 @@ export interface PostgresPopulation {
   readonly password: string;
   /** Of the server that the tokens are of. */
   readonly secret: string;
+  /** Its first process, of which the others are children. */
+  readonly servants: readonly number[];
   /** Asks it for rows. */
   rows(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
 }
@@ -43,13 +46,16 @@ export async function postgresPopulation(
       await client.end();
     }
   };
-  await rows('ANALYZE');
+  // As a database in use was, some time ago; else it would begin with it in the middle of the measurement.
+  await rows('VACUUM (FREEZE, ANALYZE)');
   await cluster.ask('CHECKPOINT');
-  // Each connection's process takes it over from the one that is told.
-  if (CAN_PIN) spawnSync('taskset', ['-a', '-c', '-p', String(GENERATOR_CORE), String(cluster.pid)]);
+  // Each connection's process takes it over from the first one.
+  if (CAN_PIN)
+    for (const pid of [cluster.pid, ...childrenOf(cluster.pid)])
+      spawnSync('taskset', ['-a', '-c', '-p', String(GENERATOR_CORE), String(pid)]);
 
   const url = new URL(connectionString);
   const { password } = url;
   url.password = '';
-  return { url: url.href, password, secret, rows };
+  return { url: url.href, password, secret, servants: [cluster.pid], rows };
 }

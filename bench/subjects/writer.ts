@@ -1,4 +1,5 @@
-// Commits to a database of grantd 50 times a second until it is told to end, then prints how many it has made a second.
+// Commits to a database of grantd 50 times a second until it is told to end: prints a line when it
+// has begun, and how many it has made a second in the end.
 //   node writer.ts DATABASE
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -23,6 +24,7 @@ let commits = 0;
 while (!ending) {
   await server.issueTokens({ clientId: BENCH_CLIENTS.machine_opaque.id });
   commits += 1;
+  if (commits === 1) console.log('writing');
   await sleep(Math.max(0, startedAtMs + (commits * 1000) / PER_SECOND - performance.now()));
 }
 console.log(JSON.stringify({ perSecond: (commits * 1000) / (performance.now() - startedAtMs) }));

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ceilingOfTheMix, goalResults } from '../report/goals.ts';
-import { type RunResults, workResult } from '../report/results.ts';
+import { type ContestantResult, type RunResults, workResult } from '../report/results.ts';
+import { spread } from '../report/statistics.ts';
 import { tables } from '../report/tables.ts';
-import type { Measurement } from '../rounds.ts';
+import type { Measurement } from '../running.ts';
 import { primitivesWith } from './primitives_with.ts';
 
 function measurement(contestant: string, round: number, perSecond: number): Measurement {
@@ -23,6 +24,7 @@ function measurement(contestant: string, round: number, perSecond: number): Meas
       generatorCpu: 0.5,
     },
     serverCpu: 1,
+    othersCpu: 0,
     residentBytes: undefined,
   };
 }
@@ -42,6 +44,8 @@ function results(works: Readonly<Record<string, Readonly<Record<string, readonly
     generator: 'wrk',
     rounds: 2,
     seconds: 5,
+    warmUpSeconds: 8,
+    failed: {},
     sizes: { records: 1000, tokens: 100, personal: 10 },
     works: Object.fromEntries(measured),
   };
@@ -111,12 +115,38 @@ test('revocation is held against commits, and many at once also against opaque i
   ]);
 });
 
-test('of the mix’s 32 connections 1.6 write at once, and share a commit', () => {
-  const run = results({ mix: { grantd: [1000], bare: [10_000] } });
-  const primitives = primitivesWith({ lookUp: 10, signEs256: 50, insert: 20, commit: 1600 });
-  const microseconds = 0.95 * 110 + 0.04 * (100 + 50 + 20 + 1000) + 0.01 * (110 + 1000);
-  const ceiling = ceilingOfTheMix({ ...run, primitives }) ?? Number.NaN;
-  assert.ok(Math.abs(ceiling - 1e6 / microseconds) < 1e-6);
+for (const [commitsPerSecond, writes] of [
+  [undefined, 1.6],
+  [50, 1.6],
+  [10, 5],
+] as const)
+  test(`where the mix makes ${commitsPerSecond} commits for its 50 writes, ${writes} share one in its ceiling`, () => {
+    const run = results({ mix: { grantd: [1000], bare: [10_000] } });
+    const primitives = primitivesWith({ lookUp: 10, signEs256: 50, insert: 20, commit: 1600 });
+    const { mix } = run.works;
+    const grantd = mix?.contestants.grantd;
+    if (mix === undefined || grantd === undefined) throw new Error('nothing was measured');
+    const committing = {
+      ...grantd,
+      ...(commitsPerSecond !== undefined && { commitsPerSecond: spread([commitsPerSecond]) }),
+    };
+    const works = { mix: { ...mix, contestants: { ...mix.contestants, grantd: committing } } };
+    const share = 1600 / writes;
+    const microseconds = 0.95 * 110 + 0.04 * (100 + 50 + 20 + share) + 0.01 * (110 + 20 + share);
+    const ceiling = ceilingOfTheMix({ ...run, works, primitives }) ?? Number.NaN;
+    assert.ok(Math.abs(ceiling - 1e6 / microseconds) < 1e-6);
+  });
+
+test('two workers are not judged where the generator has no core of its own', () => {
+  const run = results({ mix: { grantd: [1000], 'grantd, 2 workers': [1200] } });
+  const verdictsOf = (cores: number) => tables({ ...run, machine: { ...run.machine, cores } });
+  assert.match(verdictsOf(2), /no verdict: the generator shares their cores, and takes up to 50 % of one/);
+  assert.match(verdictsOf(4), /at least 1\.6 times one process, by two workers \| 1\.200 {2}\| not met \|/);
+});
+
+test('what could not be measured is told', () => {
+  const text = tables({ ...results({}), failed: { mix: 'grantd answered nothing' } });
+  assert.match(text, /\| mix +\| grantd answered nothing \|$/);
 });
 
 test('the tables have a row for each program, and one for each goal of what was measured', () => {
@@ -129,14 +159,22 @@ test('the tables have a row for each program, and one for each goal of what was 
   assert.match(text, /^\| {20}\| bare {3} \| 1000 \(1000 to 1000\) \| 1\.000 \(1\.000 to 1\.000\) \|/m);
 });
 
-test('no goal is said to be met or not where the generator was the bottleneck', () => {
+test('no goal is said to be met or not where the generator was the bottleneck, and not the server', () => {
   const run = results({ userinfo: { grantd: [900], bare: [1000] } });
   const userinfo = run.works.userinfo;
   const bare = userinfo?.contestants.bare;
   if (userinfo === undefined || bare === undefined) throw new Error('nothing was measured');
   const busy = { ...bare, generatorCpu: { median: 0.8, min: 0.7, max: 0.95 } };
-  const contestants = { ...userinfo.contestants, bare: busy };
-  const text = tables({ ...run, works: { userinfo: { ...userinfo, contestants } } });
+  const told = (bare: ContestantResult) => {
+    const contestants = { ...userinfo.contestants, bare };
+    return tables({ ...run, works: { userinfo: { ...userinfo, contestants } } });
+  };
+  const text = told({ ...busy, serverCpu: spread([0.8]) });
   assert.match(text, / 95 % \(!\) /);
-  assert.match(text, /at least 0\.55 of bare \| 0\.900 {2}\| the generator was too slow \|$/);
+  assert.match(text, /at least 0\.55 of bare \| 0\.900 {2}\| no verdict: the generator was too slow \|$/);
+  assert.match(told(busy), / 95 % .* met +\|$/s);
+  assert.match(
+    told({ ...bare, othersCpu: spread([0.4]) }),
+    /no verdict: other programs kept the machine busy \|$/,
+  );
 });

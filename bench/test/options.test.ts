@@ -5,9 +5,9 @@ import { BadUsage, benchOptions } from '../options.ts';
 const KNOWN = ['introspection-jwt', 'mix'];
 const FULL = {
   works: KNOWN,
-  rounds: 3,
-  seconds: 5,
-  warmUpSeconds: 2,
+  rounds: 5,
+  seconds: 3,
+  warmUpSeconds: 8,
   sizes: { records: 1_000_000, tokens: 100_000, personal: 20_000 },
   generator: undefined,
   name: 'latest',
@@ -29,10 +29,10 @@ test('some of the works are not kept unless they get a name', () => {
 test('a quick run is smaller, and is not kept', () => {
   assert.deepEqual(benchOptions(['--quick', '--tokens', '500'], KNOWN), {
     ...FULL,
-    rounds: 2,
-    seconds: 3,
+    rounds: 1,
+    seconds: 2,
     warmUpSeconds: 1,
-    sizes: { records: 200_000, tokens: 500, personal: 500 },
+    sizes: { records: 100_000, tokens: 500, personal: 500 },
     name: undefined,
   });
 });

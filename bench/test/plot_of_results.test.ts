@@ -27,6 +27,8 @@ const RESULTS: RunResults = {
   generator: 'wrk',
   rounds: 3,
   seconds: 5,
+  warmUpSeconds: 8,
+  failed: {},
   sizes: { records: 1000, tokens: 100, personal: 10 },
   works: {
     'introspection-jwt': work('introspection', {

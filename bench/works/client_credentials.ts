@@ -12,7 +12,6 @@ export const clientCredentials: Work = {
   name,
   title: 'client_credentials, ES256',
   connections: 64,
-  warmUp: 'seconds',
   async contestants(stage) {
     const population = await stage.population();
     const asked = {

@@ -14,8 +14,8 @@ interface IntrospectionOrder {
   readonly title: string;
   readonly kind: TokenKind;
   readonly answer: Answer;
-  /** Whether each token is asked about for the first time. */
-  readonly isCold?: boolean;
+  /** Where each token is asked about for the first time: those of this kind are asked about before, and warm up. */
+  readonly coldAfter?: TokenKind;
   /** Flags with which the program is measured once more. */
   readonly alsoWith?: readonly string[];
   readonly peers: readonly PeerName[];
@@ -23,25 +23,35 @@ interface IntrospectionOrder {
 }
 
 function introspectionWork(order: IntrospectionOrder): Work {
-  const { name, title, kind, answer, isCold = false, alsoWith } = order;
+  const { name, title, kind, answer, coldAfter, alsoWith } = order;
   return {
     name,
     title,
     connections: 32,
-    warmUp: isCold ? 'seconds' : 'each_once',
     async contestants(stage) {
       const population = await stage.population();
       const asked = {
         ...(await stage.requests(name, introspecting(tokensOf(population, kind)))),
         answers: [answer],
-        onlyOnce: isCold,
+        onlyOnce: coldAfter !== undefined,
       };
-      const measured = grantd(stage, population, asked);
+      const first =
+        coldAfter === undefined
+          ? asked
+          : {
+              ...(await stage.requests(`${name}.first`, introspecting(tokensOf(population, coldAfter)))),
+              answers: [answer],
+            };
+      const measured = grantd(stage, population, asked, { first });
       return [
         measured,
         ...(alsoWith === undefined
           ? []
-          : [grantd(stage, population, asked, { name: `grantd ${alsoWith.join(' ')}`, flags: alsoWith })]),
+          : [
+              grantd(stage, population, asked, {
+                ...{ name: `grantd ${alsoWith.join(' ')}`, flags: alsoWith, first },
+              }),
+            ]),
         await bareLike(measured),
         ...(await peers(stage, name, {
           peers: order.peers,
@@ -82,7 +92,7 @@ export const introspectionColdRs256 = introspectionWork({
   title: 'introspection, JWT, never seen before, RS256',
   kind: 'jwt_rs256',
   answer: ACTIVE,
-  isCold: true,
+  coldAfter: 'jwt_es256',
   peers: ['@jmondi/oauth2-server'],
   peerKind: 'machine',
 });
@@ -92,7 +102,7 @@ export const introspectionColdEs256 = introspectionWork({
   title: 'introspection, JWT, never seen before, ES256',
   kind: 'jwt_es256',
   answer: ACTIVE,
-  isCold: true,
+  coldAfter: 'jwt_rs256',
   peers: [],
   peerKind: 'machine',
 });

@@ -1,5 +1,4 @@
 import { join } from 'node:path';
-import { databaseIn } from '../population/population.ts';
 import { bareLike, grantd } from '../subjects/contestants.ts';
 import { ACTIVE } from './answers.ts';
 import { introspecting } from './requests.ts';
@@ -15,15 +14,14 @@ export const introspectionJwtBesideWriter: Work = {
   name,
   title: 'introspection, JWT, beside a writer',
   connections: 32,
-  warmUp: 'each_once',
   async contestants(stage) {
     const population = await stage.population();
     const asked = {
       ...(await stage.requests(name, introspecting(tokensOf(population, 'jwt_rs256')))),
       answers: [ACTIVE],
     };
-    const measured = grantd(stage, population, asked, { changes: true });
-    const database = databaseIn(join(stage.folder, 'grantd'));
+    const measured = grantd(stage, population, asked, { changes: true, first: asked });
+    const { database = '' } = measured;
     return [{ ...measured, beside: [process.execPath, WRITER, database] }, await bareLike(measured)];
   },
 };

@@ -24,16 +24,18 @@ export const introspectionPostgres: Work = {
   name,
   title: 'introspection, JWT, PostgreSQL',
   connections: 32,
-  warmUp: 'each_once',
   async contestants(stage) {
     const population = await stage.populationOf(stage.sizes.records / 10);
-    const asked = await stage.requests(name, introspecting(tokensOf(population, 'jwt_rs256')));
-    const { url, password, secret, rows } = await postgresPopulation(population, stage.say);
+    const planned = introspecting(tokensOf(population, 'jwt_rs256'));
+    const asked = { ...(await stage.requests(name, planned)), answers: [ACTIVE] };
+    const { url, password, secret, servants, rows } = await postgresPopulation(population, stage.say);
     const environment = { PGPASSWORD: password };
     const measured: Contestant = {
       name: 'grantd',
       ...asked,
-      answers: [ACTIVE],
+      first: asked,
+      servants,
+      wakeUpSeconds: 1,
       process: {
         command: (port) => [
           ...[process.execPath, stage.program, 'serve', '--database', url],

@@ -1,7 +1,7 @@
 import type { Generator } from '../load/generator.ts';
 import { startMeasured } from '../processes/measured_process.ts';
 import { residentBytes } from '../processes/process_usage.ts';
-import { requireRight } from '../rounds.ts';
+import { requireRight } from '../running.ts';
 import { grantd } from '../subjects/contestants.ts';
 import { ACTIVE } from './answers.ts';
 import { introspecting } from './requests.ts';

@@ -43,15 +43,16 @@ export const mix: Work = {
   name,
   title: 'mix: 95 % introspection, 4 % issue, 1 % revocation',
   connections: 32,
-  warmUp: 'seconds',
   async contestants(stage) {
     const population = await stage.population();
     const revocable = Math.ceil(stage.sizes.tokens / 50);
+    const introspections = introspecting(tokensOf(population, 'jwt_rs256'));
+    const first = { ...(await stage.requests(`${name}.first`, introspections)), answers: [ACTIVE] };
     const asked = {
       ...(await stage.requests(
         name,
         mixed({
-          introspections: introspecting(tokensOf(population, 'jwt_rs256')),
+          introspections,
           issue: issuing(BENCH_CLIENTS.machine_es256),
           revocations: revoking(tokensOf(population, 'opaque').slice(0, revocable), clientOf('opaque')),
         }),
@@ -59,13 +60,14 @@ export const mix: Work = {
       answers: [ACTIVE, ISSUED, REVOKED],
       onlyOnce: true,
     };
-    const measured = grantd(stage, population, asked, { changes: true });
+    const measured = grantd(stage, population, asked, { changes: true, first });
     return [
       measured,
       grantd(stage, population, asked, {
         name: 'grantd, 2 workers',
         flags: ['--workers', '2'],
         changes: true,
+        first,
         // Nothing is left for the generator alone where there are two cores.
         cores: [SERVER_CORE, GENERATOR_CORE],
       }),

@@ -12,7 +12,6 @@ export const refreshToken: Work = {
   name,
   title: 'refresh, with rotation',
   connections: 32,
-  warmUp: 'seconds',
   async contestants(stage) {
     const population = await stage.population();
     const planned = refreshing(tokensOf(population, 'web_refresh'));

@@ -13,7 +13,6 @@ function revocationWork(connections: number): Work {
     name,
     title: `revocation, opaque, ${connections === 1 ? '1 connection' : `${connections} connections`}`,
     connections,
-    warmUp: 'seconds',
     async contestants(stage) {
       const population = await stage.population();
       const planned = revoking(tokensOf(population, 'opaque'), clientOf('opaque'));

@@ -12,11 +12,11 @@ export const userInfo: Work = {
   name,
   title: 'UserInfo',
   connections: 32,
-  warmUp: 'each_once',
   async contestants(stage) {
     const population = await stage.population();
     const planned = askingUserInfo(tokensOf(population, 'web_access'));
-    const measured = grantd(stage, population, { ...(await stage.requests(name, planned)), answers: [TOLD] });
+    const asked = { ...(await stage.requests(name, planned)), answers: [TOLD] };
+    const measured = grantd(stage, population, asked, { first: asked });
     return [
       measured,
       await bareLike(measured),

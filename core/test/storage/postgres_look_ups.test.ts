@@ -96,6 +96,14 @@ describe('look-ups on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, 
     assert.deepEqual(flights.sent, [[4, 2]]);
   });
 
+  test('those who ask for the same share a record that neither can change for the other', async () => {
+    const [one, other] = await Promise.all([first, first].map((id) => storage.tokens.getByAccessToken(id)));
+    const [client] = await Promise.all([storage.clients.get('client'), idOf(first)]);
+    assert.equal(one, other);
+    for (const record of [one, one?.scopes, one?.standing?.client, client, client?.scopes])
+      assert.throws(() => Object.assign(record ?? {}, { 0: 'changed' }), TypeError);
+  });
+
   test('one that is asked later in the same turn is part of the statement', async () => {
     const sooner = idOf(first);
     for (let step = 0; step < 20; step++) await new Promise<void>((next) => process.nextTick(next));

@@ -1,3 +1,4 @@
+import { frozen } from '../../../protocol/frozen.ts';
 import type { ClientRecord, TokenRecord } from '../../../protocol/records.ts';
 import { CLIENT_COLUMNS, type ClientRow, toClientRecord } from '../client_rows.ts';
 import { principalJoins } from '../standing.ts';
@@ -149,10 +150,10 @@ class Flight {
   land(rows: readonly FoundRow[]): void {
     for (const row of rows) {
       if (row.kind === 'token') {
-        const token = toTokenRecord(JSON.parse(row.found));
+        const token = frozen(toTokenRecord(JSON.parse(row.found)));
         this.#tokens.get(token.id)?.resolve(token);
       } else if (row.kind === 'client') {
-        const client = toClientRecord(JSON.parse(row.found) as ClientRow);
+        const client = frozen(toClientRecord(JSON.parse(row.found) as ClientRow));
         this.#clients.get(client.id)?.resolve(client);
       }
     }

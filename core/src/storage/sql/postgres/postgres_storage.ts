@@ -80,6 +80,7 @@ async function storageOn(
 ): Promise<Omit<AdministrableStorage, 'close'>> {
   const principals = await postgresPrincipals(handle);
   return {
+    answersPlainRecords: true,
     clients: await postgresClients(handle),
     keys: await postgresKeys(handle),
     tokens: await postgresTokens(handle, principals),

@@ -1,0 +1,152 @@
+import type { Generator, LoadResult } from './load/generator.ts';
+import { startBeside } from './processes/beside.ts';
+import { countCommits } from './processes/commits.ts';
+import { watch } from './processes/cpu_watch.ts';
+import { type MeasuredProcess, startMeasured } from './processes/measured_process.ts';
+import { residentBytes } from './processes/process_usage.ts';
+import type { Asked, Contestant, Work } from './works/work.ts';
+
+const LONGEST_FIRST_SECONDS = 120;
+/** So long at least its own requests warm a program up, whatever it was asked first. */
+const SHORTEST_WARM_UP_SECONDS = 2;
+/** What is shorter than this, since the requests were used up, says nothing. */
+const SHORTEST_SECONDS = 0.2;
+/** Of requests that can be sent but once; and where others were sent before. */
+const PART_FOR_WARM_UP = 0.3;
+const PART_AFTER_OTHERS = 0.1;
+
+/** What one contestant did in one round. */
+export interface Measurement {
+  readonly round: number;
+  readonly contestant: string;
+  /** Right answers. */
+  readonly perSecond: number;
+  readonly load: LoadResult;
+  /** What part of one core the program was busy; of several processes the sum. */
+  readonly serverCpu: number | undefined;
+  /** The same of everything on the machine that is no part of the measurement. */
+  readonly othersCpu: number | undefined;
+  readonly residentBytes: number | undefined;
+  /** Commits to the database that it alone changes. */
+  readonly commitsPerSecond?: number;
+  /** What the program beside it did a second. */
+  readonly besidePerSecond?: number;
+}
+
+/** A contestant of a work that has been started. */
+export class Running {
+  readonly #work: Pick<Work, 'name' | 'connections'>;
+  readonly #contestant: Contestant;
+  readonly #generator: Generator;
+  readonly #process: MeasuredProcess;
+  /** How many of its requests have been sent. */
+  #sent = 0;
+
+  private constructor(
+    work: Pick<Work, 'name' | 'connections'>,
+    contestant: Contestant,
+    { generator, process }: { readonly generator: Generator; readonly process: MeasuredProcess },
+  ) {
+    this.#work = work;
+    this.#contestant = contestant;
+    this.#generator = generator;
+    this.#process = process;
+  }
+
+  static async start(work: Work, contestant: Contestant, generator: Generator): Promise<Running> {
+    contestant.beforeStart?.();
+    return new Running(work, contestant, { generator, process: await startMeasured(contestant.process) });
+  }
+
+  end(): Promise<void> {
+    return this.#process.end();
+  }
+
+  /** Sends what comes first, and then its own requests until it has been busy for so long. */
+  async warmUp(seconds: number): Promise<void> {
+    const { first, requestCount, onlyOnce = false } = this.#contestant;
+    const tookSeconds =
+      first === undefined
+        ? 0
+        : (await this.#send(first, { seconds: LONGEST_FIRST_SECONDS, count: first.requestCount })).seconds;
+    await this.#ask(
+      Math.ceil(Math.max(SHORTEST_WARM_UP_SECONDS, seconds - tookSeconds)),
+      onlyOnce ? requestCount * (first === undefined ? PART_FOR_WARM_UP : PART_AFTER_OTHERS) : undefined,
+    );
+  }
+
+  async measure(
+    round: number,
+    { rounds, seconds }: { readonly rounds: number; readonly seconds: number },
+  ): Promise<Measurement> {
+    const { name, requestCount, onlyOnce = false, database, servants = [] } = this.#contestant;
+    const { wakeUpSeconds, beside: command } = this.#contestant;
+    const { pid } = this.#process;
+    if (wakeUpSeconds !== undefined) await this.#ask(wakeUpSeconds);
+    const beside = command && (await startBeside(command));
+    try {
+      const watched = watch(pid, [...servants, ...(beside?.pid === undefined ? [] : [beside.pid])]);
+      const commits = database === undefined ? undefined : countCommits(database);
+      // Those that can be sent but once are shared among the rounds.
+      const load = await this.#ask(seconds, onlyOnce ? this.#left() / (rounds - round) : undefined);
+      const committed = commits?.();
+      const { serverSeconds, othersCpu } = watched();
+      if (load.seconds < SHORTEST_SECONDS)
+        throw new Error(
+          `${this.#work.name}: ${name} has used up its ${requestCount} requests in rounds of ${load.seconds.toFixed(1)} s; use --tokens with more`,
+        );
+      return {
+        round,
+        contestant: name,
+        perSecond: Object.values(load.right).reduce((sum, count) => sum + count, 0) / load.seconds,
+        load,
+        serverCpu: serverSeconds === undefined ? undefined : serverSeconds / load.seconds,
+        othersCpu,
+        residentBytes: residentBytes(pid),
+        ...(committed !== undefined && { commitsPerSecond: committed / load.seconds }),
+        ...(beside !== undefined && { besidePerSecond: await beside.end() }),
+      };
+    } finally {
+      await beside?.end();
+    }
+  }
+
+  /** How many of its requests it can still be sent. What is on its way at the end of a run would be sent again. */
+  #left(): number {
+    const { requestCount } = this.#contestant;
+    return requestCount - this.#sent - 2 * this.#work.connections;
+  }
+
+  async #ask(seconds: number, most?: number): Promise<LoadResult> {
+    const { name, requestCount } = this.#contestant;
+    const count = most === undefined ? undefined : Math.floor(Math.min(most, this.#left()));
+    if (count !== undefined && count <= 0)
+      throw new Error(`${this.#work.name}: ${name} has used up its ${requestCount} requests`);
+    const result = await this.#send(this.#contestant, { seconds, from: this.#sent, ...(count && { count }) });
+    this.#sent += result.sent;
+    return result;
+  }
+
+  async #send(
+    { requests, answers }: Asked,
+    limits: { readonly seconds: number; readonly from?: number; readonly count?: number },
+  ): Promise<LoadResult> {
+    const { address } = this.#process;
+    const { connections, name } = this.#work;
+    const result = await this.#generator.run({ address, requests, answers, connections, from: 0, ...limits });
+    requireRight(name, this.#contestant.name, result);
+    return result;
+  }
+}
+
+/** An answer that is not the right one is no throughput: nothing is counted then. */
+export function requireRight(
+  work: string,
+  name: string,
+  { wrong, firstWrong, errors, right }: LoadResult,
+): void {
+  if (wrong > 0) throw new Error(`${work}: ${name} answered ${wrong} times wrongly, first: ${firstWrong}`);
+  if (errors > 0) throw new Error(`${work}: ${errors} connections to ${name} failed`);
+  if (Object.values(right).every((count) => count === 0))
+    throw new Error(`${work}: ${name} answered nothing`);
+}
