@@ -1,5 +1,5 @@
 // How large the rows and indexes of each store are, and what its statements cost, with many live tokens in it.
-import { randomUUID } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +7,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { parseArgs } from 'node:util';
 import type { AdministrableStorage } from '@grantd/core';
 import { openSqliteStorage } from '@grantd/core/sqlite';
+import { newTimedIdentifier, timedIdentifier } from '../core/src/tokens/opaque_token.ts';
 import { startPostgres } from '../core/test/harness/postgres_cluster.ts';
 import { disposableDatabase } from '../core/test/harness/postgres_databases.ts';
 import { PostgresStores } from '../core/test/harness/postgres_store.ts';
@@ -40,9 +41,9 @@ function pair(grant: number, ties: Partial<Token> = {}): [Token, Token] {
     scopes: ['openid', 'profile', 'email', 'offline_access'],
     subject: identifier(`subject-${grant % Math.ceil(COUNT / 8)}`),
     sessionId: identifier(`session-${grant}`),
-    grantId: identifier(`grant-${grant}`),
-    familyId: identifier(`family-${grant}`),
-    pairId: randomUUID().slice(0, 22),
+    grantId: timed(),
+    familyId: timed(),
+    pairId: timed(),
     issuedAtMs,
     keyId: 'k'.repeat(43),
     digest: 'd'.repeat(43),
@@ -50,10 +51,16 @@ function pair(grant: number, ties: Partial<Token> = {}): [Token, Token] {
   };
   const until = now + 14 * 24 * HOUR;
   return [
-    { ...common, id: randomUUID().slice(0, 22), kind: 'refresh_token', expiresAt: until, keepUntil: until },
     {
       ...common,
-      id: randomUUID().slice(0, 22),
+      id: timedIdentifier(issuedAtMs, randomBytes(32).toString('base64url')),
+      kind: 'refresh_token',
+      expiresAt: until,
+      keepUntil: until,
+    },
+    {
+      ...common,
+      id: timed(),
       kind: 'access_token',
       tokenType: 'Bearer',
       expiresAt: now + HOUR,
@@ -62,7 +69,11 @@ function pair(grant: number, ties: Partial<Token> = {}): [Token, Token] {
   ];
 }
 
-/** As long as the server's own: 22 characters. */
+function timed(): string {
+  return newTimedIdentifier({ clock: Date.now, random: (bytes) => new Uint8Array(randomBytes(bytes)) });
+}
+
+/** As long as the program's own: 22 characters. */
 function identifier(of: string): string {
   return of.padEnd(22, '-');
 }

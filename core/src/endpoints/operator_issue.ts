@@ -2,7 +2,7 @@ import type { TokenFormat } from '../protocol/records.ts';
 import { isPersonalScope } from '../protocol/scope.ts';
 import { mintAccessToken } from '../tokens/access_token.ts';
 import { grantClaimsOf } from '../tokens/grant_claims.ts';
-import { newIdentifier } from '../tokens/opaque_token.ts';
+import { newTimedIdentifier } from '../tokens/opaque_token.ts';
 import { mintRefreshToken } from '../tokens/refresh_token.ts';
 import { hasPairwiseSubjects, sectorOf, subjectIdentifier } from '../tokens/subject_identifier.ts';
 import type { Context } from './context.ts';
@@ -81,10 +81,10 @@ export async function issueByOperator(
         claims,
         ...(person !== undefined && {
           person,
-          grantId: newIdentifier(context.random),
-          pairId: newIdentifier(context.random),
+          grantId: newTimedIdentifier(context),
+          pairId: newTimedIdentifier(context),
         }),
-        ...(order.refresh && { familyId: newIdentifier(context.random) }),
+        ...(order.refresh && { familyId: newTimedIdentifier(context) }),
       };
       const refresh = order.refresh ? await mintRefreshToken(context, purpose) : undefined;
       const access = await mintAccessToken(

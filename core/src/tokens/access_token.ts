@@ -10,7 +10,7 @@ import {
   purposeOfRecord,
   type TokenPurpose,
 } from './minting.ts';
-import { newIdentifier, newOpaque } from './opaque_token.ts';
+import { newOpaque, newTimedIdentifier } from './opaque_token.ts';
 
 /**
  * An access token: a JWT by RFC 9068, or opaque.
@@ -28,7 +28,7 @@ export async function mintAccessToken(
   const issuedAtMs = context.clock();
   const iat = secondsOf(issuedAtMs);
   const exp = iat + (purpose.lifetime ?? context.lifetimes.accessToken);
-  const jti = newIdentifier(context.random);
+  const jti = newTimedIdentifier(context);
   const claims: Claims = {
     iss: context.issuer,
     sub: purpose.person?.sub ?? client.id,

@@ -1,5 +1,5 @@
 import { base64url } from 'jose';
-import type { RandomSource } from '../protocol/environment.ts';
+import type { Clock, RandomSource } from '../protocol/environment.ts';
 
 /** Opaque values: a prefix that secret scanners recognise and that tells the kind, then 256 bits in base64url. */
 const OPAQUE_PREFIXES = {
@@ -40,9 +40,28 @@ export function opaqueFrom(kind: OpaqueKind, body: string): string {
 }
 
 /**
- * A new identifier of 128 random bits, for clients, `jti`, pairs, families and grants. None begins with `-`, since a
- * command would take it for a flag; that costs a fiftieth of a bit.
+ * A new identifier of 128 random bits, for clients. None begins with `-`, since a command would take it for a flag; that
+ * costs a fiftieth of a bit.
  */
 export function newIdentifier(random: RandomSource): string {
   return base64url.encode(random(16)).replace(/^-/, '_');
+}
+
+/** A new identifier for `jti`, pairs, families and grants: the time, then 128 random bits. */
+export function newTimedIdentifier({
+  clock,
+  random,
+}: {
+  readonly clock: Clock;
+  readonly random: RandomSource;
+}): string {
+  return timedIdentifier(clock(), base64url.encode(random(16)));
+}
+
+/**
+ * Milliseconds, and what nobody can guess. Identifiers that are made one after another are so in an index as well, and
+ * are written to the same few pages of it.
+ */
+export function timedIdentifier(milliseconds: number, secret: string): string {
+  return Math.floor(milliseconds).toString(36) + secret;
 }

@@ -13,7 +13,7 @@ import {
   purposeOfRecord,
   type TokenPurpose,
 } from './minting.ts';
-import { newIdentifier, newOpaqueBody, opaqueFrom } from './opaque_token.ts';
+import { newOpaqueBody, newTimedIdentifier, opaqueFrom, timedIdentifier } from './opaque_token.ts';
 
 /** Deterministic, so that the same claims give the same token again (RFC 8017 §8.2). Only this server reads it. */
 export const REFRESH_TOKEN_ALGORITHM = 'RS256';
@@ -60,6 +60,9 @@ async function mintFrom(context: TokenContext, purpose: TokenPurpose, body: stri
   const issuedAtMs = context.clock();
   const iat = secondsOf(issuedAtMs);
   const exp = iat + (purpose.lifetime ?? context.lifetimes.refreshToken);
+  const jti = context.useOpaqueRefreshTokens
+    ? newTimedIdentifier(context)
+    : timedIdentifier(issuedAtMs, body);
   const claims: Claims = {
     iss: context.issuer,
     sub: purpose.person?.sub ?? client.id,
@@ -69,7 +72,7 @@ async function mintFrom(context: TokenContext, purpose: TokenPurpose, body: stri
     ...purpose.claims,
     iat,
     exp,
-    jti: context.useOpaqueRefreshTokens ? newIdentifier(context.random) : body,
+    jti,
   };
   const record = {
     ...purposeOfRecord(purpose),
@@ -86,14 +89,14 @@ async function mintFrom(context: TokenContext, purpose: TokenPurpose, body: stri
     return { token, record: { ...record, ...(await opaqueIdentity(token)) } };
   }
   const signed = await sign(context, claims);
-  return { token: signed.token, record: { ...record, ...(await jwtIdentity(body, signed)) } };
+  return { token: signed.token, record: { ...record, ...(await jwtIdentity(jti, signed)) } };
 }
 
 /** The token with this body, in the format that the record has: a signed one names its key. */
 async function textOf(context: TokenContext, record: TokenRecord, body: string): Promise<string | undefined> {
   const { keyId, claims } = record;
   if (keyId === undefined) return opaqueFrom('refresh_token', body);
-  if (claims?.jti !== body) return undefined;
+  if (claims === undefined || !String(claims.jti).endsWith(body)) return undefined;
   return (await sign(context, claims, keyId)).token;
 }
 

@@ -67,6 +67,7 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
     const file = openSqliteStorage({ path, issuer: ISSUER });
     const otherFile = openSqliteStorage({ path, issuer: OTHER_ISSUER });
     await otherFile.clients.add(newClient('elsewhere'));
+    await otherFile.setDisabled('subject', 'elsewhere', true);
     await file.clients.add({
       ...newClient('client'),
       name: 'Ein “Name”\n',
@@ -110,7 +111,7 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
     const ids = [...tokens.map(({ id }) => id), 'unknown'];
     const before = await contentOf(file, ids);
     const progress: [string, number][] = [];
-    const elsewhere = await otherFile.clients.list();
+    const elsewhere = { clients: await otherFile.clients.list(), events: await otherFile.eventsAfter(0, 10) };
     await file.close();
     await otherFile.close();
     const counts = await importPostgres(exportSqlite({ path }), {
@@ -128,7 +129,10 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
     const storage = await stores.open({ issuer: ISSUER });
     assert.deepEqual(await contentOf(storage, ids), before);
     const other = await stores.open({ issuer: OTHER_ISSUER });
-    assert.deepEqual(await other.clients.list(), elsewhere);
+    assert.deepEqual(
+      { clients: await other.clients.list(), events: await other.eventsAfter(0, 10) },
+      elsewhere,
+    );
 
     assert.deepEqual(await storage.pushedRequests.take('pushed'), pushed);
     const found = await storage.tokens.getByRefreshToken(refreshToken.id);

@@ -220,6 +220,63 @@ test('a file of version 2 is brought up to date, and what was alive in it lives 
   await storage.close();
 });
 
+test('a file of version 3 is brought up to date, and its events are numbered on from where they were', async () => {
+  const path = join(folder, 'version-3.db');
+  const old = new DatabaseSync(path);
+  old.exec('PRAGMA journal_mode = WAL');
+  for (const migration of MIGRATIONS.slice(0, 3)) old.exec(migration);
+  old.exec('PRAGMA user_version = 3');
+  old.exec(`
+    INSERT INTO issuers (id, issuer) VALUES (1, '${issuer}'), (2, 'https://other.example');
+    INSERT INTO events (issuer_id, at_ms, type, target)
+    VALUES (1, 10, 'subject_disabled', 'one'), (2, 11, 'subject_disabled', 'two'), (1, 12, 'subject_enabled', 'one'),
+      (2, 13, 'subject_enabled', 'swept');
+    DELETE FROM events WHERE target = 'swept'`);
+  old.close();
+
+  const options = { path, clock: () => 20 };
+  const storage = openSqliteStorage({ ...options, issuer });
+  const other = openSqliteStorage({ ...options, issuer: 'https://other.example' });
+  await storage.setDisabled('subject', 'next', true);
+  await other.setDisabled('subject', 'next', true);
+  const disabled = { type: 'subject_disabled', target: 'next', atMs: 20, sequence: 5 };
+  assert.deepEqual(await storage.eventsAfter(0, 10), [
+    { type: 'subject_disabled', target: 'one', atMs: 10, sequence: 1 },
+    { type: 'subject_enabled', target: 'one', atMs: 12, sequence: 3 },
+    disabled,
+  ]);
+  assert.deepEqual(await other.eventsAfter(2, 10), [disabled]);
+  await storage.close();
+  await other.close();
+});
+
+test('sweeping takes the oldest events first, and leaves those that a clock wrote which was ahead', async () => {
+  const clock = { nowMs: 5000 };
+  const options = { path: join(folder, 'swept.db'), issuer, clock: () => clock.nowMs };
+  const storage = openSqliteStorage({ ...options, eventRetentionSeconds: 10 });
+  const write = async (target: string, atMs: number) => {
+    clock.nowMs = atMs;
+    await storage.setDisabled('subject', target, true);
+  };
+  await write('first', 1000);
+  await write('ahead', 9000);
+  await write('second', 2000);
+  const targetsAfterSweep = async (nowMs: number) => {
+    clock.nowMs = nowMs;
+    while ((await storage.sweep(2)) > 0);
+    return (await storage.eventsAfter(0, 10)).map(({ target, sequence }) => [target, sequence]);
+  };
+  assert.deepEqual(await targetsAfterSweep(11_500), [
+    ['ahead', 2],
+    ['second', 3],
+  ]);
+  assert.deepEqual(await targetsAfterSweep(12_500), [['ahead', 2]]);
+  assert.deepEqual(await targetsAfterSweep(19_500), []);
+  await write('third', 19_600);
+  assert.deepEqual(await targetsAfterSweep(19_700), [['third', 4]]);
+  await storage.close();
+});
+
 test('a key’s row is written when the day changes until which it is needed, and not with each token', async () => {
   const path = join(folder, 'needed.db');
   const storage = openSqliteStorage({ path, issuer });

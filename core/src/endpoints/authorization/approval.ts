@@ -5,7 +5,7 @@ import type { HttpResponse } from '../../protocol/http.ts';
 import type { ErrorCode } from '../../protocol/oauth_error.ts';
 import type { ReasonCode } from '../../protocol/reasons.ts';
 import { grantClaimsOf } from '../../tokens/grant_claims.ts';
-import { newIdentifier, newOpaque } from '../../tokens/opaque_token.ts';
+import { newOpaque, newTimedIdentifier } from '../../tokens/opaque_token.ts';
 import { subjectLife } from '../../tokens/state.ts';
 import { sessionIdentifier, subjectIdentifier } from '../../tokens/subject_identifier.ts';
 import type { Context } from '../context.ts';
@@ -68,7 +68,7 @@ export async function completeAuthorization(
       redirectUriGiven,
       scopes,
       subject,
-      grantId: newIdentifier(context.random),
+      grantId: newTimedIdentifier(context),
       // What the client is told is as it is registered now, whatever it registers until it redeems the code.
       claims: {
         ...grantClaimsOf(client, claimsOf(approval)),

@@ -6,7 +6,7 @@ import type { AuthorizationCodeRecord, ClientRecord } from '../../protocol/recor
 import { isRegisteredRedirectUri } from '../../protocol/redirect_uri.ts';
 import { mintAccessToken } from '../../tokens/access_token.ts';
 import { grantClaimsOf } from '../../tokens/grant_claims.ts';
-import { newIdentifier, opaqueKindOf } from '../../tokens/opaque_token.ts';
+import { newTimedIdentifier, opaqueKindOf } from '../../tokens/opaque_token.ts';
 import { mintRefreshToken } from '../../tokens/refresh_token.ts';
 import { codeLife } from '../../tokens/state.ts';
 import type { Call, Context } from '../context.ts';
@@ -34,8 +34,8 @@ export const authorizationCode: Grant = async (context, client, form, call) => {
     claims,
     audience,
     grantId,
-    familyId: newIdentifier(context.random),
-    pairId: newIdentifier(context.random),
+    familyId: newTimedIdentifier(context),
+    pairId: newTimedIdentifier(context),
     ...(sessionId !== undefined && { sessionId }),
     ...(claimsRequest !== undefined && { claimsRequest }),
     ...(resources !== undefined && { resources }),

@@ -6,7 +6,7 @@ import { mintAccessToken } from '../../tokens/access_token.ts';
 import { type FoundToken, findToken } from '../../tokens/find.ts';
 import { grantClaimsOf } from '../../tokens/grant_claims.ts';
 import type { MintedToken, TokenPurpose } from '../../tokens/minting.ts';
-import { newIdentifier } from '../../tokens/opaque_token.ts';
+import { newTimedIdentifier } from '../../tokens/opaque_token.ts';
 import { mintSuccessor, recallSuccessor } from '../../tokens/refresh_token.ts';
 import { lifeOf } from '../../tokens/state.ts';
 import type { Call, Context } from '../context.ts';
@@ -40,7 +40,7 @@ export const refreshToken: Grant = async (context, client, form, call) => {
 /** The presented token makes way for its successor, with a new access token beside it. */
 async function rotate(context: Context, presented: Presented, form: Form, call: Call) {
   const { record, token } = presented;
-  const pairId = newIdentifier(context.random);
+  const pairId = newTimedIdentifier(context);
   const refresh = await mintSuccessor(context, { ...purposeOf(presented), pairId }, token);
   const beside = await mintBeside(context, presented, refresh.record, form);
   const outcome = await context.storage.tokens.rotate(record, refresh.record, [

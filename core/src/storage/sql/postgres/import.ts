@@ -13,13 +13,12 @@ const IMPORT_TIMEOUT_MS = 10 * 60 * 1000;
 /** Without an issuer nobody writes anywhere else, and none is added before the end of the transaction. */
 const LOCK_ISSUERS = 'LOCK TABLE grantd.issuers IN EXCLUSIVE MODE';
 
-/** What the other database has no table for; and identities go on after the numbers that were brought along. */
+/** What the other database has no table for; and numbers go on after those that were brought along. */
 const AFTERWARDS = [
   'INSERT INTO grantd.sweeps (issuer_id) SELECT id FROM grantd.issuers',
   `UPDATE grantd.issuers i SET last_event_sequence = greatest(
      last_event_sequence, (SELECT max(sequence) FROM grantd.events e WHERE e.issuer_id = i.id))`,
   `SELECT setval(pg_get_serial_sequence('grantd.issuers', 'id'), max(id)) FROM grantd.issuers HAVING max(id) > 0`,
-  `SELECT setval(pg_get_serial_sequence('grantd.events', 'id'), max(id)) FROM grantd.events HAVING max(id) > 0`,
 ];
 
 export interface PostgresImportOptions extends PostgresDeadlines {
@@ -48,7 +47,7 @@ export async function importPostgres(
     await requireEmpty(run, 'issuers');
     for (const { table, rows } of tables) {
       if (!counts.has(table)) await requireEmpty(run, table);
-      if (rows.length > 0) await run([insertion(table, rows), JSON.stringify(rows.map(asColumns(table)))]);
+      if (rows.length > 0) await run([insertion(table, rows), JSON.stringify(rows)]);
       counts.set(table, (counts.get(table) ?? 0) + rows.length);
       onRows?.(table, counts.get(table) ?? 0);
     }
@@ -69,16 +68,12 @@ async function requireEmpty(
 
 /** Columns that are here and not there keep their defaults. */
 function insertion(table: string, [first = {}]: TableRows['rows']): PostgresStatement {
-  const columns = Object.keys(asColumns(table)(first)).map(quoted).join(', ');
+  const columns = Object.keys(first).map(quoted).join(', ');
   const name = nameOf(table);
   return unnamed(`
     INSERT INTO ${name} (${columns}) OVERRIDING SYSTEM VALUE
     SELECT ${columns} FROM json_populate_recordset(NULL::${name}, $1)`);
 }
-
-/** An event's number was its place in the order of commits already. */
-const asColumns = (table: string) => (row: TableRows['rows'][number]) =>
-  table === 'events' ? { id: row.sequence ?? null, ...row } : row;
 
 function nameOf(table: string): string {
   return `grantd.${quoted(table)}`;

@@ -5,11 +5,6 @@ import { SCHEMA_VERSION, schemaVersion } from './schema.ts';
 
 const ROWS_AT_ONCE = 1000;
 
-/** With the number of the last event of all, which may have been swept: readers have seen it, and wait for greater ones. */
-const ISSUERS = `
-  SELECT *, coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0) AS last_event_sequence
-  FROM issuers`;
-
 export interface SqliteExportOptions {
   /** A database file that a store of this version has opened before, which brings an older file up to date. */
   readonly path: string;
@@ -33,9 +28,8 @@ export function* exportSqlite(options: SqliteExportOptions): Generator<TableRows
     takeForItself(database, path);
     requireThisVersion(database, path);
     for (const table of [...TABLES, ...hostTables]) {
-      const query = table === 'issuers' ? ISSUERS : `SELECT * FROM "${table}"`;
       let rows = [];
-      for (const row of database.prepare(query).iterate()) {
+      for (const row of database.prepare(`SELECT * FROM "${table}"`).iterate()) {
         rows.push(Object.fromEntries(Object.entries(row).map(([column, value]) => [column, plain(value)])));
         if (rows.length < ROWS_AT_ONCE) continue;
         yield { table, rows };

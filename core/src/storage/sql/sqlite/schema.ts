@@ -226,8 +226,33 @@ const VERSION_3 = `
   CREATE INDEX pushed_requests_by_expiry ON pushed_requests (issuer_id, expires_at);
 `;
 
+/**
+ * Version 4. Events are numbered by issuer, in one tree: to write one changes one page. Their numbers go on after all
+ * that were given before.
+ */
+const VERSION_4 = `
+  -- The greatest number of an event that was swept: none is given twice, not even after the newest events are gone.
+  ALTER TABLE issuers ADD COLUMN last_event_sequence INTEGER NOT NULL DEFAULT 0;
+  UPDATE issuers SET last_event_sequence = coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0);
+
+  CREATE TABLE events_4 (
+    issuer_id INTEGER NOT NULL REFERENCES issuers (id),
+    sequence  INTEGER NOT NULL,
+    at_ms     INTEGER NOT NULL,
+    type      TEXT NOT NULL,
+    target    TEXT NOT NULL,
+    PRIMARY KEY (issuer_id, sequence)
+  ) STRICT, WITHOUT ROWID;
+
+  INSERT INTO events_4
+  SELECT issuer_id, sequence, at_ms, type, target FROM events ORDER BY issuer_id, sequence;
+
+  DROP TABLE events;
+  ALTER TABLE events_4 RENAME TO events;
+`;
+
 /** One entry for each version, applied in order and never edited once released. */
-export const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3];
+export const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4];
 
 /** The version that this program writes; kept in the file as `PRAGMA user_version`. */
 export const SCHEMA_VERSION = MIGRATIONS.length;

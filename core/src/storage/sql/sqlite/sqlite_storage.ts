@@ -104,7 +104,7 @@ function storageOn(
     grantsOf: grants.grantsOf,
     revokeGrants: grants.revokeGrants,
     eventsAfter: events.after,
-    sweep: sqliteSweep(handle, eventRetentionSeconds),
+    sweep: sqliteSweep(handle, events, eventRetentionSeconds),
     close() {
       writes.close();
       if (database.isOpen) database.close();

@@ -1,4 +1,5 @@
 import { prepareAll, type SqliteHandle } from './connection.ts';
+import type { Events } from './events.ts';
 
 /** The oldest principals that are over; the same ones for both statements of a transaction. */
 const OVER = `FROM principals
@@ -40,9 +41,10 @@ export const SWEEP_SQL = {
         SELECT 1 FROM tokens t WHERE t.issuer_id = k.issuer_id AND t.keep_until <= k.needed_until)
       ORDER BY k.needed_until LIMIT :limit)`,
 
+  // By number, which is by age but for clocks that were set. What is not old enough yet is looked at again.
   events: `
-    DELETE FROM events WHERE sequence IN (
-      SELECT sequence FROM events WHERE issuer_id = :issuerId AND at_ms <= :untilMs ORDER BY at_ms LIMIT :limit)`,
+    DELETE FROM events WHERE issuer_id = :issuerId AND at_ms <= :untilMs AND sequence IN (
+      SELECT sequence FROM events WHERE issuer_id = :issuerId ORDER BY sequence LIMIT :limit)`,
 };
 
 /**
@@ -51,10 +53,17 @@ export const SWEEP_SQL = {
  */
 export function sqliteSweep(
   handle: SqliteHandle,
+  events: Events,
   eventRetentionSeconds: number,
 ): (limit: number) => Promise<number> {
   const { database, issuerId, clock, transaction } = handle;
   const sql = prepareAll(database, SWEEP_SQL);
+  const sweepEvents = (untilMs: number, limit: number) => {
+    const last = events.lastNumber();
+    const swept = sql.events.run({ issuerId, untilMs, limit });
+    if (swept.changes !== 0) events.keepLastNumber(last);
+    return swept;
+  };
   return (limit) =>
     transaction(() => {
       const nowMs = clock();
@@ -68,7 +77,7 @@ export function sqliteSweep(
         sql.oneTimeIdentifiers.run({ issuerId, now, limit }),
         sql.pushedRequests.run({ issuerId, now, limit }),
         sql.keys.run({ issuerId, now, limit }),
-        sql.events.run({ issuerId, untilMs, limit }),
+        sweepEvents(untilMs, limit),
       ].reduce((swept, { changes }) => swept + Number(changes), 0);
     });
 }
