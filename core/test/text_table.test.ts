@@ -25,3 +25,16 @@ test('texts that all belong at one place are told apart', () => {
   for (const name of names) assert.equal(table.get(name), `value of ${name}`);
   assert.equal(table.get('9999-of-one-ending'), undefined);
 });
+
+test('what is forgotten is gone until it is set again, and nothing else is', () => {
+  const table = new TextTable<number>();
+  for (const [index, name] of ALIKE.entries()) table.set(name, index);
+  table.forget('aa');
+  table.forget('unknown');
+  assert.deepEqual(
+    ALIKE.map((name) => table.get(name)),
+    ALIKE.map((name, index) => (name === 'aa' ? undefined : index)),
+  );
+  table.set('aa', 100);
+  assert.equal(table.get('aa'), 100);
+});

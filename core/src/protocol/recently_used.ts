@@ -26,6 +26,11 @@ export class RecentlyUsed<T> {
     this.#recent.set(key, value);
   }
 
+  forget(key: string): void {
+    this.#recent.forget(key);
+    this.#earlier.forget(key);
+  }
+
   clear(): void {
     this.#recent = new TextTable();
     this.#earlier = new TextTable();

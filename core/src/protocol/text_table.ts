@@ -5,8 +5,8 @@ const FEWEST_PLACES = 64;
 const HASHED_CHARACTERS = 8;
 
 /**
- * Values under texts, as in a `Map` that nothing is taken out of but everything. A `Map` looks each text up in the
- * engine's table of all strings first, which costs more than the rest once there are many of them.
+ * Values under texts, as in a `Map`. That looks each text up in the engine's table of all strings first, which costs more
+ * than the rest once there are many of them.
  */
 export class TextTable<T> {
   #names: (string | undefined)[] = places(FEWEST_PLACES);
@@ -28,6 +28,11 @@ export class TextTable<T> {
     this.#names[place] = name;
     this.#size += 1;
     if (this.#size * 2 > this.#names.length) this.#grow();
+  }
+
+  /** Its place stays taken. */
+  forget(name: string): void {
+    this.#values[this.#placeOf(name)] = undefined;
   }
 
   /** Where a text is, or would be: the first place from its own on that is its or free. At least half of all are free. */

@@ -139,6 +139,38 @@ for (const [ending, end] of Object.entries(ENDINGS)) {
   }
 }
 
+for (const by of ['another handle', 'the same handle'] as const) {
+  test(`a token that ended by itself alone, by ${by}, leaves others remembered; any other ending does not`, async (t) => {
+    const { one, other } = await openTwo(t, `alone by ${by}`);
+    const [ended, others] = [newToken('app'), [newToken('app'), newToken('app')]];
+    const tied = newToken('app', { subject: 'subject', grantId: 'grant', pairId: 'pair' });
+    assert.equal(await other.tokens.issue([ended, tied, ...others], {}), 'issued');
+    const asked = () => statementsOf(t, () => Promise.all(others.map((token) => lookUp(one, token))));
+    for (const token of [ended, tied]) assert.equal(isAlive(await lookUp(one, token)), true);
+    await asked();
+    const ending = by === 'another handle' ? other : one;
+
+    await ending.tokens.revoke(await recordOf(ending, ended));
+    assert.deepEqual(ofTokens(await asked()), []);
+    assert.equal(isAlive(await lookUp(one, ended)), false);
+
+    await ending.tokens.revoke(await recordOf(ending, tied));
+    assert.equal(ofTokens(await asked()).length, others.length);
+    assert.equal(isAlive(await lookUp(one, tied)), false);
+  });
+}
+
+test('more tokens than are forgotten one by one are dead at the next look-up as well', async (t) => {
+  const { one, other } = await openTwo(t, 'many alone');
+  const tokens = Array.from({ length: 150 }, () => newToken('app'));
+  assert.equal(await other.tokens.issue(tokens, {}), 'issued');
+  await Promise.all(tokens.map((token) => lookUp(one, token)));
+  const records = await Promise.all(tokens.map((token) => recordOf(other, token)));
+  await Promise.all(records.map((record) => other.tokens.revoke(record)));
+  const found = await Promise.all(tokens.map((token) => lookUp(one, token)));
+  assert.equal(found.some(isAlive), false);
+});
+
 test('a remembered access token is dead also where the event that tells of it has been swept', async (t) => {
   const { one, other } = await openTwo(t, 'swept events', { eventRetentionSeconds: 0 });
   const { access } = await issue(other);

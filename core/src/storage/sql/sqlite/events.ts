@@ -14,6 +14,13 @@ export const EVENTS_SQL = {
 
   keepLastNumber: 'UPDATE issuers SET last_event_sequence = :last WHERE id = :issuerId',
 
+  // What a token alone stands for ends with nothing else. Of one that is gone, nobody knows.
+  endedAlone: `
+    SELECT e.target FROM events e JOIN tokens t ON t.issuer_id = e.issuer_id AND t.id = e.target
+    WHERE e.issuer_id = :issuerId AND e.sequence > :after AND e.type = 'token_revoked'
+      AND t.pair_id IS NULL AND t.family_id IS NULL AND t.grant_id IS NULL
+    LIMIT :limit`,
+
   after: `
     SELECT sequence, at_ms, type, target FROM events
     WHERE issuer_id = :issuerId AND sequence > :sequence ORDER BY sequence LIMIT :limit`,
@@ -32,18 +39,26 @@ export interface Events {
   after(sequence: number, limit: number): readonly EventRecord[];
   /** The greatest number that an event has ever had, be it swept or not; 0 where there was none. */
   lastNumber(): number;
+  /**
+   * The tokens that have ended since an event, each by itself.
+   * @returns `undefined` where more has ended than `limit` such tokens, or what it was is not known any more
+   */
+  endedAlone(after: number, limit: number): readonly string[] | undefined;
   /** Sees to it that numbers go on after this one, as part of the transaction that sweeps. */
   keepLastNumber(last: number): void;
 }
 
 export function sqliteEvents({ database, issuerId, clock }: SqliteHandle): Events {
   const sql = prepareAll(database, EVENTS_SQL);
+  const lastNumber = () => Number(sql.lastNumber.get({ issuerId })?.last ?? 0);
   return {
     add(type, target) {
       sql.add.run({ issuerId, nowMs: clock(), type, target });
     },
-    lastNumber() {
-      return Number(sql.lastNumber.get({ issuerId })?.last ?? 0);
+    lastNumber,
+    endedAlone(after, limit) {
+      const rows = sql.endedAlone.all({ issuerId, after, limit });
+      return rows.length === lastNumber() - after ? rows.map(({ target }) => String(target)) : undefined;
     },
     keepLastNumber(last) {
       sql.keepLastNumber.run({ issuerId, last });

@@ -8,20 +8,23 @@ import type { Events } from './events.ts';
 /** Each is some 300 bytes; twice as many at most. */
 const MOST_TOKENS = 100_000;
 
+/** Tokens that are forgotten one by one; more at a time are forgotten with all others. */
+const MOST_FORGOTTEN = 100;
+
 /**
- * Access tokens as they were read, for as long as nothing has ended the life of any token since: whatever does writes an
- * event in the same transaction, and nothing else changes what a look-up says of an access token but its deletion after
- * it has expired.
+ * Access tokens as they were read, for as long as nothing has ended their life since: whatever does writes an event in
+ * the same transaction, and nothing else changes what a look-up says of an access token but its deletion after it has
+ * expired. What has ended by itself alone is forgotten alone; otherwise everything is.
  */
 export class RememberedTokens {
   readonly #reads: Pick<Reads, 'state'>;
-  readonly #events: Pick<Events, 'lastNumber'>;
+  readonly #events: Pick<Events, 'lastNumber' | 'endedAlone'>;
   readonly #tokens = new RecentlyUsed<TokenRecord>(MOST_TOKENS);
   readonly #values = new CommonValues();
   #state: number | undefined;
-  #lastEvent: number | undefined;
+  #lastEvent = 0;
 
-  constructor(reads: Pick<Reads, 'state'>, events: Pick<Events, 'lastNumber'>) {
+  constructor(reads: Pick<Reads, 'state'>, events: Pick<Events, 'lastNumber' | 'endedAlone'>) {
     this.#reads = reads;
     this.#events = events;
   }
@@ -53,9 +56,15 @@ export class RememberedTokens {
     if (state === undefined) return false;
     if (state === this.#state) return true;
     const lastEvent = this.#events.lastNumber();
-    if (lastEvent !== this.#lastEvent) this.#tokens.clear();
+    if (lastEvent !== this.#lastEvent) this.#forgetEnded();
     this.#state = state;
     this.#lastEvent = lastEvent;
     return true;
+  }
+
+  #forgetEnded(): void {
+    const ended = this.#events.endedAlone(this.#lastEvent, MOST_FORGOTTEN);
+    if (ended === undefined) this.#tokens.clear();
+    else for (const id of ended) this.#tokens.forget(id);
   }
 }
