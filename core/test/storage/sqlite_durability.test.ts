@@ -23,6 +23,8 @@ test('an opened file has a write-ahead log that is flushed at every commit', () 
   assert.equal(database.prepare('PRAGMA fullfsync').get()?.fullfsync, 1);
   assert.equal(database.prepare('PRAGMA busy_timeout').get()?.timeout, 100);
   assert.equal(database.prepare('PRAGMA foreign_keys').get()?.foreign_keys, 1);
+  // Nothing of the file is written anywhere else.
+  assert.equal(database.prepare('PRAGMA temp_store').get()?.temp_store, 2);
   database.exec('PRAGMA synchronous = NORMAL');
   assert.throws(() => assertDurable(database), /synchronous=1 instead of 2 \(FULL\)/);
   database.close();

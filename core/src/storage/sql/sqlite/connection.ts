@@ -49,6 +49,8 @@ export function openDatabase(path: string, busyTimeoutMs: number): DatabaseSync 
   try {
     switchToWal(database, busyTimeoutMs);
     database.exec(`PRAGMA busy_timeout = ${Math.trunc(busyTimeoutMs)}`);
+    // What a savepoint may have to bring back is a few pages; by default it is written to a file for temporary files.
+    database.exec('PRAGMA temp_store = MEMORY');
     return keptDurable(database);
   } catch (error) {
     database.close();
