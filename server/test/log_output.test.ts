@@ -11,12 +11,13 @@ const workbench = new Workbench();
 after(() => workbench.clear());
 
 const LOG = join(import.meta.dirname, '../src/log/log.ts');
+const OUTPUT = join(import.meta.dirname, '../src/log/log_output.ts');
 const COUNT = 5000;
 
 /** A process that logs so many lines at once, of which one write takes no more than a part, and a last one. */
-const program = (last: string) => `
+const program = (last: string, form = 'json') => `
   const { openLog } = await import(${JSON.stringify(LOG)});
-  const log = await openLog('json', 7);
+  const log = await openLog('${form}', 7);
   for (let count = 0; count < ${COUNT}; count += 1) log.info({ event: 'counted', count });
   // Longer than what it is begun to write takes.
   setTimeout(() => {
@@ -46,6 +47,15 @@ function assertWhole(logged: string): void {
   );
 }
 
+/** A child whose output nobody reads yet, and a promise of its end. */
+function started(code: string) {
+  const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: 20_000,
+  });
+  return { child, said: once(child.stderr, 'data'), closed: once(child, 'close') };
+}
+
 for (const [end, [last, code]] of Object.entries(ENDS))
   describe(`a process that ends ${end} loses no line of its log`, () => {
     const args = ['--input-type=module', '-e', program(last)];
@@ -67,6 +77,16 @@ for (const [end, [last, code]] of Object.entries(ENDS))
     });
   });
 
+for (const [end, [last, code]] of Object.entries(ENDS))
+  test(`a process that ends ${end} loses no line in the form for people`, async () => {
+    const { child, closed } = started(program(last, 'pretty'));
+    const lines = (await text(child.stdout)).split('\n');
+    assert.deepEqual(await closed, [code, null]);
+    assert.equal(lines.length, COUNT + 2);
+    assert.match(String(lines[0]), /^\[[\d:.]+\] INFO: counted worker=7 count=0$/);
+    assert.match(String(lines.at(-2)), /^\[[\d:.]+\] FATAL: last worker=7$/);
+  });
+
 test('lines that come together are written together', async (t) => {
   const child = spawn(process.execPath, ['--input-type=module', '-e', program('')], {
     stdio: ['ignore', 'pipe', 'ignore'],
@@ -78,4 +98,79 @@ test('lines that come together are written together', async (t) => {
   });
   await once(child, 'close');
   assert.ok(parts < COUNT / 20, `${COUNT} lines came in ${parts} parts`);
+});
+
+test('a long line is written as it is, and takes no memory that belongs to others', async () => {
+  // Longer than a third of what is written at once, and yet in the pool that Node cuts small buffers from, which is
+  // as large as that, or a little larger.
+  const { child, closed } = started(`
+    const { LogOutput } = await import(${JSON.stringify(OUTPUT)});
+    const output = new LogOutput();
+    Buffer.poolSize = 65_536 - (Buffer.from('x').buffer.byteLength - Buffer.poolSize);
+    for (let count = 0; count < 10; count += 1) Buffer.from('x'.repeat(20_000));
+    output.write('x'.repeat(25_000) + '\\n');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const others = Array.from({ length: 200 }, (_, index) => Buffer.from('other ' + index));
+    for (let count = 0; count < 2000; count += 1) output.write('y'.repeat(100) + '\\n');
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    const changed = others.filter((other, index) => other.toString() !== 'other ' + index);
+    console.error(changed.length);
+  `);
+  const [logged, changed] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  assert.deepEqual(await closed, [0, null]);
+  assert.equal(changed, '0\n');
+  assert.equal(logged, `${'x'.repeat(25_000)}\n${`${'y'.repeat(100)}\n`.repeat(2000)}`);
+});
+
+describe('a reader who has no room for what is written', () => {
+  /** As the program does it, whose standard output is no pipe that waits. */
+  const full = (last: string) => `
+    process.stdout.on('error', () => {});
+    ${program(`console.error('ending'); ${last}`)}
+  `;
+
+  for (const [end, [last, code]] of Object.entries(ENDS))
+    test(`gets every line once a process ends ${end}, if there is room soon`, async () => {
+      const { child, said, closed } = started(full(last));
+      await said;
+      assertWhole(await text(child.stdout));
+      assert.deepEqual(await closed, [code, null]);
+    });
+
+  test('does not keep the process from ending', async () => {
+    const { child, said } = started(full('process.exit(3);'));
+    await said;
+    assert.deepEqual(await once(child, 'exit'), [3, null]);
+  });
+});
+
+test('what is logged after a line whose rest could not be written begins a line of its own', async () => {
+  const folder = workbench.folder();
+  // The file may have 8 or 16 KiB, as the shell counts.
+  const child = spawn(
+    '/bin/sh',
+    [
+      '-c',
+      'ulimit -f 16; exec "$0" "$@" >> log',
+      process.execPath,
+      '--input-type=module',
+      '-e',
+      `
+      const { truncateSync } = await import('node:fs');
+      const { LogOutput } = await import(${JSON.stringify(OUTPUT)});
+      const output = new LogOutput();
+      const pause = () => new Promise((resolve) => setTimeout(resolve, 100));
+      for (let count = 0; count < 1000; count += 1) output.write('x'.repeat(99) + '\\n');
+      await pause();
+      truncateSync('log', 150);
+      output.write('next\\n');
+      await pause();
+      output.write('last\\n');
+    `,
+    ],
+    { cwd: folder, stdio: ['ignore', 'ignore', 'inherit'], timeout: 20_000 },
+  );
+  assert.deepEqual(await once(child, 'close'), [0, null]);
+  const line = 'x'.repeat(99);
+  assert.equal(readFileSync(join(folder, 'log'), 'utf8'), `${line}\n${'x'.repeat(50)}\nnext\nlast\n`);
 });

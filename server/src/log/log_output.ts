@@ -7,11 +7,23 @@ const RETRY_MS = 10;
 /** How long a line waits for others at most: one call of the system writes them together. */
 const GATHER_MS = 5;
 
+/** How long a process that ends waits at most for a reader who is behind. */
+const LAST_MS = 1000;
+
 /** Bytes that are written at once at most; a pipe takes about as many. */
 const ROOM = 64 * 1024;
 
 /** Bytes that may wait for a reader who does not read; more is dropped, since requests are worth more than their log. */
 const MOST_WAITING = 4 * 1024 * 1024;
+
+const LINE_END = Buffer.from('\n');
+
+interface Piece {
+  /** What is still to be written of it. */
+  bytes: Buffer<ArrayBuffer>;
+  /** Where they stand, unless they stand alone. */
+  readonly room?: Buffer<ArrayBuffer>;
+}
 
 /**
  * Standard output for the log. What a slow reader has no room for yet is written a little later; what cannot be
@@ -19,16 +31,21 @@ const MOST_WAITING = 4 * 1024 * 1024;
  */
 export class LogOutput {
   /** Full, or too full for the next line; the first is written first. */
-  #waiting: Buffer<ArrayBuffer>[] = [];
-  #room = Buffer.allocUnsafe(ROOM);
+  readonly #waiting: Piece[] = [];
+  #room = Buffer.allocUnsafeSlow(ROOM);
   /** One that has been written, for the next lines: what is thrown away hundreds of times a second costs memory. */
   #spare: Buffer<ArrayBuffer> | undefined;
   /** Bytes of the room that are taken. */
   #taken = 0;
   /** Bytes that wait or are under way, those in the room aside. */
   #pending = 0;
-  #isWriting = false;
-  #timer: NodeJS.Timeout | undefined;
+  /** What is being written, or will be tried again. */
+  #current: Piece | undefined;
+  /** Whether a thread has it at the moment. */
+  #isUnderWay = false;
+  /** Whether the line that was written last lacks its end. */
+  #isCut = false;
+  #gathering: NodeJS.Timeout | undefined;
 
   constructor() {
     // Nobody waits for a timer where the process is made to end, be it by an error.
@@ -41,66 +58,106 @@ export class LogOutput {
     const most = lines.length * 3;
     if (this.#pending + this.#taken + most > MOST_WAITING) return;
     if (this.#taken + most > ROOM) this.#setAside();
-    if (most > ROOM) this.#enqueue(Buffer.from(lines));
+    if (most > ROOM) this.#enqueue({ bytes: Buffer.from(lines) });
     else this.#taken += this.#room.write(lines, this.#taken);
-    if (!this.#isWriting) this.#writeSoon();
+    if (this.#current === undefined) this.#writeSoon();
   }
 
   #writeSoon(): void {
     if (this.#waiting.length > 0) this.#writeNext();
-    else if (this.#taken > 0) this.#timer ??= setTimeout(() => this.#writeNext(), GATHER_MS);
+    else if (this.#taken > 0) this.#gathering ??= setTimeout(() => this.#writeNext(), GATHER_MS);
   }
 
   #writeNext(): void {
-    clearTimeout(this.#timer);
-    this.#timer = undefined;
+    clearTimeout(this.#gathering);
+    this.#gathering = undefined;
     if (this.#waiting.length === 0) this.#setAside();
-    const next = this.#waiting.shift();
-    if (next !== undefined) this.#write(next);
+    this.#current = this.#next();
+    if (this.#current !== undefined) this.#write(this.#current);
   }
 
-  #write(bytes: Buffer<ArrayBuffer>): void {
-    this.#isWriting = true;
-    write(STDOUT, bytes, (error, written) => {
-      if (error?.code === 'EAGAIN') {
-        setTimeout(() => this.#write(bytes), RETRY_MS).unref();
-      } else if (error === null && written < bytes.length) {
-        this.#pending -= written;
-        this.#write(bytes.subarray(written));
-      } else {
-        this.#pending -= bytes.length;
-        this.#isWriting = false;
-        this.#keep(bytes);
-        this.#writeSoon();
-      }
+  #write(piece: Piece): void {
+    this.#isUnderWay = true;
+    write(STDOUT, piece.bytes, (error, written) => {
+      this.#isUnderWay = false;
+      if (error === null) this.#advance(piece, written);
+      if (error?.code === 'EAGAIN') setTimeout(() => this.#write(piece), RETRY_MS).unref();
+      else if (error === null && piece.bytes.length > 0) this.#write(piece);
+      else this.#end(piece);
     });
+  }
+
+  #advance(piece: Piece, written: number): void {
+    this.#isCut = piece.bytes.at(written - 1) !== LINE_END[0];
+    piece.bytes = piece.bytes.subarray(written);
+    this.#pending -= written;
+  }
+
+  #end({ bytes, room }: Piece): void {
+    this.#pending -= bytes.length;
+    this.#spare = room ?? this.#spare;
+    this.#current = undefined;
+    this.#writeSoon();
   }
 
   #setAside(): void {
     if (this.#taken === 0) return;
-    this.#enqueue(this.#room.subarray(0, this.#taken));
-    this.#room = this.#spare ?? Buffer.allocUnsafe(ROOM);
+    this.#enqueue({ bytes: this.#room.subarray(0, this.#taken), room: this.#room });
+    this.#room = this.#spare ?? Buffer.allocUnsafeSlow(ROOM);
     this.#spare = undefined;
     this.#taken = 0;
   }
 
-  #keep({ buffer }: Buffer<ArrayBuffer>): void {
-    if (buffer.byteLength === ROOM) this.#spare = Buffer.from(buffer);
+  #enqueue(piece: Piece): void {
+    this.#waiting.push(piece);
+    this.#pending += piece.bytes.length;
   }
 
-  #enqueue(bytes: Buffer<ArrayBuffer>): void {
-    this.#waiting.push(bytes);
-    this.#pending += bytes.length;
+  /** What comes after a line whose rest had to be dropped begins a line of its own. */
+  #next(): Piece | undefined {
+    const next = this.#waiting.shift();
+    if (next !== undefined && this.#isCut) {
+      next.bytes = Buffer.concat([LINE_END, next.bytes]);
+      this.#pending += LINE_END.length;
+    }
+    return next;
   }
 
   #writeLast(): void {
     this.#setAside();
+    if (this.#isUnderWay) {
+      // How much of it is taken nobody will say any more; the process ends after the thread, which was first.
+      sleep(RETRY_MS);
+      this.#current = undefined;
+    }
+    const endsAtMs = performance.now() + LAST_MS;
     try {
-      for (let bytes of this.#waiting.splice(0)) {
-        while (bytes.length > 0) bytes = bytes.subarray(writeSync(STDOUT, bytes));
+      for (let piece = this.#current ?? this.#next(); piece !== undefined; piece = this.#next()) {
+        while (piece.bytes.length > 0) this.#advance(piece, writeUntil(endsAtMs, piece.bytes));
       }
     } catch {
       // Nobody reads it, or there is no room: as above.
     }
   }
+}
+
+/**
+ * @returns how many bytes were written
+ * @throws {Error} they cannot be, or not in time
+ */
+function writeUntil(endsAtMs: number, bytes: Buffer): number {
+  for (;;) {
+    try {
+      return writeSync(STDOUT, bytes);
+    } catch (error) {
+      const isFull = error instanceof Error && 'code' in error && error.code === 'EAGAIN';
+      if (!isFull || performance.now() > endsAtMs) throw error;
+      sleep(RETRY_MS);
+    }
+  }
+}
+
+/** At a time when nothing else is left to do. */
+function sleep(milliseconds: number): void {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 }
