@@ -11,13 +11,23 @@ const LONGEST_PATH = 200;
 /** The library's own reasons, for what goes wrong around it. */
 type FailureReason = Extract<RefusalReason, 'storage_unavailable' | 'unexpected'>;
 
+/** A request whose answer is not out yet. */
+interface Begun {
+  readonly id: string;
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+  readonly atMs: number;
+  /** Becomes known while the request is answered. */
+  clientId: string | undefined;
+}
+
 /** One line for each request, and one for each event, tied by the request's identifier. */
 export class RequestLog {
   readonly #log: Log;
   readonly #isOn: boolean;
   readonly #idPrefix = `${randomBytes(6).toString('base64url')}-`;
-  /** By the number of their request: the engine keeps a table of all strings that were keys. */
-  readonly #clients = new Map<number, string>();
+  /** By the number of the request: the engine keeps a table of all strings that were keys. */
+  readonly #begun = new Map<number, Begun>();
   #count = 0;
 
   constructor(log: Log) {
@@ -28,35 +38,39 @@ export class RequestLog {
   /** Begins a request. @returns its identifier */
   begin(request: IncomingMessage, response: ServerResponse): string {
     this.#count += 1;
-    if (this.#isOn) this.#writeOnceClosed(this.#count, request, response);
-    return this.#idOf(this.#count);
+    const number = this.#count;
+    const id = `${this.#idPrefix}${number.toString(36)}`;
+    if (!this.#isOn) return id;
+    const begun: Begun = { id, request, response, atMs: performance.now(), clientId: undefined };
+    this.#begun.set(number, begun);
+    response.on('close', () => {
+      this.#begun.delete(number);
+      this.#writeLine(begun);
+    });
+    return id;
   }
 
-  #writeOnceClosed(number: number, { method, url = '' }: IncomingMessage, response: ServerResponse): void {
-    const begunAt = performance.now();
-    response.on('close', () => {
-      const clientId = this.#clients.get(number);
-      this.#clients.delete(number);
-      this.#log.info({
-        event: 'request',
-        requestId: this.#idOf(number),
-        method,
-        path: pathAsLogged(url),
-        ...(response.writableFinished ? { status: response.statusCode } : { aborted: true }),
-        durationMs: Math.round((performance.now() - begunAt) * 1000) / 1000,
-        ...(clientId !== undefined && { clientId }),
-      });
+  #writeLine({ id, request: { method, url = '' }, response, atMs, clientId }: Begun): void {
+    this.#log.info({
+      event: 'request',
+      requestId: id,
+      method,
+      path: pathAsLogged(url),
+      ...(response.writableFinished ? { status: response.statusCode } : { aborted: true }),
+      durationMs: Math.round((performance.now() - atMs) * 1000) / 1000,
+      ...(clientId !== undefined && { clientId }),
     });
   }
 
   /** An event of the library. */
-  event({ type, ...event }: ServerEvent): void {
+  event(event: ServerEvent): void {
     if (!this.#isOn) return;
     this.#rememberClient(event);
     // The request's own line says the one, that of the attempt the other.
-    if (type === 'answered' || type === 'logout_not_delivered') return;
-    const isFailure = 'status' in event && event.status >= 500;
-    const line = { event: type, ...event, ...('cause' in event && { cause: causeOf(event.cause) }) };
+    if (event.type === 'answered' || event.type === 'logout_not_delivered') return;
+    const { type, ...known } = event;
+    const isFailure = 'status' in known && known.status >= 500;
+    const line = { event: type, ...known, ...('cause' in known && { cause: causeOf(known.cause) }) };
     this.#log[isFailure ? 'error' : levelOf(type)](line);
   }
 
@@ -72,14 +86,11 @@ export class RequestLog {
     this.#log.error({ event: 'failure', requestId, reason, cause: causeOf(error) });
   }
 
-  /** The client becomes known while its request is answered. */
+  /** What comes after the end of the request, since its caller has gone away, is about nobody any more. */
   #rememberClient({ requestId, clientId }: { requestId?: string; clientId?: string }): void {
     if (requestId === undefined || clientId === undefined) return;
-    this.#clients.set(Number.parseInt(requestId.slice(this.#idPrefix.length), 36), clientId);
-  }
-
-  #idOf(number: number): string {
-    return `${this.#idPrefix}${number.toString(36)}`;
+    const begun = this.#begun.get(Number.parseInt(requestId.slice(this.#idPrefix.length), 36));
+    if (begun !== undefined) begun.clientId = clientId;
   }
 }
 

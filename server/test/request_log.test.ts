@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer, type RequestListener } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { afterEach, beforeEach, describe, test } from 'node:test';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
+import { pino } from 'pino';
+import { RequestLog } from '../src/log/request_log.ts';
+import { until } from './harness/program.ts';
+
+setFlagsFromString('--expose-gc');
+const collectGarbage: () => void = runInNewContext('gc');
+
+function heapBytes(): number {
+  collectGarbage();
+  const { heapUsed, external } = process.memoryUsage();
+  return heapUsed + external;
+}
+
+describe('the log of requests', () => {
+  let lines: Readonly<Record<string, unknown>>[] = [];
+  let requestLog: RequestLog;
+  let listener: RequestListener = () => {};
+  const http = createServer((request, response) => listener(request, response));
+
+  beforeEach(async () => {
+    lines = [];
+    requestLog = new RequestLog(
+      pino({ base: null }, { write: (line: string) => lines.push(JSON.parse(line)) }),
+    );
+    http.listen(0, '127.0.0.1');
+    await once(http, 'listening');
+  });
+  afterEach(async () => {
+    http.closeAllConnections();
+    http.close();
+    await once(http, 'close');
+  });
+
+  /** Sends requests without waiting for answers. */
+  function send(count: number) {
+    const { port } = http.address() as AddressInfo;
+    const connection = connect(port, '127.0.0.1').on('error', () => {});
+    connection.write('GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(count));
+    return connection;
+  }
+
+  const known = () =>
+    lines.map(({ event, path, aborted, status, clientId }) => [event, path, aborted, status, clientId]);
+
+  test('names the client that became known while the request was answered', async () => {
+    listener = (request, response) => {
+      const requestId = requestLog.begin(request, response);
+      requestLog.event({ type: 'answered', operation: 'token', requestId, clientId: 'web' });
+      response.end();
+    };
+    send(1);
+    await until(() => lines.length === 1, 'the request is logged');
+    assert.deepEqual(known(), [['request', '/slow', undefined, 200, 'web']]);
+  });
+
+  test('keeps nothing of a request whose caller goes away before it is answered', async () => {
+    const COUNT = 40;
+    const CLIENT_CHARACTERS = 500_000;
+    listener = (request, response) => {
+      const requestId = requestLog.begin(request, response);
+      connection.destroy();
+      response.once('close', () => {
+        const clientId = Buffer.alloc(CLIENT_CHARACTERS, 'x').toString('latin1');
+        requestLog.event({ type: 'answered', operation: 'token', requestId, clientId });
+      });
+    };
+    let connection = send(0);
+    const before = heapBytes();
+    for (let count = 1; count <= COUNT; count += 1) {
+      connection = send(1);
+      await until(() => lines.length === count, 'the request is logged');
+    }
+    assert.deepEqual(known().at(-1), ['request', '/slow', true, undefined, undefined]);
+    const grown = heapBytes() - before;
+    assert.ok(grown < (COUNT * CLIENT_CHARACTERS) / 4, `${grown} bytes`);
+  });
+
+  test('has a line for each request that was sent before a former one was answered', async () => {
+    const COUNT = 20;
+    let begun = 0;
+    listener = (request, response) => {
+      requestLog.begin(request, response);
+      begun += 1;
+    };
+    const connection = send(COUNT);
+    await until(() => begun === COUNT, 'they have begun');
+    connection.destroy();
+    await until(() => lines.length >= COUNT, 'they are logged');
+    assert.deepEqual(known(), Array(COUNT).fill(['request', '/slow', true, undefined, undefined]));
+  });
+
+  test('has one line for each of them where they are answered', async () => {
+    const COUNT = 20;
+    listener = (request, response) => {
+      requestLog.begin(request, response);
+      setTimeout(() => response.end(), 10);
+    };
+    const connection = send(COUNT);
+    await until(() => lines.length >= COUNT, 'they are logged');
+    connection.destroy();
+    await once(connection, 'close');
+    assert.deepEqual(known(), Array(COUNT).fill(['request', '/slow', undefined, 200, undefined]));
+  });
+});
