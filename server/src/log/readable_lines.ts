@@ -1,21 +1,19 @@
-import { Writable } from 'node:stream';
 import pretty from 'pino-pretty';
 import type { LogOutput } from './log_output.ts';
 
-/** Takes JSON lines, and writes them in a form for people. */
-export function readableLines(output: LogOutput): { write(line: string): unknown } {
-  return pretty({
-    destination: new Writable({
-      write(text, _encoding, done) {
-        output.write(String(text));
-        done();
-      },
-    }),
+/** Takes JSON lines, and writes them in a form for people; at once, since a process that ends waits for no stream. */
+export function readableLines(output: Pick<LogOutput, 'write'>): { write(line: string): void } {
+  const readableLine = pretty.prettyFactory({
     colorize: process.stdout.isTTY,
     hideObject: true,
     translateTime: 'SYS:HH:MM:ss.l',
-    messageFormat: (line) => readable(line),
+    messageFormat: (line) => withoutControls(readable(line)),
   });
+  return {
+    write(line) {
+      output.write(readableLine(line));
+    },
+  };
 }
 
 /** A request as `POST /token 200 4 ms`, an event by its name; what else is known follows as `name=value`. */
@@ -31,4 +29,9 @@ function readable({ level: _, time: __, event, ...known }: Readonly<Record<strin
 
 function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** One line of text, whatever a caller wrote into a path: a terminal does what control characters tell it. */
+function withoutControls(text: string): string {
+  return text.replace(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
