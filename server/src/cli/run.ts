@@ -3,8 +3,11 @@ import { createProgram } from './program.ts';
 
 /** Does what the command line says, and sets the exit code. */
 export async function run(argv: readonly string[]): Promise<void> {
-  // Whoever read the output has gone, as in `grantd token issue --count 1000 | head`: nothing is left to say.
-  process.stdout.on('error', () => process.exit(EXIT.failed));
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    // Whoever read the output has gone, as in `grantd token issue --count 1000 | head`: nothing is left to say.
+    if (error.code !== 'EPIPE') console.error(`grantd: the output cannot be written: ${error.message}`);
+    process.exit(EXIT.failed);
+  });
   try {
     const program = await createProgram(argv[2]);
     await program.parseAsync(argv);
