@@ -5,6 +5,7 @@ import { closeSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { after, describe, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Workbench } from './harness/program.ts';
 
 const workbench = new Workbench();
@@ -17,7 +18,7 @@ const COUNT = 5000;
 /** A process that logs so many lines at once, of which one write takes no more than a part, and a last one. */
 const program = (last: string, form = 'json') => `
   const { openLog } = await import(${JSON.stringify(LOG)});
-  const log = await openLog('${form}', 7);
+  const log = await openLog('${form}', { worker: 7 });
   for (let count = 0; count < ${COUNT}; count += 1) log.info({ event: 'counted', count });
   // Longer than what it is begun to write takes.
   setTimeout(() => {
@@ -173,4 +174,34 @@ test('what is logged after a line whose rest could not be written begins a line 
   assert.deepEqual(await once(child, 'close'), [0, null]);
   const line = 'x'.repeat(99);
   assert.equal(readFileSync(join(folder, 'log'), 'utf8'), `${line}\n${'x'.repeat(50)}\nnext\nlast\n`);
+});
+
+test('processes that share a pipe never write into a line of another, however slowly it is read', async () => {
+  const WRITERS = [1, 2, 3, 4];
+  const code = `
+    process.stdout.on('error', () => {});
+    const { openLog } = await import(${JSON.stringify(LOG)});
+    const worker = Number(process.argv[1]);
+    const log = await openLog('json', { worker, isShared: true });
+    for (let count = 0; count < ${COUNT}; count += 1) {
+      log.info({ event: 'counted', count });
+      if (count % (170 + 30 * worker) === 0) await new Promise((resolve) => setTimeout(resolve, 7));
+    }
+    setTimeout(() => {}, 1000);
+  `;
+  const writers = WRITERS.map((worker) => `"$0" "$@" ${worker} &`).join(' ');
+  const args = ['-c', `{ ${writers} wait; } | cat`, process.execPath, '--input-type=module', '-e', code];
+  const child = spawn('/bin/sh', args, { stdio: ['ignore', 'pipe', 'inherit'], timeout: 20_000 });
+  let logged = '';
+  for await (const part of child.stdout.setEncoding('utf8')) {
+    logged += part;
+    await pause(10);
+  }
+  const lines = logged.split('\n').slice(0, -1);
+  const read = lines.map((line): Record<string, unknown> => JSON.parse(line));
+  for (const writer of WRITERS)
+    assert.deepEqual(
+      read.flatMap(({ worker, count }) => (worker === writer ? [count] : [])),
+      Array.from({ length: COUNT }, (_, index) => index),
+    );
 });

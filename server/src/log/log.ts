@@ -4,18 +4,26 @@ import { LogOutput } from './log_output.ts';
 
 export type Log = Logger;
 
-/**
- * The log on standard output: JSON lines for machines, or a readable form for people.
- * @param worker number of the worker that writes it, for every line; `undefined` in a process that is none
- */
-export async function openLog(form: Settings['log'], worker?: number): Promise<Log> {
+/** Who writes a log, where it is not a process that serves alone. */
+export interface LogWriter {
+  /** Number of the worker, for every line. */
+  readonly worker?: number;
+  /** Whether other processes write to the same standard output. */
+  readonly isShared?: boolean;
+}
+
+/** The log on standard output: JSON lines for machines, or a readable form for people. */
+export async function openLog(
+  form: Settings['log'],
+  { worker, isShared = false }: LogWriter = {},
+): Promise<Log> {
   const options = {
     base: worker === undefined ? null : { worker },
     enabled: form !== 'off',
     timestamp: timeOfLines(),
     formatters: { level: (label: string) => ({ level: label }) },
   };
-  const output = new LogOutput();
+  const output = new LogOutput(isShared);
   if (form !== 'pretty') return pino(options, output);
   const { readableLines } = await import('./readable_lines.ts');
   return pino(options, readableLines(output));

@@ -1,4 +1,4 @@
-import { write, writeSync } from 'node:fs';
+import { fstatSync, write, writeSync } from 'node:fs';
 
 const STDOUT = 1;
 
@@ -11,7 +11,10 @@ const GATHER_MS = 5;
 const LAST_MS = 1000;
 
 /** Bytes that are written at once at most; a pipe takes about as many. */
-const ROOM = 64 * 1024;
+const MOST_AT_ONCE = 64 * 1024;
+
+/** Bytes that Linux writes to a pipe as a whole or not at all (POSIX `PIPE_BUF`). */
+const MOST_AS_A_WHOLE = 4096;
 
 /** Bytes that may wait for a reader who does not read; more is dropped, since requests are worth more than their log. */
 const MOST_WAITING = 4 * 1024 * 1024;
@@ -32,7 +35,8 @@ interface Piece {
 export class LogOutput {
   /** Full, or too full for the next line; the first is written first. */
   readonly #waiting: Piece[] = [];
-  #room = Buffer.allocUnsafeSlow(ROOM);
+  readonly #roomBytes: number;
+  #room: Buffer<ArrayBuffer>;
   /** One that has been written, for the next lines: what is thrown away hundreds of times a second costs memory. */
   #spare: Buffer<ArrayBuffer> | undefined;
   /** Bytes of the room that are taken. */
@@ -47,7 +51,11 @@ export class LogOutput {
   #isCut = false;
   #gathering: NodeJS.Timeout | undefined;
 
-  constructor() {
+  /** @param isShared whether other processes write to it as well: none of them writes into a line of another */
+  constructor(isShared = false) {
+    // What is written to a file is written as a whole, however much it is.
+    this.#roomBytes = isShared && !fstatSync(STDOUT).isFile() ? MOST_AS_A_WHOLE : MOST_AT_ONCE;
+    this.#room = Buffer.allocUnsafeSlow(this.#roomBytes);
     // Nobody waits for a timer where the process is made to end, be it by an error.
     process.once('exit', () => this.#writeLast());
   }
@@ -57,8 +65,8 @@ export class LogOutput {
     // In UTF-8 a character of JavaScript takes three bytes at most.
     const most = lines.length * 3;
     if (this.#pending + this.#taken + most > MOST_WAITING) return;
-    if (this.#taken + most > ROOM) this.#setAside();
-    if (most > ROOM) this.#enqueue({ bytes: Buffer.from(lines) });
+    if (this.#taken + most > this.#roomBytes) this.#setAside();
+    if (most > this.#roomBytes) this.#enqueue({ bytes: Buffer.from(lines) });
     else this.#taken += this.#room.write(lines, this.#taken);
     if (this.#current === undefined) this.#writeSoon();
   }
@@ -103,7 +111,7 @@ export class LogOutput {
   #setAside(): void {
     if (this.#taken === 0) return;
     this.#enqueue({ bytes: this.#room.subarray(0, this.#taken), room: this.#room });
-    this.#room = this.#spare ?? Buffer.allocUnsafeSlow(ROOM);
+    this.#room = this.#spare ?? Buffer.allocUnsafeSlow(this.#roomBytes);
     this.#spare = undefined;
     this.#taken = 0;
   }

@@ -16,7 +16,7 @@ import { sourcesOf } from './worker_messages.ts';
 export async function supervise(configuration: Configuration): Promise<void> {
   const { settings } = configuration;
   refuseExposedDemo(configuration);
-  const log = await openLog(settings.log);
+  const log = await openLog(settings.log, { isShared: true });
   const ending = askedToEnd();
 
   const queue = new ConnectionQueue();

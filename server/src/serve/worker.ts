@@ -27,7 +27,7 @@ async function serveAs(order: Order): Promise<void> {
     server,
     connections,
     port,
-    log: await openLog(settings.log, worker),
+    log: await openLog(settings.log, { worker, isShared: true }),
     ending: supervisor.ending,
     sweeps: worker === 1,
     bringsDemo,
