@@ -35,9 +35,6 @@ function configuration(): string {
 A value is taken from its flag, else from its variable, else from the JSON file that \`--config\` or \`GRANTD_CONFIG\` names,
 else it is the default. A value that does not fit is refused at the start, with its name and what was expected.
 
-Node itself is told by \`NODE_OPTIONS\`, as ever. For its memory grantd adds \`--max-semi-space-size=8\`, \`--no-parallel-scavenge\` and
-\`MALLOC_ARENA_MAX=2\`, each of them only where you do not say it yourself.
-
 | name in the file | flag | variable | what it is | default |
 | --- | --- | --- | --- | --- |
 ${rows.join('\n').replaceAll('true|false', 'true\\|false')}

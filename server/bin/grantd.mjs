@@ -18,18 +18,10 @@ if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1
   process.exit(1);
 }
 
-/** `--no-parallel-scavenge` and `--parallel_scavenge` are about the same. */
-const subjectOf = (flag) => flag.replaceAll('_', '-').replace(/^-+(no-?)?|=.*$/gs, '');
-
-// What the operator says wins, and a flag of the command line would win over `NODE_OPTIONS`.
-const { NODE_OPTIONS = '', MALLOC_ARENA_MAX } = process.env;
-const said = [...process.execArgv, ...NODE_OPTIONS.split(/[\s"]+/)].map(subjectOf);
-const unsaid = NODE_FLAGS.filter((flag) => !said.includes(subjectOf(flag)));
-
 // Windows starts no program in the place of another.
 const canRestart = process.execve !== undefined && process.platform !== 'win32';
-if (canRestart && (unsaid.length > 0 || MALLOC_ARENA_MAX === undefined)) {
-  const args = [...unsaid, ...process.execArgv, ...process.argv.slice(1)];
+if (canRestart && !process.execArgv.includes(NODE_FLAGS[0])) {
+  const args = [...NODE_FLAGS, ...process.execArgv, ...process.argv.slice(1)];
   process.execve(process.execPath, [process.execPath, ...args], { ...MEMORY_ENVIRONMENT, ...process.env });
 }
 
