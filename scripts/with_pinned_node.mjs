@@ -39,9 +39,21 @@ if (!isInstalled()) {
   }
 }
 
-const [script, ...args] = process.argv.slice(2);
-const child = spawn(pinnedNode, [join(root, script), ...args], {
+/** What a script's first line says of the Node that runs it: `#!/usr/bin/env -S NAME=value node --flag`. */
+function settingsOf(script) {
+  const [line = ''] = readFileSync(script, 'utf8').split('\n', 1);
+  const words = line.startsWith('#!') ? line.split(' ') : [];
+  const isVariable = (word) => /^\w+=/.test(word);
+  const variables = words.filter(isVariable).map((word) => word.split('=', 2));
+  return { flags: words.filter((word) => word.startsWith('--')), variables: Object.fromEntries(variables) };
+}
+
+const [name, ...args] = process.argv.slice(2);
+const script = join(root, name);
+const { flags, variables } = settingsOf(script);
+const child = spawn(pinnedNode, [...flags, script, ...args], {
   stdio: 'inherit',
+  env: { ...variables, ...process.env },
   shell: process.platform === 'win32',
 });
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
