@@ -4,6 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { settingsOf } from './first_line.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const pinnedNode = join(root, 'node_modules', '.bin', process.platform === 'win32' ? 'node.cmd' : 'node');
@@ -37,15 +38,6 @@ if (!isInstalled()) {
     console.error('The installation failed; run `npm ci` to see why.');
     process.exit(1);
   }
-}
-
-/** What a script's first line says of the Node that runs it: `#!/usr/bin/env -S NAME=value node --flag`. */
-function settingsOf(script) {
-  const [line = ''] = readFileSync(script, 'utf8').split('\n', 1);
-  const words = line.startsWith('#!') ? line.split(' ') : [];
-  const isVariable = (word) => /^\w+=/.test(word);
-  const variables = words.filter(isVariable).map((word) => word.split('=', 2));
-  return { flags: words.filter((word) => word.startsWith('--')), variables: Object.fromEntries(variables) };
 }
 
 const [name, ...args] = process.argv.slice(2);
