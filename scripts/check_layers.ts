@@ -8,6 +8,7 @@ process.chdir(dirname(import.meta.dirname));
 /** From left to right: a file imports from its own layer or from those before it. */
 const LAYERS = [
   'core/src/protocol/',
+  'core/src/memories/',
   'core/src/storage/',
   'core/src/tokens/',
   'core/src/endpoints/',

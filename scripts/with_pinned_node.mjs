@@ -4,6 +4,7 @@ import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { settingsOf } from './first_line.mjs';
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const pinnedNode = join(root, 'node_modules', '.bin', process.platform === 'win32' ? 'node.cmd' : 'node');
@@ -39,9 +40,12 @@ if (!isInstalled()) {
   }
 }
 
-const [script, ...args] = process.argv.slice(2);
-const child = spawn(pinnedNode, [join(root, script), ...args], {
+const [name, ...args] = process.argv.slice(2);
+const script = join(root, name);
+const { flags, variables } = settingsOf(script);
+const child = spawn(pinnedNode, [...flags, script, ...args], {
   stdio: 'inherit',
+  env: { ...variables, ...process.env },
   shell: process.platform === 'win32',
 });
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));

@@ -114,7 +114,7 @@ function percent(share: number | undefined): string {
   return share === undefined ? '' : `${Math.round(share * 100)} %`;
 }
 
-function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
+export function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = columns.map((column, index) =>
     Math.max(column.length, 3, ...rows.map((row) => row[index]?.length ?? 0)),
   );

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { settingsOf } from '../../scripts/first_line.mjs';
 import { isAnswer, withoutTokens } from '../load/generator.ts';
 import { copyPopulation, databaseIn, type Population } from '../population/population.ts';
 import { startMeasured } from '../processes/measured_process.ts';
@@ -33,6 +34,7 @@ export function grantd(
 ): Contestant {
   const folder = join(stage.folder, name.replaceAll(/[^a-z0-9]+/g, '_'));
   const database = changes ? databaseIn(folder) : population.database;
+  const settings = settingsOf(stage.program);
   return {
     name,
     ...asked,
@@ -40,9 +42,10 @@ export function grantd(
     ...(changes && { database, beforeStart: () => void copyPopulation(population, folder) }),
     process: {
       command: (port) => [
-        ...[process.execPath, stage.program, 'serve', '--database', `sqlite:${database}`],
-        ...['--port', String(port), ...flags],
+        ...[process.execPath, ...settings.flags, stage.program],
+        ...['serve', '--database', `sqlite:${database}`, '--port', String(port), ...flags],
       ],
+      environment: settings.variables,
       isReady,
       ...(cores !== undefined && { cores }),
     },

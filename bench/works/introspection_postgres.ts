@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { settingsOf } from '../../scripts/first_line.mjs';
 import { ISSUER } from '../population/clients.ts';
 import type { BarePostgresOrder } from '../subjects/bare_postgres.ts';
 import { isReady, sampleAnswer } from '../subjects/contestants.ts';
@@ -38,7 +39,14 @@ export const introspectionPostgres: Work = {
       wakeUpSeconds: 1,
       process: {
         command: (port) => [
-          ...[process.execPath, stage.program, 'serve', '--database', url],
+          ...[
+            process.execPath,
+            ...settingsOf(stage.program).flags,
+            stage.program,
+            'serve',
+            '--database',
+            url,
+          ],
           ...['--issuer', ISSUER, '--port', String(port)],
         ],
         environment: { ...environment, GRANTD_SECRET: secret },

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { TextTable } from '../src/protocol/text_table.ts';
+import { TextTable } from '../src/memories/text_table.ts';
 
 /** Texts that are told apart by what is not hashed, or by little. */
 const ALIKE = ['', 'a', 'aa', 'b', 'same-ending', 'other-same-ending', 'x'.repeat(100), `y${'x'.repeat(99)}`];
@@ -26,11 +26,11 @@ test('texts that all belong at one place are told apart', () => {
   assert.equal(table.get('9999-of-one-ending'), undefined);
 });
 
-test('what is forgotten is gone until it is set again, and nothing else is', () => {
+test('what is deleted is gone until it is set again, and nothing else is', () => {
   const table = new TextTable<number>();
   for (const [index, name] of ALIKE.entries()) table.set(name, index);
-  table.forget('aa');
-  table.forget('unknown');
+  table.delete('aa');
+  table.delete('unknown');
   assert.deepEqual(
     ALIKE.map((name) => table.get(name)),
     ALIKE.map((name, index) => (name === 'aa' ? undefined : index)),

@@ -1,13 +1,11 @@
-#!/usr/bin/env node
-// What a process is told before anything of the program is loaded. JavaScript: Node would load its TypeScript compiler
-// for the first file alone, although all others have been compiled before.
+#!/usr/bin/env -S MALLOC_ARENA_MAX=2 node --max-semi-space-size=8 --no-parallel-scavenge
+// What a process is told before anything of the program is loaded stands in the line above: what a request needs is
+// garbage once it is answered, so that more room for the young only takes more memory; a worker has one core, where a
+// second thread to collect it is in the way; and glibc's default is a heap of its own for each thread. Whoever wants it
+// otherwise starts `node` with this file. JavaScript: Node would load its TypeScript compiler for the first file alone,
+// although all others have been compiled before.
 import { join } from 'node:path';
-
-/** What a request needs is garbage once it is answered: with more room for the young a process only takes more memory. */
-const NODE_FLAGS = ['--max-semi-space-size=8', '--no-parallel-scavenge'];
-
-/** Read by glibc, whose default is a heap of its own for each thread. */
-const MEMORY_ENVIRONMENT = { MALLOC_ARENA_MAX: '2' };
+import { keepCompiledCode } from './compiled_code.mjs';
 
 /** The oldest Node that runs TypeScript as it is, and knows Argon2. */
 const OLDEST_NODE = [24, 7];
@@ -18,14 +16,6 @@ if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1
   process.exit(1);
 }
 
-// Windows starts no program in the place of another.
-const canRestart = process.execve !== undefined && process.platform !== 'win32';
-if (canRestart && !process.execArgv.includes(NODE_FLAGS[0])) {
-  const args = [...NODE_FLAGS, ...process.execArgv, ...process.argv.slice(1)];
-  process.execve(process.execPath, [process.execPath, ...args], { ...MEMORY_ENVIRONMENT, ...process.env });
-}
-
-const { keepCompiledCode } = await import('./compiled_code.mjs');
 keepCompiledCode(join(import.meta.dirname, '..', '..', 'node_modules'));
 const { run } = await import('../src/cli/run.ts');
 await run(process.argv);

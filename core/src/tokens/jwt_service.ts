@@ -73,15 +73,17 @@ export class StoredKeysJwtService implements JwtService {
 
   async verify(token: string): Promise<VerifiedJwt> {
     const digest = await sha256(token);
-    const header = this.#verified.get(digest) ?? (await this.#check(token, digest));
+    const remembered = this.#verified.get(digest);
+    const header = remembered ?? (await this.#check(token));
     if ('reason' in header) return { verified: false, reason: header.reason };
     const claims = claimsOfJwt(token);
     if (claims === undefined) return { verified: false, reason: 'malformed' };
+    if (remembered === undefined) this.#verified.add(digest, header);
     return { verified: true, type: header.type, keyId: header.keyId, claims, digest };
   }
 
-  /** @returns what the token's header says, which is remembered; or why it is none of this server's */
-  async #check(token: string, digest: string): Promise<VerifiedHeader | { readonly reason: JwtRefusal }> {
+  /** @returns what the header of a token says whose signature verifies; or why it is none of this server's */
+  async #check(token: string): Promise<VerifiedHeader | { readonly reason: JwtRefusal }> {
     const { keyId, algorithm, type, isExtended } = readJwtHeader(token) ?? {};
     if (keyId === undefined) return { reason: 'malformed' };
     const key = await this.#keys.forVerifying(keyId);
@@ -92,10 +94,7 @@ export class StoredKeysJwtService implements JwtService {
     }
     // The algorithm is the key's own, and the server signs no extensions (RFC 7515 §4.1.11).
     if (algorithm !== key.algorithm || isExtended) return { reason: 'bad_signature' };
-    if (!(await isSignedWith(key.verifies, token))) return { reason: 'bad_signature' };
-    const header = { keyId, type };
-    this.#verified.add(digest, header);
-    return header;
+    return (await isSignedWith(key.verifies, token)) ? { keyId, type } : { reason: 'bad_signature' };
   }
 
   publicKeys(): Promise<readonly JWK[]> {

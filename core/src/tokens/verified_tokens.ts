@@ -1,4 +1,5 @@
-import { RecentlyUsed } from '../protocol/recently_used.ts';
+import { RecentlyUsed } from '../memories/recently_used.ts';
+import { TextTable } from '../memories/text_table.ts';
 
 /** What the header of a token says whose signature has verified. */
 export interface VerifiedHeader {
@@ -14,7 +15,7 @@ const MOST_HEADERS = 100;
 
 /** Which exact tokens have verified, by their digest; never what they claim, nor whether one is active. */
 export class VerifiedTokens {
-  readonly #tokens = new RecentlyUsed<VerifiedHeader>(MOST_TOKENS);
+  readonly #tokens = new RecentlyUsed<VerifiedHeader>(MOST_TOKENS, () => new TextTable());
   /** One of all equal headers, which the tokens of a key have in common. */
   readonly #headers = new RecentlyUsed<VerifiedHeader>(MOST_HEADERS);
 

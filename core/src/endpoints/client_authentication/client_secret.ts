@@ -1,6 +1,7 @@
 import { hmacSha256, sha256 } from '#hashing';
+import { RecentlyUsed } from '../../memories/recently_used.ts';
+import { TextTable } from '../../memories/text_table.ts';
 import { equalInConstantTime } from '../../protocol/hashing/constant_time.ts';
-import { RecentlyUsed } from '../../protocol/recently_used.ts';
 import type { ServerSecret } from '../../tokens/server_secret.ts';
 
 /** Stands in for the hash of a client that does not exist: as long as a real one, and never equal to one. */
@@ -13,7 +14,7 @@ const MOST_REMEMBERED = 10_000;
 export class ClientSecrets {
   readonly #secret: ServerSecret;
   /** The hashes that secrets have matched, by the digests of these. */
-  readonly #matched = new RecentlyUsed<string>(MOST_REMEMBERED);
+  readonly #matched = new RecentlyUsed<string>(MOST_REMEMBERED, () => new TextTable());
 
   constructor(secret: ServerSecret) {
     this.#secret = secret;

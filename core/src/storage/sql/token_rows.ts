@@ -34,9 +34,9 @@ export type TokenRow = readonly [
 ];
 
 /** Characters of what a host or a request has made as long as it likes. */
-export function lengthOfClaims(row: TokenRow): number {
-  const [, , , , , , , claims, claimsRequest] = row;
-  return (claims?.length ?? 0) + (claimsRequest?.length ?? 0);
+export function lengthOfTexts(row: TokenRow): number {
+  const [, , , , scopes, , , claims, claimsRequest, resources] = row;
+  return scopes.length + (claims?.length ?? 0) + (claimsRequest?.length ?? 0) + (resources?.length ?? 0);
 }
 
 export function toTokenRecord(row: TokenRow): TokenRecord {

@@ -36,15 +36,14 @@ const signInPool = promisify(sign);
 export const verifierOf: Signatures['verifierOf'] = (publicJwk, algorithm) => {
   const { digest, form } = SCHEMES[algorithm];
   const keyInForm = { key: createPublicKey({ key: publicJwk, format: 'jwk' }), ...form };
-  return (signingInput, signature) =>
-    verify(digest, Buffer.from(signingInput, 'latin1'), keyInForm, signature);
+  return (signingInput, signature) => verify(digest, Buffer.from(signingInput), keyInForm, signature);
 };
 
 export const signerOf: Signatures['signerOf'] = (privateJwk, algorithm) => {
   const { digest, form, signsInPool } = SCHEMES[algorithm];
   const keyInForm = { key: createPrivateKey({ key: privateJwk, format: 'jwk' }), ...form };
   return (signingInput) => {
-    const bytes = Buffer.from(signingInput, 'latin1');
+    const bytes = Buffer.from(signingInput);
     return signsInPool ? signInPool(digest, bytes, keyInForm) : sign(digest, bytes, keyInForm);
   };
 };

@@ -26,13 +26,13 @@ export function sqliteProgramTables(database: DatabaseSync): ProgramTables {
     return statementOf(sql).all(named);
   };
 
-  /** Lists, which may be long, are read each time. */
+  /** Lists, which may be long, are read each time; so is what is not there, under whatever name it was looked for. */
   const look = (call: TableCall): readonly TableRow[] => {
     const name = JSON.stringify(call); // texts and numbers that look alike are not the same
     const known = remembered.get(name);
     if (known !== undefined) return known;
     const rows = run(call);
-    return rows.length > 1 ? rows : remembered.add(name, rows);
+    return rows.length === 1 ? remembered.add(name, rows) : rows;
   };
 
   return {

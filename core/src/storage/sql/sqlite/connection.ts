@@ -18,11 +18,8 @@ export interface Reads {
    * @throws what `look` threw, or why nothing could be read
    */
   read<T>(look: () => T): Promise<T>;
-  /**
-   * While something is looked up, the number of the state of the database that it sees: a greater one after a commit.
-   * `undefined` where to tell would cost more than it saves.
-   */
-  readonly state: number | undefined;
+  /** While something is looked up, the number of the state of the database that it sees: a greater one after a commit. */
+  readonly stateNumber: number;
 }
 
 /** How long a statement waits for another process unless said otherwise. */
@@ -49,9 +46,7 @@ export function openDatabase(path: string, busyTimeoutMs: number): DatabaseSync 
   try {
     switchToWal(database, busyTimeoutMs);
     database.exec(`PRAGMA busy_timeout = ${Math.trunc(busyTimeoutMs)}`);
-    // What a savepoint may have to bring back is a few pages; by default it is written to a file for temporary files.
-    database.exec('PRAGMA temp_store = MEMORY');
-    return keptDurable(database);
+    return prepared(database);
   } catch (error) {
     database.close();
     throw error;
@@ -74,7 +69,7 @@ export function openSqliteConnection(path: string, options: SqliteConnectionOpti
   url.searchParams.set('mode', 'rw');
   const database = new DatabaseSync(url, { timeout: options.busyTimeoutMs ?? DEFAULT_BUSY_TIMEOUT_MS });
   try {
-    return keptDurable(database);
+    return prepared(database);
   } catch (error) {
     database.close();
     throw error;
@@ -82,7 +77,9 @@ export function openSqliteConnection(path: string, options: SqliteConnectionOpti
 }
 
 /** Settings are each connection's own. */
-function keptDurable(database: DatabaseSync): DatabaseSync {
+function prepared(database: DatabaseSync): DatabaseSync {
+  // What a savepoint may have to bring back is a few pages; by default it is written to a file for temporary files.
+  database.exec('PRAGMA temp_store = MEMORY');
   database.exec('PRAGMA synchronous = FULL');
   // On macOS only this reaches past the drive's own cache; elsewhere it is remembered and changes nothing.
   database.exec('PRAGMA fullfsync = ON');
@@ -109,7 +106,24 @@ export function assertDurable(database: DatabaseSync): void {
   }
 }
 
-/** A look-up whose row is the list of its columns' values, whose types are the statement's to know. */
+/**
+ * A newer program migrates a file while others have it open, whose statements then say something else, or nothing.
+ * @returns what throws once the file has another schema than at the beginning; to be asked inside a transaction
+ */
+export function requireSameSchema(database: DatabaseSync): () => void {
+  const statement = database.prepare('PRAGMA user_version');
+  const schemaNow = () => Number(statement.get()?.user_version);
+  const opened = schemaNow();
+  return () => {
+    const now = schemaNow();
+    if (now === opened) return;
+    throw new Error(
+      `the database was migrated from schema ${opened} to ${now} while it was open: the program has to be started again`,
+    );
+  };
+}
+
+/** A look-up whose row is the list of its columns' values, whose types are the statement's to know; it answers lists from now on. */
 export function lookUpList<Row extends readonly unknown[]>(
   statement: StatementSync,
 ): (...parameters: SQLInputValue[]) => Row | undefined {

@@ -17,9 +17,8 @@ export const EVENTS_SQL = {
   // What a token alone stands for ends with nothing else. Of one that is gone, nobody knows.
   endedAlone: `
     SELECT e.target FROM events e JOIN tokens t ON t.issuer_id = e.issuer_id AND t.id = e.target
-    WHERE e.issuer_id = :issuerId AND e.sequence > :after AND e.type = 'token_revoked'
-      AND t.pair_id IS NULL AND t.family_id IS NULL AND t.grant_id IS NULL
-    LIMIT :limit`,
+    WHERE e.issuer_id = :issuerId AND e.sequence > :after AND e.sequence <= :last AND e.type = 'token_revoked'
+      AND t.pair_id IS NULL AND t.family_id IS NULL AND t.grant_id IS NULL`,
 
   after: `
     SELECT sequence, at_ms, type, target FROM events
@@ -40,25 +39,26 @@ export interface Events {
   /** The greatest number that an event has ever had, be it swept or not; 0 where there was none. */
   lastNumber(): number;
   /**
-   * The tokens that have ended since an event, each by itself.
-   * @returns `undefined` where more has ended than `limit` such tokens, or what it was is not known any more
+   * The tokens that have ended after an event, until the last one, each by itself.
+   * @returns `undefined` where anything else has ended, or what it was is not known any more
    */
-  endedAlone(after: number, limit: number): readonly string[] | undefined;
+  endedAlone(after: number, last: number): readonly string[] | undefined;
   /** Sees to it that numbers go on after this one, as part of the transaction that sweeps. */
   keepLastNumber(last: number): void;
 }
 
 export function sqliteEvents({ database, issuerId, clock }: SqliteHandle): Events {
   const sql = prepareAll(database, EVENTS_SQL);
-  const lastNumber = () => Number(sql.lastNumber.get({ issuerId })?.last ?? 0);
   return {
     add(type, target) {
       sql.add.run({ issuerId, nowMs: clock(), type, target });
     },
-    lastNumber,
-    endedAlone(after, limit) {
-      const rows = sql.endedAlone.all({ issuerId, after, limit });
-      return rows.length === lastNumber() - after ? rows.map(({ target }) => String(target)) : undefined;
+    lastNumber() {
+      return Number(sql.lastNumber.get({ issuerId })?.last ?? 0);
+    },
+    endedAlone(after, last) {
+      const rows = sql.endedAlone.all({ issuerId, after, last });
+      return rows.length === last - after ? rows.map(({ target }) => String(target)) : undefined;
     },
     keepLastNumber(last) {
       sql.keepLastNumber.run({ issuerId, last });

@@ -1,5 +1,5 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { prepareAll, type Reads } from './connection.ts';
+import { prepareAll, type Reads, requireSameSchema } from './connection.ts';
 
 const READ_SQL = {
   begin: 'BEGIN',
@@ -23,16 +23,17 @@ interface QueuedRead {
 export class ReadQueue implements Reads {
   readonly #sql: Readonly<Record<keyof typeof READ_SQL, StatementSync>>;
   readonly #database: DatabaseSync;
+  readonly #ownCommits: () => number;
+  readonly #requireSameSchema: () => void;
   #waiting: QueuedRead[] = [];
   #version = '';
-  #state = 0;
-  #isShared = false;
-  readonly #ownCommits: () => number;
+  #stateNumber = 0;
 
   /** @param ownCommits how many the same connection has made, which its own version does not count */
   constructor(database: DatabaseSync, ownCommits: () => number) {
     this.#database = database;
     this.#ownCommits = ownCommits;
+    this.#requireSameSchema = requireSameSchema(database);
     this.#sql = prepareAll(database, READ_SQL);
   }
 
@@ -49,30 +50,29 @@ export class ReadQueue implements Reads {
     });
   }
 
-  get state(): number | undefined {
-    return this.#isShared ? this.#state : undefined;
+  get stateNumber(): number {
+    return this.#stateNumber;
   }
 
   readonly #answerAll = (): void => {
     const reads = this.#waiting;
     this.#waiting = [];
     try {
-      if (reads.length > 1) this.#begin();
+      this.#sql.begin.run();
+      this.#followState();
       for (const { answer } of reads) answer();
-      if (this.#isShared) this.#sql.end.run();
+      this.#sql.end.run();
     } catch (error) {
       for (const { reject } of reads) reject(error);
       if (this.#database.isOpen && this.#database.isTransaction) this.#database.exec('ROLLBACK');
-    } finally {
-      this.#isShared = false;
     }
   };
 
-  #begin(): void {
-    this.#sql.begin.run();
+  #followState(): void {
     const version = `${this.#sql.version.get()?.data_version} ${this.#ownCommits()}`;
-    if (version !== this.#version) this.#state += 1;
+    if (version === this.#version) return;
+    this.#requireSameSchema();
+    this.#stateNumber += 1;
     this.#version = version;
-    this.#isShared = true;
   }
 }

@@ -1,5 +1,5 @@
+import { RecentlyUsed } from '../../../memories/recently_used.ts';
 import { frozen } from '../../../protocol/frozen.ts';
-import { RecentlyUsed } from '../../../protocol/recently_used.ts';
 import type { Reads } from './connection.ts';
 
 /** Each is some hundred bytes; twice as many at most. */
@@ -10,31 +10,31 @@ const MOST_ROWS = 1000;
  * whichever process. Asked and told while something is looked up.
  */
 export class RememberedRows<T> {
-  readonly #reads: Pick<Reads, 'state'>;
+  readonly #reads: Pick<Reads, 'stateNumber'>;
   readonly #rows = new RecentlyUsed<T>(MOST_ROWS);
-  #state: number | undefined;
+  #stateNumber: number | undefined;
 
   /** @param reads of the connection that looks up */
-  constructor(reads: Pick<Reads, 'state'>) {
+  constructor(reads: Pick<Reads, 'stateNumber'>) {
     this.#reads = reads;
   }
 
   get(name: string): T | undefined {
-    return this.#isOfNow() ? this.#rows.get(name) : undefined;
+    this.#followState();
+    return this.#rows.get(name);
   }
 
-  /** @returns the same, which nobody can change from now on if it is remembered */
+  /** @returns the same, which nobody can change from now on */
   add(name: string, row: T): T {
-    if (this.#isOfNow()) this.#rows.set(name, frozen(row));
+    this.#followState();
+    this.#rows.set(name, frozen(row));
     return row;
   }
 
-  /** Forgets what is not of the state that is read now. @returns whether that state is known */
-  #isOfNow(): boolean {
-    const { state } = this.#reads;
-    if (state === undefined) return false;
-    if (state !== this.#state) this.#rows.clear();
-    this.#state = state;
-    return true;
+  #followState(): void {
+    const { stateNumber } = this.#reads;
+    if (stateNumber === this.#stateNumber) return;
+    this.#rows.clear();
+    this.#stateNumber = stateNumber;
   }
 }

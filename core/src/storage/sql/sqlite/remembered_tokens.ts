@@ -1,14 +1,20 @@
-import { CommonValues } from '../../../protocol/common_values.ts';
+import { InternedValues } from '../../../memories/interned_values.ts';
+import { RecentlyUsed } from '../../../memories/recently_used.ts';
+import { TextTable } from '../../../memories/text_table.ts';
 import { frozen } from '../../../protocol/frozen.ts';
-import { RecentlyUsed } from '../../../protocol/recently_used.ts';
 import type { TokenRecord } from '../../../protocol/records.ts';
 import type { Reads } from './connection.ts';
 import type { Events } from './events.ts';
 
-/** Each is some 300 bytes; twice as many at most. */
+type Standings = NonNullable<TokenRecord['standing']>;
+
+/** Each is some 250 bytes beside its texts; twice as many at most. */
 const MOST_TOKENS = 100_000;
 
-/** Tokens that are forgotten one by one; more at a time are forgotten with all others. */
+/** Characters of a token's texts. Tokens with more are read each time: so many would not fit into memory. */
+const LONGEST_TEXTS = 512;
+
+/** Tokens that are forgotten one by one; where more has ended, everything is. */
 const MOST_FORGOTTEN = 100;
 
 /**
@@ -17,25 +23,30 @@ const MOST_FORGOTTEN = 100;
  * expired. What has ended by itself alone is forgotten alone; otherwise everything is.
  */
 export class RememberedTokens {
-  readonly #reads: Pick<Reads, 'state'>;
+  readonly #reads: Pick<Reads, 'stateNumber'>;
   readonly #events: Pick<Events, 'lastNumber' | 'endedAlone'>;
-  readonly #tokens = new RecentlyUsed<TokenRecord>(MOST_TOKENS);
-  readonly #values = new CommonValues();
-  #state: number | undefined;
-  #lastEvent = 0;
+  readonly #tokens = new RecentlyUsed<TokenRecord>(MOST_TOKENS, () => new TextTable());
+  readonly #values = new InternedValues();
+  #stateNumber: number | undefined;
+  #lastEvent: number | undefined;
 
-  constructor(reads: Pick<Reads, 'state'>, events: Pick<Events, 'lastNumber' | 'endedAlone'>) {
+  constructor(reads: Pick<Reads, 'stateNumber'>, events: Pick<Events, 'lastNumber' | 'endedAlone'>) {
     this.#reads = reads;
     this.#events = events;
   }
 
   get(id: string): TokenRecord | undefined {
-    return this.#isOfNow() ? this.#tokens.get(id) : undefined;
+    this.#followState();
+    return this.#tokens.get(id);
   }
 
-  /** @param id of the token, which is kept instead of its equal in the record */
-  add(id: string, token: TokenRecord): void {
-    if (!this.#isOfNow()) return;
+  /**
+   * @param id of the token, which is kept instead of its equal in the record
+   * @param textsLength characters of what a host or a request has made as long as it likes
+   */
+  add(id: string, token: TokenRecord, textsLength: number): void {
+    if (textsLength > LONGEST_TEXTS) return;
+    this.#followState();
     const { kind, clientId, scopes, tokenType, keyId, standing } = token;
     const kept: TokenRecord = {
       ...token,
@@ -45,26 +56,33 @@ export class RememberedTokens {
       scopes: this.#values.of(scopes),
       ...(tokenType !== undefined && { tokenType: this.#values.of(tokenType) }),
       ...(keyId !== undefined && { keyId: this.#values.of(keyId) }),
-      ...(standing !== undefined && { standing: this.#values.of(standing) }),
+      ...(standing !== undefined && { standing: this.#kept(standing) }),
     };
     this.#tokens.set(id, frozen(kept));
   }
 
-  /** Forgets what may have ended. @returns whether it is known what is read now */
-  #isOfNow(): boolean {
-    const { state } = this.#reads;
-    if (state === undefined) return false;
-    if (state === this.#state) return true;
-    const lastEvent = this.#events.lastNumber();
-    if (lastEvent !== this.#lastEvent) this.#forgetEnded();
-    this.#state = state;
-    this.#lastEvent = lastEvent;
-    return true;
+  /** What tokens of a client have in common; how they stand to a person, a session and a grant is hardly ever alike. */
+  #kept(standing: Standings): Standings {
+    const { client, ...others } = standing;
+    if (client === undefined || Object.keys(others).length === 0) return this.#values.of(standing);
+    return { ...others, client: this.#values.of(client) };
   }
 
-  #forgetEnded(): void {
-    const ended = this.#events.endedAlone(this.#lastEvent, MOST_FORGOTTEN);
+  #followState(): void {
+    const { stateNumber } = this.#reads;
+    if (stateNumber === this.#stateNumber) return;
+    const lastEvent = this.#events.lastNumber();
+    if (lastEvent !== this.#lastEvent) this.#forgetEnded(lastEvent);
+    this.#stateNumber = stateNumber;
+    this.#lastEvent = lastEvent;
+  }
+
+  #forgetEnded(lastEvent: number): void {
+    const ended =
+      this.#lastEvent === undefined || lastEvent - this.#lastEvent > MOST_FORGOTTEN
+        ? undefined
+        : this.#events.endedAlone(this.#lastEvent, lastEvent);
     if (ended === undefined) this.#tokens.clear();
-    else for (const id of ended) this.#tokens.forget(id);
+    else for (const id of ended) this.#tokens.delete(id);
   }
 }

@@ -3,7 +3,7 @@ import { outcomeUpon } from '../../continuation.ts';
 import type { TokenRepository } from '../../contract.ts';
 import type { Issuing } from '../../issuing.ts';
 import { STANDING_JOINS } from '../standing.ts';
-import { lengthOfClaims, TOKEN_COLUMNS, type TokenRow, toTokenRecord } from '../token_rows.ts';
+import { lengthOfTexts, TOKEN_COLUMNS, type TokenRow, toTokenRecord } from '../token_rows.ts';
 import { lookUpList, prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Grants } from './grants.ts';
@@ -41,9 +41,6 @@ export const TOKENS_SQL = {
     WHERE issuer_id = :issuerId AND family_id = :familyId AND kind = 'refresh_token' AND superseded_at_ms IS NULL`,
 };
 
-/** Characters of claims. Tokens with more are read each time: so many would not fit into memory. */
-const LONGEST_REMEMBERED = 2048;
-
 /** A refresh token's row as far as revocation by way of its family needs it. */
 type CurrentRow = { readonly id: string; readonly pair_id: string | null };
 
@@ -67,7 +64,7 @@ export function sqliteTokens(
     const row = accessTokenRow(issuerId, id);
     if (row === undefined) return undefined;
     const record = toTokenRecord(row);
-    if (lengthOfClaims(row) <= LONGEST_REMEMBERED) remembered.add(id, record);
+    remembered.add(id, record, lengthOfTexts(row));
     return record;
   };
   const findRefreshToken = (id: string) => recordOf(refreshTokenRow(issuerId, id));

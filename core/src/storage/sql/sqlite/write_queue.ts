@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
-import { isBusy, prepareAll, type Transaction } from './connection.ts';
+import { isBusy, prepareAll, requireSameSchema, type Transaction } from './connection.ts';
 import { committed } from './transaction.ts';
 
 /** Writes in one transaction at most: the event loop stands still while they run. */
@@ -42,6 +42,7 @@ export class WriteQueue {
   readonly #database: DatabaseSync;
   readonly #busyTimeoutMs: number;
   readonly #savepoint: Readonly<Record<keyof typeof SAVEPOINT_SQL, StatementSync>>;
+  readonly #requireSameSchema: () => void;
   readonly #waiting: QueuedWrite[] = [];
   #isDraining = false;
   #commits = 0;
@@ -51,6 +52,7 @@ export class WriteQueue {
     this.#database = database;
     this.#busyTimeoutMs = Math.trunc(busyTimeoutMs);
     this.#savepoint = prepareAll(database, SAVEPOINT_SQL);
+    this.#requireSameSchema = requireSameSchema(database);
   }
 
   readonly transaction: Transaction = (work) =>
@@ -106,7 +108,10 @@ export class WriteQueue {
     const writes = this.#waiting.splice(0, MOST_IN_ONE_COMMIT);
     this.#commits += 1;
     try {
-      const answers = committed(this.#database, () => writes.map((write) => this.#attempt(write)));
+      const answers = committed(this.#database, () => {
+        this.#requireSameSchema();
+        return writes.map((write) => this.#attempt(write));
+      });
       for (const answer of answers) answer();
     } catch (error) {
       rejectAll(writes, error);

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { CommonValues } from '../src/protocol/common_values.ts';
+import { InternedValues } from '../src/memories/interned_values.ts';
 
 test('of equal values one is kept, and values that are only written alike stay apart', () => {
-  const values = new CommonValues();
+  const values = new InternedValues();
   const first = values.of(['a', 'b']);
   assert.equal(values.of(['a', 'b']), first);
   assert.ok(Object.isFrozen(first));
@@ -23,8 +23,10 @@ test('of equal values one is kept, and values that are only written alike stay a
   for (const _ of ['at first', 'again']) for (const value of alike) assert.deepEqual(values.of(value), value);
 });
 
-test('however many values there are, each is answered', () => {
-  const values = new CommonValues();
-  for (let count = 0; count < 3000; count++) assert.deepEqual(values.of({ count }), { count });
-  assert.deepEqual(values.of({ count: 2999 }), { count: 2999 });
+test('however many values there are, the latest are kept and the oldest are not', () => {
+  const values = new InternedValues();
+  const all = Array.from({ length: 5000 }, (_, count) => values.of({ count }));
+  for (const [count, value] of all.entries()) assert.deepEqual(value, { count });
+  assert.notEqual(values.of({ count: 0 }), all[0]);
+  assert.equal(values.of({ count: 4999 }), all[4999]);
 });

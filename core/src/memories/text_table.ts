@@ -1,14 +1,17 @@
+import type { Table } from './recently_used.ts';
+
 /** Before the table grows for the first time; a power of two. */
 const FEWEST_PLACES = 64;
 
-/** How many of a text's last characters decide its place: those of identifiers and digests are random. */
+/** How many of a text's last characters decide its place. */
 const HASHED_CHARACTERS = 8;
 
 /**
- * Values under texts, as in a `Map`. That looks each text up in the engine's table of all strings first, which costs more
- * than the rest once there are many of them.
+ * Values under texts whose last characters are random, digests and identifiers of tokens. A `Map` looks each text up in
+ * the engine's table of all strings first, which costs more than the rest once there are many of them. Texts that end
+ * alike would all be looked for one after another.
  */
-export class TextTable<T> {
+export class TextTable<T> implements Table<T> {
   #names: (string | undefined)[] = places(FEWEST_PLACES);
   #values: (T | undefined)[] = places(FEWEST_PLACES);
   #size = 0;
@@ -31,7 +34,7 @@ export class TextTable<T> {
   }
 
   /** Its place stays taken. */
-  forget(name: string): void {
+  delete(name: string): void {
     this.#values[this.#placeOf(name)] = undefined;
   }
 

@@ -1,11 +1,12 @@
-import { frozen } from './frozen.ts';
+import { frozen } from '../protocol/frozen.ts';
+import { RecentlyUsed } from './recently_used.ts';
 
-/** More are not looked for: what is so various has little in common. */
+/** Twice as many at most; more are hardly in use at the same time. */
 const MOST_VALUES = 1000;
 
-/** Keeps one of all equal values in memory: issuers, clients, scopes and the like, which many tokens have in common. */
-export class CommonValues {
-  readonly #values = new Map<string, unknown>();
+/** Keeps one of all equal values in memory: clients, scopes and the like, which many tokens have in common. */
+export class InternedValues {
+  readonly #values = new RecentlyUsed<unknown>(MOST_VALUES);
 
   /** @returns an equal value of plain data, which nobody can change */
   of<T>(value: T): T {
@@ -14,7 +15,7 @@ export class CommonValues {
     const known = this.#values.get(key);
     // What is written alike is of one type: no JSON text is another's value.
     if (typeof known === typeof value) return known as T;
-    if (known === undefined && this.#values.size < MOST_VALUES) this.#values.set(key, value);
-    return frozen(value);
+    this.#values.set(key, frozen(value));
+    return value;
   }
 }

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { type CpuProfile, timeByPart } from '../profile/cpu_profile.ts';
+import { partOfRequest } from '../profile/parts_of_a_request.ts';
+
+const node = (id: number, functionName: string, url: string, children: readonly number[] = []) => ({
+  id,
+  callFrame: { functionName, url },
+  children,
+});
+
+test('the time of a part is that of its calls, whatever they call, within the time that is asked about', () => {
+  const profile: CpuProfile = {
+    nodes: [
+      node(1, '(root)', '', [2, 5, 6]),
+      node(2, 'answer', 'file:///core/src/endpoints/introspection.ts', [3]),
+      node(3, 'readForm', 'file:///core/src/protocol/form.ts', [4]),
+      node(4, 'URLSearchParams', 'node:internal/url'),
+      node(5, '(idle)', ''),
+      node(6, '(garbage collector)', ''),
+    ],
+    startTime: 1000,
+    samples: [2, 4, 3, 5, 6, 2],
+    timeDeltas: [0, 100, 100, 100, 100, 100],
+  };
+  const times = timeByPart(profile, { from: 1000, until: 1400 }, partOfRequest);
+  assert.deepEqual(Object.fromEntries(times), {
+    'the endpoint': 100,
+    'the form': 200,
+    'garbage collection': 100,
+  });
+  assert.deepEqual(Object.fromEntries(timeByPart(profile, { from: 1100, until: 1100 }, partOfRequest)), {
+    'the form': 100,
+  });
+});
+
+test('a hash of the caller’s secret is part of the caller, the token’s is not', () => {
+  const hash = 'sha256 file:///core/src/protocol/hashing/node.ts';
+  const caller = 'indexOfMatch file:///core/src/endpoints/client_authentication/client_secret.ts';
+  const verify = 'verify file:///core/src/tokens/jwt_service.ts';
+  assert.equal(partOfRequest([hash, caller]), 'the caller: credentials and registration');
+  assert.equal(partOfRequest([hash, verify]), 'the digest of the token');
+  assert.equal(partOfRequest([verify]), 'whether the token has verified');
+  assert.equal(partOfRequest(['something file:///elsewhere.ts']), 'other');
+});
