@@ -35,6 +35,9 @@ function configuration(): string {
 A value is taken from its flag, else from its variable, else from the JSON file that \`--config\` or \`GRANTD_CONFIG\` names,
 else it is the default. A value that does not fit is refused at the start, with its name and what was expected.
 
+What Node is told of its memory stands in the first line of \`server/bin/grantd.mjs\`, and wins over \`NODE_OPTIONS\` and
+\`MALLOC_ARENA_MAX\`. To tell it otherwise, start \`node\` with this file and your own flags.
+
 | name in the file | flag | variable | what it is | default |
 | --- | --- | --- | --- | --- |
 ${rows.join('\n').replaceAll('true|false', 'true\\|false')}
