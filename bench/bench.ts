@@ -8,6 +8,7 @@ import { BadUsage, type BenchOptions, benchOptions, HELP } from './options.ts';
 import { measurePrimitives } from './primitives/measure_primitives.ts';
 import type { Primitives } from './primitives/primitives.ts';
 import { SERVER_CORE } from './processes/pinning.ts';
+import { PARTS_OF_CEILINGS } from './report/goals.ts';
 import { thisMachine, thisRevision } from './report/machine.ts';
 import { plotOf } from './report/plot_of_results.ts';
 import { say, sayingRarely } from './report/progress.ts';
@@ -16,17 +17,18 @@ import type { Spread } from './report/statistics.ts';
 import { tables } from './report/tables.ts';
 import { measureRounds } from './rounds.ts';
 import { Steps } from './steps.ts';
-import { type Memory, measureMemory } from './works/memory.ts';
+import { type Memory, measureMemory, measureMemoryOfMany } from './works/memory.ts';
 import { Stage } from './works/stage.ts';
 import { measureStart } from './works/start.ts';
 import { WORKS } from './works/works.ts';
 
 /** Besides those of `WORKS`, which measure throughput. */
-const OTHERS = ['memory', 'start'];
+const OTHERS = ['memory', 'memory-of-many', 'start'];
 const KNOWN = [...WORKS.map(({ name }) => name), ...OTHERS];
 
-/** Works whose goals are parts of a ceiling, or of the rate of commits. */
+/** Works that are held against a ceiling, or the rate of commits. */
 const HAS_CEILING = new Set([
+  'introspection-cold-opaque',
   'introspection-cold-rs256',
   'introspection-cold-es256',
   'revocation-1',
@@ -45,7 +47,13 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
   const works: Record<string, WorkResult> = {};
   let primitives: Primitives | undefined;
   let memory: Memory | undefined;
+  let memoryOfMany: Memory | undefined;
   let start: Spread | undefined;
+
+  const othersCpu: Record<string, number> = {};
+  const tellOthers = (name: string, share: number | undefined) => {
+    if (share !== undefined) othersCpu[name] = share;
+  };
 
   const steps = new Steps(say);
   for (const work of WORKS.filter(({ name }) => chosen.includes(name)))
@@ -54,24 +62,37 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
       works[work.name] = workResult(work, await measureRounds(work, await work.contestants(stage), order));
     });
   if (chosen.some((name) => HAS_CEILING.has(name)))
-    steps.add('parts of ceilings', async () => {
-      primitives = await measurePrimitives({ population: await stage.population(), core: SERVER_CORE });
+    steps.add(PARTS_OF_CEILINGS, async () => {
+      const measured = await measurePrimitives({ population: await stage.population(), core: SERVER_CORE });
+      primitives = measured.primitives;
+      tellOthers(PARTS_OF_CEILINGS, measured.othersCpu);
     });
   if (chosen.includes('memory'))
     steps.add('memory', async () => {
-      memory = await measureMemory(stage, generator);
+      const measured = await measureMemory(stage, generator);
+      memory = measured?.memory;
+      tellOthers('memory', measured?.othersCpu);
+    });
+  if (chosen.includes('memory-of-many'))
+    steps.add('memory-of-many', async () => {
+      const measured = await measureMemoryOfMany(stage, generator);
+      memoryOfMany = measured?.memory;
+      tellOthers('memory-of-many', measured?.othersCpu);
     });
   if (chosen.includes('start'))
     steps.add('start', async () => {
-      start = await measureStart(stage);
+      const measured = await measureStart(stage);
+      start = measured.start;
+      tellOthers('start', measured.othersCpu);
     });
   const failed = await steps.run();
 
   return {
     ...{ startedAt, revision: thisRevision(), machine: thisMachine(), generator: generator.name },
-    ...{ rounds, seconds, warmUpSeconds, sizes, works, failed },
+    ...{ rounds, seconds, warmUpSeconds, sizes, works, failed, othersCpu },
     ...(primitives !== undefined && { primitives }),
     ...(memory !== undefined && { memory }),
+    ...(memoryOfMany !== undefined && { memoryOfMany }),
     ...(start !== undefined && { start }),
   };
 }

@@ -11,6 +11,7 @@ import { schemaOf } from './population/schema.ts';
 import { comparisonLine } from './report/comparison.ts';
 import { say, sayingRarely } from './report/progress.ts';
 import { measureRounds } from './rounds.ts';
+import { programIn } from './subjects/program.ts';
 import { Stage } from './works/stage.ts';
 import type { Contestant, Work } from './works/work.ts';
 import { WORKS } from './works/works.ts';
@@ -51,7 +52,7 @@ async function compare(ref: string, options: BenchOptions): Promise<void> {
     sizes,
     say: sayingRarely(),
     hasPeers: false,
-    program: join(tree, 'server', 'bin', 'grantd.mjs'),
+    program: programIn(tree),
     ...(schemaOf(tree) !== schemaOf(ROOT) && { populate: populationBy(tree) }),
   });
   const name = `${ref} (${commit.slice(0, 9)})`;

@@ -37,8 +37,9 @@ export class BadUsage extends Error {
 const FULL = { rounds: 5, seconds: 3, warmUpSeconds: 8, records: 1_000_000, tokens: 100_000 };
 const QUICK = { rounds: 1, seconds: 2, warmUpSeconds: 1, records: 100_000, tokens: 10_000 };
 
-/** Signed ones take minutes to make. */
+/** Signed ones take minutes to make; and there has to be room for them. */
 const MOST_PERSONAL = 20_000;
+const PERSONAL_PART = 0.5;
 
 /** @throws {BadUsage} */
 export function benchOptions(
@@ -61,7 +62,11 @@ export function benchOptions(
   const number = (flag: 'rounds' | 'seconds' | 'records' | 'tokens') =>
     wholeNumber(`--${flag}`, values[flag]) ?? defaults[flag];
   const tokens = number('tokens');
-  const sizes = { records: number('records'), tokens, personal: Math.min(tokens, MOST_PERSONAL) };
+  const sizes = {
+    records: number('records'),
+    tokens,
+    personal: Math.min(Math.ceil(tokens * PERSONAL_PART), MOST_PERSONAL),
+  };
   const least = rowsOf(populationOrder(sizes)) + COPIED;
   if (sizes.records < least) throw new BadUsage(`--records: expected at least ${least} for ${tokens} tokens`);
   const isFull = works.length === known.length && !values.quick;

@@ -6,7 +6,7 @@ export interface RoundsOrder {
   readonly rounds: number;
   /** Of each measurement. */
   readonly seconds: number;
-  /** Of each contestant, once; at least. */
+  /** Of each contestant, once; less where its requests can be sent but once. */
   readonly warmUpSeconds: number;
   readonly generator: Generator;
   readonly say: (text: string) => void;

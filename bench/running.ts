@@ -11,9 +11,15 @@ const LONGEST_FIRST_SECONDS = 120;
 const SHORTEST_WARM_UP_SECONDS = 2;
 /** What is shorter than this, since the requests were used up, says nothing. */
 const SHORTEST_SECONDS = 0.2;
-/** Of requests that can be sent but once; and where others were sent before. */
-const PART_FOR_WARM_UP = 0.3;
-const PART_AFTER_OTHERS = 0.1;
+/** Of requests that can be sent but once, at most, after others. */
+const PART_FOR_WARM_UP = 0.2;
+
+/** Seconds for which a program was asked before it was measured. */
+export interface WarmUp {
+  /** What it is measured with. */
+  readonly own: number;
+  readonly other: number;
+}
 
 /** What one contestant did in one round. */
 export interface Measurement {
@@ -27,6 +33,8 @@ export interface Measurement {
   /** The same of everything on the machine that is no part of the measurement. */
   readonly othersCpu: number | undefined;
   readonly residentBytes: number | undefined;
+  /** Before the first round. */
+  readonly warmUpSeconds: WarmUp;
   /** Commits to the database that it alone changes. */
   readonly commitsPerSecond?: number;
   /** What the program beside it did a second. */
@@ -41,6 +49,7 @@ export class Running {
   readonly #process: MeasuredProcess;
   /** How many of its requests have been sent. */
   #sent = 0;
+  #warmUpSeconds: WarmUp = { own: 0, other: 0 };
 
   private constructor(
     work: Pick<Work, 'name' | 'connections'>,
@@ -62,17 +71,25 @@ export class Running {
     return this.#process.end();
   }
 
-  /** Sends what comes first, and then its own requests until it has been busy for so long. */
+  /**
+   * Sends what comes first, then what warms up in place of its own requests where there is such, and then its own, until
+   * it has been busy for so long. Its own are fewer where they can be sent but once.
+   */
   async warmUp(seconds: number): Promise<void> {
-    const { first, requestCount, onlyOnce = false } = this.#contestant;
-    const tookSeconds =
-      first === undefined
-        ? 0
-        : (await this.#send(first, { seconds: LONGEST_FIRST_SECONDS, count: first.requestCount })).seconds;
-    await this.#ask(
-      Math.ceil(Math.max(SHORTEST_WARM_UP_SECONDS, seconds - tookSeconds)),
-      onlyOnce ? requestCount * (first === undefined ? PART_FOR_WARM_UP : PART_AFTER_OTHERS) : undefined,
-    );
+    const { first, warmUp, requests, requestCount, onlyOnce = false } = this.#contestant;
+    const took = { own: 0, other: 0 };
+    const left = () => seconds - took.own - took.other;
+    if (first !== undefined) {
+      const result = await this.#send(first, { seconds: LONGEST_FIRST_SECONDS, count: first.requestCount });
+      took[first.requests === requests ? 'own' : 'other'] += result.seconds;
+    }
+    if (warmUp !== undefined)
+      took.other += (
+        await this.#send(warmUp, { seconds: atLeast(left() - SHORTEST_WARM_UP_SECONDS) })
+      ).seconds;
+    const own = await this.#ask(atLeast(left()), onlyOnce ? requestCount * PART_FOR_WARM_UP : undefined);
+    took.own += own.seconds;
+    this.#warmUpSeconds = took;
   }
 
   async measure(
@@ -85,7 +102,10 @@ export class Running {
     if (wakeUpSeconds !== undefined) await this.#ask(wakeUpSeconds);
     const beside = command && (await startBeside(command));
     try {
-      const watched = watch(pid, [...servants, ...(beside?.pid === undefined ? [] : [beside.pid])]);
+      const watched = watch({
+        server: pid,
+        servants: [...servants, ...(beside?.pid === undefined ? [] : [beside.pid])],
+      });
       const commits = database === undefined ? undefined : countCommits(database);
       // Those that can be sent but once are shared among the rounds.
       const load = await this.#ask(seconds, onlyOnce ? this.#left() / (rounds - round) : undefined);
@@ -103,6 +123,7 @@ export class Running {
         serverCpu: serverSeconds === undefined ? undefined : serverSeconds / load.seconds,
         othersCpu,
         residentBytes: residentBytes(pid),
+        warmUpSeconds: this.#warmUpSeconds,
         ...(committed !== undefined && { commitsPerSecond: committed / load.seconds }),
         ...(beside !== undefined && { besidePerSecond: await beside.end() }),
       };
@@ -137,6 +158,11 @@ export class Running {
     requireRight(name, this.#contestant.name, result);
     return result;
   }
+}
+
+/** The generators count in whole seconds. */
+function atLeast(seconds: number): number {
+  return Math.ceil(Math.max(SHORTEST_WARM_UP_SECONDS, seconds));
 }
 
 /** An answer that is not the right one is no throughput: nothing is counted then. */

@@ -12,6 +12,9 @@ import { kindsOf, type PopulationOrder, rowsOf, type TokenKind } from './order.t
 /** Seconds that everything lives, so that it can be kept for a while. */
 export const LIFETIME = 60 * 86_400;
 
+/** How long ago the first of the copies was issued. */
+const ISSUED_DURING_MS = 30 * 86_400_000;
+
 const AT_ONCE = 500;
 const PEOPLE = 100;
 /**
@@ -52,10 +55,13 @@ export async function populate(
     const bulk = await prepareBulk(rows, server);
     const batches = batchesOf(order, subjects);
     let added = 0;
+    const begunAtMs = Date.now();
+    const issuedAtMs = (copy: number) => begunAtMs - (1 - copy / copies) * ISSUED_DURING_MS;
     const addUntil = (share: number) => {
       const due = Math.round(copies * share) - added;
+      const issued = { fromMs: issuedAtMs(added), untilMs: issuedAtMs(added + due) };
       // Of four tokens, two are a pair, with its grant and what people are shown of that.
-      if (due > 0) bulk.add(`copy-${added}`, due + 2 * Math.floor(due / 4), expiry());
+      if (due > 0) bulk.add(`copy-${added}`, due + 2 * Math.floor(due / 4), expiry(), issued);
       added += due;
     };
     for (const [index, batch] of batches.entries()) {

@@ -31,7 +31,7 @@ export interface Population {
 const ROOT = join(import.meta.dirname, '..', '..');
 
 /** To be raised with what `populate` fills in. */
-const VERSION = 1;
+const VERSION = 2;
 
 /**
  * The population that is kept for an order, made where it is missing or has become old.

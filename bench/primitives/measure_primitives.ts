@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { copyPopulation, type Population } from '../population/population.ts';
+import { watch } from '../processes/cpu_watch.ts';
 import { pinned } from '../processes/pinning.ts';
 import type { Primitives } from './primitives.ts';
 
@@ -11,6 +12,12 @@ const MAIN = join(import.meta.dirname, 'main.ts');
 /** Operations that are measured, ways included; each once more to warm up. */
 const MEASURED = 11;
 const LONGEST_SETUP_MS = 60_000;
+
+export interface MeasuredPrimitives {
+  readonly primitives: Primitives;
+  /** What part of one core everything else took meanwhile; `undefined` where the system does not tell. */
+  readonly othersCpu: number | undefined;
+}
 
 export interface PrimitivesOrder {
   /** Measured on a copy of it. */
@@ -29,7 +36,7 @@ export async function measurePrimitives({
   core,
   runs = 5,
   seconds = 0.3,
-}: PrimitivesOrder): Promise<Primitives> {
+}: PrimitivesOrder): Promise<MeasuredPrimitives> {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-bench-'));
   try {
     const path = copyPopulation(population, folder);
@@ -38,8 +45,9 @@ export async function measurePrimitives({
       ...[MAIN, path, String(runs), String(seconds)],
     ]);
     const timeout = LONGEST_SETUP_MS + MEASURED * (runs + 1) * seconds * 2000;
+    const watched = watch();
     const { stdout } = await promisify(execFile)(command, args, { timeout });
-    return JSON.parse(stdout) as Primitives;
+    return { primitives: JSON.parse(stdout) as Primitives, othersCpu: watched().othersCpu };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

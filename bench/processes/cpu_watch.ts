@@ -9,17 +9,24 @@ export interface Watched {
   readonly othersCpu: number | undefined;
 }
 
+/** Processes that are there for as long as is watched. */
+export interface WatchOrder {
+  /** Whose share is asked for. */
+  readonly server?: number;
+  /** Those that are no others either. */
+  readonly servants?: readonly number[];
+}
+
 /**
  * Begins to watch. This process and those that it starts and waits for meanwhile are no others.
- * @param server its process
- * @param servants processes that are no others either
  * @returns ends it
  */
-export function watch(server: number, servants: readonly number[]): () => Watched {
+export function watch({ server, servants = [] }: WatchOrder = {}): () => Watched {
+  const known = server === undefined ? servants : [server, ...servants];
   const now = () => ({
     atMs: performance.now(),
-    server: cpuSeconds(server),
-    ours: sum([ownCpuSeconds(), ...[server, ...servants].map(cpuSeconds)]),
+    server: server === undefined ? undefined : cpuSeconds(server),
+    ours: sum([ownCpuSeconds(), ...known.map(cpuSeconds)]),
     all: machineSeconds(),
   });
   const before = now();

@@ -4,6 +4,8 @@ import { availableParallelism } from 'node:os';
 /** What is measured has one core for itself; who asks has the other. */
 export const SERVER_CORE = 0;
 export const GENERATOR_CORE = 1;
+/** Of a program that runs as two; it shares the generator's where there are but two. */
+export const WORKER_CORES = [SERVER_CORE, availableParallelism() > 2 ? 2 : GENERATOR_CORE] as const;
 
 /** Whether processes can be kept to a core here; the report says so where they cannot. */
 export const CAN_PIN =

@@ -1,5 +1,5 @@
 import type { Primitives } from '../primitives/primitives.ts';
-import type { Measurement } from '../running.ts';
+import type { Measurement, WarmUp } from '../running.ts';
 import type { Memory } from '../works/memory.ts';
 import type { Sizes } from '../works/stage.ts';
 import { type Spread, spread } from './statistics.ts';
@@ -15,7 +15,7 @@ export interface RunResults {
   readonly rounds: number;
   /** Of each measurement. */
   readonly seconds: number;
-  /** Before the first measurement of each program, at least. */
+  /** Of each program, as was aimed at; how long it was is told with each. */
   readonly warmUpSeconds: number;
   readonly sizes: Sizes;
   readonly works: Readonly<Record<string, WorkResult>>;
@@ -23,8 +23,12 @@ export interface RunResults {
   readonly failed: Readonly<Record<string, string>>;
   readonly primitives?: Primitives;
   readonly memory?: Memory;
+  /** The same with more tokens than are remembered, of several kinds. */
+  readonly memoryOfMany?: Memory;
   /** Milliseconds. */
   readonly start?: Spread;
+  /** What part of one core everything else took during what is no work: by name. */
+  readonly othersCpu: Readonly<Record<string, number>>;
 }
 
 export interface Machine {
@@ -54,6 +58,7 @@ export interface ContestantResult {
   /** Parts of one core. */
   readonly serverCpu?: Spread;
   readonly generatorCpu?: Spread;
+  readonly warmUpSeconds?: WarmUp;
   /** When the round was over. */
   readonly residentBytes?: Spread;
   /** Of everything that had no part in it. */
@@ -93,6 +98,7 @@ function contestantResult(own: readonly Measurement[], bare: ReadonlyMap<number,
     ...optional('generatorCpu', own, ({ load }) => load.generatorCpu),
     ...optional('residentBytes', own, ({ residentBytes }) => residentBytes),
     ...optional('othersCpu', own, ({ othersCpu }) => othersCpu),
+    ...(own[0] !== undefined && { warmUpSeconds: own[0].warmUpSeconds }),
     ...optional('commitsPerSecond', own, ({ commitsPerSecond }) => commitsPerSecond),
     ...optional('besidePerSecond', own, ({ besidePerSecond }) => besidePerSecond),
   };

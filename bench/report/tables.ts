@@ -1,3 +1,5 @@
+import type { WarmUp } from '../running.ts';
+import { TWO_WORKERS } from '../works/mix.ts';
 import { type GoalResult, goalResults } from './goals.ts';
 import type { ContestantResult, RunResults } from './results.ts';
 
@@ -15,6 +17,7 @@ export function tables(results: RunResults): string {
     heading(results),
     measuredTable(results),
     primitivesTable(results),
+    memoryTable(results),
     goalTable(results),
     failures(results),
   ]
@@ -23,12 +26,13 @@ export function tables(results: RunResults): string {
 }
 
 function heading(results: RunResults): string {
-  const { machine, generator, rounds, seconds, warmUpSeconds, sizes, revision, startedAt } = results;
+  const { machine, generator, rounds, seconds, sizes, revision, startedAt } = results;
   return [
     `${startedAt}, ${revision ?? 'unknown revision'}`,
     `${machine.processor}, ${machine.cores} cores, ${machine.system}, Node ${machine.node}`,
     `${generator}; ${machine.pinned ? 'each process on a core of its own' : 'processes could not be pinned to cores'}`,
-    `${rounds} rounds of ${seconds} s after ${warmUpSeconds} s at least; ${sizes.records} records, ${sizes.tokens} distinct tokens`,
+    `${rounds} rounds of ${seconds} s; ${sizes.records} records, ${sizes.tokens} distinct tokens`,
+    'Warm-up: seconds of its own requests, and of others before',
   ].join('\n');
 }
 
@@ -42,12 +46,12 @@ function measuredTable({ works }: RunResults): string | undefined {
   );
   if (rows.length === 0) return undefined;
   const columns = ['work (connections)', 'program', 'a second', 'of bare', 'p50 ms', 'p99 ms'];
-  return table([...columns, 'server CPU', 'generator CPU', 'others', 'commits', 'beside'], rows);
+  return table([...columns, 'server CPU', 'generator CPU', 'others', 'commits', 'beside', 'warm-up s'], rows);
 }
 
 function measuredCells(result: ContestantResult): readonly string[] {
   const { perSecond, ofBare, p50Ms, p99Ms, serverCpu, generatorCpu, othersCpu } = result;
-  const { commitsPerSecond, besidePerSecond } = result;
+  const { commitsPerSecond, besidePerSecond, warmUpSeconds } = result;
   return [
     `${Math.round(perSecond.median)} (${Math.round(perSecond.min)} to ${Math.round(perSecond.max)})`,
     ofBare ? `${ofBare.median.toFixed(3)} (${ofBare.min.toFixed(3)} to ${ofBare.max.toFixed(3)})` : '',
@@ -58,7 +62,12 @@ function measuredCells(result: ContestantResult): readonly string[] {
     percent(othersCpu?.max) + (othersCpu !== undefined && othersCpu.max >= OTHERS_ARE_BUSY ? ' (!)' : ''),
     commitsPerSecond ? String(Math.round(commitsPerSecond.median)) : '',
     besidePerSecond ? besidePerSecond.median.toFixed(1) : '',
+    warmUpSeconds ? warmUp(warmUpSeconds) : '',
   ];
+}
+
+function warmUp({ own, other }: WarmUp): string {
+  return other === 0 ? own.toFixed(1) : `${own.toFixed(1)} + ${other.toFixed(1)}`;
 }
 
 function hasBusyGenerator({ generatorCpu, serverCpu }: ContestantResult): boolean {
@@ -78,6 +87,20 @@ function primitivesTable({ primitives }: RunResults): string | undefined {
   return table(['part of a ceiling', 'median µs', 'min', 'max', 'quickest way'], rows);
 }
 
+function memoryTable({ memory, memoryOfMany }: RunResults): string | undefined {
+  const kept = Object.entries({ memory, 'memory-of-many': memoryOfMany });
+  const rows = kept.flatMap(([name, memory]) =>
+    memory === undefined
+      ? []
+      : [[name, mebibytes(memory.atStart), memory.afterPasses.map(mebibytes).join(', ')]],
+  );
+  return rows.length === 0 ? undefined : table(['MiB resident', 'at start', 'after each pass'], rows);
+}
+
+function mebibytes(bytes: number): string {
+  return (bytes / 2 ** 20).toFixed(0);
+}
+
 function goalTable(results: RunResults): string | undefined {
   const rows = goalResults(results)
     .filter(({ value }) => value !== undefined)
@@ -85,14 +108,21 @@ function goalTable(results: RunResults): string | undefined {
   return rows.length === 0 ? undefined : table(['work', 'goal', 'result', ''], rows);
 }
 
-function verdict({ machine, works }: RunResults, { work, leastCores = 0, isMet }: GoalResult): string {
-  const contestants = Object.values(works[work]?.contestants ?? {});
+function verdict({ machine, works, othersCpu }: RunResults, goal: GoalResult): string {
+  const { work, leastCores = 0, restsOn = [], isMet } = goal;
+  if (isMet === undefined) return '';
+  const all = [work, ...restsOn];
+  const contestants = all.flatMap((each) => Object.values(works[each]?.contestants ?? {}));
   if (machine.cores < leastCores) {
-    const shares = contestants.flatMap(({ generatorCpu }) => generatorCpu?.max ?? []);
-    return `no verdict: the generator shares their cores, and takes up to ${percent(Math.max(...shares))} of one`;
+    const share = works[work]?.contestants[TWO_WORKERS]?.generatorCpu?.max;
+    return `no verdict: the generator shares their cores, and takes up to ${percent(share)} of one`;
   }
   if (contestants.some(hasBusyGenerator)) return 'no verdict: the generator was too slow';
-  if (contestants.some(({ othersCpu }) => othersCpu !== undefined && othersCpu.median >= OTHERS_INTERFERE))
+  const others = [
+    ...contestants.flatMap((contestant) => contestant.othersCpu?.median ?? []),
+    ...all.flatMap((each) => othersCpu[each] ?? []),
+  ];
+  if (others.some((share) => share >= OTHERS_INTERFERE))
     return 'no verdict: other programs kept the machine busy';
   return isMet ? 'met' : 'not met';
 }
@@ -103,7 +133,8 @@ function failures({ failed }: RunResults): string | undefined {
 }
 
 function boundOf({ atLeast, atMost, of }: GoalResult): string {
-  return `${atLeast === undefined ? `at most ${atMost}` : `at least ${atLeast}`} ${of}`;
+  if (atLeast !== undefined) return `at least ${atLeast} ${of}`;
+  return atMost === undefined ? `(no goal) ${of}` : `at most ${atMost} ${of}`;
 }
 
 function format(value = Number.NaN): string {

@@ -21,6 +21,8 @@ export interface GrantdOrder {
   readonly changes?: boolean;
   /** What it is asked first. */
   readonly first?: Asked;
+  /** What it is asked then, where its own requests can be sent but once. */
+  readonly warmUp?: Asked;
   /** Default: the server's core alone. */
   readonly cores?: readonly number[];
 }
@@ -30,7 +32,7 @@ export function grantd(
   stage: Stage,
   population: Population,
   asked: Asked,
-  { name = 'grantd', flags = [], changes = false, first, cores }: GrantdOrder = {},
+  { name = 'grantd', flags = [], changes = false, first, warmUp, cores }: GrantdOrder = {},
 ): Contestant {
   const folder = join(stage.folder, name.replaceAll(/[^a-z0-9]+/g, '_'));
   const database = changes ? databaseIn(folder) : population.database;
@@ -39,6 +41,7 @@ export function grantd(
     name,
     ...asked,
     ...(first !== undefined && { first }),
+    ...(warmUp !== undefined && { warmUp }),
     ...(changes && { database, beforeStart: () => void copyPopulation(population, folder) }),
     process: {
       command: (port) => [

@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { BENCH_CLIENTS, ISSUER } from '../population/clients.ts';
-import type { PeerOrder, PeerTokenKind } from './peer_order.ts';
-import { PERSON_CLAIMS } from './peer_person.ts';
+import { type PeerOrder, type PeerTokenKind, STATE_FILE } from './peer_order.ts';
+import { LIFETIME_SECONDS, PERSON_CLAIMS } from './peer_person.ts';
 
 /** What each peer is called, and its program. */
 export const PEERS = {
@@ -22,7 +22,10 @@ export interface PeerState {
   readonly tokenFile: (kind: PeerTokenKind) => string;
 }
 
-/** Makes what a peer is to serve, once for all runs: the signing takes minutes. */
+/** No run lasts that long. */
+const LONGEST_RUN_SECONDS = 86_400;
+
+/** Makes what a peer is to serve, and keeps it for as many runs as its tokens outlive: the signing takes minutes. */
 export async function peerState(
   name: PeerName,
   order: PeerOrder,
@@ -34,8 +37,9 @@ export async function peerState(
     `grantd-bench-population-${process.getuid?.() ?? 'user'}`,
     `peer-${keyOf(name, order)}`,
   );
-  if (!existsSync(folder)) {
+  if (!isKept(folder)) {
     say(`filling ${name}`);
+    rmSync(folder, { recursive: true, force: true });
     const draft = `${folder}.${process.pid}`;
     mkdirSync(draft, { recursive: true, mode: 0o700 });
     try {
@@ -48,6 +52,17 @@ export async function peerState(
     }
   }
   return { program, folder, tokenFile: (kind) => join(folder, kind) };
+}
+
+function isKept(folder: string): boolean {
+  const state = statSync(join(folder, STATE_FILE), { throwIfNoEntry: false });
+  return state !== undefined && outlivesRun(state.mtimeMs);
+}
+
+/** Whether tokens that were made then are alive until a run that begins now is over. @param madeAtMs the last of them */
+export function outlivesRun(madeAtMs: number, nowMs = Date.now()): boolean {
+  // The first was made before the last, but not a run's length before.
+  return nowMs - madeAtMs < (LIFETIME_SECONDS - 2 * LONGEST_RUN_SECONDS) * 1000;
 }
 
 /** Another program or another order is another state. */

@@ -1,5 +1,6 @@
 // Commits to a database of grantd 50 times a second until it is told to end: prints a line when it
-// has begun, and how many it has made a second in the end.
+// has begun, and how many it has made a second in the end. One commit in ten revokes: a token of a machine, which ends
+// alone, and a person's refresh token in turns.
 //   node writer.ts DATABASE
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,6 +9,7 @@ import { openSqliteStorage } from '@grantd/core/sqlite';
 import { BENCH_CLIENTS, ISSUER } from '../population/clients.ts';
 
 const PER_SECOND = 50;
+const REVOCATION_EVERY = 10;
 
 const [path = ''] = process.argv.slice(2);
 const storage = openSqliteStorage({ path, issuer: ISSUER });
@@ -19,10 +21,31 @@ let ending = false;
 process.on('SIGTERM', () => {
   ending = true;
 });
+
+/** What the last commit has issued, where that is to be revoked. */
+let revocable: string | undefined;
+
+/** Each is one commit. */
+async function write(number: number): Promise<void> {
+  if (revocable !== undefined) {
+    await server.revokeToken(revocable);
+    revocable = undefined;
+    return;
+  }
+  const isOfPerson = number % (2 * REVOCATION_EVERY) === REVOCATION_EVERY - 2;
+  const [issued] = await server.issueTokens(
+    isOfPerson
+      ? { clientId: BENCH_CLIENTS.web.id, subject: 'somebody', refresh: true, scopes: ['openid'] }
+      : { clientId: BENCH_CLIENTS.machine_opaque.id },
+  );
+  if (number % REVOCATION_EVERY === REVOCATION_EVERY - 2)
+    revocable = issued?.refreshToken ?? issued?.accessToken;
+}
+
 const startedAtMs = performance.now();
 let commits = 0;
 while (!ending) {
-  await server.issueTokens({ clientId: BENCH_CLIENTS.machine_opaque.id });
+  await write(commits);
   commits += 1;
   if (commits === 1) console.log('writing');
   await sleep(Math.max(0, startedAtMs + (commits * 1000) / PER_SECOND - performance.now()));

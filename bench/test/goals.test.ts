@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ceilingOfTheMix, goalResults } from '../report/goals.ts';
+import { ceilingOfTheMix } from '../report/ceiling_of_the_mix.ts';
+import { goalResults } from '../report/goals.ts';
 import { type ContestantResult, type RunResults, workResult } from '../report/results.ts';
 import { spread } from '../report/statistics.ts';
 import { tables } from '../report/tables.ts';
@@ -26,6 +27,7 @@ function measurement(contestant: string, round: number, perSecond: number): Meas
     serverCpu: 1,
     othersCpu: 0,
     residentBytes: undefined,
+    warmUpSeconds: { own: 2, other: 6.25 },
   };
 }
 
@@ -46,6 +48,7 @@ function results(works: Readonly<Record<string, Readonly<Record<string, readonly
     seconds: 5,
     warmUpSeconds: 8,
     failed: {},
+    othersCpu: {},
     sizes: { records: 1000, tokens: 100, personal: 10 },
     works: Object.fromEntries(measured),
   };
@@ -80,11 +83,26 @@ test('introspection is held against bare, the fastest peer and oidc-provider', (
   ]);
 });
 
-test('growth compares the largest database with the smallest', () => {
-  const run = results({ growth: { '10 records': [1000], '100 records': [950], '1,000 records': [800] } });
+test('growth compares the largest database with the smallest, where neither has anything to remember', () => {
+  const run = results({
+    growth: {
+      '10 records, refresh tokens': [1000],
+      '10 records, access tokens': [2000],
+      '100 records, refresh tokens': [950],
+      '100 records, access tokens': [1900],
+      '1,000 records, refresh tokens': [800],
+      '1,000 records, access tokens': [900],
+    },
+  });
   assert.deepEqual(valuesOf(run), [
-    ['growth', 'of the throughput, with a thousand times as many records', 0.8, false],
-    ['growth', 'times the 99th percentile, with a thousand times as many records', 1, true],
+    ['growth', 'of the throughput, with a thousand times as many records, none remembered', 0.8, false],
+    ['growth', 'times the 99th percentile, with a thousand times as many records, none remembered', 1, true],
+    [
+      'growth',
+      'of the throughput, with a thousand times as many records, of which fewer are remembered',
+      0.45,
+      undefined,
+    ],
   ]);
 });
 
@@ -137,6 +155,23 @@ for (const [commitsPerSecond, writes] of [
     assert.ok(Math.abs(ceiling - 1e6 / microseconds) < 1e-6);
   });
 
+test('two workers are held against twice what one core could do, with the commits that they made themselves', () => {
+  const primitives = primitivesWith({ lookUp: 10, signEs256: 50, insert: 20, commit: 1600 });
+  const run = {
+    ...results({ mix: { grantd: [1000], 'grantd, 2 workers': [1800], bare: [10_000] } }),
+    primitives,
+  };
+  const [mix] = Object.values(run.works);
+  const workers = mix?.contestants['grantd, 2 workers'];
+  if (mix === undefined || workers === undefined) throw new Error('nothing was measured');
+  const committing = { ...workers, commitsPerSecond: spread([9]) }; // of 90 writes
+  const works = { mix: { ...mix, contestants: { ...mix.contestants, 'grantd, 2 workers': committing } } };
+  const microseconds = 0.95 * 110 + 0.04 * (100 + 50 + 20 + 160) + 0.01 * (110 + 20 + 160);
+  const [, two] = goalResults({ ...run, works }).filter(({ work }) => work === 'mix');
+  assert.equal(two?.of, 'of twice the ceiling of one core, two workers');
+  assert.ok(Math.abs((two?.value ?? Number.NaN) - 1800 / ((2 * 1e6) / microseconds)) < 1e-9);
+});
+
 test('two workers are not judged where the generator has no core of its own', () => {
   const run = results({ mix: { grantd: [1000], 'grantd, 2 workers': [1200] } });
   const verdictsOf = (cores: number) => tables({ ...run, machine: { ...run.machine, cores } });
@@ -177,4 +212,29 @@ test('no goal is said to be met or not where the generator was the bottleneck, a
     told({ ...bare, othersCpu: spread([0.4]) }),
     /no verdict: other programs kept the machine busy \|$/,
   );
+});
+
+test('no goal is said to be met or not where others were busy while something else was measured that it rests on', () => {
+  const run = results({ 'revocation-1': { grantd: [900] } });
+  const primitives = primitivesWith({ commit: 1000 });
+  const told = (name: string, share: number) => tables({ ...run, primitives, othersCpu: { [name]: share } });
+  assert.match(told('parts of ceilings', 0.2), /no verdict: other programs kept the machine busy \|$/);
+  assert.match(told('parts of ceilings', 0.19), / met +\|$/);
+  assert.match(told('memory', 0.5), / met +\|$/);
+
+  const memory = { atStart: 1, afterPasses: [1, 1, 1] };
+  const remembered = { ...results({}), memory, start: spread([100]) };
+  const verdicts = (name: string) => tables({ ...remembered, othersCpu: { [name]: 0.5 } });
+  assert.match(verdicts('memory'), /MiB resident .*no verdict.*\n.*no verdict.*\n.*first right answer.* met/);
+  assert.match(verdicts('start'), /MiB resident .* met .*\n.* met .*\n.*first right answer.* no verdict/);
+});
+
+test('what has no goal is shown without a verdict', () => {
+  const run = results({ 'introspection-cold-opaque': { grantd: [5000], bare: [10_000] } });
+  const text = tables({ ...run, primitives: primitivesWith({ lookUp: 10 }) });
+  assert.match(text, /\| introspection-cold-opaque \| \(no goal\) of the ceiling \| 0\.550 {2}\| +\|$/);
+});
+
+test('how long each program was warmed up is told, its own requests apart', () => {
+  assert.match(tables(results({ userinfo: { grantd: [500] } })), / 2\.0 \+ 6\.3 \|$/m);
 });

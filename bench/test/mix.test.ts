@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { PlannedRequest } from '../load/request_file.ts';
-import { mixed } from '../works/mix.ts';
+import { mixed, revokingBoth } from '../works/mix.ts';
 
 const request = (path: string): PlannedRequest => ({ method: 'POST', path });
 
@@ -19,5 +19,13 @@ test('a hundred requests are 95 introspections, 4 issues and 1 revocation, each 
   assert.deepEqual(
     paths.filter((path) => path.startsWith('/introspect')),
     Array.from({ length: 190 }, (_, index) => `/introspect/${index % 100}`),
+  );
+});
+
+test('half of the revocations are of tokens of people', () => {
+  const of = (whom: string) => [0, 1].map((number) => request(`/revoke/${whom}/${number}`));
+  assert.deepEqual(
+    revokingBoth(of('machine'), of('person')).map(({ path }) => path),
+    ['/revoke/machine/0', '/revoke/person/0', '/revoke/machine/1', '/revoke/person/1'],
   );
 });

@@ -32,14 +32,20 @@ test('a quick run is smaller, and is not kept', () => {
     rounds: 1,
     seconds: 2,
     warmUpSeconds: 1,
-    sizes: { records: 100_000, tokens: 500, personal: 500 },
+    sizes: { records: 100_000, tokens: 500, personal: 250 },
     name: undefined,
   });
 });
 
+test('a quick run has room for its tokens', () => {
+  const options = benchOptions(['--quick'], KNOWN);
+  assert.ok(typeof options === 'object');
+  assert.deepEqual(options.sizes, { records: 100_000, tokens: 10_000, personal: 5000 });
+});
+
 for (const [args, expected] of [
   [['--work', 'mixed'], '--work: expected some of introspection-jwt, mix'],
-  [['--tokens', '300000'], '--records: expected at least 1000003 for 300000 tokens'],
+  [['--tokens', '300000'], '--records: expected at least 1600003 for 300000 tokens'],
   [['--rounds', '0'], '--rounds: expected a whole number from 1'],
   [['--seconds', '1.5'], '--seconds: expected a whole number from 1'],
   [['--generator', 'ab'], '--generator: expected wrk or autocannon'],

@@ -29,6 +29,7 @@ const RESULTS: RunResults = {
   seconds: 5,
   warmUpSeconds: 8,
   failed: {},
+  othersCpu: {},
   sizes: { records: 1000, tokens: 100, personal: 10 },
   works: {
     'introspection-jwt': work('introspection', {

@@ -55,6 +55,30 @@ test('keys of copies are spread over all that keys of real tokens can begin with
   rows.close();
 });
 
+test('pairs, families and grants of copies begin with the time at which they were issued, spread over a month', async () => {
+  const path = await populated('timed', { records: 5000, tokens: {} });
+  const rows = new DatabaseSync(path, { readOnly: true });
+  const copies = rows
+    .prepare(
+      `SELECT issued_at_ms, pair_id, family_id, grant_id, created_at_ms FROM tokens JOIN grants USING (grant_id)
+         WHERE kind = 'access_token' ORDER BY tokens.rowid`,
+    )
+    .all()
+    .slice(1) as Record<string, number | string>[];
+  rows.close();
+  assert.equal(copies.length, 1249);
+  for (const { issued_at_ms: issuedAtMs, created_at_ms: createdAtMs, ...ids } of copies) {
+    assert.equal(createdAtMs, issuedAtMs);
+    const begins = Object.values(ids).map((id) => Number.parseInt(String(id).slice(0, 8), 36));
+    assert.deepEqual(begins, [issuedAtMs, issuedAtMs, issuedAtMs]);
+    assert.match(String(ids.grant_id), /^[0-9a-z]{8}[A-Za-z0-9_-]{22}$/);
+  }
+  const times = copies.map(({ issued_at_ms: at }) => Number(at));
+  assert.deepEqual(times, times.toSorted());
+  const days = (Number(times.at(-1)) - Number(times[0])) / 86_400_000;
+  assert.ok(days > 29.9 && days <= 30, `${days} days`);
+});
+
 test('fewer records than tokens are refused', async () => {
   await assert.rejects(populated('few', { records: 3, tokens: { web_refresh: 2 } }), /fewer than the tokens/);
 });

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { countCommits } from '../processes/commits.ts';
-import { machineSeconds } from '../processes/cpu_watch.ts';
+import { machineSeconds, watch } from '../processes/cpu_watch.ts';
 
 test('commits to a database are counted from outside, also across checkpoints', (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-bench-test-'));
@@ -28,4 +29,19 @@ test('what keeps a machine busy are programs, its system, interrupts and those t
   const stat = 'cpu  100 20 30 4000 500 60 70 8 9 10\ncpu0 1 2 3 4 5 6 7 8 9 10\n';
   assert.equal(machineSeconds(stat), 2.88);
   assert.equal(machineSeconds(''), undefined);
+});
+
+test('what this process has started and waited for is nobody else’s', {
+  skip: process.platform !== 'linux',
+}, () => {
+  const begunAtMs = performance.now();
+  const allBefore = machineSeconds() ?? 0;
+  const watched = watch();
+  spawnSync(process.execPath, ['-e', 'const end = Date.now() + 500; while (Date.now() < end);']);
+  const { serverSeconds, othersCpu = Number.NaN } = watched();
+  const all = (machineSeconds() ?? 0) - allBefore;
+  const others = (othersCpu * (performance.now() - begunAtMs)) / 1000;
+  assert.equal(serverSeconds, undefined);
+  // It may have had to share its core.
+  assert.ok(all - others > 0.2, `${all} s, of which ${others} s of others`);
 });

@@ -1,7 +1,8 @@
+import type { PopulationOrder } from '../population/order.ts';
 import { grantd } from '../subjects/contestants.ts';
 import { ACTIVE } from './answers.ts';
 import { introspecting } from './requests.ts';
-import { tokensOf } from './stage.ts';
+import { opaqueOf, type Sizes, type Stage, tokensOf } from './stage.ts';
 import type { Contestant, Work } from './work.ts';
 
 const name = 'growth';
@@ -9,21 +10,53 @@ const name = 'growth';
 /** How many records there are, as parts of those of the other works. */
 const SIZES = [0.01, 0.1, 1, 10];
 
-/** The program against itself, with ever more in its database: the first contestant has the least. */
+/** Of the rows: what is asked about is not to be all that there is. */
+const OPAQUE_PART = 0.5;
+/** Each has an access token beside it. */
+const REFRESH_PART = 0.2;
+
+/** Whose records the program reads from the file each time. */
+export const REFRESH_TOKENS = 'records, refresh tokens';
+/** Whose records it remembers, unless they are too many. */
+export const ACCESS_TOKENS = 'records, access tokens';
+
+/** What a database of another size is filled with. */
+export function growthOrder(sizes: Sizes, records: number): PopulationOrder {
+  const atMost = (part: number, most: number) => Math.min(most, Math.floor(records * part));
+  return {
+    records,
+    tokens: {
+      opaque: atMost(OPAQUE_PART, opaqueOf(sizes)),
+      web_refresh: atMost(REFRESH_PART, sizes.personal),
+    },
+  };
+}
+
+/**
+ * The program against itself, with ever more in its database, the least first. Of refresh tokens nothing is remembered,
+ * whatever the size. Of access tokens a small database has no more than are remembered, and a large one is asked about
+ * more than that.
+ */
 export const growth: Work = {
   name,
-  title: 'introspection, JWT, as the database grows',
+  title: 'introspection, as the database grows',
   connections: 32,
   async contestants(stage) {
     const contestants: Contestant[] = [];
-    for (const size of SIZES) {
-      const records = Math.round(stage.sizes.records * size);
-      const population = await stage.populationOf(records);
-      const planned = introspecting(tokensOf(population, 'jwt_rs256'));
-      const asked = { ...(await stage.requests(`${name}.${records}`, planned)), answers: [ACTIVE] };
-      const contestant = `${records.toLocaleString('en')} records`;
-      contestants.push(grantd(stage, population, asked, { name: contestant, first: asked }));
-    }
+    for (const size of SIZES) contestants.push(...(await ofSize(stage, size)));
     return contestants;
   },
 };
+
+async function ofSize(stage: Stage, size: number): Promise<readonly Contestant[]> {
+  const records = Math.round(stage.sizes.records * size);
+  const population =
+    size === 1 ? await stage.population() : await stage.populationOf(growthOrder(stage.sizes, records));
+  const asking = async (kind: 'web_refresh' | 'opaque', label: string) => {
+    const planned = introspecting(tokensOf(population, kind));
+    const asked = { ...(await stage.requests(`${name}.${records}.${kind}`, planned)), answers: [ACTIVE] };
+    const contestant = `${records.toLocaleString('en')} ${label}`;
+    return grantd(stage, population, asked, { name: contestant, first: asked });
+  };
+  return [await asking('web_refresh', REFRESH_TOKENS), await asking('opaque', ACCESS_TOKENS)];
+}

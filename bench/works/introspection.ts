@@ -14,7 +14,10 @@ interface IntrospectionOrder {
   readonly title: string;
   readonly kind: TokenKind;
   readonly answer: Answer;
-  /** Where each token is asked about for the first time: those of this kind are asked about before, and warm up. */
+  /**
+   * Where each token is asked about for the first time: those of this kind are asked about before, and warm up; others
+   * where it is the same kind. Without it each token is asked about once before.
+   */
   readonly coldAfter?: TokenKind;
   /** Flags with which the program is measured once more. */
   readonly alsoWith?: readonly string[];
@@ -30,18 +33,19 @@ function introspectionWork(order: IntrospectionOrder): Work {
     connections: 32,
     async contestants(stage) {
       const population = await stage.population();
+      const { tokens } = stage.sizes;
+      const ofKind = tokensOf(population, kind);
+      const own = coldAfter === kind ? ofKind.slice(tokens) : ofKind.slice(0, tokens);
       const asked = {
-        ...(await stage.requests(name, introspecting(tokensOf(population, kind)))),
+        ...(await stage.requests(name, introspecting(own))),
         answers: [answer],
         onlyOnce: coldAfter !== undefined,
       };
-      const first =
-        coldAfter === undefined
-          ? asked
-          : {
-              ...(await stage.requests(`${name}.first`, introspecting(tokensOf(population, coldAfter)))),
-              answers: [answer],
-            };
+      const before = async (coldAfter: TokenKind) => {
+        const planned = introspecting(tokensOf(population, coldAfter).slice(0, tokens));
+        return { ...(await stage.requests(`${name}.first`, planned)), answers: [answer] };
+      };
+      const first = coldAfter === undefined ? asked : await before(coldAfter);
       const measured = grantd(stage, population, asked, { first });
       return [
         measured,
@@ -79,10 +83,21 @@ export const introspectionJwt = introspectionWork({
 
 export const introspectionOpaque = introspectionWork({
   name: 'introspection-opaque',
-  title: 'introspection, opaque',
+  title: 'introspection, opaque, seen before',
   kind: 'opaque',
   answer: ACTIVE,
   peers: ['oidc-provider'],
+  peerKind: 'machine',
+});
+
+/** Each needs a look-up, and nothing else that one which was seen before would not. */
+export const introspectionColdOpaque = introspectionWork({
+  name: 'introspection-cold-opaque',
+  title: 'introspection, opaque, never seen before',
+  kind: 'opaque',
+  answer: ACTIVE,
+  coldAfter: 'opaque',
+  peers: [],
   peerKind: 'machine',
 });
 
@@ -109,7 +124,7 @@ export const introspectionColdEs256 = introspectionWork({
 
 export const introspectionInactive = introspectionWork({
   name: 'introspection-inactive',
-  title: 'introspection, revoked JWT',
+  title: 'introspection, revoked JWT, seen before',
   kind: 'revoked_jwt',
   answer: INACTIVE,
   peers: BOTH,

@@ -9,10 +9,10 @@ const WRITER = join(import.meta.dirname, '..', 'subjects', 'writer.ts');
 
 const name = 'introspection-jwt-beside-writer';
 
-/** As `introspection-jwt`, while another process commits to the same database again and again. */
+/** As `introspection-jwt`, while another process issues and revokes in the same database. */
 export const introspectionJwtBesideWriter: Work = {
   name,
-  title: 'introspection, JWT, beside a writer',
+  title: 'introspection, JWT, seen before, beside a writer',
   connections: 32,
   async contestants(stage) {
     const population = await stage.population();

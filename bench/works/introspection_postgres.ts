@@ -23,10 +23,12 @@ const LOOK_UP = 'SELECT * FROM grantd.tokens WHERE issuer_id = $1 AND id = $2';
 /** The program on PostgreSQL, against a bare server that makes one look-up for each request. */
 export const introspectionPostgres: Work = {
   name,
-  title: 'introspection, JWT, PostgreSQL',
+  title: 'introspection, JWT, seen before, PostgreSQL',
   connections: 32,
   async contestants(stage) {
-    const population = await stage.populationOf(stage.sizes.records / 10);
+    const records = Math.round(stage.sizes.records / 10);
+    const jwt_rs256 = Math.min(stage.sizes.tokens, Math.floor(records * 0.9));
+    const population = await stage.populationOf({ records, tokens: { jwt_rs256 } });
     const planned = introspecting(tokensOf(population, 'jwt_rs256'));
     const asked = { ...(await stage.requests(name, planned)), answers: [ACTIVE] };
     const { url, password, secret, servants, rows } = await postgresPopulation(population, stage.say);

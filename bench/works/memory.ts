@@ -1,4 +1,5 @@
 import type { Generator } from '../load/generator.ts';
+import { watch } from '../processes/cpu_watch.ts';
 import { startMeasured } from '../processes/measured_process.ts';
 import { residentBytes } from '../processes/process_usage.ts';
 import { requireRight } from '../running.ts';
@@ -8,7 +9,6 @@ import { introspecting } from './requests.ts';
 import { type Stage, tokensOf } from './stage.ts';
 
 const CONNECTIONS = 32;
-const PASSES = 5;
 const LONGEST_PASS_SECONDS = 120;
 
 /** Bytes that the program has resident. */
@@ -19,18 +19,61 @@ export interface Memory {
   readonly afterPasses: readonly number[];
 }
 
-/** @returns `undefined` where the system does not tell */
-export async function measureMemory(stage: Stage, generator: Generator): Promise<Memory | undefined> {
+export interface MeasuredMemory {
+  readonly memory: Memory;
+  /** What part of one core everything else took meanwhile; `undefined` where the system does not tell. */
+  readonly othersCpu: number | undefined;
+}
+
+/** JWTs of machines, as many as are drawn from. */
+export async function measureMemory(stage: Stage, generator: Generator): Promise<MeasuredMemory | undefined> {
+  const tokens = tokensOf(await stage.population(), 'jwt_rs256');
+  return memoryAfter(stage, generator, { name: 'memory', tokens, passes: 5 });
+}
+
+/** Three times as many, which are more than are remembered: two thirds opaque, and all that people have. */
+export async function measureMemoryOfMany(
+  stage: Stage,
+  generator: Generator,
+): Promise<MeasuredMemory | undefined> {
   const population = await stage.population();
-  const asked = await stage.requests('memory', introspecting(tokensOf(population, 'jwt_rs256')));
+  const tokens = ofMany(stage.sizes.tokens, {
+    opaque: tokensOf(population, 'opaque'),
+    people: tokensOf(population, 'web_access'),
+    machines: tokensOf(population, 'jwt_rs256'),
+  });
+  return memoryAfter(stage, generator, { name: 'memory-of-many', tokens, passes: 3 });
+}
+
+/** Of each kind in turns, as long as there are some. */
+export function ofMany(
+  third: number,
+  kinds: Readonly<Record<'opaque' | 'people' | 'machines', readonly string[]>>,
+): readonly string[] {
+  const people = kinds.people.slice(0, third);
+  const jwts = [...people, ...kinds.machines.slice(0, third - people.length)];
+  return jwts.flatMap((jwt, index) => [jwt, ...kinds.opaque.slice(2 * index, 2 * index + 2)]);
+}
+
+async function memoryAfter(
+  stage: Stage,
+  generator: Generator,
+  {
+    name,
+    tokens,
+    passes,
+  }: { readonly name: string; readonly tokens: readonly string[]; readonly passes: number },
+): Promise<MeasuredMemory | undefined> {
+  const asked = await stage.requests(name, introspecting(tokens));
   const answers = [ACTIVE];
-  const { process } = grantd(stage, population, { ...asked, answers });
+  const { process } = grantd(stage, await stage.population(), { ...asked, answers });
   const running = await startMeasured(process);
   try {
     const { address, pid } = running;
+    const watched = watch({ server: pid });
     const atStart = residentBytes(pid);
     const afterPasses: number[] = [];
-    for (let pass = 0; pass < PASSES; pass++) {
+    for (let pass = 0; pass < passes; pass++) {
       const result = await generator.run({
         address,
         requests: asked.requests,
@@ -40,12 +83,13 @@ export async function measureMemory(stage: Stage, generator: Generator): Promise
         connections: CONNECTIONS,
         seconds: LONGEST_PASS_SECONDS,
       });
-      requireRight('memory', 'grantd', result);
+      requireRight(name, 'grantd', result);
       const bytes = residentBytes(pid);
       if (atStart === undefined || bytes === undefined) return undefined;
       afterPasses.push(bytes);
     }
-    return atStart === undefined ? undefined : { atStart, afterPasses };
+    const { othersCpu } = watched();
+    return atStart === undefined ? undefined : { memory: { atStart, afterPasses }, othersCpu };
   } finally {
     await running.end();
   }

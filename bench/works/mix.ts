@@ -1,19 +1,25 @@
 import type { PlannedRequest } from '../load/request_file.ts';
 import { BENCH_CLIENTS, clientOf } from '../population/clients.ts';
-import { GENERATOR_CORE, SERVER_CORE } from '../processes/pinning.ts';
+import { WORKER_CORES } from '../processes/pinning.ts';
 import { bareLike, grantd } from '../subjects/contestants.ts';
 import { ACTIVE, ISSUED, REVOKED } from './answers.ts';
 import { MACHINE_OF, peers } from './peers.ts';
 import { introspecting, issuing, revoking } from './requests.ts';
 import { tokensOf } from './stage.ts';
+import { warmUpOf } from './warm_up.ts';
 import type { Work } from './work.ts';
 
 const name = 'mix';
+/** What the program is called where it runs as two. */
+export const TWO_WORKERS = 'grantd, 2 workers';
 
 /** Of a hundred requests. */
 const CYCLE = 100;
 const ISSUES = new Set([5, 30, 55, 80]);
 const REVOCATION = 50;
+
+/** Of so many tokens one is revoked. */
+const TOKENS_OF_A_REVOCATION = 50;
 
 /** What parts of all requests are what. */
 export const SHARES = { introspection: 0.95, issue: 0.04, revocation: 0.01 } as const;
@@ -38,6 +44,20 @@ export function* mixed(parts: {
   }
 }
 
+/**
+ * Tokens of machines, which end alone, and refresh tokens of people, with which everything ends that belongs to their
+ * grant, so that the program forgets what it remembers of all tokens; in turns.
+ */
+export function revokingBoth(
+  machines: readonly PlannedRequest[],
+  people: readonly PlannedRequest[],
+): readonly PlannedRequest[] {
+  return machines.flatMap((ofMachine, index) => {
+    const ofPerson = people[index];
+    return ofPerson === undefined ? [ofMachine] : [ofMachine, ofPerson];
+  });
+}
+
 /** What a server of the real world does, by one process and by two workers. */
 export const mix: Work = {
   name,
@@ -45,7 +65,7 @@ export const mix: Work = {
   connections: 32,
   async contestants(stage) {
     const population = await stage.population();
-    const revocable = Math.ceil(stage.sizes.tokens / 50);
+    const half = Math.ceil(stage.sizes.tokens / TOKENS_OF_A_REVOCATION / 2);
     const introspections = introspecting(tokensOf(population, 'jwt_rs256'));
     const first = { ...(await stage.requests(`${name}.first`, introspections)), answers: [ACTIVE] };
     const asked = {
@@ -54,31 +74,41 @@ export const mix: Work = {
         mixed({
           introspections,
           issue: issuing(BENCH_CLIENTS.machine_es256),
-          revocations: revoking(tokensOf(population, 'opaque').slice(0, revocable), clientOf('opaque')),
+          revocations: revokingBoth(
+            revoking(tokensOf(population, 'opaque').slice(0, half), clientOf('opaque')),
+            revoking(tokensOf(population, 'web_refresh').slice(0, half), clientOf('web_refresh')),
+          ),
         }),
       )),
       answers: [ACTIVE, ISSUED, REVOKED],
       onlyOnce: true,
     };
-    const measured = grantd(stage, population, asked, { changes: true, first });
+    const warmUp = await warmUpOf(stage, name, {
+      tokens: tokensOf(population, 'jwt_rs256'),
+      client: BENCH_CLIENTS.machine_es256,
+    });
+    const measured = grantd(stage, population, asked, { changes: true, first, warmUp });
     return [
       measured,
       grantd(stage, population, asked, {
-        name: 'grantd, 2 workers',
+        name: TWO_WORKERS,
         flags: ['--workers', '2'],
         changes: true,
         first,
-        // Nothing is left for the generator alone where there are two cores.
-        cores: [SERVER_CORE, GENERATOR_CORE],
+        warmUp,
+        cores: WORKER_CORES,
       }),
       await bareLike(measured),
       ...(await peers(stage, name, {
         kind: 'machine',
-        planned: (tokens, peer) =>
+        planned: (tokens, peer, tokensOf) =>
           mixed({
-            introspections: introspecting(tokens.slice(revocable)),
+            introspections: introspecting(tokens.slice(half)),
             issue: issuing(MACHINE_OF[peer]),
-            revocations: revoking(tokens.slice(0, revocable), MACHINE_OF[peer]),
+            revocations: revokingBoth(
+              revoking(tokens.slice(0, half), MACHINE_OF[peer]),
+              revoking(tokensOf('refresh').slice(0, half), BENCH_CLIENTS.web),
+            ),
           }),
         answers: [ACTIVE, ISSUED, REVOKED],
         onlyOnce: true,

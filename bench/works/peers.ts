@@ -5,13 +5,19 @@ import { peer } from '../subjects/contestants.ts';
 import type { PeerTokenKind } from '../subjects/peer_order.ts';
 import { PEERS, type PeerName } from '../subjects/peer_state.ts';
 import { linesOf, type Stage } from './stage.ts';
+import { warmUpOf } from './warm_up.ts';
 import type { Contestant } from './work.ts';
 
 export interface PeerWork {
   /** Default: all; not each of them has each endpoint. */
   readonly peers?: readonly PeerName[];
   readonly kind: PeerTokenKind;
-  readonly planned: (tokens: readonly string[], peer: PeerName) => Iterable<PlannedRequest>;
+  /** @param tokensOf tokens of another kind */
+  readonly planned: (
+    tokens: readonly string[],
+    peer: PeerName,
+    tokensOf: (kind: PeerTokenKind) => readonly string[],
+  ) => Iterable<PlannedRequest>;
   readonly answers: readonly Answer[];
   readonly onlyOnce?: boolean;
 }
@@ -23,8 +29,17 @@ export async function peers(stage: Stage, name: string, work: PeerWork): Promise
   const contestants: Contestant[] = [];
   for (const each of chosen) {
     const state = await stage.peer(each);
-    const asked = await stage.requests(`${name}.${each}`, planned(linesOf(state.tokenFile(kind)), each));
-    contestants.push(peer(each, state, { ...asked, answers, onlyOnce }));
+    const tokensOf = (kind: PeerTokenKind) => linesOf(state.tokenFile(kind));
+    const label = `${name}.${each}`;
+    const asked = {
+      ...(await stage.requests(label, planned(tokensOf(kind), each, tokensOf))),
+      answers,
+      onlyOnce,
+    };
+    const warmUp = onlyOnce
+      ? await warmUpOf(stage, label, { tokens: tokensOf('machine'), client: MACHINE_OF[each] })
+      : undefined;
+    contestants.push({ ...peer(each, state, asked), ...(warmUp !== undefined && { warmUp }) });
   }
   return contestants;
 }

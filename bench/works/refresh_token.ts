@@ -1,8 +1,10 @@
+import { BENCH_CLIENTS } from '../population/clients.ts';
 import { bareLike, grantd } from '../subjects/contestants.ts';
 import { REFRESHED } from './answers.ts';
 import { peers } from './peers.ts';
 import { refreshing } from './requests.ts';
 import { tokensOf } from './stage.ts';
+import { warmUpOf } from './warm_up.ts';
 import type { Work } from './work.ts';
 
 const name = 'refresh-token';
@@ -16,7 +18,11 @@ export const refreshToken: Work = {
     const population = await stage.population();
     const planned = refreshing(tokensOf(population, 'web_refresh'));
     const asked = { ...(await stage.requests(name, planned)), answers: [REFRESHED], onlyOnce: true };
-    const measured = grantd(stage, population, asked, { changes: true });
+    const warmUp = await warmUpOf(stage, name, {
+      tokens: tokensOf(population, 'jwt_rs256'),
+      client: BENCH_CLIENTS.machine_es256,
+    });
+    const measured = grantd(stage, population, asked, { changes: true, warmUp });
     return [
       measured,
       await bareLike(measured),

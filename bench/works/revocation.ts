@@ -1,9 +1,10 @@
-import { clientOf } from '../population/clients.ts';
+import { BENCH_CLIENTS, clientOf } from '../population/clients.ts';
 import { bareLike, grantd } from '../subjects/contestants.ts';
 import { REVOKED } from './answers.ts';
 import { MACHINE_OF, peers } from './peers.ts';
 import { revoking } from './requests.ts';
 import { tokensOf } from './stage.ts';
+import { warmUpOf } from './warm_up.ts';
 import type { Work } from './work.ts';
 
 /** Opaque tokens, each revoked once, durably; the peers revoke theirs in memory. */
@@ -17,7 +18,11 @@ function revocationWork(connections: number): Work {
       const population = await stage.population();
       const planned = revoking(tokensOf(population, 'opaque'), clientOf('opaque'));
       const asked = { ...(await stage.requests(name, planned)), answers: [REVOKED], onlyOnce: true };
-      const measured = grantd(stage, population, asked, { changes: true });
+      const warmUp = await warmUpOf(stage, name, {
+        tokens: tokensOf(population, 'jwt_rs256'),
+        client: BENCH_CLIENTS.machine_es256,
+      });
+      const measured = grantd(stage, population, asked, { changes: true, warmUp });
       return [
         measured,
         await bareLike(measured),

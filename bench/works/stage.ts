@@ -4,24 +4,33 @@ import { type PlannedRequest, writeRequestFile } from '../load/request_file.ts';
 import type { PopulationOrder, TokenKind } from '../population/order.ts';
 import { type Population, population, tokenFileOf } from '../population/population.ts';
 import { type PeerName, type PeerState, peerState } from '../subjects/peer_state.ts';
+import { programIn } from '../subjects/program.ts';
 
 /** How much of everything there is. */
 export interface Sizes {
   /** Live records in grantd's database. */
   readonly records: number;
-  /** Distinct tokens that are drawn from; also how many there are of those that can be used but once. */
+  /** Distinct tokens that are drawn from. */
   readonly tokens: number;
   /** The same of what is signed to be refreshed or shown to UserInfo, which takes longer to make. */
   readonly personal: number;
 }
 
-export function populationOrder({ records, tokens, personal }: Sizes): PopulationOrder {
+/** Opaque tokens, of which there are so many times as many: more than the program remembers. */
+const TIMES_OPAQUE = 3;
+
+export function opaqueOf({ tokens }: Sizes): number {
+  return TIMES_OPAQUE * tokens;
+}
+
+export function populationOrder(sizes: Sizes): PopulationOrder {
+  const { records, tokens, personal } = sizes;
   return {
     records,
     tokens: {
       jwt_rs256: tokens,
       jwt_es256: tokens,
-      opaque: tokens,
+      opaque: opaqueOf(sizes),
       web_access: personal,
       web_refresh: personal,
       revoked_jwt: personal,
@@ -35,7 +44,7 @@ export interface StageOrder {
   readonly folder: string;
   readonly sizes: Sizes;
   readonly say: (text: string) => void;
-  /** What is started as grantd: `server/src/main.ts` of a repository. Default: of this one. */
+  /** What is started as grantd. Default: this repository's. */
   readonly program?: string;
   /** Makes the databases that it serves from. Default: by this repository's grantd. */
   readonly populate?: typeof population;
@@ -43,7 +52,7 @@ export interface StageOrder {
   readonly hasPeers?: boolean;
 }
 
-const PROGRAM = join(import.meta.dirname, '..', '..', 'server', 'bin', 'grantd.mjs');
+const ROOT = join(import.meta.dirname, '..', '..');
 
 /** What works are prepared on: files of requests, databases and peers' states, each made once. */
 export class Stage {
@@ -54,7 +63,14 @@ export class Stage {
   readonly hasPeers: boolean;
   readonly #populate: typeof population;
 
-  constructor({ folder, sizes, say, program = PROGRAM, populate = population, hasPeers = true }: StageOrder) {
+  constructor({
+    folder,
+    sizes,
+    say,
+    program = programIn(ROOT),
+    populate = population,
+    hasPeers = true,
+  }: StageOrder) {
     this.folder = folder;
     this.sizes = sizes;
     this.say = say;
@@ -68,11 +84,9 @@ export class Stage {
     return this.#populate(populationOrder(this.sizes), this.say);
   }
 
-  /** One with fewer or more records, for works about that: of machines' JWTs alone. */
-  populationOf(records: number): Promise<Population> {
-    if (records === this.sizes.records) return this.population();
-    const jwt_rs256 = Math.min(this.sizes.tokens, Math.floor(records * 0.9));
-    return this.#populate({ records, tokens: { jwt_rs256 } }, this.say);
+  /** One of its own, for works about another number of records. */
+  populationOf(order: PopulationOrder): Promise<Population> {
+    return this.#populate(order, this.say);
   }
 
   /** The same for all works, as grantd's own. */

@@ -1,4 +1,5 @@
 import { BENCH_CLIENTS, basicAuthorization } from '../population/clients.ts';
+import { watch } from '../processes/cpu_watch.ts';
 import { startMeasured } from '../processes/measured_process.ts';
 import { type Spread, spread } from '../report/statistics.ts';
 import { grantd } from '../subjects/contestants.ts';
@@ -6,12 +7,19 @@ import { ACTIVE } from './answers.ts';
 import { introspecting } from './requests.ts';
 import { type Stage, tokensOf } from './stage.ts';
 
-/** Milliseconds from the start of the process to its first right answer, each time in a fresh process. */
-export async function measureStart(stage: Stage, starts = 9): Promise<Spread> {
+export interface MeasuredStart {
+  /** Milliseconds from the start of the process to its first right answer, each time in a fresh process. */
+  readonly start: Spread;
+  /** What part of one core everything else took meanwhile; `undefined` where the system does not tell. */
+  readonly othersCpu: number | undefined;
+}
+
+export async function measureStart(stage: Stage, starts = 9): Promise<MeasuredStart> {
   const population = await stage.population();
   const [token = ''] = tokensOf(population, 'jwt_rs256');
   const asked = await stage.requests('start', introspecting([token]));
   const { process } = grantd(stage, population, { ...asked, answers: [ACTIVE] });
+  const watched = watch();
   const tookMs: number[] = [];
   for (let start = 0; start <= starts; start++) {
     const isReady = (address: string) => isAnswered(address, token);
@@ -20,7 +28,7 @@ export async function measureStart(stage: Stage, starts = 9): Promise<Spread> {
     // The first one fills the system's caches of files.
     if (start > 0) tookMs.push(running.startedInMs);
   }
-  return spread(tookMs);
+  return { start: spread(tookMs), othersCpu: watched().othersCpu };
 }
 
 async function isAnswered(address: string, token: string): Promise<boolean> {

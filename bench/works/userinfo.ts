@@ -10,7 +10,7 @@ const name = 'userinfo';
 /** What applications ask about the persons whose tokens they have. */
 export const userInfo: Work = {
   name,
-  title: 'UserInfo',
+  title: 'UserInfo, tokens seen before',
   connections: 32,
   async contestants(stage) {
     const population = await stage.population();

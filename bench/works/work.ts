@@ -23,6 +23,8 @@ export interface Contestant extends Asked {
   readonly process: ProcessOrder;
   /** Each of these is sent once when it has started: so that tokens have been seen, or that only tokens have not. */
   readonly first?: Asked;
+  /** These are sent again and again before its own, where its own can be sent but once. */
+  readonly warmUp?: Asked;
   /** The file that it alone changes, where commits are to be counted. */
   readonly database?: string;
   /** A program that does something else while this one is asked, on the generator's core. */

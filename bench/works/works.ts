@@ -2,6 +2,7 @@ import { clientCredentials } from './client_credentials.ts';
 import { growth } from './growth.ts';
 import {
   introspectionColdEs256,
+  introspectionColdOpaque,
   introspectionColdRs256,
   introspectionInactive,
   introspectionJwt,
@@ -20,6 +21,7 @@ export const WORKS: readonly Work[] = [
   introspectionJwt,
   introspectionJwtBesideWriter,
   introspectionOpaque,
+  introspectionColdOpaque,
   introspectionColdRs256,
   introspectionColdEs256,
   introspectionInactive,

@@ -3,16 +3,29 @@ import type { DatabaseSync } from 'node:sqlite';
 import type { Library } from '../deployments/library.ts';
 import { CLIENTS } from '../load/registrations.ts';
 
+/** Milliseconds. */
+export interface Span {
+  readonly fromMs: number;
+  readonly untilMs: number;
+}
+
 /**
- * Fills a SQLite file with rows like those that the library itself wrote: a token of a client, and a pair with its
- * grant. Each copy has keys of its own that are spread as random ones are.
+ * Fills a SQLite file with rows like those that the library itself wrote: an opaque token of a client, and an opaque
+ * pair with its grant. Each copy has keys of its own. Those of tokens are spread as the digests are that they stand for;
+ * those of pairs, families and grants begin with the time, and grow as those do that are issued one after another.
  */
 export class BulkRows {
   readonly #database: DatabaseSync;
 
   constructor(database: DatabaseSync) {
     this.#database = database;
-    database.function('spread', { deterministic: true }, (text) => hash('sha256', String(text), 'base64url'));
+    database.function('spread', { deterministic: true }, (text) => spread(String(text)));
+    // As the library makes them: milliseconds in base 36, then 128 bits.
+    database.function(
+      'timed',
+      { deterministic: true },
+      (ms, text) => Number(ms).toString(36) + spread(String(text)).slice(0, 22),
+    );
   }
 
   /** Issues what is copied; it lives on. */
@@ -26,26 +39,35 @@ export class BulkRows {
    * people are shown of those.
    * @param name distinguishes them from those of other calls
    * @param keepUntil seconds, when they may be swept
+   * @param issued when they were, evenly; now unless said otherwise
    */
-  add(name: string, rows: number, keepUntil: number): void {
+  add(name: string, rows: number, keepUntil: number, issued: Span = now()): void {
     const sixth = Math.floor(rows / 6);
+    const singles = rows - 4 * sixth;
+    const pairsAtMs = timeOf(issued, sixth);
+    const timed = (kind: string) => `timed(${pairsAtMs}, '${name}-${kind}-' || n)`;
     this.#database.exec('BEGIN IMMEDIATE');
-    this.#copy('tokens', `client_id = '${CLIENTS.opaque.id}'`, rows - 4 * sixth, {
+    this.#copy('tokens', `client_id = '${CLIENTS.opaque.id}'`, singles, {
       ...until(keepUntil),
       id: key(name, 'token'),
+      issued_at_ms: timeOf(issued, singles),
       pair_id: `pair_id || ${key(name, 'single')}`,
     });
     for (const kind of ['access_token', 'refresh_token']) {
       this.#copy('tokens', `client_id = '${CLIENTS.web.id}' AND kind = '${kind}'`, sixth, {
         ...until(keepUntil),
         id: key(name, kind),
-        pair_id: key(name, 'pair'),
-        family_id: key(name, 'family'),
-        grant_id: key(name, 'grant'),
+        issued_at_ms: pairsAtMs,
+        pair_id: timed('pair'),
+        family_id: timed('family'),
+        grant_id: timed('grant'),
       });
     }
-    this.#copy('principals', "kind = 'grant'", sixth, { keep_until: `${keepUntil}`, id: key(name, 'grant') });
-    this.#copy('grants', `client_id = '${CLIENTS.web.id}'`, sixth, { grant_id: key(name, 'grant') });
+    this.#copy('principals', "kind = 'grant'", sixth, { keep_until: `${keepUntil}`, id: timed('grant') });
+    this.#copy('grants', `client_id = '${CLIENTS.web.id}'`, sixth, {
+      grant_id: timed('grant'),
+      created_at_ms: pairsAtMs,
+    });
     this.#database.exec('COMMIT');
   }
 
@@ -66,6 +88,19 @@ export class BulkRows {
       WITH RECURSIVE counted (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM counted WHERE n < ${count})
       SELECT ${values.join(', ')} FROM counted, (SELECT * FROM ${table} WHERE ${sample} LIMIT 1)`);
   }
+}
+
+function spread(text: string): string {
+  return hash('sha256', text, 'base64url');
+}
+
+function now(): Span {
+  return { fromMs: Date.now(), untilMs: Date.now() };
+}
+
+/** An expression for the time at which the copy `n` of so many was issued. */
+function timeOf({ fromMs, untilMs }: Span, count: number): string {
+  return `(${Math.trunc(fromMs)} + n * ${Math.trunc(untilMs - fromMs)} / ${Math.max(1, count)})`;
 }
 
 function until(keepUntil: number): Readonly<Record<string, string>> {

@@ -1,0 +1,35 @@
+import type { PlannedRequest } from '../load/request_file.ts';
+import type { BenchClient } from '../population/clients.ts';
+import { ACTIVE, ISSUED } from './answers.ts';
+import { introspecting, issuing } from './requests.ts';
+import type { Stage } from './stage.ts';
+import type { Asked } from './work.ts';
+
+/** As many as are asked about; each again and again. */
+const MOST_TOKENS = 20_000;
+/** One in so many requests gets a token. */
+const ISSUE_EVERY = 10;
+
+/**
+ * What warms a program up whose own requests can be sent but once: introspection and issuance take the same way through
+ * it, from the form and the client's credentials to its store.
+ * @param name of the file of requests
+ */
+export async function warmUpOf(
+  stage: Stage,
+  name: string,
+  { tokens, client }: { readonly tokens: readonly string[]; readonly client: BenchClient },
+): Promise<Asked> {
+  const planned = withIssues(introspecting(tokens.slice(0, MOST_TOKENS)), issuing(client));
+  return { ...(await stage.requests(`${name}.warm_up`, planned)), answers: [ACTIVE, ISSUED] };
+}
+
+function* withIssues(
+  introspections: readonly PlannedRequest[],
+  issue: PlannedRequest,
+): Generator<PlannedRequest> {
+  for (const [index, introspection] of introspections.entries()) {
+    yield introspection;
+    if (index % (ISSUE_EVERY - 1) === 0) yield issue;
+  }
+}
