@@ -133,7 +133,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     const person = { ...withoutSecret, input: 'correct horse' };
     assert.equal((await grantd(folder, ['user', 'add', 'bob', '--password-stdin'], person)).code, 0);
     for (const args of [
-      ['serve', '--port', '4000'],
+      ['serve', '--port', '0', '--issuer', 'http://localhost:4000'],
       ['token', 'issue', '--client', 'web'],
     ]) {
       const { code, stderr } = await grantd(folder, args, withoutSecret);
