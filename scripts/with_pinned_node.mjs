@@ -45,7 +45,7 @@ const script = join(root, name);
 const { flags, variables } = settingsOf(script);
 const child = spawn(pinnedNode, [...flags, script, ...args], {
   stdio: 'inherit',
-  env: { ...variables, ...process.env },
+  env: { ...process.env, ...variables },
   shell: process.platform === 'win32',
 });
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));

@@ -1,12 +1,10 @@
-#!/usr/bin/env -S MALLOC_ARENA_MAX=2 node --max-semi-space-size=4 --heap-growing-percent=20 --no-parallel-scavenge
+#!/usr/bin/env -S MALLOC_ARENA_MAX=2 node --max-semi-space-size=8 --no-parallel-scavenge
 // What a process is told before anything of the program is loaded stands in the line above: what a request needs is
-// garbage once it is answered, so that more room for the young only takes more memory; what stays is bounded, so that the
-// heap need not grow by half before it is cleaned up; a worker has one core, where a second thread to collect garbage is
-// in the way; and glibc's default is a heap of its own for each thread. Whoever wants it otherwise starts `node` with
-// this file. JavaScript: Node would load its TypeScript compiler for the first file alone, although all others have been
-// compiled before.
+// garbage once it is answered, so that more room for the young only takes more memory; a worker has one core, where a
+// second thread to collect garbage is in the way; and glibc's default is a heap of its own for each thread. Whoever wants
+// it otherwise starts `node` with this file. JavaScript: Node would load its TypeScript compiler for the first file alone,
+// although all others have been compiled before.
 import { join } from 'node:path';
-import { keepCompiledCode } from './compiled_code.mjs';
 
 /** The oldest Node that runs TypeScript as it is, and knows Argon2. */
 const OLDEST_NODE = [24, 7];
@@ -17,6 +15,7 @@ if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1
   process.exit(1);
 }
 
+const { keepCompiledCode } = await import('./compiled_code.mjs');
 keepCompiledCode(join(import.meta.dirname, '..', '..', 'node_modules'));
 const { run } = await import('../src/cli/run.ts');
 await run(process.argv);
