@@ -42,51 +42,49 @@ function optionsOf(args: readonly string[]) {
 
 async function profile({ works, sizes, seconds, warmUpSeconds, generator }: Exclude<typeof options, string>) {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-profile-'));
-  try {
-    const work = WORKS.find(({ name }) => name === works[0]);
-    const [contestant] =
-      (await work?.contestants(new Stage({ folder, sizes, say: sayingRarely(), hasPeers: false }))) ?? [];
-    if (work === undefined || contestant === undefined) throw new Error('there is nothing to profile');
-    const { command } = contestant.process;
-    const flags = ['--cpu-prof', `--cpu-prof-dir=${folder}`, `--cpu-prof-interval=${INTERVAL_MICROSECONDS}`];
-    const profiled = {
-      ...contestant,
-      process: {
-        ...contestant.process,
-        command: (port: number) => {
-          const [node = '', ...rest] = command(port);
-          return [node, ...flags, ...rest];
-        },
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));
+  const work = WORKS.find(({ name }) => name === works[0]);
+  const [contestant] =
+    (await work?.contestants(new Stage({ folder, sizes, say: sayingRarely(), hasPeers: false }))) ?? [];
+  if (work === undefined || contestant === undefined) throw new Error('there is nothing to profile');
+  const { command } = contestant.process;
+  const flags = ['--cpu-prof', `--cpu-prof-dir=${folder}`, `--cpu-prof-interval=${INTERVAL_MICROSECONDS}`];
+  const profiled = {
+    ...contestant,
+    process: {
+      ...contestant.process,
+      command: (port: number) => {
+        const [node = '', ...rest] = command(port);
+        return [node, ...flags, ...rest];
       },
-    };
-    say(`${work.name}: warming up`);
-    const running = await Running.start(work, profiled, generatorOf(generator));
-    const during = { from: 0, until: 0 };
-    let perSecond = 0;
-    try {
-      await running.warmUp(2 * warmUpSeconds);
-      during.from = nowMicroseconds();
-      ({ perSecond } = await running.measure(0, { rounds: 1, seconds }));
-      during.until = nowMicroseconds();
-    } finally {
-      await running.end();
-    }
-    const answers = perSecond * seconds;
-    const times = [...timeByPart(readCpuProfile(mainThreadOf(folder)), during, partOfRequest)];
-    const all = times.reduce((sum, [, time]) => sum + time, 0);
-    console.log(`${work.title}: ${Math.round(perSecond)} answers a second, with the profiler at work\n`);
-    const rows = times
-      .sort(([, one], [, other]) => other - one)
-      .map(([part, time]) => [part, `${((100 * time) / all).toFixed(1)} %`, (time / answers).toFixed(2)]);
-    console.log(
-      table(
-        ['part', 'of the main thread', 'µs an answer'],
-        [...rows, ['all', '100 %', (all / answers).toFixed(2)]],
-      ),
-    );
+    },
+  };
+  say(`${work.name}: warming up`);
+  const running = await Running.start(work, profiled, generatorOf(generator));
+  const during = { from: 0, until: 0 };
+  let perSecond = 0;
+  try {
+    await running.warmUp(2 * warmUpSeconds);
+    during.from = nowMicroseconds();
+    ({ perSecond } = await running.measure(0, { rounds: 1, seconds }));
+    during.until = nowMicroseconds();
   } finally {
-    rmSync(folder, { recursive: true, force: true });
+    await running.end();
   }
+  const answers = perSecond * seconds;
+  const times = [...timeByPart(readCpuProfile(mainThreadOf(folder)), during, partOfRequest)];
+  const all = times.reduce((sum, [, time]) => sum + time, 0);
+  console.log(`${work.title}: ${Math.round(perSecond)} answers a second, with the profiler at work\n`);
+  const rows = times
+    .sort(([, one], [, other]) => other - one)
+    .map(([part, time]) => [part, `${((100 * time) / all).toFixed(1)} %`, (time / answers).toFixed(2)]);
+  console.log(
+    table(
+      ['part', 'of the main thread', 'µs an answer'],
+      [...rows, ['all', '100 %', (all / answers).toFixed(2)]],
+    ),
+  );
 }
 
 /** Each thread writes a profile; that of the one that answers is by far the longest. */

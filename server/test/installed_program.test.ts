@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+
+const root = join(import.meta.dirname, '..', '..');
+const windows = process.platform === 'win32' && 'Windows links programs by scripts of its own';
+
+const { version } = JSON.parse(readFileSync(join(root, 'server', 'package.json'), 'utf8'));
+
+/** With the pinned Node before any other, as npm has it. */
+const environment = { PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
+
+test('what npm has linked as grantd is the program', { skip: windows }, () => {
+  const { status, stdout, stderr } = spawnSync(join(root, 'node_modules', '.bin', 'grantd'), ['--version'], {
+    encoding: 'utf8',
+    env: environment,
+  });
+  assert.deepEqual({ status, stdout, stderr }, { status: 0, stdout: `${version}\n`, stderr: '' });
+});
+
+test('a Node that is too old is told which one is needed', () => {
+  const older = "Object.defineProperty(process, 'versions', { value: { node: '20.20.2' } })";
+  const program = join(root, 'server', 'bin', 'grantd.mjs');
+  const args = ['--import', `data:text/javascript,${encodeURIComponent(older)}`, program, '--help'];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+    encoding: 'utf8',
+    env: environment,
+  });
+  assert.equal(status, 1);
+  assert.equal(stdout, '');
+  assert.match(stderr, /^grantd needs Node 24\.7 or later; this is v\S+\.\n$/);
+});
