@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { grantd, Workbench } from './harness/program.ts';
@@ -21,4 +21,37 @@ test('a file that is no database is named, by the server and by every command', 
       [1, `grantd: ${path} is not an SQLite database: name another with --database.\n`],
     );
   }
+});
+
+test('a folder is told from a database, by the server and by every command', async () => {
+  const folder = workbench.folder();
+  const path = join(folder, 'data');
+  mkdirSync(path);
+  for (const command of [
+    ['serve', '--port', '0'],
+    ['client', 'add', 'x'],
+  ]) {
+    const { code, stderr } = await grantd(folder, [...command, '--database', 'sqlite:data']);
+    const file = join(path, 'grantd.db');
+    assert.deepEqual(
+      [code, stderr],
+      [1, `grantd: ${path} is a folder: name a file with --database sqlite:${file}.\n`],
+    );
+  }
+});
+
+const mayWriteAnything = process.getuid?.() === 0 && 'whoever runs this may write everywhere';
+
+test('a database that may not be written is named, with what is needed', {
+  skip: mayWriteAnything,
+}, async () => {
+  const folder = workbench.folder();
+  const closed = join(folder, 'closed');
+  mkdirSync(closed, { mode: 0o500 });
+  const { code, stderr } = await grantd(folder, ['client', 'add', 'x', '--database', 'sqlite:closed/x.db']);
+  assert.equal(code, 1);
+  assert.match(
+    stderr,
+    /closed\/x\.db cannot be opened \(.+\): this user has to be able to write the file and/,
+  );
 });

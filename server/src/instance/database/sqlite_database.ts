@@ -1,3 +1,5 @@
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
 import { openSqliteStorage, readStoredIssuer } from '@grantd/core/sqlite';
 import { Refused } from '../refused.ts';
 import type { Database } from './database.ts';
@@ -19,12 +21,14 @@ export function sqliteDatabase(path: string): Database {
     file: path,
     storedIssuer: async () => asDatabase(path, () => readStoredIssuer(path)),
     prepareSecret() {
-      if (readSecretFile(path) === undefined) createSecretFile(path);
+      asDatabase(path, () => {
+        if (readSecretFile(path) === undefined) createSecretFile(path);
+      });
     },
     keptSecret: () => requireSecretFile(path),
     async open(issuer) {
       try {
-        const storage = openSqliteStorage({ path, issuer });
+        const storage = asDatabase(path, () => openSqliteStorage({ path, issuer }));
         opened.push(storage);
         const tables = openSqliteTables(path);
         opened.push(tables);
@@ -43,17 +47,37 @@ export function sqliteDatabase(path: string): Database {
   };
 }
 
+/** SQLite's result codes, without what extends them. */
+const SQLITE_READONLY = 8;
+const SQLITE_CANTOPEN = 14;
 const SQLITE_NOTADB = 26;
 
-/** @throws {Refused} the file is something else */
-function asDatabase<T>(path: string, read: () => T): T {
+/** What the system says where a file or its folder may not be written. */
+const NOT_PERMITTED = new Set<unknown>(['EACCES', 'EPERM', 'EROFS']);
+
+/** @throws {Refused} the file is something else, or this user may not write it */
+function asDatabase<T>(path: string, work: () => T): T {
   try {
-    return read();
+    return work();
   } catch (error) {
-    if (error instanceof Error && 'errcode' in error && error.errcode === SQLITE_NOTADB)
+    if (!(error instanceof Error) || error instanceof Refused) throw error;
+    const { code, errcode } = { code: undefined, errcode: undefined, ...error };
+    if (isFolder(path))
+      throw new Refused(
+        `${path} is a folder: name a file with --database sqlite:${join(path, 'grantd.db')}.`,
+      );
+    if (Number(errcode) % 256 === SQLITE_NOTADB)
       throw new Refused(`${path} is not an SQLite database: name another with --database.`);
+    if (NOT_PERMITTED.has(code) || [SQLITE_READONLY, SQLITE_CANTOPEN].includes(Number(errcode) % 256))
+      throw new Refused(
+        `${path} cannot be opened (${error.message}): this user has to be able to write the file and its folder.`,
+      );
     throw error;
   }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
 /** A secret made for a database that exists already would not open its keys, and spoil what is hashed under it. */
