@@ -85,6 +85,8 @@ function storageOn(
 ): SqliteStorage {
   const writes = new WriteQueue(database, busyTimeoutMs);
   const reads = new ReadQueue(database, () => writes.commits);
+  // From here on the queues refuse another schema than they found; it must not be a newer one already.
+  schemaVersion(database, path);
   const handle: SqliteHandle = { database, issuerId, clock, transaction: writes.transaction, reads };
   const events = sqliteEvents(handle);
   const principals = sqlitePrincipals(handle);
