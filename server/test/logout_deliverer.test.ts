@@ -138,6 +138,34 @@ for (const database of DATABASES) {
       await deliverer.end();
     });
 
+    test('whoever waits for a client that is told something else goes on when it has heard, even during a look', async (t) => {
+      const { opened, clients, ended } = await open(t, ['slow', 'web']);
+      let looks = 0;
+      const take: typeof opened.logoutDeliveries.take = async (...wanted) => {
+        const taken = await opened.logoutDeliveries.take(...wanted);
+        looks += 1;
+        if (looks === 2) {
+          await clients.answer('web');
+          await until(() => reports.length === 1, 'it has heard');
+        }
+        return taken;
+      };
+      const { deliverer, reports } = await delivererOver(
+        { ...opened, logoutDeliveries: { ...opened.logoutDeliveries, take } },
+        clients.fetch,
+      );
+      await ended('slow', 'web');
+      await deliverer.begin();
+      await until(() => clients.underWay.length === 2, 'both are told');
+      const told = deliverer.tell(await ended('web'));
+      await until(() => reports.length === 1, 'it has heard the first');
+      await clients.answer('web');
+      await told;
+      assert.deepEqual(clients.underWay, ['slow']);
+      await clients.answer('slow');
+      await deliverer.end();
+    });
+
     test('ending begins nothing any more, and waits for what is under way', async (t) => {
       const { opened, clients, deliverer, reports, ended } = await open(t, ['slow', 'web']);
       const told = deliverer.tell(await ended('slow'));

@@ -66,7 +66,9 @@ export class LogoutDeliverer {
         attempts.push(...begun.values());
         // Whoever is neither begun nor busy is not due any more: somebody else was quicker.
         waiting = waiting.filter((clientId) => !begun.has(clientId) && (isFull || busy.has(clientId)));
-        if (waiting.length > 0) await Promise.race(this.#underWay.values());
+        // Of what was under way when it was looked, some may have ended meanwhile.
+        const before = isFull ? [...busy.values(), ...begun.values()] : waiting.map((id) => busy.get(id));
+        if (waiting.length > 0) await Promise.race(before);
       }
     } catch (error) {
       this.#parts.onFault(error);
@@ -84,10 +86,10 @@ export class LogoutDeliverer {
   /** One after another, so that no client is taken twice. */
   #take(sessionId?: string): Promise<Taken> {
     const taken = this.#taking.then(async (): Promise<Taken> => {
-      const busy = new Set(this.#underWay.keys());
+      const busy = new Map(this.#underWay);
       const limit = MOST_CLIENTS_AT_ONCE - busy.size;
       if (this.#isEnding || limit === 0) return { begun: new Map(), busy, isFull: limit === 0 };
-      const wanted = { sessionId, exceptClients: [...busy], limit };
+      const wanted = { sessionId, exceptClients: [...busy.keys()], limit };
       const deliveries = await this.#parts.deliveries.take(this.#clock(), LEASE_MS, wanted);
       const begun = new Map(deliveries.map((one) => [one.clientId, this.#start(one)]));
       return { begun, busy, isFull: begun.size === limit };
@@ -126,8 +128,8 @@ export class LogoutDeliverer {
 interface Taken {
   /** The attempts, by client. */
   readonly begun: ReadonlyMap<string, Promise<void>>;
-  /** Clients that were being told something else. */
-  readonly busy: ReadonlySet<string>;
+  /** The attempts, by client, of those that were being told something else. */
+  readonly busy: ReadonlyMap<string, Promise<void>>;
   /** Whether there may be more, for which there was no room. */
   readonly isFull: boolean;
 }
