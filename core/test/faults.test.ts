@@ -22,7 +22,8 @@ import {
   OUTAGE_DESCRIPTION,
 } from './harness/responses.ts';
 import { HOSTS_BY_REVOCATION, SQLITE } from './harness/stores.ts';
-import { FUNCTION, type TestResponse } from './harness/transports.ts';
+import { FUNCTION } from './harness/transports/function.ts';
+import type { TestResponse } from './harness/transports/transport.ts';
 import {
   CHALLENGE,
   CLIENTS,

@@ -6,7 +6,7 @@ import { exactly, USUAL } from './harness/authorization_endpoint.ts';
 import { asParameters, assertionOf, clientKey } from './harness/client_keys.ts';
 import { CALLBACK, configure, openRegistration, postRegistration, register } from './harness/registration.ts';
 import { STORES } from './harness/stores.ts';
-import { FUNCTION } from './harness/transports.ts';
+import { FUNCTION } from './harness/transports/function.ts';
 import { CLIENTS, ISSUER, openWorld, type World } from './harness/world.ts';
 
 /** Whatever a stranger writes as JSON is taken or refused; it never makes the server fail. */

@@ -24,7 +24,9 @@ import {
 import { secondServer } from './harness/second_server.ts';
 import { forgedWithStolenKey, withBrokenSignature } from './harness/stolen_key.ts';
 import { MEMORY, SQLITE, type StoreKind } from './harness/stores.ts';
-import { FUNCTION, NODE, type TestResponse } from './harness/transports.ts';
+import { FUNCTION } from './harness/transports/function.ts';
+import { NODE } from './harness/transports/node.ts';
+import type { TestResponse } from './harness/transports/transport.ts';
 import {
   basic,
   type GrantedTokens,

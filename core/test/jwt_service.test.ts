@@ -22,7 +22,7 @@ import { secondServer } from './harness/second_server.ts';
 import { SettableClock } from './harness/settable_clock.ts';
 import { stolenKey } from './harness/stolen_key.ts';
 import { MEMORY, SQLITE } from './harness/stores.ts';
-import { FUNCTION } from './harness/transports.ts';
+import { FUNCTION } from './harness/transports/function.ts';
 import { ISSUER, openWorld, SECRET, type World } from './harness/world.ts';
 
 const ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const;

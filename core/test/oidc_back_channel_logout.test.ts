@@ -10,7 +10,7 @@ import { openRemoteSite } from './harness/remote_site.ts';
 import { INACTIVE } from './harness/responses.ts';
 import { MEMORY } from './harness/stores.ts';
 import { addClient, currentKeyId, verified } from './harness/token_endpoint.ts';
-import { FUNCTION } from './harness/transports.ts';
+import { FUNCTION } from './harness/transports/function.ts';
 import { CLIENTS, ISSUER, openWorld, specification, type World } from './harness/world.ts';
 
 const ENDED = { clientId: 'app', sub: 'alice', sid: 'session of alice' };

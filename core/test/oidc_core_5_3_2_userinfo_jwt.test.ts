@@ -4,7 +4,7 @@ import { decryptedAnswer, signedAnswer } from './harness/answer_jwts.ts';
 import { clientKey } from './harness/client_keys.ts';
 import { setMetadata } from './harness/client_metadata.ts';
 import { bearerError, INACTIVE, OPEN_JSON_HEADERS, opened } from './harness/responses.ts';
-import type { TestResponse } from './harness/transports.ts';
+import type { TestResponse } from './harness/transports/transport.ts';
 import { ISSUER, PEOPLE, specification, type World } from './harness/world.ts';
 
 const JWT_HEADERS = { ...OPEN_JSON_HEADERS, 'content-type': 'application/jwt' };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { decodeJwt, type JWK, SignJWT } from 'jose';
 import { bearerError, errorOf, OPEN_JSON_HEADERS, OUTAGE_DESCRIPTION, opened } from './harness/responses.ts';
 import { forgedWithStolenKey, withBrokenSignature } from './harness/stolen_key.ts';
-import type { TestResponse } from './harness/transports.ts';
+import type { TestResponse } from './harness/transports/transport.ts';
 import { basic, OIDC_OFF, PEOPLE, specification, type World } from './harness/world.ts';
 
 const MISSING = bearerError(401, 'invalid_token', 'the access token is missing');

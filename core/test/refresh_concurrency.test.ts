@@ -4,7 +4,8 @@ import { decodeJwt } from 'jose';
 import { distant } from './harness/distant_store.ts';
 import { errorOf, OPEN_JSON_HEADERS, REVOKED } from './harness/responses.ts';
 import { HOSTS_BY_REVOCATION, MEMORY, SQLITE, STORES } from './harness/stores.ts';
-import { NODE, type TestResponse } from './harness/transports.ts';
+import { NODE } from './harness/transports/node.ts';
+import type { TestResponse } from './harness/transports/transport.ts';
 import { type GrantedTokens, openWorld, type World, type WorldOptions } from './harness/world.ts';
 
 const PARALLEL = 100;

@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import type { AdministrableStorage } from '@grantd/core';
 import { counted } from './harness/counted_calls.ts';
 import { secondServer } from './harness/second_server.ts';
-import type { TestResponse } from './harness/transports.ts';
+import type { TestResponse } from './harness/transports/transport.ts';
 import {
   basic,
   CLIENTS,

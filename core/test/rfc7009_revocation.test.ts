@@ -9,7 +9,7 @@ import {
   REVOKED,
 } from './harness/responses.ts';
 import { forgedWithStolenKey, withBrokenSignature } from './harness/stolen_key.ts';
-import type { TestResponse } from './harness/transports.ts';
+import type { TestResponse } from './harness/transports/transport.ts';
 import { basic, type GrantedTokens, specification, type World } from './harness/world.ts';
 
 const MALFORMED = ['x', 'a.b.c', '..', 'grantd_rt_short', `grantd_rt_${'A'.repeat(43)}`, 'ä', '\u0000', ' '];

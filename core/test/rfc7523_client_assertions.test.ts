@@ -23,7 +23,8 @@ import { CALLBACK, openRegistration, register } from './harness/registration.ts'
 import { CLIENT_CHALLENGE, JSON_HEADERS, OPEN_JSON_HEADERS } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
 import { STORES } from './harness/stores.ts';
-import { FUNCTION, type TestResponse } from './harness/transports.ts';
+import { FUNCTION } from './harness/transports/function.ts';
+import type { TestResponse } from './harness/transports/transport.ts';
 import {
   basic,
   CHALLENGE,

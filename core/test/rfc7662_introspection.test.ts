@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { ServerEvent } from '@grantd/core';
 import { decodeJwt, SignJWT } from 'jose';
 import { stolenKey } from './harness/stolen_key.ts';
-import type { TestResponse } from './harness/transports.ts';
+import type { TestResponse } from './harness/transports/transport.ts';
 import { basic, ISSUER, openWorld, specification, type World } from './harness/world.ts';
 
 const JSON_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' };

@@ -4,7 +4,10 @@ import { AuthorizationServer } from '@grantd/core';
 import { createLocalJWKSet, jwtVerify } from 'jose';
 import { secondServer } from './harness/second_server.ts';
 import { MEMORY } from './harness/stores.ts';
-import { FETCH, FUNCTION, NODE, type TestResponse } from './harness/transports.ts';
+import { FETCH } from './harness/transports/fetch.ts';
+import { FUNCTION } from './harness/transports/function.ts';
+import { NODE } from './harness/transports/node.ts';
+import type { TestResponse } from './harness/transports/transport.ts';
 import { ISSUER, openWorld, SECRET, specification, type World, type WorldOptions } from './harness/world.ts';
 
 const OAUTH = '/.well-known/oauth-authorization-server';

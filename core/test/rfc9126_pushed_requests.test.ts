@@ -19,7 +19,7 @@ import { changeClient } from './harness/client_change.ts';
 import { discovered, libraryOptions } from './harness/client_library.ts';
 import { CLIENT_REFUSED, errorOf, OPEN_JSON_HEADERS, opened } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
-import type { TestResponse } from './harness/transports.ts';
+import type { TestResponse } from './harness/transports/transport.ts';
 import { basic, CLIENTS, ISSUER, openWorld, specification, type World } from './harness/world.ts';
 
 const URN = /^urn:ietf:params:oauth:request_uri:[A-Za-z0-9_-]{43}$/;

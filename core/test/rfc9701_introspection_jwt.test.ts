@@ -12,7 +12,7 @@ import { decryptedAnswer, signedAnswer } from './harness/answer_jwts.ts';
 import { asParameters, assertionOf, clientKey } from './harness/client_keys.ts';
 import { setMetadata } from './harness/client_metadata.ts';
 import { CLIENT_CHALLENGE, errorOf, INACTIVE, JSON_HEADERS, REVOKED } from './harness/responses.ts';
-import type { TestResponse } from './harness/transports.ts';
+import type { TestResponse } from './harness/transports/transport.ts';
 import {
   basic,
   CLIENTS,

@@ -1,6 +1,6 @@
 import type { Approval } from '@grantd/core';
 import { PKCE } from './token_endpoint.ts';
-import type { TestResponse } from './transports.ts';
+import type { TestResponse } from './transports/transport.ts';
 import { basic, type GrantedTokens, VERIFIER, type World } from './world.ts';
 
 /** Parameters of a form, of which some may be repeated. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { FetchDocument, RegistrationOptions } from '@grantd/core';
-import type { TestResponse } from './transports.ts';
+import type { TestResponse } from './transports/transport.ts';
 import { ISSUER, type World } from './world.ts';
 
 export type Members = Readonly<Record<string, unknown>>;

@@ -1,4 +1,4 @@
-import type { TestResponse } from './transports.ts';
+import type { TestResponse } from './transports/transport.ts';
 import { ISSUER } from './world.ts';
 
 /** What every JSON answer carries. */

@@ -1,5 +1,5 @@
 import { type AdministrableStorage, AuthorizationServer, type ServerEvent } from '@grantd/core';
-import { FUNCTION } from './transports.ts';
+import { FUNCTION } from './transports/function.ts';
 import { SECRET, World, type WorldOptions } from './world.ts';
 
 /**

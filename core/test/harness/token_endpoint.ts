@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { NewClient } from '@grantd/core';
 import { createLocalJWKSet, type JWTPayload, jwtVerify } from 'jose';
-import type { TestResponse } from './transports.ts';
+import type { TestResponse } from './transports/transport.ts';
 import { basic, CHALLENGE, type GrantedTokens, secretOf, type World } from './world.ts';
 export const HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store', vary: 'Origin' };
 export const DEAD_CODE = refused('invalid_grant', 'the authorization code is not valid');

@@ -11,15 +11,10 @@ import {
 import { seedKeys } from './keys.ts';
 import { SettableClock } from './settable_clock.ts';
 import { HOSTS_BY_REVOCATION, STORES, type StoreKind } from './stores.ts';
-import {
-  FETCH,
-  FUNCTION,
-  NODE,
-  type OpenTransport,
-  type TestRequest,
-  type TestResponse,
-  type Transport,
-} from './transports.ts';
+import { FETCH } from './transports/fetch.ts';
+import { FUNCTION } from './transports/function.ts';
+import { NODE } from './transports/node.ts';
+import type { OpenTransport, TestRequest, TestResponse, Transport } from './transports/transport.ts';
 
 export const ISSUER = 'https://as.example';
 export const SECRET = 'a secret of the tests with more than 32 characters';

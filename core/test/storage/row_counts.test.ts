@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { openSqliteStorage } from '../../src/storage/sql/sqlite/sqlite_storage.ts';
 import type { StoreKind } from '../harness/stores.ts';
-import { FUNCTION } from '../harness/transports.ts';
+import { FUNCTION } from '../harness/transports/function.ts';
 import { openWorld, type World } from '../harness/world.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 

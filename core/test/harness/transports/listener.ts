@@ -1,0 +1,44 @@
+import { createServer, request as httpRequest, type RequestListener } from 'node:http';
+import { chosen, type OpenTransport, type TestRequest, type TestResponse } from './transport.ts';
+
+/** A real server on loopback, which answers by a listener. */
+export async function listening(listener: RequestListener): Promise<OpenTransport> {
+  const server = createServer({ joinDuplicateHeaders: true }, listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the test server has no port');
+  return {
+    send: (request) => sendHttp(address.port, request),
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+export function sendHttp(port: number, { method, path, headers, body }: TestRequest): Promise<TestResponse> {
+  return new Promise((resolve, reject) => {
+    const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+    const options = {
+      host: '127.0.0.1',
+      port,
+      method,
+      path,
+      headers: { ...headers, ...length },
+      agent: false,
+    };
+    const sent = httpRequest(options, async (response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of response) chunks.push(chunk);
+      const lines = Object.entries(response.headers).map(([name, value]) => [name, String(value)] as const);
+      resolve({
+        status: response.statusCode ?? 0,
+        headers: chosen(lines),
+        body: Buffer.concat(chunks).toString(),
+      });
+    });
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}

@@ -1,0 +1,38 @@
+import type { AuthorizationServer } from '@grantd/core';
+
+/** A request as a test writes it. */
+export interface TestRequest {
+  readonly method: string;
+  /** With query. */
+  readonly path: string;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string;
+}
+
+export interface TestResponse {
+  readonly status: number;
+  /** Those that the server chose; not what the transport adds. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export interface OpenTransport {
+  send(request: TestRequest): Promise<TestResponse>;
+  close(): Promise<void>;
+}
+
+export interface Transport {
+  readonly name: string;
+  open(server: AuthorizationServer): Promise<OpenTransport>;
+}
+
+/** Headers that HTTP or the runtime adds on the way. */
+const ADDED = new Set(['connection', 'date', 'keep-alive', 'transfer-encoding', 'content-length']);
+
+export function chosen(
+  headers: Iterable<readonly [string, string | readonly string[]]>,
+): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    [...headers].filter(([name]) => !ADDED.has(name)).map(([n, v]) => [n, String(v)]),
+  );
+}
