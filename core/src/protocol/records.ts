@@ -102,7 +102,7 @@ export interface TokenRecord {
   readonly standing?: Partial<Readonly<Record<Principal, Standing>>>;
 }
 
-/** A token about to be stored. What is tied by `pairId` or `familyId` belongs to a grant. */
+/** A token about to be stored. What is tied by `pairId` or `familyId` belongs to one grant. */
 export type NewToken = Omit<
   TokenRecord,
   'supersededAtMs' | 'successorId' | 'revokedAtMs' | 'notBeforeMs' | 'standing'

@@ -70,7 +70,7 @@ export interface PushedRequestRepository {
 
 /**
  * Outcome of storing tokens. `refused`: what they rest upon is dead, disabled or gone; nothing was stored.
- * What is tied by `pairId` or `familyId` belongs to a grant; a store may reject other ties with a `TypeError`.
+ * What is tied by `pairId` or `familyId` belongs to one grant; a store may reject other ties with a `TypeError`.
  */
 export type IssueOutcome = 'issued' | 'refused';
 

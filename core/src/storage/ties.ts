@@ -6,15 +6,23 @@ type PrincipalMember = (typeof PRINCIPAL_MEMBERS)[number];
 
 /**
  * Holds callers to what the contract says of ties: revoking a refresh token ends its grant, so one that is tied to
- * others without a grant would leave them alive.
- * @throws {TypeError} a token with a pair or family has no grant
+ * others without that grant would leave them alive.
+ * @throws {TypeError} a token with a pair or family has no grant, or another than those that it is tied to
  */
 export function requireGrantBehindTies(tokens: readonly NewToken[]): void {
   for (const { pairId, familyId, grantId } of tokens) {
-    const isTied = pairId !== undefined || familyId !== undefined;
-    if (isTied && grantId === undefined)
-      throw new TypeError('a token of a pair or family belongs to a grant');
+    if (pairId === undefined && familyId === undefined) continue;
+    if (grantId === undefined) throw new TypeError('a token of a pair or family belongs to a grant');
+    for (const other of tokens) {
+      const isTied = hasInCommon(pairId, other.pairId) || hasInCommon(familyId, other.familyId);
+      if (isTied && other.grantId !== grantId)
+        throw new TypeError('tokens of a pair or family belong to one grant');
+    }
   }
+}
+
+function hasInCommon(one: string | undefined, other: string | undefined): boolean {
+  return one !== undefined && one === other;
 }
 
 /**

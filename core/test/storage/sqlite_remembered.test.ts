@@ -143,26 +143,93 @@ for (const [ending, end] of Object.entries(ENDINGS)) {
   }
 }
 
-for (const by of ['another handle', 'the same handle'] as const) {
-  test(`a token that ended by itself alone, by ${by}, leaves others remembered; any other ending does not`, async (t) => {
-    const { one, other } = await openTwo(t, `alone by ${by}`);
-    const [ended, others] = [newToken('app'), [newToken('app'), newToken('app')]];
-    const tied = newToken('app', { subject: 'subject', grantId: 'grant', pairId: 'pair' });
-    assert.equal(await other.tokens.issue([ended, tied, ...others], {}), 'issued');
-    const asked = () => statementsOf(t, () => Promise.all(others.map((token) => lookUp(one, token))));
-    for (const token of [ended, tied]) assert.equal(isAlive(await lookUp(one, token)), true);
-    await asked();
-    const ending = by === 'another handle' ? other : one;
+/** Those of which no event tells whose tokens they end. */
+const ENDINGS_OF_EVERYTHING = ['all that was issued before is revoked'];
 
-    await ending.tokens.revoke(await recordOf(ending, ended));
-    assert.deepEqual(ofTokens(await asked()), []);
-    assert.equal(isAlive(await lookUp(one, ended)), false);
-
-    await ending.tokens.revoke(await recordOf(ending, tied));
-    assert.equal(ofTokens(await asked()).length, others.length);
-    assert.equal(isAlive(await lookUp(one, tied)), false);
+for (const [ending, end] of Object.entries(ENDINGS)) {
+  const isOfEverything = ENDINGS_OF_EVERYTHING.includes(ending);
+  test(`tokens of others are ${isOfEverything ? 'read again' : 'still remembered'} once ${ending}`, async (t) => {
+    const { one, other } = await openTwo(t, `others: ${ending}`);
+    const issued = await issue(other);
+    await other.clients.add(newClient('another'));
+    const others = [
+      newToken('another'),
+      newToken('another', {
+        subject: 'another',
+        grantId: 'another',
+        pairId: 'another',
+        sessionId: 'another',
+      }),
+    ];
+    assert.equal(await other.tokens.issue(others, {}), 'issued');
+    const look = () => Promise.all(others.map((token) => lookUp(one, token)));
+    await Promise.all([look(), lookUp(one, issued.access)]);
+    await end(other, issued);
+    assert.equal(ofTokens(await statementsOf(t, look)).length, isOfEverything ? others.length : 0);
   });
 }
+
+for (const principal of ['subject', 'client'] as const) {
+  test(`a token that was read since its ${principal} was disabled and enabled is remembered, until that happens again`, async (t) => {
+    const { one, other } = await openTwo(t, `twice ${principal}`);
+    const id = principal === 'client' ? 'app' : 'person';
+    const issueTied = async () => {
+      const token = newToken('app', { subject: 'person', grantId: 'grant' });
+      const { generation = 0 } = (await other.clients.get('app')) ?? {};
+      assert.equal(await other.tokens.issue([token], { clientGeneration: generation }), 'issued');
+      return token;
+    };
+    await issueTied();
+    for (const handle of [other, one, other]) {
+      await handle.setDisabled(principal, id, true);
+      await handle.setDisabled(principal, id, false);
+      const token = await issueTied();
+      const looks: number[] = [];
+      for (let look = 0; look < 3; look += 1) {
+        const statements = await statementsOf(t, async () => {
+          assert.equal(isAlive(await lookUp(one, token)), true);
+        });
+        looks.push(ofTokens(statements).length);
+      }
+      assert.deepEqual(looks, [1, 0, 0]);
+      await handle.revokeAll({ principal, id });
+      assert.equal(isAlive(await lookUp(one, token)), false);
+    }
+  });
+}
+
+test('where an event names a row that is gone, everything is read again', async (t) => {
+  const { one, other } = await openTwo(t, 'gone');
+  const ended = newToken('app', { keepUntil: Math.floor(Date.now() / 1000) - 10, expiresAt: 1 });
+  const token = newToken('app');
+  assert.equal(await other.tokens.issue([ended, token], {}), 'issued');
+  await lookUp(one, token);
+  await other.tokens.revoke(await recordOf(other, ended));
+  await other.sweep(100);
+  assert.equal(await other.tokens.getByAccessToken(ended.id), undefined);
+  assert.equal(ofTokens(await statementsOf(t, () => lookUp(one, token))).length, 1);
+});
+
+test('more principals than are kept in mind are forgotten with everything, and their tokens are dead', async (t) => {
+  const { one, other } = await openTwo(t, 'many principals');
+  const others = newToken('app');
+  const tokens = Array.from({ length: 5020 }, (_, at) =>
+    newToken('app', { subject: `person ${at}`, grantId: `grant ${at}` }),
+  );
+  assert.equal(await other.tokens.issue([others, ...tokens], {}), 'issued');
+  await Promise.all(tokens.map((token) => lookUp(one, token)));
+  let forgotten = 0;
+  for (let from = 0; from < tokens.length; from += 50) {
+    const ended = tokens.slice(from, from + 50);
+    await Promise.all(
+      ended.map((_, at) => other.revokeAll({ principal: 'grant', id: `grant ${from + at}` })),
+    );
+    forgotten += ofTokens(await statementsOf(t, () => lookUp(one, others))).length;
+    for (const token of ended) assert.equal(isAlive(await lookUp(one, token)), false);
+  }
+  // Once at the first look, and once for each 5000 principals.
+  assert.equal(forgotten, 2);
+});
 
 test('more tokens than are forgotten one by one are dead at the next look-up as well', async (t) => {
   const { one, other } = await openTwo(t, 'many alone');

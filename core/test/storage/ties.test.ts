@@ -18,6 +18,19 @@ for (const store of STORES) {
 }
 
 for (const store of STORES) {
+  for (const tie of [{ pairId: 'pair' }, { familyId: 'family' }]) {
+    test(`${store.name} refuses to store tokens with one ${Object.keys(tie)} and two grants`, async (t) => {
+      const { storage, dispose } = await store.open('https://issuer.example', Date.now);
+      t.after(dispose);
+      await storage.clients.add(newClient('app'));
+      const tokens = ['one', 'another'].map((grantId) => newToken('app', { ...tie, grantId }));
+      await assert.rejects(async () => storage.tokens.issue(tokens, {}), TypeError);
+      for (const { id } of tokens) assert.equal(await storage.tokens.getByAccessToken(id), undefined);
+    });
+  }
+}
+
+for (const store of STORES) {
   test(`${store.name} refuses what rests upon a refresh token and names another grant, and leaves it as it was`, async (t) => {
     const { storage, dispose } = await store.open('https://issuer.example', Date.now);
     t.after(dispose);

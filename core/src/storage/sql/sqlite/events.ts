@@ -1,4 +1,4 @@
-import type { EventRecord, EventType } from '../../../protocol/records.ts';
+import type { EventRecord, EventType, Principal } from '../../../protocol/records.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 
 /** Of an issuer's events. Not only of the rows that are still there: one may be written and swept between two looks. */
@@ -14,11 +14,18 @@ export const EVENTS_SQL = {
 
   keepLastNumber: 'UPDATE issuers SET last_event_sequence = :last WHERE id = :issuerId',
 
-  // What a token alone stands for ends with nothing else. Of one that is gone, nobody knows.
-  endedAlone: `
-    SELECT e.target FROM events e JOIN tokens t ON t.issuer_id = e.issuer_id AND t.id = e.target
-    WHERE e.issuer_id = :issuerId AND e.sequence > :after AND e.sequence <= :last AND e.type = 'token_revoked'
-      AND t.pair_id IS NULL AND t.family_id IS NULL AND t.grant_id IS NULL`,
+  // A token that is tied to others ends with its grant. Of a row that is gone, nobody knows.
+  endings: `
+    SELECT e.type, e.target,
+      CASE WHEN t.pair_id IS NULL AND t.family_id IS NULL AND t.grant_id IS NULL THEN t.id END AS token_alone,
+      CASE e.type
+        WHEN 'token_revoked' THEN t.grant_id
+        WHEN 'family_revoked' THEN (SELECT grant_id FROM tokens WHERE issuer_id = e.issuer_id AND family_id = e.target)
+        WHEN 'code_revoked' THEN
+          (SELECT grant_id FROM authorization_codes WHERE issuer_id = e.issuer_id AND id = e.target)
+      END AS grant_id
+    FROM events e LEFT JOIN tokens t ON t.issuer_id = e.issuer_id AND t.id = e.target
+    WHERE e.issuer_id = :issuerId AND e.sequence > :after AND e.sequence <= :last`,
 
   after: `
     SELECT sequence, at_ms, type, target FROM events
@@ -32,6 +39,17 @@ type EventRow = {
   readonly target: string;
 };
 
+interface EndingRow extends Pick<EventRow, 'type' | 'target'> {
+  readonly token_alone: string | null;
+  readonly grant_id: string | null;
+}
+
+/** What has ended, or changed how those of it stand: a token by itself, or all of a principal. */
+export interface Ending {
+  readonly of: 'token' | Principal;
+  readonly id: string;
+}
+
 export interface Events {
   /** Writes an event as part of the caller's transaction. */
   add(type: EventType, target: string): void;
@@ -39,10 +57,10 @@ export interface Events {
   /** The greatest number that an event has ever had, be it swept or not; 0 where there was none. */
   lastNumber(): number;
   /**
-   * The tokens that have ended after an event, until the last one, each by itself.
-   * @returns `undefined` where anything else has ended, or what it was is not known any more
+   * What events tell after one, until the last one.
+   * @returns `undefined` where one of them is about everything, or what it was about is not known any more
    */
-  endedAlone(after: number, last: number): readonly string[] | undefined;
+  endings(after: number, last: number): readonly Ending[] | undefined;
   /** Sees to it that numbers go on after this one, as part of the transaction that sweeps. */
   keepLastNumber(last: number): void;
 }
@@ -56,9 +74,10 @@ export function sqliteEvents({ database, issuerId, clock }: SqliteHandle): Event
     lastNumber() {
       return Number(sql.lastNumber.get({ issuerId })?.last ?? 0);
     },
-    endedAlone(after, last) {
-      const rows = sql.endedAlone.all({ issuerId, after, last });
-      return rows.length === last - after ? rows.map(({ target }) => String(target)) : undefined;
+    endings(after, last) {
+      const rows = sql.endings.all({ issuerId, after, last }) as unknown as EndingRow[];
+      const endings = rows.map(toEnding).filter((ending) => ending !== undefined);
+      return endings.length === last - after ? endings : undefined;
     },
     keepLastNumber(last) {
       sql.keepLastNumber.run({ issuerId, last });
@@ -68,4 +87,28 @@ export function sqliteEvents({ database, issuerId, clock }: SqliteHandle): Event
       return rows.map(({ at_ms, ...row }) => ({ ...row, atMs: at_ms }));
     },
   };
+}
+
+function toEnding({ type, target, token_alone, grant_id }: EndingRow): Ending | undefined {
+  switch (type) {
+    case 'token_revoked':
+    case 'family_revoked':
+    case 'code_revoked':
+      if (grant_id !== null) return { of: 'grant', id: grant_id };
+      return token_alone === null ? undefined : { of: 'token', id: token_alone };
+    case 'grant_revoked':
+      return { of: 'grant', id: target };
+    case 'session_revoked':
+      return { of: 'session', id: target };
+    case 'subject_revoked':
+    case 'subject_disabled':
+    case 'subject_enabled':
+      return { of: 'subject', id: target };
+    case 'client_revoked':
+    case 'client_disabled':
+    case 'client_enabled':
+      return { of: 'client', id: target };
+    default:
+      return undefined;
+  }
 }

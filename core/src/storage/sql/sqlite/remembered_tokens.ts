@@ -4,6 +4,7 @@ import { TextTable } from '../../../memories/text_table.ts';
 import { frozen } from '../../../protocol/frozen.ts';
 import type { TokenRecord } from '../../../protocol/records.ts';
 import type { Reads } from './connection.ts';
+import { EndedPrincipals } from './ended_principals.ts';
 import type { Events } from './events.ts';
 
 type Standings = NonNullable<TokenRecord['standing']>;
@@ -14,30 +15,36 @@ const MOST_TOKENS = 100_000;
 /** Characters of a token's texts. Tokens with more are read each time: so many would not fit into memory. */
 const LONGEST_TEXTS = 512;
 
-/** Tokens that are forgotten one by one; where more has ended, everything is. */
-const MOST_FORGOTTEN = 100;
+/** Events that are read at a look; where more have happened since the last one, everything is forgotten. */
+const MOST_EVENTS = 100;
+
+/** Principals whose end is kept in mind, some hundred bytes each; where there are more, everything is forgotten. */
+const MOST_ENDED = 5000;
 
 /**
  * Access tokens as they were read, for as long as nothing has ended their life since: whatever does writes an event in
  * the same transaction, and nothing else changes what a look-up says of an access token but its deletion after it has
- * expired. What has ended by itself alone is forgotten alone; otherwise everything is.
+ * expired. Where events tell whose tokens have ended, those are forgotten; otherwise everything is.
  */
 export class RememberedTokens {
   readonly #reads: Pick<Reads, 'stateNumber'>;
-  readonly #events: Pick<Events, 'lastNumber' | 'endedAlone'>;
+  readonly #events: Pick<Events, 'lastNumber' | 'endings'>;
   readonly #tokens = new RecentlyUsed<TokenRecord>(MOST_TOKENS, () => new TextTable());
   readonly #values = new InternedValues();
+  readonly #ended = new EndedPrincipals();
   #stateNumber: number | undefined;
   #lastEvent: number | undefined;
 
-  constructor(reads: Pick<Reads, 'stateNumber'>, events: Pick<Events, 'lastNumber' | 'endedAlone'>) {
+  constructor(reads: Pick<Reads, 'stateNumber'>, events: Pick<Events, 'lastNumber' | 'endings'>) {
     this.#reads = reads;
     this.#events = events;
   }
 
   get(id: string): TokenRecord | undefined {
     this.#followState();
-    return this.#tokens.get(id);
+    const token = this.#tokens.get(id);
+    const hasEnded = token !== undefined && this.#ended.size > 0 && this.#ended.concern(token);
+    return hasEnded ? undefined : token;
   }
 
   /**
@@ -59,6 +66,7 @@ export class RememberedTokens {
       ...(standing !== undefined && { standing: this.#kept(standing) }),
     };
     this.#tokens.set(id, frozen(kept));
+    this.#ended.noteRead(kept);
   }
 
   /** What tokens of a client have in common; how they stand to a person, a session and a grant is hardly ever alike. */
@@ -78,11 +86,16 @@ export class RememberedTokens {
   }
 
   #forgetEnded(lastEvent: number): void {
-    const ended =
-      this.#lastEvent === undefined || lastEvent - this.#lastEvent > MOST_FORGOTTEN
+    const endings =
+      this.#lastEvent === undefined || lastEvent - this.#lastEvent > MOST_EVENTS
         ? undefined
-        : this.#events.endedAlone(this.#lastEvent, lastEvent);
-    if (ended === undefined) this.#tokens.clear();
-    else for (const id of ended) this.#tokens.delete(id);
+        : this.#events.endings(this.#lastEvent, lastEvent);
+    for (const { of, id } of endings ?? []) {
+      if (of === 'token') this.#tokens.delete(id);
+      else this.#ended.add(of, id);
+    }
+    if (endings !== undefined && this.#ended.size <= MOST_ENDED) return;
+    this.#tokens.clear();
+    this.#ended.clear();
   }
 }
