@@ -4,7 +4,7 @@ import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { generatorOf } from './load/generators.ts';
-import { BadUsage, type BenchOptions, benchOptions } from './options.ts';
+import { BadUsage, type BenchOptions, benchOptions, MEASURING_FLAGS } from './options.ts';
 import type { PopulationOrder } from './population/order.ts';
 import type { Population, population } from './population/population.ts';
 import { schemaOf } from './population/schema.ts';
@@ -22,8 +22,10 @@ const HERE = 'this one';
 const HELP = `npm run bench:compare -- REF [FLAGS]
 
 Measures grantd as it is in this repository, committed or not, against what it is at a git ref, in turns, and prints how
-many times as much it does. Flags are those of \`npm run bench\`; unless --work says otherwise it measures
-introspection-jwt, introspection-opaque, userinfo and client-credentials.`;
+many times as much it does. Unless --work says otherwise it measures introspection-jwt, introspection-opaque, userinfo
+and client-credentials.
+
+${MEASURING_FLAGS}`;
 
 const UNLESS_CHOSEN = ['introspection-jwt', 'introspection-opaque', 'userinfo', 'client-credentials'];
 
@@ -117,18 +119,14 @@ function newFolder(parent: string, name: string): string {
 
 try {
   const [ref, ...flags] = process.argv.slice(2);
-  const isHelp = ref === undefined || ref.startsWith('-');
-  const chosen = flags.some((flag) => flag.startsWith('--work'))
-    ? flags
-    : [...flags, '--work', UNLESS_CHOSEN.join(',')];
-  const options = isHelp
-    ? 'help'
-    : benchOptions(
-        chosen,
-        COMPARABLE.map(({ name }) => name),
-      );
-  if (typeof options === 'string' || ref === undefined) console.log(HELP);
-  else await compare(ref, options);
+  const known = COMPARABLE.map(({ name }) => name);
+  const work = flags.some((flag) => flag.startsWith('--work')) ? [] : ['--work', UNLESS_CHOSEN.join(',')];
+  const hasRef = ref !== undefined && !ref.startsWith('-');
+  const options = benchOptions(hasRef ? [...flags, ...work] : [ref ?? '--help'], known);
+  if (options === 'list') console.log(known.join('\n'));
+  else if (options === 'help') console.log(HELP);
+  else if (hasRef) await compare(ref, options);
+  else throw new BadUsage('expected a git ref before the flags; --help says more');
 } catch (error) {
   if (!(error instanceof BadUsage)) throw error;
   console.error(error.message);

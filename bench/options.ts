@@ -16,18 +16,21 @@ export interface BenchOptions {
   readonly name: string | undefined;
 }
 
-export const HELP = `npm run bench [-- FLAGS]
-
-  --work NAME,…     only these; --list says which there are
+/** Those that say what is measured, and how. */
+export const MEASURING_FLAGS = `  --work NAME,…     only these; --list says which there are
   --rounds N        rounds of which the medians are taken (5)
   --seconds S       of each measurement (3)
   --records N       live records in grantd's database (1000000)
   --tokens N        distinct tokens that are drawn from (100000)
   --generator NAME  wrk or autocannon; wrk where it is installed
   --quick           1 round of 2 s, 100000 records and 10000 tokens, unless said otherwise
-  --name NAME       keeps the results in bench/results/NAME.json; latest, where everything is measured in full
   --list            says what is measured
   --help            says this`;
+
+export const HELP = `npm run bench [-- FLAGS]
+
+${MEASURING_FLAGS}
+  --name NAME       keeps the results in bench/results/NAME.json; latest, where everything is measured in full`;
 
 /** A flag that nothing can be done with; the message says what was expected. */
 export class BadUsage extends Error {
