@@ -46,7 +46,7 @@ export function* mixed(parts: {
 
 /**
  * Tokens of machines, which end alone, and refresh tokens of people, with which everything ends that belongs to their
- * grant, so that the program forgets what it remembers of all tokens; in turns.
+ * grant; in turns.
  */
 export function revokingBoth(
   machines: readonly PlannedRequest[],
