@@ -1,7 +1,13 @@
 // @jmondi/oauth2-server over Maps without limits, its requests read from node:http as directly as they can be.
 //   node oauth2_server.ts populate FOLDER ORDER   makes tokens, and a file of all that is stored
 //   node oauth2_server.ts serve FOLDER PORT       serves what that file holds
-import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import {
+  createPrivateKey,
+  createPublicKey,
+  generateKeyPairSync,
+  type KeyObject,
+  randomBytes,
+} from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { createServer, type ServerResponse } from 'node:http';
 import { join } from 'node:path';
@@ -63,14 +69,14 @@ function found<T>(value: T | undefined): T {
 
 const newId = () => randomBytes(32).toString('base64url');
 
-/** The library's own JWT service has one key for both sides; RS256 has two. */
+/** The library's own JWT service has one key for both sides; RS256 has two. They are read once, not for each token. */
 class RsaJwtService implements JwtInterface {
-  readonly #privateKey: string;
-  readonly #publicKey: string;
+  readonly #privateKey: KeyObject;
+  readonly #publicKey: KeyObject;
 
   constructor(pem: { privateKey: string; publicKey: string }) {
-    this.#privateKey = pem.privateKey;
-    this.#publicKey = pem.publicKey;
+    this.#privateKey = createPrivateKey(pem.privateKey);
+    this.#publicKey = createPublicKey(pem.publicKey);
   }
 
   verify(token: string, options: jsonwebtoken.VerifyOptions = {}): Promise<Record<string, unknown>> {

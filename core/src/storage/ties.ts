@@ -4,25 +4,35 @@ const PRINCIPAL_MEMBERS = ['clientId', 'subject', 'sessionId', 'grantId'] as con
 
 type PrincipalMember = (typeof PRINCIPAL_MEMBERS)[number];
 
+/** The grants of what is tied together, by the identifier of a pair or family. */
+export interface GrantsOfTies {
+  readonly pairs: ReadonlyMap<string, string>;
+  readonly families: ReadonlyMap<string, string>;
+}
+
 /**
  * Holds callers to what the contract says of ties: revoking a refresh token ends its grant, so one that is tied to
  * others without that grant would leave them alive.
- * @throws {TypeError} a token with a pair or family has no grant, or another than those that it is tied to
+ * @throws {TypeError} a token with a pair or family has no grant, or another than one that it is tied to
  */
-export function requireGrantBehindTies(tokens: readonly NewToken[]): void {
+export function requireGrantsBehindTies(tokens: readonly NewToken[]): GrantsOfTies {
+  const pairs = new Map<string, string>();
+  const families = new Map<string, string>();
   for (const { pairId, familyId, grantId } of tokens) {
-    if (pairId === undefined && familyId === undefined) continue;
-    if (grantId === undefined) throw new TypeError('a token of a pair or family belongs to a grant');
-    for (const other of tokens) {
-      const isTied = hasInCommon(pairId, other.pairId) || hasInCommon(familyId, other.familyId);
-      if (isTied && other.grantId !== grantId)
-        throw new TypeError('tokens of a pair or family belong to one grant');
+    for (const [ties, id] of [[pairs, pairId] as const, [families, familyId] as const]) {
+      if (id === undefined) continue;
+      if (grantId === undefined) throw new TypeError('a token of a pair or family belongs to a grant');
+      requireSameGrant(ties.get(id), grantId);
+      ties.set(id, grantId);
     }
   }
+  return { pairs, families };
 }
 
-function hasInCommon(one: string | undefined, other: string | undefined): boolean {
-  return one !== undefined && one === other;
+/** @throws {TypeError} they are two; whatever has no grant yet takes any */
+export function requireSameGrant(one: string | null | undefined, other: string): void {
+  if (typeof one === 'string' && one !== other)
+    throw new TypeError('tokens of a pair or family belong to one grant');
 }
 
 /**

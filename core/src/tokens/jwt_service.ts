@@ -57,7 +57,7 @@ export interface JwtService {
 export class StoredKeysJwtService implements JwtService {
   readonly algorithms = SIGNING_ALGORITHMS;
   readonly #keys: SigningKeys;
-  /** Of the keys that have verified anything; the memory is emptied when one joins them. */
+  /** Of the keys that have verified anything. When one joins them the keys have changed, and the memory is emptied. */
   readonly #keyIds = new Set<string>();
   readonly #verified = new VerifiedTokens();
 
@@ -88,13 +88,14 @@ export class StoredKeysJwtService implements JwtService {
     if (keyId === undefined) return { reason: 'malformed' };
     const key = await this.#keys.forVerifying(keyId);
     if (key === undefined) return { reason: 'unknown_key' };
+    // The algorithm is the key's own, and the server signs no extensions (RFC 7515 §4.1.11).
+    if (algorithm !== key.algorithm || isExtended) return { reason: 'bad_signature' };
+    if (!(await isSignedWith(key.verifies, token))) return { reason: 'bad_signature' };
     if (!this.#keyIds.has(keyId)) {
       this.#keyIds.add(keyId);
       this.#verified.clear();
     }
-    // The algorithm is the key's own, and the server signs no extensions (RFC 7515 §4.1.11).
-    if (algorithm !== key.algorithm || isExtended) return { reason: 'bad_signature' };
-    return (await isSignedWith(key.verifies, token)) ? { keyId, type } : { reason: 'bad_signature' };
+    return { keyId, type };
   }
 
   publicKeys(): Promise<readonly JWK[]> {

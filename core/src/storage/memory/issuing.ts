@@ -1,5 +1,5 @@
 import type { Issuing } from '../issuing.ts';
-import { requireGrantBehindTies } from '../ties.ts';
+import { requireGrantsBehindTies } from '../ties.ts';
 import type { Grants } from './grants.ts';
 import type { Principals } from './principals.ts';
 import { type MemoryHandle, snapshot } from './tables.ts';
@@ -26,7 +26,7 @@ export function memoryIssuing({ tables }: MemoryHandle, principals: Principals, 
     },
 
     insert(tokens) {
-      requireGrantBehindTies(tokens);
+      requireGrantsBehindTies(tokens);
       const stored = tables().tokens;
       const ids = new Set(tokens.map((token) => token.id));
       if (ids.size < tokens.length || tokens.some((token) => stored.has(token.id))) {

@@ -2,7 +2,7 @@ import type { Mortal } from '../../../protocol/life.ts';
 import type { NewToken } from '../../../protocol/records.ts';
 import type { IssueOutcome } from '../../contract.ts';
 import { keyNeededUntil } from '../../retention.ts';
-import { requireGrantBehindTies } from '../../ties.ts';
+import { requireGrantsBehindTies } from '../../ties.ts';
 import { toTokenColumns } from '../token_rows.ts';
 import { rowsOf } from './connections.ts';
 import { beginGrants } from './grants.ts';
@@ -88,7 +88,7 @@ export function storeUpon(basis: string): string {
  * @throws {TypeError} one of them is tied to others without a grant
  */
 export function asParameter(tokens: readonly NewToken[]): string {
-  requireGrantBehindTies(tokens);
+  requireGrantsBehindTies(tokens);
   return JSON.stringify(
     tokens.map((token) => ({
       ...toTokenColumns(token),

@@ -1,8 +1,8 @@
 import type { Principal, TokenRecord } from '../../../protocol/records.ts';
 
-/** Principals whose tokens have ended, or stand otherwise than before, and what was read of these since. */
+/** Principals whose tokens have ended, or stand otherwise than before, and the last event that tells so. */
 export class EndedPrincipals {
-  readonly #readSince: Readonly<Record<Principal, Map<string, WeakSet<TokenRecord>>>> = {
+  readonly #events: Readonly<Record<Principal, Map<string, number>>> = {
     client: new Map(),
     subject: new Map(),
     session: new Map(),
@@ -10,35 +10,34 @@ export class EndedPrincipals {
   };
 
   get size(): number {
-    const { client, subject, session, grant } = this.#readSince;
+    const { client, subject, session, grant } = this.#events;
     return client.size + subject.size + session.size + grant.size;
   }
 
-  add(principal: Principal, id: string): void {
-    this.#readSince[principal].set(id, new WeakSet());
+  /** @param event its number */
+  add(principal: Principal, id: string, event: number): void {
+    this.#events[principal].set(id, event);
   }
 
   clear(): void {
-    for (const ended of Object.values(this.#readSince)) ended.clear();
+    for (const ended of Object.values(this.#events)) ended.clear();
   }
 
-  /** Takes note that a token has just been read. */
-  noteRead(token: TokenRecord): void {
-    for (const readSince of this.#readSinceEndsOf(token)) readSince?.add(token);
+  /** Whether a token depends on one of which an event tells that came after this one. */
+  hasEndedSince(event: number, { clientId, subject, sessionId, grantId }: TokenRecord): boolean {
+    return (
+      this.#lastOf('client', clientId) > event ||
+      this.#lastOf('subject', subject) > event ||
+      this.#lastOf('session', sessionId) > event ||
+      this.#lastOf('grant', grantId) > event
+    );
   }
 
-  /** Whether one of a token's principals has ended since it was read. */
-  concern(token: TokenRecord): boolean {
-    return this.#readSinceEndsOf(token).some((readSince) => readSince?.has(token) === false);
-  }
-
-  #readSinceEndsOf({ clientId, subject, sessionId, grantId }: TokenRecord) {
-    const ended = this.#readSince;
-    return [
-      ended.client.get(clientId),
-      subject === undefined ? undefined : ended.subject.get(subject),
-      sessionId === undefined ? undefined : ended.session.get(sessionId),
-      grantId === undefined ? undefined : ended.grant.get(grantId),
-    ];
+  /** @returns 0 where there was none */
+  #lastOf(principal: Principal, id: string | undefined): number {
+    const ended = this.#events[principal];
+    // Without the look-up where there is nothing to be found: it costs more than all the rest here.
+    if (id === undefined || ended.size === 0) return 0;
+    return ended.get(id) ?? 0;
   }
 }

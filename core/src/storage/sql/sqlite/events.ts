@@ -16,7 +16,7 @@ export const EVENTS_SQL = {
 
   // A token that is tied to others ends with its grant. Of a row that is gone, nobody knows.
   endings: `
-    SELECT e.type, e.target,
+    SELECT e.sequence, e.type, e.target,
       CASE WHEN t.pair_id IS NULL AND t.family_id IS NULL AND t.grant_id IS NULL THEN t.id END AS token_alone,
       CASE e.type
         WHEN 'token_revoked' THEN t.grant_id
@@ -39,7 +39,7 @@ type EventRow = {
   readonly target: string;
 };
 
-interface EndingRow extends Pick<EventRow, 'type' | 'target'> {
+interface EndingRow extends Pick<EventRow, 'sequence' | 'type' | 'target'> {
   readonly token_alone: string | null;
   readonly grant_id: string | null;
 }
@@ -48,6 +48,8 @@ interface EndingRow extends Pick<EventRow, 'type' | 'target'> {
 export interface Ending {
   readonly of: 'token' | Principal;
   readonly id: string;
+  /** Of the event that tells it. */
+  readonly sequence: number;
 }
 
 export interface Events {
@@ -89,25 +91,25 @@ export function sqliteEvents({ database, issuerId, clock }: SqliteHandle): Event
   };
 }
 
-function toEnding({ type, target, token_alone, grant_id }: EndingRow): Ending | undefined {
+function toEnding({ sequence, type, target, token_alone, grant_id }: EndingRow): Ending | undefined {
   switch (type) {
     case 'token_revoked':
     case 'family_revoked':
     case 'code_revoked':
-      if (grant_id !== null) return { of: 'grant', id: grant_id };
-      return token_alone === null ? undefined : { of: 'token', id: token_alone };
+      if (grant_id !== null) return { of: 'grant', id: grant_id, sequence };
+      return token_alone === null ? undefined : { of: 'token', id: token_alone, sequence };
     case 'grant_revoked':
-      return { of: 'grant', id: target };
+      return { of: 'grant', id: target, sequence };
     case 'session_revoked':
-      return { of: 'session', id: target };
+      return { of: 'session', id: target, sequence };
     case 'subject_revoked':
     case 'subject_disabled':
     case 'subject_enabled':
-      return { of: 'subject', id: target };
+      return { of: 'subject', id: target, sequence };
     case 'client_revoked':
     case 'client_disabled':
     case 'client_enabled':
-      return { of: 'client', id: target };
+      return { of: 'client', id: target, sequence };
     default:
       return undefined;
   }

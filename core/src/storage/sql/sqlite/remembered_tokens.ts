@@ -18,8 +18,14 @@ const LONGEST_TEXTS = 512;
 /** Events that are read at a look; where more have happened since the last one, everything is forgotten. */
 const MOST_EVENTS = 100;
 
-/** Principals whose end is kept in mind, some hundred bytes each; where there are more, everything is forgotten. */
+/** Principals whose end is kept in mind; where there are more, everything is forgotten. */
 const MOST_ENDED = 5000;
+
+interface RememberedToken {
+  readonly token: TokenRecord;
+  /** The last event when it was read. */
+  readonly lastEvent: number;
+}
 
 /**
  * Access tokens as they were read, for as long as nothing has ended their life since: whatever does writes an event in
@@ -29,11 +35,11 @@ const MOST_ENDED = 5000;
 export class RememberedTokens {
   readonly #reads: Pick<Reads, 'stateNumber'>;
   readonly #events: Pick<Events, 'lastNumber' | 'endings'>;
-  readonly #tokens = new RecentlyUsed<TokenRecord>(MOST_TOKENS, () => new TextTable());
+  readonly #tokens = new RecentlyUsed<RememberedToken>(MOST_TOKENS, () => new TextTable());
   readonly #values = new InternedValues();
   readonly #ended = new EndedPrincipals();
   #stateNumber: number | undefined;
-  #lastEvent: number | undefined;
+  #lastEvent = 0;
 
   constructor(reads: Pick<Reads, 'stateNumber'>, events: Pick<Events, 'lastNumber' | 'endings'>) {
     this.#reads = reads;
@@ -42,9 +48,10 @@ export class RememberedTokens {
 
   get(id: string): TokenRecord | undefined {
     this.#followState();
-    const token = this.#tokens.get(id);
-    const hasEnded = token !== undefined && this.#ended.size > 0 && this.#ended.concern(token);
-    return hasEnded ? undefined : token;
+    const remembered = this.#tokens.get(id);
+    if (remembered === undefined) return undefined;
+    const { token, lastEvent } = remembered;
+    return this.#ended.hasEndedSince(lastEvent, token) ? undefined : token;
   }
 
   /**
@@ -53,7 +60,7 @@ export class RememberedTokens {
    */
   add(id: string, token: TokenRecord, textsLength: number): void {
     if (textsLength > LONGEST_TEXTS) return;
-    this.#followState();
+    const lastEvent = this.#followState();
     const { kind, clientId, scopes, tokenType, keyId, standing } = token;
     const kept: TokenRecord = {
       ...token,
@@ -65,8 +72,7 @@ export class RememberedTokens {
       ...(keyId !== undefined && { keyId: this.#values.of(keyId) }),
       ...(standing !== undefined && { standing: this.#kept(standing) }),
     };
-    this.#tokens.set(id, frozen(kept));
-    this.#ended.noteRead(kept);
+    this.#tokens.set(id, { token: frozen(kept), lastEvent });
   }
 
   /** What tokens of a client have in common; how they stand to a person, a session and a grant is hardly ever alike. */
@@ -76,23 +82,26 @@ export class RememberedTokens {
     return { ...others, client: this.#values.of(client) };
   }
 
-  #followState(): void {
+  /** @returns the last event of the state that is read */
+  #followState(): number {
     const { stateNumber } = this.#reads;
-    if (stateNumber === this.#stateNumber) return;
+    if (stateNumber === this.#stateNumber) return this.#lastEvent;
     const lastEvent = this.#events.lastNumber();
     if (lastEvent !== this.#lastEvent) this.#forgetEnded(lastEvent);
     this.#stateNumber = stateNumber;
     this.#lastEvent = lastEvent;
+    return lastEvent;
   }
 
   #forgetEnded(lastEvent: number): void {
+    const isFirstLook = this.#stateNumber === undefined;
     const endings =
-      this.#lastEvent === undefined || lastEvent - this.#lastEvent > MOST_EVENTS
+      isFirstLook || lastEvent - this.#lastEvent > MOST_EVENTS
         ? undefined
         : this.#events.endings(this.#lastEvent, lastEvent);
-    for (const { of, id } of endings ?? []) {
+    for (const { of, id, sequence } of endings ?? []) {
       if (of === 'token') this.#tokens.delete(id);
-      else this.#ended.add(of, id);
+      else this.#ended.add(of, id, sequence);
     }
     if (endings !== undefined && this.#ended.size <= MOST_ENDED) return;
     this.#tokens.clear();
