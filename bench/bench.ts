@@ -105,10 +105,11 @@ async function main(options: BenchOptions): Promise<void> {
 
   const results = await measure(options, folder);
   console.log(tables(results));
-  if (Object.keys(results.failed).length > 0) process.exitCode = 1;
+  const isWhole = Object.keys(results.failed).length === 0;
+  if (!isWhole) process.exitCode = 1;
   if (options.name === undefined) return;
   mkdirSync(RESULTS, { recursive: true });
-  const file = join(RESULTS, options.name);
+  const file = join(RESULTS, isWhole ? options.name : `${options.name}-incomplete`);
   writeFileSync(`${file}.json`, `${JSON.stringify(results, undefined, 2)}\n`);
   writeFileSync(`${file}.svg`, plotOf(results));
   say(`kept in ${file}.json and ${file}.svg`);

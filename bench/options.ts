@@ -72,7 +72,7 @@ export function benchOptions(
   };
   const least = rowsOf(populationOrder(sizes)) + COPIED;
   if (sizes.records < least) throw new BadUsage(`--records: expected at least ${least} for ${tokens} tokens`);
-  const isFull = works.length === known.length && !values.quick;
+  const isFull = Object.keys(values).length === 0;
   return {
     works,
     rounds: number('rounds'),

@@ -27,6 +27,12 @@ export interface GrantdOrder {
   readonly cores?: readonly number[];
 }
 
+/** How the program is started where it is installed: by its first line. */
+export function startOf(program: string) {
+  const { flags, variables } = settingsOf(program);
+  return { command: [process.execPath, ...flags, program, 'serve'], environment: variables };
+}
+
 /** The real program, as `grantd serve`, in the state in which it is installed. */
 export function grantd(
   stage: Stage,
@@ -36,7 +42,7 @@ export function grantd(
 ): Contestant {
   const folder = join(stage.folder, name.replaceAll(/[^a-z0-9]+/g, '_'));
   const database = changes ? databaseIn(folder) : population.database;
-  const settings = settingsOf(stage.program);
+  const start = startOf(stage.program);
   return {
     name,
     ...asked,
@@ -45,10 +51,9 @@ export function grantd(
     ...(changes && { database, beforeStart: () => void copyPopulation(population, folder) }),
     process: {
       command: (port) => [
-        ...[process.execPath, ...settings.flags, stage.program],
-        ...['serve', '--database', `sqlite:${database}`, '--port', String(port), ...flags],
+        ...[...start.command, '--database', `sqlite:${database}`, '--port', String(port), ...flags],
       ],
-      environment: settings.variables,
+      environment: start.environment,
       isReady,
       ...(cores !== undefined && { cores }),
     },

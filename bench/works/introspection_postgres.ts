@@ -1,9 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { settingsOf } from '../../scripts/first_line.mjs';
 import { ISSUER } from '../population/clients.ts';
 import type { BarePostgresOrder } from '../subjects/bare_postgres.ts';
-import { isReady, sampleAnswer } from '../subjects/contestants.ts';
+import { isReady, sampleAnswer, startOf } from '../subjects/contestants.ts';
 import { postgresPopulation } from '../subjects/postgres.ts';
 import { ACTIVE } from './answers.ts';
 import { introspecting } from './requests.ts';
@@ -17,8 +16,8 @@ const CONNECTIONS_TO_POSTGRES = 10;
 
 const BARE_POSTGRES = join(import.meta.dirname, '..', 'subjects', 'bare_postgres.ts');
 
-/** What a bare server has to ask at least: the token's row alone, by its primary key. */
-const LOOK_UP = 'SELECT * FROM grantd.tokens WHERE issuer_id = $1 AND id = $2';
+/** The least that a look-up can ask: whether the token is there, by its primary key. */
+const LOOK_UP = 'SELECT id FROM grantd.tokens WHERE issuer_id = $1 AND id = $2';
 
 /** The program on PostgreSQL, against a bare server that makes one look-up for each request. */
 export const introspectionPostgres: Work = {
@@ -33,6 +32,7 @@ export const introspectionPostgres: Work = {
     const asked = { ...(await stage.requests(name, planned)), answers: [ACTIVE] };
     const { url, password, secret, servants, rows } = await postgresPopulation(population, stage.say);
     const environment = { PGPASSWORD: password };
+    const start = startOf(stage.program);
     const measured: Contestant = {
       name: 'grantd',
       ...asked,
@@ -41,17 +41,9 @@ export const introspectionPostgres: Work = {
       wakeUpSeconds: 1,
       process: {
         command: (port) => [
-          ...[
-            process.execPath,
-            ...settingsOf(stage.program).flags,
-            stage.program,
-            'serve',
-            '--database',
-            url,
-          ],
-          ...['--issuer', ISSUER, '--port', String(port)],
+          ...[...start.command, '--database', url, '--issuer', ISSUER, '--port', String(port)],
         ],
-        environment: { ...environment, GRANTD_SECRET: secret },
+        environment: { ...start.environment, ...environment, GRANTD_SECRET: secret },
         isReady,
       },
     };
