@@ -184,7 +184,8 @@ test('processes that share a pipe never write into a line of another, however sl
     const worker = Number(process.argv[1]);
     const log = await openLog('json', { worker, isShared: true });
     for (let count = 0; count < ${COUNT}; count += 1) {
-      log.info({ event: 'counted', count });
+      log.info({ event: 'counted', count, ...(count % 50 === 0 && { long: 'x'.repeat(3900) }) });
+      if (count % 1000 === 0) log.info({ event: 'too long', long: 'x'.repeat(6000) });
       if (count % (170 + 30 * worker) === 0) await new Promise((resolve) => setTimeout(resolve, 7));
     }
     setTimeout(() => {}, 1000);
@@ -199,9 +200,11 @@ test('processes that share a pipe never write into a line of another, however sl
   }
   const lines = logged.split('\n').slice(0, -1);
   const read = lines.map((line): Record<string, unknown> => JSON.parse(line));
+  const tooLong = read.filter(({ event }) => event === 'log_line_too_long');
+  assert.equal(tooLong.length, WRITERS.length * Math.ceil(COUNT / 1000));
   for (const writer of WRITERS)
     assert.deepEqual(
-      read.flatMap(({ worker, count }) => (worker === writer ? [count] : [])),
+      read.flatMap(({ worker, count }) => (worker === writer && count !== undefined ? [count] : [])),
       Array.from({ length: COUNT }, (_, index) => index),
     );
 });

@@ -66,9 +66,16 @@ export class LogOutput {
     const most = lines.length * 3;
     if (this.#pending + this.#taken + most > MOST_WAITING) return;
     if (this.#taken + most > this.#roomBytes) this.#setAside();
-    if (most > this.#roomBytes) this.#enqueue({ bytes: Buffer.from(lines) });
+    if (most > this.#roomBytes) this.#enqueue({ bytes: this.#alone(lines) });
     else this.#taken += this.#room.write(lines, this.#taken);
     if (this.#current === undefined) this.#writeSoon();
+  }
+
+  /** A text that has no room beside others; where it could not be written as a whole, what is told instead. */
+  #alone(lines: string): Buffer<ArrayBuffer> {
+    const bytes = Buffer.from(lines);
+    if (bytes.length <= MOST_AS_A_WHOLE || this.#roomBytes > MOST_AS_A_WHOLE) return bytes;
+    return Buffer.from(`{"level":"warn","event":"log_line_too_long","bytes":${bytes.length}}\n`);
   }
 
   #writeSoon(): void {
