@@ -48,7 +48,7 @@ test('a thread that fails is told of and replaced', async () => {
   for (const line of lines) {
     const { event, cause } = { event: undefined, cause: undefined, ...line };
     assert.deepEqual(
-      { event, cause: JSON.stringify(cause).includes('file is not a database') },
+      { event, cause: JSON.stringify(cause).includes('is not an SQLite database') },
       {
         event: 'sweep_failed',
         cause: true,

@@ -210,6 +210,21 @@ test('where an event names a row that is gone, everything is read again', async 
   assert.equal(ofTokens(await statementsOf(t, () => lookUp(one, token))).length, 1);
 });
 
+for (const tie of [{ pairId: 'tie' }, { familyId: 'tie' }]) {
+  test(`a token whose ${Object.keys(tie)} is spread over grants, against the contract, ends with it nevertheless`, async (t) => {
+    const { one, other } = await openTwo(t, `spread ${Object.keys(tie)}`);
+    const [first, second] = ['one', 'another'].map((grantId) => newToken('app', { ...tie, grantId }));
+    assert.ok(first && second);
+    for (const token of [first, second]) assert.equal(await other.tokens.issue([token], {}), 'issued');
+    await Promise.all([first, second].map((token) => lookUp(one, token)));
+    const record = await recordOf(other, first);
+    if ('pairId' in tie) await other.tokens.revoke(record);
+    else await other.tokens.revokeFamily(record);
+    assert.equal(isAlive(await lookUp(other, second)), false);
+    assert.equal(isAlive(await lookUp(one, second)), false);
+  });
+}
+
 test('more principals than are kept in mind are forgotten with everything, and their tokens are dead', async (t) => {
   const { one, other } = await openTwo(t, 'many principals');
   const others = newToken('app');
@@ -333,13 +348,17 @@ test('a remembered client is as it was stored last, whoever has changed it', asy
   assert.equal(await found(), undefined);
 });
 
-test('a token with so many claims that memory could not hold as many of them is read each time', async (t) => {
+test('a token with so much in it that memory could not hold as many of them is read each time', async (t) => {
   const { one } = await openTwo(t, 'long');
-  for (const [length, looks] of [
-    [400, 0],
-    [600, 1],
+  for (const [further, looks] of [
+    [{ claims: { roles: 'x'.repeat(400) } }, 0],
+    [{ claims: { roles: 'x'.repeat(600) } }, 1],
+    [{ claims: { roles: Array.from('xxxxxxxxxxxxxxxxxxxx') } }, 0],
+    [{ claims: { roles: Array.from('xxxxxxxxxxxxxxxxxxxxxxxxxxxxxx') } }, 1],
+    [{ subject: 'x'.repeat(600) }, 1],
+    [{ sessionId: 'x'.repeat(600) }, 1],
   ] as const) {
-    const token = newToken('app', { claims: { roles: 'x'.repeat(length) } });
+    const token = newToken('app', further);
     await one.tokens.issue([token], {});
     await lookUp(one, token);
     const statements = await statementsOf(t, () => lookUp(one, token));

@@ -30,23 +30,6 @@ for (const store of STORES) {
   }
 }
 
-const SQLITE = STORES.filter(({ name }) => /sqlite/i.test(name));
-for (const store of SQLITE) {
-  for (const tie of [{ pairId: 'pair' }, { familyId: 'family' }]) {
-    test(`${store.name} refuses a token with the ${Object.keys(tie)} of one of another grant`, async (t) => {
-      const { storage, dispose } = await store.open('https://issuer.example', Date.now);
-      t.after(dispose);
-      await storage.clients.add(newClient('app'));
-      const [one, another] = ['one', 'another'].map((grantId) => newToken('app', { ...tie, grantId }));
-      assert.ok(one && another);
-      assert.equal(await storage.tokens.issue([one], {}), 'issued');
-      await assert.rejects(async () => storage.tokens.issue([another], {}), TypeError);
-      assert.equal(await storage.tokens.getByAccessToken(another.id), undefined);
-      assert.equal(await storage.tokens.issue([newToken('app', { ...tie, grantId: 'one' })], {}), 'issued');
-    });
-  }
-}
-
 for (const store of STORES) {
   test(`${store.name} refuses what rests upon a refresh token and names another grant, and leaves it as it was`, async (t) => {
     const { storage, dispose } = await store.open('https://issuer.example', Date.now);

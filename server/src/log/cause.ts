@@ -11,8 +11,8 @@ export interface Cause {
 
 /** Characters of a message, and of the stack of what was caught; those of its causes tell little more. */
 const LONGEST_MESSAGE = 300;
-const LONGEST_STACK = 1200;
-const LONGEST_STACK_OF_CAUSE = 300;
+const LONGEST_STACK = 1000;
+const LONGEST_STACK_OF_CAUSE = 200;
 
 /** Opaque values of this server, and anything that looks like a JWT, or like the beginning of one that was cut off. */
 const BEARERS = /grantd_(at|rt|ac|cs|ra|ia)_[\w.-]+|ey[\w-]{8,}\.[\w-]+(\.[\w-]*|$)/g;

@@ -33,10 +33,22 @@ export type TokenRow = readonly [
   ...StandingRow,
 ];
 
-/** Characters of what a host or a request has made as long as it likes. */
-export function lengthOfTexts(row: TokenRow): number {
-  const [, , , , scopes, , , claims, claimsRequest, resources] = row;
-  return scopes.length + (claims?.length ?? 0) + (claimsRequest?.length ?? 0) + (resources?.length ?? 0);
+/** What a host or a request makes as long, and of as many parts, as it likes. */
+export interface TokenExtent {
+  /** Characters. */
+  readonly length: number;
+  /** Objects, lists, and what they have more than one of: each takes more memory than its text. */
+  readonly parts: number;
+}
+
+export function extentOf(row: TokenRow): TokenExtent {
+  const [, , , , scopes, , subject, claims, claimsRequest, resources] = row;
+  const json = [scopes, claims, claimsRequest, resources].map((text) => text ?? '');
+  const sessionId = row[16];
+  return {
+    length: [...json, subject, sessionId].reduce((sum, text) => sum + (text?.length ?? 0), 0),
+    parts: json.reduce((sum, text) => sum + (text.match(/[[{,]/g)?.length ?? 0), 0),
+  };
 }
 
 export function toTokenRecord(row: TokenRow): TokenRecord {

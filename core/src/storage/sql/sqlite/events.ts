@@ -5,6 +5,11 @@ import { prepareAll, type SqliteHandle } from './connection.ts';
 const LAST_NUMBER = `max(last_event_sequence,
       coalesce((SELECT max(sequence) FROM events WHERE issuer_id = :issuerId), 0))`;
 
+/** The one grant of a pair or family, which there is by the contract; nothing where there are several. */
+const onlyGrantOf = (column: 'pair_id' | 'family_id', id: string) => `
+  (SELECT CASE WHEN count(DISTINCT grant_id) = 1 AND count(grant_id) = count(*) THEN min(grant_id) END
+    FROM tokens WHERE issuer_id = e.issuer_id AND ${column} = ${id})`;
+
 export const EVENTS_SQL = {
   add: `
     INSERT INTO events (issuer_id, sequence, at_ms, type, target)
@@ -14,14 +19,17 @@ export const EVENTS_SQL = {
 
   keepLastNumber: 'UPDATE issuers SET last_event_sequence = :last WHERE id = :issuerId',
 
-  // A token that is tied to others ends with its grant. Of a row that is gone, nobody knows.
+  // What is tied to others ends with its grant. Of a row that is gone, nobody knows.
   endings: `
     SELECT e.sequence, e.type, e.target,
       CASE WHEN t.pair_id IS NULL AND t.family_id IS NULL AND t.grant_id IS NULL THEN t.id END AS token_alone,
-      CASE e.type
-        WHEN 'token_revoked' THEN t.grant_id
-        WHEN 'family_revoked' THEN (SELECT grant_id FROM tokens WHERE issuer_id = e.issuer_id AND family_id = e.target)
-        WHEN 'code_revoked' THEN
+      CASE
+        WHEN e.type = 'token_revoked'
+          AND (t.pair_id IS NULL OR t.grant_id = ${onlyGrantOf('pair_id', 't.pair_id')})
+          AND (t.family_id IS NULL OR t.grant_id = ${onlyGrantOf('family_id', 't.family_id')})
+          THEN t.grant_id
+        WHEN e.type = 'family_revoked' THEN ${onlyGrantOf('family_id', 'e.target')}
+        WHEN e.type = 'code_revoked' THEN
           (SELECT grant_id FROM authorization_codes WHERE issuer_id = e.issuer_id AND id = e.target)
       END AS grant_id
     FROM events e LEFT JOIN tokens t ON t.issuer_id = e.issuer_id AND t.id = e.target

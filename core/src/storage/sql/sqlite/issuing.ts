@@ -2,7 +2,7 @@ import type { SQLInputValue } from 'node:sqlite';
 import type { NewToken } from '../../../protocol/records.ts';
 import type { Issuing } from '../../issuing.ts';
 import { keyNeededUntil } from '../../retention.ts';
-import { requireGrantsBehindTies, requireSameGrant } from '../../ties.ts';
+import { requireGrantsBehindTies } from '../../ties.ts';
 import { toTokenColumns } from '../token_rows.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Principals } from './principals.ts';
@@ -41,9 +41,6 @@ export const ISSUING_SQL = {
     WHERE i.id = :issuerId AND coalesce(i.not_before_ms, 0) <= :issuedAtMs
       AND c.disabled_at_ms IS NULL AND s.disabled_at_ms IS NULL`,
 
-  grantOfPair: 'SELECT grant_id FROM tokens WHERE issuer_id = :issuerId AND pair_id = :pairId LIMIT 1',
-  grantOfFamily: 'SELECT grant_id FROM tokens WHERE issuer_id = :issuerId AND family_id = :familyId LIMIT 1',
-
   // Generations are copied by the statement that stores the row.
   insert: `
     INSERT INTO tokens (issuer_id, ${INSERTED.join(', ')},
@@ -63,11 +60,6 @@ export const ISSUING_SQL = {
     WHERE issuer_id = :issuerId AND kid = :keyId AND needed_until < :keepUntil`,
 };
 
-/** Of a token that is tied to others. */
-interface GrantRow {
-  readonly grant_id: string | null;
-}
-
 /** The one way in which tokens come into the store. Everything here runs inside a caller's transaction. */
 export function sqliteIssuing({ database, issuerId }: SqliteHandle, principals: Principals): Issuing {
   const sql = prepareAll(database, ISSUING_SQL);
@@ -79,18 +71,7 @@ export function sqliteIssuing({ database, issuerId }: SqliteHandle, principals: 
       );
     },
     insert(tokens) {
-      const { pairs, families } = requireGrantsBehindTies(tokens);
-      // What is remembered of tokens is forgotten by their grants.
-      for (const [pairId, grantId] of pairs)
-        requireSameGrant(
-          (sql.grantOfPair.get({ issuerId, pairId }) as GrantRow | undefined)?.grant_id,
-          grantId,
-        );
-      for (const [familyId, grantId] of families)
-        requireSameGrant(
-          (sql.grantOfFamily.get({ issuerId, familyId }) as GrantRow | undefined)?.grant_id,
-          grantId,
-        );
+      requireGrantsBehindTies(tokens);
       for (const token of tokens) {
         principals.keep(token, token.keepUntil);
         sql.insert.run(...insertedValues(issuerId, token));

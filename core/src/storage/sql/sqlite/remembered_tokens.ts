@@ -3,6 +3,7 @@ import { RecentlyUsed } from '../../../memories/recently_used.ts';
 import { TextTable } from '../../../memories/text_table.ts';
 import { frozen } from '../../../protocol/frozen.ts';
 import type { TokenRecord } from '../../../protocol/records.ts';
+import type { TokenExtent } from '../token_rows.ts';
 import type { Reads } from './connection.ts';
 import { EndedPrincipals } from './ended_principals.ts';
 import type { Events } from './events.ts';
@@ -12,8 +13,9 @@ type Standings = NonNullable<TokenRecord['standing']>;
 /** Each is some 250 bytes beside its texts; twice as many at most. */
 const MOST_TOKENS = 100_000;
 
-/** Characters of a token's texts. Tokens with more are read each time: so many would not fit into memory. */
+/** Tokens of more characters or parts are read each time: so many would not fit into memory. */
 const LONGEST_TEXTS = 512;
+const MOST_PARTS = 24;
 
 /** Events that are read at a look; where more have happened since the last one, everything is forgotten. */
 const MOST_EVENTS = 100;
@@ -56,10 +58,10 @@ export class RememberedTokens {
 
   /**
    * @param id of the token, which is kept instead of its equal in the record
-   * @param textsLength characters of what a host or a request has made as long as it likes
+   * @param extent of the row that it was read from
    */
-  add(id: string, token: TokenRecord, textsLength: number): void {
-    if (textsLength > LONGEST_TEXTS) return;
+  add(id: string, token: TokenRecord, extent: TokenExtent): void {
+    if (extent.length > LONGEST_TEXTS || extent.parts > MOST_PARTS) return;
     const lastEvent = this.#followState();
     const { kind, clientId, scopes, tokenType, keyId, standing } = token;
     const kept: TokenRecord = {

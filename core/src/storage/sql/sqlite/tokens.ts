@@ -3,7 +3,7 @@ import { outcomeUpon } from '../../continuation.ts';
 import type { TokenRepository } from '../../contract.ts';
 import type { Issuing } from '../../issuing.ts';
 import { STANDING_JOINS } from '../standing.ts';
-import { lengthOfTexts, TOKEN_COLUMNS, type TokenRow, toTokenRecord } from '../token_rows.ts';
+import { extentOf, TOKEN_COLUMNS, type TokenRow, toTokenRecord } from '../token_rows.ts';
 import { lookUpList, prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Grants } from './grants.ts';
@@ -64,7 +64,7 @@ export function sqliteTokens(
     const row = accessTokenRow(issuerId, id);
     if (row === undefined) return undefined;
     const record = toTokenRecord(row);
-    remembered.add(id, record, lengthOfTexts(row));
+    remembered.add(id, record, extentOf(row));
     return record;
   };
   const findRefreshToken = (id: string) => recordOf(refreshTokenRow(issuerId, id));
