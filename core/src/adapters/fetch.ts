@@ -7,16 +7,22 @@ export { fromHttpResponse } from './fetch/exchange.ts';
 export type { FetchOptions } from './fetch/fetch_options.ts';
 export { toHttpRequest } from './fetch/http_request.ts';
 
-export type FetchHandler = (request: Request) => Promise<Response>;
+export type FetchHandler<Host extends Request = Request> = (request: Host) => Promise<Response>;
 
 /** Answers with what the server says at the request's path; 404 where it has no endpoint there. */
-export function mount(server: AuthorizationServer, options: FetchOptions = {}): FetchHandler {
+export function mount<Host extends Request = Request>(
+  server: AuthorizationServer,
+  options: FetchOptions<Host> = {},
+): FetchHandler<Host> {
   const host = { requestOf, options };
   return async (request) => exchangeAtPath(server, host, request) ?? new Response(null, { status: 404 });
 }
 
 /** One operation alone, for a host that routes by itself: `handler((request) => server.introspect(request))`. */
-export function handler(operation: Operation, options: FetchOptions = {}): FetchHandler {
+export function handler<Host extends Request = Request>(
+  operation: Operation,
+  options: FetchOptions<Host> = {},
+): FetchHandler<Host> {
   return (request) => exchange(operation, { requestOf, options }, request);
 }
 
