@@ -15,6 +15,7 @@ import { FETCH } from './transports/fetch.ts';
 import { FUNCTION } from './transports/function.ts';
 import { H3_APP } from './transports/h3.ts';
 import { HONO } from './transports/hono.ts';
+import { NEXT } from './transports/next.ts';
 import { NODE } from './transports/node.ts';
 import type { OpenTransport, TestRequest, TestResponse, Transport } from './transports/transport.ts';
 
@@ -30,7 +31,7 @@ export interface Place {
 export const PLACES: readonly Place[] = [
   ...[FUNCTION, NODE, FETCH].flatMap((transport) => STORES.map((store) => ({ transport, store }))),
   ...HOSTS_BY_REVOCATION.map((store) => ({ transport: FUNCTION, store })),
-  ...[HONO, H3_APP].map((transport) => ({ transport, store: MEMORY })),
+  ...[HONO, H3_APP, NEXT].map((transport) => ({ transport, store: MEMORY })),
 ];
 
 /** The people of the tests, with attributes for every standard scope and some that no scope permits. */

@@ -1,0 +1,17 @@
+import { mount } from '@grantd/core/next';
+import { NextRequest } from 'next/server.js';
+import { fetching } from './fetching.ts';
+import type { Transport } from './transport.ts';
+
+/** The route handlers for Next.js, called with its own requests as by a catch-all route at the root. */
+export const NEXT: Transport = {
+  name: 'the next adapter',
+  async open(server) {
+    const handlers = new Map(Object.entries(mount<NextRequest>(server)));
+    return fetching(server, (request) => {
+      const handler = handlers.get(request.method);
+      // Next.js answers methods that a route does not export.
+      return handler?.(new NextRequest(request)) ?? new Response(null, { status: 405 });
+    });
+  },
+};
