@@ -1,29 +1,33 @@
 /** The Fetch adapter: `Request` in, `Response` out, on every runtime. */
 import type { AuthorizationServer } from '../authorization_server.ts';
-import { exchange, exchangeAtPath, type Operation } from './fetch/exchange.ts';
-import type { FetchOptions } from './fetch/fetch_options.ts';
+import type { Operation } from './adapter_options.ts';
+import { mountedExchange, operationExchange } from './fetch/exchange.ts';
+import type { FetchMountOptions, FetchOptions } from './fetch/fetch_options.ts';
 
-export { fromHttpResponse } from './fetch/exchange.ts';
-export type { FetchOptions } from './fetch/fetch_options.ts';
+export type { FetchMountOptions, FetchOptions } from './fetch/fetch_options.ts';
 export { toHttpRequest } from './fetch/http_request.ts';
+export { fromHttpResponse } from './fetch/http_response.ts';
 
-export type FetchHandler<Host extends Request = Request> = (request: Host) => Promise<Response>;
+export type FetchHandler<Incoming extends Request = Request> = (request: Incoming) => Promise<Response>;
 
-/** Answers with what the server says at the request's path; 404 where it has no endpoint there. */
-export function mount<Host extends Request = Request>(
+/**
+ * Answers with what the server says at the request's path; 404 where it has no endpoint there. Forwarded errors reject.
+ * @throws {ConfigurationError} an option does not fit; the message names it
+ */
+export function mount<Incoming extends Request = Request>(
   server: AuthorizationServer,
-  options: FetchOptions<Host> = {},
-): FetchHandler<Host> {
-  const host = { requestOf, options };
-  return async (request) => exchangeAtPath(server, host, request) ?? new Response(null, { status: 404 });
+  options: FetchMountOptions<Incoming> = {},
+): FetchHandler<Incoming> {
+  const answer = mountedExchange(requestOf, server, options);
+  return async (request) => answer(request) ?? new Response(null, { status: 404 });
 }
 
 /** One operation alone, for a host that routes by itself: `handler((request) => server.introspect(request))`. */
-export function handler<Host extends Request = Request>(
+export function handler<Incoming extends Request = Request>(
   operation: Operation,
-  options: FetchOptions<Host> = {},
-): FetchHandler<Host> {
-  return (request) => exchange(operation, { requestOf, options }, request);
+  options: FetchOptions<Incoming> = {},
+): FetchHandler<Incoming> {
+  return operationExchange(requestOf, operation, options);
 }
 
 const requestOf = (request: Request) => request;

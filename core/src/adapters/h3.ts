@@ -1,41 +1,40 @@
 /** The adapter for h3 2, on every runtime that h3 runs on. */
 import type { AuthorizationServer } from '../authorization_server.ts';
 import type { HttpConnection } from '../protocol/http.ts';
-import { exchange, exchangeAtPath, type Operation } from './fetch/exchange.ts';
-import type { FetchOptions } from './fetch/fetch_options.ts';
+import type { Operation } from './adapter_options.ts';
+import { mountedExchange, operationExchange } from './fetch/exchange.ts';
+import type { FetchMountOptions, FetchOptions } from './fetch/fetch_options.ts';
 
-/** What of h3's `H3Event` is needed here. */
+/** What of h3's `H3Event` is used. */
 export interface H3Event {
   /** `ip` is the peer, or whom its trusted proxies name. */
   readonly req: Request & { readonly ip?: string | undefined };
 }
 
-/** @typeParam Event h3's own, for callbacks that ask it more than the adapter does */
-export type H3Options<Event extends H3Event = H3Event> = FetchOptions<Event>;
-
 /**
- * A middleware that answers at the paths of the server and leaves all others to what follows: `app.use(mount(server))`.
- * h3 keeps nothing of a body that it has read: a host that calls `readBody` before says what it got by the option `body`.
+ * A middleware that answers with what the server says at the request's path and leaves the others to what follows:
+ * `app.use(mount(server))`. An application that is itself mounted below a path no longer sees that path, which is then
+ * the option `strippedPath`. h3 keeps nothing of a body that it has read: where `readBody` comes first, what it got is
+ * the option `body`. Forwarded errors go to `onError`, as the cause of its `HTTPError`.
+ * @typeParam Event h3's own, where a callback asks it more than the adapter does
+ * @throws {ConfigurationError} an option does not fit; the message names it
  */
 export function mount<Event extends H3Event = H3Event>(
   server: AuthorizationServer,
-  options: H3Options<Event> = {},
+  options: FetchMountOptions<Event> = {},
 ): (event: Event, next: () => unknown) => unknown {
-  const host = h3Host(options);
-  return (event, next) => exchangeAtPath(server, host, event) ?? next();
+  const answer = mountedExchange(requestOf, server, { connection: peerOf, ...options });
+  return (event, next) => answer(event) ?? next();
 }
 
 /** One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`. */
 export function handler<Event extends H3Event = H3Event>(
   operation: Operation,
-  options: H3Options<Event> = {},
+  options: FetchOptions<Event> = {},
 ): (event: Event) => Promise<Response> {
-  const host = h3Host(options);
-  return (event) => exchange(operation, host, event);
+  return operationExchange(requestOf, operation, { connection: peerOf, ...options });
 }
 
-function h3Host<Event extends H3Event>(options: H3Options<Event>) {
-  return { requestOf: ({ req }: Event): Request => req, options: { connection: peerOf, ...options } };
-}
+const requestOf = ({ req }: H3Event): Request => req;
 
 const peerOf = ({ req }: H3Event): HttpConnection => ({ remoteAddress: req.ip });

@@ -11,6 +11,7 @@ import {
 import { seedKeys } from './keys.ts';
 import { SettableClock } from './settable_clock.ts';
 import { HOSTS_BY_REVOCATION, MEMORY, STORES, type StoreKind } from './stores.ts';
+import { EXPRESS, EXPRESS_4 } from './transports/express.ts';
 import { FETCH } from './transports/fetch.ts';
 import { FUNCTION } from './transports/function.ts';
 import { H3_APP } from './transports/h3.ts';
@@ -30,6 +31,7 @@ export interface Place {
 
 export const PLACES: readonly Place[] = [
   ...[FUNCTION, NODE, FETCH].flatMap((transport) => STORES.map((store) => ({ transport, store }))),
+  ...[EXPRESS, EXPRESS_4].map((transport) => ({ transport, store: MEMORY })),
   ...HOSTS_BY_REVOCATION.map((store) => ({ transport: FUNCTION, store })),
   ...[HONO, H3_APP, NEXT].map((transport) => ({ transport, store: MEMORY })),
 ];

@@ -1,80 +1,46 @@
 import type { AuthorizationServer } from '../../authorization_server.ts';
 import { errorResponse } from '../../endpoints/error_response.ts';
-import type { HttpRequest, HttpResponse } from '../../protocol/http.ts';
-import type { FetchOptions } from './fetch_options.ts';
+import { mountedEndpoints, type Operation } from '../adapter_options.ts';
+import type { FetchMountOptions, FetchOptions } from './fetch_options.ts';
 import { type Known, toHttpRequest } from './http_request.ts';
+import { fromHttpResponse } from './http_response.ts';
 
-export type Operation = (request: HttpRequest) => Promise<HttpResponse>;
-
-/** A framework whose handlers are given something that has a Fetch request in it. */
-export interface FetchHost<Host> {
-  requestOf(host: Host): Request;
-  readonly options: FetchOptions<Host>;
-}
-
-/** Answers at the request's path; `undefined`, before anything was read, where no endpoint has it. */
-export function exchangeAtPath<Host>(
-  server: AuthorizationServer,
-  { requestOf, options }: FetchHost<Host>,
-  host: Host,
-): Promise<Response> | undefined {
-  const request = requestOf(host);
-  const url = urlFor(server, request.url, options.strippedPrefix);
-  const operation = server.operationAt(url);
-  return operation && exchange(operation, { requestOf, options }, host, url);
-}
+/** Where a framework's handlers find the request in what they are given. */
+export type RequestOf<Host> = (host: Host) => Request;
 
 /**
- * One request and its answer.
- * @throws what the operation throws, where errors are forwarded
+ * Answers where the server has an endpoint at the request's path; elsewhere `undefined`, before anything was read.
+ * @throws {ConfigurationError} an option does not fit; the message names it
  */
-export async function exchange<Host>(
+export function mountedExchange<Host>(
+  requestOf: RequestOf<Host>,
+  server: AuthorizationServer,
+  { strippedPath, ...options }: FetchMountOptions<Host>,
+): (host: Host) => Promise<Response> | undefined {
+  const endpoints = mountedEndpoints(server, strippedPath);
+  const answer = operationExchange(requestOf, endpoints.operation, options);
+  return (host) => (endpoints.serves(requestOf(host).url) ? answer(host) : undefined);
+}
+
+/** Answers by one operation; rejects with what it threw, where the host wants errors forwarded. */
+export function operationExchange<Host>(
+  requestOf: RequestOf<Host>,
   operation: Operation,
-  { requestOf, options }: FetchHost<Host>,
-  host: Host,
-  url?: string,
-): Promise<Response> {
-  const request = requestOf(host);
-  const { errors, headers } = options;
-  const answered = knownOf(options, host, url)
-    .then((known) => toHttpRequest(request, known))
-    .then(operation);
-  const answer = await (errors === 'forward' ? answered : answered.catch(errorResponse));
-  // RFC 9110 §9.3.2: no body, whatever the runtime would make of it.
-  const response = request.method === 'HEAD' ? { ...answer, body: '' } : answer;
-  return fromHttpResponse(response, headers?.(host));
-}
-
-/** @param further headers beside the answer's own, which win */
-export function fromHttpResponse(
-  { status, headers, body }: HttpResponse,
-  further: Readonly<Record<string, string>> = {},
-): Response {
-  const all = new Headers(further);
-  for (const [name, value] of Object.entries(headers)) {
-    all.delete(name);
-    for (const line of typeof value === 'string' ? [value] : value) all.append(name, line);
-  }
-  return new Response(body === '' ? null : body, { status, headers: all });
-}
-
-async function knownOf<Host>(
-  { connection, body }: FetchOptions<Host>,
-  host: Host,
-  url: string | undefined,
-): Promise<Known> {
-  const read = await body?.(host);
-  return {
-    ...(url !== undefined && { url }),
-    ...(read !== undefined && { body: read }),
-    ...(connection !== undefined && { connection: connection(host) }),
+  { errors, headers, connection, body }: FetchOptions<Host>,
+): (host: Host) => Promise<Response> {
+  const plainRequest = async (host: Host) => {
+    const read = await body?.(host);
+    const known: Known = {
+      ...(read !== undefined && { body: read }),
+      ...(connection !== undefined && { connection: connection(host) }),
+    };
+    return toHttpRequest(requestOf(host), known);
   };
-}
-
-/** The metadata of RFC 8414 §3.1 are not below the issuer's path: what is served as it is stays as it is. */
-function urlFor(server: AuthorizationServer, url: string, strippedPrefix: string | undefined): string {
-  if (strippedPrefix === undefined || server.serves(url)) return url;
-  const whole = new URL(url);
-  whole.pathname = strippedPrefix.replace(/\/$/, '') + whole.pathname;
-  return whole.href;
+  return async (host) => {
+    const answered = plainRequest(host).then(operation);
+    const answer = await (errors === 'forward' ? answered : answered.catch(errorResponse));
+    // RFC 9110 §9.3.2: no body, whatever the runtime would make of it.
+    const sent = requestOf(host).method === 'HEAD' ? { ...answer, body: '' } : answer;
+    return fromHttpResponse(sent, headers?.(host));
+  };
 }

@@ -1,23 +1,20 @@
 import type { HttpConnection, ParsedForm } from '../../protocol/http.ts';
+import type { AdapterOptions, MountOptions } from '../adapter_options.ts';
 
-/** @typeParam Host what the framework hands to its handlers: a `Request`, or its own object around one */
-export interface FetchOptions<Host = Request> {
-  /**
-   * Who answers what an operation throws: the server itself (`render`), or the framework's own error handling
-   * (`forward`), which is given the `OAuthError` and makes a response of it by `errorResponse`. Default: `render`.
-   */
-  readonly errors?: 'render' | 'forward';
-  /** Headers of each response beside the answer's own, which win. */
-  readonly headers?: (host: Host) => Readonly<Record<string, string>>;
-  /** What is known of the connection; Fetch itself says nothing about it. */
+/** What a host that speaks Fetch knows and a `Request` does not tell. */
+interface FromHost<Host> {
+  /** What is known of the connection, such as the peer's address. Default: what the framework says, if anything. */
   readonly connection?: (host: Host) => HttpConnection;
-  /** The body, where the host has read it already: its text, or the form; `undefined` where it has not. */
-  readonly body?: (host: Host) => Body | Promise<Body>;
   /**
-   * A path, such as `/auth`, that a proxy or the framework takes off the front of each path before the request gets here;
-   * it is put back. Neither scheme, host nor port need mending: none of them is looked at.
+   * The body, where the host has read it already: its text, or the form; `undefined` where it has not. Default: what the
+   * framework has kept, if anything.
    */
-  readonly strippedPrefix?: string;
+  readonly body?: (host: Host) => ReadBody | Promise<ReadBody>;
 }
 
-type Body = string | ParsedForm | undefined;
+export type ReadBody = string | ParsedForm | undefined;
+
+/** @typeParam Host what the framework hands to its handlers: a `Request`, or its own object around one */
+export interface FetchOptions<Host = Request> extends AdapterOptions<Host>, FromHost<Host> {}
+
+export interface FetchMountOptions<Host = Request> extends MountOptions<Host>, FromHost<Host> {}

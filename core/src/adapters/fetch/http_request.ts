@@ -2,7 +2,7 @@ import type { HttpRequest } from '../../protocol/http.ts';
 import { MAX_BODY_BYTES } from '../../protocol/request_limits.ts';
 
 /** What the host knows better than the request itself says. */
-export type Known = Partial<Pick<HttpRequest, 'url' | 'body' | 'connection'>>;
+export type Known = Partial<Pick<HttpRequest, 'body' | 'connection'>>;
 
 /**
  * The request as a plain value. A body is read no further than just past the server's limit, and not at all where it is
