@@ -10,7 +10,7 @@ export interface HonoContext {
   readonly req: {
     readonly raw: Request;
     /** What somebody has read already, by the way in which it was read. */
-    readonly bodyCache: { readonly formData?: unknown; readonly text?: unknown };
+    readonly bodyCache: object;
     text(): Promise<string>;
     formData(): Promise<FormData>;
   };
@@ -47,11 +47,13 @@ export function handler<Context extends HonoContext = HonoContext>(
 
 const requestOf = ({ req }: HonoContext): Request => req.raw;
 
-/** Hono keeps what it has read: the form, or what the text can be had from again. */
+/** Hono keeps what it has read, in the first way in which it was read; all others are made of that. */
 async function bodyRead({ req }: HonoContext): Promise<ReadBody> {
   if (!req.raw.bodyUsed) return undefined;
-  if (req.bodyCache.formData !== undefined) return formOf(await req.formData());
-  return Object.keys(req.bodyCache).length > 0 ? req.text() : undefined;
+  const [way] = Object.keys(req.bodyCache);
+  if (way === undefined) return undefined;
+  // Hono makes text of the parsed form as if it were multipart/form-data.
+  return way === 'formData' ? formOf(await req.formData()) : req.text();
 }
 
 function formOf(data: FormData): ParsedForm {
