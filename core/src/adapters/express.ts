@@ -11,6 +11,9 @@ export { sendResponse } from './node/http_response.ts';
 /** A request of Express. */
 export type ExpressRequest = ConnectRequest;
 
+/** A response of Express. */
+export type ExpressResponse = Parameters<ConnectMiddleware>[1];
+
 export type ExpressMiddleware = ConnectMiddleware;
 
 /**

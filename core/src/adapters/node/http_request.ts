@@ -31,7 +31,7 @@ export async function plainRequest(request: IncomingMessage, hosted: HostedReque
     url,
     headers: headersOf(request),
     ...(remoteAddress !== undefined && { connection: { remoteAddress } }),
-    ...(typeof id === 'string' && { id }),
+    ...(typeof id === 'string' && id !== '' && { id }),
     ...(body !== undefined && { body }),
   };
 }
