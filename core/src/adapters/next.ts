@@ -12,7 +12,8 @@ export type RouteHandlers<NextRequest extends Request = Request> = Readonly<
 /**
  * The handlers of a catch-all route: `export const { GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS } = mount(server)`.
  * The whole path says which endpoint answers, wherever the folder of the route is; Next.js takes its `basePath` off
- * it, which is then the option `strippedPath`. Forwarded errors are Next.js' own: 500.
+ * it, which is then the option `strippedPath`. The peer's address it tells by `X-Forwarded-For` alone, which is what
+ * the client says of itself unless a proxy in front overwrites it. Forwarded errors are Next.js' own: 500.
  * @typeParam NextRequest that of Next.js, where a callback asks it more than a `Request` tells
  * @throws {ConfigurationError} an option does not fit; the message names it
  */
