@@ -19,7 +19,7 @@ export interface HonoContext {
 /**
  * A middleware that answers with what the server says at the request's path and leaves the others to what follows:
  * `app.use(mount(server))`. Paths are the issuer's, whatever base path the application has. Where the peer's address
- * is known depends on the runtime: `connection: (c) => ({ remoteAddress: getConnInfo(c).remote.address })`. Forwarded
+ * is known depends on the runtime: `connection: (c: Context) => ({ remoteAddress: getConnInfo(c).remote.address })`. Forwarded
  * errors go to `app.onError`.
  * @typeParam Context Hono's own, where a callback asks it more than the adapter does
  * @throws {ConfigurationError} an option does not fit; the message names it
