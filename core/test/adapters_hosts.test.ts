@@ -137,6 +137,14 @@ for (const host of HOSTS) {
     assert.deepEqual([answer.status, answer.body], [200, INACTIVE]);
     const metadata = await get(port, '/.well-known/openid-configuration?x=1');
     assert.equal(JSON.parse(metadata.body).token_endpoint, `${ISSUER}/auth/token`);
+    const whole = [
+      await ask(port, '/auth/token/introspect'),
+      await get(port, '/.well-known/oauth-authorization-server/auth'),
+    ];
+    assert.deepEqual(
+      whole.map(({ status }) => status),
+      [200, 200],
+    );
     assert.equal((await get(port, '/own')).body, 'GET /own');
     assert.equal((await get(port, '/nowhere')).status, 404);
   });

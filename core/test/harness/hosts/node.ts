@@ -15,7 +15,8 @@ export const NODE_HOST: Host = {
         if (request.url?.startsWith(`${below}/own`)) {
           return sendResponse(request, response, ownAnswer(await toHttpRequest(request)));
         }
-        if (operation === undefined && server.serves(`${plan.strippedPath ?? ''}${request.url}`)) {
+        const paths = [request.url ?? '', `${plan.strippedPath ?? ''}${request.url}`];
+        if (operation === undefined && paths.some((path) => server.serves(path))) {
           return await endpoints(request, response);
         }
         if (request.url === `${below}/operation`) return await endpoints(request, response);
