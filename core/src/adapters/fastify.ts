@@ -34,6 +34,7 @@ export type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => P
 
 /** What of an instance of Fastify is used. */
 export interface FastifyInstance {
+  readonly prefix: string;
   addHook(
     name: 'onRequest',
     hook: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>,
@@ -42,9 +43,9 @@ export interface FastifyInstance {
 
 /**
  * A plugin that answers with what the server says at the request's path and leaves the others alone:
- * `app.register(mount(server))`. It reads bodies itself, before parsers. Paths are the issuer's, whatever `prefix` it is
- * registered with. Forwarded errors go to the error handler.
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * `app.register(mount(server))` on the application itself, not in a scope of it. It reads bodies itself, before parsers.
+ * Paths are the issuer's, whatever `prefix` it is registered with. Forwarded errors go to the error handler.
+ * @throws {ConfigurationError} an option does not fit; the message names it. Registering throws in a scope with a prefix
  */
 export function mount(
   server: AuthorizationServer,
@@ -53,6 +54,11 @@ export function mount(
   const endpoints = mountedEndpoints(server, strippedPath);
   const answer = handler(endpoints.operation, options);
   const plugin = async (instance: FastifyInstance) => {
+    if (instance.prefix !== '') {
+      throw new Error(
+        'the endpoints have the paths of the issuer: register it on the instance that has no prefix',
+      );
+    }
     instance.addHook('onRequest', async (request, reply) => {
       if (endpoints.serves(request.url)) return answer(request, reply);
       return undefined;

@@ -22,7 +22,6 @@ export interface KoaContext {
   readonly ip: string;
   status: number;
   body: unknown;
-  respond?: boolean | undefined;
   set(name: string, value: string | string[]): void;
 }
 
@@ -52,8 +51,7 @@ export function handler(
 ): (context: KoaContext) => Promise<void> {
   return async (context) => {
     const answer = await answerTo(context.req, hostedOf(context), operation, errors);
-    if (answer === undefined) context.respond = false;
-    else sendResponse(context, answer, headers?.(context));
+    if (answer !== undefined) sendResponse(context, answer, headers?.(context));
   };
 }
 
