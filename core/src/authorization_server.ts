@@ -144,9 +144,18 @@ export class AuthorizationServer {
    * @returns `undefined` where no endpoint has that path
    */
   handle(request: HttpRequest): Promise<HttpResponse | undefined> {
+    return this.dispatch(request).catch(errorResponse);
+  }
+
+  /**
+   * Answers a request at whichever endpoint its path names.
+   * @returns `undefined` where no endpoint has that path
+   * @throws {OAuthError} what the endpoint refused; `errorResponse` renders it
+   */
+  dispatch(request: HttpRequest): Promise<HttpResponse | undefined> {
     const name = routeOf(this.#routes, pathOf(request));
     if (name === undefined) return Promise.resolve(undefined);
-    return perform(ENDPOINTS[name], this.#context, request).catch(errorResponse);
+    return perform(ENDPOINTS[name], this.#context, request);
   }
 
   // ── The authorization endpoint, in two steps around the host's own sign-in (RFC 6749 §3.1) ────────────────

@@ -124,6 +124,8 @@ test('§1.2 node: a form that the host has parsed is taken as it is', async (t) 
     [{ other: 'x' }, 400, MISSING],
     [{}, 400, MISSING],
     ['', 400, MISSING],
+    [{ token: 'x'.repeat(LIMIT - 'token='.length) }, 200, INACTIVE],
+    [{ token: 'x'.repeat(LIMIT) }, 413, TOO_LARGE],
     ['x'.repeat(LIMIT + 1), 413, TOO_LARGE],
     [Buffer.alloc(LIMIT + 1, 'x'), 413, TOO_LARGE],
   ];

@@ -19,6 +19,7 @@ export function readForm(request: HttpRequest): Form {
   if (typeof body === 'object') {
     // A host may have parsed JSON as well; without a media type it vouches for the form itself.
     if (mediaTypeOf(request) !== undefined) requireFormMediaType(request);
+    requireBodySize(request);
     return fromParsed(body);
   }
   if (body === undefined || body === '') return new Map();
@@ -47,7 +48,8 @@ export function requireBearableLength(parameters: Form): void {
 
 /** @throws {OAuthError} `invalid_request` with status 413: the body is too large */
 export function requireBodySize({ body }: HttpRequest): void {
-  if (typeof body !== 'string' || !exceeds(body, MAX_BODY_BYTES)) return;
+  if (body === undefined || !exceeds(typeof body === 'string' ? body : spelledOut(body), MAX_BODY_BYTES))
+    return;
   throw new OAuthError('invalid_request', 'the request body is too large', {
     status: 413,
     reason: 'body_too_large',
@@ -117,6 +119,15 @@ function beside(earlier: string | undefined, value: string): string {
 
 function repeated(): OAuthError {
   return new OAuthError('invalid_request', 'a parameter is repeated', { reason: 'parameter_repeated' });
+}
+
+/** A parsed form as short as it can have been sent. */
+function spelledOut(form: ParsedForm): string {
+  return Object.entries(form)
+    .flatMap(([name, value]) =>
+      [value].flat().map((single) => `${name}=${typeof single === 'string' ? single : ''}`),
+    )
+    .join('&');
 }
 
 /** Counts UTF-8 bytes only where the number of characters leaves it open. */

@@ -3,7 +3,7 @@
 /** What the connection itself says about the caller, as far as the host knows it; the adapters fill in the address. */
 export interface HttpConnection {
   /** Address of the peer, as text. */
-  readonly remoteAddress?: string;
+  readonly remoteAddress?: string | undefined;
   /** The client's TLS certificate, PEM, where the host asked for one (RFC 8705). */
   readonly clientCertificate?: string;
 }

@@ -10,9 +10,16 @@ import {
 } from '@grantd/core';
 import { seedKeys } from './keys.ts';
 import { SettableClock } from './settable_clock.ts';
-import { HOSTS_BY_REVOCATION, STORES, type StoreKind } from './stores.ts';
+import { HOSTS_BY_REVOCATION, MEMORY, STORES, type StoreKind } from './stores.ts';
+import { EXPRESS, EXPRESS_4 } from './transports/express.ts';
+import { FASTIFY } from './transports/fastify.ts';
 import { FETCH } from './transports/fetch.ts';
 import { FUNCTION } from './transports/function.ts';
+import { H3_APP } from './transports/h3.ts';
+import { HONO } from './transports/hono.ts';
+import { KOA } from './transports/koa.ts';
+import { NEST_ON_EXPRESS, NEST_ON_FASTIFY } from './transports/nest.ts';
+import { NEXT } from './transports/next.ts';
 import { NODE } from './transports/node.ts';
 import type { OpenTransport, TestRequest, TestResponse, Transport } from './transports/transport.ts';
 
@@ -27,7 +34,12 @@ export interface Place {
 
 export const PLACES: readonly Place[] = [
   ...[FUNCTION, NODE, FETCH].flatMap((transport) => STORES.map((store) => ({ transport, store }))),
+  ...[EXPRESS, EXPRESS_4, FASTIFY, KOA, NEST_ON_EXPRESS, NEST_ON_FASTIFY].map((transport) => ({
+    transport,
+    store: MEMORY,
+  })),
   ...HOSTS_BY_REVOCATION.map((store) => ({ transport: FUNCTION, store })),
+  ...[HONO, H3_APP, NEXT].map((transport) => ({ transport, store: MEMORY })),
 ];
 
 /** The people of the tests, with attributes for every standard scope and some that no scope permits. */

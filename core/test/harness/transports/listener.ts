@@ -1,20 +1,37 @@
-import { createServer, request as httpRequest, type RequestListener } from 'node:http';
+import {
+  createServer,
+  request as httpRequest,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { chosen, type OpenTransport, type TestRequest, type TestResponse } from './transport.ts';
 
 /** A real server on loopback, which answers by a listener. */
 export async function listening(listener: RequestListener): Promise<OpenTransport> {
   const server = createServer({ joinDuplicateHeaders: true }, listener);
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  if (address === null || typeof address === 'string') throw new Error('the test server has no port');
+  const port = portOf(server);
   return {
-    send: (request) => sendHttp(address.port, request),
+    send: (request) => sendHttp(port, request),
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),
   };
+}
+
+/** What the hosts of the suites answer elsewhere. */
+export function notFound(_: IncomingMessage, response: ServerResponse): void {
+  response.writeHead(404).end();
+}
+
+export function portOf(server: Server): number {
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('the test server has no port');
+  return address.port;
 }
 
 export function sendHttp(port: number, { method, path, headers, body }: TestRequest): Promise<TestResponse> {

@@ -1,0 +1,62 @@
+import type { AuthorizationServer } from '../authorization_server.ts';
+import { type HttpRequest, type HttpResponse, pathOf, queryOf } from '../protocol/http.ts';
+import { ConfigurationError } from '../protocol/oauth_error.ts';
+
+/** What every adapter can be told. `Incoming` is the request as the host's framework knows it. */
+export interface AdapterOptions<Incoming> {
+  /**
+   * `'render'` answers an error as its RFC says; `'forward'` hands what was thrown, an `OAuthError` with status and
+   * headers, to the framework's own error handling. Default `'render'`.
+   */
+  readonly errors?: 'render' | 'forward';
+  /** Headers of each answer beside its own, which win. */
+  readonly headers?: (request: Incoming) => Readonly<Record<string, string>>;
+}
+
+export interface MountOptions<Incoming> extends AdapterOptions<Incoming> {
+  /**
+   * The part of the path that a proxy in front takes off before it passes a request on, such as `/auth`. Default: none
+   * is taken off. Paths that arrive whole are known as well.
+   */
+  readonly strippedPath?: string;
+}
+
+export type Operation = (request: HttpRequest) => Promise<HttpResponse>;
+
+/** The endpoints of a server as a mounted adapter sees them. */
+export interface MountedEndpoints {
+  /** Whether an endpoint has the path of this URL. */
+  serves(url: string): boolean;
+  /** Answers at whichever endpoint the path names, 404 at none; throws as the endpoint does. */
+  readonly operation: Operation;
+}
+
+/** @throws {ConfigurationError} the stripped path is none */
+export function mountedEndpoints(
+  server: AuthorizationServer,
+  strippedPath: string | undefined,
+): MountedEndpoints {
+  const whole = wholeUrls(server, strippedPath);
+  return {
+    serves: (url) => server.serves(whole(url)),
+    operation: async (request) => {
+      const url = whole(request.url);
+      return (await server.dispatch(url === request.url ? request : { ...request, url })) ?? NOT_FOUND;
+    },
+  };
+}
+
+/** From a URL as it arrived to the one that the client asked for. */
+function wholeUrls(server: AuthorizationServer, strippedPath: string | undefined): (url: string) => string {
+  if (strippedPath === undefined) return (url) => url;
+  if (!/^(\/[^/?#]+)+$/.test(strippedPath)) {
+    throw new ConfigurationError('strippedPath', 'must be a path such as /auth, without a slash at its end');
+  }
+  return (url) => {
+    if (server.serves(url)) return url;
+    const query = queryOf({ url });
+    return `${strippedPath}${pathOf({ url })}${query === '' ? '' : `?${query}`}`;
+  };
+}
+
+const NOT_FOUND: HttpResponse = { status: 404, headers: {}, body: '' };

@@ -1,0 +1,14 @@
+import type { HttpResponse } from '../../protocol/http.ts';
+
+/** @param further headers beside the answer's own, which win */
+export function fromHttpResponse(
+  { status, headers, body }: HttpResponse,
+  further: Readonly<Record<string, string>> = {},
+): Response {
+  const all = new Headers(further);
+  for (const [name, value] of Object.entries(headers)) {
+    all.delete(name);
+    for (const line of typeof value === 'string' ? [value] : value) all.append(name, line);
+  }
+  return new Response(body === '' ? null : body, { status, headers: all });
+}

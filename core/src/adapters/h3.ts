@@ -1,0 +1,40 @@
+/** The adapter for h3 2, on every runtime that h3 runs on. */
+import type { AuthorizationServer } from '../authorization_server.ts';
+import type { HttpConnection } from '../protocol/http.ts';
+import type { Operation } from './adapter_options.ts';
+import { mountedExchange, operationExchange } from './fetch/exchange.ts';
+import type { FetchMountOptions, FetchOptions } from './fetch/fetch_options.ts';
+
+/** What of h3's `H3Event` is used. */
+export interface H3Event {
+  /** `ip` is the peer, or whom its trusted proxies name. */
+  readonly req: Request & { readonly ip?: string | undefined };
+}
+
+/**
+ * A middleware that answers with what the server says at the request's path and leaves the others to what follows:
+ * `app.use(mount(server))`. An application that is itself mounted below a path no longer sees that path, which is then
+ * the option `strippedPath`. h3 keeps nothing of a body that it has read: where `readBody` comes first, what it got is
+ * the option `body`. Forwarded errors go to `onError`, as the cause of its `HTTPError`.
+ * @typeParam Event h3's own, where a callback asks it more than the adapter does
+ * @throws {ConfigurationError} an option does not fit; the message names it
+ */
+export function mount<Event extends H3Event = H3Event>(
+  server: AuthorizationServer,
+  options: FetchMountOptions<Event> = {},
+): (event: Event, next: () => unknown) => unknown {
+  const answer = mountedExchange(requestOf, server, { connection: peerOf, ...options });
+  return (event, next) => answer(event) ?? next();
+}
+
+/** One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`. */
+export function handler<Event extends H3Event = H3Event>(
+  operation: Operation,
+  options: FetchOptions<Event> = {},
+): (event: Event) => Promise<Response> {
+  return operationExchange(requestOf, operation, { connection: peerOf, ...options });
+}
+
+const requestOf = ({ req }: H3Event): Request => req;
+
+const peerOf = ({ req }: H3Event): HttpConnection => ({ remoteAddress: req.ip });

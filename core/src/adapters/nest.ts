@@ -1,0 +1,62 @@
+/** The adapter for NestJS, on its Express and on its Fastify platform. */
+import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
+import type { AdapterOptions, Operation } from './adapter_options.ts';
+import type { ExpressRequest, ExpressResponse } from './express.ts';
+import * as express from './express.ts';
+import type { FastifyReply, FastifyRequest } from './fastify.ts';
+import * as fastify from './fastify.ts';
+import { hostedByConnect } from './node/connect.ts';
+import type { FurtherHeaders } from './node/http_response.ts';
+import { operationMiddleware } from './node/middleware.ts';
+
+/**
+ * Middleware that answers with what the server says at the request's path and leaves the others alone, on either
+ * platform: `app.use(mount(server))`, or `consumer.apply(mount(server)).forRoutes(…)`. Global prefixes change nothing:
+ * paths are the issuer's. Forwarded errors go to exception filters.
+ * @throws {ConfigurationError} an option does not fit; the message names it
+ */
+export { mount } from './express.ts';
+
+export type NestRequest = ExpressRequest | FastifyRequest;
+
+/** A request and its response, of either platform. */
+export type NestExchange =
+  | readonly [request: ExpressRequest, response: ExpressResponse]
+  | readonly [request: FastifyRequest, response: FastifyReply];
+
+/**
+ * One operation alone, in a method of a controller that has `@Req() request` and `@Res() response`:
+ * `return introspection(request, response)` with `const introspection = handler((request) => server.introspect(request))`.
+ * Forwarded errors reject, and so go to exception filters.
+ */
+export function handler(
+  operation: Operation,
+  options?: AdapterOptions<NestRequest>,
+): (...exchange: NestExchange) => Promise<void> {
+  const onExpress = operationMiddleware<ExpressRequest>(hostedByConnect, operation, options);
+  const onFastify = fastify.handler(operation, options);
+  return async (...exchange) => {
+    if (isOfFastify(exchange)) await onFastify(...exchange);
+    else await onExpress(...exchange);
+  };
+}
+
+/**
+ * The request as a plain value. A body is read no further than just past the server's limit.
+ * @throws {Error} the connection broke before the body was complete
+ */
+export function toHttpRequest(request: NestRequest): Promise<HttpRequest> {
+  return 'raw' in request ? fastify.toHttpRequest(request) : express.toHttpRequest(request);
+}
+
+/** @param further headers beside the answer's own, which win */
+export function sendResponse(exchange: NestExchange, answer: HttpResponse, further?: FurtherHeaders): void {
+  if (isOfFastify(exchange)) fastify.sendResponse(...exchange, answer, further);
+  else express.sendResponse(...exchange, answer, further);
+}
+
+type ExchangeOfFastify = Extract<NestExchange, readonly [FastifyRequest, FastifyReply]>;
+
+function isOfFastify(exchange: NestExchange): exchange is ExchangeOfFastify {
+  return 'raw' in exchange[0];
+}

@@ -1,0 +1,40 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { HttpResponse } from '../../protocol/http.ts';
+import { MAX_BODY_BYTES } from '../../protocol/request_limits.ts';
+
+export type FurtherHeaders = Readonly<Record<string, string>>;
+
+/** @param further headers beside the answer's own, which win */
+export function sendResponse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  answer: HttpResponse,
+  further: FurtherHeaders = {},
+): void {
+  const { status, body } = answer;
+  response.writeHead(status, {
+    ...headersOf(request, answer, further),
+    ...(status !== 204 && { 'content-length': Buffer.byteLength(body) }),
+  });
+  response.end(body);
+}
+
+/** Every header of the answer to a request but the length. */
+export function headersOf(
+  request: IncomingMessage,
+  answer: HttpResponse,
+  further: FurtherHeaders = {},
+): HttpResponse['headers'] {
+  return {
+    ...further,
+    ...answer.headers,
+    ...(isLeftUnread(request) && { connection: 'close' }),
+  };
+}
+
+/** A body that was not read to its end cannot be followed by another request, other than in HTTP/2. */
+function isLeftUnread(request: IncomingMessage): boolean {
+  if (request.httpVersionMajor > 1) return false;
+  const isUnread = !request.complete && request.headers['transfer-encoding'] !== undefined;
+  return isUnread || Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES;
+}

@@ -1,0 +1,49 @@
+import type { ServerResponse } from 'node:http';
+import type { AuthorizationServer } from '../../authorization_server.ts';
+import {
+  type AdapterOptions,
+  type MountOptions,
+  mountedEndpoints,
+  type Operation,
+} from '../adapter_options.ts';
+import { answerTo } from './answer.ts';
+import type { HostedRequest, NodeRequest } from './http_request.ts';
+import { sendResponse } from './http_response.ts';
+
+export type Next = (error?: unknown) => void;
+
+/** Where the frameworks that are built of `(request, response, next)` differ. */
+export type HostedOf<Incoming> = (request: Incoming) => HostedRequest;
+
+/** Answers where the server has an endpoint; elsewhere `next`, or 404 where there is none. */
+export function mountedMiddleware<Incoming extends NodeRequest>(
+  hostedOf: HostedOf<Incoming>,
+  server: AuthorizationServer,
+  { strippedPath, ...options }: MountOptions<Incoming> = {},
+): (request: Incoming, response: ServerResponse, next?: Next) => Promise<void> {
+  const endpoints = mountedEndpoints(server, strippedPath);
+  const answer = operationMiddleware(hostedOf, endpoints.operation, options);
+  return async (request, response, next) => {
+    if (next === undefined || endpoints.serves(hostedOf(request).url ?? '')) {
+      return answer(request, response, next);
+    }
+    next();
+  };
+}
+
+/** Answers by one operation. What goes wrong goes to `next`; where there is none, the promise rejects. */
+export function operationMiddleware<Incoming extends NodeRequest>(
+  hostedOf: HostedOf<Incoming>,
+  operation: Operation,
+  { errors, headers }: AdapterOptions<Incoming> = {},
+): (request: Incoming, response: ServerResponse, next?: Next) => Promise<void> {
+  return async (request, response, next) => {
+    try {
+      const answer = await answerTo(request, hostedOf(request), operation, errors);
+      if (answer !== undefined) sendResponse(request, response, answer, headers?.(request));
+    } catch (error) {
+      if (next === undefined) throw error;
+      next(error);
+    }
+  };
+}

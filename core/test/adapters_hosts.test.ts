@@ -1,0 +1,255 @@
+import assert from 'node:assert/strict';
+import { connect, type Socket } from 'node:net';
+import { test } from 'node:test';
+import { ConfigurationError, type HttpRequest, OAuthError } from '@grantd/core';
+import { mount as mountOnFastify } from '@grantd/core/fastify';
+import { mount } from '@grantd/core/node';
+import Fastify from 'fastify';
+import { EXPRESS_4_HOST, EXPRESS_HOST } from './harness/hosts/express.ts';
+import { FASTIFY_HOST } from './harness/hosts/fastify.ts';
+import { HANDLED } from './harness/hosts/host.ts';
+import { KOA_HOST } from './harness/hosts/koa.ts';
+import { NEST_ON_EXPRESS_HOST, NEST_ON_FASTIFY_HOST } from './harness/hosts/nest.ts';
+import { NODE_HOST } from './harness/hosts/node.ts';
+import { sendHttp } from './harness/transports/listener.ts';
+import { basic, ISSUER, openWorld } from './harness/world.ts';
+
+const AS_API = { 'content-type': 'application/x-www-form-urlencoded', authorization: basic('api') };
+const INACTIVE = '{"active":false}';
+const MISSING = '{"error":"invalid_request","error_description":"the parameter token is missing"}';
+const REPEATED = '{"error":"invalid_request","error_description":"a parameter is repeated"}';
+const TOO_LARGE = '{"error":"invalid_request","error_description":"the request body is too large"}';
+const LIMIT = 64 * 1024;
+
+const HOSTS = [
+  NODE_HOST,
+  EXPRESS_HOST,
+  EXPRESS_4_HOST,
+  FASTIFY_HOST,
+  KOA_HOST,
+  NEST_ON_EXPRESS_HOST,
+  NEST_ON_FASTIFY_HOST,
+];
+
+function ask(port: number, path = '/token/introspect', body = 'token=x', headers = {}) {
+  return sendHttp(port, { method: 'POST', path, headers: { ...AS_API, ...headers }, body });
+}
+
+function get(port: number, path: string, method = 'GET') {
+  return sendHttp(port, { method, path, headers: {} });
+}
+
+/** What comes back over a bare connection until it ends. */
+function received(socket: Socket): Promise<string> {
+  return new Promise((resolve) => {
+    let text = '';
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+    });
+    socket.on('error', () => {}); // a reset is an end as well
+    socket.on('close', () => resolve(text));
+  });
+}
+
+function head(path: string, ...lines: readonly string[]): string {
+  const common = ['Host: x', `Content-Type: ${AS_API['content-type']}`, `Authorization: ${basic('api')}`];
+  return `${[`POST ${path} HTTP/1.1`, ...common, ...lines].join('\r\n')}\r\n\r\n`;
+}
+
+for (const host of HOSTS) {
+  for (const parsesForms of [false, true]) {
+    const bodies = parsesForms ? 'parsed' : 'raw';
+
+    test(`${host.name}: everything mounted takes ${bodies} forms`, async (t) => {
+      const { server } = await openWorld(t);
+      const port = await host.open(t, { server, parsesForms });
+      const answers = [];
+      for (const form of ['token=x', 'token=x&token=y', 'other=x', ''])
+        answers.push(await ask(port, undefined, form));
+      assert.deepEqual(
+        answers.map(({ status, body }) => [status, body]),
+        [
+          [200, INACTIVE],
+          [400, REPEATED],
+          [400, MISSING],
+          [400, MISSING],
+        ],
+      );
+    });
+
+    test(`${host.name}: one operation alone takes ${bodies} forms, and its errors are rendered`, async (t) => {
+      const { server } = await openWorld(t);
+      const operation = (request: HttpRequest) => {
+        if (request.headers['x-fails'] !== undefined) throw new Error('hush');
+        return server.introspect(request);
+      };
+      const port = await host.open(t, {
+        server,
+        parsesForms,
+        operation: async (request) => operation(request),
+      });
+      const answered = await ask(port, '/operation');
+      assert.deepEqual([answered.status, answered.body], [200, INACTIVE]);
+      const repeated = await ask(port, '/operation', 'token=x&token=y');
+      assert.deepEqual([repeated.status, repeated.body], [400, REPEATED]);
+      const failed = await ask(port, '/operation', 'token=x', { 'x-fails': 'yes' });
+      assert.equal(failed.status, 500);
+      assert.equal(failed.body, '{"error":"server_error","error_description":"an unexpected error"}');
+    });
+  }
+
+  test(`${host.name}: paths of the host stay its own, and where nobody answers it does`, async (t) => {
+    const { server } = await openWorld(t);
+    const port = await host.open(t, { server });
+    const own = await get(port, '/own?a=1');
+    assert.deepEqual([own.status, own.body, own.headers.vary], [200, 'GET /own?a=1', 'A, B']);
+    assert.equal((await get(port, '/nowhere')).status, 404);
+  });
+
+  test(`${host.name}: HEAD has the headers of GET, OPTIONS is a preflight, another method is 405`, async (t) => {
+    const { server } = await openWorld(t);
+    const port = await host.open(t, { server, headers: { 'x-host': 'yes', 'cache-control': 'loses' } });
+    const got = await get(port, '/jwks');
+    const headed = await get(port, '/jwks', 'HEAD');
+    assert.deepEqual([got.status, got.headers['x-host']], [200, 'yes']);
+    assert.deepEqual(headed, { ...got, body: '' });
+    const preflight = await get(port, '/token', 'OPTIONS');
+    assert.deepEqual([preflight.status, preflight.body], [204, '']);
+    const refused = await get(port, '/token');
+    assert.deepEqual([refused.status, refused.headers.allow], [405, 'POST']);
+    assert.equal(refused.headers['cache-control'], 'no-store');
+  });
+
+  test(`${host.name}: below a path that the issuer has`, async (t) => {
+    const { server } = await openWorld(t, { issuer: `${ISSUER}/auth` });
+    const port = await host.open(t, { server, below: '/auth' });
+    const answer = await ask(port, '/auth/token/introspect');
+    assert.deepEqual([answer.status, answer.body], [200, INACTIVE]);
+    assert.equal((await ask(port, '/token/introspect')).status, 404);
+    const own = await get(port, '/auth/own');
+    assert.deepEqual([own.status, own.body], [200, 'GET /auth/own']);
+  });
+
+  test(`${host.name}: behind a proxy that takes off the path of the issuer`, async (t) => {
+    const { server } = await openWorld(t, { issuer: `${ISSUER}/auth` });
+    const port = await host.open(t, { server, strippedPath: '/auth' });
+    const answer = await ask(port, '/token/introspect');
+    assert.deepEqual([answer.status, answer.body], [200, INACTIVE]);
+    const metadata = await get(port, '/.well-known/openid-configuration?x=1');
+    assert.equal(JSON.parse(metadata.body).token_endpoint, `${ISSUER}/auth/token`);
+    const whole = [
+      await ask(port, '/auth/token/introspect'),
+      await get(port, '/.well-known/oauth-authorization-server/auth'),
+    ];
+    assert.deepEqual(
+      whole.map(({ status }) => status),
+      [200, 200],
+    );
+    assert.equal((await get(port, '/own')).body, 'GET /own');
+    assert.equal((await get(port, '/nowhere')).status, 404);
+  });
+
+  test(`${host.name}: the peer is who the host says it is`, async (t) => {
+    const { server } = await openWorld(t);
+    const peers: unknown[] = [];
+    const operation = (request: HttpRequest) => {
+      peers.push(request.connection?.remoteAddress);
+      return server.introspect(request);
+    };
+    for (const trustsProxy of [false, true]) {
+      const port = await host.open(t, { server, operation, trustsProxy });
+      await ask(port, '/operation', 'token=x', { 'x-forwarded-for': '192.0.2.7' });
+    }
+    assert.deepEqual(peers, ['127.0.0.1', host === NODE_HOST ? '127.0.0.1' : '192.0.2.7']);
+  });
+
+  test(`${host.name}: errors are handed to the host’s own handling where it asks for that`, async (t) => {
+    const { server } = await openWorld(t);
+    const errors: unknown[] = [];
+    const onError = (error: unknown) => errors.push(error);
+    const mounted = await host.open(t, { server, errors: 'forward', onError });
+    const refused = await ask(mounted, undefined, 'other=x');
+    assert.deepEqual({ status: refused.status, body: refused.body }, HANDLED);
+    const thrown = new Error('hush');
+    const alone = await host.open(t, {
+      server,
+      errors: 'forward',
+      onError,
+      operation: () => Promise.reject(thrown),
+    });
+    const failed = await ask(alone, '/operation');
+    assert.deepEqual({ status: failed.status, body: failed.body }, HANDLED);
+    const [refusal, fault] = errors;
+    assert.ok(refusal instanceof OAuthError);
+    assert.deepEqual([refusal.code, refusal.status], ['invalid_request', 400]);
+    assert.equal(fault, thrown);
+    assert.equal(errors.length, 2);
+    assert.equal((await ask(mounted)).body, INACTIVE);
+  });
+
+  test(`${host.name}: two Authorization headers are refused as two credentials`, async (t) => {
+    const { server } = await openWorld(t);
+    const port = await host.open(t, { server });
+    const socket = connect(port, '127.0.0.1');
+    const answer = received(socket);
+    const second = `Authorization: ${basic('web')}`;
+    socket.write(`${head('/token/introspect', second, 'Content-Length: 7', 'Connection: close')}token=x`);
+    assert.match(await answer, /^HTTP\/1\.1 400 [\s\S]*"invalid_request"/);
+  });
+
+  test(`${host.name}: a body that is too large is 413, and the connection closes where the rest was not read`, async (t) => {
+    const { server } = await openWorld(t);
+    const port = await host.open(t, { server });
+    const body = 'token='.padEnd(LIMIT, 'x');
+    assert.equal((await ask(port, undefined, body)).status, 200);
+    const longer = await ask(port, undefined, `${body}x`);
+    assert.deepEqual([longer.status, longer.body], [413, TOO_LARGE]);
+    for (const framing of [`Content-Length: ${10 * LIMIT}`, 'Transfer-Encoding: chunked']) {
+      const socket = connect(port, '127.0.0.1');
+      const answer = received(socket);
+      const sent = 'x'.repeat(LIMIT + 1);
+      socket.write(head('/token/introspect', framing));
+      socket.write(framing.startsWith('T') ? `${sent.length.toString(16)}\r\n${sent}\r\n` : sent);
+      assert.match(await answer, /^HTTP\/1\.1 413 [\s\S]*\r\nconnection: close\r\n/i);
+    }
+  });
+
+  test(`${host.name}: a client that goes away in the middle of its body harms nobody`, async (t) => {
+    const world = await openWorld(t);
+    const errors: unknown[] = [];
+    const onError = (error: unknown) => errors.push(error);
+    const port = await host.open(t, { server: world.server, errors: 'forward', onError });
+    for (const framing of ['Content-Length: 1000', 'Transfer-Encoding: chunked']) {
+      for (const part of [
+        (socket: Socket) => socket.destroy(),
+        (socket: Socket) => socket.resetAndDestroy(),
+      ]) {
+        const socket = connect(port, '127.0.0.1');
+        const closed = received(socket);
+        await new Promise<void>((resolve) =>
+          socket.write(`${head('/token/introspect', framing, 'Expect: 100-continue')}`, () => resolve()),
+        );
+        await new Promise((resolve) => socket.once('data', resolve)); // the server has begun
+        socket.write('3\r\ntok\r\n', () => part(socket));
+        await closed;
+      }
+    }
+    assert.equal((await ask(port)).body, INACTIVE);
+    const refusals = world.events.filter(({ type }) => type === 'refused');
+    assert.deepEqual([errors, refusals], [[], []]);
+  });
+}
+
+test('Fastify 5: the endpoints are refused below a prefix of a scope, where their paths would never arrive', async (t) => {
+  const { server } = await openWorld(t);
+  const app = Fastify();
+  app.register(async (scope) => void scope.register(mountOnFastify(server)), { prefix: '/auth' });
+  await assert.rejects(async () => app.ready(), /register it on the instance that has no prefix/);
+});
+
+test('a stripped path is a path without a slash at its end', async (t) => {
+  const { server } = await openWorld(t);
+  for (const strippedPath of ['', '/', 'auth', '/auth/', '/a//b', '/auth?x', 'https://as.example/auth']) {
+    assert.throws(() => mount(server, { strippedPath }), ConfigurationError);
+  }
+});

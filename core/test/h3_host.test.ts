@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { type TestContext, test } from 'node:test';
+import type { HttpRequest } from '@grantd/core';
+import { handler, mount } from '@grantd/core/h3';
+import { H3, type H3Event, readBody, serve } from 'h3';
+import { rawPost, sendRaw } from './harness/raw_http.ts';
+import { basic, ISSUER, openWorld } from './harness/world.ts';
+
+const AS_API = { 'content-type': 'application/x-www-form-urlencoded', authorization: basic('api') };
+const AUTHORIZED = [`Authorization: ${basic('api')}`];
+
+async function listen(t: TestContext, app: H3): Promise<number> {
+  const server = serve(app, { port: 0, hostname: '127.0.0.1', silent: true });
+  await server.ready();
+  t.after(() => server.close(true));
+  return Number(new URL(server.url ?? '').port);
+}
+
+const post = async (app: H3, path: string, body: string) =>
+  app.request(path, { method: 'POST', headers: AS_API, body });
+
+test('§1.2 h3: what readBody got is handed over', async (t) => {
+  const world = await openWorld(t);
+  const app = new H3()
+    .use(async (event) => {
+      event.context.form = await readBody(event);
+    })
+    .use(mount(world.server, { body: (event: H3Event) => event.context.form as Record<string, unknown> }));
+  const { access_token: token } = await world.grant();
+  const good = await post(app, '/token/introspect', `token=${token}`);
+  assert.deepEqual([good.status, (await good.json()).active], [200, true]);
+  const repeated = await post(app, '/token/introspect', 'token=x&token=y');
+  assert.deepEqual([repeated.status, (await repeated.json()).error], [400, 'invalid_request']);
+});
+
+test('§1.2 h3: below a pattern the paths are the issuer’s; an application mounted below a path is told it', async (t) => {
+  const { server } = await openWorld(t, { issuer: `${ISSUER}/auth` });
+  const sub = () => new H3().use(mount(server, { strippedPath: '/auth' }));
+  for (const app of [
+    new H3().use('/auth/**', mount(server)),
+    new H3().all('/auth/**', () => 'the host’s own', { middleware: [mount(server)] }),
+    new H3().mount('/auth', sub()),
+    new H3().use('/auth', sub()),
+  ]) {
+    const port = await listen(t, app);
+    const path = '/auth/token/introspect';
+    assert.equal(await (await post(app, path, 'token=x')).text(), '{"active":false}');
+    const answer = await sendRaw(port, rawPost(path, AUTHORIZED, 'token=x'));
+    assert.match(answer, /^HTTP\/1\.1 200 .*\{"active":false\}/s);
+    assert.match(
+      await sendRaw(port, 'GET /auth/jwks HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'),
+      /^HTTP\/1\.1 200 /,
+    );
+  }
+});
+
+test('§1.2 h3: the peer’s address is what h3 says', async (t) => {
+  const { server } = await openWorld(t);
+  const seen: HttpRequest['connection'][] = [];
+  const introspect = handler((request) => {
+    seen.push(request.connection);
+    return server.introspect(request);
+  });
+  const port = await listen(t, new H3().post('/introspect', introspect));
+  assert.match(await sendRaw(port, rawPost('/introspect', AUTHORIZED, 'token=x')), /^HTTP\/1\.1 200 /);
+  assert.deepEqual(seen, [{ remoteAddress: '127.0.0.1' }]);
+});
+
+test('RFC 6749 §2.3 h3: on Node two Authorization lines are refused as two credentials', async (t) => {
+  const { server } = await openWorld(t);
+  const port = await listen(t, new H3().use(mount(server)));
+  const lines = [...AUTHORIZED, ...AUTHORIZED];
+  const answer = await sendRaw(port, rawPost('/token/introspect', lines, 'token=x'));
+  assert.match(answer, /^HTTP\/1\.1 400 .*"error":"invalid_request"/s);
+});
+
+test('RFC 9112 §9.6 h3: on Node a client that goes away in the middle of its request leaves the host as it was', async (t) => {
+  const { server } = await openWorld(t);
+  const port = await listen(t, new H3().use(mount(server)));
+  const whole = rawPost('/token/introspect', AUTHORIZED, 'token=x');
+  for (const part of [whole.slice(0, 20), whole.slice(0, -3)]) {
+    const socket = connect(port, '127.0.0.1');
+    await once(socket, 'connect');
+    socket.write(part, () => socket.destroy());
+    await once(socket, 'close');
+  }
+  assert.match(await sendRaw(port, whole), /^HTTP\/1\.1 200 /);
+});

@@ -1,0 +1,18 @@
+import { mount } from '@grantd/core/fastify';
+import Fastify from 'fastify';
+import { portOf, sendHttp } from './listener.ts';
+import type { Transport } from './transport.ts';
+
+/** What the suites expect of events names no request. */
+export const UNIDENTIFIED = () => '';
+
+export const FASTIFY: Transport = {
+  name: 'the Fastify adapter',
+  async open(server) {
+    const app = Fastify({ genReqId: UNIDENTIFIED });
+    app.register(mount(server));
+    app.setNotFoundHandler((_, reply) => reply.code(404).send());
+    await app.listen({ host: '127.0.0.1', port: 0 });
+    return { send: (request) => sendHttp(portOf(app.server), request), close: () => app.close() };
+  },
+};

@@ -1,0 +1,13 @@
+import { mount } from '@grantd/core/h3';
+import { H3 } from 'h3';
+import { fetching } from './fetching.ts';
+import type { Transport } from './transport.ts';
+
+/** The adapter for h3, as a middleware of an application that knows no other path. */
+export const H3_APP: Transport = {
+  name: 'the h3 adapter',
+  async open(server) {
+    const app = new H3().use(mount(server)).all('/**', () => new Response(null, { status: 404 }));
+    return fetching(server, (request) => app.fetch(request));
+  },
+};

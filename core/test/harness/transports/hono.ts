@@ -1,0 +1,13 @@
+import { mount } from '@grantd/core/hono';
+import { Hono } from 'hono';
+import { fetching } from './fetching.ts';
+import type { Transport } from './transport.ts';
+
+/** The adapter for Hono, as a middleware of an application that knows no other path. */
+export const HONO: Transport = {
+  name: 'the hono adapter',
+  async open(server) {
+    const app = new Hono().use(mount(server)).notFound(() => new Response(null, { status: 404 }));
+    return fetching(server, (request) => app.fetch(request));
+  },
+};

@@ -1,0 +1,14 @@
+import { mount } from '@grantd/core/koa';
+import Koa, { type Context } from 'koa';
+import { listening } from './listener.ts';
+import type { Transport } from './transport.ts';
+
+export const KOA: Transport = {
+  name: 'the Koa adapter',
+  open: (server) => listening(new Koa().use(mount(server)).use(notFound).callback()),
+};
+
+function notFound(context: Context): void {
+  context.body = null;
+  context.status = 404;
+}

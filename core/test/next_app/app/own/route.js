@@ -1,0 +1,1 @@
+export const GET = () => new Response('the host’s own');

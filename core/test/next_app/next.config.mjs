@@ -1,0 +1,6 @@
+import { fileURLToPath } from 'node:url';
+
+/** The folder of the repository, from the copy of this application that is built. */
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+export default { basePath: '/base', outputFileTracingRoot: root, turbopack: { root } };
