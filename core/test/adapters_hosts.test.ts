@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { ConfigurationError, type HttpRequest, OAuthError } from '@grantd/core';
@@ -49,6 +51,20 @@ function received(socket: Socket): Promise<string> {
     socket.on('error', () => {}); // a reset is an end as well
     socket.on('close', () => resolve(text));
   });
+}
+
+async function askHttp2(client: ClientHttp2Session, path: string, body: string) {
+  const stream = client.request({
+    ':method': 'POST',
+    ':path': path,
+    ...AS_API,
+    'content-length': body.length,
+  });
+  stream.end(body);
+  const [headers] = await once(stream, 'response');
+  const chunks: Buffer[] = [];
+  for await (const chunk of stream) chunks.push(chunk);
+  return [headers[':status'], Buffer.concat(chunks).toString()];
 }
 
 function head(path: string, ...lines: readonly string[]): string {
@@ -239,6 +255,29 @@ for (const host of HOSTS) {
     assert.deepEqual([errors, refusals], [[], []]);
   });
 }
+
+test('RFC 9113 §8.2.2 Fastify 5: over HTTP/2 no header speaks of the connection, and a body too large ends its stream alone', async (t) => {
+  const { server } = await openWorld(t);
+  const app = Fastify({ http2: true });
+  await app.register(mountOnFastify(server));
+  const warnings: Error[] = [];
+  const warned = (warning: Error) => warnings.push(warning);
+  process.on('warning', warned);
+  const client = connectHttp2(await app.listen({ host: '127.0.0.1', port: 0 }));
+  t.after(async () => {
+    process.off('warning', warned);
+    await new Promise<void>((resolve) => client.close(resolve));
+    await app.close();
+  });
+  const answers = [];
+  for (const body of ['token='.padEnd(LIMIT + 1, 'x'), 'token=x'])
+    answers.push(await askHttp2(client, '/token/introspect', body));
+  assert.deepEqual(answers, [
+    [413, TOO_LARGE],
+    [200, INACTIVE],
+  ]);
+  assert.deepEqual(warnings, []); // Node says so of such a header, and drops it
+});
 
 test('Fastify 5: the endpoints are refused below a prefix of a scope, where their paths would never arrive', async (t) => {
   const { server } = await openWorld(t);

@@ -9,6 +9,7 @@ export const KOA_HOST: Host = {
   open(t, plan) {
     const { below = '', onError } = plan;
     const app = new Koa();
+    app.silent = true; // it would print each connection that breaks
     app.proxy = plan.trustsProxy === true;
     app.use(async (context, next) => {
       try {
