@@ -1,8 +1,11 @@
 /** The Fetch adapter: `Request` in, `Response` out, on every runtime. */
 import type { AuthorizationServer } from '../authorization_server.ts';
 import { errorResponse } from '../endpoints/error_response.ts';
+import { fromHttpResponse } from '../protocol/fetch_response.ts';
 import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
 import { MAX_BODY_BYTES } from '../protocol/request_limits.ts';
+
+export { fromHttpResponse };
 
 /** Answers with what the server says at the request's path; 404 where it has no endpoint there. */
 export function mount(server: AuthorizationServer): (request: Request) => Promise<Response> {
@@ -41,13 +44,6 @@ export async function toHttpRequest(request: Request): Promise<HttpRequest> {
   } catch {
     return plain; // it broke off: whatever is answered, nobody is left to read it
   }
-}
-
-export function fromHttpResponse({ status, headers, body }: HttpResponse): Response {
-  const lines = Object.entries(headers).flatMap(([name, value]) =>
-    (typeof value === 'string' ? [value] : value).map((line): [string, string] => [name, line]),
-  );
-  return new Response(body === '' ? null : body, { status, headers: lines });
 }
 
 async function readText(stream: ReadableStream<Uint8Array>): Promise<string> {

@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuthorizationServer } from '../authorization_server.ts';
 import { errorResponse } from '../endpoints/error_response.ts';
 import type { HttpRequest, HttpResponse, ParsedForm } from '../protocol/http.ts';
+import { headersWithEveryAuthorization } from '../protocol/node_headers.ts';
 import { MAX_BODY_BYTES } from '../protocol/request_limits.ts';
 
 export { type DocumentFetcherOptions, documentFetcher, documentRefusal } from './node/document_fetcher.ts';
@@ -66,7 +67,7 @@ export async function toHttpRequest(request: NodeRequest): Promise<HttpRequest> 
   return {
     method,
     url,
-    headers: headersOf(request),
+    headers: headersWithEveryAuthorization(request),
     ...(remoteAddress !== undefined && { connection: { remoteAddress } }),
     ...(typeof id === 'string' && { id }),
     ...(body !== undefined && { body }),
@@ -91,17 +92,6 @@ export function sendResponse(
     ...(status !== 204 && { 'content-length': Buffer.byteLength(body) }),
   });
   response.end(body);
-}
-
-/** Node keeps the first of several Authorization lines alone; nobody may choose which of them counts. */
-function headersOf({ headers, rawHeaders }: NodeRequest): HttpRequest['headers'] {
-  if (headers.authorization === undefined) return headers;
-  const lines: string[] = [];
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const [name, value] = [rawHeaders[at], rawHeaders[at + 1]];
-    if (name?.toLowerCase() === 'authorization' && value !== undefined) lines.push(value);
-  }
-  return lines.length > 1 ? { ...headers, authorization: lines } : headers;
 }
 
 /** Parsers of other media types leave an empty object behind and the body unread. */
