@@ -16,7 +16,7 @@ export interface FastifyRequest {
 export interface FastifyReply {
   code(status: number): unknown;
   headers(headers: Record<string, string>): unknown;
-  send(body: string): unknown;
+  send(body: Uint8Array): unknown;
 }
 
 /** A hook, for `onRequest` or `preHandler`, that lets through what carries a token which permits it. */
@@ -32,7 +32,7 @@ export function protect(
       const { answer } = verdict;
       reply.code(answer.status);
       reply.headers(answer.headers);
-      return reply.send(answer.body);
+      return reply.send(new TextEncoder().encode(answer.body)); // of a text it would write the type anew
     }
     Object.assign(request, { token: verdict.token });
     return undefined;

@@ -21,8 +21,13 @@ export class AskedServer {
 
   readonly fetch: Fetch = async (url, init) => {
     this.paths.push(new URL(url).pathname);
-    return this.outage === undefined ? this.#answer(new Request(url, init)) : this.outage(url, init);
+    return this.outage === undefined ? this.answer(url, init) : this.outage(url, init);
   };
+
+  /** What the server itself answers. */
+  answer(url: string, init: RequestInit): Promise<Response> {
+    return this.#answer(new Request(url, init));
+  }
 
   /** How often a path was asked for. */
   count(path: string): number {
