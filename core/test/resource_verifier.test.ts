@@ -10,7 +10,7 @@ import {
 import { decodeJwt, SignJWT } from 'jose';
 import { clientKey } from './harness/client_keys.ts';
 import { API, AskedServer, apiToken, OUTAGES } from './harness/resource_server.ts';
-import { ISSUER, openWorld } from './harness/world.ts';
+import { basic, ISSUER, openWorld } from './harness/world.ts';
 
 const JWKS = '/jwks';
 const METADATA = '/.well-known/oauth-authorization-server';
@@ -163,6 +163,34 @@ test('metadata of another issuer names no keys of this one', async (t) => {
     Response.json({ issuer: 'https://evil.example', jwks_uri: 'https://as.example/jwks' });
   await assert.rejects(tokens.verify(await apiToken(world)), AuthorizationServerFault);
   assert.deepEqual(asked.paths, [METADATA]);
+});
+
+test('RFC 8414 §3.1 the path of an issuer comes behind the well-known one', async (t) => {
+  const issuer = 'https://as.example/auth';
+  const world = await openWorld(t, { issuer });
+  const asked = new AskedServer(world);
+  const { fetch } = asked;
+  const tokens = new AccessTokenVerifier({ issuer, audience: API, fetch, clock: world.clock.read });
+  const response = await asked.answer(`${issuer}/token`, {
+    method: 'POST',
+    headers: { authorization: basic('machine') },
+    body: new URLSearchParams({ grant_type: 'client_credentials', scope: 'read', resource: API }),
+  });
+  assert.equal((await tokens.verify((await response.json()).access_token)).sub, 'machine');
+  assert.deepEqual(asked.paths, ['/.well-known/oauth-authorization-server/auth', '/auth/jwks']);
+});
+
+test('metadata is asked for once an hour; while it cannot be had, what is known stays good', async (t) => {
+  const { world, asked, tokens } = await openApi(t);
+  await tokens.verify(await apiToken(world));
+  world.clock.advance(3599);
+  await tokens.verify(await apiToken(world));
+  assert.equal(asked.count(METADATA), 1);
+  world.clock.advance(1);
+  asked.outage = (url, init) =>
+    url.includes('well-known') ? Promise.reject(new Error('out')) : asked.answer(url, init);
+  await tokens.verify(await apiToken(world));
+  assert.equal(asked.count(METADATA), 2);
 });
 
 test('keys that are given, or their URL, spare what would be fetched before them', async (t) => {
