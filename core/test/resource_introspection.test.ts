@@ -12,7 +12,7 @@ import { exportJWK } from 'jose';
 import { clientKey } from './harness/client_keys.ts';
 import { API, AskedServer, apiToken, CREDENTIALS, OUTAGES } from './harness/resource_server.ts';
 import { addClient } from './harness/token_endpoint.ts';
-import { CLIENTS, ISSUER, openWorld } from './harness/world.ts';
+import { CLIENTS, ISSUER, openWorld, secretOf } from './harness/world.ts';
 
 const INTROSPECTION = '/token/introspect';
 const METADATA = '/.well-known/oauth-authorization-server';
@@ -284,4 +284,25 @@ test('an endpoint that is given spares the metadata; options that do not fit are
       option,
     );
   }
+});
+
+test('redirects are not followed: credentials and tokens go nowhere else', async (t) => {
+  const { asked, tokens } = await openApi(t);
+  const redirects: unknown[] = [];
+  asked.outage = (url, init) => {
+    redirects.push(init.redirect);
+    return asked.answer(url, init);
+  };
+  await tokens.verify('token').catch(() => undefined);
+  assert.deepEqual(redirects, ['manual', 'manual']);
+});
+
+test('RFC 6749 §2.3.1 identifier and secret are encoded before they are joined', async (t) => {
+  const world = await openWorld(t);
+  const clientId = 'an API: 100%+';
+  await addClient(world, { ...CLIENTS.api, id: clientId, resource: 'https://odd.example' });
+  const { fetch } = new AskedServer(world);
+  const credentials = { clientId, clientSecret: secretOf(clientId) };
+  const tokens = new AccessTokenIntrospector({ issuer: ISSUER, credentials, fetch, clock: world.clock.read });
+  assert.equal((await tokens.verify(await apiToken(world))).sub, 'machine');
 });

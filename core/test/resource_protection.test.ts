@@ -7,7 +7,7 @@ import {
   type ProtectionOptions,
 } from '@grantd/core/resource';
 import { protect } from '@grantd/core/resource/fetch';
-import { tokenOf } from '@grantd/core/resource/node';
+import { protect as nodeProtect, tokenOf } from '@grantd/core/resource/node';
 import { PROTECTED_HOSTS, type ProtectedHost } from './harness/protected_hosts.ts';
 import { API, AskedServer, apiToken, CREDENTIALS, OUTAGES } from './harness/resource_server.ts';
 import type { TestRequest, TestResponse } from './harness/transports/transport.ts';
@@ -203,4 +203,14 @@ test('options of a protection that do not fit are refused at once', () => {
       option,
     );
   }
+});
+
+test('of two Authorization lines, of which Node shows the first alone, neither counts', async () => {
+  const tokens: AccessTokens = { verify: () => Promise.reject(new Error('unused')) };
+  const statuses: number[] = [];
+  const response = { writeHead: (status: number) => statuses.push(status), end: () => {} };
+  const rawHeaders = ['Authorization', 'Bearer a', 'authorization', 'Bearer b'];
+  const request = { method: 'GET', url: '/', headers: { authorization: 'Bearer a' }, rawHeaders };
+  await nodeProtect({ tokens })(request, response, () => assert.fail('it was let through'));
+  assert.deepEqual(statuses, [400]);
 });

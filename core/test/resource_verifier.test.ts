@@ -316,3 +316,19 @@ test('options that do not fit are refused at once', async () => {
     );
   }
 });
+
+test('§4 an extension that must be understood is not, although the signature is good', async () => {
+  const { tokens, now } = await openForge();
+  const { privateKey, publicJwk } = await clientKey('ES256');
+  const token = await new SignJWT({
+    iss: ISSUER,
+    aud: API,
+    sub: 'a',
+    client_id: 'b',
+    iat: now,
+    exp: now + 60,
+  })
+    .setProtectedHeader({ alg: 'ES256', typ: 'at+jwt', kid: publicJwk.kid ?? '', crit: ['exp'], exp: now })
+    .sign(privateKey, { crit: { exp: true } });
+  assert.deepEqual(await refusal(tokens.verify(token)), invalid('bad_signature'));
+});
