@@ -6,7 +6,7 @@ import type { FetchMountOptions, FetchOptions } from './fetch/fetch_options.ts';
 
 export type { FetchMountOptions, FetchOptions } from './fetch/fetch_options.ts';
 export { toHttpRequest } from './fetch/http_request.ts';
-export { fromHttpResponse } from './fetch/http_response.ts';
+export { fromHttpResponse } from '../protocol/fetch_response.ts';
 
 export type FetchHandler<Incoming extends Request = Request> = (request: Incoming) => Promise<Response>;
 

@@ -2,6 +2,7 @@ import { DocumentError } from '../protocol/fetch_document.ts';
 import type { HttpResponse } from '../protocol/http.ts';
 import { OAuthError, StorageFault } from '../protocol/oauth_error.ts';
 import type { RefusalReason } from '../protocol/reasons.ts';
+import { refusalResponse } from '../protocol/refusal_response.ts';
 import { deliveryResponse } from './browser_delivery.ts';
 
 /** Seconds that a client is asked to wait after a storage fault. */
@@ -17,9 +18,7 @@ export function errorResponse(thrown: unknown): HttpResponse {
   const error = asOAuthError(thrown);
   const { redirectTo, formPost } = error;
   if (redirectTo !== undefined) return deliveryResponse({ redirectTo, formPost });
-  const headers = { 'content-type': 'application/json', 'cache-control': 'no-store', ...error.headers };
-  const body = JSON.stringify({ error: error.code, error_description: error.description });
-  return { status: error.status, headers, body };
+  return refusalResponse(error);
 }
 
 /**

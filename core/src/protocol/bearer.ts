@@ -28,9 +28,14 @@ export function readBearerToken(request: HttpRequest): string | undefined {
 export function bearerOfHeader(request: HttpRequest): string | undefined {
   const authorization = headerValue(request, 'authorization');
   if (authorization === undefined) return undefined;
-  const token = BEARER.exec(authorization)?.[1];
+  const token = bearerCredentials(authorization);
   if (token !== undefined) return token;
   throw new OAuthError('invalid_token', 'the Authorization header carries no bearer token', {
     reason: 'malformed',
   });
+}
+
+/** The token in the value of an Authorization header; `undefined` where it is not a well-formed Bearer one. */
+export function bearerCredentials(authorization: string): string | undefined {
+  return BEARER.exec(authorization)?.[1];
 }

@@ -19,9 +19,32 @@ function formatChallenge({ scheme, parameters }: Challenge): string {
 }
 
 /** Challenges for a resource that takes bearer tokens (RFC 6750 §3). */
-export function bearerChallenges(error: OAuthError): readonly Challenge[] {
+export function bearerChallenges(error: OAuthError, resource?: ChallengingResource): readonly Challenge[] {
   const { code, description, scope } = error;
-  return [{ scheme: 'Bearer', parameters: { error: code, error_description: description, scope } }];
+  return [
+    {
+      scheme: 'Bearer',
+      parameters: {
+        realm: resource?.realm,
+        error: code,
+        error_description: description,
+        scope,
+        resource_metadata: resource?.resourceMetadata,
+      },
+    },
+  ];
+}
+
+/** The challenge for a request without any credentials, which says nothing of an error (RFC 6750 §3.1). */
+export function bareBearerChallenges({ realm, resourceMetadata }: ChallengingResource): readonly Challenge[] {
+  return [{ scheme: 'Bearer', parameters: { realm, resource_metadata: resourceMetadata } }];
+}
+
+/** What a challenge says of the resource itself. */
+export interface ChallengingResource {
+  readonly realm: string;
+  /** URL of the resource's own metadata (RFC 9728 §5.1). */
+  readonly resourceMetadata?: string | undefined;
 }
 
 /** Challenges for an endpoint that authenticates clients (RFC 6749 §5.2). */

@@ -33,13 +33,13 @@ export interface HttpResponse {
 }
 
 /** The one value of a header; several lines are joined as RFC 9110 §5.3 does. */
-export function headerValue(request: HttpRequest, name: string): string | undefined {
+export function headerValue(request: Pick<HttpRequest, 'headers'>, name: string): string | undefined {
   const value = request.headers[name];
   return typeof value === 'string' || value === undefined ? value : value.join(', ');
 }
 
 /** The media type of a request's body, in lower case and without parameters; `undefined` where it has none. */
-export function mediaTypeOf(request: HttpRequest): string | undefined {
+export function mediaTypeOf(request: Pick<HttpRequest, 'headers'>): string | undefined {
   return headerValue(request, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase();
 }
 

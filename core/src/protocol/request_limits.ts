@@ -6,3 +6,6 @@ export const MAX_BODY_BYTES = 64 * 1024;
  * its pages, sealed.
  */
 export const LONGEST_PARAMETERS = 6144;
+
+/** Characters of an access token that an API looks at; longer ones are refused unread. */
+export const LONGEST_ACCESS_TOKEN = 16 * 1024;

@@ -56,6 +56,20 @@ export function fitsAlgorithm(jwk: JWK, algorithm: KeyAlgorithm): boolean {
 }
 
 /**
+ * Which of several keys has signed something, by the `kid` of its header; where it has none, the one key of that
+ * algorithm.
+ */
+export function keyThatSigned(
+  keys: readonly JWK[],
+  algorithm: SigningAlgorithm,
+  keyId: string | undefined,
+): JWK | undefined {
+  const fitting = keys.filter((jwk) => fitsAlgorithm(jwk, algorithm));
+  if (keyId !== undefined) return fitting.find(({ kid }) => kid === keyId);
+  return fitting.length === 1 ? fitting[0] : undefined;
+}
+
+/**
  * The key as jose takes it.
  * @returns `undefined` where its numbers are no key, such as a point that is not on its curve
  */

@@ -4,7 +4,13 @@ import type { Clock } from '../protocol/environment.ts';
 import type { FetchDocument } from '../protocol/fetch_document.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
-import { fitsAlgorithm, importClientKey, type KeyAlgorithm, readClientKeys } from './client_jwk.ts';
+import {
+  fitsAlgorithm,
+  importClientKey,
+  type KeyAlgorithm,
+  keyThatSigned,
+  readClientKeys,
+} from './client_jwk.ts';
 import { RemoteKeySets } from './remote_key_sets.ts';
 
 /** A key to encrypt to, and how the answer names it. */
@@ -37,11 +43,7 @@ export class ClientKeys {
     algorithm: SigningAlgorithm,
     keyId: string | undefined,
   ): Promise<CryptoKey | undefined> {
-    const choose = (keys: readonly JWK[]) => {
-      const fitting = keys.filter((jwk) => fitsAlgorithm(jwk, algorithm));
-      if (keyId !== undefined) return fitting.find(({ kid }) => kid === keyId);
-      return fitting.length === 1 ? fitting[0] : undefined;
-    };
+    const choose = (keys: readonly JWK[]) => keyThatSigned(keys, algorithm, keyId);
     return (await this.#find(client, algorithm, choose))?.key;
   }
 

@@ -3,7 +3,7 @@ import { errorResponse } from '../../endpoints/error_response.ts';
 import { mountedEndpoints, type Operation } from '../adapter_options.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch_options.ts';
 import { type Known, toHttpRequest } from './http_request.ts';
-import { fromHttpResponse } from './http_response.ts';
+import { fromHttpResponse } from '../../protocol/fetch_response.ts';
 
 /** Where a framework's handlers find the request in what they are given. */
 export type RequestOf<Host> = (host: Host) => Request;

@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { HttpRequest } from '../../protocol/http.ts';
+import { headersWithEveryAuthorization } from '../../protocol/node_headers.ts';
 import { bodyOf } from './body.ts';
 
 /** A request of `node:http` with what hosts add to it. */
@@ -29,20 +30,9 @@ export async function plainRequest(request: IncomingMessage, hosted: HostedReque
   return {
     method,
     url,
-    headers: headersOf(request),
+    headers: headersWithEveryAuthorization(request),
     ...(remoteAddress !== undefined && { connection: { remoteAddress } }),
     ...(typeof id === 'string' && id !== '' && { id }),
     ...(body !== undefined && { body }),
   };
-}
-
-/** Node keeps the first of several Authorization lines alone; nobody may choose which of them counts. */
-function headersOf({ headers, rawHeaders }: IncomingMessage): HttpRequest['headers'] {
-  if (headers.authorization === undefined) return headers;
-  const lines: string[] = [];
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const [name, value] = [rawHeaders[at], rawHeaders[at + 1]];
-    if (name?.toLowerCase() === 'authorization' && value !== undefined) lines.push(value);
-  }
-  return lines.length > 1 ? { ...headers, authorization: lines } : headers;
 }

@@ -1,4 +1,4 @@
-import type { HttpResponse } from '../../protocol/http.ts';
+import type { HttpResponse } from './http.ts';
 
 /** @param further headers beside the answer's own, which win */
 export function fromHttpResponse(

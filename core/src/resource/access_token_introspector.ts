@@ -1,0 +1,143 @@
+import type { Claims } from '../protocol/claims.ts';
+import type { Clock } from '../protocol/environment.ts';
+import { DocumentError } from '../protocol/fetch_document.ts';
+import { isJsonObject, type JsonObject, parseJson } from '../protocol/json.ts';
+import { ConfigurationError } from '../protocol/oauth_error.ts';
+import { answerTo } from './authorization_server_fault.ts';
+import { type Ask, type AskingOptions, documentsBy, guarded } from './guarded_fetch.ts';
+import {
+  type Authentication,
+  authenticationBy,
+  type IntrospectionCredentials,
+} from './introspection_credentials.ts';
+import { IssuerMetadata } from './issuer_metadata.ts';
+import { refusedToken, requireTokenLength } from './refused_token.ts';
+import { type CacheOptions, RememberedTokens } from './remembered_tokens.ts';
+import { requireAudience, requireBetween, requireIssuer } from './resource_options.ts';
+import { SingleFlight } from './single_flight.ts';
+import {
+  type AccessTokens,
+  isMeantFor,
+  type VerifiedAccessToken,
+  verifiedAccessToken,
+} from './verified_access_token.ts';
+
+/** Seconds for which a cache may believe a token at most. */
+const LONGEST_CACHE = 3600;
+
+/** Tokens that a cache may hold at most. */
+const MOST_CACHED = 1_000_000;
+
+export interface AccessTokenIntrospectorOptions extends AskingOptions {
+  /** As tokens and metadata name it. */
+  readonly issuer: string;
+  /** What tokens for this API have in `aud`. Left out, the authorization server alone decides whom a token is for. */
+  readonly audience?: string | readonly string[];
+  readonly credentials: IntrospectionCredentials;
+  /** Default: the `introspection_endpoint` of the issuer's metadata (RFC 8414). */
+  readonly introspectionEndpoint?: string;
+  /**
+   * Whether an answer without `token_type` is believed to be about an access token. grantd leaves it out for refresh
+   * tokens; a server that leaves it out always wants `true` here. Default: `false`.
+   */
+  readonly allowMissingTokenType?: boolean;
+  /** Default: none, so that a revocation is seen by the next request. */
+  readonly cache?: CacheOptions;
+  /** Milliseconds since 1970. Default: the system's clock. */
+  readonly clock?: Clock;
+}
+
+/**
+ * Checks access tokens of any format by asking the authorization server (RFC 7662). Requests with the same token that
+ * come together share one question, which never began before they came.
+ */
+export class AccessTokenIntrospector implements AccessTokens {
+  readonly #issuer: string;
+  readonly #audience: readonly string[] | undefined;
+  readonly #allowMissingTokenType: boolean;
+  readonly #clock: Clock;
+  readonly #ask: Ask;
+  readonly #authenticate: () => Promise<Authentication>;
+  readonly #endpoint: () => Promise<string>;
+  readonly #remembered: RememberedTokens | undefined;
+  readonly #questions = new SingleFlight<JsonObject>();
+
+  /** @throws {ConfigurationError} an option does not fit */
+  constructor(options: AccessTokenIntrospectorOptions) {
+    const { audience, cache, clock = Date.now, introspectionEndpoint: endpoint } = options;
+    this.#issuer = requireIssuer(options.issuer);
+    this.#audience = audience === undefined ? undefined : requireAudience(audience);
+    this.#allowMissingTokenType = options.allowMissingTokenType ?? false;
+    this.#clock = clock;
+    this.#ask = guarded(options);
+    this.#authenticate = authenticationBy(options.credentials, this.#issuer, clock);
+    this.#remembered = cache && new RememberedTokens(requireCache(cache));
+    const metadata = new IssuerMetadata({
+      issuer: this.#issuer,
+      fetchDocument: documentsBy(this.#ask),
+      clock,
+    });
+    if (endpoint !== undefined && !URL.canParse(endpoint))
+      throw new ConfigurationError('introspectionEndpoint', 'a URL');
+    this.#endpoint = async () => endpoint ?? metadata.url('introspection_endpoint');
+  }
+
+  async verify(token: string): Promise<VerifiedAccessToken> {
+    requireTokenLength(token);
+    const remembered = await this.#remembered?.find(token, this.#clock());
+    if (remembered !== undefined) return remembered;
+
+    const askedAtMs = this.#clock();
+    const answer = await answerTo(this.#questions.share(token, () => this.#introspect(token)));
+    if (answer.active !== true) throw refusedToken('not_active');
+    this.#judge(answer);
+    const verified = verifiedAccessToken(answer);
+    await this.#remembered?.remember(token, verified, askedAtMs);
+    return verified;
+  }
+
+  /**
+   * RFC 7662 §2.1, §2.2
+   * @throws {DocumentError} the endpoint cannot be asked, refuses the API itself, or answers something else
+   */
+  async #introspect(token: string): Promise<JsonObject> {
+    const { headers, parameters } = await this.#authenticate();
+    const { status, body } = await this.#ask(await this.#endpoint(), {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        accept: 'application/json',
+        ...headers,
+      },
+      body: new URLSearchParams({ token, token_type_hint: 'access_token', ...parameters }).toString(),
+    });
+    if (status !== 200) throw new DocumentError('failed', `introspection was answered with ${status}`);
+    const answer = parseJson(body);
+    if (isJsonObject(answer) && isReadable(answer)) return answer;
+    throw new DocumentError('refused', 'the answer of introspection is not as RFC 7662 has it');
+  }
+
+  /** What an active token may still lack to be one for this API. */
+  #judge({ iss, aud, exp, token_type: type, cnf }: Claims): void {
+    if (iss !== undefined && iss !== this.#issuer) throw refusedToken('wrong_issuer');
+    if (this.#audience !== undefined && !isMeantFor(this.#audience, aud))
+      throw refusedToken('audience_wrong');
+    if (typeof exp === 'number' && this.#clock() >= exp * 1000) throw refusedToken('expired');
+    const isBearer = typeof type === 'string' ? type.toLowerCase() === 'bearer' : this.#allowMissingTokenType;
+    // One that is bound to a key is not for whoever merely bears it.
+    if (!isBearer || cnf !== undefined) throw refusedToken('wrong_type');
+  }
+}
+
+function isReadable({ active, exp, scope, token_type: type }: JsonObject): boolean {
+  if (typeof active !== 'boolean') return false;
+  const isTime = exp === undefined || (typeof exp === 'number' && Number.isFinite(exp));
+  return isTime && [scope, type].every((one) => one === undefined || typeof one === 'string');
+}
+
+function requireCache({ maxSeconds, maxTokens = 10_000 }: CacheOptions): CacheOptions {
+  return {
+    maxSeconds: requireBetween('cache.maxSeconds', maxSeconds, 0, LONGEST_CACHE),
+    maxTokens: requireBetween('cache.maxTokens', maxTokens, 1, MOST_CACHED),
+  };
+}

@@ -1,0 +1,72 @@
+import {
+  DOCUMENT_LIMITS,
+  DocumentError,
+  type FetchDocument,
+  type FetchedDocument,
+} from '../protocol/fetch_document.ts';
+
+/** The global `fetch`, or one that a host brings: with a proxy of its own, a client certificate, a service binding. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
+
+export interface AskingOptions {
+  /** Default: the runtime's own `fetch`. */
+  readonly fetch?: Fetch;
+  /** Milliseconds in which the authorization server has to have answered. Default: 5000. */
+  readonly timeoutMs?: number;
+}
+
+/** Asks the authorization server; of the answer's body all is read. */
+export type Ask = (url: string, init?: RequestInit) => Promise<FetchedDocument>;
+
+/**
+ * Asks with limits on time and bytes. Redirects are not followed: tokens and credentials go where the operator said,
+ * and nowhere else.
+ * @throws {DocumentError} there is no answer, none in time, or one that is too large
+ */
+export function guarded({
+  fetch = (url, init) => globalThis.fetch(url, init),
+  timeoutMs = DOCUMENT_LIMITS.timeoutMs,
+}: AskingOptions): Ask {
+  return (url, init) =>
+    withinTime(timeoutMs, async (signal) => {
+      const response = await fetch(url, { ...init, redirect: 'manual', signal });
+      const contentType = response.headers.get('content-type') ?? undefined;
+      const body = response.body === null ? '' : await readText(response.body);
+      return { status: response.status, contentType, body };
+    });
+}
+
+/** The same for what is fetched without credentials. */
+export function documentsBy(ask: Ask): FetchDocument {
+  return (url, { headers } = {}) => ask(url, headers === undefined ? {} : { headers });
+}
+
+/** A `fetch` that does not heed its signal is not waited for either. */
+async function withinTime<T>(timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const overtime = new AbortController();
+  const end = Promise.withResolvers<never>();
+  const timer = setTimeout(() => {
+    end.reject(new DocumentError('failed', 'there was no answer in time'));
+    overtime.abort();
+  }, timeoutMs);
+  try {
+    return await Promise.race([work(overtime.signal), end.promise]);
+  } catch (error) {
+    if (error instanceof DocumentError) throw error;
+    throw new DocumentError('failed', 'there was no answer', error);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function readText(stream: ReadableStream<Uint8Array>): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = '';
+  let bytes = 0;
+  for await (const chunk of stream) {
+    bytes += chunk.length;
+    if (bytes > DOCUMENT_LIMITS.bytes) throw new DocumentError('refused', 'the answer is too large');
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
+}

@@ -1,0 +1,91 @@
+import type { JWK } from 'jose';
+import { signerOf } from '#signatures';
+import { type Clock, secondsOf } from '../protocol/environment.ts';
+import { ConfigurationError } from '../protocol/oauth_error.ts';
+import { type SigningAlgorithm, signingAlgorithmOf } from '../protocol/signing_algorithm.ts';
+import { signedJwt } from '../tokens/signature.ts';
+import type { Signs } from '../tokens/signatures/signatures.ts';
+
+/** How the API shows the authorization server who it is (RFC 6749 §2.3.1, RFC 7523 §2.2). */
+export type IntrospectionCredentials =
+  | {
+      /** Default: `client_secret_basic`. */
+      readonly method?: 'client_secret_basic' | 'client_secret_post';
+      readonly clientId: string;
+      readonly clientSecret: string;
+    }
+  | {
+      readonly method: 'private_key_jwt';
+      readonly clientId: string;
+      /** With `alg`, and with `kid` where the client has several. */
+      readonly privateKey: JWK;
+    };
+
+/** What a request carries to authenticate its client. */
+export interface Authentication {
+  readonly headers: Readonly<Record<string, string>>;
+  readonly parameters: Readonly<Record<string, string>>;
+}
+
+/** Seconds for which an assertion is good. */
+const ASSERTION_LIFE = 60;
+
+/**
+ * @returns makes what one request carries; an assertion counts once, so each request has its own
+ * @throws {ConfigurationError} a secret is empty, or a key names no algorithm that this library signs with
+ */
+export function authenticationBy(
+  credentials: IntrospectionCredentials,
+  issuer: string,
+  clock: Clock,
+): () => Promise<Authentication> {
+  if (credentials.method === 'private_key_jwt') return byPrivateKey(credentials, issuer, clock);
+  const { method, clientId, clientSecret } = credentials;
+  if (!clientId || !clientSecret)
+    throw new ConfigurationError('credentials', 'a clientId and a clientSecret');
+  const authentication =
+    method === 'client_secret_post'
+      ? { headers: {}, parameters: { client_id: clientId, client_secret: clientSecret } }
+      : { headers: { authorization: basic(clientId, clientSecret) }, parameters: {} };
+  return async () => authentication;
+}
+
+function byPrivateKey(
+  { clientId, privateKey }: Extract<IntrospectionCredentials, { method: 'private_key_jwt' }>,
+  issuer: string,
+  clock: Clock,
+): () => Promise<Authentication> {
+  const algorithm = signingAlgorithmOf(privateKey.alg);
+  if (algorithm === undefined || privateKey.d === undefined)
+    throw new ConfigurationError('credentials', 'a private key as JWK with alg RS256, PS256, ES256 or EdDSA');
+  const header = { alg: algorithm, ...(privateKey.kid !== undefined && { kid: privateKey.kid }) };
+  let signer: Promise<Signs> | undefined;
+  return async () => {
+    signer ??= signerFrom(privateKey, algorithm);
+    const iat = secondsOf(clock());
+    const client_assertion = await signedJwt(await signer, header, {
+      iss: clientId,
+      sub: clientId,
+      aud: issuer,
+      iat,
+      exp: iat + ASSERTION_LIFE,
+      jti: crypto.randomUUID(),
+    });
+    const client_assertion_type = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
+    return { headers: {}, parameters: { client_id: clientId, client_assertion_type, client_assertion } };
+  };
+}
+
+async function signerFrom(privateKey: JWK, algorithm: SigningAlgorithm): Promise<Signs> {
+  const { use: _, key_ops: __, alg: ___, ...numbers } = privateKey;
+  return signerOf(numbers, algorithm);
+}
+
+/** RFC 6749 §2.3.1: both parts in the form encoding first. */
+function basic(clientId: string, clientSecret: string): string {
+  return `Basic ${btoa(`${formEncoded(clientId)}:${formEncoded(clientSecret)}`)}`;
+}
+
+function formEncoded(text: string): string {
+  return new URLSearchParams({ '': text }).toString().slice(1);
+}

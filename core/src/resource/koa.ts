@@ -1,0 +1,46 @@
+/** `protect` for Koa. */
+import { headersWithEveryAuthorization, type NodeHeaders } from '../protocol/node_headers.ts';
+import { foundToken } from './found_token.ts';
+import { Protection, type ProtectionOptions } from './protection.ts';
+import type { VerifiedAccessToken } from './verified_access_token.ts';
+
+/** What is used of the framework's context; the token is left in `state.token`. */
+export interface KoaContext {
+  readonly method: string;
+  readonly url: string;
+  readonly req: NodeHeaders;
+  readonly request: { readonly body?: unknown };
+  readonly state: object;
+  status: number;
+  body: unknown;
+  set(headers: Record<string, string>): void;
+}
+
+/** A middleware that lets through what carries a token which permits it, and answers anything else. */
+export function protect(
+  options: ProtectionOptions,
+): (context: KoaContext, next: () => Promise<unknown>) => Promise<void> {
+  const protection = new Protection(options);
+  return async (context, next) => {
+    const { method, url, req, request } = context;
+    const headers = headersWithEveryAuthorization(req);
+    const verdict = await protection.judge({ method, url, headers, body: request.body });
+    if ('answer' in verdict) {
+      const { answer } = verdict;
+      context.status = answer.status;
+      context.body = answer.body;
+      context.set(answer.headers);
+      return;
+    }
+    Object.assign(context.state, { token: verdict.token });
+    await next();
+  };
+}
+
+/**
+ * What the token of a request that was let through permits: `context.state.token`, with its type.
+ * @throws {TypeError} the request was not protected
+ */
+export function tokenOf({ state }: { readonly state: object }): VerifiedAccessToken {
+  return foundToken('token' in state ? state.token : undefined);
+}

@@ -1,0 +1,49 @@
+/** `protect` for Express, Connect and `node:http`. */
+import { headersWithEveryAuthorization, type NodeHeaders } from '../protocol/node_headers.ts';
+import { foundToken } from './found_token.ts';
+import { Protection, type ProtectionOptions } from './protection.ts';
+import type { VerifiedAccessToken } from './verified_access_token.ts';
+
+/** What is used of the framework's request; the token is left in `token`. */
+export interface NodeRequest extends NodeHeaders {
+  readonly method?: string | undefined;
+  readonly url?: string | undefined;
+  readonly body?: unknown;
+}
+
+/** What is used of the framework's response. */
+export interface NodeResponse {
+  writeHead(status: number, headers: Record<string, string>): unknown;
+  end(body: string): unknown;
+}
+
+/** A middleware that lets through what carries a token which permits it, and answers anything else. */
+export function protect(
+  options: ProtectionOptions,
+): (request: NodeRequest, response: NodeResponse, next: (error?: unknown) => void) => Promise<void> {
+  const protection = new Protection(options);
+  return async (request, response, next) => {
+    const { method = 'GET', url = '/', body } = request;
+    const headers = headersWithEveryAuthorization(request);
+    const verdict = await protection
+      .judge({ method, url, headers, body })
+      .catch((error: unknown) => ({ error }));
+    if ('error' in verdict) return next(verdict.error);
+    if ('answer' in verdict) {
+      const { answer } = verdict;
+      response.writeHead(answer.status, answer.headers);
+      response.end(answer.body);
+      return;
+    }
+    Object.assign(request, { token: verdict.token });
+    next();
+  };
+}
+
+/**
+ * What the token of a request that was let through permits: `request.token`, with its type.
+ * @throws {TypeError} the request was not protected
+ */
+export function tokenOf(request: object): VerifiedAccessToken {
+  return foundToken('token' in request ? request.token : undefined);
+}

@@ -1,0 +1,158 @@
+import { bearerCredentials } from '../protocol/bearer.ts';
+import {
+  bareBearerChallenges,
+  bearerChallenges,
+  type ChallengingResource,
+  formatChallenges,
+} from '../protocol/challenge.ts';
+import { type HttpRequest, type HttpResponse, headerValue, mediaTypeOf, queryOf } from '../protocol/http.ts';
+import { ConfigurationError, OAuthError } from '../protocol/oauth_error.ts';
+import { refusalResponse } from '../protocol/refusal_response.ts';
+import { formatScope, isScopeToken } from '../protocol/scope.ts';
+import { AuthorizationServerFault } from './authorization_server_fault.ts';
+import type { AccessTokens, VerifiedAccessToken } from './verified_access_token.ts';
+
+export interface ProtectionOptions {
+  /** How tokens are checked: an `AccessTokenVerifier`, an `AccessTokenIntrospector`, or the host's own. */
+  readonly tokens: AccessTokens;
+  /** All of them must have been granted. Default: none, so that any token for this API will do. */
+  readonly scopes?: readonly string[];
+  /** What a challenge calls the API. Default: `api`. */
+  readonly realm?: string;
+  /** URL of the API's metadata, for the challenge (RFC 9728 §5.1). Default: none. */
+  readonly resourceMetadata?: string;
+  /**
+   * What becomes of a refusal or an outage: answered at once, or handed to the error handling of the framework, as an
+   * error with `status` and `headers`. Default: `render`.
+   */
+  readonly errors?: 'render' | 'forward';
+}
+
+/** A request as far as its protection looks at it; a body only where the host has parsed it already. */
+export type ProtectedRequest = Pick<HttpRequest, 'method' | 'url' | 'headers'> & { readonly body?: unknown };
+
+/** What a request may do; or what it is answered. */
+export type Verdict = { readonly token: VerifiedAccessToken } | { readonly answer: Answer };
+
+/** A response whose headers are one line each. */
+export interface Answer extends HttpResponse {
+  readonly headers: Record<string, string>;
+}
+
+/** What every framework's `protect` does. */
+export class Protection {
+  readonly #tokens: AccessTokens;
+  readonly #scopes: readonly string[];
+  readonly #resource: ChallengingResource;
+  readonly #isForwarding: boolean;
+
+  /** @throws {ConfigurationError} an option does not fit */
+  constructor({
+    tokens,
+    scopes = [],
+    realm = 'api',
+    resourceMetadata,
+    errors = 'render',
+  }: ProtectionOptions) {
+    if (!scopes.every(isScopeToken)) throw new ConfigurationError('scopes', 'a list of scopes');
+    if (!/^[\x20-\x7E]+$/.test(realm)) throw new ConfigurationError('realm', 'a name in ASCII');
+    if (resourceMetadata !== undefined && !URL.canParse(resourceMetadata))
+      throw new ConfigurationError('resourceMetadata', 'a URL');
+    this.#tokens = tokens;
+    this.#scopes = scopes;
+    this.#resource = { realm, resourceMetadata };
+    this.#isForwarding = errors === 'forward';
+  }
+
+  /**
+   * @throws {OAuthError} `errors` is `forward`: a refusal, with its challenge among its headers
+   * @throws {AuthorizationServerFault} `errors` is `forward`: nothing could be found out about the token
+   * @throws whatever else goes wrong
+   */
+  async judge(request: ProtectedRequest): Promise<Verdict> {
+    try {
+      return { token: await this.#admit(request) };
+    } catch (thrown) {
+      const error = thrown instanceof OAuthError ? this.#challenging(thrown) : thrown;
+      const answer = this.#isForwarding ? undefined : answerTo(error);
+      if (answer === undefined) throw error;
+      const headers = Object.fromEntries(
+        Object.entries(answer.headers).map(([name, value]) => [name, String(value)]),
+      );
+      return { answer: { ...answer, headers, body: request.method === 'HEAD' ? '' : answer.body } };
+    }
+  }
+
+  async #admit(request: ProtectedRequest): Promise<VerifiedAccessToken> {
+    const token = await this.#tokens.verify(readToken(request));
+    if (this.#scopes.every((scope) => token.scopes.includes(scope))) return token;
+    throw new OAuthError('insufficient_scope', 'the access token lacks a scope that is needed', {
+      reason: 'scope_missing',
+      scope: formatScope(this.#scopes),
+      clientId: token.clientId,
+    });
+  }
+
+  /** RFC 6750 §3 */
+  #challenging(error: OAuthError): OAuthError {
+    const challenges = isBare(error)
+      ? bareBearerChallenges(this.#resource)
+      : bearerChallenges(error, this.#resource);
+    return error.withHeaders({ 'www-authenticate': formatChallenges(challenges) });
+  }
+}
+
+/**
+ * The token in the header (RFC 6750 §2.1), the one place where it is looked for.
+ * @throws {OAuthError} `invalid_request`: the header is malformed, or a token came in another way as well
+ */
+function readToken(request: ProtectedRequest): string {
+  const authorization = headerValue(request, 'authorization');
+  const isBearer = authorization !== undefined && /^bearer(?: |$)/i.test(authorization);
+  const ways = [isBearer, hasTokenInQuery(request), hasTokenInForm(request)];
+  if (ways.filter(Boolean).length > 1) {
+    throw new OAuthError('invalid_request', 'the access token was sent in more than one way', {
+      reason: 'access_token_repeated',
+    });
+  }
+  // Also where it came in a way that is not looked at: the client does not know how to authenticate (§3.1).
+  if (!isBearer) {
+    throw new OAuthError('invalid_token', 'the access token is missing', { reason: 'access_token_missing' });
+  }
+  const token = bearerCredentials(authorization);
+  if (token !== undefined) return token;
+  throw new OAuthError('invalid_request', 'the Authorization header carries no bearer token', {
+    reason: 'malformed',
+  });
+}
+
+function hasTokenInQuery(request: ProtectedRequest): boolean {
+  const query = queryOf(request);
+  return query.includes('access_token') && new URLSearchParams(query).has('access_token');
+}
+
+function hasTokenInForm({ headers, body }: ProtectedRequest): boolean {
+  if (mediaTypeOf({ headers }) !== 'application/x-www-form-urlencoded') return false;
+  return typeof body === 'object' && body !== null && Object.hasOwn(body, 'access_token');
+}
+
+function isBare({ reason }: OAuthError): boolean {
+  return reason === 'access_token_missing';
+}
+
+/** @returns `undefined` for what is neither a refusal nor an outage */
+function answerTo(error: unknown): HttpResponse | undefined {
+  if (error instanceof OAuthError) return isBare(error) ? bareResponse(error) : refusalResponse(error);
+  if (error instanceof AuthorizationServerFault) return refusalResponse(unavailable(error));
+  return undefined;
+}
+
+function bareResponse({ status, headers }: OAuthError): HttpResponse {
+  return { status, headers: { 'cache-control': 'no-store', ...headers }, body: '' };
+}
+
+function unavailable({ headers }: AuthorizationServerFault): OAuthError {
+  return new OAuthError('temporarily_unavailable', 'the access token cannot be checked at the moment', {
+    headers,
+  });
+}

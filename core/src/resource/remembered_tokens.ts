@@ -1,0 +1,39 @@
+import { sha256 } from '#hashing';
+import { RecentlyUsed } from '../memories/recently_used.ts';
+import type { VerifiedAccessToken } from './verified_access_token.ts';
+
+export interface CacheOptions {
+  /** Seconds for which an active token is believed without asking: so long a revocation may go unseen. */
+  readonly maxSeconds: number;
+  /** How many tokens are remembered at most, within a factor of two. Default: 10000. */
+  readonly maxTokens?: number;
+}
+
+interface Remembered {
+  readonly token: VerifiedAccessToken;
+  /** Milliseconds. */
+  readonly untilMs: number;
+}
+
+/** Tokens that introspection has called active, by their digest; never those that it has not, and no outage. */
+export class RememberedTokens {
+  readonly #maxMs: number;
+  readonly #tokens: RecentlyUsed<Remembered>;
+
+  constructor({ maxSeconds, maxTokens = 10_000 }: CacheOptions) {
+    this.#maxMs = maxSeconds * 1000;
+    this.#tokens = new RecentlyUsed(Math.ceil(maxTokens / 2));
+  }
+
+  async find(token: string, nowMs: number): Promise<VerifiedAccessToken | undefined> {
+    const remembered = this.#tokens.get(await sha256(token));
+    return remembered !== undefined && nowMs < remembered.untilMs ? remembered.token : undefined;
+  }
+
+  /** @param askedAtMs milliseconds; when the question went out: what has happened since may not be in the answer */
+  async remember(token: string, verified: VerifiedAccessToken, askedAtMs: number): Promise<void> {
+    const expiresAtMs = (verified.expiresAt ?? Infinity) * 1000;
+    const untilMs = Math.min(askedAtMs + this.#maxMs, expiresAtMs);
+    this.#tokens.set(await sha256(token), { token: verified, untilMs });
+  }
+}

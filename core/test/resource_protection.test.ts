@@ -1,0 +1,216 @@
+import assert from 'node:assert/strict';
+import { describe, type TestContext, test } from 'node:test';
+import {
+  AccessTokenIntrospector,
+  type AccessTokens,
+  ConfigurationError,
+  type ProtectionOptions,
+} from '@grantd/core/resource';
+import { protect } from '@grantd/core/resource/fetch';
+import { protect as nodeProtect, tokenOf } from '@grantd/core/resource/node';
+import { PROTECTED_HOSTS, type ProtectedHost } from './harness/protected_hosts.ts';
+import { API, AskedServer, apiToken, CREDENTIALS, OUTAGES } from './harness/resource_server.ts';
+import type { TestRequest, TestResponse } from './harness/transports/transport.ts';
+import { ISSUER, openWorld } from './harness/world.ts';
+
+const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
+
+/** A protected API in one host, with the server that it asks. */
+async function openApi(t: TestContext, host: ProtectedHost, options: Partial<ProtectionOptions> = {}) {
+  const world = await openWorld(t);
+  const asked = new AskedServer(world);
+  const tokens = new AccessTokenIntrospector({
+    issuer: ISSUER,
+    audience: API,
+    credentials: CREDENTIALS,
+    fetch: asked.fetch,
+    clock: world.clock.read,
+  });
+  const api = await host.open({ tokens, scopes: ['read'], ...options });
+  t.after(() => api.close());
+  const get = (headers: Readonly<Record<string, string>> = {}, changes: Partial<TestRequest> = {}) =>
+    api.send({ method: 'GET', path: '/notes', headers, ...changes });
+  const withToken = (token: string) => get({ authorization: `Bearer ${token}` });
+  return { world, asked, get, withToken };
+}
+
+/** A refusal as it must be answered, in any framework. */
+function refused(status: number, error: string, description: string, further = ''): TestResponse {
+  const challenge = `Bearer realm="api", error="${error}", error_description="${description}"${further}`;
+  return {
+    status,
+    headers: {
+      'content-type': 'application/json',
+      'cache-control': 'no-store',
+      'www-authenticate': challenge,
+    },
+    body: JSON.stringify({ error, error_description: description }),
+  };
+}
+
+const UNAVAILABLE: TestResponse = {
+  status: 503,
+  headers: { 'content-type': 'application/json', 'cache-control': 'no-store', 'retry-after': '1' },
+  body: '{"error":"temporarily_unavailable","error_description":"the access token cannot be checked at the moment"}',
+};
+
+const MALFORMED = refused(400, 'invalid_request', 'the Authorization header carries no bearer token');
+const REPEATED = refused(400, 'invalid_request', 'the access token was sent in more than one way');
+
+/** What frameworks say about an empty body is theirs. */
+function bare({ status, headers: { 'content-type': _, ...headers }, body }: TestResponse): TestResponse {
+  return { status, headers, body };
+}
+
+function missing(challenge = 'Bearer realm="api"'): TestResponse {
+  return { status: 401, headers: { 'cache-control': 'no-store', 'www-authenticate': challenge }, body: '' };
+}
+
+for (const host of PROTECTED_HOSTS) {
+  describe(`a protected API in ${host.name}`, () => {
+    test('a token that permits the request lets it through, and the handler knows whose it is', async (t) => {
+      const { world, withToken, get } = await openApi(t, host);
+      const token = await apiToken(world, 'read write');
+      const notes = '{"sub":"machine","clientId":"machine","scopes":["read","write"]}';
+      const { status, body } = await withToken(token);
+      assert.deepEqual({ status, body }, { status: 200, body: notes });
+      assert.equal((await get({ authorization: `bearer  ${token} ` })).body, notes);
+    });
+
+    test('RFC 6750 §3.1 without credentials the challenge says nothing of an error', async (t) => {
+      const { get } = await openApi(t, host);
+      assert.deepEqual(bare(await get()), missing());
+      assert.deepEqual(bare(await get({ authorization: 'Basic YTpi' })), missing());
+      assert.deepEqual(bare(await get({}, { path: '/notes?access_token=abc' })), missing());
+      assert.deepEqual(bare(await get({}, { method: 'HEAD' })), missing());
+    });
+
+    test('RFC 6750 §3.1 a malformed header is 400 invalid_request', async (t) => {
+      const { world, get } = await openApi(t, host);
+      const token = await apiToken(world);
+      for (const authorization of [
+        'Bearer',
+        `Bearer ${token}, Bearer ${token}`,
+        `Bearer ${token} more`,
+        'Bearer ü',
+      ]) {
+        assert.deepEqual(await get({ authorization }), MALFORMED, authorization);
+      }
+    });
+
+    test('RFC 6750 §3.1 a token that is sent in two ways is 400 invalid_request', async (t) => {
+      const { world, get } = await openApi(t, host);
+      const token = await apiToken(world);
+      const authorization = `Bearer ${token}`;
+      assert.deepEqual(await get({ authorization }, { path: `/notes?x=1&access_token=${token}` }), REPEATED);
+      if (!host.parsesForms) return;
+      const posted = { method: 'POST', body: `access_token=${token}` };
+      assert.deepEqual(await get({ ...FORM, authorization }, posted), REPEATED);
+      assert.deepEqual(await get(FORM, { ...posted, path: `/notes?access_token=${token}` }), REPEATED);
+    });
+
+    test('RFC 6750 §3.1 a token that is not good is 401 invalid_token', async (t) => {
+      const { world, withToken } = await openApi(t, host);
+      const token = await apiToken(world);
+      await world.revoke(token, 'machine');
+      assert.deepEqual(
+        await withToken(token),
+        refused(401, 'invalid_token', 'the access token is not active'),
+      );
+    });
+
+    test('RFC 6750 §3.1 a token without the scopes is 403 insufficient_scope, and the challenge names them', async (t) => {
+      const { world, withToken } = await openApi(t, host, { scopes: ['read', 'write'] });
+      assert.deepEqual(
+        await withToken(await apiToken(world, 'read')),
+        refused(
+          403,
+          'insufficient_scope',
+          'the access token lacks a scope that is needed',
+          ', scope="read write"',
+        ),
+      );
+    });
+
+    test('an outage of the authorization server is 503, never 401', async (t) => {
+      const { world, asked, withToken } = await openApi(t, host);
+      const token = await apiToken(world);
+      asked.outage = OUTAGES[0];
+      assert.deepEqual(await withToken(token), UNAVAILABLE);
+    });
+
+    test('refusals and outages reach the host’s own error handling where it wants them, with the challenge', async (t) => {
+      const { world, asked, get, withToken } = await openApi(t, host, { errors: 'forward' });
+      const token = await apiToken(world);
+      const told = async (response: Promise<TestResponse>) => {
+        const { status, body } = await response;
+        return { status, ...JSON.parse(body) };
+      };
+      const { name, status, challenge } = await told(get());
+      assert.deepEqual([name, status, challenge], ['OAuthError', 401, 'Bearer realm="api"']);
+      asked.outage = OUTAGES[0];
+      assert.deepEqual(await told(withToken(token)), { name: 'AuthorizationServerFault', status: 503 });
+    });
+
+    test('an error that is neither a refusal nor an outage is the host’s', async (t) => {
+      const tokens: AccessTokens = { verify: () => Promise.reject(new RangeError('a mistake')) };
+      const { withToken } = await openApi(t, host, { tokens });
+      const { status, body } = await withToken('token');
+      assert.deepEqual([status, JSON.parse(body).name], [418, 'RangeError']);
+    });
+
+    test('RFC 9728 §5.1 the challenge names the metadata of the API where it has some', async (t) => {
+      const resourceMetadata = `${API}/.well-known/oauth-protected-resource`;
+      const { get, withToken } = await openApi(t, host, { resourceMetadata, realm: 'the "notes"' });
+      const realm = 'Bearer realm="the \\"notes\\""';
+      assert.deepEqual(bare(await get()), missing(`${realm}, resource_metadata="${resourceMetadata}"`));
+      const { headers } = await withToken('unknown');
+      assert.equal(
+        headers['www-authenticate'],
+        `${realm}, error="invalid_token", error_description="the access token is not active", resource_metadata="${resourceMetadata}"`,
+      );
+    });
+  });
+}
+
+test('what else the runtime gives comes behind the token', async () => {
+  const tokens: AccessTokens = {
+    verify: async () => ({ sub: 'alice', clientId: 'web', scopes: [], expiresAt: undefined, claims: {} }),
+  };
+  const answer = protect({ tokens })(
+    (_request, { sub }, env: { readonly name: string }) => new Response(sub + env.name),
+  );
+  const request = new Request(API, { headers: { authorization: 'Bearer x' } });
+  assert.equal(await (await answer(request, { name: ' of workerd' })).text(), 'alice of workerd');
+});
+
+test('a handler that nothing protects is told so', () => {
+  assert.throws(() => tokenOf({}), TypeError);
+});
+
+test('options of a protection that do not fit are refused at once', () => {
+  const tokens: AccessTokens = { verify: () => Promise.reject(new Error('unused')) };
+  const cases: readonly (readonly [object, string])[] = [
+    [{ scopes: ['two words'] }, 'scopes'],
+    [{ realm: 'ü' }, 'realm'],
+    [{ realm: '' }, 'realm'],
+    [{ resourceMetadata: 'nowhere' }, 'resourceMetadata'],
+  ];
+  for (const [change, option] of cases) {
+    assert.throws(
+      () => protect({ tokens, ...change }),
+      (error) => error instanceof ConfigurationError && error.option === option,
+      option,
+    );
+  }
+});
+
+test('of two Authorization lines, of which Node shows the first alone, neither counts', async () => {
+  const tokens: AccessTokens = { verify: () => Promise.reject(new Error('unused')) };
+  const statuses: number[] = [];
+  const response = { writeHead: (status: number) => statuses.push(status), end: () => {} };
+  const rawHeaders = ['Authorization', 'Bearer a', 'authorization', 'Bearer b'];
+  const request = { method: 'GET', url: '/', headers: { authorization: 'Bearer a' }, rawHeaders };
+  await nodeProtect({ tokens })(request, response, () => assert.fail('it was let through'));
+  assert.deepEqual(statuses, [400]);
+});
