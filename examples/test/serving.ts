@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { AuthorizationServer, type NewClient, type TokenRecord } from '@grantd/core';
+import { AuthorizationServer, type NewClient, type Storage, type TokenRecord } from '@grantd/core';
 import type { ExampleStore } from './kit_of_store.ts';
 
 const ISSUER = 'https://login.example';
@@ -70,4 +70,70 @@ export function testServing(name: string, store: () => ExampleStore): void {
     assert.notEqual((await keys.get(current.kid))?.retiredAtMs, undefined);
     await end();
   });
+}
+
+/** What a host does to its people and its database beside grantd. */
+export interface Host {
+  setDisabled(userId: string, isDisabled: boolean): Promise<unknown>;
+  signOut(userId: string): Promise<unknown>;
+  /** Where people are in the same database. */
+  removeUser?(userId: string): Promise<unknown>;
+  /** Where there are transactions: runs `work` in one of the host's. */
+  transaction?(
+    work: (storage: Storage, disable: (userId: string) => Promise<unknown>) => Promise<void>,
+  ): Promise<unknown>;
+  /** Where rows do not go by themselves. */
+  sweep?(now: Date): Promise<unknown>;
+}
+
+/** That tokens live and die with the host's people, and in the host's transactions. */
+export function testHost(name: string, store: () => ExampleStore, host: Host): void {
+  const { setDisabled, signOut, removeUser, transaction, sweep } = host;
+
+  test(`${name}: a person whom the host disables, signs out or removes has no live token`, async () => {
+    const { tokenOf, isActive, end } = await serving(store());
+    const [before, bobs] = [await tokenOf('alice'), await tokenOf('bob')];
+    await setDisabled('alice', true);
+    assert.deepEqual([await isActive(before), await isActive(bobs)], [false, true]);
+    await assert.rejects(tokenOf('alice'), { name: 'OperatorIssueError' });
+    await signOut('alice');
+    await setDisabled('alice', false);
+    const after = await tokenOf('alice');
+    assert.deepEqual([await isActive(before), await isActive(after)], [false, true]);
+    if (removeUser !== undefined) {
+      await removeUser('alice');
+      assert.deepEqual([await isActive(after), await isActive(bobs)], [false, true]);
+    }
+    await end();
+  });
+
+  if (transaction !== undefined)
+    test(`${name}: what the host does and what is revoked in one transaction of its own happen together or not`, async () => {
+      const { tokenOf, recordOf, isActive, end } = await serving(store());
+      const [alices, bobs] = [await tokenOf('alice'), await tokenOf('bob')];
+      const record = await recordOf(alices);
+      const leave = (isSure: boolean) =>
+        transaction(async (storage, disable) => {
+          await disable('bob');
+          await storage.tokens.revoke(record);
+          if (!isSure) throw new Error('not sure');
+        });
+      await assert.rejects(leave(false), /not sure/);
+      assert.deepEqual([await isActive(alices), await isActive(bobs)], [true, true]);
+      await leave(true);
+      assert.deepEqual([await isActive(alices), await isActive(bobs)], [false, false]);
+      await end();
+    });
+
+  if (sweep !== undefined)
+    test(`${name}: what is over is swept, and what is not over stays`, async () => {
+      const { storage, tokenOf, recordOf, isActive, end } = await serving(store());
+      const token = await tokenOf('alice');
+      const { id } = await recordOf(token);
+      await sweep(new Date());
+      assert.equal(await isActive(token), true);
+      await sweep(new Date('2100-01-01'));
+      assert.equal(await storage.tokens.getByAccessToken(id), undefined);
+      await end();
+    });
 }

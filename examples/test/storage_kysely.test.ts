@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe } from 'node:test';
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { Pool } from 'pg';
@@ -9,7 +9,7 @@ import * as addGrantd from '../storage/kysely/migration.ts';
 import { kyselyStorage, saveClient, sweep } from '../storage/kysely/storage.ts';
 import type { GrantdTables } from '../storage/kysely/tables.ts';
 import { type ExampleStore, testByKit } from './kit_of_store.ts';
-import { serving, testServing } from './serving.ts';
+import { testHost, testServing } from './serving.ts';
 
 describe('Kysely', { skip: POSTGRES_ABSENCE }, () => {
   let url: string;
@@ -55,47 +55,20 @@ describe('Kysely', { skip: POSTGRES_ABSENCE }, () => {
   testByKit('Kysely', () => store);
   testServing('Kysely', () => store);
 
-  test('Kysely: what the host does in its own transaction and what is revoked in it come together or not at all', async () => {
-    const { tokenOf, recordOf, isActive, end } = await serving(store);
-    const token = await tokenOf('alice');
-    const record = await recordOf(token);
-    const leave = (isSure: boolean) =>
-      db.transaction().execute(async (trx) => {
-        await trx.updateTable('users').set({ disabled_at: new Date() }).where('id', '=', 'bob').execute();
-        await kyselyStorage(trx).tokens.revoke(record);
-        if (!isSure) throw new Error('not sure');
-      });
-    const bobs = await tokenOf('bob');
-    await assert.rejects(leave(false), /not sure/);
-    assert.deepEqual([await isActive(token), await isActive(bobs)], [true, true]);
-    await leave(true);
-    assert.deepEqual([await isActive(token), await isActive(bobs)], [false, false]);
-    await end();
-  });
-
-  test('Kysely: a person whom the host disables, signs out or deletes has no live token', async () => {
-    const { tokenOf, isActive, end } = await serving(store);
-    const alice = () => db.updateTable('users').where('id', '=', 'alice');
-    const [before, bobs] = [await tokenOf('alice'), await tokenOf('bob')];
-    await alice().set({ disabled_at: new Date() }).execute();
-    assert.equal(await isActive(before), false);
-    await assert.rejects(tokenOf('alice'), { name: 'OperatorIssueError' });
-    await alice().set({ disabled_at: null, signed_out_at: new Date() }).execute();
-    const after = await tokenOf('alice');
-    assert.deepEqual([await isActive(before), await isActive(after)], [false, true]);
-    await db.deleteFrom('users').where('id', '=', 'alice').execute();
-    assert.deepEqual([await isActive(after), await isActive(bobs)], [false, true]);
-    await end();
-  });
-
-  test('Kysely: what is over is swept, and what is not over stays', async () => {
-    const { tokenOf, isActive, end } = await serving(store);
-    const token = await tokenOf('alice');
-    await sweep(db);
-    assert.equal(await isActive(token), true);
-    await sweep(db, new Date(Date.now() + 10 * 365 * 24 * 60 * 60 * 1000));
-    const { rows } = await sql`SELECT id FROM oauth_tokens UNION SELECT id FROM oauth_grants`.execute(db);
-    assert.deepEqual(rows, []);
-    await end();
+  const user = (id: string) => db.updateTable('users').where('id', '=', id);
+  testHost('Kysely', () => store, {
+    setDisabled: (id, isDisabled) =>
+      user(id)
+        .set({ disabled_at: isDisabled ? new Date() : null })
+        .execute(),
+    signOut: (id) => user(id).set({ signed_out_at: new Date() }).execute(),
+    removeUser: (id) => db.deleteFrom('users').where('id', '=', id).execute(),
+    transaction: (work) =>
+      db.transaction().execute((trx) => {
+        const disable = (id: string) =>
+          trx.updateTable('users').set({ disabled_at: new Date() }).where('id', '=', id).execute();
+        return work(kyselyStorage(trx), disable);
+      }),
+    sweep: (now) => sweep(db, now),
   });
 });

@@ -10,7 +10,7 @@ import {
 } from '../storage/redis/storage.ts';
 import { type ExampleStore, testByKit } from './kit_of_store.ts';
 import { REDIS_ABSENCE, type RedisServer, startRedis } from './redis_server.ts';
-import { serving, testServing } from './serving.ts';
+import { serving, testHost, testServing } from './serving.ts';
 
 describe('Redis', { skip: REDIS_ABSENCE }, () => {
   let server: RedisServer;
@@ -42,17 +42,9 @@ describe('Redis', { skip: REDIS_ABSENCE }, () => {
   testByKit('Redis', () => store);
   testServing('Redis', () => store);
 
-  test('Redis: a person whom the host disables or signs out has no live token', async () => {
-    const { tokenOf, isActive, end } = await serving(store);
-    const [before, bobs] = [await tokenOf('alice'), await tokenOf('bob')];
-    await setDisabled(redis, 'alice', true);
-    assert.deepEqual([await isActive(before), await isActive(bobs)], [false, true]);
-    await assert.rejects(tokenOf('alice'), { name: 'OperatorIssueError' });
-    await signOut(redis, 'alice');
-    await setDisabled(redis, 'alice', false);
-    const after = await tokenOf('alice');
-    assert.deepEqual([await isActive(before), await isActive(after)], [false, true]);
-    await end();
+  testHost('Redis', () => store, {
+    setDisabled: (id, isDisabled) => setDisabled(redis, id, isDisabled),
+    signOut: (id) => signOut(redis, id),
   });
 
   test('Redis: every token, code and grant goes by itself once nothing needs it', async () => {

@@ -60,21 +60,27 @@ export function kyselyStorage(db: Db, clock: () => number = Date.now): Required<
   ): Promise<void> =>
     atOnce(async (trx) => {
       await lockGrant(trx, grantId);
-      let family = trx.selectFrom('oauth_tokens').where('family_id', '=', familyId ?? NONE);
+      let family = trx
+        .selectFrom('oauth_tokens')
+        .where('grant_id', '=', grantId ?? NONE)
+        .where('family_id', '=', familyId ?? NONE);
       if (of === 'current refresh token')
         family = family.where('kind', '=', 'refresh_token').where('superseded_at', 'is', null);
       await trx
         .updateTable('oauth_tokens')
         .set({ revoked_at: now() })
         .where('revoked_at', 'is', null)
-        .where((token) =>
-          token.or([
-            token('id', '=', id),
+        .where((token) => {
+          const isOfPair = token.or([
             token('pair_id', '=', pairId ?? NONE),
-            token('id', 'in', family.select('id')),
             token('pair_id', 'in', family.select('pair_id')),
-          ]),
-        )
+          ]);
+          return token.or([
+            token('id', '=', id),
+            token('id', 'in', family.select('id')),
+            token.and([token('grant_id', '=', grantId ?? NONE), isOfPair]),
+          ]);
+        })
         .execute();
     });
 
