@@ -25,7 +25,8 @@ const PATIENCE = { maxWait: 10_000, timeout: 10_000 };
  */
 export function prismaStorage(db: Db, clock: () => number = Date.now): Required<Storage> {
   const atOnce = <T>(work: (tx: Db) => Promise<T>): Promise<T> =>
-    '$transaction' in db ? db.$transaction(work, PATIENCE) : work(db);
+    // A copy: Prisma writes the transaction around it into the options of a nested one.
+    '$transaction' in db ? db.$transaction(work, { ...PATIENCE }) : work(db);
   const now = () => new Date(clock());
 
   /** Whether tokens may rest upon it. Its grant is locked. */
