@@ -1,4 +1,4 @@
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import type { Awaitable, NewClient, Storage } from '@grantd/core';
 import { storageKit } from '@grantd/core/kit';
 
@@ -25,30 +25,37 @@ export interface ExampleStore {
  */
 export function testByKit(name: string, store: () => ExampleStore): void {
   const clock = { nowMs: 0 };
+  const inUse = new Map<Storage, Connection>();
+  // Connecting takes longer than most cases.
+  const idle: Connection[] = [];
+  const take = async (): Promise<Storage> => {
+    const connection = idle.pop() ?? (await store().connect(() => clock.nowMs));
+    const storage = withPeople(connection);
+    inUse.set(storage, connection);
+    return storage;
+  };
+  after(() => Promise.all(idle.map((connection) => connection.end())));
+
   for (const { group, title, run } of storageKit()) {
     if (group === 'administration') continue;
     test(`${name}, ${group}: ${title}`, async () => {
-      const connections = new Map<Storage, Connection>();
-      const connect = async () => {
-        const connection = await store().connect(() => clock.nowMs);
-        const storage = withPeople(connection);
-        connections.set(storage, connection);
-        return storage;
-      };
-      const end = async (storage: Storage) => {
-        await connections.get(storage)?.end();
-        connections.delete(storage);
-      };
       await store().empty();
       await run({
         clock,
-        open: connect,
-        openAnother: connect,
+        open: take,
+        openAnother: take,
         registerClient: async (storage, client) => {
-          await connections.get(storage)?.saveClient(client);
+          await inUse.get(storage)?.saveClient(client);
         },
-        breakStorage: end,
-        close: end,
+        async breakStorage(storage) {
+          await inUse.get(storage)?.end();
+          inUse.delete(storage);
+        },
+        close(storage) {
+          const connection = inUse.get(storage);
+          if (connection !== undefined) idle.push(connection);
+          inUse.delete(storage);
+        },
       });
     });
   }

@@ -1,6 +1,7 @@
+import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { after, before, describe } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { PrismaPg } from '@prisma/adapter-pg';
 import { Client, Pool } from 'pg';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
@@ -10,7 +11,7 @@ import { prismaStorage, saveClient, sweep } from '../storage/prisma/storage.ts';
 import { type ExampleStore, testByKit } from './kit_of_store.ts';
 import { testHost, testServing } from './serving.ts';
 
-const MIGRATION = join(import.meta.dirname, '../storage/prisma/migrations/0001_grantd/migration.sql');
+const FOLDER = join(import.meta.dirname, '../storage/prisma');
 
 describe('Prisma', { skip: POSTGRES_ABSENCE }, () => {
   let url: string;
@@ -49,11 +50,18 @@ describe('Prisma', { skip: POSTGRES_ABSENCE }, () => {
     const client = new Client({ connectionString: url });
     await client.connect();
     await client.query('CREATE TABLE users (id text PRIMARY KEY, email text)');
-    await client.query(readFileSync(MIGRATION, 'utf8'));
+    await client.query(readFileSync(join(FOLDER, 'migrations/0001_grantd/migration.sql'), 'utf8'));
     await client.end();
     ({ client: db, end } = connect());
   });
   after(() => end());
+
+  test('Prisma: the generated client is that of the schema', () => {
+    const [schema, generated] = ['schema.prisma', 'generated/internal/class.ts'].map((path) =>
+      readFileSync(join(FOLDER, path), 'utf8'),
+    );
+    assert.ok(generated?.includes(`"inlineSchema": ${JSON.stringify(schema)}`), 'generate it again');
+  });
 
   testByKit('Prisma', () => store);
   testServing('Prisma', () => store);
