@@ -6,17 +6,19 @@ import { migrate } from 'drizzle-orm/node-postgres/migrator';
 import { Pool } from 'pg';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../../core/test/harness/postgres_installation.ts';
-import { users } from '../storage/drizzle/schema.ts';
+import * as schema from '../storage/drizzle/schema.ts';
 import { type Db, drizzleStorage, saveClient, sweep } from '../storage/drizzle/storage.ts';
 import { type ExampleStore, testByKit } from './kit_of_store.ts';
 import { testHost, testServing } from './serving.ts';
+
+const { users } = schema;
 
 describe('Drizzle', { skip: POSTGRES_ABSENCE }, () => {
   let url: string;
   let pool: Pool;
 
   const connect = () => new Pool({ connectionString: url, max: 4 });
-  const through = (client: Pool) => drizzle({ client, casing: 'snake_case' });
+  const through = (client: Pool) => drizzle({ client, schema, casing: 'snake_case' });
 
   const store: ExampleStore = {
     empty: () =>

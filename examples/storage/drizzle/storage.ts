@@ -13,7 +13,11 @@ import type { PgDatabase } from 'drizzle-orm/pg-core';
 import { drizzleKeys } from './keys.ts';
 import * as table from './schema.ts';
 
-export type Db = PgDatabase<NodePgQueryResultHKT>;
+/** Of a Drizzle database or transaction, whatever schema the host gave it. */
+export interface Db
+  extends Pick<PgDatabase<NodePgQueryResultHKT>, 'select' | 'insert' | 'update' | 'delete' | '$count'> {
+  transaction<T>(work: (tx: Db) => Promise<T>): Promise<T>;
+}
 
 /**
  * grantd's storage in the host's own PostgreSQL, through the host's own Drizzle; given a transaction, everything is done
