@@ -11,7 +11,9 @@ const root = dirname(import.meta.dirname);
 process.chdir(root);
 mkdirSync('.test-results', { recursive: true });
 
-const TESTS = ['core', 'server', 'reliability', 'bench'].map((folder) => `${folder}/test/**/*.test.ts`);
+const TESTS = ['core', 'server', 'reliability', 'bench', 'examples'].map(
+  (folder) => `${folder}/test/**/*.test.ts`,
+);
 /** A file that takes longer waits for something that will not happen. */
 const LONGEST_FILE_MS = 300_000;
 const bin = (name: string) => join(root, 'node_modules', '.bin', name);

@@ -1,0 +1,7 @@
+/** For `drizzle-kit generate`; `drizzle()` in the host wants the same `casing`. */
+export default {
+  dialect: 'postgresql',
+  schema: './schema.ts',
+  out: './migrations',
+  casing: 'snake_case',
+};

@@ -1,0 +1,45 @@
+import type { KeyRecord, KeyRepository } from '@grantd/core';
+import { and, eq } from 'drizzle-orm';
+import { keys } from './schema.ts';
+import type { Db } from './storage.ts';
+
+/** The keys that sign; a host that signs elsewhere gives the server a `JwtService`, and needs none of this. */
+export function drizzleKeys(db: Db, now: () => Date): KeyRepository {
+  return {
+    async get(kid) {
+      const [row] = await db.select().from(keys).where(eq(keys.kid, kid));
+      return row && keyOf(row);
+    },
+    async list() {
+      return (await db.select().from(keys).orderBy(keys.createdAt, keys.kid)).map(keyOf);
+    },
+    async currentKeyId(algorithm) {
+      const isCurrent = and(eq(keys.algorithm, algorithm), eq(keys.status, 'current'));
+      const [current] = await db.select().from(keys).where(isCurrent);
+      return current?.kid;
+    },
+    async initialize(first) {
+      // An algorithm has one current and one next key, by a unique index.
+      await db.insert(keys).values(first.map(rowOf)).onConflictDoNothing();
+    },
+    rotate: (currentKid, next) =>
+      db.transaction(async (tx) => {
+        const isCurrent = and(eq(keys.kid, currentKid), eq(keys.status, 'current'));
+        const retired = { status: 'retired', retiredAt: now() } as const;
+        if ((await tx.update(keys).set(retired).where(isCurrent).returning()).length === 0) return false;
+        const isNext = and(eq(keys.algorithm, next.algorithm), eq(keys.status, 'next'));
+        await tx.update(keys).set({ status: 'current' }).where(isNext);
+        await tx.insert(keys).values(rowOf(next));
+        return true;
+      }),
+  };
+}
+
+function rowOf({ createdAtMs, retiredAtMs: _, ...key }: KeyRecord) {
+  return { ...key, createdAt: new Date(createdAtMs) };
+}
+
+function keyOf({ createdAt, retiredAt, ...key }: typeof keys.$inferSelect): KeyRecord {
+  const retired = retiredAt && { retiredAtMs: retiredAt.getTime() };
+  return { ...key, createdAtMs: createdAt.getTime(), ...retired };
+}

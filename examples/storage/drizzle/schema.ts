@@ -1,0 +1,107 @@
+import type { KeyRecord, NewAuthorizationCode, NewClient, NewToken } from '@grantd/core';
+import { sql } from 'drizzle-orm';
+import { check, index, json, pgTable, text, timestamp, uniqueIndex } from 'drizzle-orm/pg-core';
+
+const time = () => timestamp({ withTimezone: true, precision: 3 });
+
+/** The host's own table of people. */
+export const users = pgTable('users', {
+  id: text().primaryKey(),
+  email: text(),
+  /** While it is set, the person has no live token. */
+  disabledAt: time(),
+  /** No token that was issued before it is alive. */
+  signedOutAt: time(),
+});
+
+export const clients = pgTable(
+  'oauth_clients',
+  {
+    id: text().primaryKey(),
+    record: json().$type<NewClient>().notNull(),
+    origins: text().array().notNull(),
+    disabledAt: time(),
+  },
+  (client) => [index().using('gin', client.origins)],
+);
+
+export const grants = pgTable(
+  'oauth_grants',
+  { id: text().primaryKey(), revokedAt: time(), keepUntil: time().notNull() },
+  (grant) => [index().on(grant.keepUntil)],
+);
+
+const toClient = () =>
+  text()
+    .notNull()
+    .references(() => clients.id, { onDelete: 'cascade' });
+const toUser = () => text().references(() => users.id, { onDelete: 'cascade' });
+const toGrant = () => text().references(() => grants.id, { onDelete: 'cascade' });
+
+export const tokens = pgTable(
+  'oauth_tokens',
+  {
+    id: text().primaryKey(),
+    /** `json` keeps the order of members and every character, unlike `jsonb`. */
+    record: json().$type<Omit<NewToken, 'keepUntil'>>().notNull(),
+    kind: text().$type<NewToken['kind']>().notNull(),
+    clientId: toClient(),
+    userId: toUser(),
+    grantId: toGrant(),
+    familyId: text(),
+    pairId: text(),
+    supersededAt: time(),
+    successorId: text(),
+    revokedAt: time(),
+    keepUntil: time().notNull(),
+  },
+  (token) => [
+    index().on(token.clientId),
+    index().on(token.userId),
+    index().on(token.grantId),
+    index().on(token.keepUntil),
+    check(
+      'oauth_ties_belong_to_a_grant',
+      sql`${token.grantId} IS NOT NULL OR (${token.familyId} IS NULL AND ${token.pairId} IS NULL)`,
+    ),
+  ],
+);
+
+export const codes = pgTable(
+  'oauth_codes',
+  {
+    id: text().primaryKey(),
+    record: json().$type<NewAuthorizationCode>().notNull(),
+    clientId: toClient(),
+    userId: toUser().notNull(),
+    grantId: toGrant().notNull(),
+    redeemedAt: time(),
+  },
+  (code) => [index().on(code.grantId)],
+);
+
+export const keys = pgTable(
+  'oauth_keys',
+  {
+    kid: text().primaryKey(),
+    algorithm: text().$type<KeyRecord['algorithm']>().notNull(),
+    status: text().$type<KeyRecord['status']>().notNull(),
+    publicJwk: json().$type<KeyRecord['publicJwk']>().notNull(),
+    sealedPrivateKey: text().notNull(),
+    createdAt: time().notNull(),
+    retiredAt: time(),
+  },
+  (key) => [uniqueIndex().on(key.algorithm, key.status).where(sql`${key.status} <> 'retired'`)],
+);
+
+export const pushedRequests = pgTable('oauth_pushed_requests', {
+  id: text().primaryKey(),
+  clientId: text().notNull(),
+  parameters: json().$type<Record<string, string>>().notNull(),
+  expiresAt: time().notNull(),
+});
+
+export const oneTimeIdentifiers = pgTable('oauth_one_time_identifiers', {
+  id: text().primaryKey(),
+  expiresAt: time().notNull(),
+});

@@ -1,0 +1,68 @@
+import type { KeyRecord, NewAuthorizationCode, NewClient, NewToken } from '@grantd/core';
+import type { ColumnType } from 'kysely';
+
+/** A column of PostgreSQL's `json`, which keeps the order of members and every character, unlike `jsonb`. */
+type Json<T> = ColumnType<T, string, never>;
+type Time = ColumnType<Date, Date, Date>;
+type Moment = ColumnType<Date | null, Date | null | undefined, Date | null>;
+
+/** The part of the host's own user table that tokens depend on. */
+interface Users {
+  id: string;
+  /** While it is set, the person has no live token. */
+  disabled_at: Moment;
+  /** No token that was issued before it is alive. */
+  signed_out_at: Moment;
+}
+
+interface Tokens {
+  id: string;
+  record: Json<Omit<NewToken, 'keepUntil'>>;
+  kind: NewToken['kind'];
+  client_id: string;
+  user_id: string | null;
+  grant_id: string | null;
+  family_id: string | null;
+  pair_id: string | null;
+  superseded_at: Moment;
+  successor_id: string | null;
+  revoked_at: Moment;
+  keep_until: Time;
+}
+
+/** Add these to the interface of your own tables. */
+export interface GrantdTables {
+  users: Users;
+  oauth_clients: {
+    id: string;
+    record: ColumnType<NewClient, string, string>;
+    origins: string[];
+    disabled_at: Moment;
+  };
+  oauth_grants: { id: string; revoked_at: Moment; keep_until: Time };
+  oauth_tokens: Tokens;
+  oauth_codes: {
+    id: string;
+    record: Json<NewAuthorizationCode>;
+    client_id: string;
+    user_id: string;
+    grant_id: string;
+    redeemed_at: Moment;
+  };
+  oauth_keys: {
+    kid: string;
+    algorithm: KeyRecord['algorithm'];
+    status: KeyRecord['status'];
+    public_jwk: Json<KeyRecord['publicJwk']>;
+    sealed_private_key: string;
+    created_at: Time;
+    retired_at: Moment;
+  };
+  oauth_pushed_requests: {
+    id: string;
+    client_id: string;
+    parameters: Json<Record<string, string>>;
+    expires_at: Time;
+  };
+  oauth_one_time_identifiers: { id: string; expires_at: Time };
+}

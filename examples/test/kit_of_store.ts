@@ -1,0 +1,84 @@
+import { after, test } from 'node:test';
+import type { Awaitable, NewClient, Storage } from '@grantd/core';
+import { storageKit } from '@grantd/core/kit';
+
+/** A connection to an example store, as one process of the host has it. */
+export interface Connection {
+  readonly storage: Storage;
+  saveClient(client: NewClient): Promise<unknown>;
+  /** Adds a person to the host's own table, unless it is there. */
+  addUser(id: string): Promise<unknown>;
+  /** Nothing can be asked through it afterwards. */
+  end(): Promise<unknown>;
+}
+
+export interface ExampleStore {
+  /** Deletes all records. */
+  empty(): Promise<unknown>;
+  /** @param clock milliseconds */
+  connect(clock: () => number): Awaitable<Connection>;
+}
+
+/**
+ * Runs the kit, but for the group `administration`: these stores have the part of the contract that serves requests, and
+ * leave administration to the host, in whose tables clients and people are.
+ */
+export function testByKit(name: string, store: () => ExampleStore): void {
+  const clock = { nowMs: 0 };
+  const inUse = new Map<Storage, Connection>();
+  // Connecting takes longer than most cases.
+  const idle: Connection[] = [];
+  const take = async (): Promise<Storage> => {
+    const connection = idle.pop() ?? (await store().connect(() => clock.nowMs));
+    const storage = withPeople(connection);
+    inUse.set(storage, connection);
+    return storage;
+  };
+  after(() => Promise.all(idle.map((connection) => connection.end())));
+
+  for (const { group, title, run } of storageKit()) {
+    if (group === 'administration') continue;
+    test(`${name}, ${group}: ${title}`, async () => {
+      await store().empty();
+      await run({
+        clock,
+        open: take,
+        openAnother: take,
+        registerClient: async (storage, client) => {
+          await inUse.get(storage)?.saveClient(client);
+        },
+        async breakStorage(storage) {
+          await inUse.get(storage)?.end();
+          inUse.delete(storage);
+        },
+        close(storage) {
+          const connection = inUse.get(storage);
+          if (connection !== undefined) idle.push(connection);
+          inUse.delete(storage);
+        },
+      });
+    });
+  }
+}
+
+/** The kit makes people up as it goes; a host has them before anything is issued to them. */
+function withPeople({ storage, addUser }: Connection): Storage {
+  const { tokens, authorizationCodes } = storage;
+  return {
+    ...storage,
+    tokens: {
+      ...tokens,
+      async issue(issued, basis) {
+        for (const { subject } of issued) if (subject !== undefined) await addUser(subject);
+        return tokens.issue(issued, basis);
+      },
+    },
+    authorizationCodes: {
+      ...authorizationCodes,
+      async issue(code, basis) {
+        await addUser(code.subject);
+        return authorizationCodes.issue(code, basis);
+      },
+    },
+  };
+}
