@@ -1,23 +1,29 @@
 // Makes of each package what is published, in its folder `dist`: compiled code, declarations, sources for debuggers,
 // and a manifest that names them. `npm pack ./core/dist` makes the archive. Nothing in this repository needs it.
+// `--into FOLDER` puts them into a folder of their own, below this repository, whose dependencies they need.
 import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
 import { commonjsDoor } from './packaging/commonjs_door.ts';
 import { entryModules, type Manifest, publishedManifest } from './packaging/published_manifest.ts';
 
 const root = dirname(import.meta.dirname);
 const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
 
-for (const name of ['core', 'server']) await build(join(root, name));
+const { into } = parseArgs({ options: { into: { type: 'string' } } }).values;
 
-async function build(folder: string): Promise<void> {
+for (const name of ['core', 'server']) {
+  const folder = join(root, name);
+  await build(folder, into === undefined ? join(folder, 'dist') : join(into, name));
+}
+
+async function build(folder: string, target: string): Promise<void> {
   const manifest: Manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
-  const target = join(folder, 'dist');
   rmSync(target, { recursive: true, force: true });
-  mkdirSync(target);
-  compile(folder);
+  mkdirSync(target, { recursive: true });
+  compile(folder, join(target, 'lib'));
   cpSync(join(folder, 'src'), join(target, 'src'), { recursive: true });
   if (manifest.bin !== undefined) copyPrograms(join(folder, 'bin'), join(target, 'bin'));
   for (const file of [join(folder, 'README.md'), join(folder, 'CHANGELOG.md'), join(root, 'LICENSE')]) {
@@ -32,8 +38,9 @@ async function build(folder: string): Promise<void> {
   for (const module of entryModules(manifest.exports)) await addCommonjsDoor(join(target, 'lib'), module);
 }
 
-function compile(folder: string): void {
-  const { status } = spawnSync(process.execPath, [compiler, '-p', join(folder, 'tsconfig.build.json')], {
+function compile(folder: string, library: string): void {
+  const project = join(folder, 'tsconfig.build.json');
+  const { status } = spawnSync(process.execPath, [compiler, '-p', project, '--outDir', library], {
     stdio: 'inherit',
   });
   if (status !== 0) throw new Error(`${folder} does not compile`);

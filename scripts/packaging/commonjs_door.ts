@@ -21,13 +21,13 @@ export function commonjsDoor(
 ): CommonjsDoor {
   const file = `./${basename(module)}.js`;
   const lines = Object.entries(exported).flatMap(([name, value]) => {
-    const constant = `export declare const ${name}: typeof module.${name};`;
+    const constant = `export declare const ${name}: typeof imported.${name};`;
     return isClass(value) ? [constant, instanceType(name, declarations)] : [constant];
   });
   return {
     code: `'use strict';\nmodule.exports = require('${file}');\n`,
     declarations: [
-      `import type * as module from '${file}' with { 'resolution-mode': 'import' };`,
+      `import type * as imported from '${file}' with { 'resolution-mode': 'import' };`,
       `export type * from '${file}' with { 'resolution-mode': 'import' };`,
       ...lines,
       '',
@@ -39,14 +39,14 @@ function isClass(value: unknown): boolean {
   return typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));
 }
 
-/** `export type Cache<K extends Key = string> = module.Cache<K>;` */
+/** `export type Cache<K extends Key = string> = imported.Cache<K>;` */
 function instanceType(name: string, declarations: string): string {
   const found = new RegExp(`export declare class ${name}(?:<([^{]*)>)?(?: extends [^{]+| implements [^{]+)? \\{`);
   const match = found.exec(declarations);
   if (match === null) throw new Error(`the declaration of the class ${name} was not found`);
   const parameters = (match[1] ?? '').split(',').map((parameter) => parameter.trim());
-  if (parameters[0] === '') return `export type ${name} = module.${name};`;
+  if (parameters[0] === '') return `export type ${name} = imported.${name};`;
   const names = parameters.map((parameter) => parameter.split(' ', 1)[0]);
-  const qualified = parameters.map((parameter) => parameter.replace(/(?<= (?:extends|=) )[A-Z]\w*/g, 'module.$&'));
-  return `export type ${name}<${qualified.join(', ')}> = module.${name}<${names.join(', ')}>;`;
+  const qualified = parameters.map((parameter) => parameter.replace(/(?<= (?:extends|=) )[A-Z]\w*/g, 'imported.$&'));
+  return `export type ${name}<${qualified.join(', ')}> = imported.${name}<${names.join(', ')}>;`;
 }

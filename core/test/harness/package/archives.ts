@@ -1,0 +1,45 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { after } from 'node:test';
+import { output } from './run.ts';
+
+export const ROOT = join(import.meta.dirname, '..', '..', '..', '..');
+
+/** The archives as npm would publish them, and that of the core's one dependency, so that no registry is asked. */
+export interface Archives {
+  readonly core: string;
+  readonly program: string;
+  readonly jose: string;
+}
+
+/** Builds and packs; two seconds of one core or three. What was built is removed after the tests of the file. */
+export function packedArchives(): Archives {
+  mkdirSync(join(ROOT, '.test-results'), { recursive: true });
+  // Below the repository: what is built is loaded once, to find its exports, and then needs its dependencies.
+  const folder = mkdtempSync(join(ROOT, '.test-results', 'package-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  output(process.execPath, [join(ROOT, 'scripts', 'build.ts'), '--into', folder], ROOT);
+  const packages = ['core', 'server'].map((name) => join(folder, name));
+  const written = output('npm', ['pack', '--json', ...packages, join(ROOT, 'node_modules', 'jose')], folder);
+  const packed: readonly { readonly filename: string }[] = Object.values(JSON.parse(written));
+  const [core = '', program = '', jose = ''] = packed.map(({ filename }) => join(folder, filename));
+  return { core, program, jose };
+}
+
+/** A folder outside the repository in which npm has installed the core from its archive, and nothing else. */
+export function installedCore({ core, jose }: Archives): string {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-consumer-'));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  const dependencies = { '@grantd/core': `file:${core}`, jose: `file:${jose}` };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies }));
+  output('npm', ['install', '--offline', '--no-audit', '--no-fund', '--loglevel=error'], folder);
+  return folder;
+}
+
+/** Lets a consumer use a package of this repository's own development, such as types. */
+export function linkPackage(folder: string, name: string): void {
+  const place = join(folder, 'node_modules', name);
+  mkdirSync(dirname(place), { recursive: true });
+  symlinkSync(join(ROOT, 'node_modules', name), place, 'junction');
+}
