@@ -41,12 +41,16 @@ function isClass(value: unknown): boolean {
 
 /** `export type Cache<K extends Key = string> = imported.Cache<K>;` */
 function instanceType(name: string, declarations: string): string {
-  const found = new RegExp(`export declare class ${name}(?:<([^{]*)>)?(?: extends [^{]+| implements [^{]+)? \\{`);
+  const found = new RegExp(
+    `export declare class ${name}(?:<([^{]*)>)?(?: extends [^{]+| implements [^{]+)? \\{`,
+  );
   const match = found.exec(declarations);
   if (match === null) throw new Error(`the declaration of the class ${name} was not found`);
   const parameters = (match[1] ?? '').split(',').map((parameter) => parameter.trim());
   if (parameters[0] === '') return `export type ${name} = imported.${name};`;
   const names = parameters.map((parameter) => parameter.split(' ', 1)[0]);
-  const qualified = parameters.map((parameter) => parameter.replace(/(?<= (?:extends|=) )[A-Z]\w*/g, 'imported.$&'));
+  const qualified = parameters.map((parameter) =>
+    parameter.replace(/(?<= (?:extends|=) )[A-Z]\w*/g, 'imported.$&'),
+  );
   return `export type ${name}<${qualified.join(', ')}> = imported.${name}<${names.join(', ')}>;`;
 }

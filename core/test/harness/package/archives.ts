@@ -6,11 +6,22 @@ import { output } from './run.ts';
 
 export const ROOT = join(import.meta.dirname, '..', '..', '..', '..');
 
+export interface Archive {
+  readonly file: string;
+  /** Paths inside. */
+  readonly contents: readonly string[];
+}
+
 /** The archives as npm would publish them, and that of the core's one dependency, so that no registry is asked. */
 export interface Archives {
-  readonly core: string;
-  readonly program: string;
-  readonly jose: string;
+  readonly core: Archive;
+  readonly program: Archive;
+  readonly jose: Archive;
+}
+
+interface Packed {
+  readonly filename: string;
+  readonly files: readonly { readonly path: string }[];
 }
 
 /** Builds and packs; two seconds of one core or three. What was built is removed after the tests of the file. */
@@ -20,18 +31,25 @@ export function packedArchives(): Archives {
   const folder = mkdtempSync(join(ROOT, '.test-results', 'package-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
   output(process.execPath, [join(ROOT, 'scripts', 'build.ts'), '--into', folder], ROOT);
-  const packages = ['core', 'server'].map((name) => join(folder, name));
-  const written = output('npm', ['pack', '--json', ...packages, join(ROOT, 'node_modules', 'jose')], folder);
-  const packed: readonly { readonly filename: string }[] = Object.values(JSON.parse(written));
-  const [core = '', program = '', jose = ''] = packed.map(({ filename }) => join(folder, filename));
-  return { core, program, jose };
+  const pack = (source: string): Archive => {
+    const [packed]: readonly Packed[] = Object.values(
+      JSON.parse(output('npm', ['pack', '--json', source], folder)),
+    );
+    if (packed === undefined) throw new Error(`npm packed nothing of ${source}`);
+    return { file: join(folder, packed.filename), contents: packed.files.map(({ path }) => path) };
+  };
+  return {
+    core: pack(join(folder, 'core')),
+    program: pack(join(folder, 'server')),
+    jose: pack(join(ROOT, 'node_modules', 'jose')),
+  };
 }
 
 /** A folder outside the repository in which npm has installed the core from its archive, and nothing else. */
 export function installedCore({ core, jose }: Archives): string {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-consumer-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
-  const dependencies = { '@grantd/core': `file:${core}`, jose: `file:${jose}` };
+  const dependencies = { '@grantd/core': `file:${core.file}`, jose: `file:${jose.file}` };
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies }));
   output('npm', ['install', '--offline', '--no-audit', '--no-fund', '--loglevel=error'], folder);
   return folder;

@@ -47,6 +47,7 @@ async function main() {
     return { status: response.status, text: await response.text() };
   };
   const issued = await post('/token', { grant_type: 'client_credentials', scope: 'read' });
+  if (issued.status !== 200) throw new Error(issued.text);
   const token = JSON.parse(issued.text).access_token;
   const { status, text } = await post('/token/introspect', { token });
   const { active, client_id, scope } = JSON.parse(text);
