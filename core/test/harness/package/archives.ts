@@ -1,4 +1,12 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after } from 'node:test';
@@ -20,6 +28,7 @@ export interface Archives {
 }
 
 interface Packed {
+  readonly name: string;
   readonly filename: string;
   readonly files: readonly { readonly path: string }[];
 }
@@ -47,12 +56,42 @@ export function packedArchives(): Archives {
 
 /** A folder outside the repository in which npm has installed the core from its archive, and nothing else. */
 export function installedCore({ core, jose }: Archives): string {
+  return installed({ '@grantd/core': core.file, jose: jose.file });
+}
+
+/** The same with the program, which says what it depends on; from the copies that this repository has. */
+export function installedProgram({ core, program }: Archives): string {
+  const folder = dirname(program.file);
+  const names = [...dependenciesOf('grantd')].filter((name) => name !== '@grantd/core');
+  const sources = names.map((name) => join(ROOT, 'node_modules', name));
+  const packed: readonly Packed[] = Object.values(
+    JSON.parse(output('npm', ['pack', '--json', '--ignore-scripts', ...sources], folder)),
+  );
+  const files = packed.map(({ name, filename }) => [name, join(folder, filename)] as const);
+  return installed({ '@grantd/core': core.file, grantd: program.file, ...Object.fromEntries(files) });
+}
+
+function installed(archives: Readonly<Record<string, string>>): string {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-consumer-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
-  const dependencies = { '@grantd/core': `file:${core.file}`, jose: `file:${jose.file}` };
+  const dependencies = Object.fromEntries(
+    Object.entries(archives).map(([name, file]) => [name, `file:${file}`]),
+  );
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies }));
   output('npm', ['install', '--offline', '--no-audit', '--no-fund', '--loglevel=error'], folder);
   return folder;
+}
+
+/** Every package that npm installs for another, with those for which they are installed in turn. */
+function dependenciesOf(name: string, found = new Set<string>()): ReadonlySet<string> {
+  const manifest = join(ROOT, 'node_modules', name, 'package.json');
+  const { dependencies = {}, optionalDependencies = {} } = JSON.parse(readFileSync(manifest, 'utf8'));
+  for (const dependency of Object.keys({ ...dependencies, ...optionalDependencies })) {
+    if (found.has(dependency) || !existsSync(join(ROOT, 'node_modules', dependency))) continue;
+    found.add(dependency);
+    dependenciesOf(dependency, found);
+  }
+  return found;
 }
 
 /** Lets a consumer use a package of this repository's own development, such as types. */

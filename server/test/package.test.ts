@@ -1,0 +1,42 @@
+// The program as npm would publish it, installed in an empty folder. Takes about 20 seconds of one core.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { installedProgram, packedArchives, ROOT } from '../../core/test/harness/package/archives.ts';
+import { run } from '../../core/test/harness/package/run.ts';
+import { Workbench } from './harness/program.ts';
+
+const { version } = JSON.parse(readFileSync(join(ROOT, 'server', 'package.json'), 'utf8'));
+/** The oldest one that the program is for. */
+const OLDEST_NODE = join(ROOT, 'runtimes', 'node_24', 'node_modules', 'node', 'bin', 'node');
+const folder = installedProgram(packedArchives());
+const main = join(folder, 'node_modules', 'grantd', 'bin', 'grantd.mjs');
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+for (const [name, node] of [
+  ['24.7', OLDEST_NODE],
+  ['26', process.execPath],
+] as const) {
+  test(`on Node ${name} the installed program tells its version`, () => {
+    const { status, stdout } = run(node, [main, '--version'], folder);
+    assert.deepEqual({ status, stdout }, { status: 0, stdout: `${version}\n` });
+  });
+
+  test(`on Node ${name} the installed program serves with workers, and sweeps`, async () => {
+    const home = await workbench.home();
+    const environment = { NODE_OPTIONS: '--disable-warning=ExperimentalWarning' };
+    const server = await workbench.start(home, ['--demo', '--workers', '2'], environment, [node, main]);
+    const health = await fetch(`${server.url}/health`);
+    assert.equal(health.status, 200);
+    const signIn = await fetch(`${server.url}/account`);
+    assert.match(await signIn.text(), /<form/);
+    const { code } = await server.stop();
+    assert.equal(code, 0);
+    assert.deepEqual(
+      server.log().filter(({ event }) => event === 'sweep_failed'),
+      [],
+    );
+  });
+}
