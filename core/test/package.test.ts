@@ -10,17 +10,13 @@ import { consumerProgram } from './harness/package/consumer_program.ts';
 import { run } from './harness/package/run.ts';
 import { compiled, linkNodeTypes, WITHOUT_NODE } from './harness/package/typed_consumer.ts';
 
-const { exports }: { readonly exports: Readonly<Record<string, unknown>> } = JSON.parse(
-  readFileSync(join(ROOT, 'core', 'package.json'), 'utf8'),
-);
-const ENTRY_POINTS = Object.keys(exports);
+const ENTRY_POINTS = Object.keys(manifestOf(join(ROOT, 'core')).exports);
 
 /** The oldest one that the package is for, one in between, and the pinned one. */
-const NODES: Readonly<Record<string, string>> = {
-  '22.18': join(ROOT, 'runtimes', 'node_22', 'node_modules', 'node', 'bin', 'node'),
-  '24.7': join(ROOT, 'runtimes', 'node_24', 'node_modules', 'node', 'bin', 'node'),
-  '26': process.execPath,
-};
+const NODES = [...['node_22', 'node_24'].map((name) => join(ROOT, 'runtimes', name)), ROOT].map((place) => ({
+  version: String(manifestOf(place).devDependencies.node),
+  node: join(place, 'node_modules', 'node', 'bin', 'node'),
+}));
 
 describe('the package', () => {
   const archives = packedArchives();
@@ -38,6 +34,14 @@ describe('the package', () => {
       'package.json',
       'src',
     ]);
+  });
+
+  test('the oldest Node that the package is for is among those that run it', () => {
+    const oldest = manifestOf(join(ROOT, 'core')).engines.node;
+    assert.ok(
+      NODES.some(({ version }) => `>=${version}` === `${oldest}.0`),
+      oldest,
+    );
   });
 
   test('publint finds nothing to say', async () => {
@@ -80,7 +84,7 @@ describe('the package', () => {
     assert.deepEqual(ended, { status: 0, stdout: '', stderr: '' });
   });
 
-  for (const [version, node] of Object.entries(NODES)) {
+  for (const { version, node } of NODES) {
     for (const system of ['esm', 'commonjs'] as const) {
       for (const store of ['memory', 'sqlite']) {
         test(`Node ${version} answers an introspection from the installed package: ${system}, ${store}`, () => {
@@ -120,6 +124,10 @@ describe('the package', () => {
     assert.deepEqual(await bundled(folder, source), { bytes: 0, files: [], others: [] });
   });
 });
+
+function manifestOf(folder: string) {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+}
 
 /** Files and folders at the top of an archive. */
 function topLevel({ contents }: Archive): readonly string[] {
