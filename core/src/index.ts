@@ -104,5 +104,5 @@ export type { FoundToken } from './tokens/find.ts';
 export type { IdTokenHint } from './tokens/id_token_hint.ts';
 export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt_service.ts';
 export { opaqueKindOf } from './tokens/opaque_token.ts';
-export { ServerSecret } from './tokens/server_secret.ts';
+export { type SecretUse, ServerSecret } from './tokens/server_secret.ts';
 export { hasPairwiseSubjects, type SubjectAudience, sectorOf } from './tokens/subject_identifier.ts';

@@ -5,7 +5,7 @@
 // four times as much; and glibc's default is a heap of its own for each thread. Whoever wants
 // it otherwise starts `node` with this file. JavaScript: Node would load its TypeScript compiler for the first file alone,
 // although all others have been compiled before.
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 
 /** The oldest Node that runs TypeScript as it is, and knows Argon2. */
 const OLDEST_NODE = [24, 7];
@@ -17,6 +17,8 @@ if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1
 }
 
 const { keepCompiledCode } = await import('./compiled_code.mjs');
-keepCompiledCode(join(import.meta.dirname, '..', '..', 'node_modules'));
+// In its repository the program is beside its dependencies, installed it is among them.
+const above = join(import.meta.dirname, '..', '..');
+keepCompiledCode(basename(above) === 'node_modules' ? above : join(above, 'node_modules'));
 const { run } = await import('../src/cli/run.ts');
 await run(process.argv);

@@ -1,8 +1,12 @@
+import { extname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { causeOf } from '../log/cause.ts';
 import type { SweepLog } from './sweeper.ts';
 import type { SweepingLine, SweepingOrder } from './sweeping_thread.ts';
+
+/** This file's own ending: the program runs as it is, and compiled. */
+const PROGRAM = new URL(`sweeping_thread${extname(import.meta.filename)}`, import.meta.url);
 
 /** Of the young generation of a thread's heap; by default it may become as large as that of the server. */
 const YOUNG_GENERATION_MB = 4;
@@ -30,7 +34,7 @@ export async function sweepInThread(
 
 function runThread(order: SweepingOrder, log: SweepLog, signal: AbortSignal): Promise<void> {
   const { promise, resolve, reject } = Promise.withResolvers<void>();
-  const thread = new Worker(new URL('sweeping_thread.ts', import.meta.url), {
+  const thread = new Worker(PROGRAM, {
     workerData: order,
     resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
   });

@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import type { Socket } from 'node:net';
-import { join } from 'node:path';
+import { extname, join } from 'node:path';
 import type { ConnectionTaker } from './connection_queue.ts';
 import type { Started } from './started.ts';
 import { type Failure, type FromWorker, failureOf, type Order, type ToWorker } from './worker_messages.ts';
@@ -16,7 +16,8 @@ export interface Patience {
 }
 
 const PATIENCE: Patience = { start: 60, answer: 10, end: 15 };
-const PROGRAM = join(import.meta.dirname, 'worker.ts');
+/** With this file's own ending: the program runs as it is, and compiled. */
+const PROGRAM = join(import.meta.dirname, `worker${extname(import.meta.filename)}`);
 
 /** What the supervisor wants to know of its workers. */
 export interface WorkerEvents {

@@ -9,6 +9,11 @@ import type { TestDatabase } from './databases.ts';
 const MAIN = join(import.meta.dirname, '..', '..', 'bin', 'grantd.mjs');
 const LONGEST_MS = 20_000;
 
+/** A Node, and the program that it runs. */
+export type Program = readonly [node: string, main: string];
+
+const SOURCES: Program = [process.execPath, MAIN];
+
 /** Of a folder: the variables of every command that is typed there. */
 export const ENVIRONMENT_FILE = 'environment.json';
 
@@ -54,9 +59,10 @@ export class Workbench {
     folder: string,
     args: readonly string[] = [],
     environment: Environment = {},
+    program = SOURCES,
   ): Promise<RunningServer> {
     const given = args.includes('--port') ? args : [...args, '--port', '0'];
-    const child = start(folder, ['serve', ...given], environment);
+    const child = start(folder, ['serve', ...given], environment, program);
     this.#children.push(child);
     child.stdin.end();
     return listening(child, folder, given.includes('--demo'));
@@ -165,8 +171,9 @@ export async function until(holds: () => boolean, what: string, longestMs = LONG
 
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
-function start(folder: string, args: readonly string[], environment: Environment): Child {
-  const child = spawn(process.execPath, [MAIN, ...args], {
+function start(folder: string, args: readonly string[], environment: Environment, program = SOURCES): Child {
+  const [node, main] = program;
+  const child = spawn(node, [main, ...args], {
     cwd: folder,
     env: { ...BARE_ENVIRONMENT, ...environmentOf(folder), ...environment },
     stdio: ['pipe', 'pipe', 'pipe'],

@@ -28,8 +28,13 @@ const INSERTED = [
   'session_id',
 ] as const satisfies (keyof ReturnType<typeof toTokenColumns>)[];
 
-/** By number, since to find so many parameters by their names takes as long as to store the row. */
-const parameterOf = (column: (typeof INSERTED)[number]): string => `?${INSERTED.indexOf(column) + 2}`;
+/** Whose generations are copied, in the order of the look-ups below. */
+const GENERATIONS_OF = [
+  'client_id',
+  'subject',
+  'session_id',
+  'grant_id',
+] as const satisfies (typeof INSERTED)[number][];
 
 export const ISSUING_SQL = {
   // Answers with a row only where something may be issued; the client's generation is what it rests upon.
@@ -41,18 +46,16 @@ export const ISSUING_SQL = {
     WHERE i.id = :issuerId AND coalesce(i.not_before_ms, 0) <= :issuedAtMs
       AND c.disabled_at_ms IS NULL AND s.disabled_at_ms IS NULL`,
 
-  // Generations are copied by the statement that stores the row.
+  // Generations are copied by the statement that stores the row. By position, since to find so many parameters by their
+  // names takes as long as to store the row; and unnumbered: Node 22.18 takes `?1` for a name.
   insert: `
     INSERT INTO tokens (issuer_id, ${INSERTED.join(', ')},
       client_generation, subject_generation, session_generation, grant_generation)
-    VALUES (?1, ${INSERTED.map(parameterOf).join(', ')},
-      (SELECT generation FROM clients WHERE issuer_id = ?1 AND id = ${parameterOf('client_id')}),
-      (SELECT generation FROM principals
-        WHERE issuer_id = ?1 AND kind = 'subject' AND id = ${parameterOf('subject')}),
-      (SELECT generation FROM principals
-        WHERE issuer_id = ?1 AND kind = 'session' AND id = ${parameterOf('session_id')}),
-      (SELECT generation FROM principals
-        WHERE issuer_id = ?1 AND kind = 'grant' AND id = ${parameterOf('grant_id')}))`,
+    VALUES (?, ${INSERTED.map(() => '?').join(', ')},
+      (SELECT generation FROM clients WHERE issuer_id = ? AND id = ?),
+      (SELECT generation FROM principals WHERE issuer_id = ? AND kind = 'subject' AND id = ?),
+      (SELECT generation FROM principals WHERE issuer_id = ? AND kind = 'session' AND id = ?),
+      (SELECT generation FROM principals WHERE issuer_id = ? AND kind = 'grant' AND id = ?))`,
 
   // Whatever the key's status: it may have been retired while the token was being signed.
   extendKey: `
@@ -86,5 +89,9 @@ export function sqliteIssuing({ database, issuerId }: SqliteHandle, principals: 
 /** The values of the parameters of the statement that stores a token. */
 export function insertedValues(issuerId: number, token: NewToken): readonly SQLInputValue[] {
   const columns = toTokenColumns(token);
-  return [issuerId, ...INSERTED.map((column) => columns[column])];
+  return [
+    issuerId,
+    ...INSERTED.map((column) => columns[column]),
+    ...GENERATIONS_OF.flatMap((column) => [issuerId, columns[column]]),
+  ];
 }

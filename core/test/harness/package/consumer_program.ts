@@ -1,0 +1,61 @@
+/** The module system of a consumer. */
+export type ModuleSystem = 'esm' | 'commonjs';
+
+const IMPORTS: Readonly<Record<string, string>> = {
+  AuthorizationServer: '@grantd/core',
+  mount: '@grantd/core/fetch',
+  memoryStorage: '@grantd/core/memory',
+  openSqliteStorage: '@grantd/core/sqlite',
+};
+
+/**
+ * A consumer's program in plain JavaScript: it gets a token, asks about it, revokes it, asks again, and prints the
+ * answers. `memory` or `sqlite` as its argument names the store.
+ */
+export function consumerProgram(system: ModuleSystem): string {
+  const lines = Object.entries(IMPORTS).map(([name, entry]) =>
+    system === 'esm' ? `import { ${name} } from '${entry}';` : `const { ${name} } = require('${entry}');`,
+  );
+  return `${lines.join('\n')}\n${BODY}`;
+}
+
+const BODY = `
+const issuer = 'https://login.example.com';
+
+async function main() {
+  const storage = process.argv[2] === 'sqlite'
+    ? openSqliteStorage({ path: 'consumer-' + process.pid + '.db', issuer })
+    : memoryStorage();
+  const server = new AuthorizationServer({ issuer, secret: 'a secret of thirty-two characters', storage });
+  await server.prepare();
+  await storage.clients.add({
+    id: 'my-service',
+    secretHash: await server.hashClientSecret('its secret'),
+    grantTypes: ['client_credentials'],
+    scopes: ['read'],
+    redirectUris: [],
+  });
+  const answer = mount(server);
+  const post = async (path, form) => {
+    const authorization = 'Basic ' + btoa('my-service:its+secret');
+    const request = new Request(issuer + path, {
+      method: 'POST',
+      headers: { authorization },
+      body: new URLSearchParams(form),
+    });
+    const response = await answer(request);
+    return { status: response.status, text: await response.text() };
+  };
+  const issued = await post('/token', { grant_type: 'client_credentials', scope: 'read' });
+  if (issued.status !== 200) throw new Error(issued.text);
+  const token = JSON.parse(issued.text).access_token;
+  const { status, text } = await post('/token/introspect', { token });
+  const { active, client_id, scope } = JSON.parse(text);
+  const revoked = await post('/token/revoke', { token });
+  const afterwards = await post('/token/introspect', { token });
+  storage.close?.();
+  console.log(JSON.stringify([{ status, active, client_id, scope }, revoked, afterwards]));
+}
+
+main();
+`;

@@ -1,0 +1,94 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { linkPackage, ROOT } from './archives.ts';
+import { type Ended, run } from './run.ts';
+
+/** A host's own code, with the public classes and functions as values and as types. */
+const USAGE = `
+const options: core.AuthorizationServerOptions = {
+  issuer: 'https://login.example.com',
+  secret: new core.ServerSecret('a secret of thirty-two characters') instanceof core.ServerSecret ? 'x' : 'y',
+  storage: memory.memoryStorage(),
+};
+export const server: core.AuthorizationServer = new core.AuthorizationServer(options);
+export const answer: (request: Request) => Promise<Response> = fetch.mount(server);
+export async function isActive(token: string): Promise<boolean> {
+  const result: core.IntrospectionResult = await server.introspectToken(token);
+  return result.active;
+}
+export function isRefusal(error: unknown): error is core.OAuthError {
+  return error instanceof core.OAuthError;
+}
+export class OwnRefusal extends core.StorageFault {}
+export type Secret = core.ServerSecret<'my_own_use'>;
+`;
+
+/** What needs the types of Node is beyond what a host on another runtime imports. */
+export const WITHOUT_NODE = ['.', './fetch', './memory', './postgres'];
+
+export interface Compilation {
+  readonly module: 'node16' | 'nodenext' | 'esnext';
+  readonly moduleResolution: 'node16' | 'nodenext' | 'bundler';
+}
+
+/** How a file imports every entry point; the ones that are used by their names, all others as a whole. */
+function imports(entries: readonly string[], form: 'import' | 'require'): string {
+  return entries
+    .map((entry) => {
+      const specifier = `@grantd/core${entry.slice(1)}`;
+      const name = entry === '.' ? 'core' : entry.slice(2).replaceAll(/\W/g, '_');
+      const from =
+        form === 'import'
+          ? `import * as ${name} from '${specifier}'`
+          : `import ${name} = require('${specifier}')`;
+      return `${from};\nexport const ${name}_names: string[] = Object.keys(${name});\n`;
+    })
+    .join('');
+}
+
+/**
+ * Compiles a consumer that imports these entry points, as an ECMAScript module and as CommonJS in both of its forms,
+ * with every check of types on, also of the package's own declarations.
+ * @param types of which packages of `@types` the consumer has
+ */
+export function compiled(
+  folder: string,
+  entries: readonly string[],
+  compilation: Compilation,
+  types: readonly string[],
+): Ended {
+  writeFileSync(join(folder, 'module.mts'), imports(entries, 'import') + USAGE);
+  writeFileSync(join(folder, 'imported.cts'), imports(entries, 'import') + USAGE);
+  const files = ['module.mts', 'imported.cts'];
+  if (compilation.moduleResolution !== 'bundler') {
+    writeFileSync(join(folder, 'required.cts'), imports(entries, 'require') + USAGE + MIXED);
+    files.push('required.cts');
+  }
+  const lib = types.includes('node') ? ['es2024'] : ['es2024', 'dom', 'dom.iterable'];
+  const compilerOptions = {
+    strict: true,
+    skipLibCheck: false,
+    noEmit: true,
+    target: 'es2024',
+    ...compilation,
+    types,
+    lib,
+  };
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));
+  return run(
+    process.execPath,
+    [join(ROOT, 'node_modules', 'typescript', 'bin', 'tsc'), '-p', folder],
+    folder,
+  );
+}
+
+/** One type of each class: what a module made is taken by CommonJS. */
+const MIXED = `
+export function mounted(module: typeof import('./module.mjs', { with: { 'resolution-mode': 'import' } })) {
+  return fetch.mount(module.server);
+}
+`;
+
+export function linkNodeTypes(folder: string): void {
+  linkPackage(folder, '@types/node');
+}

@@ -1,0 +1,146 @@
+// What npm would publish, used as strangers use it. Takes about 25 seconds of one core.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import { publint } from 'publint';
+import { type Archive, installedCore, packedArchives, ROOT } from './harness/package/archives.ts';
+import { bundled } from './harness/package/bundle.ts';
+import { consumerProgram } from './harness/package/consumer_program.ts';
+import { run } from './harness/package/run.ts';
+import { compiled, linkNodeTypes, WITHOUT_NODE } from './harness/package/typed_consumer.ts';
+
+const ENTRY_POINTS = Object.keys(manifestOf(join(ROOT, 'core')).exports);
+
+/** The oldest one that the package is for, one in between, and the pinned one. */
+const NODES = [...['node_22', 'node_24'].map((name) => join(ROOT, 'runtimes', name)), ROOT].map((place) => ({
+  version: String(manifestOf(place).devDependencies.node),
+  node: join(place, 'node_modules', 'node', 'bin', 'node'),
+}));
+
+describe('the package', () => {
+  const archives = packedArchives();
+  const folder = installedCore(archives);
+  linkNodeTypes(folder);
+
+  test('npm publishes nothing but compiled code, declarations, sources, manifest, licence and description', () => {
+    const described = ['LICENSE', 'README.md', 'lib', 'package.json', 'src'];
+    assert.deepEqual(topLevel(archives.core), described);
+    assert.deepEqual(topLevel(archives.program), [
+      'LICENSE',
+      'README.md',
+      'bin',
+      'lib',
+      'package.json',
+      'src',
+    ]);
+  });
+
+  test('the oldest Node that the package is for is among those that run it', () => {
+    const oldest = manifestOf(join(ROOT, 'core')).engines.node;
+    assert.ok(
+      NODES.some(({ version }) => `>=${version}` === `${oldest}.0`),
+      oldest,
+    );
+  });
+
+  test('publint finds nothing to say', async () => {
+    for (const { file } of [archives.core, archives.program]) {
+      const tarball = new Uint8Array(readFileSync(file)).buffer;
+      assert.deepEqual((await publint({ pack: { tarball }, strict: true })).messages, []);
+    }
+  });
+
+  test('the types are those of the code in every way to resolve them', () => {
+    const attw = join(ROOT, 'node_modules', '@arethetypeswrong', 'cli', 'dist', 'index.js');
+    // Node 10, which knows no `exports`, runs nothing of this; TypeScript 7 has forgotten how it resolved.
+    const { stdout } = run(
+      process.execPath,
+      [attw, archives.core.file, '--profile', 'node16', '--format', 'json'],
+      folder,
+    );
+    const { analysis }: { analysis: { problems: readonly { kind: string; resolutionKind?: string }[] } } =
+      JSON.parse(stdout);
+    assert.deepEqual(
+      analysis.problems.filter(({ resolutionKind }) => resolutionKind !== 'node10'),
+      [],
+    );
+  });
+
+  for (const [module, moduleResolution] of [
+    ['node16', 'node16'],
+    ['nodenext', 'nodenext'],
+    ['esnext', 'bundler'],
+  ] as const) {
+    test(`a strict consumer compiles with every entry point, resolved as by ${moduleResolution}`, () => {
+      const ended = compiled(folder, ENTRY_POINTS, { module, moduleResolution }, ['node']);
+      assert.deepEqual(ended, { status: 0, stdout: '', stderr: '' });
+    });
+  }
+
+  test('what needs no Node needs no types of Node', () => {
+    const elsewhere = installedCore(archives);
+    const ended = compiled(elsewhere, WITHOUT_NODE, { module: 'esnext', moduleResolution: 'bundler' }, []);
+    assert.deepEqual(ended, { status: 0, stdout: '', stderr: '' });
+  });
+
+  for (const { version, node } of NODES) {
+    for (const system of ['esm', 'commonjs'] as const) {
+      for (const store of ['memory', 'sqlite']) {
+        test(`Node ${version} answers an introspection from the installed package: ${system}, ${store}`, () => {
+          const program = join(folder, system === 'esm' ? 'consumer.mjs' : 'consumer.cjs');
+          writeFileSync(program, consumerProgram(system));
+          const { status, stdout, stderr } = run(
+            node,
+            ['--disable-warning=ExperimentalWarning', program, store],
+            folder,
+          );
+          const answered = { active: true, client_id: 'my-service', scope: 'read' };
+          assert.deepEqual({ status, stderr }, { status: 0, stderr: '' });
+          assert.deepEqual(JSON.parse(stdout), [
+            { status: 200, ...answered },
+            { status: 200, text: '' },
+            { status: 200, text: '{"active":false}' },
+          ]);
+        });
+      }
+    }
+  }
+
+  test('a bundle of the Fetch adapter and introspection holds no store, no adapter for Node, no page', async (t) => {
+    const { bytes, files, others } = await bundled(folder, INTROSPECTION_ALONE);
+    t.diagnostic(`${bytes} bytes minified, ${files.length} files of the core`);
+    assert.deepEqual(others, ['jose']);
+    assert.deepEqual(
+      files.filter((file) => /^(?:storage\/(?:sql|memory|kit)|adapters\/(?!fetch[./]))/.test(file)),
+      [],
+    );
+    assert.ok(bytes < LARGEST_BUNDLE_BYTES, `${bytes} bytes`);
+  });
+
+  test('a bundle that uses nothing holds nothing', async () => {
+    const entries = ENTRY_POINTS.filter((entry) => WITHOUT_NODE.includes(entry));
+    const source = entries.map((entry) => `import '@grantd/core${entry.slice(1)}';`).join('\n');
+    assert.deepEqual(await bundled(folder, source), { bytes: 0, files: [], others: [] });
+  });
+});
+
+function manifestOf(folder: string) {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+}
+
+/** Files and folders at the top of an archive. */
+function topLevel({ contents }: Archive): readonly string[] {
+  return [...new Set(contents.map((path) => path.split('/', 1).join()))].sort();
+}
+
+const LARGEST_BUNDLE_BYTES = 250_000;
+
+const INTROSPECTION_ALONE = `
+import { AuthorizationServer } from '@grantd/core';
+import { handler } from '@grantd/core/fetch';
+export default (options) => {
+  const server = new AuthorizationServer(options);
+  return handler((request) => server.introspect(request));
+};
+`;

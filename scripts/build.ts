@@ -1,0 +1,71 @@
+// Makes of each package what is published, in its folder `dist`: compiled code, declarations, sources for debuggers,
+// and a manifest that names them. `npm pack ./core/dist` makes the archive. Nothing in this repository needs it.
+// `--into FOLDER` puts them into a folder of their own, below this repository, whose dependencies they need.
+import { spawnSync } from 'node:child_process';
+import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+import { commonjsDoor } from './packaging/commonjs_door.ts';
+import { entryModules, type Manifest, publishedManifest } from './packaging/published_manifest.ts';
+
+const root = dirname(import.meta.dirname);
+const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
+
+const { into } = parseArgs({ options: { into: { type: 'string' } } }).values;
+
+for (const name of ['core', 'server']) {
+  const folder = join(root, name);
+  await build(folder, into === undefined ? join(folder, 'dist') : join(into, name));
+}
+
+async function build(folder: string, target: string): Promise<void> {
+  const manifest: Manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  rmSync(target, { recursive: true, force: true });
+  mkdirSync(target, { recursive: true });
+  compile(folder, join(target, 'lib'));
+  cpSync(join(folder, 'src'), join(target, 'src'), { recursive: true });
+  if (manifest.bin !== undefined) copyPrograms(join(folder, 'bin'), join(target, 'bin'));
+  for (const file of [join(folder, 'README.md'), join(folder, 'CHANGELOG.md'), join(root, 'LICENSE')]) {
+    for (const present of globSync(file)) cpSync(present, join(target, present.slice(dirname(file).length)));
+  }
+  writeFileSync(
+    join(target, 'package.json'),
+    `${JSON.stringify(publishedManifest(manifest), undefined, 2)}\n`,
+  );
+  if (manifest.exports === undefined) return;
+  nameCompiledFiles(join(target, 'lib'));
+  for (const module of entryModules(manifest.exports)) await addCommonjsDoor(join(target, 'lib'), module);
+}
+
+function compile(folder: string, library: string): void {
+  const project = join(folder, 'tsconfig.build.json');
+  const { status } = spawnSync(process.execPath, [compiler, '-p', project, '--outDir', library], {
+    stdio: 'inherit',
+  });
+  if (status !== 0) throw new Error(`${folder} does not compile`);
+}
+
+/** The compiler names compiled files in code, and leaves declarations as they are, which older compilers cannot read. */
+function nameCompiledFiles(library: string): void {
+  for (const file of globSync(join(library, '**', '*.d.ts'))) {
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(file, text.replace(/((?:from |import\()['"]\.{1,2}\/[^'"]+)\.ts(?=['"])/g, '$1.js'));
+  }
+}
+
+async function addCommonjsDoor(library: string, module: string): Promise<void> {
+  const exported: Record<string, unknown> = await import(pathToFileURL(join(library, `${module}.js`)).href);
+  const declarations = globSync(join(library, '**', '*.d.ts')).map((file) => readFileSync(file, 'utf8'));
+  const door = commonjsDoor(module, exported, declarations.join('\n'));
+  writeFileSync(join(library, `${module}.cjs`), door.code);
+  writeFileSync(join(library, `${module}.d.cts`), door.declarations);
+}
+
+function copyPrograms(source: string, target: string): void {
+  cpSync(source, target, { recursive: true });
+  for (const file of globSync(join(target, '*.mjs'))) {
+    const text = readFileSync(file, 'utf8');
+    writeFileSync(file, text.replace(/(import\('\.\.\/)src(\/[^']+)\.ts(?='\))/g, '$1lib$2.js'));
+  }
+}

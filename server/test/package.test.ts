@@ -1,0 +1,48 @@
+// The program as npm would publish it, installed in an empty folder. Takes about 20 seconds of one core.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { openSqliteStorage } from '@grantd/core/sqlite';
+import { installedProgram, packedArchives, ROOT } from '../../core/test/harness/package/archives.ts';
+import { run } from '../../core/test/harness/package/run.ts';
+import { Workbench } from './harness/program.ts';
+
+const { version } = JSON.parse(readFileSync(join(ROOT, 'server', 'package.json'), 'utf8'));
+/** The oldest one that the program is for. */
+const OLDEST_NODE = join(ROOT, 'runtimes', 'node_24', 'node_modules', 'node', 'bin', 'node');
+/** That SQLite is experimental, Node 24 says by itself. */
+const QUIET = { NODE_OPTIONS: '--disable-warning=ExperimentalWarning' };
+const ISSUER = 'http://localhost:4000';
+const folder = installedProgram(packedArchives());
+const main = join(folder, 'node_modules', 'grantd', 'bin', 'grantd.mjs');
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+for (const [name, node] of [
+  ['24.7', OLDEST_NODE],
+  ['26', process.execPath],
+] as const) {
+  test(`on Node ${name} the installed program tells its version`, () => {
+    const { status, stdout } = run(node, [main, '--version'], folder);
+    assert.deepEqual({ status, stdout }, { status: 0, stdout: `${version}\n` });
+  });
+
+  test(`on Node ${name} the installed program serves with workers, and sweeps`, async () => {
+    const path = join(workbench.folder(), 'grantd.db');
+    // Two years ago by its own clock, so that its event is over by now.
+    const past = Date.now() - 2 * 365 * 24 * 60 * 60 * 1000;
+    const storage = openSqliteStorage({ path, issuer: ISSUER, clock: () => past });
+    await storage.revokeAll({ issuedBeforeMs: past });
+    await storage.close();
+    const args = ['--database', `sqlite:${path}`, '--issuer', ISSUER, '--workers', '2'];
+    const environment = { GRANTD_SECRET: 'a secret of thirty-two characters', ...QUIET };
+    const server = await workbench.start(folder, args, environment, [node, main]);
+    const health = await fetch(`${server.url}/health`);
+    assert.equal(health.status, 200);
+    const signIn = await fetch(`${server.url}/account`);
+    assert.match(await signIn.text(), /<form/);
+    await server.logged(({ event, rows }) => event === 'swept' && rows === 1, 'that the event was swept');
+    assert.equal((await server.stop()).code, 0);
+  });
+}
