@@ -9,26 +9,12 @@ import {
   type ServerEvent,
 } from '@grantd/core';
 import { seedKeys } from './keys.ts';
+import { PLACES, type Place } from './places.ts';
 import { SettableClock } from './settable_clock.ts';
-import { HOSTS_BY_REVOCATION, STORES, type StoreKind } from './stores.ts';
-import { FETCH } from './transports/fetch.ts';
-import { FUNCTION } from './transports/function.ts';
-import { NODE } from './transports/node.ts';
-import type { OpenTransport, TestRequest, TestResponse, Transport } from './transports/transport.ts';
+import type { OpenTransport, TestRequest, TestResponse } from './transports/transport.ts';
 
 export const ISSUER = 'https://as.example';
 export const SECRET = 'a secret of the tests with more than 32 characters';
-
-/** Where a spec suite runs: how requests arrive, and what remembers. */
-export interface Place {
-  readonly transport: Transport;
-  readonly store: StoreKind;
-}
-
-export const PLACES: readonly Place[] = [
-  ...[FUNCTION, NODE, FETCH].flatMap((transport) => STORES.map((store) => ({ transport, store }))),
-  ...HOSTS_BY_REVOCATION.map((store) => ({ transport: FUNCTION, store })),
-];
 
 /** The people of the tests, with attributes for every standard scope and some that no scope permits. */
 export const PEOPLE: Readonly<Record<string, Claims>> = {
