@@ -15,29 +15,41 @@ function isSpecification(file: string): boolean {
   return /^(rfc\d|oidc_)/.test(basename(file)) || /^specification\(/m.test(readFileSync(file, 'utf8'));
 }
 
-/** What of the harness a suite meets on another runtime, in place of what needs Node. */
-const REPLACED: Readonly<Record<string, string>> = {
+type Replacements = Readonly<Record<string, string>>;
+
+/** What stands, on another runtime, for a module or a file of the tests: a file of `inside`, or a module of a Worker. */
+const REPLACED: Replacements = {
   'node:test': 'node_test.ts',
-  'harness/places.ts': 'places.ts',
-  'harness/stores.ts': 'stores.ts',
+  'harness/postgres_databases.ts': 'no_postgres.ts',
+  'harness/postgres_installation.ts': 'no_postgres.ts',
+  'harness/postgres_store.ts': 'no_postgres.ts',
 };
 
-/** And what in place of what Workers lack. */
-const REPLACED_IN_WORKERS: Readonly<Record<string, string>> = {
+const WITH_NODE: Replacements = { ...REPLACED, 'harness/places.ts': 'node_places.ts' };
+
+const WITHOUT_NODE: Replacements = {
+  ...REPLACED,
+  'harness/places.ts': 'places.ts',
+  'harness/remote_site.ts': 'no_node.ts',
+  'harness/transports/node.ts': 'no_node.ts',
   'node:assert/strict': 'assert.ts',
+  'node:fs': 'no_node.ts',
+  'node:os': 'no_node.ts',
+  'node:path': 'no_node.ts',
   '@grantd/core': './core.mjs',
   '@grantd/core/fetch': './fetch.mjs',
   '@grantd/core/memory': './memory.mjs',
-  '@grantd/core/node': 'node_adapter.ts',
-  'harness/remote_site.ts': 'remote_site.ts',
-  'harness/transports/node.ts': 'node_transport.ts',
+  '@grantd/core/node': 'no_node.ts',
+  '@grantd/core/sqlite': 'no_node.ts',
 };
 
 interface Bundled {
   readonly suites?: readonly string[];
-  /** Whether the suites have to do without what Workers lack. */
-  readonly inWorker?: boolean;
-  /** The last lines of the bundle, in which `runDeclared`, `declaredTitles` and `declareAll` are known. */
+  /** Whether the runtime has the modules of Node. */
+  readonly hasNode: boolean;
+  /** Where the suites run: by what the runtime has, unless given. */
+  readonly places?: 'places.ts' | 'node_places.ts';
+  /** The last lines of the bundle, in which `declareAll`, `declaredTitles` and `runDeclared` are known. */
   readonly last: string;
 }
 
@@ -57,7 +69,8 @@ export function hostFolder(t: TestContext): string {
 
 /** Bundles suites into one file of a host folder; the package itself stays outside, for the runtime to resolve. */
 export async function bundleSuites(folder: string, file: string, bundled: Bundled): Promise<void> {
-  const { suites = SUITES, inWorker = false, last } = bundled;
+  const { suites = SUITES, hasNode, places, last } = bundled;
+  const replaced = hasNode ? WITH_NODE : WITHOUT_NODE;
   const files = suites.map((suite) => {
     const name = basename(suite, '.test.ts');
     return `await declareFile(${JSON.stringify(name)}, () => import(${JSON.stringify(suite)}));`;
@@ -76,14 +89,14 @@ export async function bundleSuites(folder: string, file: string, bundled: Bundle
     target: 'es2024',
     mainFields: ['module', 'main'],
     conditions: ['default'],
-    external: ['node:*', '@grantd/core', '@grantd/core/*', ...(inWorker ? [] : ['jose', 'oauth4webapi'])],
-    ...(inWorker && { inject: [join(INSIDE, 'buffer.ts')] }),
-    plugins: [replacing({ ...REPLACED, ...(inWorker && REPLACED_IN_WORKERS) })],
+    external: ['node:*', '@grantd/core', '@grantd/core/*', ...(hasNode ? ['jose', 'oauth4webapi'] : [])],
+    inject: hasNode ? [] : [join(INSIDE, 'buffer.ts')],
+    plugins: [replacing({ ...replaced, ...(places !== undefined && { 'harness/places.ts': places }) })],
     logLevel: 'error',
   });
 }
 
-function replacing(replaced: Readonly<Record<string, string>>): Plugin {
+function replacing(replaced: Replacements): Plugin {
   return {
     name: 'replacing',
     setup(building) {

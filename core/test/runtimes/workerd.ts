@@ -9,6 +9,12 @@ import { WORKERD } from './executables.ts';
 /** As those who deploy Workers bundle a package. */
 const CONDITIONS = ['workerd', 'worker', 'browser'];
 
+/** Since its version of August 2026 a Worker has the modules of Node unless it says that it wants none. */
+export const WITHOUT_NODE = ['no_nodejs_compat', 'no_nodejs_compat_v2'];
+
+/** They can be imported; none of their globals, such as `Buffer`, is there. */
+export const WITH_NODE_MODULES = ['no_nodejs_compat_v2'];
+
 /** The entry points of the package that a Worker can use. */
 const ENTRIES = [
   { in: '@grantd/core', out: 'core' },

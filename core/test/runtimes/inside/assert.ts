@@ -29,6 +29,10 @@ function deepEqual(actual: unknown, expected: unknown, message?: string): void {
   if (!isDeepEqual(actual, expected)) refuse(message, `${shown(actual)} is not as ${shown(expected)}`);
 }
 
+function notDeepEqual(actual: unknown, unexpected: unknown, message?: string): void {
+  if (isDeepEqual(actual, unexpected)) refuse(message, `${shown(actual)} was not to be`);
+}
+
 function isDeepEqual(one: unknown, other: unknown): boolean {
   if (Object.is(one, other)) return true;
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false;
@@ -69,7 +73,10 @@ function throws(run: () => unknown, expected?: Expected): void {
   checkError(thrown, expected);
 }
 
-async function rejects(started: Promise<unknown> | (() => Promise<unknown>), expected?: Expected): Promise<void> {
+async function rejects(
+  started: Promise<unknown> | (() => Promise<unknown>),
+  expected?: Expected,
+): Promise<void> {
   const promise = typeof started === 'function' ? started() : started;
   const rejection = await promise.then(
     () => undefined,
@@ -81,19 +88,24 @@ async function rejects(started: Promise<unknown> | (() => Promise<unknown>), exp
 
 function checkError(error: unknown, expected?: Expected): void {
   if (expected === undefined) return;
-  if (expected instanceof RegExp) return match(String(error), expected);
-  if (typeof expected !== 'function') {
-    for (const [name, value] of Object.entries(expected)) {
-      const actual = Reflect.get(Object(error), name);
-      if (value instanceof RegExp) match(String(actual), value);
-      else deepEqual(actual, value);
-    }
-    return;
+  if (expected instanceof RegExp) match(String(error), expected);
+  else if (typeof expected === 'function') checkByFunction(error, expected);
+  else checkMembers(Object(error), expected);
+}
+
+/** A class says what was thrown by being its class, any other function by returning true. */
+function checkByFunction(error: unknown, expected: (...args: never) => unknown): void {
+  if (expected.prototype !== undefined && error instanceof expected) return;
+  if (/^class\b/.test(String(expected))) throw error;
+  if ((expected as (error: unknown) => unknown)(error) !== true) throw error;
+}
+
+function checkMembers(error: object, expected: object): void {
+  for (const [name, value] of Object.entries(expected)) {
+    const actual: unknown = Reflect.get(error, name);
+    if (value instanceof RegExp) match(String(actual), value);
+    else deepEqual(actual, value);
   }
-  const { prototype } = expected;
-  if (prototype !== undefined && error instanceof expected) return;
-  const isClass = prototype !== undefined && /^class\b/.test(Function.prototype.toString.call(expected));
-  if (isClass || (expected as (error: unknown) => unknown)(error) !== true) throw error;
 }
 
 export default Object.assign(ok, {
@@ -102,6 +114,7 @@ export default Object.assign(ok, {
   equal,
   fail,
   match,
+  notDeepEqual,
   notEqual,
   ok,
   rejects,

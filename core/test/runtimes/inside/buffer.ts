@@ -1,26 +1,28 @@
 /** What the suites use of `Buffer`, for runtimes that lack it. */
-export class Buffer extends Uint8Array<ArrayBuffer> {
-  static override from(source: string | Iterable<number>, encoding = 'utf8'): Buffer {
-    if (typeof source !== 'string') return new Buffer(source);
-    if (encoding === 'utf8') return new Buffer(new TextEncoder().encode(source));
+export const Buffer = {
+  from(source: string | ArrayLike<number>, encoding = 'utf8'): Bytes {
+    if (typeof source !== 'string') return bytesOf(source);
+    if (encoding === 'utf8') return bytesOf(new TextEncoder().encode(source));
     const binary = atob(source.replaceAll('-', '+').replaceAll('_', '/'));
-    return new Buffer(Array.from(binary, (character) => character.charCodeAt(0)));
-  }
+    return bytesOf(Array.from(binary, (character) => character.charCodeAt(0)));
+  },
 
-  static alloc(length: number, byte = 0): Buffer {
-    return new Buffer(length).fill(byte);
-  }
+  alloc: (length: number, byte = 0): Bytes => new Bytes(length).fill(byte),
 
-  static byteLength(text: string): number {
-    return new TextEncoder().encode(text).length;
-  }
+  byteLength: (text: string): number => new TextEncoder().encode(text).length,
+};
 
+class Bytes extends Uint8Array<ArrayBuffer> {
   override toString(encoding = 'utf8'): string {
     if (encoding === 'utf8') return new TextDecoder().decode(this);
-    let binary = '';
-    for (const byte of this) binary += String.fromCharCode(byte);
-    const base64 = btoa(binary);
+    const base64 = btoa(Array.from(this, (byte) => String.fromCharCode(byte)).join(''));
     if (encoding === 'base64') return base64;
     return base64.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
   }
+}
+
+function bytesOf(values: ArrayLike<number>): Bytes {
+  const bytes = new Bytes(values.length);
+  bytes.set(values);
+  return bytes;
 }
