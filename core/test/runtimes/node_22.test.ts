@@ -1,5 +1,11 @@
 import { test } from 'node:test';
+import { assertConditions } from './conditions.ts';
 import { NODE_22 } from './executables.ts';
 import { assertSuitesHold } from './outcomes.ts';
 
-test('every specification holds on Node 22', (t) => assertSuitesHold(t, { program: NODE_22(), args: [] }));
+const COMMAND = { program: NODE_22(), args: [] };
+
+test('every specification holds on Node 22', (t) =>
+  assertSuitesHold(t, COMMAND, { canReplaceExports: true }));
+
+test('on Node 22 hashing and signatures are those of Node', (t) => assertConditions(t, COMMAND, 'node'));

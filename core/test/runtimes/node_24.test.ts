@@ -1,5 +1,11 @@
 import { test } from 'node:test';
+import { assertConditions } from './conditions.ts';
 import { NODE_24 } from './executables.ts';
 import { assertSuitesHold } from './outcomes.ts';
 
-test('every specification holds on Node 24', (t) => assertSuitesHold(t, { program: NODE_24(), args: [] }));
+const COMMAND = { program: NODE_24(), args: [] };
+
+test('every specification holds on Node 24', (t) =>
+  assertSuitesHold(t, COMMAND, { canReplaceExports: true }));
+
+test('on Node 24 hashing and signatures are those of Node', (t) => assertConditions(t, COMMAND, 'node'));

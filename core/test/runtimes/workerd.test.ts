@@ -1,10 +1,12 @@
+import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { bundleSuites, hostFolder, SUITES } from './bundle.ts';
+import { CONDITIONAL, probe } from './conditions.ts';
 import type { Outcome } from './inside/node_test.ts';
-import { assertOutcomes, REPLACES_AN_EXPORT, titlesOnPinnedNode } from './outcomes.ts';
-import { bundlePackage, serveWorker, WITH_NODE_MODULES, WITHOUT_NODE } from './workerd.ts';
+import { assertOutcomes, FIXED_EXPORTS, titlesOnPinnedNode, WITHOUT_REPLACING } from './outcomes.ts';
+import { bundleHost, bundlePackage, serveWorker, WITH_NODE_MODULES, WITHOUT_NODE } from './workerd.ts';
 
 /** They make odd signatures and hashes with `node:crypto`, which the package itself never asks for here. */
 const NEED_NODE_CRYPTO = SUITES.filter((suite) =>
@@ -18,11 +20,10 @@ async function outcomesInWorker(
   flags: readonly string[],
 ): Promise<readonly Outcome[]> {
   const folder = hostFolder(t);
-  const lacking = { [REPLACES_AN_EXPORT]: 'an export of node:crypto cannot be replaced' };
   const last = `export default {
   async fetch() {
     await declareAll();
-    return Response.json(await runDeclared(${JSON.stringify(lacking)}));
+    return Response.json(await runDeclared(${JSON.stringify(WITHOUT_REPLACING)}));
   },
 };`;
   await bundleSuites(folder, 'suites.mjs', { suites, hasNode: false, last });
@@ -38,5 +39,57 @@ test('every specification holds on workerd, without Node’s modules wherever th
     ...(await outcomesInWorker(t, others, WITHOUT_NODE)),
     ...(await outcomesInWorker(t, NEED_NODE_CRYPTO, WITH_NODE_MODULES)),
   ];
-  await assertOutcomes(t, outcomes, await titlesOnPinnedNode(t, false), {});
+  await assertOutcomes(t, outcomes, await titlesOnPinnedNode(t, 'places.ts'), {
+    'there is no server on loopback here': 16,
+    'there is no node:http here': 1,
+    'there is no node:fs here': 1,
+    [FIXED_EXPORTS]: 1,
+  });
+});
+
+test('a Worker without Node’s modules serves requests at once, from a server that they share', async (t) => {
+  const folder = hostFolder(t);
+  const host = await bundleHost(folder, join(import.meta.dirname, 'inside', 'worker_host.mjs'));
+  const { origin } = await serveWorker(t, folder, new Map([['host.mjs', host]]), WITHOUT_NODE);
+  const post = async (path: string, form: Readonly<Record<string, string>>) => {
+    const response = await fetch(`${origin}${path}`, {
+      method: 'POST',
+      headers: { authorization: `Basic ${btoa('service:its+secret')}` },
+      body: new URLSearchParams(form),
+      signal: AbortSignal.timeout(30_000),
+    });
+    return { status: response.status, body: await response.text() };
+  };
+  const globals = await fetch(`${origin}/globals`);
+  assert.deepEqual(await globals.json(), []);
+
+  const issue = () => post('/token', { grant_type: 'client_credentials' });
+  const issued = await Promise.all(Array.from({ length: 20 }, issue));
+  console.log(issued.map((x) => x.status + x.body.slice(0, 100)));
+  const tokens: readonly string[] = issued.map(({ body }) => JSON.parse(body).access_token);
+  const active = async () => {
+    const answers = await Promise.all(tokens.map((token) => post('/token/introspect', { token })));
+    return answers.map(({ status, body }) => [status, JSON.parse(body).active]);
+  };
+  assert.deepEqual(
+    await active(),
+    tokens.map(() => [200, true]),
+  );
+  const revoked = await Promise.all(tokens.map((token) => post('/token/revoke', { token })));
+  assert.deepEqual(
+    revoked,
+    tokens.map(() => ({ status: 200, body: '' })),
+  );
+  assert.deepEqual(
+    await active(),
+    tokens.map(() => [200, false]),
+  );
+});
+
+test('in a Worker hashing and signatures are those of the web', async (t) => {
+  const folder = probe(t, 'export default { fetch: () => Response.json(taken) };');
+  const host = await bundleHost(folder, join(folder, 'probe.mjs'));
+  const { origin } = await serveWorker(t, folder, new Map([['host.mjs', host]]), WITHOUT_NODE);
+  const taken = await (await fetch(origin)).json();
+  assert.deepEqual(taken, Object.fromEntries(Object.keys(CONDITIONAL).map((name) => [name, 'default'])));
 });

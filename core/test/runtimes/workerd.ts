@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { TestContext } from 'node:test';
-import { build } from 'esbuild';
+import { type BuildOptions, build } from 'esbuild';
 import { WORKERD } from './executables.ts';
 
 /** As those who deploy Workers bundle a package. */
@@ -26,27 +26,39 @@ export interface Worker {
   readonly origin: string;
 }
 
-/**
- * Bundles the package by itself, with nothing left outside: a module of Node in it would end the build.
- * Returns the text of each module by its name.
- */
+/** Nothing may stay outside: a module of Node among what is imported ends the build. */
+const SELF_CONTAINED = {
+  bundle: true,
+  format: 'esm',
+  platform: 'neutral',
+  target: 'es2024',
+  mainFields: ['module', 'main'],
+  conditions: CONDITIONS,
+  write: false,
+  logLevel: 'silent',
+} as const satisfies BuildOptions;
+
+/** Bundles the package by itself, as modules that a Worker imports. Returns the text of each by its name. */
 export async function bundlePackage(folder: string): Promise<ReadonlyMap<string, string>> {
   const { outputFiles } = await build({
+    ...SELF_CONTAINED,
     entryPoints: ENTRIES,
     outdir: join(folder, 'package'),
     outExtension: { '.js': '.mjs' },
     absWorkingDir: folder,
-    bundle: true,
     splitting: true,
-    format: 'esm',
-    platform: 'neutral',
-    target: 'es2024',
-    mainFields: ['module', 'main'],
-    conditions: CONDITIONS,
-    write: false,
-    logLevel: 'silent',
   });
   return new Map(outputFiles.map(({ path, text }) => [basename(path), text]));
+}
+
+/** Bundles a host with the package that is installed in the folder. Returns the text of the Worker's one module. */
+export async function bundleHost(folder: string, file: string): Promise<string> {
+  const { outputFiles } = await build({
+    ...SELF_CONTAINED,
+    stdin: { contents: readFileSync(file, 'utf8'), resolveDir: folder },
+  });
+  const [{ text } = { text: '' }] = outputFiles;
+  return text;
 }
 
 /** Serves a Worker of these modules, the first of which is its main one, on loopback until the test ends. */

@@ -60,7 +60,8 @@ function fail(message?: string): never {
   return refuse(message, 'failed');
 }
 
-type Expected = RegExp | (abstract new (...args: never) => unknown) | ((error: unknown) => boolean) | object;
+type Judge = (abstract new (...args: never) => unknown) | ((error: unknown) => boolean);
+type Expected = RegExp | Judge | object;
 
 function throws(run: () => unknown, expected?: Expected): void {
   let thrown: unknown;
@@ -89,15 +90,15 @@ async function rejects(
 function checkError(error: unknown, expected?: Expected): void {
   if (expected === undefined) return;
   if (expected instanceof RegExp) match(String(error), expected);
-  else if (typeof expected === 'function') checkByFunction(error, expected);
+  else if (typeof expected === 'function') checkByFunction(error, expected as Judge);
   else checkMembers(Object(error), expected);
 }
 
 /** A class says what was thrown by being its class, any other function by returning true. */
-function checkByFunction(error: unknown, expected: (...args: never) => unknown): void {
+function checkByFunction(error: unknown, expected: Judge): void {
   if (expected.prototype !== undefined && error instanceof expected) return;
-  if (/^class\b/.test(String(expected))) throw error;
-  if ((expected as (error: unknown) => unknown)(error) !== true) throw error;
+  const isClass = /^class\b/.test(String(expected));
+  if (isClass || Reflect.apply(expected, undefined, [error]) !== true) throw error;
 }
 
 function checkMembers(error: object, expected: object): void {

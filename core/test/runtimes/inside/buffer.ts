@@ -12,7 +12,7 @@ export const Buffer = {
   byteLength: (text: string): number => new TextEncoder().encode(text).length,
 };
 
-class Bytes extends Uint8Array<ArrayBuffer> {
+class Bytes extends Uint8Array {
   override toString(encoding = 'utf8'): string {
     if (encoding === 'utf8') return new TextDecoder().decode(this);
     const base64 = btoa(Array.from(this, (byte) => String.fromCharCode(byte)).join(''));

@@ -1,0 +1,41 @@
+/* A host as its developer would write it, in a Worker without anything of Node. */
+import { AuthorizationServer } from '@grantd/core';
+import { mount } from '@grantd/core/fetch';
+import { memoryStorage } from '@grantd/core/memory';
+
+const issuer = 'https://as.example';
+const storage = memoryStorage({ issuer });
+const server = new AuthorizationServer({
+  issuer,
+  secret: 'a secret of the tests with more than 32 characters',
+  storage,
+  oidc: { getUserClaims: (subject) => ({ name: `Person ${subject}` }) },
+});
+const endpoints = mount(server);
+
+async function prepare() {
+  await server.prepare();
+  await storage.clients.add({
+    id: 'service',
+    secretHash: await server.hashClientSecret('its secret'),
+    grantTypes: ['client_credentials'],
+    scopes: ['read'],
+    redirectUris: [],
+    resource: 'https://api.example',
+  });
+}
+
+let prepared;
+
+export default {
+  async fetch(request) {
+    const { pathname } = new URL(request.url);
+    if (pathname === '/globals') {
+      const names = ['Buffer', 'process', 'setImmediate', 'global'];
+      return Response.json(names.filter((name) => name in globalThis));
+    }
+    prepared ??= prepare();
+    await prepared;
+    return endpoints(request);
+  },
+};
