@@ -65,7 +65,6 @@ test('a Worker without Node’s modules serves requests at once, from a server t
 
   const issue = () => post('/token', { grant_type: 'client_credentials' });
   const issued = await Promise.all(Array.from({ length: 20 }, issue));
-  console.log(issued.map((x) => x.status + x.body.slice(0, 100)));
   const tokens: readonly string[] = issued.map(({ body }) => JSON.parse(body).access_token);
   const active = async () => {
     const answers = await Promise.all(tokens.map((token) => post('/token/introspect', { token })));

@@ -4,7 +4,7 @@ import { mount } from '@grantd/core/fetch';
 import { memoryStorage } from '@grantd/core/memory';
 
 const issuer = 'https://as.example';
-const storage = memoryStorage({ issuer });
+const storage = distant(memoryStorage({ issuer }));
 const server = new AuthorizationServer({
   issuer,
   secret: 'a secret of the tests with more than 32 characters',
@@ -12,6 +12,21 @@ const server = new AuthorizationServer({
   oidc: { getUserClaims: (subject) => ({ name: `Person ${subject}` }) },
 });
 const endpoints = mount(server);
+
+/** As if it were asked over the network: what is awaited belongs to the request that asks. */
+function distant(parts) {
+  return new Proxy(parts, {
+    get(target, name) {
+      const part = Reflect.get(target, name);
+      if (typeof part === 'object' && part !== null) return distant(part);
+      if (typeof part !== 'function') return part;
+      return async (...args) => {
+        await new Promise((resolve) => setTimeout(resolve, 2));
+        return part.apply(target, args);
+      };
+    },
+  });
+}
 
 async function prepare() {
   await server.prepare();
