@@ -16,6 +16,8 @@ export type Skipped = Readonly<Record<string, number>>;
 export interface Command {
   readonly program: string;
   readonly args: readonly string[];
+  /** Besides what the tests themselves have. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 const REPLACES_AN_EXPORT =
@@ -58,7 +60,7 @@ export async function assertOutcomes(
   const lacking = outcomes.filter(({ outcome }) => outcome === 'skipped');
   const byReason = Object.entries(Object.groupBy(lacking, ({ reason = '' }) => reason));
   assert.deepEqual(Object.fromEntries(byReason.map(([reason, tests]) => [reason, tests?.length])), skipped);
-  console.log(`${outcomes.length - lacking.length} passed, 0 failed, ${lacking.length} skipped`);
+  console.log(`${t.name}: ${outcomes.length - lacking.length} passed, 0 failed, ${lacking.length} skipped`);
   for (const { title, reason } of lacking) await t.test(title, { skip: reason ?? true });
 }
 
@@ -75,8 +77,10 @@ console.log(${JSON.stringify(MARK)} + JSON.stringify(declaredTitles()));`;
 }
 
 /** Runs a program in a folder, and returns what its marked line says. */
-export async function said<T>(folder: string, { program, args }: Command, file: string): Promise<T> {
-  const { NODE_TEST_CONTEXT: _, NODE_OPTIONS: __, ...env } = process.env;
+export async function said<T>(folder: string, command: Command, file: string): Promise<T> {
+  const { program, args } = command;
+  const { NODE_TEST_CONTEXT: _, NODE_OPTIONS: __, ...inherited } = process.env;
+  const env = { ...inherited, ...command.env };
   const run = spawn(program, [...args, file], { cwd: folder, env, timeout: LONGEST_RUN_MS });
   run.stdin.end();
   const [output, complaints, [status]] = await Promise.all([

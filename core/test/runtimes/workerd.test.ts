@@ -60,8 +60,8 @@ test('a Worker without Node’s modules serves requests at once, from a server t
     });
     return { status: response.status, body: await response.text() };
   };
-  const globals = await fetch(`${origin}/globals`);
-  assert.deepEqual(await globals.json(), []);
+  const ofNode = await fetch(`${origin}/of-node`);
+  assert.deepEqual(await ofNode.json(), []);
 
   const issue = () => post('/token', { grant_type: 'client_credentials' });
   const issued = await Promise.all(Array.from({ length: 20 }, issue));

@@ -9,7 +9,7 @@ import { WORKERD } from './executables.ts';
 /** As those who deploy Workers bundle a package. */
 const CONDITIONS = ['workerd', 'worker', 'browser'];
 
-/** Since its version of August 2026 a Worker has the modules of Node unless it says that it wants none. */
+/** From the compatibility date 2026-08-04 on a Worker has the modules of Node unless it refuses them. */
 export const WITHOUT_NODE = ['no_nodejs_compat', 'no_nodejs_compat_v2'];
 
 /** They can be imported; none of their globals, such as `Buffer`, is there. */

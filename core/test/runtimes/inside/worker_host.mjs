@@ -40,15 +40,20 @@ async function prepare() {
   });
 }
 
+/** Which of them are here. */
+async function thingsOfNode() {
+  const globals = ['Buffer', 'process', 'setImmediate', 'global'].filter((name) => name in globalThis);
+  const modules = ['node:crypto', 'node:buffer', 'node:http'];
+  const loaded = await Promise.allSettled(modules.map((name) => import(name)));
+  return [...globals, ...modules.filter((_, index) => loaded[index].status === 'fulfilled')];
+}
+
 let prepared;
 
 export default {
   async fetch(request) {
     const { pathname } = new URL(request.url);
-    if (pathname === '/globals') {
-      const names = ['Buffer', 'process', 'setImmediate', 'global'];
-      return Response.json(names.filter((name) => name in globalThis));
-    }
+    if (pathname === '/of-node') return Response.json(await thingsOfNode());
     prepared ??= prepare();
     await prepared;
     return endpoints(request);
