@@ -2,6 +2,7 @@ import { test } from 'node:test';
 import { assertConditions } from './conditions.ts';
 import { DENO } from './executables.ts';
 import { assertSuitesHold } from './outcomes.ts';
+import { assertWritesWait } from './sqlite_lock.ts';
 
 const COMMAND = {
   program: DENO(),
@@ -13,3 +14,5 @@ const COMMAND = {
 test('every specification holds on Deno', (t) => assertSuitesHold(t, COMMAND, { canReplaceExports: false }));
 
 test('on Deno hashing and signatures are those of Node', (t) => assertConditions(t, COMMAND, 'node'));
+
+test('on Deno a write to a SQLite file waits for that of another', (t) => assertWritesWait(t, COMMAND));
