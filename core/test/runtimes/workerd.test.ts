@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { bundleSuites, hostFolder, SUITES } from './bundle.ts';
@@ -91,4 +91,13 @@ test('in a Worker hashing and signatures are those of the web', async (t) => {
   const { origin } = await serveWorker(t, folder, new Map([['host.mjs', host]]), WITHOUT_NODE);
   const taken = await (await fetch(origin)).json();
   assert.deepEqual(taken, Object.fromEntries(Object.keys(CONDITIONAL).map((name) => [name, 'default'])));
+});
+
+test('what needs Node ends the bundling of a Worker, and the module is named', async (t) => {
+  const folder = hostFolder(t);
+  for (const entry of ['sqlite', 'node']) {
+    const file = join(folder, `${entry}.mjs`);
+    writeFileSync(file, `export * from '@grantd/core/${entry}';`);
+    await assert.rejects(bundleHost(folder, file), /Could not resolve "node:/);
+  }
 });
