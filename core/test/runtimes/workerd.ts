@@ -81,7 +81,7 @@ const config :Workerd.Config = (
 );
 const worker :Workerd.Worker = (
   modules = [${embedded.join(', ')}],
-  compatibilityDate = "2026-11-01",
+  compatibilityDate = "2026-10-20",
   compatibilityFlags = ${JSON.stringify(compatibilityFlags)},
 );
 `,
