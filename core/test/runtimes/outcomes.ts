@@ -6,7 +6,7 @@ import type { TestContext } from 'node:test';
 import { bundleSuites, hostFolder } from './bundle.ts';
 import type { Outcome } from './inside/node_test.ts';
 
-const LONGEST_RUN_MS = 150_000;
+const LONGEST_RUN_MS = 240_000;
 /** Before what a bundle says of itself, among whatever else is printed. */
 export const MARK = 'the bundle says: ';
 
