@@ -11,6 +11,7 @@ import { decodeJwt } from 'jose';
 import { equalInConstantTime } from '../src/protocol/hashing/constant_time.ts';
 import { TOKENS_SQL } from '../src/storage/sql/sqlite/tokens.ts';
 import { BreakableStore } from './harness/breakable_store.ts';
+import type { Place } from './harness/places.ts';
 import {
   bearerError,
   CLIENT_REFUSED,
@@ -31,7 +32,6 @@ import {
   basic,
   type GrantedTokens,
   openWorld,
-  type Place,
   SECRET,
   VERIFIER,
   type World,

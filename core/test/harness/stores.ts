@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -51,7 +50,7 @@ const POSTGRES: StoreKind = {
       .then(disposableDatabase)
       .then((url) => new PostgresStores(url, { allowExitOnIdle: true }));
     const stores = await postgresStores;
-    const storage = await stores.open({ issuer: `${issuer}/${randomUUID()}`, clock });
+    const storage = await stores.open({ issuer: `${issuer}/${crypto.randomUUID()}`, clock });
     return { storage, dispose: async () => storage.close() };
   },
 };

@@ -9,38 +9,12 @@ import {
   type ServerEvent,
 } from '@grantd/core';
 import { seedKeys } from './keys.ts';
+import { PLACES, type Place } from './places.ts';
 import { SettableClock } from './settable_clock.ts';
-import { HOSTS_BY_REVOCATION, MEMORY, STORES, type StoreKind } from './stores.ts';
-import { EXPRESS, EXPRESS_4 } from './transports/express.ts';
-import { FASTIFY } from './transports/fastify.ts';
-import { FETCH } from './transports/fetch.ts';
-import { FUNCTION } from './transports/function.ts';
-import { H3_APP } from './transports/h3.ts';
-import { HONO } from './transports/hono.ts';
-import { KOA } from './transports/koa.ts';
-import { NEST_ON_EXPRESS, NEST_ON_FASTIFY } from './transports/nest.ts';
-import { NEXT } from './transports/next.ts';
-import { NODE } from './transports/node.ts';
-import type { OpenTransport, TestRequest, TestResponse, Transport } from './transports/transport.ts';
+import type { OpenTransport, TestRequest, TestResponse } from './transports/transport.ts';
 
 export const ISSUER = 'https://as.example';
 export const SECRET = 'a secret of the tests with more than 32 characters';
-
-/** Where a spec suite runs: how requests arrive, and what remembers. */
-export interface Place {
-  readonly transport: Transport;
-  readonly store: StoreKind;
-}
-
-export const PLACES: readonly Place[] = [
-  ...[FUNCTION, NODE, FETCH].flatMap((transport) => STORES.map((store) => ({ transport, store }))),
-  ...[EXPRESS, EXPRESS_4, FASTIFY, KOA, NEST_ON_EXPRESS, NEST_ON_FASTIFY].map((transport) => ({
-    transport,
-    store: MEMORY,
-  })),
-  ...HOSTS_BY_REVOCATION.map((store) => ({ transport: FUNCTION, store })),
-  ...[HONO, H3_APP, NEXT].map((transport) => ({ transport, store: MEMORY })),
-];
 
 /** The people of the tests, with attributes for every standard scope and some that no scope permits. */
 export const PEOPLE: Readonly<Record<string, Claims>> = {

@@ -178,7 +178,9 @@ function switchToWal(database: DatabaseSync, busyTimeoutMs: number): void {
   }
 }
 
-/** SQLITE_BUSY, whatever its extended code. */
+/** SQLITE_BUSY, whatever its extended code. Deno gives no codes, so there its text says it (`sqlite3_errstr`). */
 export function isBusy(error: unknown): boolean {
-  return error instanceof Error && 'errcode' in error && Number(error.errcode) % 256 === 5;
+  if (!(error instanceof Error)) return false;
+  if ('errcode' in error) return Number(error.errcode) % 256 === 5;
+  return error.message === 'database is locked';
 }

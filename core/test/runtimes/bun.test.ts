@@ -1,0 +1,13 @@
+import { test } from 'node:test';
+import { assertConditions } from './conditions.ts';
+import { BUN } from './executables.ts';
+import { assertSuitesHold } from './outcomes.ts';
+import { assertWritesWait } from './sqlite_lock.ts';
+
+const COMMAND = { program: BUN(), args: ['run'] };
+
+test('every specification holds on Bun', (t) => assertSuitesHold(t, COMMAND, { canReplaceExports: false }));
+
+test('on Bun hashing and signatures are those of Node', (t) => assertConditions(t, COMMAND, 'node'));
+
+test('on Bun a write to a SQLite file waits for that of another', (t) => assertWritesWait(t, COMMAND));

@@ -1,0 +1,110 @@
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { basename, dirname, join, relative } from 'node:path';
+import type { TestContext } from 'node:test';
+import { build, type Plugin } from 'esbuild';
+import { INSTALLED, PACKAGE_UNDER_TEST } from './package_under_test.ts';
+
+const TESTS = dirname(import.meta.dirname);
+const INSIDE = join(import.meta.dirname, 'inside');
+
+/** The spec suites: whoever adds one adds it for each runtime. */
+export const SUITES: readonly string[] = globSync(join(TESTS, '*.test.ts')).filter(isSpecification).sort();
+
+function isSpecification(file: string): boolean {
+  return /^(rfc\d|oidc_)/.test(basename(file)) || /^specification\(/m.test(readFileSync(file, 'utf8'));
+}
+
+type Replacements = Readonly<Record<string, string>>;
+
+/** What stands, on another runtime, for a module or a file of the tests: a file of `inside`, or a module of a Worker. */
+const REPLACED: Replacements = {
+  'node:test': 'node_test.ts',
+  'harness/postgres_databases.ts': 'no_postgres.ts',
+  'harness/postgres_installation.ts': 'no_postgres.ts',
+  'harness/postgres_store.ts': 'no_postgres.ts',
+};
+
+const WITH_NODE: Replacements = { ...REPLACED, 'harness/places.ts': 'node_places.ts' };
+
+const WITHOUT_NODE: Replacements = {
+  ...REPLACED,
+  'harness/places.ts': 'places.ts',
+  'harness/remote_site.ts': 'no_node.ts',
+  'harness/transports/node.ts': 'no_node.ts',
+  'node:assert/strict': 'assert.ts',
+  'node:fs': 'no_node.ts',
+  'node:os': 'no_node.ts',
+  'node:path': 'no_node.ts',
+  '@grantd/core': './core.mjs',
+  '@grantd/core/fetch': './fetch.mjs',
+  '@grantd/core/memory': './memory.mjs',
+  '@grantd/core/node': 'no_node.ts',
+  '@grantd/core/sqlite': 'no_node.ts',
+};
+
+interface Bundled {
+  readonly suites?: readonly string[];
+  /** Whether the runtime has the modules of Node. */
+  readonly hasNode: boolean;
+  /** Where the suites run: by what the runtime has, unless given. */
+  readonly places?: 'places.ts' | 'node_places.ts';
+  /** The last lines of the bundle, in which `declareAll`, `declaredTitles` and `runDeclared` are known. */
+  readonly last: string;
+}
+
+/** A folder that goes away with the test, in which the package is installed. */
+export function hostFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-runtime-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  mkdirSync(join(folder, 'node_modules', '@grantd'), { recursive: true });
+  symlinkSync(PACKAGE_UNDER_TEST, join(folder, 'node_modules', '@grantd', 'core'));
+  for (const name of ['jose', 'oauth4webapi']) {
+    symlinkSync(join(INSTALLED, name), join(folder, 'node_modules', name));
+  }
+  const dependencies = { '@grantd/core': '*', jose: '*', oauth4webapi: '*' };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', dependencies }));
+  return folder;
+}
+
+/** Bundles suites into one file of a host folder; the package itself stays outside, for the runtime to resolve. */
+export async function bundleSuites(folder: string, file: string, bundled: Bundled): Promise<void> {
+  const { suites = SUITES, hasNode, places, last } = bundled;
+  const replaced = hasNode ? WITH_NODE : WITHOUT_NODE;
+  const files = suites.map((suite) => {
+    const name = basename(suite, '.test.ts');
+    return `await declareFile(${JSON.stringify(name)}, () => import(${JSON.stringify(suite)}));`;
+  });
+  const contents = [
+    `import { declareFile, declaredTitles, runDeclared } from 'node:test';`,
+    `async function declareAll() {\n${files.join('\n')}\n}`,
+    last,
+  ].join('\n');
+  await build({
+    stdin: { contents, resolveDir: TESTS, loader: 'js' },
+    outfile: join(folder, file),
+    bundle: true,
+    format: 'esm',
+    platform: 'neutral',
+    target: 'es2024',
+    mainFields: ['module', 'main'],
+    conditions: ['default'],
+    external: ['node:*', '@grantd/core', '@grantd/core/*', ...(hasNode ? ['jose', 'oauth4webapi'] : [])],
+    inject: hasNode ? [] : [join(INSIDE, 'buffer.ts')],
+    plugins: [replacing({ ...replaced, ...(places !== undefined && { 'harness/places.ts': places }) })],
+    logLevel: 'error',
+  });
+}
+
+function replacing(replaced: Replacements): Plugin {
+  return {
+    name: 'replacing',
+    setup(building) {
+      building.onResolve({ filter: /./ }, ({ path, resolveDir }) => {
+        const by = replaced[path.startsWith('.') ? relative(TESTS, join(resolveDir, path)) : path];
+        if (by === undefined) return undefined;
+        return by.startsWith('./') ? { path: by, external: true } : { path: join(INSIDE, by) };
+      });
+    },
+  };
+}

@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { hostFolder } from './bundle.ts';
+import { type Command, MARK, said } from './outcomes.ts';
+import { PACKAGE_UNDER_TEST } from './package_under_test.ts';
+
+type Conditions = Readonly<Record<string, string>>;
+
+/** What the package imports by conditions, such as `#hashing`, with the file for each. */
+export const CONDITIONAL: Readonly<Record<string, Conditions>> = JSON.parse(
+  readFileSync(join(PACKAGE_UNDER_TEST, 'package.json'), 'utf8'),
+).imports;
+
+/** Makes a package with the same conditions, whose files say for which they are there. */
+export function probe(t: TestContext, last: string): string {
+  const folder = hostFolder(t);
+  const inside = join(folder, 'node_modules', 'probe');
+  mkdirSync(inside, { recursive: true });
+  const names = Object.keys(CONDITIONAL);
+  const imports = Object.entries(CONDITIONAL).map(([name, conditions]) => {
+    const files = Object.keys(conditions).map((condition) => [condition, `./${condition}.js`]);
+    return [name, Object.fromEntries(files)];
+  });
+  for (const condition of new Set(Object.values(CONDITIONAL).flatMap(Object.keys))) {
+    writeFileSync(join(inside, `${condition}.js`), `export default ${JSON.stringify(condition)};`);
+  }
+  const manifest = {
+    name: 'probe',
+    type: 'module',
+    exports: './index.js',
+    imports: Object.fromEntries(imports),
+  };
+  writeFileSync(join(inside, 'package.json'), JSON.stringify(manifest));
+  const lines = names.map((name, index) => `import taken${index} from '${name}';`);
+  const taken = names.map((name, index) => `'${name}': taken${index}`);
+  writeFileSync(join(inside, 'index.js'), `${lines.join('\n')}\nexport default { ${taken.join(', ')} };`);
+  writeFileSync(join(folder, 'probe.mjs'), `import taken from 'probe';\n${last}`);
+  return folder;
+}
+
+/** Every conditional import takes this condition, by the runtime's own rules. */
+export async function assertConditions(t: TestContext, command: Command, expected: string): Promise<void> {
+  const folder = probe(t, `console.log('${MARK}' + JSON.stringify(taken));`);
+  const taken = await said(folder, command, 'probe.mjs');
+  assert.deepEqual(taken, Object.fromEntries(Object.keys(CONDITIONAL).map((name) => [name, expected])));
+}

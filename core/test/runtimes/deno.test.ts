@@ -1,0 +1,18 @@
+import { test } from 'node:test';
+import { assertConditions } from './conditions.ts';
+import { DENO } from './executables.ts';
+import { assertSuitesHold } from './outcomes.ts';
+import { assertWritesWait } from './sqlite_lock.ts';
+
+const COMMAND = {
+  program: DENO(),
+  args: ['run', '-A', '--node-modules-dir=manual', '--no-lock', '--no-remote'],
+  // Its cache goes away with the folder that it runs in.
+  env: { DENO_DIR: '.deno', DENO_NO_UPDATE_CHECK: '1' },
+};
+
+test('every specification holds on Deno', (t) => assertSuitesHold(t, COMMAND, { canReplaceExports: false }));
+
+test('on Deno hashing and signatures are those of Node', (t) => assertConditions(t, COMMAND, 'node'));
+
+test('on Deno a write to a SQLite file waits for that of another', (t) => assertWritesWait(t, COMMAND));

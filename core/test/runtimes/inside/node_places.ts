@@ -1,0 +1,11 @@
+import type { Place } from '../../harness/places.ts';
+import { MEMORY, SQLITE } from '../../harness/stores.ts';
+import { FETCH } from '../../harness/transports/fetch.ts';
+import { FUNCTION } from '../../harness/transports/function.ts';
+import { NODE } from '../../harness/transports/node.ts';
+
+/** Where a suite runs on a runtime that has the modules of Node. */
+export const PLACES: readonly Place[] = [
+  ...[FUNCTION, FETCH, NODE].map((transport) => ({ transport, store: MEMORY })),
+  { transport: FUNCTION, store: SQLITE },
+];

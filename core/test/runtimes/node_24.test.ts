@@ -1,0 +1,14 @@
+import { test } from 'node:test';
+import { assertConditions } from './conditions.ts';
+import { NODE_24 } from './executables.ts';
+import { assertSuitesHold } from './outcomes.ts';
+import { assertWritesWait } from './sqlite_lock.ts';
+
+const COMMAND = { program: NODE_24(), args: [] };
+
+test('every specification holds on Node 24', (t) =>
+  assertSuitesHold(t, COMMAND, { canReplaceExports: true }));
+
+test('on Node 24 hashing and signatures are those of Node', (t) => assertConditions(t, COMMAND, 'node'));
+
+test('on Node 24 a write to a SQLite file waits for that of another', (t) => assertWritesWait(t, COMMAND));

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { text } from 'node:stream/consumers';
+import type { TestContext } from 'node:test';
+import { bundleSuites, hostFolder } from './bundle.ts';
+import type { Outcome } from './inside/node_test.ts';
+
+const LONGEST_RUN_MS = 240_000;
+/** Before what a bundle says of itself, among whatever else is printed. */
+export const MARK = 'the bundle says: ';
+
+/** How many tests are skipped on a runtime, by the reason. */
+export type Skipped = Readonly<Record<string, number>>;
+
+export interface Command {
+  readonly program: string;
+  readonly args: readonly string[];
+  /** Besides what the tests themselves have. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+const REPLACES_AN_EXPORT =
+  'rfc6749_client_authentication › §2.3.1 an unknown client costs as many look-ups and hashes as a wrong secret';
+
+/** The reason for which one test that counts calls is skipped outside Node; to be given to `runDeclared`. */
+export const FIXED_EXPORTS = 'the exports of node:crypto cannot be replaced here';
+export const WITHOUT_REPLACING = { [REPLACES_AN_EXPORT]: FIXED_EXPORTS };
+
+/**
+ * Runs every suite as a program of a runtime that has the modules of Node: by three adapters on memory, and on SQLite.
+ * Each skipped test is reported as one; whatever else has not passed fails the test.
+ */
+export async function assertSuitesHold(
+  t: TestContext,
+  command: Command,
+  { canReplaceExports }: { readonly canReplaceExports: boolean },
+): Promise<void> {
+  const folder = hostFolder(t);
+  const lacking = canReplaceExports ? {} : WITHOUT_REPLACING;
+  const last = `await declareAll();
+console.log(${JSON.stringify(MARK)} + JSON.stringify(await runDeclared(${JSON.stringify(lacking)})));`;
+  await bundleSuites(folder, 'suites.mjs', { hasNode: true, last });
+  const outcomes: readonly Outcome[] = await said(folder, command, 'suites.mjs');
+  const titles = await titlesOnPinnedNode(t, 'node_places.ts');
+  await assertOutcomes(t, outcomes, titles, canReplaceExports ? {} : { [FIXED_EXPORTS]: 1 });
+}
+
+/** Compares with what the pinned Node declares: no title is lost, none is new, and no more than said is skipped. */
+export async function assertOutcomes(
+  t: TestContext,
+  outcomes: readonly Outcome[],
+  titles: readonly string[],
+  skipped: Skipped,
+): Promise<void> {
+  const failed = outcomes.filter(({ outcome }) => outcome === 'failed');
+  assert.deepEqual(failed, [], `${failed.length} of ${outcomes.length} failed`);
+  assert.deepEqual(outcomes.map(({ title }) => title).sort(), [...titles].sort());
+  assert.equal(new Set(titles).size, titles.length, 'each title is there once');
+  const lacking = outcomes.filter(({ outcome }) => outcome === 'skipped');
+  const byReason = Object.entries(Object.groupBy(lacking, ({ reason = '' }) => reason));
+  assert.deepEqual(Object.fromEntries(byReason.map(([reason, tests]) => [reason, tests?.length])), skipped);
+  console.log(`${t.name}: ${outcomes.length - lacking.length} passed, 0 failed, ${lacking.length} skipped`);
+  for (const { title, reason } of lacking) await t.test(title, { skip: reason ?? true });
+}
+
+/** The titles that the suites have on the Node that runs this. */
+export async function titlesOnPinnedNode(
+  t: TestContext,
+  places: 'places.ts' | 'node_places.ts',
+): Promise<readonly string[]> {
+  const folder = hostFolder(t);
+  const last = `await declareAll();
+console.log(${JSON.stringify(MARK)} + JSON.stringify(declaredTitles()));`;
+  await bundleSuites(folder, 'titles.mjs', { hasNode: true, places, last });
+  return said(folder, { program: process.execPath, args: [] }, 'titles.mjs');
+}
+
+/** Runs a program in a folder, and returns what its marked line says. */
+export async function said<T>(folder: string, command: Command, file: string): Promise<T> {
+  const { program, args } = command;
+  const { NODE_TEST_CONTEXT: _, NODE_OPTIONS: __, ...inherited } = process.env;
+  const env = { ...inherited, ...command.env };
+  const run = spawn(program, [...args, file], { cwd: folder, env, timeout: LONGEST_RUN_MS });
+  run.stdin.end();
+  const [output, complaints, [status]] = await Promise.all([
+    text(run.stdout),
+    text(run.stderr),
+    once(run, 'exit'),
+  ]);
+  const line = output.split('\n').find((line) => line.startsWith(MARK));
+  if (status !== 0 || line === undefined) {
+    throw new Error(`${program} ended with ${status}:\n${output.slice(-4000)}\n${complaints.slice(-4000)}`);
+  }
+  return JSON.parse(line.slice(MARK.length));
+}
