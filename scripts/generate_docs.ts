@@ -1,4 +1,4 @@
-// Writes the pages that follow from the code: docs/configuration.md, docs/reason_codes.md and docs/certification.md.
+// Writes the pages that follow from the code: docs/configuration.md, docs/reason_codes.md, docs/certification.md and docs/hosts.md.
 // With --check it only compares, and exits with 1 where a page is not what the code says.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -6,6 +6,7 @@ import { INACTIVE_REASONS, REFUSAL_REASONS } from '@grantd/core';
 import { flagOf, OPTIONS, variableOf } from '../server/src/config/options.ts';
 import { PAGE_REASONS } from '../server/src/log/page_events.ts';
 import { certificationPage } from './certification_page.ts';
+import { hostsPage } from './hosts_page.ts';
 
 process.chdir(dirname(import.meta.dirname));
 
@@ -15,6 +16,7 @@ for (const [path, text] of [
   ['docs/configuration.md', configuration()],
   ['docs/reason_codes.md', reasonCodes()],
   ['docs/certification.md', certificationPage()],
+  ['docs/hosts.md', hostsPage()],
 ] as const) {
   if (!isCheck) writeFileSync(path, text);
   else if (readFileSync(path, 'utf8') !== text) {

@@ -1,0 +1,32 @@
+// The authorization server that the examples of hosts mount: tokens in a file, a service that gets them, an API.
+import { AuthorizationServer } from '@grantd/core';
+import { openSqliteStorage } from '@grantd/core/sqlite';
+
+export const port = Number(process.env.PORT ?? 3000);
+export const issuer = process.env.ISSUER ?? `http://localhost:${port}`;
+
+const storage = openSqliteStorage({ path: process.env.DATABASE ?? 'tokens.db', issuer });
+
+export const server = new AuthorizationServer({
+  issuer,
+  secret: process.env.GRANTD_SECRET ?? '', // at least 32 characters, the same at every start
+  storage,
+});
+
+await server.prepare(); // makes the signing keys at the first start
+
+// Does nothing where they are registered already.
+await storage.clients.add({
+  id: 'my-service',
+  secretHash: await server.hashClientSecret('its secret'),
+  grantTypes: ['client_credentials'],
+  scopes: ['read'],
+  redirectUris: [],
+});
+await storage.clients.add({
+  id: 'my-api',
+  secretHash: await server.hashClientSecret("the API's secret"),
+  grantTypes: [],
+  scopes: [],
+  redirectUris: [],
+});

@@ -1,0 +1,13 @@
+// Whatever answers a Request with a Response: Bun.serve, Deno.serve, a Worker; here a listener of Node's.
+import { mount } from '@grantd/core/fetch';
+import { serve } from '@hono/node-server';
+import { port, server } from './authorization_server.ts';
+
+const endpoints = mount(server);
+serve({
+  port,
+  fetch: (request) => {
+    if (new URL(request.url).pathname === '/') return new Response('the application');
+    return endpoints(request);
+  },
+});

@@ -1,0 +1,102 @@
+import { readFileSync } from 'node:fs';
+
+interface Host {
+  readonly title: string;
+  /** Below `examples/`. */
+  readonly file: string;
+  /** What is to be known of it besides. */
+  readonly notes: readonly string[];
+}
+
+const HOSTS: readonly Host[] = [
+  {
+    title: 'Express',
+    file: 'hosts/express.ts',
+    notes: [
+      'Parsers such as `express.urlencoded()` may stand before it or not. The address of the peer is `request.ip`: set `trust proxy` behind a proxy.',
+      "With `errors: 'forward'` an error goes to `next`, as an `OAuthError` with `status` and `headers`.",
+    ],
+  },
+  {
+    title: 'Fastify',
+    file: 'hosts/fastify.ts',
+    notes: [
+      'Register it on the application itself, not in a scope: it is a hook that sees the requests which no route is for. It reads bodies itself, before parsers. The address of the peer is `request.ip`: set `trustProxy` behind a proxy.',
+      'One operation alone, by `handler`, needs a parser for forms, such as `@fastify/formbody`.',
+    ],
+  },
+  {
+    title: 'Koa',
+    file: 'hosts/koa.ts',
+    notes: ['The address of the peer is `context.ip`: set `app.proxy` behind a proxy. Forwarded errors are thrown.'],
+  },
+  {
+    title: 'NestJS',
+    file: 'hosts/nest.ts',
+    notes: [
+      'The same on both platforms. A global prefix changes nothing: it is for controllers. One operation in a controller: `handler`, with `@Req()` and `@Res()`.',
+      'Forwarded errors go to exception filters. `OAuthError` is no `HttpException`: a filter answers it by `errorResponse` of `@grantd/core`.',
+    ],
+  },
+  {
+    title: 'node:http',
+    file: 'hosts/node.ts',
+    notes: ['Without a third argument it answers 404 itself where no endpoint is.'],
+  },
+  {
+    title: 'Hono',
+    file: 'hosts/hono.ts',
+    notes: [
+      'A body that a middleware has read by `parseBody` is taken from where Hono keeps it. The address of the peer depends on the runtime: `mount(server, { connection: (context) => ({ remoteAddress: getConnInfo(context).remote.address }) })`.',
+    ],
+  },
+  {
+    title: 'h3',
+    file: 'hosts/h3.ts',
+    notes: [
+      'h3 keeps nothing of a body that it has read: where `readBody` comes first, hand over what it got by the option `body`. An application that is itself mounted below a path no longer sees it: `strippedPath`.',
+    ],
+  },
+  {
+    title: 'Fetch: Bun, Deno, Workers and others',
+    file: 'hosts/fetch.ts',
+    notes: ['`mount(server)` is a function from `Request` to `Response`; [what works on which runtime](runtimes.md).'],
+  },
+];
+
+/** `docs/hosts.md`, with the code of the examples, which are tested. */
+export function hostsPage(): string {
+  const sections = HOSTS.map(
+    ({ title, file, notes }) => `## ${title}
+
+${code(file)}
+
+${notes.join('\n\n')}`,
+  );
+  return `# grantd in your application
+
+Every adapter exports the same two functions: \`mount(server)\` answers at all endpoints and leaves the other paths to the application; \`handler(operation)\` wraps one operation, such as \`(request) => server.introspect(request)\`, for an application that routes by itself. Paths are the issuer's: with the issuer \`https://app.example.com/auth\` they begin with \`/auth\`, wherever it is mounted. Sign-in, consent and sign-out are the application's own pages: [the library](../README.md#the-library).
+
+| option | |
+| --- | --- |
+| \`errors\` | \`'render'\` answers errors as their RFCs say, which is the default; \`'forward'\` hands them to the framework's own error handling |
+| \`headers\` | further headers of each answer, by a function of the request |
+| \`strippedPath\` | of \`mount\`: what a proxy takes off the path before the application sees it, such as \`/auth\` |
+
+An application that only *takes* tokens needs none of this, but [one line](resource_servers.md) for each route.
+
+All examples on this page mount the same server, [examples/hosts/authorization_server.ts](../examples/hosts/authorization_server.ts):
+
+${code('hosts/authorization_server.ts')}
+
+\`\`\`text
+GRANTD_SECRET=… node examples/hosts/express.ts
+\`\`\`
+
+${sections.join('\n\n')}
+`;
+}
+
+function code(file: string): string {
+  return `\`\`\`ts\n${readFileSync(`examples/${file}`, 'utf8').trimEnd()}\n\`\`\``;
+}
