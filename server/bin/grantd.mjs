@@ -1,8 +1,7 @@
-#!/usr/bin/env -S MALLOC_ARENA_MAX=2 node --max-semi-space-size=8 --no-parallel-scavenge --heap-growing-percent=100
+#!/usr/bin/env -S MALLOC_ARENA_MAX=2 node --max-semi-space-size=8 --no-parallel-scavenge
 // What a process is told before anything of the program is loaded stands in the line above: what a request needs is
 // garbage once it is answered, so that more room for the young only takes more memory; a worker has one core, where a
-// second thread to collect garbage is in the way; what lives long may double before it is looked through, and not become
-// four times as much; and glibc's default is a heap of its own for each thread. Whoever wants
+// second thread to collect garbage is in the way; and glibc's default is a heap of its own for each thread. Whoever wants
 // it otherwise starts `node` with this file. JavaScript: Node would load its TypeScript compiler for the first file alone,
 // although all others have been compiled before.
 import { basename, join } from 'node:path';

@@ -17,8 +17,6 @@ interface Begun {
   readonly request: IncomingMessage;
   readonly response: ServerResponse;
   readonly atMs: number;
-  /** Becomes known while the request is answered. */
-  clientId: string | undefined;
 }
 
 /** One line for each request, and one for each event, tied by the request's identifier. */
@@ -26,8 +24,12 @@ export class RequestLog {
   readonly #log: Log;
   readonly #isOn: boolean;
   readonly #idPrefix = `${randomBytes(6).toString('base64url')}-`;
-  /** By the number of the request: the engine keeps a table of all strings that were keys. */
-  readonly #begun = new Map<number, Begun>();
+  /**
+   * Of the requests that have begun and not ended, by their numbers; becomes known while a request is answered. Numbers
+   * and texts alone: a `Map` that comes and goes through objects keeps those that it has forgotten until all of the heap
+   * is looked through, with all that they refer to, and the engine keeps a table of all texts that were keys.
+   */
+  readonly #clientIds = new Map<number, string | undefined>();
   #count = 0;
 
   constructor(log: Log) {
@@ -41,16 +43,20 @@ export class RequestLog {
     const number = this.#count;
     const id = `${this.#idPrefix}${number.toString(36)}`;
     if (!this.#isOn) return id;
-    const begun: Begun = { id, request, response, atMs: performance.now(), clientId: undefined };
-    this.#begun.set(number, begun);
+    const begun: Begun = { id, request, response, atMs: performance.now() };
+    this.#clientIds.set(number, undefined);
     response.on('close', () => {
-      this.#begun.delete(number);
-      this.#writeLine(begun);
+      const clientId = this.#clientIds.get(number);
+      this.#clientIds.delete(number);
+      this.#writeLine(begun, clientId);
     });
     return id;
   }
 
-  #writeLine({ id, request: { method, url = '' }, response, atMs, clientId }: Begun): void {
+  #writeLine(
+    { id, request: { method, url = '' }, response, atMs }: Begun,
+    clientId: string | undefined,
+  ): void {
     this.#log.info({
       event: 'request',
       requestId: id,
@@ -89,8 +95,8 @@ export class RequestLog {
   /** What comes after the end of the request, since its caller has gone away, is about nobody any more. */
   #rememberClient({ requestId, clientId }: { requestId?: string; clientId?: string }): void {
     if (requestId === undefined || clientId === undefined) return;
-    const begun = this.#begun.get(Number.parseInt(requestId.slice(this.#idPrefix.length), 36));
-    if (begun !== undefined) begun.clientId = clientId;
+    const number = Number.parseInt(requestId.slice(this.#idPrefix.length), 36);
+    if (this.#clientIds.has(number)) this.#clientIds.set(number, clientId);
   }
 }
 
