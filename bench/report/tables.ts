@@ -1,15 +1,11 @@
 import type { WarmUp } from '../running.ts';
-import { TWO_WORKERS } from '../works/mix.ts';
-import { type GoalResult, goalResults } from './goals.ts';
+import { boundOf, formatValue, percent } from './formats.ts';
+import { goalResults } from './goals.ts';
 import type { ContestantResult, RunResults } from './results.ts';
+import { hasBusyGenerator, verdict } from './verdict.ts';
 
-/** From this share of a core on, it may be the generator that was measured, unless the server was as busy. */
-const GENERATOR_IS_BUSY = 0.9;
-const SERVER_IS_BUSY = 0.95;
 /** From this share of a core on, others may have slowed down what was measured. */
 const OTHERS_ARE_BUSY = 0.05;
-/** From here on, in half of the rounds, they have. */
-const OTHERS_INTERFERE = 0.2;
 
 /** All of it for people to read, as tables in Markdown. */
 export function tables(results: RunResults): string {
@@ -70,11 +66,6 @@ function warmUp({ own, other }: WarmUp): string {
   return other === 0 ? own.toFixed(1) : `${own.toFixed(1)} + ${other.toFixed(1)}`;
 }
 
-function hasBusyGenerator({ generatorCpu, serverCpu }: ContestantResult): boolean {
-  if (generatorCpu === undefined || generatorCpu.max < GENERATOR_IS_BUSY) return false;
-  return serverCpu === undefined || serverCpu.min < SERVER_IS_BUSY;
-}
-
 function primitivesTable({ primitives }: RunResults): string | undefined {
   if (primitives === undefined) return undefined;
   const rows = Object.entries(primitives).map(([name, timing]) => [
@@ -104,45 +95,13 @@ function mebibytes(bytes: number): string {
 function goalTable(results: RunResults): string | undefined {
   const rows = goalResults(results)
     .filter(({ value }) => value !== undefined)
-    .map((goal) => [goal.work, boundOf(goal), format(goal.value), verdict(results, goal)]);
+    .map((goal) => [goal.work, boundOf(goal), formatValue(goal.value), verdict(results, goal)]);
   return rows.length === 0 ? undefined : table(['work', 'goal', 'result', ''], rows);
-}
-
-function verdict({ machine, works, othersCpu }: RunResults, goal: GoalResult): string {
-  const { work, leastCores = 0, restsOn = [], isMet } = goal;
-  if (isMet === undefined) return '';
-  const all = [work, ...restsOn];
-  const contestants = all.flatMap((each) => Object.values(works[each]?.contestants ?? {}));
-  if (machine.cores < leastCores) {
-    const share = works[work]?.contestants[TWO_WORKERS]?.generatorCpu?.max;
-    return `no verdict: the generator shares their cores, and takes up to ${percent(share)} of one`;
-  }
-  if (contestants.some(hasBusyGenerator)) return 'no verdict: the generator was too slow';
-  const others = [
-    ...contestants.flatMap((contestant) => contestant.othersCpu?.median ?? []),
-    ...all.flatMap((each) => othersCpu[each] ?? []),
-  ];
-  if (others.some((share) => share >= OTHERS_INTERFERE))
-    return 'no verdict: other programs kept the machine busy';
-  return isMet ? 'met' : 'not met';
 }
 
 function failures({ failed }: RunResults): string | undefined {
   const rows = Object.entries(failed).map(([work, message]) => [work, message]);
   return rows.length === 0 ? undefined : table(['could not be measured', ''], rows);
-}
-
-function boundOf({ atLeast, atMost, of }: GoalResult): string {
-  if (atLeast !== undefined) return `at least ${atLeast} ${of}`;
-  return atMost === undefined ? `(no goal) ${of}` : `at most ${atMost} ${of}`;
-}
-
-function format(value = Number.NaN): string {
-  return value >= 20 ? value.toFixed(0) : value.toFixed(value >= 2 ? 2 : 3);
-}
-
-function percent(share: number | undefined): string {
-  return share === undefined ? '' : `${Math.round(share * 100)} %`;
 }
 
 export function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {

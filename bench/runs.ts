@@ -1,0 +1,44 @@
+// `npm run bench:runs -- NAME…`: the goals of runs that were kept, beside each other, as a table in Markdown.
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { boundOf, formatValue } from './report/formats.ts';
+import { goalResults } from './report/goals.ts';
+import type { RunResults } from './report/results.ts';
+import { table } from './report/tables.ts';
+import { verdict } from './report/verdict.ts';
+
+const HELP = `npm run bench:runs -- NAME…
+
+Prints the goals of runs that were kept as bench/results/NAME.json, beside each other: what each has measured, and
+whether that met the goal. (–): no verdict, since something else may have been measured; npm run bench says why.`;
+
+function resultsOf(name: string): RunResults | undefined {
+  const file = join(import.meta.dirname, 'results', `${name}.json`);
+  return existsSync(file) ? JSON.parse(readFileSync(file, 'utf8')) : undefined;
+}
+
+const MARKS: Readonly<Record<string, string>> = { met: ' ✔', 'not met': ' ✘', '': '' };
+
+function sideBySide(runs: readonly RunResults[], names: readonly string[]): string {
+  const goals = runs.map((run) => goalResults(run).map((goal) => ({ ...goal, verdict: verdict(run, goal) })));
+  const rows = (goals[0] ?? []).map((goal, index) => [
+    goal.work,
+    boundOf(goal),
+    ...goals.map((ofRun) => {
+      const { value, verdict: said = '' } = ofRun[index] ?? {};
+      return value === undefined ? '' : `${formatValue(value)}${MARKS[said] ?? ' (–)'}`;
+    }),
+  ]);
+  return table(['work', 'goal', ...names], rows);
+}
+
+const names = process.argv.slice(2);
+const missing = names.filter((name) => name.startsWith('-') || resultsOf(name) === undefined);
+if (names.length === 0 || names.includes('--help')) console.log(HELP);
+else if (missing.length > 0) {
+  console.error(`there is no bench/results/${missing[0]}.json; --help says more`);
+  process.exitCode = 2;
+} else {
+  const runs = names.map((name) => resultsOf(name)).filter((run) => run !== undefined);
+  console.log(sideBySide(runs, names));
+}
