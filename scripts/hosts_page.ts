@@ -28,7 +28,9 @@ const HOSTS: readonly Host[] = [
   {
     title: 'Koa',
     file: 'hosts/koa.ts',
-    notes: ['The address of the peer is `context.ip`: set `app.proxy` behind a proxy. Forwarded errors are thrown.'],
+    notes: [
+      'The address of the peer is `context.ip`: set `app.proxy` behind a proxy. Forwarded errors are thrown.',
+    ],
   },
   {
     title: 'NestJS',
@@ -60,7 +62,9 @@ const HOSTS: readonly Host[] = [
   {
     title: 'Fetch: Bun, Deno, Workers and others',
     file: 'hosts/fetch.ts',
-    notes: ['`mount(server)` is a function from `Request` to `Response`; [what works on which runtime](runtimes.md).'],
+    notes: [
+      '`mount(server)` is a function from `Request` to `Response`; [what works on which runtime](runtimes.md).',
+    ],
   },
 ];
 

@@ -17,7 +17,11 @@ const LONGEST_START_MS = 20_000;
 async function started(t: TestContext, file: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-host-'));
   const port = await freePort();
-  const environment = { PORT: String(port), DATABASE: join(folder, 'tokens.db'), GRANTD_SECRET: 's'.repeat(32) };
+  const environment = {
+    PORT: String(port),
+    DATABASE: join(folder, 'tokens.db'),
+    GRANTD_SECRET: 's'.repeat(32),
+  };
   const host = spawn(process.execPath, [file], {
     env: { ...process.env, ...environment },
     stdio: ['ignore', 'ignore', 'inherit'],

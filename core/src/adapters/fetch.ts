@@ -4,9 +4,9 @@ import type { Operation } from './adapter_options.ts';
 import { mountedExchange, operationExchange } from './fetch/exchange.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch/fetch_options.ts';
 
+export { fromHttpResponse } from '../protocol/fetch_response.ts';
 export type { FetchMountOptions, FetchOptions } from './fetch/fetch_options.ts';
 export { toHttpRequest } from './fetch/http_request.ts';
-export { fromHttpResponse } from '../protocol/fetch_response.ts';
 
 export type FetchHandler<Incoming extends Request = Request> = (request: Incoming) => Promise<Response>;
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { storedLife } from '../../src/protocol/life.ts';
 import type { NewToken, TokenRecord } from '../../src/protocol/records.ts';
@@ -13,7 +13,7 @@ import { temporaryFolder } from './temporary_folder.ts';
 
 const folder = temporaryFolder();
 const issuer = 'https://issuer.example';
-const STEPS = 1500;
+const STEPS = 800;
 const CLIENTS = ['web', 'spa'];
 const PEOPLE = ['alice', 'bob', 'carol'];
 const SESSIONS = ['laptop', 'phone'];
@@ -54,6 +54,7 @@ class Scene {
   readonly chance: Chance;
   readonly #path: string;
   readonly #file: DatabaseSync;
+  readonly #row: StatementSync;
   readonly #handles: SqliteStorage[];
 
   constructor(t: TestContext, seed: number) {
@@ -61,6 +62,8 @@ class Scene {
     this.#path = join(folder, `${seed}.db`);
     this.#handles = [this.#open(), this.#open()];
     this.#file = new DatabaseSync(this.#path);
+    this.#row = this.#file.prepare(TOKENS_SQL.accessToken);
+    this.#row.setReturnArrays(true);
     t.after(async () => {
       this.#file.close();
       for (const handle of this.#handles) await handle.close();
@@ -88,9 +91,7 @@ class Scene {
 
   /** What the file says of an access token now. */
   record(id: string): TokenRecord | undefined {
-    const statement = this.#file.prepare(TOKENS_SQL.accessToken);
-    statement.setReturnArrays(true);
-    const row = statement.get(1, id) as unknown as TokenRow | undefined;
+    const row = this.#row.get(1, id) as unknown as TokenRow | undefined;
     return row && toTokenRecord(row);
   }
 
@@ -144,7 +145,7 @@ async function redeem(scene: Scene, { authorizationCodes }: SqliteStorage): Prom
   const expiresAt = Math.floor(scene.nowMs / 1000) + 60;
   if ((await authorizationCodes.issue({ ...code, expiresAt }, {})) !== 'issued') return;
   const stored = await authorizationCodes.get(code.id);
-  if (stored === undefined) return;
+  if (!stored) return;
   const tied = { subject, grantId: code.grantId, pairId: randomUUID(), familyId: randomUUID() };
   const tokens = [scene.token(clientId, tied), scene.token(clientId, { ...tied, kind: 'refresh_token' })];
   if ((await authorizationCodes.redeem(stored, tokens)) !== 'issued') return;
@@ -154,7 +155,7 @@ async function redeem(scene: Scene, { authorizationCodes }: SqliteStorage): Prom
 
 async function rotate(scene: Scene, { tokens }: SqliteStorage): Promise<void> {
   const found = await tokens.getByRefreshToken(scene.recently(scene.refresh));
-  if (found?.grantId === undefined) return;
+  if (found?.grantId == null) return;
   const { clientId, subject, sessionId, grantId, familyId } = found;
   const tied = {
     ...{ grantId, pairId: randomUUID() },
@@ -169,19 +170,19 @@ async function rotate(scene: Scene, { tokens }: SqliteStorage): Promise<void> {
 
 async function revokeAccess(scene: Scene, { tokens }: SqliteStorage): Promise<void> {
   const found = await tokens.getByAccessToken(scene.recently(scene.access));
-  if (found !== undefined) await tokens.revoke(found);
+  if (found) await tokens.revoke(found);
 }
 
 async function revokeRefresh(scene: Scene, { tokens }: SqliteStorage): Promise<void> {
   const found = await tokens.getByRefreshToken(scene.recently(scene.refresh));
-  if (found === undefined) return;
+  if (!found) return;
   if (scene.chance.isOnce(2)) await tokens.revoke(found);
   else await tokens.revokeFamily(found);
 }
 
 async function revokeCode(scene: Scene, { authorizationCodes }: SqliteStorage): Promise<void> {
   const found = await authorizationCodes.get(scene.recently(scene.codes));
-  if (found !== undefined) await authorizationCodes.revoke(found);
+  if (found) await authorizationCodes.revoke(found);
 }
 
 async function revokePrincipal({ chance }: Scene, storage: SqliteStorage): Promise<void> {
@@ -245,13 +246,13 @@ for (const seed of [1, 22, 333]) {
     for (let step = 0; step < STEPS; step += 1) {
       const hasAll = scene.access.length > 0 && scene.refresh.length > 0 && scene.codes.length > 0;
       await (hasAll ? chance.of(STEPS_TAKEN) : chance.of([issue, redeem]))(scene, chance.of(scene.handles));
-      const ids = scene.access.slice(-30);
+      const ids = scene.access.slice(-20);
       for (const { tokens } of scene.handles) {
         const found = await Promise.all(ids.map(async (id) => tokens.getByAccessToken(id)));
         for (const [index, id] of ids.entries()) {
           const [remembered, stored] = [found[index], scene.record(id)];
           const [isAlive, shouldBe] = [remembered, stored].map(
-            (record) => record !== undefined && storedLife(record, scene.nowMs).alive,
+            (record) => record !== undefined && record !== null && storedLife(record, scene.nowMs).alive,
           );
           assert.equal(isAlive, shouldBe, `step ${step}`);
           if (isAlive) assert.deepEqual(remembered, stored, `step ${step}`);
@@ -259,6 +260,6 @@ for (const seed of [1, 22, 333]) {
         }
       }
     }
-    assert.ok(looks.alive > 1000 && looks.dead > 1000, JSON.stringify(looks));
+    assert.ok(looks.alive > 500 && looks.dead > 500, JSON.stringify(looks));
   });
 }

@@ -1,9 +1,9 @@
 import type { AuthorizationServer } from '../../authorization_server.ts';
 import { errorResponse } from '../../endpoints/error_response.ts';
+import { fromHttpResponse } from '../../protocol/fetch_response.ts';
 import { mountedEndpoints, type Operation } from '../adapter_options.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch_options.ts';
 import { type Known, toHttpRequest } from './http_request.ts';
-import { fromHttpResponse } from '../../protocol/fetch_response.ts';
 
 /** Where a framework's handlers find the request in what they are given. */
 export type RequestOf<Host> = (host: Host) => Request;

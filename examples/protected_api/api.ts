@@ -1,0 +1,22 @@
+// An API that asks the authorization server about each token, so that a revoked one is refused at once.
+//   ISSUER=http://localhost:3000 node examples/protected_api/api.ts
+import { AccessTokenIntrospector } from '@grantd/core/resource';
+import { protect, tokenOf } from '@grantd/core/resource/express';
+import express from 'express';
+
+const tokens = new AccessTokenIntrospector({
+  issuer: process.env.ISSUER ?? 'http://localhost:3000',
+  credentials: { clientId: 'my-api', clientSecret: process.env.API_SECRET ?? "the API's secret" },
+});
+
+const app = express();
+
+app.get('/reports', protect({ tokens, scopes: ['read'] }), (request, response) => {
+  response.json({ reports: [], readBy: tokenOf(request).clientId });
+});
+
+app.post('/reports', protect({ tokens, scopes: ['write'] }), (_request, response) => {
+  response.sendStatus(201);
+});
+
+app.listen(Number(process.env.PORT ?? 3001));
