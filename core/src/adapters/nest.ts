@@ -37,8 +37,13 @@ export function handler(
   const onFastify = fastify.handler(operation, options);
   return async (...exchange) => {
     if (isOfFastify(exchange)) await onFastify(...exchange);
-    else await onExpress(...exchange);
+    else await passedOn((next) => onExpress(...exchange, next));
   };
+}
+
+/** Rejects with what goes to `next`. */
+function passedOn(answer: (next: (error?: unknown) => void) => Promise<void>): Promise<void> {
+  return new Promise((resolve, reject) => void answer(reject).then(resolve, reject));
 }
 
 /**

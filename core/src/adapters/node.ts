@@ -14,7 +14,7 @@ export type NodeHandler = (request: NodeRequest, response: ServerResponse, next?
 
 /**
  * Answers with what the server says at the request's path; elsewhere `next`, or 404 where there is none. Forwarded
- * errors go to `next`, or reject where there is none.
+ * errors go to `next`, and are rendered where there is none.
  * @throws {ConfigurationError} an option does not fit; the message names it
  */
 export function mount(server: AuthorizationServer, options?: MountOptions<NodeRequest>): NodeHandler {

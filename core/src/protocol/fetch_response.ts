@@ -6,6 +6,7 @@ export function fromHttpResponse(
   further: Readonly<Record<string, string>> = {},
 ): Response {
   const all = new Headers(further);
+  all.delete('content-length');
   for (const [name, value] of Object.entries(headers)) {
     all.delete(name);
     for (const line of typeof value === 'string' ? [value] : value) all.append(name, line);

@@ -2,7 +2,6 @@ import type { Claims } from '../protocol/claims.ts';
 import type { Clock } from '../protocol/environment.ts';
 import { DocumentError } from '../protocol/fetch_document.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../protocol/json.ts';
-import { ConfigurationError } from '../protocol/oauth_error.ts';
 import { answerTo } from './authorization_server_fault.ts';
 import { type Ask, type AskingOptions, documentsBy, guarded } from './guarded_fetch.ts';
 import {
@@ -13,7 +12,7 @@ import {
 import { IssuerMetadata } from './issuer_metadata.ts';
 import { refusedToken, requireTokenLength } from './refused_token.ts';
 import { type CacheOptions, RememberedTokens } from './remembered_tokens.ts';
-import { requireAudience, requireBetween, requireIssuer } from './resource_options.ts';
+import { requireAudience, requireBetween, requireIssuer, requireUrl } from './resource_options.ts';
 import { SingleFlight } from './single_flight.ts';
 import {
   type AccessTokens,
@@ -77,9 +76,9 @@ export class AccessTokenIntrospector implements AccessTokens {
       fetchDocument: documentsBy(this.#ask),
       clock,
     });
-    if (endpoint !== undefined && !URL.canParse(endpoint))
-      throw new ConfigurationError('introspectionEndpoint', 'a URL');
-    this.#endpoint = async () => endpoint ?? metadata.url('introspection_endpoint');
+    const known =
+      endpoint === undefined ? undefined : requireUrl('introspectionEndpoint', endpoint, this.#issuer);
+    this.#endpoint = async () => known ?? metadata.url('introspection_endpoint');
   }
 
   async verify(token: string): Promise<VerifiedAccessToken> {

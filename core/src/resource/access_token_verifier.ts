@@ -14,7 +14,7 @@ import { type AskingOptions, documentsBy, guarded } from './guarded_fetch.ts';
 import { IssuerKeys, type KeySource } from './issuer_keys.ts';
 import { IssuerMetadata } from './issuer_metadata.ts';
 import { refusedToken, requireTokenLength } from './refused_token.ts';
-import { requireAudience, requireBetween, requireIssuer } from './resource_options.ts';
+import { requireAudience, requireBetween, requireIssuer, requireUrl } from './resource_options.ts';
 import {
   type AccessTokens,
   isMeantFor,
@@ -100,15 +100,18 @@ export class AccessTokenVerifier implements AccessTokens {
   }
 }
 
-function keySource({ jwks, jwksUri }: AccessTokenVerifierOptions, metadata: IssuerMetadata): KeySource {
+function keySource(
+  { issuer, jwks, jwksUri }: AccessTokenVerifierOptions,
+  metadata: IssuerMetadata,
+): KeySource {
   if (jwks !== undefined) {
     const keys = readClientKeys(jwks);
     if (keys === undefined || keys.length === 0) throw new ConfigurationError('jwks', 'a set of public keys');
     return { keys };
   }
   if (jwksUri === undefined) return { url: () => metadata.url('jwks_uri') };
-  if (!URL.canParse(jwksUri)) throw new ConfigurationError('jwksUri', 'a URL');
-  return { url: async () => jwksUri };
+  const url = requireUrl('jwksUri', jwksUri, issuer);
+  return { url: async () => url };
 }
 
 function requireAlgorithms(algorithms: readonly SigningAlgorithm[]): readonly SigningAlgorithm[] {

@@ -5,6 +5,8 @@ import {
   type FetchedDocument,
 } from '../protocol/fetch_document.ts';
 
+import { requireBetween } from './resource_options.ts';
+
 /** The global `fetch`, or one that a host brings: with a proxy of its own, a client certificate, a service binding. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>;
 
@@ -15,18 +17,22 @@ export interface AskingOptions {
   readonly timeoutMs?: number;
 }
 
+const LONGEST_TIMEOUT_MS = 60_000;
+
 /** Asks the authorization server; of the answer's body all is read. */
 export type Ask = (url: string, init?: RequestInit) => Promise<FetchedDocument>;
 
 /**
  * Asks with limits on time and bytes. Redirects are not followed: tokens and credentials go where the operator said,
  * and nowhere else.
+ * @throws {ConfigurationError} at once, where the time is none
  * @throws {DocumentError} there is no answer, none in time, or one that is too large
  */
 export function guarded({
   fetch = (url, init) => globalThis.fetch(url, init),
   timeoutMs = DOCUMENT_LIMITS.timeoutMs,
 }: AskingOptions): Ask {
+  requireBetween('timeoutMs', timeoutMs, 1, LONGEST_TIMEOUT_MS);
   return (url, init) =>
     withinTime(timeoutMs, async (signal) => {
       const response = await fetch(url, { ...init, redirect: 'manual', signal });

@@ -25,17 +25,18 @@ export function protect(
   return async (request, response, next) => {
     const { method = 'GET', url = '/', body } = request;
     const headers = headersWithEveryAuthorization(request);
-    const verdict = await protection
-      .judge({ method, url, headers, body })
-      .catch((error: unknown) => ({ error }));
-    if ('error' in verdict) return next(verdict.error);
-    if ('answer' in verdict) {
-      const { answer } = verdict;
-      response.writeHead(answer.status, answer.headers);
-      response.end(answer.body);
-      return;
+    try {
+      const verdict = await protection.judge({ method, url, headers, body });
+      if ('answer' in verdict) {
+        response.writeHead(verdict.answer.status, verdict.answer.headers);
+        response.end(verdict.answer.body);
+        return;
+      }
+      Object.assign(request, { token: verdict.token });
+    } catch (error) {
+      // Also where the host has answered meanwhile.
+      return next(error);
     }
-    Object.assign(request, { token: verdict.token });
     next();
   };
 }

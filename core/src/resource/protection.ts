@@ -10,6 +10,7 @@ import { ConfigurationError, OAuthError } from '../protocol/oauth_error.ts';
 import { refusalResponse } from '../protocol/refusal_response.ts';
 import { formatScope, isScopeToken } from '../protocol/scope.ts';
 import { AuthorizationServerFault } from './authorization_server_fault.ts';
+import { requireUrl } from './resource_options.ts';
 import type { AccessTokens, VerifiedAccessToken } from './verified_access_token.ts';
 
 export interface ProtectionOptions {
@@ -56,11 +57,12 @@ export class Protection {
   }: ProtectionOptions) {
     if (!scopes.every(isScopeToken)) throw new ConfigurationError('scopes', 'a list of scopes');
     if (!/^[\x20-\x7E]+$/.test(realm)) throw new ConfigurationError('realm', 'a name in ASCII');
-    if (resourceMetadata !== undefined && !URL.canParse(resourceMetadata))
-      throw new ConfigurationError('resourceMetadata', 'a URL');
     this.#tokens = tokens;
     this.#scopes = scopes;
-    this.#resource = { realm, resourceMetadata };
+    this.#resource = {
+      realm,
+      resourceMetadata: resourceMetadata && requireUrl('resourceMetadata', resourceMetadata),
+    };
     this.#isForwarding = errors === 'forward';
   }
 

@@ -7,6 +7,18 @@ export function requireIssuer(issuer: string): string {
   throw new ConfigurationError('issuer', 'the URL of the authorization server');
 }
 
+/**
+ * @param issuer whose URLs it may be: with TLS where the issuer has it
+ * @returns the same URL, in ASCII
+ * @throws {ConfigurationError} it is none of http or https, or has no TLS
+ */
+export function requireUrl(option: string, url: string, issuer?: string): string {
+  const { protocol, href } = URL.parse(url) ?? { protocol: '', href: '' };
+  const isOfIssuer = issuer === undefined || protocol === new URL(issuer).protocol;
+  if (/^https?:$/.test(protocol) && isOfIssuer) return href;
+  throw new ConfigurationError(option, 'a URL of https, as the issuer has it');
+}
+
 /** @throws {ConfigurationError} none, or an empty one */
 export function requireAudience(audience: string | readonly string[]): readonly string[] {
   const audiences = [audience].flat();

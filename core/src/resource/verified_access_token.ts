@@ -1,4 +1,5 @@
 import type { Claims } from '../protocol/claims.ts';
+import { frozen } from '../protocol/frozen.ts';
 
 /** What an access token permits, and to whom. */
 export interface VerifiedAccessToken {
@@ -25,13 +26,14 @@ export interface AccessTokens {
 /** @param claims that hold what their names promise */
 export function verifiedAccessToken(claims: Claims): VerifiedAccessToken {
   const { sub, client_id: clientId, scope, exp } = claims;
-  return {
+  // Others may be given the same, by a cache or by a question that they shared.
+  return frozen({
     sub: typeof sub === 'string' ? sub : undefined,
     clientId: typeof clientId === 'string' ? clientId : undefined,
     scopes: typeof scope === 'string' ? scope.split(' ').filter((one) => one !== '') : [],
     expiresAt: typeof exp === 'number' ? exp : undefined,
     claims,
-  };
+  });
 }
 
 /** Whether one of a token's audiences is one of the API's (RFC 9068 §4). */

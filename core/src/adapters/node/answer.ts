@@ -13,7 +13,7 @@ export async function answerTo(
   request: IncomingMessage,
   hosted: HostedRequest,
   operation: Operation,
-  errors: AdapterOptions<never>['errors'],
+  errors: AdapterOptions<never>['errors'] | undefined,
 ): Promise<HttpResponse | undefined> {
   let plain: HttpRequest;
   try {

@@ -23,8 +23,7 @@ function isParsedForm(request: IncomingMessage, body: unknown): body is ParsedFo
 }
 
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
-  if (request.headers['content-length'] === undefined && request.headers['transfer-encoding'] === undefined)
-    return undefined;
+  if (hasNone(request)) return undefined;
   if (request.readableEnded) return undefined; // somebody else has read it, and kept it to themselves
   if (request.destroyed) throw new Error('the connection was closed');
   if (request.readableFlowing !== null) return arrivingBody(request); // somebody else reads it as well
@@ -33,6 +32,12 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   if (request.destroyed) throw new Error('the connection was closed');
   const isAtHand = request.complete && request.readableFlowing === null && request.readableLength > 0;
   return isAtHand ? bodyAtHand(request) : arrivingBody(request);
+}
+
+/** RFC 9112 §6.3; in HTTP/2 a body needs neither header. */
+function hasNone({ httpVersionMajor, headers }: IncomingMessage): boolean {
+  const isAnnounced = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
+  return httpVersionMajor < 2 && !isAnnounced;
 }
 
 function bodyAtHand(request: IncomingMessage): string {
@@ -55,6 +60,7 @@ function arrivingBody(request: IncomingMessage): Promise<string> {
       }
     });
     request.on('end', finish);
+    if (request.isPaused()) request.resume(); // the host has read a part of it, or waited with it
     request.on('close', () => {
       if (!request.readableEnded) reject(new Error('the connection was closed'));
     });

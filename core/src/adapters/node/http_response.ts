@@ -26,10 +26,16 @@ export function headersOf(
   further: FurtherHeaders = {},
 ): HttpResponse['headers'] {
   return {
-    ...further,
+    ...lowerCased(further),
     ...answer.headers,
     ...(isLeftUnread(request) && { connection: 'close' }),
   };
+}
+
+/** Two of a name that differ in their letters would both be sent; the length is that of the answer. */
+function lowerCased(headers: FurtherHeaders): FurtherHeaders {
+  const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
+  return Object.fromEntries(named.filter(([name]) => name !== 'content-length'));
 }
 
 /** A body that was not read to its end cannot be followed by another request, other than in HTTP/2. */

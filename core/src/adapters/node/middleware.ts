@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { AuthorizationServer } from '../../authorization_server.ts';
+import { errorResponse } from '../../endpoints/error_response.ts';
 import {
   type AdapterOptions,
   type MountOptions,
@@ -31,7 +32,10 @@ export function mountedMiddleware<Incoming extends NodeRequest>(
   };
 }
 
-/** Answers by one operation. What goes wrong goes to `next`; where there is none, the promise rejects. */
+/**
+ * Answers by one operation. What goes wrong goes to `next`; where there is none, nobody would hear of a rejection but
+ * the process, which it would end: errors are rendered then.
+ */
 export function operationMiddleware<Incoming extends NodeRequest>(
   hostedOf: HostedOf<Incoming>,
   operation: Operation,
@@ -39,11 +43,12 @@ export function operationMiddleware<Incoming extends NodeRequest>(
 ): (request: Incoming, response: ServerResponse, next?: Next) => Promise<void> {
   return async (request, response, next) => {
     try {
-      const answer = await answerTo(request, hostedOf(request), operation, errors);
+      const answer = await answerTo(request, hostedOf(request), operation, next && errors);
       if (answer !== undefined) sendResponse(request, response, answer, headers?.(request));
     } catch (error) {
-      if (next === undefined) throw error;
-      next(error);
+      if (next !== undefined) next(error);
+      else if (!response.headersSent) sendResponse(request, response, errorResponse(error));
+      else if (!response.writableEnded) response.destroy();
     }
   };
 }

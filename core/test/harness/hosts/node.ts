@@ -4,26 +4,30 @@ import { handler, mount, sendResponse, toHttpRequest } from '@grantd/core/node';
 import { notFound, portOf } from '../transports/listener.ts';
 import { HANDLED, type Host, optionsOf, ownAnswer } from './host.ts';
 
-/** Without a framework: promises reject, and the host catches them. */
+/** Without a framework: errors go to the last argument. */
 export const NODE_HOST: Host = {
   name: 'node:http',
   open(t, plan) {
     const { server, operation, below = '', onError } = plan;
     const endpoints = operation ? handler(operation, optionsOf(plan)) : mount(server, optionsOf(plan));
     return listen(t, async (request, response) => {
+      const handle = (error: unknown) => {
+        if (error === undefined) return notFound(request, response);
+        onError?.(error);
+        response.writeHead(HANDLED.status).end(HANDLED.body);
+      };
       try {
         if (request.url?.startsWith(`${below}/own`)) {
           return sendResponse(request, response, ownAnswer(await toHttpRequest(request)));
         }
         const paths = [request.url ?? '', `${plan.strippedPath ?? ''}${request.url}`];
         if (operation === undefined && paths.some((path) => server.serves(path))) {
-          return await endpoints(request, response);
+          return await endpoints(request, response, handle);
         }
-        if (request.url === `${below}/operation`) return await endpoints(request, response);
+        if (request.url === `${below}/operation`) return await endpoints(request, response, handle);
         notFound(request, response);
       } catch (error) {
-        onError?.(error);
-        response.writeHead(HANDLED.status).end(HANDLED.body);
+        handle(error);
       }
     });
   },
