@@ -6,9 +6,10 @@ import {
   SigningKeys,
   StoredKeysJwtService,
 } from '@grantd/core';
+import { withFormerTokens } from './former_tokens.ts';
 import type { OldRepositories } from './old_repositories.ts';
 import { type OldKey, withOldSignatures } from './old_signatures.ts';
-import { withOldTokens } from './old_tokens.ts';
+import { oldTokens } from './old_tokens.ts';
 
 /** grantd where the old server was. */
 export async function newServer(
@@ -23,7 +24,7 @@ export async function newServer(
   return new AuthorizationServer({
     issuer,
     secret,
-    storage: withOldTokens(storage, tokens),
+    storage: withFormerTokens(storage, oldTokens(tokens)),
     jwtService: withOldSignatures(new StoredKeysJwtService(keys), oldKey, issuer),
     oidc: { getUserClaims: (subject) => users.claimsOf(subject) },
     getSubjectState: (subject) => users.stateOf(subject),
