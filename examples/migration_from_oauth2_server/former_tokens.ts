@@ -69,7 +69,7 @@ export function withFormerTokens(own: AdministrableStorage, former: FormerTokens
         isFormer(record) ? record.revokedAtMs !== undefined : tokens.isRefreshTokenRevoked(record),
       async revoke(record) {
         await revokeFormer(record);
-        await tokens[isFormer(record) ? 'revokeFamily' : 'revoke'](record);
+        await tokens.revoke(record);
       },
       async revokeFamily(record) {
         await revokeFormer(record);

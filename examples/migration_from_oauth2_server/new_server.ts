@@ -21,11 +21,12 @@ export async function newServer(
 ): Promise<AuthorizationServer> {
   const keys = new SigningKeys(guarded(storage.keys), new ServerSecret(secret), Date.now, ['RS256']);
   await keys.prepare();
+  const former = guarded(oldTokens(tokens));
   return new AuthorizationServer({
     issuer,
     secret,
-    storage: withFormerTokens(storage, oldTokens(tokens)),
-    jwtService: withOldSignatures(new StoredKeysJwtService(keys), oldKey, issuer),
+    storage: withFormerTokens(storage, former),
+    jwtService: withOldSignatures(new StoredKeysJwtService(keys), oldKey, issuer, former),
     oidc: { getUserClaims: (subject) => users.claimsOf(subject) },
     getSubjectState: (subject) => users.stateOf(subject),
   });

@@ -1,6 +1,7 @@
 // Tokens that the old server signed, told in grantd's terms; grantd signs as it always does.
 import type { Claims, JwtService, VerifiedJwt } from '@grantd/core';
 import { compactVerify, decodeJwt, errors, type KeyObject } from 'jose';
+import type { FormerTokens } from './former_tokens.ts';
 
 /** The old server's key with the one algorithm that it is for; the public part alone where it has one. */
 export interface OldKey {
@@ -10,19 +11,21 @@ export interface OldKey {
   readonly keyId?: string;
 }
 
-/** `keyId` of what the old server signed. */
-export const OLD_KEY = 'old';
-
-export function withOldSignatures(own: JwtService, old: OldKey, issuer: string): JwtService {
+export function withOldSignatures(
+  own: JwtService,
+  old: OldKey,
+  issuer: string,
+  tokens: FormerTokens,
+): JwtService {
   return {
     algorithms: own.algorithms,
     sign: (claims, signing) => own.sign(claims, signing),
     publicKeys: () => own.publicKeys(),
     async verify(token) {
       const jwt = await own.verify(token);
-      if (jwt.verified || jwt.reason === 'bad_signature') return jwt;
+      if (jwt.verified) return jwt;
       const claims = await oldClaims(token, old);
-      return claims ? inOwnTerms(claims, issuer) : { verified: false, reason: 'bad_signature' };
+      return claims ? inOwnTerms(claims, issuer, tokens) : { verified: false, reason: 'bad_signature' };
     },
   };
 }
@@ -38,15 +41,15 @@ async function oldClaims(token: string, { key, algorithm, keyId }: OldKey): Prom
   }
 }
 
-/** The old server wrote no `typ`: an access token has a `jti`, a refresh token another name for it, a code neither. */
-function inOwnTerms(claims: Claims, iss: string): VerifiedJwt {
-  const { jti, sub, refresh_token_id, user_id, client_id, scope, iat, expire_time } = claims;
-  const isRefreshToken = jti === undefined && refresh_token_id !== undefined;
-  const person = isRefreshToken ? user_id : sub;
-  const told = isRefreshToken
-    ? { iss, client_id, scope, iat, exp: expire_time, jti: refresh_token_id }
-    : { iss, ...claims };
-  const type = isRefreshToken ? 'rt+jwt' : 'at+jwt';
-  const subject = person !== undefined && person !== null && { sub: String(person) };
-  return { verified: true, type, keyId: OLD_KEY, claims: { ...told, ...subject } };
+/**
+ * The old server wrote no `typ`: an access token has a `jti`, a refresh token another name for it, a code neither. Whom a
+ * token is about is what its row says: whoever checked old tokens by their secret could have written another `sub`.
+ */
+async function inOwnTerms(old: Claims, iss: string, tokens: FormerTokens): Promise<VerifiedJwt> {
+  const { refresh_token_id: jti, client_id, scope, iat, expire_time: exp } = old;
+  const isAccessToken = old.jti !== undefined;
+  const told: Claims = isAccessToken ? { iss, ...old } : { iss, client_id, scope, iat, exp, jti };
+  const record = await tokens.find(isAccessToken ? 'access_token' : 'refresh_token', String(told.jti));
+  const claims = { ...told, sub: record?.subject };
+  return { verified: true, type: isAccessToken ? 'at+jwt' : 'rt+jwt', keyId: tokens.keyId, claims };
 }

@@ -263,24 +263,32 @@ test('where the process ended between the exchange and the old table, the next u
   await using host = await moved();
   const { access, refresh } = await host.issueOld();
   const { body } = await host.refresh(refresh);
-  const { refresh_token_id } = decodeJwt(refresh);
-  const forget =
-    'UPDATE oauth_tokens SET access_token_expires_at = ?, refresh_token_expires_at = ? WHERE refresh_token = ?';
-  const resurrect = () =>
-    host.tables.run(forget, Date.now() + 60_000, Date.now() + 60_000, String(refresh_token_id));
-  resurrect();
+  const resurrect = (token: string) => {
+    const alive = Date.now() + 60_000;
+    const update = 'UPDATE oauth_tokens SET access_token_expires_at = ?, refresh_token_expires_at = ?';
+    const id = String(decodeJwt(token).refresh_token_id);
+    host.tables.run(`${update} WHERE refresh_token = ?`, alive, alive, id);
+  };
+  resurrect(refresh);
   assert.equal(await host.isActive(refresh), false);
   assert.equal((await host.refresh(refresh)).body.refresh_token, body.refresh_token);
   assert.deepEqual(
     [await host.isActiveInOld(refresh, 'refresh_token'), await host.isActive(access)],
     [false, false],
   );
-  resurrect();
+  resurrect(refresh);
   await host.ask('/token/revoke', { ...APP, token: String(body.refresh_token) });
   assert.deepEqual(
     [await host.isActiveInOld(refresh, 'refresh_token'), await host.isActive(access)],
     [false, false],
   );
+
+  const stolen = await host.issueOld();
+  const successor = await host.refresh(stolen.refresh);
+  assert.equal((await host.refresh(String(successor.body.refresh_token))).status, 200);
+  resurrect(stolen.refresh);
+  assert.equal((await host.refresh(stolen.refresh)).body.error, 'invalid_grant');
+  assert.equal(await host.isActiveInOld(stolen.refresh, 'refresh_token'), false);
 });
 
 test('what the old server revoked or let expire is dead in grantd, with the reason for the operator', async () => {
@@ -408,6 +416,18 @@ test('a forged old token is worthless, and revoking it leaves the real one alive
   assert.deepEqual([await host.isActive(access), await host.isActive(refresh)], [true, true]);
 });
 
+test('whoever has the old secret cannot let an old token be about somebody else', async () => {
+  await using host = await moved();
+  host.tables.run("INSERT INTO users (id, name, email) VALUES (8, 'Bob', 'bob@example.com')");
+  const { access, refresh } = await host.issueOld();
+  const header = { alg: 'HS256', typ: 'JWT' };
+  const bobs = forged(access, header, OLD_SECRET, { sub: '8', refresh_token_id: 'any' });
+  assert.equal((await host.ask('/token/introspect', { ...APP, token: bobs })).body.sub, '7');
+  assert.deepEqual((await host.userInfo(bobs)).body, { email: 'alice@example.com', sub: '7' });
+  const { body } = await host.refresh(forged(refresh, header, OLD_SECRET, { user_id: 8 }));
+  assert.equal(decodeJwt(String(body.access_token)).sub, '7');
+});
+
 test('the old key signs nothing new: a token that grantd issued is none under it', async () => {
   await using host = await moved();
   const { refresh } = await host.issueOld();
@@ -450,7 +470,8 @@ test('tokens under an RS256 key of the host go on working, and its public part i
   assert.equal((await host.refresh(refresh)).status, 200);
 });
 
-test('storage that cannot be asked about an old token is 503', async () => {
+test('storage that cannot be asked about an old token is 503', async (t) => {
+  t.mock.method(console, 'error', () => {}); // where faults are told by default
   await using host = await moved();
   const { access, refresh } = await host.issueOld();
   host.tables.run('ALTER TABLE oauth_tokens RENAME TO away');
@@ -460,4 +481,8 @@ test('storage that cannot be asked about an old token is 503', async () => {
   }
   assert.equal((await host.refresh(refresh)).status, 503);
   assert.equal((await host.userInfo(access)).status, 503);
+
+  await host.storage.close();
+  const jwks = host.server.jwks({ method: 'GET', url: `${ISSUER}/jwks`, headers: {} });
+  await assert.rejects(jwks, { status: 503 });
 });
