@@ -15,6 +15,7 @@ import { oldRepositories } from '../migration_from_oauth2_server/old_repositorie
 import { oldServer } from '../migration_from_oauth2_server/old_server.ts';
 import type { OldKey } from '../migration_from_oauth2_server/old_signatures.ts';
 import { openTables } from '../migration_from_oauth2_server/old_tables.ts';
+import { started } from './started.ts';
 
 const ISSUER = 'https://login.example';
 const OLD_SECRET = 'the secret that the old server signed with';
@@ -28,16 +29,21 @@ type Fields = Readonly<Record<string, string>>;
 const bytes = (text: string) => new TextEncoder().encode(text);
 const HS256: OldKey = { algorithm: 'HS256', key: bytes(OLD_SECRET) };
 
-/** A host with a person and two applications, its old server and grantd over the same tables. */
-async function moved({ oldKey = HS256, jwt }: { oldKey?: OldKey; jwt?: JwtInterface } = {}) {
-  const folder = mkdtempSync(join(tmpdir(), 'grantd-migration-'));
-  const tables = openTables(join(folder, 'host.db'));
+/** The host's own tables, with a person and two applications. */
+function hostTables(path: string) {
+  const tables = openTables(path);
   tables.run("INSERT INTO users (id, name, email) VALUES (7, 'Alice', 'alice@example.com')");
   const addClient = 'INSERT INTO oauth_clients VALUES (?, ?, ?, ?, ?, ?)';
   const grants = 'authorization_code refresh_token client_credentials';
   for (const { client_id, client_secret } of [APP, OTHER])
     tables.run(addClient, client_id, client_id, client_secret, CALLBACK, grants, 'openid email read');
+  return tables;
+}
 
+/** Such a host, its old server and grantd over the same tables. */
+async function moved({ oldKey = HS256, jwt }: { oldKey?: OldKey; jwt?: JwtInterface } = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-migration-'));
+  const tables = hostTables(join(folder, 'host.db'));
   const repositories = oldRepositories(tables);
   const storage = openSqliteStorage({ path: join(folder, 'grantd.db'), issuer: ISSUER });
   const secret = 'a secret for tests, of more than 32 characters';
@@ -485,4 +491,25 @@ test('storage that cannot be asked about an old token is 503', async (t) => {
   await host.storage.close();
   const jwks = host.server.jwks({ method: 'GET', url: `${ISSUER}/jwks`, headers: {} });
   await assert.rejects(jwks, { status: 503 });
+});
+
+test('the host of the example takes its old tokens', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-migration-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const OLD_DATABASE = join(folder, 'host.db');
+  const tables = hostTables(OLD_DATABASE);
+  const asked = new URLSearchParams({ ...APP, grant_type: 'client_credentials', scope: 'read' });
+  const request = new Request('https://old.example/', { method: 'POST', body: asked });
+  const old = oldServer(oldRepositories(tables), OLD_SECRET);
+  const { body } = await old.respondToAccessTokenRequest(await requestFromVanilla(request));
+  tables.close();
+
+  const file = 'migration_from_oauth2_server/host.ts';
+  const { url } = await started(t, file, { OLD_DATABASE, OLD_SECRET, IMPORT_CLIENTS: 'yes' });
+  const ask = (path: string) =>
+    fetch(url + path, { method: 'POST', body: new URLSearchParams({ ...APP, token: String(body.access_token) }) });
+  const isActive = async () => (await answerOf(await ask('/token/introspect'))).body.active;
+  assert.equal(await isActive(), true);
+  assert.equal((await ask('/token/revoke')).status, 200);
+  assert.equal(await isActive(), false);
 });
