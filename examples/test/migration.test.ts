@@ -507,7 +507,10 @@ test('the host of the example takes its old tokens', async (t) => {
   const file = 'migration_from_oauth2_server/host.ts';
   const { url } = await started(t, file, { OLD_DATABASE, OLD_SECRET, IMPORT_CLIENTS: 'yes' });
   const ask = (path: string) =>
-    fetch(url + path, { method: 'POST', body: new URLSearchParams({ ...APP, token: String(body.access_token) }) });
+    fetch(url + path, {
+      method: 'POST',
+      body: new URLSearchParams({ ...APP, token: String(body.access_token) }),
+    });
   const isActive = async () => (await answerOf(await ask('/token/introspect'))).body.active;
   assert.equal(await isActive(), true);
   assert.equal((await ask('/token/revoke')).status, 200);
