@@ -12,6 +12,7 @@ const port = Number(process.env.PORT ?? 3000);
 const issuer = process.env.ISSUER ?? `http://localhost:${port}`;
 const { GRANTD_SECRET = '', DATABASE = 'grantd.db' } = process.env;
 const { OLD_SECRET = '', OLD_DATABASE = 'host.db', IMPORT_CLIENTS } = process.env; // the clients at the first start only
+if (OLD_SECRET === '') throw new Error('OLD_SECRET must be the secret that the old server signed with');
 
 const old = oldRepositories(openTables(OLD_DATABASE));
 const storage = openSqliteStorage({ path: DATABASE, issuer });

@@ -25,7 +25,9 @@ export function withOldSignatures(
       const jwt = await own.verify(token);
       if (jwt.verified) return jwt;
       const claims = await oldClaims(token, old);
-      return claims ? inOwnTerms(claims, issuer, tokens) : { verified: false, reason: 'bad_signature' };
+      if (claims) return inOwnTerms(claims, issuer, tokens);
+      // What names no key is malformed to grantd; here it is the old server's, or forged.
+      return jwt.reason === 'malformed' ? { verified: false, reason: 'bad_signature' } : jwt;
     },
   };
 }
@@ -42,7 +44,7 @@ async function oldClaims(token: string, { key, algorithm, keyId }: OldKey): Prom
 }
 
 /**
- * The old server wrote no `typ`: an access token has a `jti`, a refresh token another name for it, a code neither. Whom a
+ * To the old server everything was of `typ` `JWT`: an access token has a `jti`, a refresh token another name for it, a code neither. Whom a
  * token is about is what its row says: whoever checked old tokens by their secret could have written another `sub`.
  */
 async function inOwnTerms(old: Claims, iss: string, tokens: FormerTokens): Promise<VerifiedJwt> {

@@ -5,10 +5,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { mount } from '@grantd/core/fetch';
+import { storageKit } from '@grantd/core/kit';
+import { memoryStorage } from '@grantd/core/memory';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import type { JwtInterface } from '@jmondi/oauth2-server';
 import { handleVanillaError, requestFromVanilla, responseToVanilla } from '@jmondi/oauth2-server/vanilla';
 import { decodeJwt, jwtVerify, SignJWT } from 'jose';
+import { type FormerTokens, withFormerTokens } from '../migration_from_oauth2_server/former_tokens.ts';
 import { importClients } from '../migration_from_oauth2_server/import_clients.ts';
 import { newServer } from '../migration_from_oauth2_server/new_server.ts';
 import { oldRepositories } from '../migration_from_oauth2_server/old_repositories.ts';
@@ -410,6 +413,11 @@ test('a forged old token is worthless, and revoking it leaves the real one alive
       forged(token, { ...header, crit: ['x'], x: 1 }, OLD_SECRET),
     ]);
   }
+  const reasonOf = async (token: string) => (await host.server.explainToken(token)).reason;
+  assert.equal(await reasonOf(forged(access, header, 'another secret')), 'bad_signature');
+  assert.equal(await reasonOf(forged(access, { ...header, kid: 'unknown' }, OLD_SECRET)), 'unknown_key');
+  assert.equal(await reasonOf('no.token'), 'malformed');
+
   // Signed by the right secret, and yet no token: a code, what was never issued, another issuer's, no claims at all.
   await assertWorthless(host, [
     code,
@@ -516,3 +524,14 @@ test('the host of the example takes its old tokens', async (t) => {
   assert.equal((await ask('/token/revoke')).status, 200);
   assert.equal(await isActive(), false);
 });
+
+const clock = { nowMs: 0 };
+const NO_FORMER_TOKENS: FormerTokens = { keyId: 'old', find: () => undefined, revoke: () => {} };
+for (const { group, title, run } of storageKit()) {
+  test(`storage beside which there are former tokens, ${group}: ${title}`, () =>
+    run({
+      clock,
+      open: () => withFormerTokens(memoryStorage({ clock: () => clock.nowMs }), NO_FORMER_TOKENS),
+      breakStorage: (storage) => storage.close(),
+    }));
+}
