@@ -1,4 +1,4 @@
-// Writes the pages that follow from the code: docs/configuration.md, docs/reason_codes.md, docs/certification.md and docs/hosts.md.
+// Writes the pages that follow from the code: docs/configuration.md, docs/reason_codes.md, docs/certification.md, docs/hosts.md and docs/migration.md.
 // With --check it only compares, and exits with 1 where a page is not what the code says.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -7,6 +7,7 @@ import { flagOf, OPTIONS, variableOf } from '../server/src/config/options.ts';
 import { PAGE_REASONS } from '../server/src/log/page_events.ts';
 import { certificationPage } from './certification_page.ts';
 import { hostsPage } from './hosts_page.ts';
+import { migrationPage } from './migration_page.ts';
 
 process.chdir(dirname(import.meta.dirname));
 
@@ -17,6 +18,7 @@ for (const [path, text] of [
   ['docs/reason_codes.md', reasonCodes()],
   ['docs/certification.md', certificationPage()],
   ['docs/hosts.md', hostsPage()],
+  ['docs/migration.md', migrationPage()],
 ] as const) {
   if (!isCheck) writeFileSync(path, text);
   else if (readFileSync(path, 'utf8') !== text) {

@@ -1,0 +1,537 @@
+import assert from 'node:assert/strict';
+import { createHash, createHmac, generateKeyPairSync, type KeyObject, randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { mount } from '@grantd/core/fetch';
+import { storageKit } from '@grantd/core/kit';
+import { memoryStorage } from '@grantd/core/memory';
+import { openSqliteStorage } from '@grantd/core/sqlite';
+import type { JwtInterface } from '@jmondi/oauth2-server';
+import { handleVanillaError, requestFromVanilla, responseToVanilla } from '@jmondi/oauth2-server/vanilla';
+import { decodeJwt, jwtVerify, SignJWT } from 'jose';
+import { type FormerTokens, withFormerTokens } from '../migration_from_oauth2_server/former_tokens.ts';
+import { importClients } from '../migration_from_oauth2_server/import_clients.ts';
+import { newServer } from '../migration_from_oauth2_server/new_server.ts';
+import { oldRepositories } from '../migration_from_oauth2_server/old_repositories.ts';
+import { oldServer } from '../migration_from_oauth2_server/old_server.ts';
+import type { OldKey } from '../migration_from_oauth2_server/old_signatures.ts';
+import { openTables } from '../migration_from_oauth2_server/old_tables.ts';
+import { started } from './started.ts';
+
+const ISSUER = 'https://login.example';
+const OLD_SECRET = 'the secret that the old server signed with';
+const APP = { client_id: 'app', client_secret: "the app's secret" };
+const OTHER = { client_id: 'other', client_secret: "the other's secret" };
+const CALLBACK = 'https://app.example/callback';
+
+type Answer = { readonly status: number; readonly body: Record<string, unknown> };
+type Fields = Readonly<Record<string, string>>;
+
+const bytes = (text: string) => new TextEncoder().encode(text);
+const HS256: OldKey = { algorithm: 'HS256', key: bytes(OLD_SECRET) };
+
+/** The host's own tables, with a person and two applications. */
+function hostTables(path: string) {
+  const tables = openTables(path);
+  tables.run("INSERT INTO users (id, name, email) VALUES (7, 'Alice', 'alice@example.com')");
+  const addClient = 'INSERT INTO oauth_clients VALUES (?, ?, ?, ?, ?, ?)';
+  const grants = 'authorization_code refresh_token client_credentials';
+  for (const { client_id, client_secret } of [APP, OTHER])
+    tables.run(addClient, client_id, client_id, client_secret, CALLBACK, grants, 'openid email read');
+  return tables;
+}
+
+/** Such a host, its old server and grantd over the same tables. */
+async function moved({ oldKey = HS256, jwt }: { oldKey?: OldKey; jwt?: JwtInterface } = {}) {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-migration-'));
+  const tables = hostTables(join(folder, 'host.db'));
+  const repositories = oldRepositories(tables);
+  const storage = openSqliteStorage({ path: join(folder, 'grantd.db'), issuer: ISSUER });
+  const secret = 'a secret for tests, of more than 32 characters';
+  const server = await newServer(ISSUER, secret, storage, repositories, oldKey);
+  await importClients(storage, server, repositories.clients);
+  const endpoints = mount(server);
+
+  const old = (lifetime?: string) => oldServer(repositories, jwt ?? OLD_SECRET, lifetime);
+  const askOld = async (
+    operation: 'respondToAccessTokenRequest' | 'introspect' | 'revoke',
+    fields: Fields,
+    lifetime?: string,
+  ) => {
+    const request = new Request('https://old.example/', {
+      method: 'POST',
+      body: new URLSearchParams(fields),
+    });
+    try {
+      return answerOf(responseToVanilla(await old(lifetime)[operation](await requestFromVanilla(request))));
+    } catch (error) {
+      return answerOf(responseToVanilla(handleVanillaError(error)));
+    }
+  };
+  const ask = async (path: string, fields: Fields) =>
+    answerOf(
+      await endpoints(new Request(ISSUER + path, { method: 'POST', body: new URLSearchParams(fields) })),
+    );
+
+  /** The tokens of a code that the old server gave for Alice. */
+  const issueOld = async (scope = 'openid email', lifetime?: string) => {
+    const verifier = randomBytes(32).toString('base64url');
+    const query = new URLSearchParams({
+      ...{ response_type: 'code', client_id: APP.client_id, redirect_uri: CALLBACK, scope },
+      code_challenge: createHash('sha256').update(verifier).digest('base64url'),
+      code_challenge_method: 'S256',
+    });
+    const authorization = old(lifetime);
+    const request = await requestFromVanilla(new Request(`https://old.example/authorize?${query}`));
+    const asked = await authorization.validateAuthorizationRequest(request);
+    const user = await repositories.users.getUserByCredentials(7);
+    assert.ok(user);
+    Object.assign(asked, { user, isAuthorizationApproved: true });
+    const { headers } = await authorization.completeAuthorizationRequest(asked);
+    const code = new URL(String(headers.location)).searchParams.get('code') ?? '';
+    const redeemed = {
+      grant_type: 'authorization_code',
+      code,
+      redirect_uri: CALLBACK,
+      code_verifier: verifier,
+    };
+    const { status, body } = await askOld('respondToAccessTokenRequest', { ...APP, ...redeemed }, lifetime);
+    assert.equal(status, 200);
+    return { access: String(body.access_token), refresh: String(body.refresh_token), code };
+  };
+  const refresh = (refresh_token: string, fields: Fields = {}) =>
+    ask('/token', { ...APP, grant_type: 'refresh_token', refresh_token, ...fields });
+  const isActive = async (token: string) =>
+    (await ask('/token/introspect', { ...APP, token })).body.active === true;
+  const isActiveInOld = async (token: string, token_type_hint = 'access_token') =>
+    (await askOld('introspect', { ...APP, token, token_type_hint })).body.active === true;
+  const userInfo = async (token: string) =>
+    answerOf(
+      await endpoints(new Request(`${ISSUER}/userinfo`, { headers: { authorization: `Bearer ${token}` } })),
+    );
+  return {
+    ...{ ask, askOld, issueOld, refresh, isActive, isActiveInOld, userInfo, tables, storage, server },
+    async [Symbol.asyncDispose]() {
+      await storage.close();
+      tables.close();
+      rmSync(folder, { recursive: true });
+    },
+  };
+}
+
+async function answerOf(response: Response): Promise<Answer> {
+  const text = await response.text();
+  return { status: response.status, body: text === '' ? {} : JSON.parse(text) };
+}
+
+test('an access token and a refresh token of the old server introspect as active, whatever the hint', async () => {
+  await using host = await moved();
+  const { access, refresh } = await host.issueOld();
+  const { sub: _, ...claims } = decodeJwt(access);
+  const introspect = (token: string, hint: Fields = {}) =>
+    host.ask('/token/introspect', { ...OTHER, token, ...hint });
+  const told = { active: true, scope: 'openid email', client_id: 'app', sub: '7', iss: ISSUER };
+  const { exp, iat, nbf, jti } = claims;
+  const expected = { status: 200, body: { ...told, token_type: 'Bearer', exp, iat, nbf, jti } };
+  assert.deepEqual(await introspect(access), expected);
+  assert.deepEqual(await introspect(access, { token_type_hint: 'refresh_token' }), expected);
+
+  const { expire_time, refresh_token_id, ...other } = decodeJwt(refresh);
+  assert.deepEqual(await introspect(refresh, { token_type_hint: 'access_token' }), {
+    status: 200,
+    body: { ...told, exp: expire_time, iat: other.iat, jti: refresh_token_id },
+  });
+});
+
+test('a token that the old server gave to a client for itself is active, and has no person', async () => {
+  await using host = await moved();
+  const asked = { ...APP, grant_type: 'client_credentials', scope: 'read' };
+  const token = String((await host.askOld('respondToAccessTokenRequest', asked)).body.access_token);
+  const { exp, iat, nbf, jti } = decodeJwt(token);
+  assert.deepEqual((await host.ask('/token/introspect', { ...APP, token })).body, {
+    ...{
+      active: true,
+      scope: 'read',
+      client_id: 'app',
+      token_type: 'Bearer',
+      exp,
+      iat,
+      nbf,
+      iss: ISSUER,
+      jti,
+    },
+  });
+  assert.equal((await host.userInfo(token)).status, 403);
+});
+
+test('UserInfo answers for an old access token with openid, and for no other old token', async () => {
+  await using host = await moved();
+  const { access, refresh, code } = await host.issueOld();
+  assert.deepEqual(await host.userInfo(access), {
+    status: 200,
+    body: { email: 'alice@example.com', sub: '7' },
+  });
+  const { access: withoutOpenid } = await host.issueOld('read');
+  assert.equal((await host.userInfo(withoutOpenid)).status, 403);
+  for (const other of [refresh, code]) assert.equal((await host.userInfo(other)).status, 401);
+});
+
+test('what grantd revokes of an old pair is dead in both servers, and so is the other of the pair', async () => {
+  await using host = await moved();
+  for (const which of ['access', 'refresh'] as const) {
+    const pair = await host.issueOld();
+    const spared = await host.issueOld();
+    await host.ask('/token/revoke', { ...OTHER, token: pair[which] });
+    assert.equal(await host.isActive(pair.access), true, 'another client revokes nothing');
+    assert.deepEqual(await host.ask('/token/revoke', { ...APP, token: pair[which] }), {
+      status: 200,
+      body: {},
+    });
+    for (const token of [pair.access, pair.refresh]) assert.equal(await host.isActive(token), false);
+    assert.equal(await host.isActiveInOld(pair.access), false);
+    assert.equal(await host.isActiveInOld(pair.refresh, 'refresh_token'), false);
+    assert.equal((await host.userInfo(pair.access)).status, 401);
+    assert.equal((await host.refresh(pair.refresh)).body.error, 'invalid_grant');
+    assert.equal(await host.isActive(spared.access), true);
+    assert.equal(await host.isActiveInOld(spared.access), true);
+  }
+});
+
+test('an old refresh token is exchanged for new tokens, and is dead in the old server from then on', async () => {
+  await using host = await moved();
+  const { access, refresh } = await host.issueOld();
+  const { status, body } = await host.refresh(refresh);
+  assert.equal(status, 200);
+  assert.deepEqual(
+    [body.token_type, body.scope, body.expires_in, typeof body.id_token],
+    ['Bearer', 'openid email', 3600, 'string'],
+  );
+  const { alg, typ } = JSON.parse(
+    Buffer.from(String(body.access_token).split('.')[0] ?? '', 'base64url').toString(),
+  );
+  assert.deepEqual([alg, typ], ['RS256', 'at+jwt']);
+  assert.equal((await host.userInfo(String(body.access_token))).body.sub, '7');
+
+  assert.equal(await host.isActive(access), false, 'as with the old server');
+  assert.equal(await host.isActive(refresh), false);
+  assert.equal(await host.isActiveInOld(refresh, 'refresh_token'), false);
+  const again = { ...APP, grant_type: 'refresh_token', refresh_token: refresh };
+  assert.equal((await host.askOld('respondToAccessTokenRequest', again)).status, 400);
+  assert.equal((await host.refresh(String(body.refresh_token))).status, 200);
+});
+
+test('an exchange is retried with the same outcome, and a later use of the old refresh token ends its family', async () => {
+  await using host = await moved();
+  const { refresh } = await host.issueOld();
+  const answers = await Promise.all([host.refresh(refresh), host.refresh(refresh), host.refresh(refresh)]);
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 200],
+  );
+  assert.equal(new Set(answers.map(({ body }) => body.refresh_token)).size, 1);
+  const successor = String(answers[0]?.body.refresh_token);
+  const next = await host.refresh(successor);
+  assert.equal(next.status, 200);
+
+  assert.equal((await host.refresh(refresh)).body.error, 'invalid_grant');
+  for (const token of [successor, String(next.body.refresh_token), String(next.body.access_token)])
+    assert.equal(await host.isActive(token), false);
+});
+
+test('revoking any token of an old grant after the exchange ends what it was exchanged for', async () => {
+  await using host = await moved();
+  for (const which of ['access', 'refresh', 'new'] as const) {
+    const pair = await host.issueOld();
+    const { body } = await host.refresh(pair.refresh);
+    const token = which === 'new' ? String(body.refresh_token) : pair[which];
+    await host.ask('/token/revoke', { ...APP, token });
+    for (const one of [pair.access, pair.refresh, String(body.access_token), String(body.refresh_token)])
+      assert.equal(await host.isActive(one), false);
+    assert.equal((await host.refresh(String(body.refresh_token))).body.error, 'invalid_grant');
+  }
+});
+
+test('a revocation beside an exchange leaves nothing alive in either server', async () => {
+  await using host = await moved();
+  for (let round = 0; round < 20; round++) {
+    const { access, refresh } = await host.issueOld();
+    const [exchanged] = await Promise.all([
+      host.refresh(refresh),
+      host.ask('/token/revoke', { ...APP, token: round % 2 === 0 ? refresh : access }),
+    ]);
+    const { access_token = access, refresh_token = refresh } = exchanged.body;
+    for (const token of [access, refresh, String(access_token), String(refresh_token)])
+      assert.equal(await host.isActive(token), false);
+    assert.equal(await host.isActiveInOld(refresh, 'refresh_token'), false);
+  }
+});
+
+test('where the process ended between the exchange and the old table, the next use of the tokens makes it good', async () => {
+  await using host = await moved();
+  const { access, refresh } = await host.issueOld();
+  const { body } = await host.refresh(refresh);
+  const resurrect = (token: string) => {
+    const alive = Date.now() + 60_000;
+    const update = 'UPDATE oauth_tokens SET access_token_expires_at = ?, refresh_token_expires_at = ?';
+    const id = String(decodeJwt(token).refresh_token_id);
+    host.tables.run(`${update} WHERE refresh_token = ?`, alive, alive, id);
+  };
+  resurrect(refresh);
+  assert.equal(await host.isActive(refresh), false);
+  assert.equal((await host.refresh(refresh)).body.refresh_token, body.refresh_token);
+  assert.deepEqual(
+    [await host.isActiveInOld(refresh, 'refresh_token'), await host.isActive(access)],
+    [false, false],
+  );
+  resurrect(refresh);
+  await host.ask('/token/revoke', { ...APP, token: String(body.refresh_token) });
+  assert.deepEqual(
+    [await host.isActiveInOld(refresh, 'refresh_token'), await host.isActive(access)],
+    [false, false],
+  );
+
+  const stolen = await host.issueOld();
+  const successor = await host.refresh(stolen.refresh);
+  assert.equal((await host.refresh(String(successor.body.refresh_token))).status, 200);
+  resurrect(stolen.refresh);
+  assert.equal((await host.refresh(stolen.refresh)).body.error, 'invalid_grant');
+  assert.equal(await host.isActiveInOld(stolen.refresh, 'refresh_token'), false);
+});
+
+test('what the old server revoked or let expire is dead in grantd, with the reason for the operator', async () => {
+  await using host = await moved();
+  const revoked = await host.issueOld();
+  await host.askOld('revoke', { ...APP, token: revoked.access });
+  const rotated = await host.issueOld();
+  await host.askOld('respondToAccessTokenRequest', {
+    ...{ ...APP, grant_type: 'refresh_token', refresh_token: rotated.refresh },
+  });
+  for (const token of [revoked.access, revoked.refresh, rotated.access, rotated.refresh]) {
+    assert.deepEqual((await host.ask('/token/introspect', { ...APP, token })).body, { active: false });
+    assert.deepEqual((await host.server.explainToken(token)).reason, 'revoked');
+  }
+  assert.equal((await host.refresh(revoked.refresh)).body.error, 'invalid_grant');
+  assert.equal((await host.refresh(rotated.refresh)).body.error, 'invalid_grant');
+
+  const expired = await host.issueOld('openid', '-1m');
+  assert.equal(await host.isActive(expired.access), false);
+  assert.equal((await host.server.explainToken(expired.access)).reason, 'expired');
+  assert.equal((await host.userInfo(expired.access)).status, 401);
+  assert.equal(await host.isActive(expired.refresh), true);
+  await host.ask('/token/revoke', { ...APP, token: expired.access });
+  assert.equal(await host.isActive(expired.refresh), false);
+});
+
+test('a person whom the host disables, and a client or person that the operator ends, has no live old token', async () => {
+  await using host = await moved();
+  const { access, refresh } = await host.issueOld();
+  const ends = async (end: () => unknown, undo?: () => unknown) => {
+    await end();
+    for (const token of [access, refresh]) assert.equal(await host.isActive(token), false);
+    await undo?.();
+  };
+  await ends(
+    () => host.tables.run('UPDATE users SET disabled = 1'),
+    () => host.tables.run('UPDATE users SET disabled = 0'),
+  );
+  assert.equal(await host.isActive(access), true);
+  await ends(
+    () => host.storage.setDisabled('client', 'app', true),
+    () => host.storage.setDisabled('client', 'app', false),
+  );
+  assert.equal(await host.isActive(access), false, 'enabling brings nothing back');
+
+  const later = await host.issueOld();
+  assert.equal(await host.isActive(later.access), true);
+  assert.equal((await host.refresh((await host.issueOld()).refresh)).status, 200);
+  await host.storage.revokeAll({ principal: 'subject', id: '7' });
+  assert.equal(await host.isActive(later.access), false);
+  await host.storage.clients.remove('app');
+  const last = await host.askOld('respondToAccessTokenRequest', { ...APP, grant_type: 'client_credentials' });
+  const token = String(last.body.access_token);
+  assert.deepEqual((await host.ask('/token/introspect', { ...OTHER, token })).body, { active: false });
+});
+
+test('a client whose refresh tokens do not rotate keeps the old one', async () => {
+  await using host = await moved();
+  const client = await host.storage.clients.get('app');
+  assert.ok(client);
+  await host.storage.clients.replace({ ...client, rotateRefreshTokens: false }, client);
+  const { access, refresh } = await host.issueOld();
+  const first = await host.refresh(refresh);
+  const second = await host.refresh(refresh);
+  assert.deepEqual([first.body.refresh_token, second.body.refresh_token], [refresh, refresh]);
+  const issued = [first, second].map(({ body }) => String(body.access_token));
+  for (const token of [access, refresh, ...issued]) assert.equal(await host.isActive(token), true);
+  await host.ask('/token/revoke', { ...APP, token: refresh });
+  for (const token of [access, refresh, ...issued]) assert.equal(await host.isActive(token), false);
+});
+
+/** A JWT with any header over the claims of another, signed by HMAC. */
+function forged(token: string, header: object, key: string | Buffer, changes: object = {}): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const signed = `${part(header)}.${part({ ...decodeJwt(token), ...changes })}`;
+  return `${signed}.${createHmac('sha256', key).update(signed).digest('base64url')}`;
+}
+
+/** That a text is no token: nowhere active, of no use, and without effect when it is revoked. */
+async function assertWorthless(host: Awaited<ReturnType<typeof moved>>, texts: readonly string[]) {
+  for (const token of texts) {
+    assert.deepEqual(await host.ask('/token/introspect', { ...APP, token }), {
+      status: 200,
+      body: { active: false },
+    });
+    assert.equal((await host.refresh(token)).body.error, 'invalid_grant');
+    assert.equal((await host.userInfo(token)).status, 401);
+    assert.deepEqual(await host.ask('/token/revoke', { ...APP, token }), { status: 200, body: {} });
+  }
+}
+
+test('a forged old token is worthless, and revoking it leaves the real one alive', async () => {
+  await using host = await moved();
+  const { access, refresh, code } = await host.issueOld();
+  const jwk = (await host.server.jwks({ method: 'GET', url: `${ISSUER}/jwks`, headers: {} })).body;
+  const [current] = JSON.parse(String(jwk)).keys;
+  const header = { alg: 'HS256', typ: 'JWT' };
+  for (const token of [access, refresh]) {
+    const [, payload, signature] = token.split('.');
+    const none = Buffer.from('{"alg":"none","typ":"JWT"}').toString('base64url');
+    await assertWorthless(host, [
+      forged(token, header, 'another secret'),
+      forged(token, header, ''),
+      `${none}.${payload}.`,
+      `${none}.${payload}.${signature}`,
+      token.slice(0, -2),
+      forged(token, { ...header, alg: 'RS256' }, OLD_SECRET),
+      // Under a key of grantd's, with its public part as the secret, and with the right secret.
+      forged(token, { ...header, kid: current.kid }, OLD_SECRET),
+      forged(token, { ...header, kid: current.kid }, JSON.stringify(current)),
+      forged(token, { ...header, kid: current.kid, typ: 'at+jwt' }, OLD_SECRET, { iss: ISSUER }),
+      forged(token, { ...header, kid: 'old' }, OLD_SECRET),
+      forged(token, { ...header, crit: ['x'], x: 1 }, OLD_SECRET),
+    ]);
+  }
+  const reasonOf = async (token: string) => (await host.server.explainToken(token)).reason;
+  assert.equal(await reasonOf(forged(access, header, 'another secret')), 'bad_signature');
+  assert.equal(await reasonOf(forged(access, { ...header, kid: 'unknown' }, OLD_SECRET)), 'unknown_key');
+  assert.equal(await reasonOf('no.token'), 'malformed');
+
+  // Signed by the right secret, and yet no token: a code, what was never issued, another issuer's, no claims at all.
+  await assertWorthless(host, [
+    code,
+    forged(access, header, OLD_SECRET, { jti: 'never-issued' }),
+    forged(access, header, OLD_SECRET, { iss: 'https://elsewhere.example' }),
+    forged(refresh, header, OLD_SECRET, { refresh_token_id: 7 }),
+    forged(access, header, OLD_SECRET, { jti: decodeJwt(refresh).refresh_token_id }),
+    forged(refresh, header, OLD_SECRET, { refresh_token_id: decodeJwt(access).jti }),
+  ]);
+  assert.deepEqual([await host.isActive(access), await host.isActive(refresh)], [true, true]);
+});
+
+test('whoever has the old secret cannot let an old token be about somebody else', async () => {
+  await using host = await moved();
+  host.tables.run("INSERT INTO users (id, name, email) VALUES (8, 'Bob', 'bob@example.com')");
+  const { access, refresh } = await host.issueOld();
+  const header = { alg: 'HS256', typ: 'JWT' };
+  const bobs = forged(access, header, OLD_SECRET, { sub: '8', refresh_token_id: 'any' });
+  assert.equal((await host.ask('/token/introspect', { ...APP, token: bobs })).body.sub, '7');
+  assert.deepEqual((await host.userInfo(bobs)).body, { email: 'alice@example.com', sub: '7' });
+  const { body } = await host.refresh(forged(refresh, header, OLD_SECRET, { user_id: 8 }));
+  assert.equal(decodeJwt(String(body.access_token)).sub, '7');
+});
+
+test('the old key signs nothing new: a token that grantd issued is none under it', async () => {
+  await using host = await moved();
+  const { refresh } = await host.issueOld();
+  const { body } = await host.refresh(refresh);
+  const header = { alg: 'HS256', typ: 'JWT' };
+  const fresh = String(body.access_token);
+  await assertWorthless(host, [
+    forged(fresh, header, OLD_SECRET),
+    forged(fresh, header, OLD_SECRET, { jti: decodeJwt(String(body.refresh_token)).jti }),
+  ]);
+  assert.equal(await host.isActive(fresh), true);
+});
+
+/** As a host that signed with a key of its own, and told its `kid`. */
+function rs256Service(privateKey: KeyObject, publicKey: KeyObject): JwtInterface {
+  return {
+    sign: (payload) =>
+      new SignJWT(typeof payload === 'string' ? JSON.parse(payload) : payload)
+        .setProtectedHeader({ alg: 'RS256', typ: 'JWT', kid: 'host-key' })
+        .setIssuedAt()
+        .sign(privateKey),
+    verify: async (token) =>
+      (await jwtVerify(token, publicKey, { currentDate: new Date(0), clockTolerance: 1e11 })).payload,
+    decode: (token) => decodeJwt(token),
+  };
+}
+
+test('tokens under an RS256 key of the host go on working, and its public part is no secret for HMAC', async () => {
+  const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const oldKey: OldKey = { algorithm: 'RS256', key: publicKey, keyId: 'host-key' };
+  await using host = await moved({ oldKey, jwt: rs256Service(privateKey, publicKey) });
+  const { access, refresh } = await host.issueOld();
+  assert.deepEqual([await host.isActive(access), await host.isActive(refresh)], [true, true]);
+  const header = { alg: 'HS256', typ: 'JWT', kid: 'host-key' };
+  await assertWorthless(host, [
+    forged(access, header, publicKey.export({ type: 'spki', format: 'pem' })),
+    forged(access, header, publicKey.export({ type: 'spki', format: 'der' })),
+    forged(access, { alg: 'HS256', typ: 'JWT' }, OLD_SECRET),
+  ]);
+  assert.equal((await host.refresh(refresh)).status, 200);
+});
+
+test('storage that cannot be asked about an old token is 503', async (t) => {
+  t.mock.method(console, 'error', () => {}); // where faults are told by default
+  await using host = await moved();
+  const { access, refresh } = await host.issueOld();
+  host.tables.run('ALTER TABLE oauth_tokens RENAME TO away');
+  for (const token of [access, refresh]) {
+    assert.equal((await host.ask('/token/introspect', { ...APP, token })).status, 503);
+    assert.equal((await host.ask('/token/revoke', { ...APP, token })).status, 503);
+  }
+  assert.equal((await host.refresh(refresh)).status, 503);
+  assert.equal((await host.userInfo(access)).status, 503);
+
+  await host.storage.close();
+  const jwks = host.server.jwks({ method: 'GET', url: `${ISSUER}/jwks`, headers: {} });
+  await assert.rejects(jwks, { status: 503 });
+});
+
+test('the host of the example takes its old tokens', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-migration-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const OLD_DATABASE = join(folder, 'host.db');
+  const tables = hostTables(OLD_DATABASE);
+  const asked = new URLSearchParams({ ...APP, grant_type: 'client_credentials', scope: 'read' });
+  const request = new Request('https://old.example/', { method: 'POST', body: asked });
+  const old = oldServer(oldRepositories(tables), OLD_SECRET);
+  const { body } = await old.respondToAccessTokenRequest(await requestFromVanilla(request));
+  tables.close();
+
+  const file = 'migration_from_oauth2_server/host.ts';
+  const { url } = await started(t, file, { OLD_DATABASE, OLD_SECRET, IMPORT_CLIENTS: 'yes' });
+  const ask = (path: string) =>
+    fetch(url + path, {
+      method: 'POST',
+      body: new URLSearchParams({ ...APP, token: String(body.access_token) }),
+    });
+  const isActive = async () => (await answerOf(await ask('/token/introspect'))).body.active;
+  assert.equal(await isActive(), true);
+  assert.equal((await ask('/token/revoke')).status, 200);
+  assert.equal(await isActive(), false);
+});
+
+const clock = { nowMs: 0 };
+const NO_FORMER_TOKENS: FormerTokens = { keyId: 'old', find: () => undefined, revoke: () => {} };
+for (const { group, title, run } of storageKit()) {
+  test(`storage beside which there are former tokens, ${group}: ${title}`, () =>
+    run({
+      clock,
+      open: () => withFormerTokens(memoryStorage({ clock: () => clock.nowMs }), NO_FORMER_TOKENS),
+      breakStorage: (storage) => storage.close(),
+    }));
+}
