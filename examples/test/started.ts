@@ -1,0 +1,72 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+
+const EXAMPLES = join(import.meta.dirname, '..');
+const LONGEST_START_MS = 20_000;
+
+/** A server secret, as a reader would make one up. */
+export const SECRET = 's'.repeat(32);
+
+export interface Started {
+  readonly url: string;
+  /** Where its databases are; `tokens.db` among them. */
+  readonly folder: string;
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts an example as a reader would, with databases of its own.
+ * @param t ends it: a test, when it is over
+ * @param file below `examples/`
+ * @returns once it answers
+ */
+export async function started(
+  t: { after(cleanUp: () => Promise<void>): void },
+  file: string,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<Started> {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-example-'));
+  const port = await freePort();
+  const env = {
+    ...process.env,
+    PORT: String(port),
+    DATABASE: join(folder, 'tokens.db'),
+    USERS: join(folder, 'users.db'),
+    GRANTD_SECRET: SECRET,
+    ...variables,
+  };
+  const child = spawn(process.execPath, [join(EXAMPLES, file)], {
+    env,
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  const ended = once(child, 'exit');
+  const stop = async () => {
+    child.kill();
+    await ended;
+  };
+  t.after(async () => {
+    await stop();
+    rmSync(folder, { recursive: true });
+  });
+  const url = `http://localhost:${port}`;
+  for (const begunAt = performance.now(); performance.now() - begunAt < LONGEST_START_MS; await pause(50)) {
+    if (await fetch(url).catch(() => undefined)) return { url, folder, stop };
+    if (child.exitCode !== null) break;
+  }
+  throw new Error(`${file} does not answer`);
+}
+
+async function freePort(): Promise<number> {
+  const listener = createServer().listen(0);
+  await once(listener, 'listening');
+  const address = listener.address();
+  listener.close();
+  await once(listener, 'close');
+  if (address === null || typeof address === 'string') throw new Error('there is no free port');
+  return address.port;
+}
