@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
+import { extname } from 'node:path';
 
 interface Host {
   readonly title: string;
-  /** Below `examples/`. */
-  readonly file: string;
+  /** Below `examples/`; the first is what every host of the kind has. */
+  readonly files: readonly string[];
   /** What is to be known of it besides. */
   readonly notes: readonly string[];
 }
@@ -11,7 +12,7 @@ interface Host {
 const HOSTS: readonly Host[] = [
   {
     title: 'Express',
-    file: 'hosts/express.ts',
+    files: ['hosts/express.ts'],
     notes: [
       'Parsers such as `express.urlencoded()` may stand before it or not. The address of the peer is `request.ip`: set `trust proxy` behind a proxy.',
       "With `errors: 'forward'` an error goes to `next`, as an `OAuthError` with `status` and `headers`.",
@@ -19,7 +20,7 @@ const HOSTS: readonly Host[] = [
   },
   {
     title: 'Fastify',
-    file: 'hosts/fastify.ts',
+    files: ['hosts/fastify.ts'],
     notes: [
       'Register it on the application itself, not in a scope: it is a hook that sees the requests which no route is for. It reads bodies itself, before parsers. The address of the peer is `request.ip`: set `trustProxy` behind a proxy.',
       'One operation alone, by `handler`, needs a parser for forms, such as `@fastify/formbody`.',
@@ -27,14 +28,14 @@ const HOSTS: readonly Host[] = [
   },
   {
     title: 'Koa',
-    file: 'hosts/koa.ts',
+    files: ['hosts/koa.ts'],
     notes: [
       'The address of the peer is `context.ip`: set `app.proxy` behind a proxy. Forwarded errors are thrown.',
     ],
   },
   {
     title: 'NestJS',
-    file: 'hosts/nest.ts',
+    files: ['hosts/nest.ts'],
     notes: [
       'The same on both platforms. A global prefix changes nothing: it is for controllers. One operation in a controller: `handler`, with `@Req()` and `@Res()`.',
       'Forwarded errors go to exception filters. `OAuthError` is no `HttpException`: a filter answers it by `errorResponse` of `@grantd/core`.',
@@ -42,26 +43,42 @@ const HOSTS: readonly Host[] = [
   },
   {
     title: 'node:http',
-    file: 'hosts/node.ts',
+    files: ['hosts/node.ts'],
     notes: ['Without a third argument it answers 404 itself where no endpoint is.'],
   },
   {
     title: 'Hono',
-    file: 'hosts/hono.ts',
+    files: ['hosts/hono.ts'],
     notes: [
       'A body that a middleware has read by `parseBody` is taken from where Hono keeps it. The address of the peer depends on the runtime: `mount(server, { connection: (context) => ({ remoteAddress: getConnInfo(context).remote.address }) })`.',
     ],
   },
   {
+    title: 'Hono on workerd',
+    files: ['hono_on_workerd/worker.ts'],
+    notes: [
+      'Bundle and serve it as [worker.capnp](../examples/hono_on_workerd/worker.capnp) says, in its folder, with `GRANTD_SECRET` in the environment; on Cloudflare that is a secret of the Worker. Nothing of Node is used, so `nodejs_compat` is not needed. [What a Worker lacks](runtimes.md#what-a-worker-lacks).',
+      "The address of the peer is `mount(server, { connection: (context) => ({ remoteAddress: context.req.header('cf-connecting-ip') }) })` there.",
+    ],
+  },
+  {
+    title: 'Next.js',
+    files: ['next_application/app/[...endpoint]/route.js', 'next_application/server.js'],
+    notes: [
+      '`npx next dev examples/next_application`, or `npx next build examples/next_application` and `npx next start examples/next_application`. Building loads the route and what it imports, so it wants `GRANTD_SECRET` and the database as well.',
+      "The route is at the top since metadata is at `/.well-known`; pages and routes of the application win over it, and what is nobody's is 404. Next.js takes a `basePath` off the path: with the issuer `https://app.example.com/base` that is `mount(server, { strippedPath: '/base' })`. The address of the peer it tells by `X-Forwarded-For` alone, which a proxy in front has to overwrite.",
+    ],
+  },
+  {
     title: 'h3',
-    file: 'hosts/h3.ts',
+    files: ['hosts/h3.ts'],
     notes: [
       'h3 keeps nothing of a body that it has read: where `readBody` comes first, hand over what it got by the option `body`. An application that is itself mounted below a path no longer sees it: `strippedPath`.',
     ],
   },
   {
     title: 'Fetch: Bun, Deno, Workers and others',
-    file: 'hosts/fetch.ts',
+    files: ['hosts/fetch.ts'],
     notes: [
       '`mount(server)` is a function from `Request` to `Response`; [what works on which runtime](runtimes.md).',
     ],
@@ -71,9 +88,9 @@ const HOSTS: readonly Host[] = [
 /** `docs/hosts.md`, with the code of the examples, which are tested. */
 export function hostsPage(): string {
   const sections = HOSTS.map(
-    ({ title, file, notes }) => `## ${title}
+    ({ title, files, notes }) => `## ${title}
 
-${code(file)}
+${files.map(code).join('\n\n')}
 
 ${notes.join('\n\n')}`,
   );
@@ -89,12 +106,13 @@ Every adapter exports the same two functions: \`mount(server)\` answers at all e
 
 An application that only *takes* tokens needs none of this, but [one line](resource_servers.md) for each route.
 
-All examples on this page mount the same server, [examples/hosts/authorization_server.ts](../examples/hosts/authorization_server.ts):
+Each is an [example](../examples/README.md) that the tests run. Those of Node mount the same server, [examples/hosts/authorization_server.ts](../examples/hosts/authorization_server.ts):
 
 ${code('hosts/authorization_server.ts')}
 
-\`\`\`text
-GRANTD_SECRET=… node examples/hosts/express.ts
+\`\`\`sh
+export GRANTD_SECRET="$(npx node -p 'crypto.randomUUID()')" # keep it: the keys in tokens.db are sealed under it
+npx node examples/hosts/express.ts
 \`\`\`
 
 ${sections.join('\n\n')}
@@ -102,5 +120,5 @@ ${sections.join('\n\n')}
 }
 
 function code(file: string): string {
-  return `\`\`\`ts\n${readFileSync(`examples/${file}`, 'utf8').trimEnd()}\n\`\`\``;
+  return `\`\`\`${extname(file).slice(1)}\n${readFileSync(`examples/${file}`, 'utf8').trimEnd()}\n\`\`\``;
 }

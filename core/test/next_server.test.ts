@@ -11,8 +11,16 @@ import { rawPost, sendRaw } from './harness/raw_http.ts';
 const ROOT = join(import.meta.dirname, '..', '..');
 /** Next.js builds inside an application's folder, and finds packages only above it. */
 const FOLDER = join(ROOT, '.test-results', 'next_app');
+/** What is built is the example, with a base path and routes of the tests beside its own: a build takes long. */
+const PARTS = [join(ROOT, 'examples', 'next_application'), join(import.meta.dirname, 'next_app')];
 const NEXT = join(ROOT, 'node_modules', 'next', 'dist', 'bin', 'next');
-const ENV = { ...process.env, NEXT_TELEMETRY_DISABLED: '1', NEXT_IGNORE_INCORRECT_LOCKFILE: '1' };
+const ENV = {
+  ...process.env,
+  NEXT_TELEMETRY_DISABLED: '1',
+  NEXT_IGNORE_INCORRECT_LOCKFILE: '1',
+  GRANTD_SECRET: 's'.repeat(32),
+  DATABASE: join(FOLDER, 'tokens.db'),
+};
 
 const MACHINE = { authorization: `Basic ${btoa('machine:its%20secret')}` };
 
@@ -24,7 +32,9 @@ before(
   async () => {
     rmSync(FOLDER, { recursive: true, force: true });
     mkdirSync(FOLDER, { recursive: true });
-    cpSync(join(import.meta.dirname, 'next_app'), FOLDER, { recursive: true });
+    for (const part of PARTS) {
+      cpSync(part, FOLDER, { recursive: true, filter: (path) => !path.endsWith('.next') });
+    }
     await promisify(execFile)(process.execPath, [NEXT, 'build', FOLDER], { env: ENV, timeout: 120_000 });
     const args = [NEXT, 'start', FOLDER, '--hostname', '127.0.0.1', '--port', '0'];
     const next = spawn(process.execPath, args, { env: ENV, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -67,6 +77,22 @@ test('§1.2 next: a real server answers below its base path and a folder; the re
   assert.deepEqual([dead.status, await dead.text()], [200, '{"active":false}']);
   assert.equal(await (await fetch(new URL('/base/own', base))).text(), 'the host’s own');
   assert.equal((await fetch(new URL('/base/auth/elsewhere', base))).status, 404);
+});
+
+test('examples/next_application issues, introspects and revokes by its catch-all route, and keeps its own page', async () => {
+  const service = { authorization: `Basic ${btoa('my-service:its%20secret')}` };
+  const issued = await post('/base/token', { grant_type: 'client_credentials', scope: 'read' }, service);
+  const { access_token: token } = await issued.json();
+  assert.equal(issued.status, 200);
+  const isActive = async () =>
+    (await (await post('/base/token/introspect', { token }, service)).json()).active;
+  assert.equal(await isActive(), true);
+  assert.equal((await post('/base/token/revoke', { token }, service)).status, 200);
+  assert.equal(await isActive(), false);
+  const metadata = await fetch(new URL('/base/.well-known/oauth-authorization-server', base));
+  assert.equal((await metadata.json()).issuer, 'http://localhost:3000');
+  assert.match(await (await fetch(new URL('/base', base))).text(), /<h1>the application<\/h1>/);
+  assert.equal((await fetch(new URL('/base/nobody-is-here', base))).status, 404);
 });
 
 test('RFC 9110 §9.3 next: a real server answers HEAD, OPTIONS and methods that no endpoint has', async () => {

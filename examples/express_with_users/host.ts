@@ -1,67 +1,58 @@
-// An Express application whose own users sign in to other applications: its table, its passwords, its page.
-//   GRANTD_SECRET=… node examples/express_with_users/host.ts
-import { randomUUID } from 'node:crypto';
-import { AuthorizationServer, errorResponse } from '@grantd/core';
-import { mount, sendResponse, toHttpRequest } from '@grantd/core/express';
+// An Express application whose own people sign in to other applications. Limit their attempts as you do elsewhere.
+import { createHmac, randomUUID, scryptSync, timingSafeEqual } from 'node:crypto';
+import { DatabaseSync } from 'node:sqlite';
+import { type AuthorizationRequest, AuthorizationServer, type HttpRequest, headerValue } from '@grantd/core';
+import { handler, mount } from '@grantd/core/express';
 import { openSqliteStorage } from '@grantd/core/sqlite';
-import express, { type ErrorRequestHandler, type Request } from 'express';
-import { signInPage } from './sign_in_page.ts';
-import { users } from './users.ts';
+import express from 'express';
 
-const port = Number(process.env.PORT ?? 3000);
-const issuer = process.env.ISSUER ?? `http://localhost:${port}`;
+// The application's own table, which knows nothing of tokens.
+const users = new DatabaseSync(process.env.USERS ?? 'users.db');
+users.exec('CREATE TABLE IF NOT EXISTS users (id TEXT, name TEXT UNIQUE, email TEXT, salt TEXT, hash BLOB)');
+const hashOf = (password: string, salt: string) => scryptSync(password, salt, 32, { N: 2 ** 14, p: 5 });
+const [add, salt] = [users.prepare('INSERT OR IGNORE INTO users VALUES (?, ?, ?, ?, ?)'), randomUUID()];
+add.run(randomUUID(), 'alice', 'alice@example.com', salt, hashOf('wonderland', salt));
+const getUserClaims = (id: string) => users.prepare('SELECT name, email FROM users WHERE id = ?').get(id);
+function idOf(name: string, password: string): string | undefined {
+  const { id, salt, hash } = users.prepare('SELECT * FROM users WHERE name = ?').get(name) ?? {};
+  const given = hashOf(password, String(salt)); // takes as long where the name is nobody's
+  return hash instanceof Uint8Array && timingSafeEqual(hash, given) ? String(id) : undefined;
+}
+
+const [port, secret] = [process.env.PORT ?? '3000', process.env.GRANTD_SECRET ?? ''];
+const issuer = `http://localhost:${port}`;
 const storage = openSqliteStorage({ path: process.env.DATABASE ?? 'tokens.db', issuer });
-const server = new AuthorizationServer({
-  issuer,
-  secret: process.env.GRANTD_SECRET ?? '',
-  storage,
-  oidc: { getUserClaims: (subject) => users.claimsOf(subject) },
-});
+const getSubjectState = (id: string) => (getUserClaims(id) ? 'active' : undefined);
+const server = new AuthorizationServer({ issuer, secret, storage, oidc: { getUserClaims }, getSubjectState });
 await server.prepare();
 
-/** Requests of applications, while somebody signs in; the browser knows its own by a cookie. */
-const waiting = new Map<string, Readonly<Record<string, string>>>();
-const MOST_WAITING = 1000;
-const ticketOf = ({ headers }: Request) => /(?:^|; )ticket=([^;]+)/.exec(headers.cookie ?? '')?.[1] ?? '';
+const escaped = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+const seal = (text: string) => createHmac('sha256', secret).update(`sign-in ${text}`).digest('hex');
+function page({ client, scopes, parameters }: AuthorizationRequest, status: number, problem = '') {
+  const asked = JSON.stringify(parameters);
+  const cookie = `${seal(asked)}=1; HttpOnly; SameSite=Strict`;
+  const body = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Sign in</title>
+    <h1>Sign in to ${escaped(client.name ?? client.id)}, which asks for ${escaped(scopes.join(', '))}</h1>
+    <form method="post"><input type="hidden" name="asked" value="${escaped(asked)}">
+    <label>Name <input name="name"></label> <label>Password <input name="password" type="password"></label>
+    <button>Sign in and allow</button> <p role="alert">${problem}</p></form></html>`;
+  return { status, headers: { 'content-type': 'text/html', 'set-cookie': cookie }, body };
+}
 
-const app = express();
-app.use(mount(server));
-
-app.get('/authorize', async (request, response) => {
-  const asked = await server.validateAuthorizationRequest(await toHttpRequest(request));
-  if (asked.prompt.includes('none')) {
-    sendResponse(
-      request,
-      response,
-      server.refuseAuthorization(asked, 'login_required', 'nobody is signed in'),
-    );
-    return;
+/** What an application asks, and then the form: only a browser that was shown it has the cookie that it needs. */
+async function authorize(request: HttpRequest) {
+  const form = Object.fromEntries(new URLSearchParams(String(request.body)));
+  const { asked = '', name = '', password = '' } = form;
+  const cookies = headerValue(request, 'cookie')?.split('; ');
+  if (cookies?.includes(`${seal(asked)}=1`)) {
+    const checked = await server.resumeAuthorizationRequest(JSON.parse(asked));
+    const [subject, authTime] = [idOf(name, password), Math.floor(Date.now() / 1000)];
+    if (subject === undefined) return page(checked, 401, 'Name or password is wrong.');
+    return server.completeAuthorization(checked, { subject, authTime });
   }
-  const ticket = randomUUID();
-  for (const [oldest] of waiting) if (waiting.size >= MOST_WAITING) waiting.delete(oldest);
-  waiting.set(ticket, asked.parameters);
-  response.cookie('ticket', ticket, { httpOnly: true, sameSite: 'lax', secure: issuer.startsWith('https:') });
-  response.send(signInPage(asked));
-});
+  const checked = await server.validateAuthorizationRequest(request);
+  if (!checked.prompt.includes('none')) return page(checked, 200);
+  return server.refuseAuthorization(checked, 'login_required', 'nobody is signed in');
+}
 
-app.post('/authorize', express.urlencoded(), async (request, response) => {
-  const parameters = waiting.get(ticketOf(request));
-  if (parameters === undefined) {
-    response.status(400).send('Go back to the application and begin again.');
-    return;
-  }
-  const asked = await server.resumeAuthorizationRequest(parameters);
-  const user = users.withPassword(String(request.body.name), String(request.body.password));
-  if (user === undefined) {
-    response.status(401).send(signInPage(asked, 'Name or password is wrong.'));
-    return;
-  }
-  waiting.delete(ticketOf(request));
-  const authTime = Math.floor(Date.now() / 1000);
-  sendResponse(request, response, await server.completeAuthorization(asked, { subject: user.id, authTime }));
-});
-
-const refuse: ErrorRequestHandler = (error, request, response, _next) =>
-  sendResponse(request, response, errorResponse(error));
-app.use(refuse);
-app.listen(port);
+express().use(mount(server)).all('/authorize', handler(authorize)).listen(port);

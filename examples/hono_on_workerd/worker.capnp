@@ -1,4 +1,4 @@
-# npx esbuild worker.ts --bundle --format=esm --outfile=worker.mjs --conditions=workerd,worker,browser
+# npx esbuild worker.ts --bundle --format=esm --conditions=workerd,worker,browser --outfile=dist/worker.mjs
 # npx workerd serve worker.capnp
 using Workerd = import "/workerd/workerd.capnp";
 
@@ -8,7 +8,7 @@ const config :Workerd.Config = (
 );
 
 const worker :Workerd.Worker = (
-  modules = [(name = "worker.mjs", esModule = embed "worker.mjs")],
+  modules = [(name = "worker.mjs", esModule = embed "dist/worker.mjs")],
   compatibilityDate = "2026-10-20",
   compatibilityFlags = ["no_nodejs_compat", "no_nodejs_compat_v2"],
   bindings = [

@@ -1,5 +1,5 @@
-// A Hono application on Cloudflare's runtime, with nothing of Node. Tokens live in the Worker's memory here, and as long
-// as it: for more, implement the storage contract over what your Workers share.
+// A Hono application on Cloudflare's runtime, with nothing of Node. Its tokens are in its memory, and gone with it: for
+// more, implement the storage contract over what your Workers share.
 import { AuthorizationServer } from '@grantd/core';
 import { mount } from '@grantd/core/hono';
 import { memoryStorage } from '@grantd/core/memory';
@@ -10,10 +10,7 @@ interface Bindings {
   readonly GRANTD_SECRET: string;
 }
 
-/** A Worker knows its bindings, and may make keys, once a request has come. */
-let opened: Promise<AuthorizationServer> | undefined;
-
-async function open({ ISSUER: issuer, GRANTD_SECRET: secret }: Bindings): Promise<AuthorizationServer> {
+async function opened({ ISSUER: issuer, GRANTD_SECRET: secret }: Bindings) {
   const storage = memoryStorage({ issuer });
   const server = new AuthorizationServer({ issuer, secret, storage });
   await server.prepare();
@@ -24,13 +21,16 @@ async function open({ ISSUER: issuer, GRANTD_SECRET: secret }: Bindings): Promis
     scopes: ['read'],
     redirectUris: [],
   });
-  return server;
+  return mount(server);
 }
 
 const app = new Hono<{ Bindings: Bindings }>();
+
+// A Worker has its bindings, and may make keys, once a request has come.
+let endpoints: ReturnType<typeof opened> | undefined;
 app.use(async (context, next) => {
-  opened ??= open(context.env);
-  return mount(await opened)(context, next);
+  endpoints ??= opened(context.env);
+  return (await endpoints)(context, next);
 });
 app.get('/', (context) => context.text('the application'));
 

@@ -29,4 +29,5 @@ await storage.clients.add({
   grantTypes: [],
   scopes: [],
   redirectUris: [],
+  resource: 'http://localhost:3001',
 });

@@ -1,11 +1,11 @@
 // An API that asks the authorization server about each token, so that a revoked one is refused at once.
-//   ISSUER=http://localhost:3000 node examples/protected_api/api.ts
 import { AccessTokenIntrospector } from '@grantd/core/resource';
 import { protect, tokenOf } from '@grantd/core/resource/express';
 import express from 'express';
 
 const tokens = new AccessTokenIntrospector({
   issuer: process.env.ISSUER ?? 'http://localhost:3000',
+  audience: 'http://localhost:3001',
   credentials: { clientId: 'my-api', clientSecret: process.env.API_SECRET ?? "the API's secret" },
 });
 

@@ -1,0 +1,5 @@
+// Next.js' app router: app/[...endpoint]/route.js, or .ts. Pages of the application come before it.
+import { mount } from '@grantd/core/next';
+import { server } from '../../server.js';
+
+export const { GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS } = mount(server);

@@ -1,0 +1,17 @@
+// The authorization server of the application: its tokens are in a file, and a service gets them.
+import { AuthorizationServer } from '@grantd/core';
+import { openSqliteStorage } from '@grantd/core/sqlite';
+
+const issuer = process.env.ISSUER ?? 'http://localhost:3000';
+const storage = openSqliteStorage({ path: process.env.DATABASE ?? 'tokens.db', issuer });
+
+export const server = new AuthorizationServer({ issuer, secret: process.env.GRANTD_SECRET ?? '', storage });
+
+await server.prepare();
+await storage.clients.add({
+  id: 'my-service',
+  secretHash: await server.hashClientSecret('its secret'),
+  grantTypes: ['client_credentials'],
+  scopes: ['read'],
+  redirectUris: [],
+});

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+
+const EXAMPLES = join(import.meta.dirname, '..');
+const SOURCES = '**/*.{ts,js,jsx}';
+
+const linesOf = (...files: readonly string[]) =>
+  files.reduce(
+    (lines, file) => lines + readFileSync(join(EXAMPLES, file), 'utf8').trimEnd().split('\n').length,
+    0,
+  );
+
+for (const folder of ['express_with_users', 'hono_on_workerd', 'next_application', 'protected_api']) {
+  test(`examples/${folder} is less than 60 lines`, () => {
+    const sources = globSync(`${folder}/${SOURCES}`, {
+      cwd: EXAMPLES,
+      exclude: ['**/dist', '**/.next'],
+    });
+    assert.notDeepEqual(sources, []);
+    assert.ok(linesOf(...sources) < 60, `${linesOf(...sources)} lines`);
+  });
+}
+
+test('each host is less than 60 lines with the server that it mounts', () => {
+  const hosts = globSync(`hosts/${SOURCES}`, { cwd: EXAMPLES });
+  const server = join('hosts', 'authorization_server.ts');
+  const long = hosts.filter((file) => file !== server && linesOf(file, server) >= 60);
+  assert.deepEqual(long, []);
+});
