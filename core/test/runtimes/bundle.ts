@@ -1,9 +1,6 @@
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
-import type { TestContext } from 'node:test';
 import { build, type Plugin } from 'esbuild';
-import { INSTALLED, PACKAGE_UNDER_TEST } from './package_under_test.ts';
 
 const TESTS = dirname(import.meta.dirname);
 const INSIDE = join(import.meta.dirname, 'inside');
@@ -51,20 +48,6 @@ interface Bundled {
   readonly places?: 'places.ts' | 'node_places.ts';
   /** The last lines of the bundle, in which `declareAll`, `declaredTitles` and `runDeclared` are known. */
   readonly last: string;
-}
-
-/** A folder that goes away with the test, in which the package is installed. */
-export function hostFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'grantd-runtime-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  mkdirSync(join(folder, 'node_modules', '@grantd'), { recursive: true });
-  symlinkSync(PACKAGE_UNDER_TEST, join(folder, 'node_modules', '@grantd', 'core'));
-  for (const name of ['jose', 'oauth4webapi']) {
-    symlinkSync(join(INSTALLED, name), join(folder, 'node_modules', name));
-  }
-  const dependencies = { '@grantd/core': '*', jose: '*', oauth4webapi: '*' };
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', dependencies }));
-  return folder;
 }
 
 /** Bundles suites into one file of a host folder; the package itself stays outside, for the runtime to resolve. */
