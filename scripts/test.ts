@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { globSync, mkdirSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
+import { withPackages } from './packed_for_tests.ts';
 import { withSharedPostgres } from './shared_postgres.ts';
 
 const root = dirname(import.meta.dirname);
@@ -63,13 +64,22 @@ for (const [name, command, args] of chosen.length > 0 ? steps.filter(([step]) =>
   const startedAt = performance.now();
   console.log(`— ${name}`);
   const run = () => succeeds(command, args);
-  // A file alone starts a server if it needs one.
-  const succeeded = name === 'tests' && files.length > 1 ? await withSharedPostgres(run) : await run();
+  const succeeded = name === 'tests' ? await withWhatIsShared(run) : await run();
   if (!succeeded) {
     console.error(`✖ ${name} failed`);
     process.exit(1);
   }
   console.log(`✔ ${name} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
+}
+
+/** What several files need is made for all of them; a file alone makes what it needs. */
+function withWhatIsShared(run: () => Promise<boolean>): Promise<boolean> {
+  const withServer = () => (files.length > 1 ? withSharedPostgres(run) : run());
+  return files.filter(usesPackages).length > 1 ? withPackages(withServer) : withServer();
+}
+
+function usesPackages(file: string): boolean {
+  return /(?:^|\/)(?:runtimes\/[^/]+|package)\.test\.ts$/.test(file);
 }
 
 function testsIn(chosen: string): string {

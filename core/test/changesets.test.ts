@@ -4,7 +4,7 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync }
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { ROOT } from './harness/package/archives.ts';
+import { ROOT } from './harness/package/packed.ts';
 import { output } from './harness/package/run.ts';
 
 test('a changeset becomes one version of both packages, and a line of the changelog, without a network', () => {

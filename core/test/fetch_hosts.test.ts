@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { ConfigurationError, type HttpRequest, StorageFault } from '@grantd/core';
-import { type Answer, FETCH_HOSTS } from './harness/hosts/fetch_hosts.ts';
+import { FETCH_HOSTS } from './harness/hosts/fetch_hosts.ts';
+import type { Answer } from './harness/hosts/web_hosts.ts';
 import { CLIENT_CHALLENGE, errorOf, INACTIVE, JSON_HEADERS, OUTAGE, REVOKED } from './harness/responses.ts';
 import { chosen, type TestResponse } from './harness/transports/transport.ts';
 import { basic, ISSUER, openWorld } from './harness/world.ts';

@@ -4,9 +4,10 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { publint } from 'publint';
-import { type Archive, installedCore, packedArchives, ROOT } from './harness/package/archives.ts';
+import { installedCore, packedPackages } from './harness/package/archives.ts';
 import { bundled } from './harness/package/bundle.ts';
 import { consumerProgram } from './harness/package/consumer_program.ts';
+import { type Archive, ROOT } from './harness/package/packed.ts';
 import { run } from './harness/package/run.ts';
 import { compiled, linkNodeTypes, WITHOUT_NODE } from './harness/package/typed_consumer.ts';
 
@@ -19,7 +20,7 @@ const NODES = [...['node_22', 'node_24'].map((name) => join(ROOT, 'runtimes', na
 }));
 
 describe('the package', () => {
-  const archives = packedArchives();
+  const archives = packedPackages();
   const folder = installedCore(archives);
   linkNodeTypes(folder);
 

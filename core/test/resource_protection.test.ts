@@ -8,7 +8,8 @@ import {
 } from '@grantd/core/resource';
 import { protect } from '@grantd/core/resource/fetch';
 import { protect as nodeProtect, tokenOf } from '@grantd/core/resource/node';
-import { PROTECTED_HOSTS, type ProtectedHost } from './harness/protected_hosts.ts';
+import { PROTECTED_HOSTS } from './harness/protected_hosts.ts';
+import type { ProtectedHost } from './harness/protected_web_hosts.ts';
 import { API, AskedServer, apiToken, CREDENTIALS, OUTAGES } from './harness/resource_server.ts';
 import type { TestRequest, TestResponse } from './harness/transports/transport.ts';
 import { ISSUER, openWorld } from './harness/world.ts';

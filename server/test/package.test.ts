@@ -4,7 +4,8 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { openSqliteStorage } from '@grantd/core/sqlite';
-import { installedProgram, packedArchives, ROOT } from '../../core/test/harness/package/archives.ts';
+import { installedProgram, packedPackages } from '../../core/test/harness/package/archives.ts';
+import { ROOT } from '../../core/test/harness/package/packed.ts';
 import { run } from '../../core/test/harness/package/run.ts';
 import { Workbench } from './harness/program.ts';
 
@@ -14,7 +15,7 @@ const OLDEST_NODE = join(ROOT, 'runtimes', 'node_24', 'node_modules', 'node', 'b
 /** That SQLite is experimental, Node 24 says by itself. */
 const QUIET = { NODE_OPTIONS: '--disable-warning=ExperimentalWarning' };
 const ISSUER = 'http://localhost:4000';
-const folder = installedProgram(packedArchives());
+const folder = installedProgram(packedPackages());
 const main = join(folder, 'node_modules', 'grantd', 'bin', 'grantd.mjs');
 const workbench = new Workbench();
 after(() => workbench.clear());

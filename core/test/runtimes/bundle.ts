@@ -1,18 +1,22 @@
-import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
-import type { TestContext } from 'node:test';
 import { build, type Plugin } from 'esbuild';
-import { INSTALLED, PACKAGE_UNDER_TEST } from './package_under_test.ts';
+import { WORKER_ENTRIES } from './workerd.ts';
 
 const TESTS = dirname(import.meta.dirname);
 const INSIDE = join(import.meta.dirname, 'inside');
 
-/** The spec suites: whoever adds one adds it for each runtime. */
-export const SUITES: readonly string[] = globSync(join(TESTS, '*.test.ts')).filter(isSpecification).sort();
+/** Besides the spec suites: what the adapters for every runtime do in their hosts, and how an API checks tokens. */
+const FURTHER = /^(?:fetch_hosts|resource_(?:introspection|protection|verifier))\.test\.ts$/;
 
-function isSpecification(file: string): boolean {
-  return /^(rfc\d|oidc_)/.test(basename(file)) || /^specification\(/m.test(readFileSync(file, 'utf8'));
+/** The suites that run on each runtime: whoever adds a specification adds it for all of them. */
+export const SUITES: readonly string[] = globSync(join(TESTS, '*.test.ts')).filter(isForRuntimes).sort();
+
+function isForRuntimes(file: string): boolean {
+  const name = basename(file);
+  return (
+    /^(rfc\d|oidc_)/.test(name) || FURTHER.test(name) || /^specification\(/m.test(readFileSync(file, 'utf8'))
+  );
 }
 
 type Replacements = Readonly<Record<string, string>>;
@@ -20,6 +24,8 @@ type Replacements = Readonly<Record<string, string>>;
 /** What stands, on another runtime, for a module or a file of the tests: a file of `inside`, or a module of a Worker. */
 const REPLACED: Replacements = {
   'node:test': 'node_test.ts',
+  'harness/hosts/fetch_hosts.ts': 'web_hosts.ts',
+  'harness/protected_hosts.ts': 'web_hosts.ts',
   'harness/postgres_databases.ts': 'no_postgres.ts',
   'harness/postgres_installation.ts': 'no_postgres.ts',
   'harness/postgres_store.ts': 'no_postgres.ts',
@@ -36,9 +42,7 @@ const WITHOUT_NODE: Replacements = {
   'node:fs': 'no_node.ts',
   'node:os': 'no_node.ts',
   'node:path': 'no_node.ts',
-  '@grantd/core': './core.mjs',
-  '@grantd/core/fetch': './fetch.mjs',
-  '@grantd/core/memory': './memory.mjs',
+  ...Object.fromEntries(WORKER_ENTRIES.map(({ in: entry, out }) => [entry, `./${out}.mjs`])),
   '@grantd/core/node': 'no_node.ts',
   '@grantd/core/sqlite': 'no_node.ts',
 };
@@ -51,20 +55,6 @@ interface Bundled {
   readonly places?: 'places.ts' | 'node_places.ts';
   /** The last lines of the bundle, in which `declareAll`, `declaredTitles` and `runDeclared` are known. */
   readonly last: string;
-}
-
-/** A folder that goes away with the test, in which the package is installed. */
-export function hostFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'grantd-runtime-'));
-  t.after(() => rmSync(folder, { recursive: true, force: true }));
-  mkdirSync(join(folder, 'node_modules', '@grantd'), { recursive: true });
-  symlinkSync(PACKAGE_UNDER_TEST, join(folder, 'node_modules', '@grantd', 'core'));
-  for (const name of ['jose', 'oauth4webapi']) {
-    symlinkSync(join(INSTALLED, name), join(folder, 'node_modules', name));
-  }
-  const dependencies = { '@grantd/core': '*', jose: '*', oauth4webapi: '*' };
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', dependencies }));
-  return folder;
 }
 
 /** Bundles suites into one file of a host folder; the package itself stays outside, for the runtime to resolve. */

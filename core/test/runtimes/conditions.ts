@@ -1,17 +1,12 @@
 import assert from 'node:assert/strict';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
-import { hostFolder } from './bundle.ts';
 import { type Command, MARK, said } from './outcomes.ts';
-import { PACKAGE_UNDER_TEST } from './package_under_test.ts';
-
-type Conditions = Readonly<Record<string, string>>;
+import { hostFolder, MANIFEST } from './package_under_test.ts';
 
 /** What the package imports by conditions, such as `#hashing`, with the file for each. */
-export const CONDITIONAL: Readonly<Record<string, Conditions>> = JSON.parse(
-  readFileSync(join(PACKAGE_UNDER_TEST, 'package.json'), 'utf8'),
-).imports;
+export const CONDITIONAL = MANIFEST.imports;
 
 /** Makes a package with the same conditions, whose files say for which they are there. */
 export function probe(t: TestContext, last: string): string {

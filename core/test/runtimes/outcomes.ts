@@ -3,8 +3,9 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
-import { bundleSuites, hostFolder } from './bundle.ts';
+import { bundleSuites } from './bundle.ts';
 import type { Outcome } from './inside/node_test.ts';
+import { hostFolder } from './package_under_test.ts';
 
 const LONGEST_RUN_MS = 240_000;
 /** Before what a bundle says of itself, among whatever else is printed. */

@@ -1,7 +1,24 @@
-import { dirname, join } from 'node:path';
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { TestContext } from 'node:test';
+import { packedPackages } from '../harness/package/archives.ts';
+import { ROOT } from '../harness/package/packed.ts';
 
-/** The folder of the package `@grantd/core` that the suites run with on each runtime. */
-export const PACKAGE_UNDER_TEST = dirname(dirname(import.meta.dirname));
+const { installed } = packedPackages();
 
-/** Where what it depends on is installed, and what the suites themselves import. */
-export const INSTALLED = join(dirname(PACKAGE_UNDER_TEST), 'node_modules');
+/** The manifest of the package that the suites run with on each runtime, as it is published. */
+export const MANIFEST: { readonly imports: Readonly<Record<string, Readonly<Record<string, string>>>> } =
+  JSON.parse(readFileSync(join(installed, 'node_modules', '@grantd', 'core', 'package.json'), 'utf8'));
+
+/** A folder that goes away with the test, in which npm has installed the package from its archive. */
+export function hostFolder(t: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-runtime-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  cpSync(join(installed, 'node_modules'), join(folder, 'node_modules'), { recursive: true });
+  // What the suites ask as a client is not the package's.
+  symlinkSync(join(ROOT, 'node_modules', 'oauth4webapi'), join(folder, 'node_modules', 'oauth4webapi'));
+  const dependencies = { '@grantd/core': '*', jose: '*', oauth4webapi: '*' };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module', dependencies }));
+  return folder;
+}

@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
-import { bundleSuites, hostFolder, SUITES } from './bundle.ts';
+import { bundleSuites, SUITES } from './bundle.ts';
 import { CONDITIONAL, probe } from './conditions.ts';
 import type { Outcome } from './inside/node_test.ts';
 import { assertOutcomes, FIXED_EXPORTS, titlesOnPinnedNode, WITHOUT_REPLACING } from './outcomes.ts';
+import { hostFolder } from './package_under_test.ts';
 import { bundleHost, bundlePackage, serveWorker, WITH_NODE_MODULES, WITHOUT_NODE } from './workerd.ts';
 
 /** They make odd signatures and hashes with `node:crypto`, which the package itself never asks for here. */

@@ -16,10 +16,12 @@ export const WITHOUT_NODE = ['no_nodejs_compat', 'no_nodejs_compat_v2'];
 export const WITH_NODE_MODULES = ['no_nodejs_compat_v2'];
 
 /** The entry points of the package that a Worker can use. */
-const ENTRIES = [
+export const WORKER_ENTRIES: readonly { readonly in: string; readonly out: string }[] = [
   { in: '@grantd/core', out: 'core' },
-  { in: '@grantd/core/fetch', out: 'fetch' },
-  { in: '@grantd/core/memory', out: 'memory' },
+  ...[
+    ...['fetch', 'h3', 'hono', 'memory'],
+    ...['resource', 'resource/fetch', 'resource/hono', 'resource/node'],
+  ].map((entry) => ({ in: `@grantd/core/${entry}`, out: entry.replace('/', '_') })),
 ];
 
 export interface Worker {
@@ -42,7 +44,7 @@ const SELF_CONTAINED = {
 export async function bundlePackage(folder: string): Promise<ReadonlyMap<string, string>> {
   const { outputFiles } = await build({
     ...SELF_CONTAINED,
-    entryPoints: ENTRIES,
+    entryPoints: [...WORKER_ENTRIES],
     outdir: join(folder, 'package'),
     outExtension: { '.js': '.mjs' },
     absWorkingDir: folder,

@@ -1,93 +1,6 @@
-import { type AuthorizationServer, type HttpRequest, type HttpResponse, OAuthError } from '@grantd/core';
-import * as fetchAdapter from '@grantd/core/fetch';
-import * as h3Adapter from '@grantd/core/h3';
-import * as honoAdapter from '@grantd/core/hono';
 import * as nextAdapter from '@grantd/core/next';
-import { H3, HTTPError } from 'h3';
-import { Hono } from 'hono';
 import { NextRequest } from 'next/server.js';
-
-export type Answer = (request: Request) => Response | Promise<Response>;
-
-/** What a test asks of every host alike. */
-export interface HostOptions {
-  readonly errors?: 'render' | 'forward';
-  readonly headers?: () => Readonly<Record<string, string>>;
-  readonly connection?: () => { readonly remoteAddress: string };
-  readonly body?: () => string;
-}
-
-/** A host around an adapter; its own pages say so, and its own error handling tells what it was given. */
-export interface FetchHost {
-  readonly name: string;
-  /** A request as the host's framework gives it to its pages. */
-  received(request: Request): Request;
-  mount(server: AuthorizationServer, options?: HostOptions & { readonly strippedPath?: string }): Answer;
-  handler(operation: (request: HttpRequest) => Promise<HttpResponse>, options?: HostOptions): Answer;
-}
-
-const OWN = 'the host’s own';
-
-/** The host's own error handling. */
-function explained(error: unknown): Response {
-  const told = error instanceof OAuthError ? [error.status, error.code, error.headers] : String(error);
-  return Response.json({ told }, { status: 418 });
-}
-
-const caught =
-  (answer: Answer): Answer =>
-  async (request) => {
-    try {
-      return await answer(request);
-    } catch (error) {
-      return explained(error);
-    }
-  };
-
-const FETCH: FetchHost = {
-  name: 'fetch',
-  received: (request) => request,
-  mount(server, options) {
-    const answer = fetchAdapter.mount(server, options);
-    return caught(async (request) => {
-      const response = await answer(request);
-      return response.status === 404 ? new Response(OWN) : response;
-    });
-  },
-  handler: (operation, options) => caught(fetchAdapter.handler(operation, options)),
-};
-
-const honoApp = () => new Hono().onError(explained);
-
-const HONO: FetchHost = {
-  name: 'hono',
-  received: (request) => request,
-  mount(server, options) {
-    const app = honoApp()
-      .use(honoAdapter.mount(server, options))
-      .all('*', (c) => c.text(OWN));
-    return app.fetch;
-  },
-  handler: (operation, options) => honoApp().all('*', honoAdapter.handler(operation, options)).fetch,
-};
-
-const h3App = () =>
-  new H3({
-    silent: true,
-    onError: (error) => explained(HTTPError.isError(error.cause) ? error.cause.cause : error.cause),
-  });
-
-const H3_APP: FetchHost = {
-  name: 'h3',
-  received: (request) => request,
-  mount(server, options) {
-    const app = h3App()
-      .use(h3Adapter.mount(server, options))
-      .all('/**', () => OWN);
-    return app.fetch;
-  },
-  handler: (operation, options) => h3App().all('/**', h3Adapter.handler(operation, options)).fetch,
-};
+import { caught, type FetchHost, OWN, WEB_HOSTS } from './web_hosts.ts';
 
 function nextRequest(request: Request): NextRequest {
   return request instanceof NextRequest ? request : new NextRequest(request);
@@ -110,4 +23,4 @@ const NEXT: FetchHost = {
   },
 };
 
-export const FETCH_HOSTS: readonly FetchHost[] = [FETCH, HONO, H3_APP, NEXT];
+export const FETCH_HOSTS: readonly FetchHost[] = [...WEB_HOSTS, NEXT];

@@ -1,84 +1,34 @@
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readFileSync,
-  rmSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after } from 'node:test';
-import { output } from './run.ts';
+import { archivesOf, install, PACKED_VARIABLE, type Packed, pack, packedIn, ROOT } from './packed.ts';
 
-export const ROOT = join(import.meta.dirname, '..', '..', '..', '..');
-
-export interface Archive {
-  readonly file: string;
-  /** Paths inside. */
-  readonly contents: readonly string[];
-}
-
-/** The archives as npm would publish them, and that of the core's one dependency, so that no registry is asked. */
-export interface Archives {
-  readonly core: Archive;
-  readonly program: Archive;
-  readonly jose: Archive;
-}
-
-interface Packed {
-  readonly name: string;
-  readonly filename: string;
-  readonly files: readonly { readonly path: string }[];
-}
-
-/** Builds and packs; two seconds of one core or three. What was built is removed after the tests of the file. */
-export function packedArchives(): Archives {
-  mkdirSync(join(ROOT, '.test-results'), { recursive: true });
-  // Below the repository: what is built is loaded once, to find its exports, and then needs its dependencies.
-  const folder = mkdtempSync(join(ROOT, '.test-results', 'package-'));
-  after(() => rmSync(folder, { recursive: true, force: true }));
-  output(process.execPath, [join(ROOT, 'scripts', 'build.ts'), '--into', folder], ROOT);
-  const pack = (source: string): Archive => {
-    const [packed]: readonly Packed[] = Object.values(
-      JSON.parse(output('npm', ['pack', '--json', source], folder)),
-    );
-    if (packed === undefined) throw new Error(`npm packed nothing of ${source}`);
-    return { file: join(folder, packed.filename), contents: packed.files.map(({ path }) => path) };
-  };
-  return {
-    core: pack(join(folder, 'core')),
-    program: pack(join(folder, 'server')),
-    jose: pack(join(ROOT, 'node_modules', 'jose')),
-  };
+/** What this run of the tests has packed; a test file alone packs for itself, and removes it after its tests. */
+export function packedPackages(): Packed {
+  const { [PACKED_VARIABLE]: made } = process.env;
+  return packedIn(made ?? disposable(pack()));
 }
 
 /** A folder outside the repository in which npm has installed the core from its archive, and nothing else. */
-export function installedCore({ core, jose }: Archives): string {
-  return installed({ '@grantd/core': core.file, jose: jose.file });
+export function installedCore({ installed }: Packed): string {
+  const folder = disposable(mkdtempSync(join(tmpdir(), 'grantd-consumer-')));
+  cpSync(installed, folder, { recursive: true });
+  return folder;
 }
 
 /** The same with the program, which says what it depends on; from the copies that this repository has. */
-export function installedProgram({ core, program }: Archives): string {
-  const folder = dirname(program.file);
+export function installedProgram({ core, program }: Packed): string {
+  const folder = disposable(mkdtempSync(join(tmpdir(), 'grantd-consumer-')));
   const names = [...dependenciesOf('grantd')].filter((name) => name !== '@grantd/core');
-  const sources = names.map((name) => join(ROOT, 'node_modules', name));
-  const packed: readonly Packed[] = Object.values(
-    JSON.parse(output('npm', ['pack', '--json', '--ignore-scripts', ...sources], folder)),
-  );
-  const files = packed.map(({ name, filename }) => [name, join(folder, filename)] as const);
-  return installed({ '@grantd/core': core.file, grantd: program.file, ...Object.fromEntries(files) });
+  const sources = Object.fromEntries(names.map((name) => [name, join(ROOT, 'node_modules', name)]));
+  const files = Object.entries(archivesOf(folder, sources)).map(([name, { file }]) => [name, file]);
+  install(folder, { '@grantd/core': core.file, grantd: program.file, ...Object.fromEntries(files) });
+  return folder;
 }
 
-function installed(archives: Readonly<Record<string, string>>): string {
-  const folder = mkdtempSync(join(tmpdir(), 'grantd-consumer-'));
+function disposable(folder: string): string {
   after(() => rmSync(folder, { recursive: true, force: true }));
-  const dependencies = Object.fromEntries(
-    Object.entries(archives).map(([name, file]) => [name, `file:${file}`]),
-  );
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies }));
-  output('npm', ['install', '--offline', '--no-audit', '--no-fund', '--loglevel=error'], folder);
   return folder;
 }
 

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { linkPackage, ROOT } from './archives.ts';
+import { linkPackage } from './archives.ts';
+import { ROOT } from './packed.ts';
 import { type Ended, run } from './run.ts';
 
 /** A host's own code, with the public classes and functions as values and as types. */

@@ -1,0 +1,90 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { output } from './run.ts';
+
+export const ROOT = join(import.meta.dirname, '..', '..', '..', '..');
+
+export interface Archive {
+  readonly file: string;
+  /** Paths inside. */
+  readonly contents: readonly string[];
+}
+
+/** The packages as npm would publish them, and the core's one dependency, so that no registry is asked. */
+export interface Packed {
+  readonly core: Archive;
+  readonly program: Archive;
+  readonly jose: Archive;
+  /** A folder in which npm has installed the core from its archive, and nothing else; to be copied from. */
+  readonly installed: string;
+}
+
+/** Names a folder that `pack` made, for those who come later in a run of the tests. */
+export const PACKED_VARIABLE = 'GRANTD_TEST_PACKED';
+
+const RECORD = 'packed.json';
+
+/** Builds, packs and installs; five seconds of one core. Returns a new folder with all of it, for `packedIn`. */
+export function pack(): string {
+  const results = join(ROOT, '.test-results');
+  mkdirSync(results, { recursive: true });
+  // Below the repository: what is built is loaded once, to find its exports, and then needs its dependencies.
+  const folder = mkdtempSync(join(results, 'package-'));
+  try {
+    packInto(folder);
+  } catch (error) {
+    rmSync(folder, { recursive: true, force: true });
+    throw error;
+  }
+  return folder;
+}
+
+function packInto(folder: string): void {
+  output(process.execPath, [join(ROOT, 'scripts', 'build.ts'), '--into', folder], ROOT);
+  const archives = archivesOf(folder, {
+    core: join(folder, 'core'),
+    program: join(folder, 'server'),
+    jose: join(ROOT, 'node_modules', 'jose'),
+  });
+  const installed = join(folder, 'installed');
+  install(installed, { '@grantd/core': archives.core.file, jose: archives.jose.file });
+  const packed: Packed = { ...archives, installed };
+  writeFileSync(join(folder, RECORD), JSON.stringify(packed));
+}
+
+export function packedIn(folder: string): Packed {
+  return JSON.parse(readFileSync(join(folder, RECORD), 'utf8'));
+}
+
+interface NpmPacked {
+  readonly name: string;
+  readonly filename: string;
+  readonly files: readonly { readonly path: string }[];
+}
+
+/** Packs folders as npm does, into another one. Returns the archive of each by its key. */
+export function archivesOf<Key extends string>(
+  folder: string,
+  sources: Readonly<Record<Key, string>>,
+): Readonly<Record<Key, Archive>> {
+  const entries = Object.entries<string>(sources);
+  const args = ['pack', '--json', '--ignore-scripts', ...entries.map(([, source]) => source)];
+  const packed: readonly NpmPacked[] = Object.values(JSON.parse(output('npm', args, folder)));
+  const archives = entries.map(([key, source]) => {
+    const { name } = JSON.parse(readFileSync(join(source, 'package.json'), 'utf8'));
+    const one = packed.find((each) => each.name === name);
+    if (one === undefined) throw new Error(`npm packed nothing of ${source}`);
+    return [key, { file: join(folder, one.filename), contents: one.files.map(({ path }) => path) }];
+  });
+  return Object.fromEntries(archives);
+}
+
+/** Makes a folder in which npm has installed archives, each by the name of its package, as a stranger would. */
+export function install(folder: string, archives: Readonly<Record<string, string>>): void {
+  mkdirSync(folder, { recursive: true });
+  const dependencies = Object.fromEntries(
+    Object.entries(archives).map(([name, file]) => [name, `file:${file}`]),
+  );
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies }));
+  output('npm', ['install', '--offline', '--no-audit', '--no-fund', '--loglevel=error'], folder);
+}

@@ -1,0 +1,66 @@
+import type { ProtectionOptions, VerifiedAccessToken } from '@grantd/core/resource';
+import * as fetchProtection from '@grantd/core/resource/fetch';
+import * as honoProtection from '@grantd/core/resource/hono';
+import { Hono } from 'hono';
+import { chosen, type OpenTransport, type TestRequest, type TestResponse } from './transports/transport.ts';
+
+/** What each API answers to a request that was let through. */
+export function notesOf({ sub, clientId, scopes }: VerifiedAccessToken) {
+  return { sub, clientId, scopes };
+}
+
+/** What each API's own error handling answers. */
+export function toldByHost(error: unknown) {
+  const { name, status, headers } = Object(error);
+  return { name, status, challenge: headers?.['www-authenticate'] };
+}
+
+/** An API in one framework, whose only route is protected; its own error handling answers 418. */
+export interface ProtectedHost {
+  readonly name: string;
+  /** Whether the host parses forms before it asks for the token. */
+  readonly parsesForms: boolean;
+  open(options: ProtectionOptions): Promise<OpenTransport>;
+}
+
+/** They need nothing that the web does not have. */
+export const PROTECTED_WEB_HOSTS: readonly ProtectedHost[] = [
+  {
+    name: 'Hono',
+    parsesForms: false,
+    open: async (options) => {
+      const app = new Hono<{ Variables: { token: VerifiedAccessToken } }>();
+      app.use('/notes', honoProtection.protect(options));
+      app.all('/notes', (context) => context.body(JSON.stringify(notesOf(honoProtection.tokenOf(context)))));
+      app.onError((error, context) => context.body(JSON.stringify(toldByHost(error)), 418));
+      return answering((request) => app.fetch(request));
+    },
+  },
+  {
+    name: 'Fetch',
+    parsesForms: false,
+    open: async (options) => {
+      const answer = fetchProtection.protect(options)(
+        (_request, token) => new Response(JSON.stringify(notesOf(token))),
+      );
+      return answering((request) =>
+        answer(request).catch((error) => new Response(JSON.stringify(toldByHost(error)), { status: 418 })),
+      );
+    },
+  },
+];
+
+function answering(answer: (request: Request) => Response | Promise<Response>): OpenTransport {
+  return {
+    async send({ method, path, headers, body }: TestRequest): Promise<TestResponse> {
+      const request = new Request(new URL(path, 'https://api.example'), {
+        method,
+        headers,
+        ...(body !== undefined && { body }),
+      });
+      const response = await answer(request);
+      return { status: response.status, headers: chosen(response.headers), body: await response.text() };
+    },
+    close: async () => {},
+  };
+}
