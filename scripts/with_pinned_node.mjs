@@ -9,18 +9,24 @@ import { settingsOf } from './first_line.mjs';
 const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const pinnedNode = join(root, 'node_modules', '.bin', process.platform === 'win32' ? 'node.cmd' : 'node');
 
+const [name, ...args] = process.argv.slice(2);
+/** The program itself needs nothing of what tests, benchmarks and examples are made with, which takes minutes to install. */
+const isProgram = name.startsWith('server/');
+
 function isInstalled() {
   const marker = join(root, 'node_modules', '.package-lock.json');
   if (!existsSync(marker) || !existsSync(pinnedNode)) return false;
-  if (statSync(join(root, 'package-lock.json')).mtimeMs <= statSync(marker).mtimeMs) return true;
+  // Whatever was installed since has the program; the rest may have been left out.
+  if (isProgram && statSync(join(root, 'package-lock.json')).mtimeMs <= statSync(marker).mtimeMs) return true;
   return lockedPackages(join(root, 'package-lock.json')) === lockedPackages(marker);
 }
 
-/** Every installed path with its version; what npm records on both sides. */
+/** Every path that has to be installed, with its version; what npm records on both sides. */
 function lockedPackages(file) {
   const { packages } = JSON.parse(readFileSync(file, 'utf8'));
   const wanted = Object.entries(packages).filter(
-    ([path, entry]) => path.startsWith('node_modules/') && !entry.optional,
+    ([path, entry]) =>
+      path.startsWith('node_modules/') && !entry.optional && !(isProgram && (entry.dev || entry.devOptional)),
   );
   return JSON.stringify(wanted.map(([path, entry]) => [path, entry.version ?? entry.resolved]).sort());
 }
@@ -28,19 +34,23 @@ function lockedPackages(file) {
 if (!isInstalled()) {
   console.error('Installing dependencies (first start only; this takes a few seconds) …');
   const npm = process.env.npm_execpath;
-  const [command, args] = npm ? [process.execPath, [npm]] : ['npm', []];
-  const installed = spawnSync(command, [...args, 'ci', '--no-audit', '--no-fund', '--loglevel=error'], {
-    cwd: root,
-    stdio: ['ignore', 2, 2],
-    shell: process.platform === 'win32' && !npm,
-  });
+  const [command, npmArgs] = npm ? [process.execPath, [npm]] : ['npm', []];
+  const what = isProgram ? ['--omit=dev'] : [];
+  const installed = spawnSync(
+    command,
+    [...npmArgs, 'ci', ...what, '--no-audit', '--no-fund', '--loglevel=error'],
+    {
+      cwd: root,
+      stdio: ['ignore', 2, 2],
+      shell: process.platform === 'win32' && !npm,
+    },
+  );
   if (installed.status !== 0) {
     console.error('The installation failed; run `npm ci` to see why.');
     process.exit(1);
   }
 }
 
-const [name, ...args] = process.argv.slice(2);
 const script = join(root, name);
 const { flags, variables } = settingsOf(script);
 const child = spawn(pinnedNode, [...flags, script, ...args], {
