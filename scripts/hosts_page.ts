@@ -50,7 +50,7 @@ const HOSTS: readonly Host[] = [
     title: 'Hono',
     files: ['hosts/hono.ts'],
     notes: [
-      'A body that a middleware has read by `parseBody` is taken from where Hono keeps it. The address of the peer depends on the runtime: `mount(server, { connection: (context) => ({ remoteAddress: getConnInfo(context).remote.address }) })`.',
+      'A body that a middleware has read by `parseBody` is taken from where Hono keeps it. The address of the peer depends on the runtime: `mount(server, { connection: (context: Context) => ({ remoteAddress: getConnInfo(context).remote.address }) })`.',
     ],
   },
   {
@@ -58,7 +58,7 @@ const HOSTS: readonly Host[] = [
     files: ['hono_on_workerd/worker.ts'],
     notes: [
       'Bundle and serve it as [worker.capnp](../examples/hono_on_workerd/worker.capnp) says, in its folder, with `GRANTD_SECRET` in the environment; on Cloudflare that is a secret of the Worker. Nothing of Node is used, so `nodejs_compat` is not needed. [What a Worker lacks](runtimes.md#what-a-worker-lacks).',
-      "The address of the peer is `mount(server, { connection: (context) => ({ remoteAddress: context.req.header('cf-connecting-ip') }) })` there.",
+      "The address of the peer is `mount(server, { connection: (context: Context) => ({ remoteAddress: context.req.header('cf-connecting-ip') }) })` there.",
     ],
   },
   {
