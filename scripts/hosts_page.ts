@@ -50,7 +50,7 @@ const HOSTS: readonly Host[] = [
     title: 'Hono',
     files: ['hosts/hono.ts'],
     notes: [
-      'A body that a middleware has read by `parseBody` is taken from where Hono keeps it. The address of the peer depends on the runtime: `mount(server, { connection: (context) => ({ remoteAddress: getConnInfo(context).remote.address }) })`.',
+      'A body that a middleware has read by `parseBody` is taken from where Hono keeps it. The address of the peer depends on the runtime: `mount(server, { connection: (context: Context) => ({ remoteAddress: getConnInfo(context).remote.address }) })`.',
     ],
   },
   {
@@ -58,7 +58,7 @@ const HOSTS: readonly Host[] = [
     files: ['hono_on_workerd/worker.ts'],
     notes: [
       'Bundle and serve it as [worker.capnp](../examples/hono_on_workerd/worker.capnp) says, in its folder, with `GRANTD_SECRET` in the environment; on Cloudflare that is a secret of the Worker. Nothing of Node is used, so `nodejs_compat` is not needed. [What a Worker lacks](runtimes.md#what-a-worker-lacks).',
-      "The address of the peer is `mount(server, { connection: (context) => ({ remoteAddress: context.req.header('cf-connecting-ip') }) })` there.",
+      "The address of the peer is `mount(server, { connection: (context: Context) => ({ remoteAddress: context.req.header('cf-connecting-ip') }) })` there.",
     ],
   },
   {
@@ -96,7 +96,7 @@ ${notes.join('\n\n')}`,
   );
   return `# grantd in your application
 
-Every adapter exports the same two functions: \`mount(server)\` answers at all endpoints and leaves the other paths to the application; \`handler(operation)\` wraps one operation, such as \`(request) => server.introspect(request)\`, for an application that routes by itself. Paths are the issuer's: with the issuer \`https://app.example.com/auth\` they begin with \`/auth\`, wherever it is mounted. Sign-in, consent and sign-out are the application's own pages: [the library](../README.md#the-library).
+Every adapter exports the same two functions: \`mount(server)\` answers at all endpoints and leaves the other paths to the application; \`handler(operation)\` wraps one operation, such as \`(request) => server.introspect(request)\`, or a page of your own, for an application that routes by itself. Forms are taken raw, or as a parser has left them. Paths are the issuer's: with the issuer \`https://app.example.com/auth\` they begin with \`/auth\`, wherever it is mounted. Sign-in, consent and sign-out are the application's own pages: [the library](../README.md#the-library), [an example](../examples/express_with_users/host.ts).
 
 | option | |
 | --- | --- |

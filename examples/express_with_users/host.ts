@@ -36,7 +36,8 @@ function page({ client, scopes, parameters }: AuthorizationRequest, status: numb
     <form method="post"><input type="hidden" name="asked" value="${escaped(asked)}">
     <label>Name <input name="name"></label> <label>Password <input name="password" type="password"></label>
     <button>Sign in and allow</button> <p role="alert">${problem}</p></form></html>`;
-  return { status, headers: { 'content-type': 'text/html', 'set-cookie': cookie }, body };
+  const headers = { 'content-type': 'text/html', 'set-cookie': cookie, 'x-frame-options': 'DENY' };
+  return { status, headers, body };
 }
 
 /** What an application asks, and then the form: only a browser that was shown it has the cookie that it needs. */

@@ -78,7 +78,7 @@ function redemptionOf(back: URL): Readonly<Record<string, string>> {
 
 const ALICE = { name: 'alice', password: 'wonderland' };
 
-test("people of the host's own table sign in to another application, which learns what the table says", async () => {
+test("people of the host's own table sign in to another application, whose code is worth nothing without its verifier", async () => {
   const { answer, page, form, cookie } = await shown();
   assert.equal(answer.status, 200);
   assert.match(answer.headers.get('set-cookie') ?? '', /^[0-9a-f]{64}=1; HttpOnly; SameSite=Strict$/);

@@ -107,7 +107,7 @@ test('the host of the README serves tokens that it introspects', async (t) => {
 });
 
 test('every link between the pages leads somewhere', () => {
-  const broken = globSync(['*.md', 'docs/**/*.md'], { cwd: ROOT }).flatMap((page) =>
+  const broken = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md'], { cwd: ROOT }).flatMap((page) =>
     [...readFileSync(join(ROOT, page), 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)/g)]
       .filter(([, target = '']) => !existsSync(join(ROOT, dirname(page), target)))
       .map(([, target]) => `${page}: ${target}`),
