@@ -2,6 +2,7 @@ import { test } from 'node:test';
 import { assertConditions } from './conditions.ts';
 import { BUN } from './executables.ts';
 import { assertSuitesHold } from './outcomes.ts';
+import { assertProgramAsks } from './protected_api.ts';
 import { assertWritesWait } from './sqlite_lock.ts';
 
 const COMMAND = { program: BUN(), args: ['run'] };
@@ -11,3 +12,6 @@ test('every specification holds on Bun', (t) => assertSuitesHold(t, COMMAND, { c
 test('on Bun hashing and signatures are those of Node', (t) => assertConditions(t, COMMAND, 'node'));
 
 test('on Bun a write to a SQLite file waits for that of another', (t) => assertWritesWait(t, COMMAND));
+
+test('on Bun a protected API asks once for many requests, and follows no redirect', (t) =>
+  assertProgramAsks(t, COMMAND));
