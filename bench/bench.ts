@@ -8,14 +8,14 @@ import { BadUsage, type BenchOptions, benchOptions, HELP } from './options.ts';
 import { measurePrimitives } from './primitives/measure_primitives.ts';
 import type { Primitives } from './primitives/primitives.ts';
 import { SERVER_CORE } from './processes/pinning.ts';
-import { PARTS_OF_CEILINGS } from './report/goals.ts';
+import { GOALS, PARTS_OF_CEILINGS } from './report/goals.ts';
 import { thisMachine, thisRevision } from './report/machine.ts';
 import { plotOf } from './report/plot_of_results.ts';
 import { say, sayingRarely } from './report/progress.ts';
 import { type RunResults, type WorkResult, workResult } from './report/results.ts';
-import type { Spread } from './report/statistics.ts';
 import { tables } from './report/tables.ts';
 import { measureRounds } from './rounds.ts';
+import type { Spread } from './statistics.ts';
 import { Steps } from './steps.ts';
 import { type Memory, measureMemory, measureMemoryOfMany } from './works/memory.ts';
 import { Stage } from './works/stage.ts';
@@ -27,15 +27,9 @@ const OTHERS = ['memory', 'memory-of-many', 'start'];
 const KNOWN = [...WORKS.map(({ name }) => name), ...OTHERS];
 
 /** Works that are held against a ceiling, or the rate of commits. */
-const HAS_CEILING = new Set([
-  'introspection-cold-opaque',
-  'introspection-cold-rs256',
-  'introspection-cold-es256',
-  'revocation-1',
-  'revocation-64',
-  'mix',
-  'client-credentials',
-]);
+const HAS_CEILING = new Set(
+  GOALS.filter(({ restsOn = [] }) => restsOn.includes(PARTS_OF_CEILINGS)).map(({ work }) => work),
+);
 
 const RESULTS = join(import.meta.dirname, 'results');
 

@@ -1,3 +1,5 @@
+import { spread } from '../statistics.ts';
+
 /** How long one operation takes, in microseconds: of several runs. */
 export interface Timing {
   readonly medianUs: number;
@@ -28,15 +30,8 @@ export interface Primitives {
 
 /** @param runsUs microseconds an operation, of each run; at least one */
 export function timingOf(runsUs: readonly number[]): Timing {
-  const sorted = [...runsUs].sort((one, other) => one - other);
-  const at = (index: number) => sorted[index] ?? Number.NaN;
-  const middle = (sorted.length - 1) / 2;
-  return {
-    medianUs: (at(Math.floor(middle)) + at(Math.ceil(middle))) / 2,
-    minUs: at(0),
-    maxUs: at(sorted.length - 1),
-    runs: sorted.length,
-  };
+  const { median, min, max } = spread(runsUs);
+  return { medianUs: median, minUs: min, maxUs: max, runs: runsUs.length };
 }
 
 /** @param ways at least one */

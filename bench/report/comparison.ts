@@ -1,5 +1,5 @@
 import type { Measurement } from '../running.ts';
-import { spread } from './statistics.ts';
+import { spread } from '../statistics.ts';
 
 /**
  * How many times as much the first of two contestants does as the second, by rounds: each is compared with what was

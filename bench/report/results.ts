@@ -1,8 +1,8 @@
 import type { Primitives } from '../primitives/primitives.ts';
 import type { Measurement, WarmUp } from '../running.ts';
+import { type Spread, spread } from '../statistics.ts';
 import type { Memory } from '../works/memory.ts';
 import type { Sizes } from '../works/stage.ts';
-import { type Spread, spread } from './statistics.ts';
 
 /** What one run of the benchmark has measured, as it is kept. */
 export interface RunResults {

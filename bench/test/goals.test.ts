@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import { ceilingOfTheMix } from '../report/ceiling_of_the_mix.ts';
 import { goalResults } from '../report/goals.ts';
 import { type ContestantResult, type RunResults, workResult } from '../report/results.ts';
-import { spread } from '../report/statistics.ts';
 import { tables } from '../report/tables.ts';
 import type { Measurement } from '../running.ts';
+import { spread } from '../statistics.ts';
 import { primitivesWith } from './primitives_with.ts';
 
 function measurement(contestant: string, round: number, perSecond: number): Measurement {

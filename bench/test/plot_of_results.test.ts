@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { plotOf } from '../report/plot_of_results.ts';
 import type { ContestantResult, RunResults } from '../report/results.ts';
-import { spread } from '../report/statistics.ts';
+import { spread } from '../statistics.ts';
 
 function result(perSecond: number): ContestantResult {
   const still = spread([1]);

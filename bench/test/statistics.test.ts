@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { spread } from '../report/statistics.ts';
+import { spread } from '../statistics.ts';
 
 test('the median of an odd number of rounds is the one in the middle', () => {
   assert.deepEqual(spread([30, 10, 20]), { median: 20, min: 10, max: 30 });

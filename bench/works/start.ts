@@ -1,7 +1,7 @@
 import { BENCH_CLIENTS, basicAuthorization } from '../population/clients.ts';
 import { watch } from '../processes/cpu_watch.ts';
 import { startMeasured } from '../processes/measured_process.ts';
-import { type Spread, spread } from '../report/statistics.ts';
+import { type Spread, spread } from '../statistics.ts';
 import { grantd } from '../subjects/contestants.ts';
 import { ACTIVE } from './answers.ts';
 import { introspecting } from './requests.ts';

@@ -46,8 +46,10 @@ app.get('/authorize', async (request, response) => {
 
 app.post('/authorize', express.urlencoded(), async (request, response) => {
   const parameters = waiting.get(ticketOf(request));
-  if (parameters === undefined)
-    return response.status(400).send('Go back to the application and begin again.');
+  if (parameters === undefined) {
+    response.status(400).send('Go back to the application and begin again.');
+    return;
+  }
   const asked = await server.resumeAuthorizationRequest(parameters);
   const user = users.withPassword(String(request.body.name), String(request.body.password));
   if (user === undefined) {

@@ -7,7 +7,7 @@ const LAST_NUMBER = `max(last_event_sequence,
 
 /** The one grant of a pair or family, which there is by the contract; nothing where there are several. */
 const onlyGrantOf = (column: 'pair_id' | 'family_id', id: string) => `
-  (SELECT CASE WHEN count(DISTINCT grant_id) = 1 AND count(grant_id) = count(*) THEN min(grant_id) END
+  (SELECT CASE WHEN min(grant_id) = max(grant_id) AND count(grant_id) = count(*) THEN min(grant_id) END
     FROM tokens WHERE issuer_id = e.issuer_id AND ${column} = ${id})`;
 
 export const EVENTS_SQL = {
