@@ -1,7 +1,12 @@
+import assert from 'node:assert/strict';
+import { copyFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { test } from 'node:test';
 import { assertConditions } from './conditions.ts';
 import { BUN } from './executables.ts';
-import { assertSuitesHold } from './outcomes.ts';
+import { assertSuitesHold, said } from './outcomes.ts';
+import { hostFolder } from './package_under_test.ts';
+import { assertProgramAsks } from './protected_api.ts';
 import { assertWritesWait } from './sqlite_lock.ts';
 
 const COMMAND = { program: BUN(), args: ['run'] };
@@ -11,3 +16,13 @@ test('every specification holds on Bun', (t) => assertSuitesHold(t, COMMAND, { c
 test('on Bun hashing and signatures are those of Node', (t) => assertConditions(t, COMMAND, 'node'));
 
 test('on Bun a write to a SQLite file waits for that of another', (t) => assertWritesWait(t, COMMAND));
+
+test('on Bun a protected API asks once for many requests, and follows no redirect', (t) =>
+  assertProgramAsks(t, COMMAND));
+
+test('on Bun a host keeps tables of its own in the store’s file by bun:sqlite', async (t) => {
+  const folder = hostFolder(t);
+  copyFileSync(join(import.meta.dirname, 'inside', 'bun_sqlite.mjs'), join(folder, 'host.mjs'));
+  const users = [{ id: 'alice' }, { id: 'bob' }];
+  assert.deepEqual(await said(folder, COMMAND, 'host.mjs'), { users, client: 'web' });
+});

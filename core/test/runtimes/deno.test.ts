@@ -2,6 +2,7 @@ import { test } from 'node:test';
 import { assertConditions } from './conditions.ts';
 import { DENO } from './executables.ts';
 import { assertSuitesHold } from './outcomes.ts';
+import { assertProgramAsks } from './protected_api.ts';
 import { assertWritesWait } from './sqlite_lock.ts';
 
 const COMMAND = {
@@ -16,3 +17,6 @@ test('every specification holds on Deno', (t) => assertSuitesHold(t, COMMAND, { 
 test('on Deno hashing and signatures are those of Node', (t) => assertConditions(t, COMMAND, 'node'));
 
 test('on Deno a write to a SQLite file waits for that of another', (t) => assertWritesWait(t, COMMAND));
+
+test('on Deno a protected API asks once for many requests, and follows no redirect', (t) =>
+  assertProgramAsks(t, COMMAND));

@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
+import { openAskedIssuer } from './asked_issuer.ts';
 import { bundleSuites, SUITES } from './bundle.ts';
 import { CONDITIONAL, probe } from './conditions.ts';
 import type { Outcome } from './inside/node_test.ts';
 import { assertOutcomes, FIXED_EXPORTS, titlesOnPinnedNode, WITHOUT_REPLACING } from './outcomes.ts';
 import { hostFolder } from './package_under_test.ts';
+import { assertApiAsks } from './protected_api.ts';
 import { bundleHost, bundlePackage, serveWorker, WITH_NODE_MODULES, WITHOUT_NODE } from './workerd.ts';
 
 /** They make odd signatures and hashes with `node:crypto`, which the package itself never asks for here. */
@@ -41,7 +43,7 @@ test('every specification holds on workerd, without Node’s modules wherever th
     ...(await outcomesInWorker(t, NEED_NODE_CRYPTO, WITH_NODE_MODULES)),
   ];
   await assertOutcomes(t, outcomes, await titlesOnPinnedNode(t, 'places.ts'), {
-    'there is no server on loopback here': 16,
+    'there is no server on loopback here': 24,
     'there is no node:http here': 1,
     'there is no node:fs here': 1,
     [FIXED_EXPORTS]: 1,
@@ -92,6 +94,41 @@ test('in a Worker hashing and signatures are those of the web', async (t) => {
   const { origin } = await serveWorker(t, folder, new Map([['host.mjs', host]]), WITHOUT_NODE);
   const taken = await (await fetch(origin)).json();
   assert.deepEqual(taken, Object.fromEntries(Object.keys(CONDITIONAL).map((name) => [name, 'default'])));
+});
+
+test('in a Worker a protected API asks once for many requests, and follows no redirect', (t) =>
+  assertApiAsks(t, async (folder, module) => {
+    const last = 'export default { fetch: async () => Response.json(await answers()) };';
+    writeFileSync(join(folder, 'api.mjs'), module + last);
+    const host = await bundleHost(folder, join(folder, 'api.mjs'));
+    const { origin } = await serveWorker(t, folder, new Map([['host.mjs', host]]), WITHOUT_NODE);
+    return (await fetch(origin)).json();
+  }));
+
+test('in a Worker a caller who goes away takes nothing along that others wait for', async (t) => {
+  const asked = await openAskedIssuer(t);
+  const folder = hostFolder(t);
+  const api = readFileSync(join(import.meta.dirname, 'inside', 'protected_api.mjs'), 'utf8');
+  const last = `export default { fetch: protectedApi(${JSON.stringify(asked.issuer)}) };`;
+  writeFileSync(join(folder, 'api.mjs'), api + last);
+  const host = await bundleHost(folder, join(folder, 'api.mjs'));
+  const { origin } = await serveWorker(t, folder, new Map([['host.mjs', host]]), WITHOUT_NODE);
+  const ask = async (path: string, signal = AbortSignal.timeout(30_000)) => {
+    const headers = { authorization: `Bearer ${asked.token}` };
+    const response = await fetch(origin + path, { headers, signal });
+    await response.text();
+    return response.status;
+  };
+  for (const path of ['/verified', '/introspected']) {
+    const gone = new AbortController();
+    asked.outage = () => gone.abort();
+    await assert.rejects(ask(path, gone.signal), { name: 'AbortError' });
+    asked.outage = undefined;
+    // It shares what the caller who went away had asked for, which ends at its time.
+    assert.equal(await ask(path), 503);
+    await ask('/later');
+    assert.equal(await ask(path), 200);
+  }
 });
 
 test('what needs Node ends the bundling of a Worker, and the module is named', async (t) => {

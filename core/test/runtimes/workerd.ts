@@ -78,7 +78,7 @@ export async function serveWorker(
     join(folder, 'worker.capnp'),
     `using Workerd = import "/workerd/workerd.capnp";
 const config :Workerd.Config = (
-  services = [(name = "main", worker = .worker)],
+  services = [(name = "main", worker = .worker), (name = "internet", network = (allow = ["local", "private"]))],
   sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")],
 );
 const worker :Workerd.Worker = (

@@ -9,8 +9,8 @@ const IMPORTS: Readonly<Record<string, string>> = {
 };
 
 /**
- * A consumer's program in plain JavaScript: it gets a token, asks about it, revokes it, asks again, and prints the
- * answers. `memory` or `sqlite` as its argument names the store.
+ * A consumer's program in plain JavaScript: on each store it gets a token, asks about it, revokes it and asks again. It
+ * prints the answers by the name of the store.
  */
 export function consumerProgram(system: ModuleSystem): string {
   const lines = Object.entries(IMPORTS).map(([name, entry]) =>
@@ -22,10 +22,7 @@ export function consumerProgram(system: ModuleSystem): string {
 const BODY = `
 const issuer = 'https://login.example.com';
 
-async function main() {
-  const storage = process.argv[2] === 'sqlite'
-    ? openSqliteStorage({ path: 'consumer-' + process.pid + '.db', issuer })
-    : memoryStorage();
+async function answersOn(storage) {
   const server = new AuthorizationServer({ issuer, secret: 'a secret of thirty-two characters', storage });
   await server.prepare();
   await storage.clients.add({
@@ -54,7 +51,13 @@ async function main() {
   const revoked = await post('/token/revoke', { token });
   const afterwards = await post('/token/introspect', { token });
   storage.close?.();
-  console.log(JSON.stringify([{ status, active, client_id, scope }, revoked, afterwards]));
+  return [{ status, active, client_id, scope }, revoked, afterwards];
+}
+
+async function main() {
+  const memory = await answersOn(memoryStorage());
+  const path = 'consumer-' + process.pid + '.db';
+  console.log(JSON.stringify({ memory, sqlite: await answersOn(openSqliteStorage({ path, issuer })) }));
 }
 
 main();
