@@ -41,6 +41,7 @@ export function drizzleStorage(db: Db, clock: () => number = Date.now): Required
     successor?: NewToken,
   ): Promise<IssueOutcome | 'superseded'> =>
     db.transaction(async (tx) => {
+      await lockPeople(tx, issued);
       await lockGrant(tx, grantId);
       const stored = await findToken(tx, id, 'refresh_token');
       if (stored === undefined || !isAlive(stored)) return 'refused';
@@ -132,6 +133,7 @@ export function drizzleStorage(db: Db, clock: () => number = Date.now): Required
         }),
       redeem: ({ id, grantId }, issued) =>
         db.transaction(async (tx) => {
+          await lockPeople(tx, issued);
           await lockGrant(tx, grantId);
           const stored = await findCode(tx, id);
           if (stored?.redeemedAtMs !== undefined) return 'already_redeemed';
@@ -212,6 +214,11 @@ async function admits(
   if (client === undefined || subject === undefined) return client !== undefined;
   const isEnabledUser = and(eq(users.id, subject), isNull(users.disabledAt));
   return (await tx.select().from(users).where(isEnabledUser).for('share')).length === 1;
+}
+
+/** Before grants, in the order in which a host disables somebody and then ends what they granted. */
+async function lockPeople(tx: Db, issued: readonly NewToken[]): Promise<void> {
+  for (const token of issued) await admits(tx, token);
 }
 
 async function insertTokens(tx: Db, issued: readonly NewToken[]): Promise<IssueOutcome> {

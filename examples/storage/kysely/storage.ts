@@ -20,7 +20,7 @@ type Db = Kysely<GrantdTables>;
  */
 export function kyselyStorage(db: Db, clock: () => number = Date.now): Required<Storage> {
   const atOnce = <T>(work: (trx: Db) => Promise<T>): Promise<T> =>
-    db.isTransaction ? work(db) : db.transaction().execute(work);
+    db.isTransaction ? work(db) : db.transaction().setIsolationLevel('read committed').execute(work);
   const now = () => new Date(clock());
 
   /** Whether tokens may rest upon it. Its grant is locked. */
@@ -36,6 +36,7 @@ export function kyselyStorage(db: Db, clock: () => number = Date.now): Required<
     successor?: NewToken,
   ): Promise<IssueOutcome | 'superseded'> =>
     atOnce(async (trx) => {
+      await lockPeople(trx, tokens);
       await lockGrant(trx, grantId);
       const stored = await findToken(trx, id, 'refresh_token');
       if (stored === undefined || !isAlive(stored)) return 'refused';
@@ -128,6 +129,7 @@ export function kyselyStorage(db: Db, clock: () => number = Date.now): Required<
         }),
       redeem: ({ id, grantId }, tokens) =>
         atOnce(async (trx) => {
+          await lockPeople(trx, tokens);
           await lockGrant(trx, grantId);
           const stored = await findCode(trx, id);
           if (stored?.redeemedAtMs !== undefined) return 'already_redeemed';
@@ -220,6 +222,11 @@ async function admits(
   if (subject === undefined) return true;
   const users = trx.selectFrom('users').select('id').where('id', '=', subject);
   return (await users.where('disabled_at', 'is', null).forShare().executeTakeFirst()) !== undefined;
+}
+
+/** Before grants, in the order in which a host disables somebody and then ends what they granted. */
+async function lockPeople(trx: Db, tokens: readonly NewToken[]): Promise<void> {
+  for (const token of tokens) await admits(trx, token);
 }
 
 async function insertTokens(trx: Db, tokens: readonly NewToken[]): Promise<IssueOutcome> {
