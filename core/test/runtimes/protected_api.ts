@@ -28,10 +28,11 @@ const answers = () => answersOf(${settings});
   assert.deepEqual(await answersIn(folder, module), {
     verified: ['200 machine'],
     introspected: ['200 machine'],
+    unfollowed: 307,
     redirected: ['503 ', '503 '],
   });
   assert.deepEqual(asked.paths, [METADATA, '/jwks', METADATA, '/token/introspect']);
-  assert.deepEqual(redirecting.paths, [METADATA, METADATA]);
+  assert.deepEqual(redirecting.paths, ['/any', METADATA, METADATA]);
 }
 
 export function assertProgramAsks(t: TestContext, command: Command): Promise<void> {

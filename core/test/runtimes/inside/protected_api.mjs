@@ -38,6 +38,7 @@ export async function answersOf({ issuer, redirecting, token }) {
   return {
     verified: [...new Set(await many('/verified'))],
     introspected: [...new Set(await many('/introspected'))],
+    unfollowed: (await fetch(`${redirecting}/any`, { redirect: 'manual' })).status,
     redirected: [await other('/verified'), await other('/introspected')],
   };
 }
