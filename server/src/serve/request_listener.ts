@@ -27,13 +27,14 @@ export function requestListener({ server, requestLog, health, pages }: Routes): 
     const id = requestLog.begin(request, response);
     const identified: Identified = request;
     identified.id = id;
-    const answer = server.serves(request.url ?? '')
-      ? protocol(identified, response)
-      : elsewhere(identified, response, id);
-    answer.catch((error: unknown) => {
+    const fail = (error: unknown) => {
       requestLog.failure(id, 'unexpected', error);
       if (response.headersSent) response.destroy();
       else response.writeHead(500, { 'cache-control': 'no-store', 'content-length': 0 }).end();
-    });
+    };
+    const answer = server.serves(request.url ?? '')
+      ? protocol(identified, response, fail)
+      : elsewhere(identified, response, id);
+    answer.catch(fail);
   };
 }

@@ -42,9 +42,8 @@ export interface TokenExtent {
 }
 
 export function extentOf(row: TokenRow): TokenExtent {
-  const [, , , , scopes, , subject, claims, claimsRequest, resources] = row;
+  const [, , , , scopes, , subject, claims, claimsRequest, resources, , , , , , , sessionId] = row;
   const json = [scopes, claims, claimsRequest, resources].map((text) => text ?? '');
-  const sessionId = row[16];
   return {
     length: [...json, subject, sessionId].reduce((sum, text) => sum + (text?.length ?? 0), 0),
     parts: json.reduce((sum, text) => sum + (text.match(/[[{,]/g)?.length ?? 0), 0),

@@ -47,8 +47,9 @@ export interface SqliteStorage extends AdministrableStorage {
 }
 
 /**
- * Opens a store in a SQLite file, which any number of processes of one machine may share. Look-ups
- * of one turn of the event loop run together when it is over; writes wait for their turn without holding up the event loop, share commits, and are on disk once they have resolved.
+ * Opens a store in a SQLite file, which any number of processes of one machine may share. Look-ups of one turn of the
+ * event loop run together when it is over; writes wait for their turn without holding up the event loop, share commits,
+ * and are on disk once they have resolved.
  * @throws Error where the file cannot be opened, was written by a newer program, or cannot be kept durable
  */
 export function openSqliteStorage(options: SqliteStorageOptions): SqliteStorage {
