@@ -32,7 +32,8 @@ function lockedPackages(file) {
 }
 
 if (!isInstalled()) {
-  console.error('Installing dependencies (first start only; this takes a few seconds) …');
+  const time = isProgram ? 'a few seconds' : 'a minute or two';
+  console.error(`Installing dependencies (first start only; this takes ${time}) …`);
   const npm = process.env.npm_execpath;
   const [command, npmArgs] = npm ? [process.execPath, [npm]] : ['npm', []];
   const what = isProgram ? ['--omit=dev'] : [];

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { storedLife } from '../../src/protocol/life.ts';
 import type { NewToken, TokenRecord } from '../../src/protocol/records.ts';
+import { lookUpList } from '../../src/storage/sql/sqlite/connection.ts';
 import { openSqliteStorage, type SqliteStorage } from '../../src/storage/sql/sqlite/sqlite_storage.ts';
 import { TOKENS_SQL } from '../../src/storage/sql/sqlite/tokens.ts';
 import { type TokenRow, toTokenRecord } from '../../src/storage/sql/token_rows.ts';
@@ -54,7 +55,7 @@ class Scene {
   readonly chance: Chance;
   readonly #path: string;
   readonly #file: DatabaseSync;
-  readonly #row: StatementSync;
+  readonly #row: ReturnType<typeof lookUpList<TokenRow>>;
   readonly #handles: SqliteStorage[];
 
   constructor(t: TestContext, seed: number) {
@@ -62,8 +63,7 @@ class Scene {
     this.#path = join(folder, `${seed}.db`);
     this.#handles = [this.#open(), this.#open()];
     this.#file = new DatabaseSync(this.#path);
-    this.#row = this.#file.prepare(TOKENS_SQL.accessToken);
-    this.#row.setReturnArrays(true);
+    this.#row = lookUpList<TokenRow>(this.#file.prepare(TOKENS_SQL.accessToken));
     t.after(async () => {
       this.#file.close();
       for (const handle of this.#handles) await handle.close();
@@ -91,7 +91,7 @@ class Scene {
 
   /** What the file says of an access token now. */
   record(id: string): TokenRecord | undefined {
-    const row = this.#row.get(1, id) as unknown as TokenRow | undefined;
+    const row = this.#row(1, id);
     return row && toTokenRecord(row);
   }
 

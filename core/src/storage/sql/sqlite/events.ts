@@ -47,10 +47,10 @@ type EventRow = {
   readonly target: string;
 };
 
-interface EndingRow extends Pick<EventRow, 'sequence' | 'type' | 'target'> {
+type EndingRow = Pick<EventRow, 'sequence' | 'type' | 'target'> & {
   readonly token_alone: string | null;
   readonly grant_id: string | null;
-}
+};
 
 /** What has ended, or changed how those of it stand: a token by itself, or all of a principal. */
 export interface Ending {
@@ -85,7 +85,7 @@ export function sqliteEvents({ database, issuerId, clock }: SqliteHandle): Event
       return Number(sql.lastNumber.get({ issuerId })?.last ?? 0);
     },
     endings(after, last) {
-      const rows = sql.endings.all({ issuerId, after, last }) as unknown as EndingRow[];
+      const rows = sql.endings.all({ issuerId, after, last }) as EndingRow[];
       const endings = rows.map(toEnding).filter((ending) => ending !== undefined);
       return endings.length === last - after ? endings : undefined;
     },
