@@ -39,6 +39,7 @@ export class LogOutput {
   #room: Buffer<ArrayBuffer>;
   /** One that has been written, for the next lines: what is thrown away hundreds of times a second costs memory. */
   #spare: Buffer<ArrayBuffer> | undefined;
+  readonly #isShared: boolean;
   /** Bytes of the room that are taken. */
   #taken = 0;
   /** Bytes that wait or are under way, those in the room aside. */
@@ -53,6 +54,7 @@ export class LogOutput {
 
   /** @param isShared whether other processes write to it as well: none of them writes into a line of another */
   constructor(isShared = false) {
+    this.#isShared = isShared;
     // What is written to a file is written as a whole, however much it is.
     this.#roomBytes = isShared && !fstatSync(STDOUT).isFile() ? MOST_AS_A_WHOLE : MOST_AT_ONCE;
     this.#room = Buffer.allocUnsafeSlow(this.#roomBytes);
@@ -96,10 +98,27 @@ export class LogOutput {
     write(STDOUT, piece.bytes, (error, written) => {
       this.#isUnderWay = false;
       if (error === null) this.#advance(piece, written);
-      if (error?.code === 'EAGAIN') setTimeout(() => this.#write(piece), RETRY_MS).unref();
+      if (isFull(error)) this.#writeLater(piece);
       else if (error === null && piece.bytes.length > 0) this.#write(piece);
       else this.#end(piece);
     });
+  }
+
+  #writeLater(piece: Piece): void {
+    // What others write to as well they may make wait.
+    setTimeout(() => (this.#isShared ? this.#write(piece) : this.#writeAgain(piece)), RETRY_MS).unref();
+  }
+
+  /** Without a thread, since what says that it is full does not wait: an exit then finds nothing in doubt. */
+  #writeAgain(piece: Piece): void {
+    let failure: unknown;
+    try {
+      while (piece.bytes.length > 0) this.#advance(piece, writeSync(STDOUT, piece.bytes));
+    } catch (error) {
+      failure = error;
+    }
+    if (isFull(failure)) this.#writeLater(piece);
+    else this.#end(piece);
   }
 
   #advance(piece: Piece, written: number): void {
@@ -165,11 +184,14 @@ function writeUntil(endsAtMs: number, bytes: Buffer): number {
     try {
       return writeSync(STDOUT, bytes);
     } catch (error) {
-      const isFull = error instanceof Error && 'code' in error && error.code === 'EAGAIN';
-      if (!isFull || performance.now() > endsAtMs) throw error;
+      if (!isFull(error) || performance.now() > endsAtMs) throw error;
       sleep(RETRY_MS);
     }
   }
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'EAGAIN';
 }
 
 /** At a time when nothing else is left to do. */
