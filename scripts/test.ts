@@ -1,5 +1,6 @@
 // Every check and test, in the order in which they are quickest to fail. `npm test -- PATTERN…` runs only those test
-// files; a folder stands for those in it.
+// files; a folder stands for those in it. With `--every-pair` the specifications run through every adapter on every
+// store, and not through each on one.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, mkdirSync, statSync } from 'node:fs';
@@ -18,7 +19,9 @@ const TESTS = ['core', 'server', 'reliability', 'bench', 'examples'].map(
 /** A file that takes longer waits for something that will not happen. */
 const LONGEST_FILE_MS = 300_000;
 const bin = (name: string) => join(root, 'node_modules', '.bin', name);
-const chosen = process.argv.slice(2);
+const EVERY_PAIR = '--every-pair';
+const chosen = process.argv.slice(2).filter((argument) => argument !== EVERY_PAIR);
+if (process.argv.includes(EVERY_PAIR)) process.env.TEST_EVERY_PAIR = 'yes';
 const files = globSync(chosen.length > 0 ? chosen.map(testsIn) : TESTS);
 if (files.length === 0) {
   console.error(`No test file matches ${chosen.join(' ')}.`);

@@ -10,7 +10,8 @@ import {
   signInAndConsent,
 } from './harness/browser.ts';
 import { DATABASES } from './harness/databases.ts';
-import { grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
+import { newPerson } from './harness/new_person.ts';
+import { type RunningServer, until, Workbench } from './harness/program.ts';
 import { authorizationUrl, introspect, newPkce, postForm, redeem, userInfo } from './harness/protocol.ts';
 
 for (const database of DATABASES) {
@@ -26,12 +27,6 @@ for (const database of DATABASES) {
     const urlWith = (parameters: Readonly<Record<string, string>> = {}) =>
       authorizationUrl(server.url, pkce, parameters);
     const account = () => `${server.url}/account`;
-
-    async function newPerson(name: string) {
-      const who = { username: name, password: 'correct horse' };
-      await grantdPrints(server.folder, ['user', 'add', name, '--password-stdin'], who.password);
-      return { who, browser: new Browser(server.url) };
-    }
 
     /** Tokens of `demo-web` for a person who signs in with a browser. */
     async function tokensBy(browser: Browser, who: { username: string; password: string }, scope = 'openid') {
@@ -49,7 +44,7 @@ for (const database of DATABASES) {
     }
 
     test('a person signs in to it, and comes to it', async () => {
-      const { who, browser } = await newPerson('ada');
+      const { who, browser } = await newPerson(server, 'ada');
       const login = await browser.get(account());
       assert.ok(isLogin(login));
       const page = await browser.submit(login, who);
@@ -61,9 +56,9 @@ for (const database of DATABASES) {
     });
 
     test('access is ended by one click: all that was granted is dead at once, and consent is asked again', async () => {
-      const { who, browser } = await newPerson('bea');
+      const { who, browser } = await newPerson(server, 'bea');
       const tokens = await tokensBy(browser, who, 'openid profile offline_access');
-      const others = await tokensBy(new Browser(server.url), (await newPerson('bob')).who);
+      const others = await tokensBy(new Browser(server.url), (await newPerson(server, 'bob')).who);
       const page = await browser.get(account());
       assert.match(page.html, /Demo web application/);
       const after = await press(browser, page, 'end-access-demo-web');
@@ -84,7 +79,7 @@ for (const database of DATABASES) {
     });
 
     test('one session is ended, or all others, with what rests upon them unless it is offline', async () => {
-      const { who, browser } = await newPerson('dora');
+      const { who, browser } = await newPerson(server, 'dora');
       const [second, third, fourth] = [
         new Browser(server.url),
         new Browser(server.url),
@@ -113,7 +108,7 @@ for (const database of DATABASES) {
     });
 
     test('ending the session of this very browser signs out, and says so', async () => {
-      const { who, browser } = await newPerson('eve');
+      const { who, browser } = await newPerson(server, 'eve');
       const tokens = await tokensBy(browser, who);
       const page = await browser.get(account());
       const [, id = ''] = /<button id="end-session-([\w-]+)"/.exec(page.html) ?? [];
@@ -123,7 +118,7 @@ for (const database of DATABASES) {
     });
 
     test('nobody ends the session of somebody else', async () => {
-      const [fay, gwen] = [await newPerson('fay'), await newPerson('gwen')];
+      const [fay, gwen] = [await newPerson(server, 'fay'), await newPerson(server, 'gwen')];
       await tokensBy(fay.browser, fay.who);
       await tokensBy(gwen.browser, gwen.who);
       const [, id = ''] =
@@ -134,7 +129,7 @@ for (const database of DATABASES) {
     });
 
     test('what nobody is called by ends nothing, and is looked for nowhere', async () => {
-      const { who, browser } = await newPerson('hal');
+      const { who, browser } = await newPerson(server, 'hal');
       await tokensBy(browser, who);
       const page = await browser.get(account());
       for (const name of ['a\0b', '\0', 'é', '']) {
@@ -147,11 +142,11 @@ for (const database of DATABASES) {
     });
 
     test('nothing is done for a form that was not made for this browser and session', async () => {
-      const { who, browser } = await newPerson('hope');
+      const { who, browser } = await newPerson(server, 'hope');
       const tokens = await tokensBy(browser, who);
       const fields = { end_access: 'demo-web' };
       assert.equal((await browser.post(account(), fields)).status, 403);
-      const stranger = await newPerson('ivan');
+      const stranger = await newPerson(server, 'ivan');
       await tokensBy(stranger.browser, stranger.who);
       const foreign = hiddenFields(await stranger.browser.get(account()));
       assert.equal((await browser.post(account(), { ...foreign, ...fields })).status, 403);
@@ -160,14 +155,14 @@ for (const database of DATABASES) {
     });
 
     test('what has just been done is told by this server alone', async () => {
-      const { who, browser } = await newPerson('jane');
+      const { who, browser } = await newPerson(server, 'jane');
       await browser.submit(await browser.get(account()), who);
       const page = await browser.get(`${account()}?notice=session_ended`);
       assert.doesNotMatch(page.html, /role="status"/);
     });
 
     test('a GET changes nothing, and other methods are 405', async () => {
-      const { who, browser } = await newPerson('kate');
+      const { who, browser } = await newPerson(server, 'kate');
       const tokens = await tokensBy(browser, who);
       await browser.get(`${account()}?end_access=demo-web`);
       assert.equal(await isActive(tokens.access_token), true);
@@ -177,7 +172,7 @@ for (const database of DATABASES) {
     });
 
     test('the page is for nobody’s cache, frame or script', async () => {
-      const { who, browser } = await newPerson('lena');
+      const { who, browser } = await newPerson(server, 'lena');
       const page = await browser.submit(await browser.get(account()), who);
       assert.equal(formAction(page), '/account');
       assert.match(

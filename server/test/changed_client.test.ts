@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { Browser, isConsent, isLogin, type Page, signInAndConsent } from './harness/browser.ts';
 import { DATABASES } from './harness/databases.ts';
 import { type LogoutReceiver, openLogoutReceiver } from './harness/logout_receiver.ts';
+import { newPerson } from './harness/new_person.ts';
 import { grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
 import { authorizationUrl, newPkce, payloadOf, redeem } from './harness/protocol.ts';
 
@@ -67,14 +68,8 @@ for (const database of DATABASES) {
       });
     }
 
-    async function newPerson(name: string) {
-      const who = { username: name, password: 'correct horse' };
-      await grantdPrints(server.folder, ['user', 'add', name, '--password-stdin'], who.password);
-      return { who, browser: new Browser(server.url) };
-    }
-
     test('what a person allows is what the page showed, however much the client registers meanwhile', async () => {
-      const { who, browser } = await newPerson('ada');
+      const { who, browser } = await newPerson(server, 'ada');
       const stranger = await register();
       const page = await browser.submit(await browser.get(urlOf(stranger)), who);
       assert.ok(isConsent(page));
@@ -91,7 +86,7 @@ for (const database of DATABASES) {
     });
 
     test('what a person allows is for the application that the page named', async () => {
-      const { who, browser } = await newPerson('bea');
+      const { who, browser } = await newPerson(server, 'bea');
       const stranger = await register();
       const page = await browser.submit(await browser.get(urlOf(stranger)), who);
       await registerAnew(stranger, { client_name: 'Another name' });
@@ -103,7 +98,7 @@ for (const database of DATABASES) {
     });
 
     test('what was agreed with a client that registered itself is asked again once it has registered anew', async () => {
-      const { who, browser } = await newPerson('bess');
+      const { who, browser } = await newPerson(server, 'bess');
       const stranger = await register();
       await signInAndConsent(browser, urlOf(stranger), who);
       assert.equal(answerOf(await browser.get(urlOf(stranger, { prompt: 'none' }))), 'a code');
@@ -119,7 +114,7 @@ for (const database of DATABASES) {
     });
 
     test('the answer to one question is none to another: what was asked is not the address’s to say', async () => {
-      const { who, browser } = await newPerson('cleo');
+      const { who, browser } = await newPerson(server, 'cleo');
       const stranger = await register();
       const page = await browser.submit(await browser.get(urlOf(stranger)), who);
       await registerAnew(stranger, { client_name: 'Another name' });
@@ -131,7 +126,7 @@ for (const database of DATABASES) {
     });
 
     test('a scope that the client has no more when the person answers is refused', async () => {
-      const { who, browser } = await newPerson('dora');
+      const { who, browser } = await newPerson(server, 'dora');
       const stranger = await register({ scope: 'openid email' });
       const page = await browser.submit(await browser.get(urlOf(stranger)), who);
       await registerAnew(stranger, { scope: 'openid' });
@@ -139,7 +134,7 @@ for (const database of DATABASES) {
     });
 
     test('with prompt=none a client learns nothing of a person who never agreed to it', async () => {
-      const { who, browser } = await newPerson('eve');
+      const { who, browser } = await newPerson(server, 'eve');
       const own = await register();
       const left = await signInAndConsent(browser, urlOf(own), who);
       const { sub } = payloadOf((await redeem(server.url, pkce, left, own.client_id)).id_token);
@@ -179,7 +174,7 @@ for (const database of DATABASES) {
     });
 
     test('Back-Channel Logout §2.4 a client hears of the end of a session by the names that it was told', async () => {
-      const { who, browser } = await newPerson('fay');
+      const { who, browser } = await newPerson(server, 'fay');
       const clients = ['one', 'two'].map((name) => ({ name, callback: `https://${name}.example/cb` }));
       const told = [];
       for (const { name, callback } of clients) {
@@ -225,7 +220,7 @@ for (const database of DATABASES) {
     });
 
     test('RP-Initiated Logout §2 the session of a pairwise client’s ID token is the one that is signed in', async () => {
-      const { who, browser } = await newPerson('gwen');
+      const { who, browser } = await newPerson(server, 'gwen');
       const client = { client_id: 'two', redirect_uri: 'https://two.example/cb', scope: 'openid' };
       const left = await signInAndConsent(browser, authorizationUrl(server.url, pkce, client), who);
       const { id_token = '' } = await redeem(server.url, pkce, left, 'two');

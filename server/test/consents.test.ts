@@ -10,6 +10,7 @@ import {
   signInAndConsent,
 } from './harness/browser.ts';
 import { DATABASES } from './harness/databases.ts';
+import { newPerson } from './harness/new_person.ts';
 import { grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, introspect, newPkce, payloadOf, redeem } from './harness/protocol.ts';
 import { withDatabaseOf } from './harness/stored.ts';
@@ -39,13 +40,6 @@ for (const database of DATABASES) {
       authorizationUrl(server.url, pkce, parameters);
     const errorOf = ({ url }: Page) => new URL(url).searchParams.get('error');
 
-    /** A person that nobody else uses, and a browser. */
-    async function newPerson(name: string) {
-      const who = { username: name, password: 'correct horse' };
-      await grantdPrints(server.folder, ['user', 'add', name, '--password-stdin'], who.password);
-      return { who, browser: new Browser(server.url) };
-    }
-
     /** The clients of the consents of a person, as an operator is shown them. */
     async function consentsOf(name: string): Promise<readonly string[]> {
       const shown = JSON.parse(await grantdPrints(server.folder, ['user', 'show', name, '--json']));
@@ -53,7 +47,7 @@ for (const database of DATABASES) {
     }
 
     test('what was agreed to is not asked again, in any browser; more than that is', async () => {
-      const { who, browser } = await newPerson('ada');
+      const { who, browser } = await newPerson(server, 'ada');
       const first = await browser.submit(await browser.get(urlWith()), who);
       assert.ok(isConsent(first));
       await browser.submit(first, { decision: 'allow' });
@@ -74,7 +68,7 @@ for (const database of DATABASES) {
     });
 
     test('offline_access is asked for once, also of whoever agreed to everything else', async () => {
-      const { who, browser } = await newPerson('bea');
+      const { who, browser } = await newPerson(server, 'bea');
       await signInAndConsent(browser, urlWith(), who);
       const scope = 'openid profile offline_access';
       assert.equal(errorOf(await browser.get(urlWith({ scope, prompt: 'none' }))), 'consent_required');
@@ -85,7 +79,7 @@ for (const database of DATABASES) {
     });
 
     test('a client that is made anew under the name of another has nobody’s consent', async () => {
-      const { who, browser } = await newPerson('bess');
+      const { who, browser } = await newPerson(server, 'bess');
       const client = { client_id: 'brief', redirect_uri: 'https://brief.example/cb', scope: 'openid' };
       const add = ['client', 'add', 'brief', '--public', '--scope', 'openid', '--redirect-uri'];
       await grantdPrints(server.folder, [...add, client.redirect_uri]);
@@ -105,7 +99,7 @@ for (const database of DATABASES) {
     });
 
     test('a client whose tokens were all ended, or that was disabled, asks again for what people agreed to', async () => {
-      const { who, browser } = await newPerson('bo');
+      const { who, browser } = await newPerson(server, 'bo');
       const client = { client_id: 'ended', redirect_uri: 'https://ended.example/cb', scope: 'openid' };
       const add = ['client', 'add', 'ended', '--public', '--scope', 'openid', '--redirect-uri'];
       await grantdPrints(server.folder, [...add, client.redirect_uri]);
@@ -123,13 +117,13 @@ for (const database of DATABASES) {
     });
 
     test('prompt=consent asks again', async () => {
-      const { who, browser } = await newPerson('cleo');
+      const { who, browser } = await newPerson(server, 'cleo');
       await signInAndConsent(browser, urlWith(), who);
       assert.ok(isConsent(await browser.get(urlWith({ prompt: 'consent' }))));
     });
 
     test('RFC 8252 §8.6 an app that others can pass themselves off as is never answered without asking', async () => {
-      const { who, browser } = await newPerson('dora');
+      const { who, browser } = await newPerson(server, 'dora');
       await signInAndConsent(browser, urlWith(), who);
       const consent = await browser.get(urlWith(APP));
       assert.ok(isConsent(consent));
@@ -141,7 +135,7 @@ for (const database of DATABASES) {
     });
 
     test('one sign-in is enough for several applications, which learn of the same session', async () => {
-      const { who, browser } = await newPerson('eve');
+      const { who, browser } = await newPerson(server, 'eve');
       const web = await redeem(server.url, pkce, await signInAndConsent(browser, urlWith(), who));
       const consent = await browser.get(urlWith(SPA));
       assert.ok(isConsent(consent), 'nobody has to sign in again');
@@ -154,7 +148,7 @@ for (const database of DATABASES) {
     });
 
     test('a new sign-in of the same person goes on with the session, one of another person ends it', async () => {
-      const { who, browser } = await newPerson('fay');
+      const { who, browser } = await newPerson(server, 'fay');
       const before = await redeem(server.url, pkce, await signInAndConsent(browser, urlWith(), who));
       const again = await browser.get(urlWith({ prompt: 'login' }));
       assert.ok(isLogin(again));
@@ -175,7 +169,7 @@ for (const database of DATABASES) {
     });
 
     test('select_account asks whether to go on as who is signed in', async () => {
-      const { who, browser } = await newPerson('gwen');
+      const { who, browser } = await newPerson(server, 'gwen');
       await signInAndConsent(browser, urlWith(), who);
       const choice = await browser.get(urlWith({ prompt: 'select_account' }));
       assert.match(choice.html, /id="account-continue"/);
@@ -196,7 +190,7 @@ for (const database of DATABASES) {
     });
 
     test('an id_token_hint of another person than is signed in leads to signing in as that one', async () => {
-      const { who, browser } = await newPerson('hope');
+      const { who, browser } = await newPerson(server, 'hope');
       const mine = await redeem(server.url, pkce, await signInAndConsent(browser, urlWith(), who));
       const others = await redeem(
         server.url,
@@ -254,7 +248,7 @@ for (const database of DATABASES) {
     });
 
     test('a form of one page is none of another', async () => {
-      const { who, browser } = await newPerson('iris');
+      const { who, browser } = await newPerson(server, 'iris');
       await signInAndConsent(browser, urlWith(), who);
       const choice = await browser.get(urlWith({ prompt: 'select_account consent' }));
       const consent = await browser.submit(choice, { account: 'continue' });

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { Browser, isLogin, type Page, signInAndConsent } from './harness/browser.ts';
 import { DATABASES } from './harness/databases.ts';
 import { type LogoutReceiver, openLogoutReceiver } from './harness/logout_receiver.ts';
+import { newPerson } from './harness/new_person.ts';
 import { grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
 import { authorizationUrl, introspect, newPkce, payloadOf, redeem, type Tokens } from './harness/protocol.ts';
 
@@ -33,15 +34,9 @@ for (const database of DATABASES) {
     const pkce = newPkce();
     const SHOP = { client_id: 'shop', redirect_uri: 'http://localhost:4005/callback', scope: 'openid' };
 
-    async function newPerson(name: string) {
-      const who = { username: name, password: 'correct horse' };
-      await grantdPrints(server.folder, ['user', 'add', name, '--password-stdin'], who.password);
-      return { who, browser: new Browser(server.url) };
-    }
-
     /** Someone who is signed in, with the tokens of `demo-web` and of `shop`. */
     async function signedIn(name: string) {
-      const { who, browser } = await newPerson(name);
+      const { who, browser } = await newPerson(server, name);
       const web = await redeem(
         server.url,
         pkce,
@@ -161,7 +156,7 @@ for (const database of DATABASES) {
     });
 
     test('what was granted for use while away survives', async () => {
-      const { who, browser } = await newPerson('hope');
+      const { who, browser } = await newPerson(server, 'hope');
       await signInAndConsent(browser, authorizationUrl(server.url, pkce), who);
       const shop = await shopTokens(browser, 'openid offline_access');
       await browser.submit(await browser.get(logoutUrl()), { decision: 'yes' });

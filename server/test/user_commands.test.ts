@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Browser, isLogin, signInAndConsent } from './harness/browser.ts';
 import { DATABASES } from './harness/databases.ts';
+import { newPerson } from './harness/new_person.ts';
 import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, introspect, newPkce, redeem } from './harness/protocol.ts';
 
@@ -21,9 +22,7 @@ for (const database of DATABASES) {
 
     /** Someone who is signed in with a browser, with tokens that end with the session and such that do not. */
     async function signedIn(name: string) {
-      const who = { username: name, password: 'correct horse' };
-      await prints(['user', 'add', name, '--password-stdin'], who.password);
-      const browser = new Browser(server.url);
+      const { who, browser } = await newPerson(server, name);
       const offlineUrl = url({ scope: 'openid offline_access' });
       const offline = await redeem(server.url, pkce, await signInAndConsent(browser, offlineUrl, who));
       const left = new URL((await browser.get(url({ scope: 'openid' }))).url);

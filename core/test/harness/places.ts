@@ -1,4 +1,4 @@
-import { HOSTS_BY_REVOCATION, MEMORY, STORES, type StoreKind } from './stores.ts';
+import { HOSTS_BY_REVOCATION, MEMORY, SQLITE, STORES, type StoreKind } from './stores.ts';
 import { EXPRESS, EXPRESS_4 } from './transports/express.ts';
 import { FASTIFY } from './transports/fastify.ts';
 import { FETCH } from './transports/fetch.ts';
@@ -17,13 +17,24 @@ export interface Place {
   readonly store: StoreKind;
 }
 
-const FRAMEWORKS: readonly Transport[] = [
-  ...[EXPRESS, EXPRESS_4, FASTIFY, KOA, NEST_ON_EXPRESS, NEST_ON_FASTIFY],
+const ADAPTERS: readonly Transport[] = [
+  ...[NODE, FETCH, EXPRESS, EXPRESS_4, FASTIFY, KOA, NEST_ON_EXPRESS, NEST_ON_FASTIFY],
   ...[HONO, H3_APP, NEXT],
 ];
 
-export const PLACES: readonly Place[] = [
-  ...[FUNCTION, NODE, FETCH].flatMap((transport) => STORES.map((store) => ({ transport, store }))),
-  ...FRAMEWORKS.map((transport) => ({ transport, store: MEMORY })),
+/** What the program runs on. */
+const PROGRAM: Place = { transport: NODE, store: SQLITE };
+
+/** Every store, and every adapter, once; and every way in which a host may revoke. */
+const EACH: readonly Place[] = [
+  ...STORES.map((store) => ({ transport: FUNCTION, store })),
+  ...ADAPTERS.map((transport) => ({ transport, store: MEMORY })),
+  PROGRAM,
   ...HOSTS_BY_REVOCATION.map((store) => ({ transport: FUNCTION, store })),
 ];
+
+/** Every adapter on every store. */
+const PAIRS: readonly Place[] = ADAPTERS.flatMap((transport) => STORES.map((store) => ({ transport, store })));
+
+/** Told by `scripts/test.ts`, since there are too many pairs for every run. */
+export const PLACES: readonly Place[] = process.env.TEST_EVERY_PAIR === 'yes' ? PAIRS : EACH;

@@ -36,9 +36,13 @@ export async function openDatabase(t: TestContext, database: TestDatabase): Prom
   return opened;
 }
 
-/** Someone in a database, with a password that nobody has to know. */
-export async function addPerson({ people }: OpenDatabase, name: string): Promise<Person> {
-  const person = await people.add({ name, passwordHash: `hash of ${name}`, claims: {} });
+/** Someone in a database, with a password that nobody has to know unless its hash is given. */
+export async function addPerson(
+  { people }: OpenDatabase,
+  name: string,
+  passwordHash = `hash of ${name}`,
+): Promise<Person> {
+  const person = await people.add({ name, passwordHash, claims: {} });
   if (person === undefined) throw new TypeError(`there is ${name} already`);
   return person;
 }
