@@ -34,7 +34,9 @@ const EACH: readonly Place[] = [
 ];
 
 /** Every adapter on every store. */
-const PAIRS: readonly Place[] = ADAPTERS.flatMap((transport) => STORES.map((store) => ({ transport, store })));
+const PAIRS: readonly Place[] = [FUNCTION, ...ADAPTERS].flatMap((transport) =>
+  STORES.map((store) => ({ transport, store })),
+);
 
 /** Told by `scripts/test.ts`, since there are too many pairs for every run. */
 export const PLACES: readonly Place[] = process.env.TEST_EVERY_PAIR === 'yes' ? PAIRS : EACH;
