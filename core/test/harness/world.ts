@@ -11,6 +11,8 @@ import {
 import { seedKeys } from './keys.ts';
 import { PLACES, type Place } from './places.ts';
 import { SettableClock } from './settable_clock.ts';
+import { MEMORY } from './stores.ts';
+import { FUNCTION } from './transports/function.ts';
 import type { OpenTransport, TestRequest, TestResponse } from './transports/transport.ts';
 
 export const ISSUER = 'https://as.example';
@@ -232,11 +234,14 @@ export type WorldOptions = Partial<Omit<AuthorizationServerOptions, 'storage' | 
 /** Given as the option `oidc`, it takes OpenID Connect away, which a world has otherwise. */
 export const OIDC_OFF: OidcOptions = { getUserClaims: () => undefined };
 
+/** Where nothing else is asked for. */
+const PLAIN: Place = { transport: FUNCTION, store: MEMORY };
+
 /** Opens a world that goes away with the test. */
 export async function openWorld(
   t: TestContext,
   options: WorldOptions = {},
-  place: Place = PLACES[0] as Place,
+  place: Place = PLAIN,
 ): Promise<World> {
   const clock = new SettableClock();
   const issuer = options.issuer ?? ISSUER;

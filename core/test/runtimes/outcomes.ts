@@ -29,7 +29,7 @@ export const FIXED_EXPORTS = 'the exports of node:crypto cannot be replaced here
 export const WITHOUT_REPLACING = { [REPLACES_AN_EXPORT]: FIXED_EXPORTS };
 
 /**
- * Runs every suite as a program of a runtime that has the modules of Node: by three adapters on memory, and on SQLite.
+ * Runs every suite as a program of a runtime that has the modules of Node: on SQLite, and by two adapters on memory.
  * Each skipped test is reported as one; whatever else has not passed fails the test.
  */
 export async function assertSuitesHold(

@@ -6,6 +6,7 @@ import { NODE } from '../../harness/transports/node.ts';
 
 /** Where a suite runs on a runtime that has the modules of Node. */
 export const PLACES: readonly Place[] = [
-  ...[FUNCTION, FETCH, NODE].map((transport) => ({ transport, store: MEMORY })),
   { transport: FUNCTION, store: SQLITE },
+  { transport: FETCH, store: MEMORY },
+  { transport: NODE, store: MEMORY },
 ];
