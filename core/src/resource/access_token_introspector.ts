@@ -2,7 +2,7 @@ import type { Claims } from '../protocol/claims.ts';
 import type { Clock } from '../protocol/environment.ts';
 import { DocumentError } from '../protocol/fetch_document.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../protocol/json.ts';
-import { answerTo } from './authorization_server_fault.ts';
+import { answerOf } from './authorization_server_fault.ts';
 import { type Ask, type AskingOptions, documentsBy, guarded } from './guarded_fetch.ts';
 import {
   type Authentication,
@@ -11,7 +11,7 @@ import {
 } from './introspection_credentials.ts';
 import { IssuerMetadata } from './issuer_metadata.ts';
 import { refusedToken, requireTokenLength } from './refused_token.ts';
-import { type CacheOptions, RememberedTokens } from './remembered_tokens.ts';
+import { type CacheOptions, ActiveTokens } from './active_tokens.ts';
 import { requireAudience, requireBetween, requireIssuer, requireUrl } from './resource_options.ts';
 import { SingleFlight } from './single_flight.ts';
 import {
@@ -58,7 +58,7 @@ export class AccessTokenIntrospector implements AccessTokens {
   readonly #ask: Ask;
   readonly #authenticate: () => Promise<Authentication>;
   readonly #endpoint: () => Promise<string>;
-  readonly #remembered: RememberedTokens | undefined;
+  readonly #remembered: ActiveTokens | undefined;
   readonly #questions = new SingleFlight<JsonObject>();
 
   /** @throws {ConfigurationError} an option does not fit */
@@ -70,7 +70,7 @@ export class AccessTokenIntrospector implements AccessTokens {
     this.#clock = clock;
     this.#ask = guarded(options);
     this.#authenticate = authenticationBy(options.credentials, this.#issuer, clock);
-    this.#remembered = cache && new RememberedTokens(requireCache(cache));
+    this.#remembered = cache && new ActiveTokens(requireCache(cache));
     const metadata = new IssuerMetadata({
       issuer: this.#issuer,
       fetchDocument: documentsBy(this.#ask),
@@ -87,7 +87,7 @@ export class AccessTokenIntrospector implements AccessTokens {
     if (remembered !== undefined) return remembered;
 
     const askedAtMs = this.#clock();
-    const answer = await answerTo(this.#questions.share(token, () => this.#introspect(token)));
+    const answer = await answerOf(this.#questions.share(token, () => this.#introspect(token)));
     if (answer.active !== true) throw refusedToken('not_active');
     this.#judge(answer);
     const verified = verifiedAccessToken(answer);

@@ -6,10 +6,10 @@ import {
   type SigningAlgorithm,
   signingAlgorithmOf,
 } from '../protocol/signing_algorithm.ts';
-import { readClientKeys } from '../tokens/client_jwk.ts';
+import { readPublicKeys } from '../tokens/public_keys.ts';
 import { JWT_TYPES } from '../tokens/jwt_types.ts';
 import { claimsOfJwt, isSignedWith, readJwtHeader } from '../tokens/signature.ts';
-import { answerTo } from './authorization_server_fault.ts';
+import { answerOf } from './authorization_server_fault.ts';
 import { type AskingOptions, documentsBy, guarded } from './guarded_fetch.ts';
 import { IssuerKeys, type KeySource } from './issuer_keys.ts';
 import { IssuerMetadata } from './issuer_metadata.ts';
@@ -76,7 +76,7 @@ export class AccessTokenVerifier implements AccessTokens {
     if (algorithm === undefined || !this.#algorithms.includes(algorithm) || isExtended)
       throw refusedToken('bad_signature');
 
-    const verifies = await answerTo(this.#keys.find(algorithm, keyId));
+    const verifies = await answerOf(this.#keys.find(algorithm, keyId));
     if (verifies === undefined) throw refusedToken('unknown_key');
     if (!(await isSignedWith(verifies, token))) throw refusedToken('bad_signature');
 
@@ -105,7 +105,7 @@ function keySource(
   metadata: IssuerMetadata,
 ): KeySource {
   if (jwks !== undefined) {
-    const keys = readClientKeys(jwks);
+    const keys = readPublicKeys(jwks);
     if (keys === undefined || keys.length === 0) throw new ConfigurationError('jwks', 'a set of public keys');
     return { keys };
   }

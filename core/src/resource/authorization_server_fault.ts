@@ -15,7 +15,7 @@ export class AuthorizationServerFault extends Error {
  * What the authorization server was asked for.
  * @throws {AuthorizationServerFault} where `question` rejects with a `DocumentError`
  */
-export async function answerTo<T>(question: Promise<T>): Promise<T> {
+export async function answerOf<T>(question: Promise<T>): Promise<T> {
   try {
     return await question;
   } catch (error) {

@@ -3,7 +3,7 @@ import { verifierOf } from '#signatures';
 import type { Clock } from '../protocol/environment.ts';
 import type { FetchDocument } from '../protocol/fetch_document.ts';
 import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
-import { keyThatSigned } from '../tokens/client_jwk.ts';
+import { keyThatSigned } from '../tokens/public_keys.ts';
 import { RemoteKeySets } from '../tokens/remote_key_sets.ts';
 import type { Verifies } from '../tokens/signatures/signatures.ts';
 

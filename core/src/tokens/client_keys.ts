@@ -6,11 +6,11 @@ import type { ClientRecord } from '../protocol/records.ts';
 import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import {
   fitsAlgorithm,
-  importClientKey,
+  importPublicKey,
   type KeyAlgorithm,
   keyThatSigned,
-  readClientKeys,
-} from './client_jwk.ts';
+  readPublicKeys,
+} from './public_keys.ts';
 import { RemoteKeySets } from './remote_key_sets.ts';
 
 /** A key to encrypt to, and how the answer names it. */
@@ -65,8 +65,8 @@ export class ClientKeys {
     choose: (keys: readonly JWK[]) => JWK | undefined,
   ): Promise<{ readonly jwk: JWK; readonly key: CryptoKey } | undefined> {
     const { jwks, jwks_uri: uri } = metadata ?? {};
-    const jwk = uri === undefined ? choose(readClientKeys(jwks) ?? []) : await this.#remote.find(uri, choose);
-    const key = jwk && (await importClientKey(jwk, algorithm));
+    const jwk = uri === undefined ? choose(readPublicKeys(jwks) ?? []) : await this.#remote.find(uri, choose);
+    const key = jwk && (await importPublicKey(jwk, algorithm));
     return jwk && key && { jwk, key };
   }
 }

@@ -2,7 +2,7 @@ import type { JWK } from 'jose';
 import type { Clock } from '../protocol/environment.ts';
 import { DocumentError, type FetchDocument, fetchBody } from '../protocol/fetch_document.ts';
 import { parseJson } from '../protocol/json.ts';
-import { readClientKeys } from './client_jwk.ts';
+import { readPublicKeys } from './public_keys.ts';
 
 /** Milliseconds after which a key that its owner has taken away counts no more. */
 const LONGEST_USE = 5 * 60 * 1000;
@@ -82,7 +82,7 @@ export class RemoteKeySets {
     const body = await fetchBody(this.#fetchDocument, uri, {
       headers: { accept: 'application/jwk-set+json, application/json' },
     });
-    const keys = readClientKeys(parseJson(body));
+    const keys = readPublicKeys(parseJson(body));
     if (keys === undefined) throw new DocumentError('refused', 'the document is no JWK set');
     return keys;
   }

@@ -3,7 +3,7 @@ import { isJsonObject } from '../../protocol/json.ts';
 import { isRegistrableRedirectUri } from '../../protocol/redirect_uri.ts';
 import { isResourceUri } from '../../protocol/resource_uri.ts';
 import { parseScope } from '../../protocol/scope.ts';
-import { MOST_CLIENT_KEYS, readClientKeys } from '../../tokens/client_jwk.ts';
+import { MOST_KEYS, readPublicKeys } from '../../tokens/public_keys.ts';
 
 /** A kind of value that a client's metadata can have. */
 export interface MetadataKind<T> {
@@ -110,15 +110,15 @@ export function listOf<T>(kind: MetadataKind<T>): MetadataKind<readonly T[]> {
 
 /** Public keys (RFC 7517 §5). Keys of kinds that this server cannot use are left out; secret ones are refused. */
 export const keySet: MetadataKind<{ readonly keys: readonly JWK[] }> = {
-  expected: `a JWK set of at most ${MOST_CLIENT_KEYS} public keys, one of RSA, EC or OKP among them`,
+  expected: `a JWK set of at most ${MOST_KEYS} public keys, one of RSA, EC or OKP among them`,
   placeholder: 'JWKS',
   form: 'object',
   read(value) {
-    const keys = readClientKeys(value);
+    const keys = readPublicKeys(value);
     if (keys === undefined || keys.length === 0 || !isJsonObject(value)) return undefined;
     const given: readonly unknown[] = Array.isArray(value.keys) ? value.keys : [];
     const isSecret = (jwk: unknown) => isJsonObject(jwk) && ('d' in jwk || 'k' in jwk);
-    return given.length > MOST_CLIENT_KEYS || given.some(isSecret) ? undefined : { keys };
+    return given.length > MOST_KEYS || given.some(isSecret) ? undefined : { keys };
   },
 };
 

@@ -7,7 +7,7 @@ import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 export type KeyAlgorithm = SigningAlgorithm | EncryptionAlgorithm;
 
 /** Keys of one client that are looked at; the others of its set are left out. */
-export const MOST_CLIENT_KEYS = 32;
+export const MOST_KEYS = 32;
 
 /** Bits of an RSA modulus: less can be broken (RFC 7518 §3.3), more costs this server too much. */
 const RSA_BITS = { least: 2048, most: 8192 };
@@ -25,10 +25,10 @@ const BASE64URL = /^[A-Za-z0-9_-]+$/;
  * wants it: malformed, of unknown kinds, symmetric, too short, or private ones, which are nobody's secret any more.
  * @returns `undefined` where the value is no JWK set
  */
-export function readClientKeys(set: unknown): readonly JWK[] | undefined {
+export function readPublicKeys(set: unknown): readonly JWK[] | undefined {
   if (!isJsonObject(set) || !Array.isArray(set.keys)) return undefined;
   return set.keys
-    .slice(0, MOST_CLIENT_KEYS)
+    .slice(0, MOST_KEYS)
     .flatMap((jwk: unknown) => (isJsonObject(jwk) ? publicKey(jwk) : []));
 }
 
@@ -73,7 +73,7 @@ export function keyThatSigned(
  * The key as jose takes it.
  * @returns `undefined` where its numbers are no key, such as a point that is not on its curve
  */
-export async function importClientKey(jwk: JWK, algorithm: KeyAlgorithm): Promise<CryptoKey | undefined> {
+export async function importPublicKey(jwk: JWK, algorithm: KeyAlgorithm): Promise<CryptoKey | undefined> {
   const { use: _, key_ops: __, alg: ___, ...numbers } = jwk;
   try {
     const key = await importJWK(numbers, algorithm);

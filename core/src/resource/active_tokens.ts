@@ -16,7 +16,7 @@ interface Remembered {
 }
 
 /** Tokens that introspection has called active, by their digest; never those that it has not, and no outage. */
-export class RememberedTokens {
+export class ActiveTokens {
   readonly #maxMs: number;
   readonly #tokens: RecentlyUsed<Remembered>;
 
