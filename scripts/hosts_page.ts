@@ -14,8 +14,7 @@ const HOSTS: readonly Host[] = [
     title: 'Express',
     files: ['hosts/express.ts'],
     notes: [
-      'Parsers such as `express.urlencoded()` may stand before it or not. The address of the peer is `request.ip`: set `trust proxy` behind a proxy.',
-      "With `errors: 'forward'` an error goes to `next`, as an `OAuthError` with `status` and `headers`.",
+      'Parsers such as `express.urlencoded()` may stand before it or not. The address of the peer is `request.ip`: set `trust proxy` behind a proxy. Forwarded errors go to `next`.',
     ],
   },
   {
@@ -38,7 +37,7 @@ const HOSTS: readonly Host[] = [
     files: ['hosts/nest.ts'],
     notes: [
       'The same on both platforms. A global prefix changes nothing: it is for controllers. One operation in a controller: `handler`, with `@Req()` and `@Res()`.',
-      'Forwarded errors go to exception filters. `OAuthError` is no `HttpException`: a filter answers it by `errorResponse` of `@grantd/core`.',
+      'Forwarded errors go to exception filters. `OAuthError` is no `HttpException`, which a filter answers as [all errors](#errors-that-are-forwarded).',
     ],
   },
   {
@@ -116,6 +115,21 @@ npx node examples/hosts/express.ts
 \`\`\`
 
 ${sections.join('\n\n')}
+
+## Errors that are forwarded
+
+With \`errors: 'forward'\` the framework's own error handling is given what was thrown: an \`OAuthError\` with \`status\`, \`code\`, \`description\` and \`headers\`, which are all headers of the answer but its media type: \`Cache-Control: no-store\`, the challenge, CORS. A client that is answered without them does not learn how to authenticate, or a cache may keep the answer.
+
+Express, Fastify, Koa and h3 send status and headers of an error by themselves, with a body of their own. Hono, NestJS and Next.js send a bare 500. Whoever answers errors by a handler sends \`error.headers\` along, or the whole answer, as it would be rendered, by two functions: \`errorResponse\` of \`@grantd/core\`, which takes whatever was thrown, and the adapter's own.
+
+| | the answer of a handler |
+| --- | --- |
+| Express | \`app.use((error, request, response, _next) => sendResponse(request, response, errorResponse(error)))\` |
+| Fastify | \`app.setErrorHandler((error, request, reply) => sendResponse(request, reply, errorResponse(error)))\` |
+| Koa | \`catch (error) { sendResponse(context, errorResponse(error)) }\` around \`await next()\` |
+| NestJS | \`sendResponse([request, response], errorResponse(error))\` in a filter |
+| Hono | \`app.onError((error) => fromHttpResponse(errorResponse(error)))\`, of \`@grantd/core/fetch\` |
+| h3 | \`new H3({ onError: ({ cause }) => fromHttpResponse(errorResponse(cause)) })\`, likewise |
 `;
 }
 

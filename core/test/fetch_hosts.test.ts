@@ -149,7 +149,8 @@ for (const host of FETCH_HOSTS) {
       host.handler((request) => server.introspect(request), { errors: 'forward' }),
     ]) {
       const { status, body } = await ask(answer, '/token/introspect', posted('token=x', FORM));
-      const told = [401, 'invalid_client', { 'www-authenticate': CLIENT_CHALLENGE }];
+      const headers = { 'cache-control': 'no-store', 'www-authenticate': CLIENT_CHALLENGE };
+      const told = [401, 'invalid_client', headers];
       assert.deepEqual([status, JSON.parse(body)], [418, { told }]);
       assert.deepEqual(await ask(answer, '/token/introspect', posted('token=x')), INACTIVE);
     }
