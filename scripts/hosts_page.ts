@@ -101,6 +101,7 @@ Every adapter exports the same two functions: \`mount(server)\` answers at all e
 | --- | --- |
 | \`errors\` | \`'render'\` answers errors as their RFCs say, which is the default; \`'forward'\` hands them to the framework's own error handling |
 | \`headers\` | further headers of each answer, by a function of the request |
+| \`onFault\` | told of what is answered 500 or 503 and nobody else is told of: a body that cannot be read, an answer that cannot be sent, what an operation of your own throws. By default that is the server's \`onEvent\`, which is told of faults within its operations anyway; of \`handler\`, the console |
 | \`strippedPath\` | of \`mount\`: what a proxy takes off the path before the application sees it, such as \`/auth\` |
 
 An application that only *takes* tokens needs none of this, but [one line](resource_servers.md) for each route.

@@ -7,8 +7,9 @@ import {
   mountedEndpoints,
   type Operation,
 } from './adapter_options.ts';
+import { rendered } from './fault.ts';
 import { answerTo } from './node/answer.ts';
-import { type HostedRequest, type NodeRequest, plainRequest } from './node/http_request.ts';
+import { type HostedRequest, identityOf, type NodeRequest, plainRequest } from './node/http_request.ts';
 import { type FurtherHeaders, headersOf } from './node/http_response.ts';
 
 /** What of a request of Fastify is used. */
@@ -51,8 +52,11 @@ export function mount(
   server: AuthorizationServer,
   { strippedPath, ...options }: MountOptions<FastifyRequest> = {},
 ): (instance: FastifyInstance) => Promise<void> {
-  const endpoints = mountedEndpoints(server, strippedPath);
-  const answer = handler(endpoints.operation, options);
+  const endpoints = mountedEndpoints<FastifyRequest>(server, strippedPath, (request) =>
+    identityOf(hostedOf(request)),
+  );
+  const { operation, onFault } = endpoints;
+  const answer = handler(operation, { onFault, ...options });
   const plugin = async (instance: FastifyInstance) => {
     if (instance.prefix !== '') {
       throw new Error(
@@ -74,10 +78,11 @@ export function mount(
  */
 export function handler(
   operation: Operation,
-  { errors, headers }: AdapterOptions<FastifyRequest> = {},
+  { errors, headers, onFault }: AdapterOptions<FastifyRequest> = {},
 ): FastifyHandler {
   return async (request, reply) => {
-    const answer = await answerTo(request.raw, hostedOf(request), operation, errors);
+    const render = (thrown: unknown) => rendered(thrown, request, onFault);
+    const answer = await answerTo(request.raw, hostedOf(request), operation, errors, render);
     if (answer === undefined) reply.hijack();
     else sendResponse(request, reply, answer, headers?.(request));
     return reply;

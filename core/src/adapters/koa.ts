@@ -7,8 +7,9 @@ import {
   mountedEndpoints,
   type Operation,
 } from './adapter_options.ts';
+import { rendered } from './fault.ts';
 import { answerTo } from './node/answer.ts';
-import { type HostedRequest, type NodeRequest, plainRequest } from './node/http_request.ts';
+import { type HostedRequest, identityOf, type NodeRequest, plainRequest } from './node/http_request.ts';
 import { type FurtherHeaders, headersOf } from './node/http_response.ts';
 
 /** What of a context of Koa is used. */
@@ -36,8 +37,11 @@ export function mount(
   server: AuthorizationServer,
   { strippedPath, ...options }: MountOptions<KoaContext> = {},
 ): KoaMiddleware {
-  const endpoints = mountedEndpoints(server, strippedPath);
-  const answer = handler(endpoints.operation, options);
+  const endpoints = mountedEndpoints<KoaContext>(server, strippedPath, (context) =>
+    identityOf(hostedOf(context)),
+  );
+  const { operation, onFault } = endpoints;
+  const answer = handler(operation, { onFault, ...options });
   return async (context, next) => {
     if (endpoints.serves(context.originalUrl)) return answer(context);
     await next();
@@ -47,10 +51,11 @@ export function mount(
 /** One operation alone: `router.post('/introspect', handler((request) => server.introspect(request)))`. */
 export function handler(
   operation: Operation,
-  { errors, headers }: AdapterOptions<KoaContext> = {},
+  { errors, headers, onFault }: AdapterOptions<KoaContext> = {},
 ): (context: KoaContext) => Promise<void> {
   return async (context) => {
-    const answer = await answerTo(context.req, hostedOf(context), operation, errors);
+    const render = (thrown: unknown) => rendered(thrown, context, onFault);
+    const answer = await answerTo(context.req, hostedOf(context), operation, errors, render);
     if (answer !== undefined) sendResponse(context, answer, headers?.(context));
   };
 }

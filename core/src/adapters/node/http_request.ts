@@ -25,14 +25,18 @@ export interface HostedRequest {
 /** @throws {Error} the connection broke before the body was complete */
 export async function plainRequest(request: IncomingMessage, hosted: HostedRequest): Promise<HttpRequest> {
   const { method = 'GET' } = request;
-  const { url = '/', remoteAddress, id } = hosted;
+  const { remoteAddress } = hosted;
   const body = await bodyOf(request, hosted.body);
   return {
     method,
-    url,
+    ...identityOf(hosted),
     headers: headersWithEveryAuthorization(request),
     ...(remoteAddress !== undefined && { connection: { remoteAddress } }),
-    ...(typeof id === 'string' && id !== '' && { id }),
     ...(body !== undefined && { body }),
   };
+}
+
+/** What is known of a request before it is read. */
+export function identityOf({ url = '/', id }: HostedRequest): Pick<HttpRequest, 'url' | 'id'> {
+  return { url, ...(typeof id === 'string' && id !== '' && { id }) };
 }
