@@ -117,6 +117,10 @@ npx node examples/hosts/express.ts
 
 ${sections.join('\n\n')}
 
+## Forms that are parsed already
+
+Mounted before parsers, an adapter reads forms itself, which is the surest. After them it takes what they have kept as \`rawBody\` (koa-bodyparser does, NestJS with \`rawBody: true\`, \`express.urlencoded({ verify: (request, _response, bytes) => { request.rawBody = bytes } })\`), which means the same. Otherwise it takes the object that they have made, by one rule: a parameter is a text; an array of several is a parameter that was repeated, \`invalid_request\` as ever (RFC 6749 §3.2) except for \`resource\`; and whatever else a parser makes of names with brackets (\`token[]\`, \`token[a]\`) is \`invalid_request\` as well, where unparsed it is a parameter that nobody knows. What a parser itself hides cannot be seen: one that keeps the last of several values, stops counting at a thousand, or takes \`[token]\` for \`token\`.
+
 ## Errors that are forwarded
 
 With \`errors: 'forward'\` the framework's own error handling is given what was thrown: an \`OAuthError\` with \`status\`, \`code\`, \`description\` and \`headers\`, which are all headers of the answer but its media type: \`Cache-Control: no-store\`, the challenge, CORS. A client that is answered without them does not learn how to authenticate, or a cache may keep the answer.

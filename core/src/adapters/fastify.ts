@@ -21,6 +21,8 @@ export interface FastifyRequest {
   /** The peer; with the option `trustProxy`, as far as the proxies before it are trusted. */
   readonly ip: string;
   readonly body: unknown;
+  /** What `body` was made of, where the host keeps it. */
+  readonly rawBody?: unknown;
 }
 
 /** What of a reply of Fastify is used. */
@@ -111,6 +113,6 @@ export function sendResponse(
   reply.send(answer.body === '' ? undefined : Buffer.from(answer.body));
 }
 
-function hostedOf({ url, body, id, ip }: FastifyRequest): HostedRequest {
-  return { url, body, id, remoteAddress: ip };
+function hostedOf({ url, body, rawBody, id, ip }: FastifyRequest): HostedRequest {
+  return { url, body, rawBody, id, remoteAddress: ip };
 }

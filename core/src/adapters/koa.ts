@@ -15,8 +15,8 @@ import { type FurtherHeaders, headersOf } from './node/http_response.ts';
 /** What of a context of Koa is used. */
 export interface KoaContext {
   readonly req: NodeRequest;
-  /** `body` is what a parser has left. */
-  readonly request: { readonly body?: unknown };
+  /** `body` is what a parser has left, and `rawBody` what it was made of, where the parser keeps that. */
+  readonly request: { readonly body?: unknown; readonly rawBody?: unknown };
   /** The URL before the paths were taken off below which middleware was mounted. */
   readonly originalUrl: string;
   /** The peer; with `app.proxy`, the one that the proxy names. */
@@ -79,5 +79,6 @@ export function sendResponse(context: KoaContext, answer: HttpResponse, further?
 }
 
 function hostedOf({ req, request, originalUrl, ip }: KoaContext): HostedRequest {
-  return { url: originalUrl, body: request.body, id: req.id, remoteAddress: ip };
+  const { body, rawBody } = request;
+  return { url: originalUrl, body, rawBody, id: req.id, remoteAddress: ip };
 }
