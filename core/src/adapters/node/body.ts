@@ -36,14 +36,14 @@ function isParsedForm(request: IncomingMessage, body: unknown): body is ParsedFo
   return Object.keys(body).length > 0 || request.readableDidRead;
 }
 
+/** @returns `undefined` where there is none, or somebody else has read it and kept it to themselves */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   if (hasNone(request)) return undefined;
-  if (request.readableEnded) return undefined; // somebody else has read it, and kept it to themselves
+  const isUntouched = request.readableFlowing === null; // otherwise somebody else reads it as well
+  if (isUntouched) await nextTurn(); // most requests come in one piece, which is all there then
+  if (request.readableEnded) return undefined;
   if (request.destroyed) throw new Error('the connection was closed');
-  if (request.readableFlowing !== null) return arrivingBody(request); // somebody else reads it as well
-  await nextTurn(); // most requests come in one piece, which has been read to its end then
-  if (request.readableDidRead) return undefined; // likewise
-  if (request.destroyed) throw new Error('the connection was closed');
+  if (isUntouched && request.readableDidRead) return undefined; // in the meantime
   const isAtHand = request.complete && request.readableFlowing === null && request.readableLength > 0;
   return isAtHand ? bodyAtHand(request) : arrivingBody(request);
 }
