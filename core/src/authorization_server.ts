@@ -13,8 +13,7 @@ import { isExpectedPerson } from './endpoints/authorization/parameters/expected_
 import { ClientSecrets } from './endpoints/client_authentication/client_secret.ts';
 import type { Context } from './endpoints/context.ts';
 import { ENDPOINTS, type Routes, routeOf, routesOf } from './endpoints/endpoints.ts';
-import { errorResponse } from './endpoints/error_response.ts';
-import type { ServerEvent } from './endpoints/events.ts';
+import { asOAuthError, errorResponse } from './endpoints/error_response.ts';
 import { type Explanation, explainToken } from './endpoints/explanation.ts';
 import {
   type IntrospectionQuery,
@@ -31,6 +30,7 @@ import {
 import { completeLogout } from './endpoints/logout/logout_response.ts';
 import { type EndedSession, type LogoutDelivery, notifyLogout } from './endpoints/logout/notification.ts';
 import { serverMetadata } from './endpoints/metadata.ts';
+import { observe } from './endpoints/observe.ts';
 import { callOf, perform, report, reported, requireMethod } from './endpoints/operation.ts';
 import { type IssuedByOperator, issueByOperator, type OperatorIssue } from './endpoints/operator_issue.ts';
 import { documentByOperator } from './endpoints/registration/checked_document.ts';
@@ -156,6 +156,17 @@ export class AuthorizationServer {
     const name = routeOf(this.#routes, pathOf(request));
     if (name === undefined) return Promise.resolve(undefined);
     return perform(ENDPOINTS[name], this.#context, request);
+  }
+
+  /**
+   * Tells `onEvent` of a fault around an endpoint, as of one within: of a body that the host could not read, of an answer
+   * that it could not send. Adapters do so by themselves.
+   * @param request at which it happened; elsewhere than at an endpoint nobody is told
+   */
+  reportFault(fault: unknown, request: Pick<HttpRequest, 'url' | 'id'>): void {
+    const name = routeOf(this.#routes, pathOf(request));
+    if (name === undefined) return;
+    report(this.#context, asOAuthError(fault), callOf(ENDPOINTS[name].operation, request));
   }
 
   // ── The authorization endpoint, in two steps around the host's own sign-in (RFC 6749 §3.1) ────────────────
@@ -420,7 +431,7 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
   const context: Context = {
     ...options,
     ...tokenContext,
-    onEvent: (event) => observe(options.onEvent, event),
+    onEvent: (event) => observe('onEvent', options.onEvent, event),
     accessTokens: new AccessTokenVerifier(tokenContext),
     fetchDocument,
     canFetch: options.fetchDocument !== undefined,
@@ -434,15 +445,4 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     oidc: oidc && { ...oidc, getUserClaims: guardedCall(oidc.getUserClaims) },
   };
   return { context, signingKeys };
-}
-
-/** What an observer throws changes no answer: what it was told of has happened. */
-function observe(onEvent: Context['onEvent'], event: ServerEvent): void {
-  const complain = (error: unknown) => console.error('onEvent failed', error);
-  try {
-    const observed: unknown = onEvent(event);
-    if (observed !== undefined) Promise.resolve(observed).catch(complain);
-  } catch (error) {
-    complain(error);
-  }
 }

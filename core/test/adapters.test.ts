@@ -140,6 +140,27 @@ test('§1.2 node: a form that the host has parsed is taken as it is', async (t) 
   }
 });
 
+test('RFC 6749 §3.2 node: where the host has kept what its parser has read, that counts, and no repetition is hidden', async (t) => {
+  const { server } = await openWorld(t);
+  const mounted = nodeAdapter.mount(server);
+  const repeated = '{"error":"invalid_request","error_description":"a parameter is repeated"}';
+  const kept: readonly (readonly [unknown, number, string])[] = [
+    ['token=x&token=y', 400, repeated],
+    [Buffer.from('token=x&token=y'), 400, repeated],
+    ['token=x&token.a=y', 200, INACTIVE],
+    ['', 400, MISSING],
+    [true, 200, INACTIVE], // nothing that was kept
+  ];
+  for (const [rawBody, status, expected] of kept) {
+    const { port } = await listen(t, async (request, response) => {
+      for await (const _ of request);
+      await mounted(Object.assign(request, { body: { token: 'x' }, rawBody }), response);
+    });
+    const answer = await send(port, { headers: AS_API, body: 'token=x&token=y' });
+    assert.deepEqual([answer.status, answer.body], [status, expected], String(rawBody));
+  }
+});
+
 test('§1.2 node: an empty object that a parser of other media types leaves behind hides no form', async (t) => {
   const { server } = await openWorld(t);
   const mounted = nodeAdapter.mount(server);

@@ -96,6 +96,30 @@ test('RFC 6749 §3.2 a repeated parameter is refused, however it is written and 
   );
 });
 
+test('RFC 6749 §3.2 of a form that a host has parsed, a parameter is a text, and an array of several is one repeated', () => {
+  for (const value of [['1', '2'], ['1', '1'], ['', '1'], [[], []]]) {
+    assert.deepEqual(
+      refusalOf(() => entriesOf({ a: value, b: '1' })),
+      REPEATED,
+      JSON.stringify(value),
+    );
+  }
+  // `a[]=1`, `a[]=`, `a[][]=1`, `a[b]=1`, `a=1&a[b]=1` as parsers have them that know brackets
+  for (const value of [['1'], [''], [['1']], [], { b: '1' }, [{ b: '1' }], 1, true]) {
+    for (const name of ['a', 'token', 'unknown'])
+      assert.deepEqual(
+        refusalOf(() => entriesOf({ [name]: value, b: '1' })),
+        NO_TEXT,
+        JSON.stringify(value),
+      );
+  }
+  assert.deepEqual(
+    refusalOf(() => entriesOf({ resource: [['https://one.example']] })),
+    NO_TEXT,
+  );
+  assert.deepEqual(entriesOf({ resource: ['https://one.example'] }), [['resource', 'https://one.example']]);
+});
+
 test('RFC 8707 §2 the parameter resource may be repeated, its values stand one after another', () => {
   const [one, other] = ['https://one.example', 'https://other.example'];
   assert.deepEqual(entriesOf(`resource=${one}&resource=&resource=${other}`), [
@@ -615,6 +639,8 @@ test('RFC 6749 §5.2 a refusal keeps everything about it when headers are added'
   const more = error.withHeaders({ b: ['2', '3'] });
   const { status, reason, scope, clientId, redirectTo, code, description } = more;
   assert.deepEqual({ status, reason, scope, clientId, redirectTo, cause: more.cause }, details);
-  assert.deepEqual([code, description, more.headers], ['invalid_request', 'x', { a: '1', b: ['2', '3'] }]);
-  assert.deepEqual(error.headers, { a: '1' });
+  const uncached = { 'cache-control': 'no-store' };
+  assert.deepEqual([code, description], ['invalid_request', 'x']);
+  assert.deepEqual(more.headers, { ...uncached, a: '1', b: ['2', '3'] });
+  assert.deepEqual(error.headers, { ...uncached, a: '1' });
 });
