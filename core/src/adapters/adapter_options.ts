@@ -5,8 +5,9 @@ import { ConfigurationError } from '../protocol/oauth_error.ts';
 /** What every adapter can be told. `Incoming` is the request as the host's framework knows it. */
 export interface AdapterOptions<Incoming> {
   /**
-   * `'render'` answers an error as its RFC says; `'forward'` hands what was thrown, an `OAuthError` with status and
-   * headers, to the framework's own error handling. Default `'render'`.
+   * `'render'` answers an error as its RFC says; `'forward'` hands what was thrown, an `OAuthError`, a `StorageFault` or a
+   * `DocumentError`, which have status and headers, or whatever else, to the framework's own error handling. Default
+   * `'render'`.
    */
   readonly errors?: 'render' | 'forward';
   /** Headers of each answer beside its own, which win. */
