@@ -5,14 +5,17 @@ import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
 import { ConfigurationError, type HttpRequest, OAuthError } from '@grantd/core';
 import { mount as mountOnFastify } from '@grantd/core/fastify';
+import { mount as mountOnKoa } from '@grantd/core/koa';
 import { mount } from '@grantd/core/node';
 import Fastify from 'fastify';
+import Koa from 'koa';
 import { EXPRESS_4_HOST, EXPRESS_HOST } from './harness/hosts/express.ts';
 import { FASTIFY_HOST } from './harness/hosts/fastify.ts';
 import { HANDLED } from './harness/hosts/host.ts';
 import { KOA_HOST } from './harness/hosts/koa.ts';
 import { NEST_ON_EXPRESS_HOST, NEST_ON_FASTIFY_HOST } from './harness/hosts/nest.ts';
-import { NODE_HOST } from './harness/hosts/node.ts';
+import { listen, NODE_HOST } from './harness/hosts/node.ts';
+import { REVOKED } from './harness/responses.ts';
 import { sendHttp } from './harness/transports/listener.ts';
 import { basic, ISSUER, openWorld } from './harness/world.ts';
 
@@ -284,6 +287,18 @@ test('Fastify 5: the endpoints are refused below a prefix of a scope, where thei
   const app = Fastify();
   app.register(async (scope) => void scope.register(mountOnFastify(server)), { prefix: '/auth' });
   await assert.rejects(async () => app.ready(), /register it on the instance that has no prefix/);
+});
+
+test('RFC 7009 §2.2 Koa 3: an empty answer stays empty where the host has said JSON of all its answers', async (t) => {
+  const { server } = await openWorld(t);
+  const app = new Koa();
+  app.use((context, next) => {
+    context.type = 'json';
+    return next();
+  });
+  const port = await listen(t, app.use(mountOnKoa(server)).callback());
+  const revoked = await ask(port, '/token/revoke', 'token=x', { authorization: basic('web') });
+  assert.deepEqual(revoked, REVOKED);
 });
 
 test('a stripped path is a path without a slash at its end', async (t) => {

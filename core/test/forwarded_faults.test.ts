@@ -33,7 +33,7 @@ const FRAMEWORKS: Readonly<Record<string, Open>> = {
 };
 
 for (const [framework, open] of Object.entries(FRAMEWORKS)) {
-  test(`§6.1 ${framework}: an outage that an operation of the host’s own forwards is 503, and says when to come again`, async (t) => {
+  test(`${framework}: an outage that an operation of the host’s own forwards is 503, and says when to come again`, async (t) => {
     for (const [fault, seconds] of [
       [new StorageFault(new Error('10.0.0.5 refused')), '1'],
       [new DocumentError('failed', 'it took too long'), '10'],

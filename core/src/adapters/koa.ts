@@ -23,6 +23,7 @@ export interface KoaContext {
   status: number;
   body: unknown;
   set(name: string, value: string | string[]): void;
+  remove(name: string): void;
 }
 
 export type KoaMiddleware = (context: KoaContext, next: () => Promise<unknown>) => Promise<void>;
@@ -65,6 +66,8 @@ export function toHttpRequest(context: KoaContext): Promise<HttpRequest> {
 
 /** @param further headers beside the answer's own, which win */
 export function sendResponse(context: KoaContext, answer: HttpResponse, further?: FurtherHeaders): void {
+  // No body would be the text `null` where the host has said JSON of all its answers.
+  context.remove('content-type');
   // An empty text would be given a media type; and a body that is none, the status 204.
   context.body = answer.body === '' ? null : answer.body;
   context.status = answer.status;
