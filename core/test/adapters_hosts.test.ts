@@ -102,11 +102,7 @@ for (const host of HOSTS) {
         if (request.headers['x-fails'] !== undefined) throw new Error('hush');
         return server.introspect(request);
       };
-      const port = await host.open(t, {
-        server,
-        parsesForms,
-        operation: async (request) => operation(request),
-      });
+      const port = await host.open(t, { server, parsesForms, operation });
       const answered = await ask(port, '/operation');
       assert.deepEqual([answered.status, answered.body], [200, INACTIVE]);
       const repeated = await ask(port, '/operation', 'token=x&token=y');

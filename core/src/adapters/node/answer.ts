@@ -22,6 +22,11 @@ export async function answerTo(
     if (request.destroyed) return undefined;
     throw error;
   }
-  const answer = operation(plain);
+  const answer = answeredBy(operation, plain);
   return errors === 'forward' ? answer : answer.catch(errorResponse);
+}
+
+/** Rejects also with what is thrown before there is a promise. */
+async function answeredBy(operation: Operation, request: HttpRequest): Promise<HttpResponse> {
+  return operation(request);
 }
