@@ -87,12 +87,33 @@ for (const host of FETCH_HOSTS) {
     assert.ok(pulled < 4 * LIMIT, `${pulled} bytes were read`);
   });
 
-  test(`RFC 9112 §8 ${host.name}: a body that breaks off is none`, async (t) => {
-    const { server } = await openWorld(t);
+  test(`RFC 9112 §8 ${host.name}: where the client goes away in the middle of its body, nothing is done`, async (t) => {
+    const world = await openWorld(t);
+    const gone = new AbortController();
     const broken = new ReadableStream<Uint8Array>({
-      pull: (controller) => controller.error(new Error('the connection was reset')),
+      pull(controller) {
+        gone.abort();
+        controller.error(new Error('the connection was reset'));
+      },
     });
-    assert.deepEqual(await ask(host.mount(server), '/token/introspect', posted(broken)), MISSING);
+    const answer = host.mount(world.server);
+    const init = { ...posted(broken), signal: gone.signal };
+    assert.deepEqual(await ask(answer, '/token/introspect', init), { status: 400, headers: {}, body: '' });
+    assert.deepEqual(world.events, []);
+  });
+
+  test(`RFC 9110 §15.5.14 ${host.name}: a body that fails by what stands before the adapter is the host’s to answer`, async (t) => {
+    const world = await openWorld(t);
+    const limited = () =>
+      new ReadableStream<Uint8Array>({
+        pull: (controller) => controller.error(new Error('the host takes no more')),
+      });
+    for (const errors of ['render', 'forward'] as const) {
+      const answer = host.mount(world.server, { errors });
+      const { status, body } = await ask(answer, '/token/introspect', posted(limited()));
+      assert.deepEqual([status, JSON.parse(body)], [418, { told: 'Error: the host takes no more' }]);
+    }
+    assert.deepEqual(world.events, []);
   });
 
   test(`§1.2 ${host.name}: a body that the host has read is handed over, and counts the same`, async (t) => {

@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import type { HttpRequest } from '@grantd/core';
 import { handler, mount } from '@grantd/core/h3';
-import { H3, type H3Event, readBody, serve } from 'h3';
+import { bodyLimit, H3, type H3Event, readBody, serve } from 'h3';
 import { rawPost, sendRaw } from './harness/raw_http.ts';
 import { basic, ISSUER, openWorld } from './harness/world.ts';
 
@@ -33,6 +33,17 @@ test('§1.2 h3: what readBody got is handed over', async (t) => {
   assert.deepEqual([good.status, (await good.json()).active], [200, true]);
   const repeated = await post(app, '/token/introspect', 'token=x&token=y');
   assert.deepEqual([repeated.status, (await repeated.json()).error], [400, 'invalid_request']);
+});
+
+test('RFC 9110 §15.5.14 h3: a limit of its own on bodies is answered by h3, also where no length was announced', async (t) => {
+  const { server } = await openWorld(t);
+  const port = await listen(t, new H3({ silent: true }).use(bodyLimit(16)).use(mount(server)));
+  const head = rawPost('/token/introspect', AUTHORIZED, '').replace(
+    'Content-Length: 0',
+    'Transfer-Encoding: chunked',
+  );
+  const answer = await sendRaw(port, `${head}20\r\n${'x'.repeat(32)}\r\n0\r\n\r\n`);
+  assert.match(answer, /^HTTP\/1\.1 413 /);
 });
 
 test('§1.2 h3: below a pattern the paths are the issuer’s; an application mounted below a path is told it', async (t) => {
@@ -77,8 +88,8 @@ test('RFC 6749 §2.3 h3: on Node two Authorization lines are refused as two cred
 });
 
 test('RFC 9112 §9.6 h3: on Node a client that goes away in the middle of its request leaves the host as it was', async (t) => {
-  const { server } = await openWorld(t);
-  const port = await listen(t, new H3().use(mount(server)));
+  const world = await openWorld(t);
+  const port = await listen(t, new H3().use(mount(world.server)));
   const whole = rawPost('/token/introspect', AUTHORIZED, 'token=x');
   for (const part of [whole.slice(0, 20), whole.slice(0, -3)]) {
     const socket = connect(port, '127.0.0.1');
@@ -87,4 +98,8 @@ test('RFC 9112 §9.6 h3: on Node a client that goes away in the middle of its re
     await once(socket, 'close');
   }
   assert.match(await sendRaw(port, whole), /^HTTP\/1\.1 200 /);
+  assert.deepEqual(
+    world.events.map(({ type }) => type),
+    ['inactive', 'answered'],
+  );
 });

@@ -140,8 +140,8 @@ test('RFC 6749 §2.3 hono: on Node two Authorization lines are refused as two cr
 });
 
 test('RFC 9112 §9.6 hono: on Node a client that goes away in the middle of its request leaves the host as it was', async (t) => {
-  const { server } = await openWorld(t);
-  const port = await listen(t, new Hono().use(mount(server)));
+  const world = await openWorld(t);
+  const port = await listen(t, new Hono().use(mount(world.server)));
   const whole = rawPost('/token/introspect', [`Authorization: ${basic('api')}`], 'token=x');
   for (const part of [whole.slice(0, 20), whole.slice(0, -3)]) {
     const socket = connect(port, '127.0.0.1');
@@ -150,4 +150,8 @@ test('RFC 9112 §9.6 hono: on Node a client that goes away in the middle of its 
     await once(socket, 'close');
   }
   assert.match(await sendRaw(port, whole), /^HTTP\/1\.1 200 /);
+  assert.deepEqual(
+    world.events.map(({ type }) => type),
+    ['inactive', 'answered'],
+  );
 });

@@ -3,7 +3,7 @@ import { errorResponse } from '../../endpoints/error_response.ts';
 import { fromHttpResponse } from '../../protocol/fetch_response.ts';
 import { mountedEndpoints, type Operation } from '../adapter_options.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch_options.ts';
-import { type Known, toHttpRequest } from './http_request.ts';
+import { type Known, readRequest } from './http_request.ts';
 
 /** Where a framework's handlers find the request in what they are given. */
 export type RequestOf<Host> = (host: Host) => Request;
@@ -22,7 +22,10 @@ export function mountedExchange<Host>(
   return (host) => (endpoints.serves(requestOf(host).url) ? answer(host) : undefined);
 }
 
-/** Answers by one operation; rejects with what it threw, where the host wants errors forwarded. */
+/**
+ * Answers by one operation; rejects with what it threw, where the host wants errors forwarded. What a body fails with on
+ * its way is the host's in any case, which may have an answer to it: it can be a limit of its own.
+ */
 export function operationExchange<Host>(
   requestOf: RequestOf<Host>,
   operation: Operation,
@@ -34,11 +37,15 @@ export function operationExchange<Host>(
       ...(read !== undefined && { body: read }),
       ...(connection !== undefined && { connection: connection(host) }),
     };
-    return toHttpRequest(requestOf(host), known);
+    return readRequest(requestOf(host), known);
   };
   return async (host) => {
-    const answered = plainRequest(host).then(operation);
+    const answered = plainRequest(host).then((read) => ('brokenBy' in read ? read : operation(read)));
     const answer = await (errors === 'forward' ? answered : answered.catch(errorResponse));
+    if ('brokenBy' in answer) {
+      if (answer.isAbandoned) return new Response(null, { status: 400 }); // which nobody will read
+      throw answer.brokenBy;
+    }
     // RFC 9110 §9.3.2: no body, whatever the runtime would make of it.
     const sent = requestOf(host).method === 'HEAD' ? { ...answer, body: '' } : answer;
     return fromHttpResponse(sent, headers?.(host));
