@@ -11,6 +11,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { type HttpRequest, type HttpResponse, OAuthError } from '@grantd/core';
 import * as fetchAdapter from '@grantd/core/fetch';
+import * as nextAdapter from '@grantd/core/next';
 import * as nodeAdapter from '@grantd/core/node';
 import { basic, openWorld } from './harness/world.ts';
 
@@ -592,6 +593,19 @@ test('RFC 9110 §15.5.5 fetch: another path is 404, without a look at the body',
   const response = await fetchAdapter.mount(server)(new Request('https://as.example/elsewhere', init));
   assert.deepEqual([response.status, await response.text(), [...response.headers]], [404, '', []]);
   assert.ok(seen.pulled <= 16 * 1024);
+});
+
+test('RFC 9110 §15.5.5 fetch and next: headers of the host are on 404 as well', async (t) => {
+  const { server } = await openWorld(t);
+  const headers = () => ({ 'strict-transport-security': 'max-age=63072000' });
+  const request = () => new Request('https://as.example/elsewhere');
+  for (const answer of [
+    fetchAdapter.mount(server, { headers }),
+    nextAdapter.mount(server, { headers }).GET,
+  ]) {
+    const { status, headers: sent } = await answer(request());
+    assert.deepEqual([status, [...sent]], [404, Object.entries(headers())]);
+  }
 });
 
 test('RFC 9110 §9.3.2 fetch: HEAD has the headers of GET and no body, errors included', async (t) => {

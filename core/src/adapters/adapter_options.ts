@@ -60,4 +60,5 @@ function wholeUrls(server: AuthorizationServer, strippedPath: string | undefined
   };
 }
 
-const NOT_FOUND: HttpResponse = { status: 404, headers: {}, body: '' };
+/** Where no endpoint is, and nobody after the adapter. */
+export const NOT_FOUND: HttpResponse = { status: 404, headers: {}, body: '' };

@@ -1,6 +1,7 @@
 /** The Fetch adapter: `Request` in, `Response` out, on every runtime. */
 import type { AuthorizationServer } from '../authorization_server.ts';
-import type { Operation } from './adapter_options.ts';
+import { fromHttpResponse } from '../protocol/fetch_response.ts';
+import { NOT_FOUND, type Operation } from './adapter_options.ts';
 import { mountedExchange, operationExchange } from './fetch/exchange.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch/fetch_options.ts';
 
@@ -19,7 +20,7 @@ export function mount<Incoming extends Request = Request>(
   options: FetchMountOptions<Incoming> = {},
 ): FetchHandler<Incoming> {
   const answer = mountedExchange(requestOf, server, options);
-  return async (request) => answer(request) ?? new Response(null, { status: 404 });
+  return async (request) => answer(request) ?? fromHttpResponse(NOT_FOUND, options.headers?.(request));
 }
 
 /** One operation alone, for a host that routes by itself: `handler((request) => server.introspect(request))`. */
