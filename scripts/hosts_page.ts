@@ -81,6 +81,7 @@ const HOSTS: readonly Host[] = [
     files: ['hosts/fetch.ts'],
     notes: [
       '`mount(server)` is a function from `Request` to `Response`; [what works on which runtime](runtimes.md).',
+      'What the runtime hands over after the request goes to the callbacks of the options as well. So the address of the peer is, on Deno, `mount(server, { connection: (_: Request, info: Deno.ServeHandlerInfo<Deno.NetAddr>) => ({ remoteAddress: info.remoteAddr.hostname }) })`, and on Bun `mount(server, { connection: (request: Request, bun: Bun.Server<undefined>) => ({ remoteAddress: bun.requestIP(request)?.address }) })`.',
     ],
   },
 ];

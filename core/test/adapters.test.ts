@@ -650,6 +650,43 @@ test('RFC 9110 §15 fetch: a response without a body is one, whatever its status
   assert.deepEqual([revoked.status, revoked.body], [200, null]);
 });
 
+test('§1.2 fetch and next: what the runtime’s server hands over second reaches each callback', async () => {
+  const requests: HttpRequest[] = [];
+  const operation = async (request: HttpRequest) => {
+    requests.push(request);
+    return { status: 200, headers: {}, body: '' };
+  };
+  interface Info {
+    readonly peer: string;
+    readonly read: string;
+  }
+  const options = {
+    connection: (_: Request, { peer }: Info) => ({ remoteAddress: peer }),
+    body: (_: Request, { read }: Info) => read,
+    headers: ({ method }: Request, { peer }: Info) => ({ 'x-asked': `${method} by ${peer}` }),
+  };
+  const info: Info = { peer: '192.0.2.7', read: 'token=x' };
+  for (const answer of [fetchAdapter.handler(operation, options), nextAdapter.handler(operation, options)]) {
+    const response = await answer(new Request(ADDRESS, { method: 'POST' }), info);
+    assert.equal(response.headers.get('x-asked'), 'POST by 192.0.2.7');
+  }
+  assert.deepEqual(
+    requests.map(({ connection, body }) => ({ connection, body })),
+    Array(2).fill({ connection: { remoteAddress: '192.0.2.7' }, body: 'token=x' }),
+  );
+});
+
+test('§1.2 fetch and next: also where everything is mounted', async (t) => {
+  const { server } = await openWorld(t);
+  const options = { headers: (_: Request, second: string) => ({ 'x-second': second }) };
+  for (const answer of [fetchAdapter.mount(server, options), nextAdapter.mount(server, options).GET]) {
+    for (const path of ['/jwks', '/elsewhere']) {
+      const { headers } = await answer(new Request(`https://as.example${path}`), 'handed over');
+      assert.equal(headers.get('x-second'), 'handed over');
+    }
+  }
+});
+
 test('§1.2 fetch: whatever an operation throws becomes a response', async () => {
   const thrown: unknown[] = [new OAuthError('invalid_grant', 'no'), new Error('hush'), 'hush', undefined];
   for (const [status, one] of [400, 500, 500, 500].entries()) {

@@ -2,8 +2,11 @@ import type { AuthorizationServer } from '../authorization_server.ts';
 import { type HttpRequest, type HttpResponse, pathOf, queryOf } from '../protocol/http.ts';
 import { ConfigurationError } from '../protocol/oauth_error.ts';
 
-/** What every adapter can be told. `Incoming` is the request as the host's framework knows it. */
-export interface AdapterOptions<Incoming> {
+/**
+ * What every adapter can be told. `Incoming` is the request as the host's framework knows it, `Rest` what else the
+ * framework hands to its handlers.
+ */
+export interface AdapterOptions<Incoming, Rest extends readonly unknown[] = []> {
   /**
    * `'render'` answers an error as its RFC says; `'forward'` hands what was thrown, an `OAuthError`, a `StorageFault` or a
    * `DocumentError`, which have status and headers, or whatever else, to the framework's own error handling. Default
@@ -11,10 +14,11 @@ export interface AdapterOptions<Incoming> {
    */
   readonly errors?: 'render' | 'forward';
   /** Headers of each answer beside its own, which win. */
-  readonly headers?: (request: Incoming) => Readonly<Record<string, string>>;
+  readonly headers?: (request: Incoming, ...rest: Rest) => Readonly<Record<string, string>>;
 }
 
-export interface MountOptions<Incoming> extends AdapterOptions<Incoming> {
+export interface MountOptions<Incoming, Rest extends readonly unknown[] = []>
+  extends AdapterOptions<Incoming, Rest> {
   /**
    * The part of the path that a proxy in front takes off before it passes a request on, such as `/auth`. Default: none
    * is taken off. Paths that arrive whole are known as well.

@@ -9,26 +9,31 @@ export { fromHttpResponse } from '../protocol/fetch_response.ts';
 export type { FetchMountOptions, FetchOptions } from './fetch/fetch_options.ts';
 export { toHttpRequest } from './fetch/http_request.ts';
 
-export type FetchHandler<Incoming extends Request = Request> = (request: Incoming) => Promise<Response>;
+/** @typeParam Rest what the runtime's server hands over after the request: callbacks of the options get it as well */
+export type FetchHandler<Incoming extends Request = Request, Rest extends readonly unknown[] = []> = (
+  request: Incoming,
+  ...rest: Rest
+) => Promise<Response>;
 
 /**
  * Answers with what the server says at the request's path; 404 where it has no endpoint there. Forwarded errors reject.
  * @throws {ConfigurationError} an option does not fit; the message names it
  */
-export function mount<Incoming extends Request = Request>(
+export function mount<Incoming extends Request = Request, Rest extends readonly unknown[] = []>(
   server: AuthorizationServer,
-  options: FetchMountOptions<Incoming> = {},
-): FetchHandler<Incoming> {
-  const answer = mountedExchange(requestOf, server, options);
-  return async (request) => answer(request) ?? fromHttpResponse(NOT_FOUND, options.headers?.(request));
+  options: FetchMountOptions<Incoming, Rest> = {},
+): FetchHandler<Incoming, Rest> {
+  const answer = mountedExchange<Incoming, Rest>(requestOf, server, options);
+  return async (request, ...rest) =>
+    answer(request, ...rest) ?? fromHttpResponse(NOT_FOUND, options.headers?.(request, ...rest));
 }
 
 /** One operation alone, for a host that routes by itself: `handler((request) => server.introspect(request))`. */
-export function handler<Incoming extends Request = Request>(
+export function handler<Incoming extends Request = Request, Rest extends readonly unknown[] = []>(
   operation: Operation,
-  options: FetchOptions<Incoming> = {},
-): FetchHandler<Incoming> {
-  return operationExchange(requestOf, operation, options);
+  options: FetchOptions<Incoming, Rest> = {},
+): FetchHandler<Incoming, Rest> {
+  return operationExchange<Incoming, Rest>(requestOf, operation, options);
 }
 
 const requestOf = (request: Request) => request;

@@ -23,7 +23,7 @@ export function mount<Event extends H3Event = H3Event>(
   server: AuthorizationServer,
   options: FetchMountOptions<Event> = {},
 ): (event: Event, next: () => unknown) => unknown {
-  const answer = mountedExchange(requestOf, server, { connection: peerOf, ...options });
+  const answer = mountedExchange<Event, []>(requestOf, server, { connection: peerOf, ...options });
   return (event, next) => answer(event) ?? next();
 }
 
@@ -32,7 +32,7 @@ export function handler<Event extends H3Event = H3Event>(
   operation: Operation,
   options: FetchOptions<Event> = {},
 ): (event: Event) => Promise<Response> {
-  return operationExchange(requestOf, operation, { connection: peerOf, ...options });
+  return operationExchange<Event, []>(requestOf, operation, { connection: peerOf, ...options });
 }
 
 const requestOf = ({ req }: H3Event): Request => req;

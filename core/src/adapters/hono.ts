@@ -28,7 +28,7 @@ export function mount<Context extends HonoContext = HonoContext>(
   server: AuthorizationServer,
   options: FetchMountOptions<Context> = {},
 ): (context: Context, next: () => Promise<void>) => Promise<Response | undefined> {
-  const answer = mountedExchange(requestOf, server, { body: bodyRead, ...options });
+  const answer = mountedExchange<Context, []>(requestOf, server, { body: bodyRead, ...options });
   return async (context, next) => {
     const response = answer(context);
     if (response !== undefined) return response;
@@ -42,7 +42,7 @@ export function handler<Context extends HonoContext = HonoContext>(
   operation: Operation,
   options: FetchOptions<Context> = {},
 ): (context: Context) => Promise<Response> {
-  return operationExchange(requestOf, operation, { body: bodyRead, ...options });
+  return operationExchange<Context, []>(requestOf, operation, { body: bodyRead, ...options });
 }
 
 const requestOf = ({ req }: HonoContext): Request => req.raw;

@@ -5,8 +5,11 @@ import { type FetchHandler, type FetchMountOptions, mount as mountFetch } from '
 export { handler } from './fetch.ts';
 
 /** What a `route.ts` exports. */
-export type RouteHandlers<NextRequest extends Request = Request> = Readonly<
-  Record<'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'OPTIONS', FetchHandler<NextRequest>>
+export type RouteHandlers<
+  NextRequest extends Request = Request,
+  Rest extends readonly unknown[] = [],
+> = Readonly<
+  Record<'GET' | 'HEAD' | 'POST' | 'PUT' | 'DELETE' | 'PATCH' | 'OPTIONS', FetchHandler<NextRequest, Rest>>
 >;
 
 /**
@@ -15,13 +18,14 @@ export type RouteHandlers<NextRequest extends Request = Request> = Readonly<
  * it, which is then the option `strippedPath`. The peer's address it tells by `X-Forwarded-For` alone, which is what
  * the client says of itself unless a proxy in front overwrites it. Forwarded errors are Next.js' own: 500.
  * @typeParam NextRequest that of Next.js, where a callback asks it more than a `Request` tells
+ * @typeParam Rest what Next.js hands over after it, the parameters of the route
  * @throws {ConfigurationError} an option does not fit; the message names it
  */
-export function mount<NextRequest extends Request = Request>(
+export function mount<NextRequest extends Request = Request, Rest extends readonly unknown[] = []>(
   server: AuthorizationServer,
-  options: FetchMountOptions<NextRequest> = {},
-): RouteHandlers<NextRequest> {
-  const answer = mountFetch(server, options);
+  options: FetchMountOptions<NextRequest, Rest> = {},
+): RouteHandlers<NextRequest, Rest> {
+  const answer = mountFetch<NextRequest, Rest>(server, options);
   return {
     GET: answer,
     HEAD: answer,

@@ -12,35 +12,36 @@ export type RequestOf<Host> = (host: Host) => Request;
  * Answers where the server has an endpoint at the request's path; elsewhere `undefined`, before anything was read.
  * @throws {ConfigurationError} an option does not fit; the message names it
  */
-export function mountedExchange<Host>(
+export function mountedExchange<Host, Rest extends readonly unknown[]>(
   requestOf: RequestOf<Host>,
   server: AuthorizationServer,
-  { strippedPath, ...options }: FetchMountOptions<Host>,
-): (host: Host) => Promise<Response> | undefined {
+  { strippedPath, ...options }: FetchMountOptions<Host, Rest>,
+): (host: Host, ...rest: Rest) => Promise<Response> | undefined {
   const endpoints = mountedEndpoints(server, strippedPath);
-  const answer = operationExchange(requestOf, endpoints.operation, options);
-  return (host) => (endpoints.serves(requestOf(host).url) ? answer(host) : undefined);
+  const answer = operationExchange<Host, Rest>(requestOf, endpoints.operation, options);
+  return (host, ...rest) => (endpoints.serves(requestOf(host).url) ? answer(host, ...rest) : undefined);
 }
 
 /**
  * Answers by one operation; rejects with what it threw, where the host wants errors forwarded. What a body fails with on
  * its way is the host's in any case, which may have an answer to it: it can be a limit of its own.
  */
-export function operationExchange<Host>(
+export function operationExchange<Host, Rest extends readonly unknown[]>(
   requestOf: RequestOf<Host>,
   operation: Operation,
-  { errors, headers, connection, body }: FetchOptions<Host>,
-): (host: Host) => Promise<Response> {
-  const plainRequest = async (host: Host) => {
-    const read = await body?.(host);
+  { errors, headers, connection, body }: FetchOptions<Host, Rest>,
+): (host: Host, ...rest: Rest) => Promise<Response> {
+  const plainRequest = async (host: Host, ...rest: Rest) => {
+    const read = await body?.(host, ...rest);
     const known: Known = {
       ...(read !== undefined && { body: read }),
-      ...(connection !== undefined && { connection: connection(host) }),
+      ...(connection !== undefined && { connection: connection(host, ...rest) }),
     };
     return readRequest(requestOf(host), known);
   };
-  return async (host) => {
-    const answered = plainRequest(host).then((read) => ('brokenBy' in read ? read : operation(read)));
+  return async (host, ...rest) => {
+    const read = plainRequest(host, ...rest);
+    const answered = read.then((plain) => ('brokenBy' in plain ? plain : operation(plain)));
     const answer = await (errors === 'forward' ? answered : answered.catch(errorResponse));
     if ('brokenBy' in answer) {
       if (answer.isAbandoned) return new Response(null, { status: 400 }); // which nobody will read
@@ -48,6 +49,6 @@ export function operationExchange<Host>(
     }
     // RFC 9110 §9.3.2: no body, whatever the runtime would make of it.
     const sent = requestOf(host).method === 'HEAD' ? { ...answer, body: '' } : answer;
-    return fromHttpResponse(sent, headers?.(host));
+    return fromHttpResponse(sent, headers?.(host, ...rest));
   };
 }
