@@ -103,7 +103,10 @@ Every adapter exports the same two functions: \`mount(server)\` answers at all e
 | --- | --- |
 | \`errors\` | \`'render'\` answers errors as their RFCs say, which is the default; \`'forward'\` hands them to the framework's own error handling |
 | \`headers\` | further headers of each answer, by a function of the request |
+| \`id\` | your identifier of a request, by a function of the request, for the server's events; on Node it is \`request.id\` unless you say otherwise |
 | \`strippedPath\` | of \`mount\`: what a proxy takes off the path before the application sees it, such as \`/auth\` |
+| \`connection\` | for Hono, h3, Next.js and Fetch: what is known of the connection, by a function of the request |
+| \`body\` | likewise: the body, where it was read already, its text or the form |
 
 An application that only *takes* tokens needs none of this, but [one line](resource_servers.md) for each route.
 

@@ -464,7 +464,7 @@ test('§1.2 node: address and request identifier of the host go along to the eve
     requests.push(request);
     return world.server.introspect(request);
   });
-  const ids = ['r-1', 7, undefined];
+  const ids = ['r-1', 7, '', undefined];
   for (const id of ids) {
     const { port } = await listen(t, (request, response) => answer(Object.assign(request, { id }), response));
     await send(port, { headers: FORM, body: 'token=x' });
@@ -473,13 +473,14 @@ test('§1.2 node: address and request identifier of the host go along to the eve
     requests.map(({ id, connection }) => [id, connection?.remoteAddress]),
     [
       ['r-1', '127.0.0.1'],
+      ['7', '127.0.0.1'],
       [undefined, '127.0.0.1'],
       [undefined, '127.0.0.1'],
     ],
   );
   assert.deepEqual(
     world.events.map(({ requestId }) => requestId),
-    ['r-1', undefined, undefined],
+    ['r-1', '7', undefined, undefined],
   );
 });
 

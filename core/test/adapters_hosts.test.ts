@@ -178,6 +178,19 @@ for (const host of HOSTS) {
     assert.deepEqual(peers, ['127.0.0.1', host === NODE_HOST ? '127.0.0.1' : '192.0.2.7']);
   });
 
+  test(`${host.name}: the identifier that the host gives a request goes along to the events`, async (t) => {
+    const world = await openWorld(t);
+    const { server } = world;
+    const mounted = await host.open(t, { server, id: 'r-1' });
+    const operation = (request: HttpRequest) => server.introspect(request);
+    const alone = await host.open(t, { server, operation, id: 'r-2' });
+    for (const [port, path] of [[mounted], [alone, '/operation']] as const) await ask(port, path, 'other=x');
+    assert.deepEqual(
+      world.events.map(({ requestId }) => requestId),
+      ['r-1', 'r-2'],
+    );
+  });
+
   test(`${host.name}: errors are handed to the host’s own handling where it asks for that`, async (t) => {
     const { server } = await openWorld(t);
     const errors: unknown[] = [];

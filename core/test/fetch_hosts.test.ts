@@ -223,6 +223,17 @@ for (const host of FETCH_HOSTS) {
     assert.deepEqual(seen, [{ remoteAddress: '192.0.2.7' }]);
   });
 
+  test(`§1.2 ${host.name}: the identifier that the host gives a request goes along to the events`, async (t) => {
+    const world = await openWorld(t);
+    const mounted = host.mount(world.server, { id: () => 'r-1' });
+    const alone = host.handler((request) => world.server.introspect(request), { id: () => 'r-2' });
+    for (const answer of [mounted, alone]) await ask(answer, '/token/introspect', posted('other=x'));
+    assert.deepEqual(
+      world.events.map(({ requestId }) => requestId),
+      ['r-1', 'r-2'],
+    );
+  });
+
   test(`RFC 6749 §2.3 ${host.name}: two Authorization headers are refused as two credentials`, async (t) => {
     const { server } = await openWorld(t);
     const headers = new Headers(FORM);

@@ -15,6 +15,11 @@ export interface AdapterOptions<Incoming, Rest extends readonly unknown[] = []> 
   readonly errors?: 'render' | 'forward';
   /** Headers of each answer beside its own, which win. */
   readonly headers?: (request: Incoming, ...rest: Rest) => Readonly<Record<string, string>>;
+  /**
+   * The host's identifier of a request, which events name as `requestId`. Default: on Node the `id` of the request, where
+   * the framework or a middleware has given it one; elsewhere none.
+   */
+  readonly id?: (request: Incoming, ...rest: Rest) => string | undefined;
 }
 
 export interface MountOptions<Incoming, Rest extends readonly unknown[] = []>

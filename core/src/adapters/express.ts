@@ -3,7 +3,7 @@ import type { AuthorizationServer } from '../authorization_server.ts';
 import type { HttpRequest } from '../protocol/http.ts';
 import type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 import { type ConnectMiddleware, type ConnectRequest, hostedByConnect } from './node/connect.ts';
-import { plainRequest } from './node/http_request.ts';
+import { identified, plainRequest } from './node/http_request.ts';
 import { mountedMiddleware, operationMiddleware } from './node/middleware.ts';
 
 export { sendResponse } from './node/http_response.ts';
@@ -26,12 +26,12 @@ export function mount(
   server: AuthorizationServer,
   options?: MountOptions<ExpressRequest>,
 ): ExpressMiddleware {
-  return mountedMiddleware(hostedByConnect, server, options);
+  return mountedMiddleware(identified(hostedByConnect, options), server, options);
 }
 
 /** One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`. */
 export function handler(operation: Operation, options?: AdapterOptions<ExpressRequest>): ExpressMiddleware {
-  return operationMiddleware(hostedByConnect, operation, options);
+  return operationMiddleware(identified(hostedByConnect, options), operation, options);
 }
 
 /**

@@ -8,7 +8,7 @@ import {
   type Operation,
 } from './adapter_options.ts';
 import { answerTo } from './node/answer.ts';
-import { type HostedRequest, type NodeRequest, plainRequest } from './node/http_request.ts';
+import { type HostedRequest, identified, type NodeRequest, plainRequest } from './node/http_request.ts';
 import { type FurtherHeaders, headersOf } from './node/http_response.ts';
 
 /** What of a request of Fastify is used. */
@@ -74,10 +74,11 @@ export function mount(
  */
 export function handler(
   operation: Operation,
-  { errors, headers }: AdapterOptions<FastifyRequest> = {},
+  { errors, headers, id }: AdapterOptions<FastifyRequest> = {},
 ): FastifyHandler {
+  const hosted = identified(hostedOf, { id });
   return async (request, reply) => {
-    const answer = await answerTo(request.raw, hostedOf(request), operation, errors);
+    const answer = await answerTo(request.raw, hosted(request), operation, errors);
     if (answer === undefined) reply.hijack();
     else sendResponse(request, reply, answer, headers?.(request));
     return reply;

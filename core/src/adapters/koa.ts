@@ -8,7 +8,7 @@ import {
   type Operation,
 } from './adapter_options.ts';
 import { answerTo } from './node/answer.ts';
-import { type HostedRequest, type NodeRequest, plainRequest } from './node/http_request.ts';
+import { type HostedRequest, identified, type NodeRequest, plainRequest } from './node/http_request.ts';
 import { type FurtherHeaders, headersOf } from './node/http_response.ts';
 
 /** What of a context of Koa is used. */
@@ -48,10 +48,11 @@ export function mount(
 /** One operation alone: `router.post('/introspect', handler((request) => server.introspect(request)))`. */
 export function handler(
   operation: Operation,
-  { errors, headers }: AdapterOptions<KoaContext> = {},
+  { errors, headers, id }: AdapterOptions<KoaContext> = {},
 ): (context: KoaContext) => Promise<void> {
+  const hosted = identified(hostedOf, { id });
   return async (context) => {
-    const answer = await answerTo(context.req, hostedOf(context), operation, errors);
+    const answer = await answerTo(context.req, hosted(context), operation, errors);
     if (answer !== undefined) sendResponse(context, answer, headers?.(context));
   };
 }

@@ -6,6 +6,7 @@ import * as express from './express.ts';
 import type { FastifyReply, FastifyRequest } from './fastify.ts';
 import * as fastify from './fastify.ts';
 import { hostedByConnect } from './node/connect.ts';
+import { identified } from './node/http_request.ts';
 import type { FurtherHeaders } from './node/http_response.ts';
 import { operationMiddleware } from './node/middleware.ts';
 
@@ -33,7 +34,8 @@ export function handler(
   operation: Operation,
   options?: AdapterOptions<NestRequest>,
 ): (...exchange: NestExchange) => Promise<void> {
-  const onExpress = operationMiddleware<ExpressRequest>(hostedByConnect, operation, options);
+  const hostedOf = identified<ExpressRequest>(hostedByConnect, options);
+  const onExpress = operationMiddleware<ExpressRequest>(hostedOf, operation, options);
   const onFastify = fastify.handler(operation, options);
   return async (...exchange) => {
     if (isOfFastify(exchange)) await onFastify(...exchange);

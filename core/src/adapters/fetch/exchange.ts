@@ -29,12 +29,14 @@ export function mountedExchange<Host, Rest extends readonly unknown[]>(
 export function operationExchange<Host, Rest extends readonly unknown[]>(
   requestOf: RequestOf<Host>,
   operation: Operation,
-  { errors, headers, connection, body }: FetchOptions<Host, Rest>,
+  { errors, headers, id, connection, body }: FetchOptions<Host, Rest>,
 ): (host: Host, ...rest: Rest) => Promise<Response> {
   const plainRequest = async (host: Host, ...rest: Rest) => {
     const read = await body?.(host, ...rest);
+    const named = id?.(host, ...rest);
     const known: Known = {
       ...(read !== undefined && { body: read }),
+      ...(named !== undefined && { id: named }),
       ...(connection !== undefined && { connection: connection(host, ...rest) }),
     };
     return readRequest(requestOf(host), known);

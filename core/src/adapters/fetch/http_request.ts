@@ -2,7 +2,7 @@ import type { HttpRequest } from '../../protocol/http.ts';
 import { MAX_BODY_BYTES } from '../../protocol/request_limits.ts';
 
 /** What the host knows better than the request itself says. */
-export type Known = Partial<Pick<HttpRequest, 'body' | 'connection'>>;
+export type Known = Partial<Pick<HttpRequest, 'body' | 'connection' | 'id'>>;
 
 /** A body failed on its way: by the connection, or by what of the host's stands before the adapter. */
 export interface BrokenBody {
