@@ -97,7 +97,7 @@ ${notes.join('\n\n')}`,
   );
   return `# grantd in your application
 
-Every adapter exports the same two functions: \`mount(server)\` answers at all endpoints and leaves the other paths to the application; \`handler(operation)\` wraps one operation, such as \`(request) => server.introspect(request)\`, or a page of your own, for an application that routes by itself. Forms are taken raw, or as a parser has left them. Paths are the issuer's: with the issuer \`https://app.example.com/auth\` they begin with \`/auth\`, wherever it is mounted. Sign-in, consent and sign-out are the application's own pages: [the library](../README.md#the-library), [an example](../examples/express_with_users/host.ts).
+Every adapter exports the same four functions. \`mount(server)\` answers at all endpoints and leaves the other paths to the application; \`handler(operation)\` wraps one operation, such as \`(request) => server.introspect(request)\`, or a page of your own, for an application that routes by itself. For what lies between, \`toHttpRequest\` makes the server's plain request of what the framework hands to its handlers, and \`sendResponse\` sends an answer of the server; in Hono, h3, Next.js and Fetch it makes the \`Response\` to return. Forms are taken raw, or as a parser has left them. Paths are the issuer's: with the issuer \`https://app.example.com/auth\` they begin with \`/auth\`, wherever it is mounted. Sign-in, consent and sign-out are the application's own pages: [the library](../README.md#the-library), [an example](../examples/express_with_users/host.ts).
 
 | option | |
 | --- | --- |

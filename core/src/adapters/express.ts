@@ -6,6 +6,7 @@ import { type ConnectMiddleware, type ConnectRequest, hostedByConnect } from './
 import { identified, plainRequest } from './node/http_request.ts';
 import { mountedMiddleware, operationMiddleware } from './node/middleware.ts';
 
+export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 export { sendResponse } from './node/http_response.ts';
 
 /** A request of Express. */

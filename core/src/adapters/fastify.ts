@@ -11,6 +11,8 @@ import { answerTo } from './node/answer.ts';
 import { type HostedRequest, identified, type NodeRequest, plainRequest } from './node/http_request.ts';
 import { type FurtherHeaders, headersOf } from './node/http_response.ts';
 
+export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
+
 /** What of a request of Fastify is used. */
 export interface FastifyRequest {
   readonly raw: NodeRequest;

@@ -5,9 +5,10 @@ import { NOT_FOUND, type Operation } from './adapter_options.ts';
 import { mountedExchange, operationExchange } from './fetch/exchange.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch/fetch_options.ts';
 
-export { fromHttpResponse } from '../protocol/fetch_response.ts';
-export type { FetchMountOptions, FetchOptions } from './fetch/fetch_options.ts';
+export type { Operation } from './adapter_options.ts';
+export type { FetchMountOptions as MountOptions, FetchOptions as AdapterOptions } from './fetch/fetch_options.ts';
 export { toHttpRequest } from './fetch/http_request.ts';
+export { responseTo as sendResponse } from './fetch/http_response.ts';
 
 /** @typeParam Rest what the runtime's server hands over after the request: callbacks of the options get it as well */
 export type FetchHandler<Incoming extends Request = Request, Rest extends readonly unknown[] = []> = (

@@ -1,8 +1,16 @@
 /** The adapter for the route handlers of Next.js' app router. */
 import type { AuthorizationServer } from '../authorization_server.ts';
-import { type FetchHandler, type FetchMountOptions, mount as mountFetch } from './fetch.ts';
+import type { FetchMountOptions } from './fetch/fetch_options.ts';
+import { type FetchHandler, mount as mountFetch } from './fetch.ts';
 
-export { handler } from './fetch.ts';
+export {
+  type AdapterOptions,
+  handler,
+  type MountOptions,
+  type Operation,
+  sendResponse,
+  toHttpRequest,
+} from './fetch.ts';
 
 /** What a `route.ts` exports. */
 export type RouteHandlers<

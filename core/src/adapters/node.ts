@@ -6,6 +6,7 @@ import type { AdapterOptions, MountOptions, Operation } from './adapter_options.
 import { type HostedRequest, identified, type NodeRequest, plainRequest } from './node/http_request.ts';
 import { mountedMiddleware, type Next, operationMiddleware } from './node/middleware.ts';
 
+export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 export { type DocumentFetcherOptions, documentFetcher, documentRefusal } from './node/document_fetcher.ts';
 export type { NodeRequest } from './node/http_request.ts';
 export { sendResponse } from './node/http_response.ts';

@@ -1,9 +1,9 @@
 import type { AuthorizationServer } from '../../authorization_server.ts';
 import { errorResponse } from '../../endpoints/error_response.ts';
-import { fromHttpResponse } from '../../protocol/fetch_response.ts';
 import { mountedEndpoints, type Operation } from '../adapter_options.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch_options.ts';
 import { type Known, readRequest } from './http_request.ts';
+import { responseTo } from './http_response.ts';
 
 /** Where a framework's handlers find the request in what they are given. */
 export type RequestOf<Host> = (host: Host) => Request;
@@ -49,8 +49,6 @@ export function operationExchange<Host, Rest extends readonly unknown[]>(
       if (answer.isAbandoned) return new Response(null, { status: 400 }); // which nobody will read
       throw answer.brokenBy;
     }
-    // RFC 9110 §9.3.2: no body, whatever the runtime would make of it.
-    const sent = requestOf(host).method === 'HEAD' ? { ...answer, body: '' } : answer;
-    return fromHttpResponse(sent, headers?.(host, ...rest));
+    return responseTo(requestOf(host), answer, headers?.(host, ...rest));
   };
 }
