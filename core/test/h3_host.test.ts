@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import type { HttpRequest } from '@grantd/core';
-import { handler, mount } from '@grantd/core/h3';
+import { handler, mount, sendResponse, toHttpRequest } from '@grantd/core/h3';
 import { bodyLimit, H3, type H3Event, readBody, serve } from 'h3';
 import { rawPost, sendRaw } from './harness/raw_http.ts';
 import { basic, ISSUER, openWorld } from './harness/world.ts';
@@ -67,16 +67,22 @@ test('§1.2 h3: below a pattern the paths are the issuer’s; an application mou
   }
 });
 
-test('§1.2 h3: the peer’s address is what h3 says', async (t) => {
+test('§1.2 h3: the peer’s address is what h3 says, to a page of the host’s own as well', async (t) => {
   const { server } = await openWorld(t);
   const seen: HttpRequest['connection'][] = [];
-  const introspect = handler((request) => {
+  const introspect = (request: HttpRequest) => {
     seen.push(request.connection);
     return server.introspect(request);
-  });
-  const port = await listen(t, new H3().post('/introspect', introspect));
-  assert.match(await sendRaw(port, rawPost('/introspect', AUTHORIZED, 'token=x')), /^HTTP\/1\.1 200 /);
-  assert.deepEqual(seen, [{ remoteAddress: '127.0.0.1' }]);
+  };
+  const app = new H3()
+    .post('/introspect', handler(introspect))
+    .post('/own', async (event) => sendResponse(event, await introspect(await toHttpRequest(event))));
+  const port = await listen(t, app);
+  for (const path of ['/introspect', '/own']) {
+    const answer = await sendRaw(port, rawPost(path, AUTHORIZED, 'token=x'));
+    assert.match(answer, /^HTTP\/1\.1 200 .*\{"active":false\}/s);
+  }
+  assert.deepEqual(seen, Array(2).fill({ remoteAddress: '127.0.0.1' }));
 });
 
 test('RFC 6749 §2.3 h3: on Node two Authorization lines are refused as two credentials', async (t) => {

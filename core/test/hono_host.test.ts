@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import type { HttpRequest } from '@grantd/core';
 import { mount as mountFetch } from '@grantd/core/fetch';
-import { handler, mount } from '@grantd/core/hono';
+import { handler, mount, sendResponse, toHttpRequest } from '@grantd/core/hono';
 import { type ServerType, serve } from '@hono/node-server';
 import { getConnInfo } from '@hono/node-server/conninfo';
 import { type Context, Hono } from 'hono';
@@ -98,6 +98,20 @@ test('§1.2 hono: below a base path, a route or a pattern the paths are the issu
     assert.equal((await app.request('/auth/.well-known/openid-configuration')).status, 200);
     assert.equal((await post(app, '/auth/introspect', 'token=x')).status, 404);
   }
+});
+
+test('§1.2 hono: a page of the host’s own takes what parseBody has read, and answers as the adapter does', async (t) => {
+  const { server } = await openWorld(t);
+  const app = new Hono().post('/own', async (c) => {
+    await c.req.parseBody();
+    const request = await toHttpRequest(c, { connection: { remoteAddress: '192.0.2.7' } });
+    const headers = { 'x-peer': request.connection?.remoteAddress ?? '', 'Cache-Control': 'public' };
+    return sendResponse(c, await server.introspect(request), headers);
+  });
+  const answer = await post(app, '/own', 'token=x');
+  const { headers } = answer;
+  assert.deepEqual([answer.status, await answer.text()], [200, INACTIVE]);
+  assert.deepEqual([headers.get('x-peer'), headers.get('cache-control')], ['192.0.2.7', 'no-store']);
 });
 
 test('§1.2 hono: headers of a middleware stand beside the answer’s', async (t) => {
