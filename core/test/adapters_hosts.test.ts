@@ -3,10 +3,16 @@ import { once } from 'node:events';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { ConfigurationError, type HttpRequest, OAuthError } from '@grantd/core';
-import { mount as mountOnFastify } from '@grantd/core/fastify';
-import { mount as mountOnKoa } from '@grantd/core/koa';
-import { mount } from '@grantd/core/node';
+import { type AuthorizationServer, type HttpRequest, OAuthError } from '@grantd/core';
+import * as onExpress from '@grantd/core/express';
+import * as onFastify from '@grantd/core/fastify';
+import * as onFetch from '@grantd/core/fetch';
+import * as onH3 from '@grantd/core/h3';
+import * as onHono from '@grantd/core/hono';
+import * as onKoa from '@grantd/core/koa';
+import * as onNest from '@grantd/core/nest';
+import * as onNext from '@grantd/core/next';
+import * as onNode from '@grantd/core/node';
 import Fastify from 'fastify';
 import Koa from 'koa';
 import { EXPRESS_4_HOST, EXPRESS_HOST } from './harness/hosts/express.ts';
@@ -25,6 +31,23 @@ const MISSING = '{"error":"invalid_request","error_description":"the parameter t
 const REPEATED = '{"error":"invalid_request","error_description":"a parameter is repeated"}';
 const TOO_LARGE = '{"error":"invalid_request","error_description":"the request body is too large"}';
 const LIMIT = 64 * 1024;
+
+interface Adapter {
+  mount(server: AuthorizationServer, options: object): unknown;
+  handler(operation: onNode.Operation, options: object): unknown;
+}
+
+const ADAPTERS: Readonly<Record<string, Adapter>> = {
+  onExpress,
+  onFastify,
+  onFetch,
+  onH3,
+  onHono,
+  onKoa,
+  onNest,
+  onNext,
+  onNode,
+};
 
 const HOSTS = [
   NODE_HOST,
@@ -272,7 +295,7 @@ for (const host of HOSTS) {
 test('RFC 9113 §8.2.2 Fastify 5: over HTTP/2 no header speaks of the connection, and a body too large ends its stream alone', async (t) => {
   const { server } = await openWorld(t);
   const app = Fastify({ http2: true });
-  await app.register(mountOnFastify(server));
+  await app.register(onFastify.mount(server));
   const warnings: Error[] = [];
   const warned = (warning: Error) => warnings.push(warning);
   process.on('warning', warned);
@@ -295,8 +318,11 @@ test('RFC 9113 §8.2.2 Fastify 5: over HTTP/2 no header speaks of the connection
 test('Fastify 5: the endpoints are refused below a prefix of a scope, where their paths would never arrive', async (t) => {
   const { server } = await openWorld(t);
   const app = Fastify();
-  app.register(async (scope) => void scope.register(mountOnFastify(server)), { prefix: '/auth' });
-  await assert.rejects(async () => app.ready(), /register it on the instance that has no prefix/);
+  app.register(async (scope) => void scope.register(onFastify.mount(server)), { prefix: '/auth' });
+  await assert.rejects(async () => app.ready(), {
+    name: 'ConfigurationError',
+    message: /^prefix: expected none, .* register it on the instance that has no prefix$/,
+  });
 });
 
 test('RFC 7009 §2.2 Koa 3: an empty answer stays empty where the host has said JSON of all its answers', async (t) => {
@@ -306,14 +332,33 @@ test('RFC 7009 §2.2 Koa 3: an empty answer stays empty where the host has said 
     context.type = 'json';
     return next();
   });
-  const port = await listen(t, app.use(mountOnKoa(server)).callback());
+  const port = await listen(t, app.use(onKoa.mount(server)).callback());
   const revoked = await ask(port, '/token/revoke', 'token=x', { authorization: basic('web') });
   assert.deepEqual(revoked, REVOKED);
 });
 
-test('a stripped path is a path without a slash at its end', async (t) => {
+test('a stripped path is a path without a slash at its end, with which paths of the server begin', async (t) => {
+  const { server } = await openWorld(t, { issuer: `${ISSUER}/base/auth` });
+  for (const strippedPath of ['', '/', 'auth', '/base/', '/a//b', '/base?x', 'https://as.example/base']) {
+    const message = 'strippedPath: expected a path such as /auth, without a slash at its end';
+    assert.throws(() => onNode.mount(server, { strippedPath }), { name: 'ConfigurationError', message });
+  }
+  for (const strippedPath of ['/oauth', '/auth', '/bas', '/base/auth/token/introspect']) {
+    const message = 'strippedPath: expected the beginning of a path of the server, such as the issuer’s';
+    assert.throws(() => onNode.mount(server, { strippedPath }), { name: 'ConfigurationError', message });
+  }
+  for (const strippedPath of ['/base', '/base/auth', '/base/auth/token']) {
+    assert.doesNotThrow(() => onNode.mount(server, { strippedPath }));
+  }
+});
+
+test('an option errors that is neither of the two is refused by every adapter, in each of its forms', async (t) => {
   const { server } = await openWorld(t);
-  for (const strippedPath of ['', '/', 'auth', '/auth/', '/a//b', '/auth?x', 'https://as.example/auth']) {
-    assert.throws(() => mount(server, { strippedPath }), ConfigurationError);
+  const operation = (request: HttpRequest) => server.introspect(request);
+  const misspelt = JSON.parse('{"errors":"forwad"}');
+  const refusal = { name: 'ConfigurationError', message: 'errors: expected render or forward' };
+  for (const [name, adapter] of Object.entries(ADAPTERS)) {
+    assert.throws(() => adapter.mount(server, misspelt), refusal, name);
+    assert.throws(() => adapter.handler(operation, misspelt), refusal, name);
   }
 });

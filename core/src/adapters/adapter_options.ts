@@ -31,6 +31,12 @@ export interface MountOptions<Incoming, Rest extends readonly unknown[] = []>
   readonly strippedPath?: string;
 }
 
+/** @throws {ConfigurationError} a host whose compiler did not look has written something else */
+export function requireKnownErrors(errors: unknown): void {
+  if (errors === undefined || errors === 'render' || errors === 'forward') return;
+  throw new ConfigurationError('errors', 'render or forward');
+}
+
 export type Operation = (request: HttpRequest) => Promise<HttpResponse>;
 
 /** The endpoints of a server as a mounted adapter sees them. */
@@ -60,7 +66,10 @@ export function mountedEndpoints(
 function wholeUrls(server: AuthorizationServer, strippedPath: string | undefined): (url: string) => string {
   if (strippedPath === undefined) return (url) => url;
   if (!/^(\/[^/?#]+)+$/.test(strippedPath)) {
-    throw new ConfigurationError('strippedPath', 'must be a path such as /auth, without a slash at its end');
+    throw new ConfigurationError('strippedPath', 'a path such as /auth, without a slash at its end');
+  }
+  if (!server.servesBelow(strippedPath)) {
+    throw new ConfigurationError('strippedPath', 'the beginning of a path of the server, such as the issuer’s');
   }
   return (url) => {
     if (server.serves(url)) return url;

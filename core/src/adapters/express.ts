@@ -30,7 +30,10 @@ export function mount(
   return mountedMiddleware(identified(hostedByConnect, options), server, options);
 }
 
-/** One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`. */
+/**
+ * One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`.
+ * @throws {ConfigurationError} an option does not fit; the message names it
+ */
 export function handler(operation: Operation, options?: AdapterOptions<ExpressRequest>): ExpressMiddleware {
   return operationMiddleware(identified(hostedByConnect, options), operation, options);
 }

@@ -1,11 +1,13 @@
 /** The adapter for Fastify 5. */
 import type { AuthorizationServer } from '../authorization_server.ts';
 import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
+import { ConfigurationError } from '../protocol/oauth_error.ts';
 import {
   type AdapterOptions,
   type MountOptions,
   mountedEndpoints,
   type Operation,
+  requireKnownErrors,
 } from './adapter_options.ts';
 import { answerTo } from './node/answer.ts';
 import { type HostedRequest, identified, type NodeRequest, plainRequest } from './node/http_request.ts';
@@ -57,8 +59,9 @@ export function mount(
   const answer = handler(endpoints.operation, options);
   const plugin = async (instance: FastifyInstance) => {
     if (instance.prefix !== '') {
-      throw new Error(
-        'the endpoints have the paths of the issuer: register it on the instance that has no prefix',
+      throw new ConfigurationError(
+        'prefix',
+        'none, as the endpoints have the paths of the issuer: register it on the instance that has no prefix',
       );
     }
     instance.addHook('onRequest', async (request, reply) => {
@@ -73,11 +76,13 @@ export function mount(
 /**
  * One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`. Fastify answers 415
  * by itself where no parser is registered for forms; `@fastify/formbody` is one.
+ * @throws {ConfigurationError} an option does not fit; the message names it
  */
 export function handler(
   operation: Operation,
   { errors, headers, id }: AdapterOptions<FastifyRequest> = {},
 ): FastifyHandler {
+  requireKnownErrors(errors);
   const hosted = identified(hostedOf, { id });
   return async (request, reply) => {
     const answer = await answerTo(request.raw, hosted(request), operation, errors);

@@ -29,7 +29,10 @@ export function mount<Incoming extends Request = Request, Rest extends readonly 
     answer(request, ...rest) ?? fromHttpResponse(NOT_FOUND, options.headers?.(request, ...rest));
 }
 
-/** One operation alone, for a host that routes by itself: `handler((request) => server.introspect(request))`. */
+/**
+ * One operation alone, for a host that routes by itself: `handler((request) => server.introspect(request))`.
+ * @throws {ConfigurationError} an option does not fit; the message names it
+ */
 export function handler<Incoming extends Request = Request, Rest extends readonly unknown[] = []>(
   operation: Operation,
   options: FetchOptions<Incoming, Rest> = {},

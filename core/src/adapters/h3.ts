@@ -32,7 +32,10 @@ export function mount<Event extends H3Event = H3Event>(
   return (event, next) => answer(event) ?? next();
 }
 
-/** One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`. */
+/**
+ * One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`.
+ * @throws {ConfigurationError} an option does not fit; the message names it
+ */
 export function handler<Event extends H3Event = H3Event>(
   operation: Operation,
   options: FetchOptions<Event> = {},

@@ -42,7 +42,10 @@ export function mount<Context extends HonoContext = HonoContext>(
   };
 }
 
-/** One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`. */
+/**
+ * One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`.
+ * @throws {ConfigurationError} an option does not fit; the message names it
+ */
 export function handler<Context extends HonoContext = HonoContext>(
   operation: Operation,
   options: FetchOptions<Context> = {},

@@ -6,6 +6,7 @@ import {
   type MountOptions,
   mountedEndpoints,
   type Operation,
+  requireKnownErrors,
 } from './adapter_options.ts';
 import { answerTo } from './node/answer.ts';
 import { type HostedRequest, identified, type NodeRequest, plainRequest } from './node/http_request.ts';
@@ -47,11 +48,15 @@ export function mount(
   };
 }
 
-/** One operation alone: `router.post('/introspect', handler((request) => server.introspect(request)))`. */
+/**
+ * One operation alone: `router.post('/introspect', handler((request) => server.introspect(request)))`.
+ * @throws {ConfigurationError} an option does not fit; the message names it
+ */
 export function handler(
   operation: Operation,
   { errors, headers, id }: AdapterOptions<KoaContext> = {},
 ): (context: KoaContext) => Promise<void> {
+  requireKnownErrors(errors);
   const hosted = identified(hostedOf, { id });
   return async (context) => {
     const answer = await answerTo(context.req, hosted(context), operation, errors);

@@ -31,6 +31,7 @@ export type NestExchange =
  * One operation alone, in a method of a controller that has `@Req() request` and `@Res() response`:
  * `return introspection(request, response)` with `const introspection = handler((request) => server.introspect(request))`.
  * Forwarded errors reject, and so go to exception filters.
+ * @throws {ConfigurationError} an option does not fit; the message names it
  */
 export function handler(
   operation: Operation,

@@ -22,7 +22,10 @@ export function mount(server: AuthorizationServer, options?: MountOptions<NodeRe
   return mountedMiddleware(identified(hostedOf, options), server, options);
 }
 
-/** One operation alone, for a host that routes by itself: `handler((request) => server.introspect(request))`. */
+/**
+ * One operation alone, for a host that routes by itself: `handler((request) => server.introspect(request))`.
+ * @throws {ConfigurationError} an option does not fit; the message names it
+ */
 export function handler(operation: Operation, options?: AdapterOptions<NodeRequest>): NodeHandler {
   return operationMiddleware(identified(hostedOf, options), operation, options);
 }

@@ -1,6 +1,6 @@
 import type { AuthorizationServer } from '../../authorization_server.ts';
 import { errorResponse } from '../../endpoints/error_response.ts';
-import { mountedEndpoints, type Operation } from '../adapter_options.ts';
+import { mountedEndpoints, type Operation, requireKnownErrors } from '../adapter_options.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch_options.ts';
 import { type Known, readRequest } from './http_request.ts';
 import { responseTo } from './http_response.ts';
@@ -25,12 +25,14 @@ export function mountedExchange<Host, Rest extends readonly unknown[]>(
 /**
  * Answers by one operation; rejects with what it threw, where the host wants errors forwarded. What a body fails with on
  * its way is the host's in any case, which may have an answer to it: it can be a limit of its own.
+ * @throws {ConfigurationError} an option does not fit; the message names it
  */
 export function operationExchange<Host, Rest extends readonly unknown[]>(
   requestOf: RequestOf<Host>,
   operation: Operation,
   { errors, headers, id, connection, body }: FetchOptions<Host, Rest>,
 ): (host: Host, ...rest: Rest) => Promise<Response> {
+  requireKnownErrors(errors);
   const plainRequest = async (host: Host, ...rest: Rest) => {
     const read = await body?.(host, ...rest);
     const named = id?.(host, ...rest);

@@ -6,6 +6,7 @@ import {
   type MountOptions,
   mountedEndpoints,
   type Operation,
+  requireKnownErrors,
 } from '../adapter_options.ts';
 import { answerTo } from './answer.ts';
 import type { HostedRequest, NodeRequest } from './http_request.ts';
@@ -35,12 +36,14 @@ export function mountedMiddleware<Incoming extends NodeRequest>(
 /**
  * Answers by one operation. What goes wrong goes to `next`; where there is none, nobody would hear of a rejection but
  * the process, which it would end: errors are rendered then.
+ * @throws {ConfigurationError} an option does not fit; the message names it
  */
 export function operationMiddleware<Incoming extends NodeRequest>(
   hostedOf: HostedOf<Incoming>,
   operation: Operation,
   { errors, headers }: AdapterOptions<Incoming> = {},
 ): (request: Incoming, response: ServerResponse, next?: Next) => Promise<void> {
+  requireKnownErrors(errors);
   return async (request, response, next) => {
     try {
       const answer = await answerTo(request, hostedOf(request), operation, next && errors);
