@@ -194,11 +194,22 @@ for (const host of HOSTS) {
       peers.push(request.connection?.remoteAddress);
       return server.introspect(request);
     };
+    server.dispatch = operation; // which is where what is mounted leads
+    const headers = { 'x-forwarded-for': '192.0.2.7' };
     for (const trustsProxy of [false, true]) {
-      const port = await host.open(t, { server, operation, trustsProxy });
-      await ask(port, '/operation', 'token=x', { 'x-forwarded-for': '192.0.2.7' });
+      const alone = await host.open(t, { server, operation, trustsProxy });
+      const mounted = await host.open(t, { server, trustsProxy });
+      const answers = [
+        await ask(alone, '/operation', undefined, headers),
+        await ask(mounted, undefined, undefined, headers),
+      ];
+      assert.deepEqual(
+        answers.map(({ body }) => body),
+        [INACTIVE, INACTIVE],
+      );
     }
-    assert.deepEqual(peers, ['127.0.0.1', host === NODE_HOST ? '127.0.0.1' : '192.0.2.7']);
+    const named = host === NODE_HOST ? '127.0.0.1' : '192.0.2.7';
+    assert.deepEqual(peers, ['127.0.0.1', '127.0.0.1', named, named]);
   });
 
   test(`${host.name}: the identifier that the host gives a request goes along to the events`, async (t) => {
