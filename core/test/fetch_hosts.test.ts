@@ -33,6 +33,11 @@ const posted = (body: BodyInit, headers: Readonly<Record<string, string>> = AS_A
   duplex: 'half',
 });
 
+/** A body that fails as soon as it is read. */
+function failing(pull: (controller: ReadableStreamDefaultController<Uint8Array>) => void) {
+  return new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 });
+}
+
 for (const host of FETCH_HOSTS) {
   test(`§1.2 ${host.name}: what the server has no endpoint for is the host’s own`, async (t) => {
     const { server } = await openWorld(t);
@@ -90,11 +95,9 @@ for (const host of FETCH_HOSTS) {
   test(`RFC 9112 §8 ${host.name}: where the client goes away in the middle of its body, nothing is done`, async (t) => {
     const world = await openWorld(t);
     const gone = new AbortController();
-    const broken = new ReadableStream<Uint8Array>({
-      pull(controller) {
-        gone.abort();
-        controller.error(new Error('the connection was reset'));
-      },
+    const broken = failing((controller) => {
+      gone.abort();
+      controller.error(new Error('the connection was reset'));
     });
     const answer = host.mount(world.server);
     const init = { ...posted(broken), signal: gone.signal };
@@ -104,10 +107,7 @@ for (const host of FETCH_HOSTS) {
 
   test(`RFC 9110 §15.5.14 ${host.name}: a body that fails by what stands before the adapter is the host’s to answer`, async (t) => {
     const world = await openWorld(t);
-    const limited = () =>
-      new ReadableStream<Uint8Array>({
-        pull: (controller) => controller.error(new Error('the host takes no more')),
-      });
+    const limited = () => failing((controller) => controller.error(new Error('the host takes no more')));
     for (const errors of ['render', 'forward'] as const) {
       const answer = host.mount(world.server, { errors });
       const { status, body } = await ask(answer, '/token/introspect', posted(limited()));
