@@ -80,6 +80,7 @@ const HOSTS: readonly Host[] = [
     files: ['hosts/fetch.ts'],
     notes: [
       '`mount(server)` is a function from `Request` to `Response`; [what works on which runtime](runtimes.md).',
+      'What the runtime hands over after the request goes to the callbacks of the options as well. So the address of the peer is, on Deno, `mount(server, { connection: (_: Request, info: Deno.ServeHandlerInfo<Deno.NetAddr>) => ({ remoteAddress: info.remoteAddr.hostname }) })`, and on Bun `mount(server, { connection: (request: Request, bun: Bun.Server<undefined>) => ({ remoteAddress: bun.requestIP(request)?.address }) })`.',
     ],
   },
 ];
@@ -95,14 +96,17 @@ ${notes.join('\n\n')}`,
   );
   return `# grantd in your application
 
-Every adapter exports the same two functions: \`mount(server)\` answers at all endpoints and leaves the other paths to the application; \`handler(operation)\` wraps one operation, such as \`(request) => server.introspect(request)\`, or a page of your own, for an application that routes by itself. Forms are taken raw, or as a parser has left them. Paths are the issuer's: with the issuer \`https://app.example.com/auth\` they begin with \`/auth\`, wherever it is mounted. Sign-in, consent and sign-out are the application's own pages: [the library](../README.md#the-library), [an example](../examples/express_with_users/host.ts).
+Every adapter exports the same four functions. \`mount(server)\` answers at all endpoints and leaves the other paths to the application; \`handler(operation)\` wraps one operation, such as \`(request) => server.introspect(request)\`, or a page of your own, for an application that routes by itself. For what lies between, \`toHttpRequest\` makes the server's plain request of what the framework hands to its handlers, and \`sendResponse\` sends an answer of the server; in Hono, h3, Next.js and Fetch it makes the \`Response\` to return. Forms are taken raw, or as a parser has left them. Paths are the issuer's: with the issuer \`https://app.example.com/auth\` they begin with \`/auth\`, wherever it is mounted. Sign-in, consent and sign-out are the application's own pages: [the library](../README.md#the-library), [an example](../examples/express_with_users/host.ts).
 
 | option | |
 | --- | --- |
 | \`errors\` | \`'render'\` answers errors as their RFCs say, which is the default; \`'forward'\` hands them to the framework's own error handling |
 | \`headers\` | further headers of each answer, by a function of the request |
+| \`id\` | your identifier of a request, by a function of the request, for the server's events; on Node it is \`request.id\` unless you say otherwise |
 | \`onFault\` | told of what is answered 500 or 503 and nobody else is told of: a body that cannot be read, an answer that cannot be sent, what an operation of your own throws. By default that is the server's \`onEvent\`, which is told of faults within its operations anyway; of \`handler\`, the console |
 | \`strippedPath\` | of \`mount\`: what a proxy takes off the path before the application sees it, such as \`/auth\` |
+| \`connection\` | for Hono, h3, Next.js and Fetch: what is known of the connection, by a function of the request |
+| \`body\` | likewise: the body, where it was read already, its text or the form |
 
 An application that only *takes* tokens needs none of this, but [one line](resource_servers.md) for each route.
 
@@ -132,9 +136,9 @@ Express, Fastify, Koa and h3 send status and headers of an error by themselves, 
 | Express | \`app.use((error, request, response, _next) => sendResponse(request, response, errorResponse(error)))\` |
 | Fastify | \`app.setErrorHandler((error, request, reply) => sendResponse(request, reply, errorResponse(error)))\` |
 | Koa | \`catch (error) { sendResponse(context, errorResponse(error)) }\` around \`await next()\` |
-| NestJS | \`sendResponse([request, response], errorResponse(error))\` in a filter |
-| Hono | \`app.onError((error) => fromHttpResponse(errorResponse(error)))\`, of \`@grantd/core/fetch\` |
-| h3 | \`new H3({ onError: ({ cause }) => fromHttpResponse(errorResponse(cause)) })\`, likewise |
+| NestJS | \`sendResponse(request, response, errorResponse(error))\` in a filter |
+| Hono | \`app.onError((error, context) => sendResponse(context, errorResponse(error)))\` |
+| h3 | \`new H3({ onError: ({ cause }, event) => sendResponse(event, errorResponse(cause)) })\` |
 `;
 }
 

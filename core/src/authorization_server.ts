@@ -139,6 +139,11 @@ export class AuthorizationServer {
     return routeOf(this.#routes, pathOf({ url })) !== undefined;
   }
 
+  /** Whether the path of an endpoint begins with this one, such as `/auth`. */
+  servesBelow(path: string): boolean {
+    return [...this.#routes.keys()].some((route) => route.startsWith(`${path}/`));
+  }
+
   /**
    * Answers a request at whichever endpoint its path names, errors included.
    * @returns `undefined` where no endpoint has that path

@@ -11,6 +11,7 @@ import { type AddressInfo, connect, type Socket } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import { type HttpRequest, type HttpResponse, OAuthError } from '@grantd/core';
 import * as fetchAdapter from '@grantd/core/fetch';
+import * as nextAdapter from '@grantd/core/next';
 import * as nodeAdapter from '@grantd/core/node';
 import { basic, openWorld } from './harness/world.ts';
 
@@ -306,16 +307,6 @@ for (const framing of ['Content-Length: 1000000000', 'Transfer-Encoding: chunked
   });
 }
 
-test('§8 node: a client that says how much it will send is refused before it sends the rest', async (t) => {
-  const { server } = await openWorld(t);
-  const { port } = await listen(t, nodeAdapter.mount(server));
-  const socket = connect(port, '127.0.0.1');
-  const answer = received(socket);
-  socket.write(head(`Content-Length: ${10 * LIMIT}`));
-  socket.write('x'.repeat(LIMIT + 1));
-  assert.match(await answer, /^HTTP\/1\.1 413 /);
-});
-
 test('RFC 9112 §9.6 node: a client that goes away in the middle of its body harms nobody', async (t) => {
   const world = await openWorld(t);
   const mounted = nodeAdapter.mount(world.server);
@@ -484,7 +475,7 @@ test('§1.2 node: address and request identifier of the host go along to the eve
     requests.push(request);
     return world.server.introspect(request);
   });
-  const ids = ['r-1', 7, undefined];
+  const ids = ['r-1', 7, '', undefined];
   for (const id of ids) {
     const { port } = await listen(t, (request, response) => answer(Object.assign(request, { id }), response));
     await send(port, { headers: FORM, body: 'token=x' });
@@ -493,13 +484,14 @@ test('§1.2 node: address and request identifier of the host go along to the eve
     requests.map(({ id, connection }) => [id, connection?.remoteAddress]),
     [
       ['r-1', '127.0.0.1'],
+      ['7', '127.0.0.1'],
       [undefined, '127.0.0.1'],
       [undefined, '127.0.0.1'],
     ],
   );
   assert.deepEqual(
     world.events.map(({ requestId }) => requestId),
-    ['r-1', undefined, undefined],
+    ['r-1', '7', undefined, undefined],
   );
 });
 
@@ -594,21 +586,16 @@ test('§8 fetch: of a body without end little more than the limit is read, and t
   assert.equal(seen.isCancelled, true);
 });
 
-test('RFC 9112 §8 fetch: a body that breaks off is none, and one that the host has read is the host’s fault', async (t) => {
+test('RFC 9112 §8 fetch: a body that the host has read is the host’s fault', async (t) => {
   const world = await openWorld(t);
   const answer = fetchAdapter.mount(world.server);
-  const broken = new ReadableStream<Uint8Array>({
-    pull(controller) {
-      controller.error(new Error('the connection was reset'));
-    },
-  });
   const used = posted('token=x');
   await used.text();
   const locked = posted('token=x');
   locked.body?.getReader();
   const statuses = [];
-  for (const request of [posted(broken), used, locked]) statuses.push((await answer(request)).status);
-  assert.deepEqual(statuses, [400, 500, 500]);
+  for (const request of [used, locked]) statuses.push((await answer(request)).status);
+  assert.deepEqual(statuses, [500, 500]);
 });
 
 test('RFC 9110 §15.5.5 fetch: another path is 404, without a look at the body', async (t) => {
@@ -618,6 +605,19 @@ test('RFC 9110 §15.5.5 fetch: another path is 404, without a look at the body',
   const response = await fetchAdapter.mount(server)(new Request('https://as.example/elsewhere', init));
   assert.deepEqual([response.status, await response.text(), [...response.headers]], [404, '', []]);
   assert.ok(seen.pulled <= 16 * 1024);
+});
+
+test('RFC 9110 §15.5.5 fetch and next: headers of the host are on 404 as well', async (t) => {
+  const { server } = await openWorld(t);
+  const headers = () => ({ 'strict-transport-security': 'max-age=63072000' });
+  const request = () => new Request('https://as.example/elsewhere');
+  for (const answer of [
+    fetchAdapter.mount(server, { headers }),
+    nextAdapter.mount(server, { headers }).GET,
+  ]) {
+    const { status, headers: sent } = await answer(request());
+    assert.deepEqual([status, [...sent]], [404, Object.entries(headers())]);
+  }
 });
 
 test('RFC 9110 §9.3.2 fetch: HEAD has the headers of GET and no body, errors included', async (t) => {
@@ -636,18 +636,10 @@ test('RFC 9110 §9.3.2 fetch: HEAD has the headers of GET and no body, errors in
 
 test('RFC 9110 §5.3 fetch: several values of a header are several lines', async () => {
   const headers = { 'set-cookie': ['a=1', 'b=2'], vary: ['A', 'B'] };
-  const response = fetchAdapter.fromHttpResponse({ status: 200, headers, body: 'ä' });
+  const answer = { status: 200, headers, body: 'ä' };
+  const response = fetchAdapter.sendResponse(new Request(ADDRESS), answer);
   assert.deepEqual(response.headers.getSetCookie(), ['a=1', 'b=2']);
   assert.deepEqual([response.headers.get('vary'), await response.text()], ['A, B', 'ä']);
-});
-
-test('RFC 6749 §2.3 fetch: two Authorization headers are refused as two credentials', async (t) => {
-  const { server } = await openWorld(t);
-  const headers = new Headers(FORM);
-  headers.append('authorization', basic('api'));
-  headers.append('authorization', basic('api'));
-  const response = await fetchAdapter.mount(server)(posted('token=x', headers));
-  assert.deepEqual([response.status, (await response.json()).error], [400, 'invalid_request']);
 });
 
 test('RFC 9110 §15 fetch: a response without a body is one, whatever its status', async (t) => {
@@ -660,6 +652,43 @@ test('RFC 9110 §15 fetch: a response without a body is one, whatever its status
     new Request('https://as.example/token/revoke', { method: 'POST', headers, body: 'token=x' }),
   );
   assert.deepEqual([revoked.status, revoked.body], [200, null]);
+});
+
+test('§1.2 fetch and next: what the runtime’s server hands over second reaches each callback', async () => {
+  const requests: HttpRequest[] = [];
+  const operation = async (request: HttpRequest) => {
+    requests.push(request);
+    return { status: 200, headers: {}, body: '' };
+  };
+  interface Info {
+    readonly peer: string;
+    readonly read: string;
+  }
+  const options = {
+    connection: (_: Request, { peer }: Info) => ({ remoteAddress: peer }),
+    body: (_: Request, { read }: Info) => read,
+    headers: ({ method }: Request, { peer }: Info) => ({ 'x-asked': `${method} by ${peer}` }),
+  };
+  const info: Info = { peer: '192.0.2.7', read: 'token=x' };
+  for (const answer of [fetchAdapter.handler(operation, options), nextAdapter.handler(operation, options)]) {
+    const response = await answer(new Request(ADDRESS, { method: 'POST' }), info);
+    assert.equal(response.headers.get('x-asked'), 'POST by 192.0.2.7');
+  }
+  assert.deepEqual(
+    requests.map(({ connection, body }) => ({ connection, body })),
+    Array(2).fill({ connection: { remoteAddress: '192.0.2.7' }, body: 'token=x' }),
+  );
+});
+
+test('§1.2 fetch and next: also where everything is mounted', async (t) => {
+  const { server } = await openWorld(t);
+  const options = { headers: (_: Request, second: string) => ({ 'x-second': second }) };
+  for (const answer of [fetchAdapter.mount(server, options), nextAdapter.mount(server, options).GET]) {
+    for (const path of ['/jwks', '/elsewhere']) {
+      const { headers } = await answer(new Request(`https://as.example${path}`), 'handed over');
+      assert.equal(headers.get('x-second'), 'handed over');
+    }
+  }
 });
 
 test('§1.2 fetch: whatever an operation throws becomes a response', async () => {

@@ -3,16 +3,25 @@ import { once } from 'node:events';
 import { type ClientHttp2Session, connect as connectHttp2 } from 'node:http2';
 import { connect, type Socket } from 'node:net';
 import { test } from 'node:test';
-import { ConfigurationError, type HttpRequest, OAuthError } from '@grantd/core';
-import { mount as mountOnFastify } from '@grantd/core/fastify';
-import { mount } from '@grantd/core/node';
+import { type AuthorizationServer, type HttpRequest, OAuthError } from '@grantd/core';
+import * as onExpress from '@grantd/core/express';
+import * as onFastify from '@grantd/core/fastify';
+import * as onFetch from '@grantd/core/fetch';
+import * as onH3 from '@grantd/core/h3';
+import * as onHono from '@grantd/core/hono';
+import * as onKoa from '@grantd/core/koa';
+import * as onNest from '@grantd/core/nest';
+import * as onNext from '@grantd/core/next';
+import * as onNode from '@grantd/core/node';
 import Fastify from 'fastify';
+import Koa from 'koa';
 import { EXPRESS_4_HOST, EXPRESS_HOST } from './harness/hosts/express.ts';
 import { FASTIFY_HOST } from './harness/hosts/fastify.ts';
 import { HANDLED, type Host } from './harness/hosts/host.ts';
 import { KOA_HOST } from './harness/hosts/koa.ts';
 import { NEST_ON_EXPRESS_HOST, NEST_ON_FASTIFY_HOST } from './harness/hosts/nest.ts';
-import { NODE_HOST } from './harness/hosts/node.ts';
+import { listen, NODE_HOST } from './harness/hosts/node.ts';
+import { REVOKED } from './harness/responses.ts';
 import { sendHttp } from './harness/transports/listener.ts';
 import { basic, ISSUER, openWorld } from './harness/world.ts';
 
@@ -23,6 +32,23 @@ const REPEATED = '{"error":"invalid_request","error_description":"a parameter is
 const NO_TEXT = '{"error":"invalid_request","error_description":"a parameter is not a text"}';
 const TOO_LARGE = '{"error":"invalid_request","error_description":"the request body is too large"}';
 const LIMIT = 64 * 1024;
+
+interface Adapter {
+  mount(server: AuthorizationServer, options: object): unknown;
+  handler(operation: onNode.Operation, options: object): unknown;
+}
+
+const ADAPTERS: Readonly<Record<string, Adapter>> = {
+  onExpress,
+  onFastify,
+  onFetch,
+  onH3,
+  onHono,
+  onKoa,
+  onNest,
+  onNext,
+  onNode,
+};
 
 const HOSTS: readonly Host[] = [
   NODE_HOST,
@@ -106,11 +132,7 @@ for (const host of HOSTS) {
         if (request.headers['x-fails'] !== undefined) throw new Error('hush');
         return server.introspect(request);
       };
-      const port = await host.open(t, {
-        server,
-        parsesForms,
-        operation: async (request) => operation(request),
-      });
+      const port = await host.open(t, { server, parsesForms, operation });
       const answered = await ask(port, '/operation');
       assert.deepEqual([answered.status, answered.body], [200, INACTIVE]);
       const repeated = await ask(port, '/operation', 'token=x&token=y');
@@ -203,11 +225,36 @@ for (const host of HOSTS) {
       peers.push(request.connection?.remoteAddress);
       return server.introspect(request);
     };
+    server.dispatch = operation; // which is where what is mounted leads
+    const headers = { 'x-forwarded-for': '192.0.2.7' };
     for (const trustsProxy of [false, true]) {
-      const port = await host.open(t, { server, operation, trustsProxy });
-      await ask(port, '/operation', 'token=x', { 'x-forwarded-for': '192.0.2.7' });
+      const alone = await host.open(t, { server, operation, trustsProxy });
+      const mounted = await host.open(t, { server, trustsProxy });
+      const answers = [
+        await ask(alone, '/operation', undefined, headers),
+        await ask(mounted, undefined, undefined, headers),
+      ];
+      assert.deepEqual(
+        answers.map(({ body }) => body),
+        [INACTIVE, INACTIVE],
+      );
     }
-    assert.deepEqual(peers, ['127.0.0.1', host === NODE_HOST ? '127.0.0.1' : '192.0.2.7']);
+    const named = host === NODE_HOST ? '127.0.0.1' : '192.0.2.7';
+    assert.deepEqual(peers, ['127.0.0.1', '127.0.0.1', named, named]);
+  });
+
+  test(`${host.name}: the identifier that the host gives a request goes along to the events`, async (t) => {
+    const world = await openWorld(t);
+    const { server } = world;
+    const mounted = await host.open(t, { server, id: 'r-1' });
+    const operation = (request: HttpRequest) => server.introspect(request);
+    const alone = await host.open(t, { server, operation, id: 'r-2' });
+    await ask(mounted, undefined, 'other=x');
+    await ask(alone, '/operation', 'other=x');
+    assert.deepEqual(
+      world.events.map(({ requestId }) => requestId),
+      ['r-1', 'r-2'],
+    );
   });
 
   test(`${host.name}: errors are handed to the host’s own handling where it asks for that`, async (t) => {
@@ -290,7 +337,7 @@ for (const host of HOSTS) {
 test('RFC 9113 §8.2.2 Fastify 5: over HTTP/2 no header speaks of the connection, and a body too large ends its stream alone', async (t) => {
   const { server } = await openWorld(t);
   const app = Fastify({ http2: true });
-  await app.register(mountOnFastify(server));
+  await app.register(onFastify.mount(server));
   const warnings: Error[] = [];
   const warned = (warning: Error) => warnings.push(warning);
   process.on('warning', warned);
@@ -313,13 +360,47 @@ test('RFC 9113 §8.2.2 Fastify 5: over HTTP/2 no header speaks of the connection
 test('Fastify 5: the endpoints are refused below a prefix of a scope, where their paths would never arrive', async (t) => {
   const { server } = await openWorld(t);
   const app = Fastify();
-  app.register(async (scope) => void scope.register(mountOnFastify(server)), { prefix: '/auth' });
-  await assert.rejects(async () => app.ready(), /register it on the instance that has no prefix/);
+  app.register(async (scope) => void scope.register(onFastify.mount(server)), { prefix: '/auth' });
+  await assert.rejects(async () => app.ready(), {
+    name: 'ConfigurationError',
+    message: /^prefix: expected none, .* register it on the instance that has no prefix$/,
+  });
 });
 
-test('a stripped path is a path without a slash at its end', async (t) => {
+test('RFC 7009 §2.2 Koa 3: an empty answer stays empty where the host has said JSON of all its answers', async (t) => {
   const { server } = await openWorld(t);
-  for (const strippedPath of ['', '/', 'auth', '/auth/', '/a//b', '/auth?x', 'https://as.example/auth']) {
-    assert.throws(() => mount(server, { strippedPath }), ConfigurationError);
+  const app = new Koa();
+  app.use((context, next) => {
+    context.type = 'json';
+    return next();
+  });
+  const port = await listen(t, app.use(onKoa.mount(server)).callback());
+  const revoked = await ask(port, '/token/revoke', 'token=x', { authorization: basic('web') });
+  assert.deepEqual(revoked, REVOKED);
+});
+
+test('a stripped path is a path without a slash at its end, with which paths of the server begin', async (t) => {
+  const { server } = await openWorld(t, { issuer: `${ISSUER}/base/auth` });
+  for (const strippedPath of ['', '/', 'auth', '/base/', '/a//b', '/base?x', 'https://as.example/base']) {
+    const message = 'strippedPath: expected a path such as /auth, without a slash at its end';
+    assert.throws(() => onNode.mount(server, { strippedPath }), { name: 'ConfigurationError', message });
+  }
+  for (const strippedPath of ['/oauth', '/auth', '/bas', '/base/auth/token/introspect']) {
+    const message = 'strippedPath: expected the beginning of a path of the server, such as the issuer’s';
+    assert.throws(() => onNode.mount(server, { strippedPath }), { name: 'ConfigurationError', message });
+  }
+  for (const strippedPath of ['/base', '/base/auth', '/base/auth/token']) {
+    assert.doesNotThrow(() => onNode.mount(server, { strippedPath }));
+  }
+});
+
+test('an option errors that is neither of the two is refused by every adapter, in each of its forms', async (t) => {
+  const { server } = await openWorld(t);
+  const operation = (request: HttpRequest) => server.introspect(request);
+  const misspelt = JSON.parse('{"errors":"forwad"}');
+  const refusal = { name: 'ConfigurationError', message: 'errors: expected render or forward' };
+  for (const [name, adapter] of Object.entries(ADAPTERS)) {
+    assert.throws(() => adapter.mount(server, misspelt), refusal, name);
+    assert.throws(() => adapter.handler(operation, misspelt), refusal, name);
   }
 });

@@ -33,6 +33,11 @@ const posted = (body: BodyInit, headers: Readonly<Record<string, string>> = AS_A
   duplex: 'half',
 });
 
+/** A body that fails as soon as it is read. */
+function failing(pull: (controller: ReadableStreamDefaultController<Uint8Array>) => void) {
+  return new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 });
+}
+
 for (const host of FETCH_HOSTS) {
   test(`§1.2 ${host.name}: what the server has no endpoint for is the host’s own`, async (t) => {
     const { server } = await openWorld(t);
@@ -87,12 +92,28 @@ for (const host of FETCH_HOSTS) {
     assert.ok(pulled < 4 * LIMIT, `${pulled} bytes were read`);
   });
 
-  test(`RFC 9112 §8 ${host.name}: a body that breaks off is none`, async (t) => {
-    const { server } = await openWorld(t);
-    const broken = new ReadableStream<Uint8Array>({
-      pull: (controller) => controller.error(new Error('the connection was reset')),
+  test(`RFC 9112 §8 ${host.name}: where the client goes away in the middle of its body, nothing is done`, async (t) => {
+    const world = await openWorld(t);
+    const gone = new AbortController();
+    const broken = failing((controller) => {
+      gone.abort();
+      controller.error(new Error('the connection was reset'));
     });
-    assert.deepEqual(await ask(host.mount(server), '/token/introspect', posted(broken)), MISSING);
+    const answer = host.mount(world.server);
+    const init = { ...posted(broken), signal: gone.signal };
+    assert.deepEqual(await ask(answer, '/token/introspect', init), { status: 400, headers: {}, body: '' });
+    assert.deepEqual(world.events, []);
+  });
+
+  test(`RFC 9110 §15.5.14 ${host.name}: a body that fails by what stands before the adapter is the host’s to answer`, async (t) => {
+    const world = await openWorld(t);
+    const limited = () => failing((controller) => controller.error(new Error('the host takes no more')));
+    for (const errors of ['render', 'forward'] as const) {
+      const answer = host.mount(world.server, { errors });
+      const { status, body } = await ask(answer, '/token/introspect', posted(limited()));
+      assert.deepEqual([status, JSON.parse(body)], [418, { told: 'Error: the host takes no more' }]);
+    }
+    assert.deepEqual(world.events, []);
   });
 
   test(`§1.2 ${host.name}: a body that the host has read is handed over, and counts the same`, async (t) => {
@@ -236,6 +257,17 @@ for (const host of FETCH_HOSTS) {
     );
     assert.deepEqual(await ask(answer, '/', posted('token=x')), INACTIVE);
     assert.deepEqual(seen, [{ remoteAddress: '192.0.2.7' }]);
+  });
+
+  test(`§1.2 ${host.name}: the identifier that the host gives a request goes along to the events`, async (t) => {
+    const world = await openWorld(t);
+    const mounted = host.mount(world.server, { id: () => 'r-1' });
+    const alone = host.handler((request) => world.server.introspect(request), { id: () => 'r-2' });
+    for (const answer of [mounted, alone]) await ask(answer, '/token/introspect', posted('other=x'));
+    assert.deepEqual(
+      world.events.map(({ requestId }) => requestId),
+      ['r-1', 'r-2'],
+    );
   });
 
   test(`RFC 6749 §2.3 ${host.name}: two Authorization headers are refused as two credentials`, async (t) => {

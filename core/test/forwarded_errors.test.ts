@@ -6,7 +6,6 @@ import { type TestContext, test } from 'node:test';
 import { type AuthorizationServer, errorResponse } from '@grantd/core';
 import * as expressAdapter from '@grantd/core/express';
 import * as fastifyAdapter from '@grantd/core/fastify';
-import { fromHttpResponse } from '@grantd/core/fetch';
 import * as h3Adapter from '@grantd/core/h3';
 import * as honoAdapter from '@grantd/core/hono';
 import * as koaAdapter from '@grantd/core/koa';
@@ -66,7 +65,7 @@ async function listenNest(
   app.useGlobalFilters({
     catch(error: unknown, host: ArgumentsHost) {
       const [request, response] = [host.getArgByIndex(0), host.getArgByIndex(1)];
-      nestAdapter.sendResponse([request, response], errorResponse(error));
+      nestAdapter.sendResponse(request, response, errorResponse(error));
     },
   });
   app.use(nestAdapter.mount(server, FORWARD));
@@ -132,11 +131,12 @@ const BY_HANDLERS: Readonly<Record<string, Open>> = {
     listenNest(t, await NestFactory.create(Application, new FastifyAdapter(), QUIET), server),
   Hono: async (_t, server) => {
     const app = new Hono().use(honoAdapter.mount(server, FORWARD));
-    app.onError((error) => fromHttpResponse(errorResponse(error)));
+    app.onError((error, context) => honoAdapter.sendResponse(context, errorResponse(error)));
     return fetching(server, (request) => app.fetch(request)).send;
   },
   h3: async (_t, server) => {
-    const onError = ({ cause }: Error) => fromHttpResponse(errorResponse(cause));
+    const onError = ({ cause }: Error, event: h3Adapter.H3Event) =>
+      h3Adapter.sendResponse(event, errorResponse(cause));
     const app = new H3({ silent: true, onError }).use(h3Adapter.mount(server, FORWARD));
     return fetching(server, (request) => app.fetch(request)).send;
   },

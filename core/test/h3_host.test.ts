@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import type { HttpRequest } from '@grantd/core';
-import { handler, mount } from '@grantd/core/h3';
-import { H3, type H3Event, readBody, serve } from 'h3';
+import { handler, mount, sendResponse, toHttpRequest } from '@grantd/core/h3';
+import { bodyLimit, H3, type H3Event, readBody, serve } from 'h3';
 import { rawPost, sendRaw } from './harness/raw_http.ts';
 import { basic, ISSUER, openWorld } from './harness/world.ts';
 
@@ -35,6 +35,17 @@ test('§1.2 h3: what readBody got is handed over', async (t) => {
   assert.deepEqual([repeated.status, (await repeated.json()).error], [400, 'invalid_request']);
 });
 
+test('RFC 9110 §15.5.14 h3: a limit of its own on bodies is answered by h3, also where no length was announced', async (t) => {
+  const { server } = await openWorld(t);
+  const port = await listen(t, new H3({ silent: true }).use(bodyLimit(16)).use(mount(server)));
+  const head = rawPost('/token/introspect', AUTHORIZED, '').replace(
+    'Content-Length: 0',
+    'Transfer-Encoding: chunked',
+  );
+  const answer = await sendRaw(port, `${head}20\r\n${'x'.repeat(32)}\r\n0\r\n\r\n`);
+  assert.match(answer, /^HTTP\/1\.1 413 /);
+});
+
 test('§1.2 h3: below a pattern the paths are the issuer’s; an application mounted below a path is told it', async (t) => {
   const { server } = await openWorld(t, { issuer: `${ISSUER}/auth` });
   const sub = () => new H3().use(mount(server, { strippedPath: '/auth' }));
@@ -56,16 +67,22 @@ test('§1.2 h3: below a pattern the paths are the issuer’s; an application mou
   }
 });
 
-test('§1.2 h3: the peer’s address is what h3 says', async (t) => {
+test('§1.2 h3: the peer’s address is what h3 says, to a page of the host’s own as well', async (t) => {
   const { server } = await openWorld(t);
   const seen: HttpRequest['connection'][] = [];
-  const introspect = handler((request) => {
+  const introspect = (request: HttpRequest) => {
     seen.push(request.connection);
     return server.introspect(request);
-  });
-  const port = await listen(t, new H3().post('/introspect', introspect));
-  assert.match(await sendRaw(port, rawPost('/introspect', AUTHORIZED, 'token=x')), /^HTTP\/1\.1 200 /);
-  assert.deepEqual(seen, [{ remoteAddress: '127.0.0.1' }]);
+  };
+  const app = new H3()
+    .post('/introspect', handler(introspect))
+    .post('/own', async (event) => sendResponse(event, await introspect(await toHttpRequest(event))));
+  const port = await listen(t, app);
+  for (const path of ['/introspect', '/own']) {
+    const answer = await sendRaw(port, rawPost(path, AUTHORIZED, 'token=x'));
+    assert.match(answer, /^HTTP\/1\.1 200 .*\{"active":false\}/s);
+  }
+  assert.deepEqual(seen, Array(2).fill({ remoteAddress: '127.0.0.1' }));
 });
 
 test('RFC 6749 §2.3 h3: on Node two Authorization lines are refused as two credentials', async (t) => {
@@ -77,8 +94,8 @@ test('RFC 6749 §2.3 h3: on Node two Authorization lines are refused as two cred
 });
 
 test('RFC 9112 §9.6 h3: on Node a client that goes away in the middle of its request leaves the host as it was', async (t) => {
-  const { server } = await openWorld(t);
-  const port = await listen(t, new H3().use(mount(server)));
+  const world = await openWorld(t);
+  const port = await listen(t, new H3().use(mount(world.server)));
   const whole = rawPost('/token/introspect', AUTHORIZED, 'token=x');
   for (const part of [whole.slice(0, 20), whole.slice(0, -3)]) {
     const socket = connect(port, '127.0.0.1');
@@ -87,4 +104,8 @@ test('RFC 9112 §9.6 h3: on Node a client that goes away in the middle of its re
     await once(socket, 'close');
   }
   assert.match(await sendRaw(port, whole), /^HTTP\/1\.1 200 /);
+  assert.deepEqual(
+    world.events.map(({ type }) => type),
+    ['inactive', 'answered'],
+  );
 });

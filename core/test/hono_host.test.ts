@@ -4,7 +4,7 @@ import { connect } from 'node:net';
 import { type TestContext, test } from 'node:test';
 import type { HttpRequest } from '@grantd/core';
 import { mount as mountFetch } from '@grantd/core/fetch';
-import { handler, mount } from '@grantd/core/hono';
+import { handler, mount, sendResponse, toHttpRequest } from '@grantd/core/hono';
 import { type ServerType, serve } from '@hono/node-server';
 import { getConnInfo } from '@hono/node-server/conninfo';
 import { type Context, Hono } from 'hono';
@@ -100,6 +100,20 @@ test('§1.2 hono: below a base path, a route or a pattern the paths are the issu
   }
 });
 
+test('§1.2 hono: a page of the host’s own takes what parseBody has read, and answers as the adapter does', async (t) => {
+  const { server } = await openWorld(t);
+  const app = new Hono().post('/own', async (c) => {
+    await c.req.parseBody();
+    const request = await toHttpRequest(c, { connection: { remoteAddress: '192.0.2.7' } });
+    const headers = { 'x-peer': request.connection?.remoteAddress ?? '', 'Cache-Control': 'public' };
+    return sendResponse(c, await server.introspect(request), headers);
+  });
+  const answer = await post(app, '/own', 'token=x');
+  const { headers } = answer;
+  assert.deepEqual([answer.status, await answer.text()], [200, INACTIVE]);
+  assert.deepEqual([headers.get('x-peer'), headers.get('cache-control')], ['192.0.2.7', 'no-store']);
+});
+
 test('§1.2 hono: headers of a middleware stand beside the answer’s', async (t) => {
   const { server } = await openWorld(t);
   const app = new Hono()
@@ -140,8 +154,8 @@ test('RFC 6749 §2.3 hono: on Node two Authorization lines are refused as two cr
 });
 
 test('RFC 9112 §9.6 hono: on Node a client that goes away in the middle of its request leaves the host as it was', async (t) => {
-  const { server } = await openWorld(t);
-  const port = await listen(t, new Hono().use(mount(server)));
+  const world = await openWorld(t);
+  const port = await listen(t, new Hono().use(mount(world.server)));
   const whole = rawPost('/token/introspect', [`Authorization: ${basic('api')}`], 'token=x');
   for (const part of [whole.slice(0, 20), whole.slice(0, -3)]) {
     const socket = connect(port, '127.0.0.1');
@@ -150,4 +164,8 @@ test('RFC 9112 §9.6 hono: on Node a client that goes away in the middle of its 
     await once(socket, 'close');
   }
   assert.match(await sendRaw(port, whole), /^HTTP\/1\.1 200 /);
+  assert.deepEqual(
+    world.events.map(({ type }) => type),
+    ['inactive', 'answered'],
+  );
 });

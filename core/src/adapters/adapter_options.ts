@@ -3,24 +3,34 @@ import { type HttpRequest, type HttpResponse, pathOf, queryOf } from '../protoco
 import { ConfigurationError } from '../protocol/oauth_error.ts';
 import { type OnFault, printFault } from './fault.ts';
 
-/** What every adapter can be told. `Incoming` is the request as the host's framework knows it. */
-export interface AdapterOptions<Incoming> {
+/**
+ * What every adapter can be told. `Incoming` is the request as the host's framework knows it, `Rest` what else the
+ * framework hands to its handlers.
+ */
+export interface AdapterOptions<Incoming, Rest extends readonly unknown[] = []> {
   /**
-   * `'render'` answers an error as its RFC says; `'forward'` hands what was thrown, an `OAuthError` with status and
-   * headers, to the framework's own error handling. Default `'render'`.
+   * `'render'` answers an error as its RFC says; `'forward'` hands what was thrown, an `OAuthError`, a `StorageFault` or a
+   * `DocumentError`, which have status and headers, or whatever else, to the framework's own error handling. Default
+   * `'render'`.
    */
   readonly errors?: 'render' | 'forward';
   /** Headers of each answer beside its own, which win. */
-  readonly headers?: (request: Incoming) => Readonly<Record<string, string>>;
+  readonly headers?: (request: Incoming, ...rest: Rest) => Readonly<Record<string, string>>;
+  /**
+   * The host's identifier of a request, which events name as `requestId`. Default: on Node the `id` of the request, where
+   * the framework or a middleware has given it one; elsewhere none.
+   */
+  readonly id?: (request: Incoming, ...rest: Rest) => string | undefined;
   /**
    * Told of what is answered 500 or 503 and neither the server nor the framework's error handling has been told of: a
    * body that cannot be read, an answer that cannot be sent, what an operation of the host's own throws. Default: with
    * `mount` the server's `onEvent`, with `handler` the console.
    */
-  readonly onFault?: OnFault<Incoming>;
+  readonly onFault?: OnFault<Incoming, Rest>;
 }
 
-export interface MountOptions<Incoming> extends AdapterOptions<Incoming> {
+export interface MountOptions<Incoming, Rest extends readonly unknown[] = []>
+  extends AdapterOptions<Incoming, Rest> {
   /**
    * The part of the path that a proxy in front takes off before it passes a request on, such as `/auth`. Default: none
    * is taken off. Paths that arrive whole are known as well.
@@ -28,27 +38,33 @@ export interface MountOptions<Incoming> extends AdapterOptions<Incoming> {
   readonly strippedPath?: string;
 }
 
+/** @throws {ConfigurationError} a host whose compiler did not look has written something else */
+export function requireKnownErrors(errors: unknown): void {
+  if (errors === undefined || errors === 'render' || errors === 'forward') return;
+  throw new ConfigurationError('errors', 'render or forward');
+}
+
 export type Operation = (request: HttpRequest) => Promise<HttpResponse>;
 
 /** The endpoints of a server as a mounted adapter sees them. */
-export interface MountedEndpoints<Incoming> {
+export interface MountedEndpoints<Incoming, Rest extends readonly unknown[]> {
   /** Whether an endpoint has the path of this URL. */
   serves(url: string): boolean;
   /** Answers at whichever endpoint the path names, 404 at none; throws as the endpoint does. */
   readonly operation: Operation;
   /** Tells the server's `onEvent`; the console, where the request is for no endpoint. */
-  readonly onFault: OnFault<Incoming>;
+  readonly onFault: OnFault<Incoming, Rest>;
 }
 
 /**
  * @param identityOf what is known of a request before it is read
  * @throws {ConfigurationError} the stripped path is none
  */
-export function mountedEndpoints<Incoming>(
+export function mountedEndpoints<Incoming, Rest extends readonly unknown[] = []>(
   server: AuthorizationServer,
   strippedPath: string | undefined,
-  identityOf: (request: Incoming) => Pick<HttpRequest, 'url' | 'id'>,
-): MountedEndpoints<Incoming> {
+  identityOf: (request: Incoming, ...rest: Rest) => Pick<HttpRequest, 'url' | 'id'>,
+): MountedEndpoints<Incoming, Rest> {
   const whole = wholeUrls(server, strippedPath);
   return {
     serves: (url) => server.serves(whole(url)),
@@ -56,8 +72,8 @@ export function mountedEndpoints<Incoming>(
       const url = whole(request.url);
       return (await server.dispatch(url === request.url ? request : { ...request, url })) ?? NOT_FOUND;
     },
-    onFault: (fault, request) => {
-      const identity = identityOf(request);
+    onFault: (fault, request, ...rest) => {
+      const identity = identityOf(request, ...rest);
       const url = whole(identity.url);
       if (server.serves(url)) server.reportFault(fault, { ...identity, url });
       else printFault(fault);
@@ -69,7 +85,10 @@ export function mountedEndpoints<Incoming>(
 function wholeUrls(server: AuthorizationServer, strippedPath: string | undefined): (url: string) => string {
   if (strippedPath === undefined) return (url) => url;
   if (!/^(\/[^/?#]+)+$/.test(strippedPath)) {
-    throw new ConfigurationError('strippedPath', 'must be a path such as /auth, without a slash at its end');
+    throw new ConfigurationError('strippedPath', 'a path such as /auth, without a slash at its end');
+  }
+  if (!server.servesBelow(strippedPath)) {
+    throw new ConfigurationError('strippedPath', 'the beginning of a path of the server, such as the issuer’s');
   }
   return (url) => {
     if (server.serves(url)) return url;
@@ -78,4 +97,5 @@ function wholeUrls(server: AuthorizationServer, strippedPath: string | undefined
   };
 }
 
-const NOT_FOUND: HttpResponse = { status: 404, headers: {}, body: '' };
+/** Where no endpoint is, and nobody after the adapter. */
+export const NOT_FOUND: HttpResponse = { status: 404, headers: {}, body: '' };

@@ -3,9 +3,10 @@ import type { AuthorizationServer } from '../authorization_server.ts';
 import type { HttpRequest } from '../protocol/http.ts';
 import type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 import { type ConnectMiddleware, type ConnectRequest, hostedByConnect } from './node/connect.ts';
-import { plainRequest } from './node/http_request.ts';
+import { identified, plainRequest } from './node/http_request.ts';
 import { mountedMiddleware, operationMiddleware } from './node/middleware.ts';
 
+export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 export { sendResponse } from './node/http_response.ts';
 
 /** A request of Express. */
@@ -26,12 +27,15 @@ export function mount(
   server: AuthorizationServer,
   options?: MountOptions<ExpressRequest>,
 ): ExpressMiddleware {
-  return mountedMiddleware(hostedByConnect, server, options);
+  return mountedMiddleware(identified(hostedByConnect, options), server, options);
 }
 
-/** One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`. */
+/**
+ * One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`.
+ * @throws {ConfigurationError} an option does not fit; the message names it
+ */
 export function handler(operation: Operation, options?: AdapterOptions<ExpressRequest>): ExpressMiddleware {
-  return operationMiddleware(hostedByConnect, operation, options);
+  return operationMiddleware(identified(hostedByConnect, options), operation, options);
 }
 
 /**

@@ -1,16 +1,26 @@
 /** The adapter for Fastify 5. */
 import type { AuthorizationServer } from '../authorization_server.ts';
 import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
+import { ConfigurationError } from '../protocol/oauth_error.ts';
 import {
   type AdapterOptions,
   type MountOptions,
   mountedEndpoints,
   type Operation,
+  requireKnownErrors,
 } from './adapter_options.ts';
 import { rendered } from './fault.ts';
 import { answerTo } from './node/answer.ts';
-import { type HostedRequest, identityOf, type NodeRequest, plainRequest } from './node/http_request.ts';
+import {
+  type HostedRequest,
+  identified,
+  identityOf,
+  type NodeRequest,
+  plainRequest,
+} from './node/http_request.ts';
 import { type FurtherHeaders, headersOf } from './node/http_response.ts';
+
+export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 
 /** What of a request of Fastify is used. */
 export interface FastifyRequest {
@@ -54,15 +64,15 @@ export function mount(
   server: AuthorizationServer,
   { strippedPath, ...options }: MountOptions<FastifyRequest> = {},
 ): (instance: FastifyInstance) => Promise<void> {
-  const endpoints = mountedEndpoints<FastifyRequest>(server, strippedPath, (request) =>
-    identityOf(hostedOf(request)),
-  );
+  const hosted = identified(hostedOf, options);
+  const endpoints = mountedEndpoints<FastifyRequest>(server, strippedPath, (request) => identityOf(hosted(request)));
   const { operation, onFault } = endpoints;
   const answer = handler(operation, { onFault, ...options });
   const plugin = async (instance: FastifyInstance) => {
     if (instance.prefix !== '') {
-      throw new Error(
-        'the endpoints have the paths of the issuer: register it on the instance that has no prefix',
+      throw new ConfigurationError(
+        'prefix',
+        'none, as the endpoints have the paths of the issuer: register it on the instance that has no prefix',
       );
     }
     instance.addHook('onRequest', async (request, reply) => {
@@ -77,14 +87,17 @@ export function mount(
 /**
  * One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`. Fastify answers 415
  * by itself where no parser is registered for forms; `@fastify/formbody` is one.
+ * @throws {ConfigurationError} an option does not fit; the message names it
  */
 export function handler(
   operation: Operation,
-  { errors, headers, onFault }: AdapterOptions<FastifyRequest> = {},
+  { errors, headers, id, onFault }: AdapterOptions<FastifyRequest> = {},
 ): FastifyHandler {
+  requireKnownErrors(errors);
+  const hosted = identified(hostedOf, { id });
   return async (request, reply) => {
-    const render = (thrown: unknown) => rendered(thrown, request, onFault);
-    const answer = await answerTo(request.raw, hostedOf(request), operation, errors, render);
+    const render = (thrown: unknown) => rendered(thrown, onFault, request);
+    const answer = await answerTo(request.raw, hosted(request), operation, errors, render);
     if (answer === undefined) reply.hijack();
     else sendResponse(request, reply, answer, headers?.(request));
     return reply;

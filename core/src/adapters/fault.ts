@@ -3,7 +3,11 @@ import { observe } from '../endpoints/observe.ts';
 import type { HttpResponse } from '../protocol/http.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
 
-export type OnFault<Incoming> = (fault: unknown, request: Incoming) => void;
+export type OnFault<Incoming, Rest extends readonly unknown[] = []> = (
+  fault: unknown,
+  request: Incoming,
+  ...rest: Rest
+) => void;
 
 /** Tells whoever runs the process, where nobody else listens. */
 export function printFault(fault: unknown): void {
@@ -14,11 +18,11 @@ export function printFault(fault: unknown): void {
  * The answer to what was thrown at a request. An `OAuthError` is an answer itself, and the server has told of its own;
  * anything else is a fault of which nobody knows yet.
  */
-export function rendered<Incoming>(
+export function rendered<Incoming, Rest extends readonly unknown[]>(
   thrown: unknown,
-  request: Incoming,
-  onFault: OnFault<Incoming> = printFault,
+  onFault: OnFault<Incoming, Rest> = printFault,
+  ...request: readonly [Incoming, ...Rest]
 ): HttpResponse {
-  if (!(thrown instanceof OAuthError)) observe('onFault', (fault) => onFault(fault, request), thrown);
+  if (!(thrown instanceof OAuthError)) observe('onFault', (fault) => onFault(fault, ...request), thrown);
   return errorResponse(thrown);
 }

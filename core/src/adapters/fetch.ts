@@ -1,33 +1,43 @@
 /** The Fetch adapter: `Request` in, `Response` out, on every runtime. */
 import type { AuthorizationServer } from '../authorization_server.ts';
-import type { Operation } from './adapter_options.ts';
+import { fromHttpResponse } from '../protocol/fetch_response.ts';
+import { NOT_FOUND, type Operation } from './adapter_options.ts';
 import { mountedExchange, operationExchange } from './fetch/exchange.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch/fetch_options.ts';
 
-export { fromHttpResponse } from '../protocol/fetch_response.ts';
-export type { FetchMountOptions, FetchOptions } from './fetch/fetch_options.ts';
+export type { Operation } from './adapter_options.ts';
+export type { FetchMountOptions as MountOptions, FetchOptions as AdapterOptions } from './fetch/fetch_options.ts';
 export { toHttpRequest } from './fetch/http_request.ts';
+export { responseTo as sendResponse } from './fetch/http_response.ts';
 
-export type FetchHandler<Incoming extends Request = Request> = (request: Incoming) => Promise<Response>;
+/** @typeParam Rest what the runtime's server hands over after the request: callbacks of the options get it as well */
+export type FetchHandler<Incoming extends Request = Request, Rest extends readonly unknown[] = []> = (
+  request: Incoming,
+  ...rest: Rest
+) => Promise<Response>;
 
 /**
  * Answers with what the server says at the request's path; 404 where it has no endpoint there. Forwarded errors reject.
  * @throws {ConfigurationError} an option does not fit; the message names it
  */
-export function mount<Incoming extends Request = Request>(
+export function mount<Incoming extends Request = Request, Rest extends readonly unknown[] = []>(
   server: AuthorizationServer,
-  options: FetchMountOptions<Incoming> = {},
-): FetchHandler<Incoming> {
-  const answer = mountedExchange(requestOf, server, options);
-  return async (request) => answer(request) ?? new Response(null, { status: 404 });
+  options: FetchMountOptions<Incoming, Rest> = {},
+): FetchHandler<Incoming, Rest> {
+  const answer = mountedExchange<Incoming, Rest>(requestOf, server, options);
+  return async (request, ...rest) =>
+    answer(request, ...rest) ?? fromHttpResponse(NOT_FOUND, options.headers?.(request, ...rest));
 }
 
-/** One operation alone, for a host that routes by itself: `handler((request) => server.introspect(request))`. */
-export function handler<Incoming extends Request = Request>(
+/**
+ * One operation alone, for a host that routes by itself: `handler((request) => server.introspect(request))`.
+ * @throws {ConfigurationError} an option does not fit; the message names it
+ */
+export function handler<Incoming extends Request = Request, Rest extends readonly unknown[] = []>(
   operation: Operation,
-  options: FetchOptions<Incoming> = {},
-): FetchHandler<Incoming> {
-  return operationExchange(requestOf, operation, options);
+  options: FetchOptions<Incoming, Rest> = {},
+): FetchHandler<Incoming, Rest> {
+  return operationExchange<Incoming, Rest>(requestOf, operation, options);
 }
 
 const requestOf = (request: Request) => request;

@@ -1,9 +1,14 @@
 /** The adapter for h3 2, on every runtime that h3 runs on. */
 import type { AuthorizationServer } from '../authorization_server.ts';
-import type { HttpConnection } from '../protocol/http.ts';
+import type { HttpConnection, HttpRequest, HttpResponse } from '../protocol/http.ts';
 import type { Operation } from './adapter_options.ts';
 import { mountedExchange, operationExchange } from './fetch/exchange.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch/fetch_options.ts';
+import { type Known, toHttpRequest as plainRequest } from './fetch/http_request.ts';
+import { responseTo } from './fetch/http_response.ts';
+
+export type { Operation } from './adapter_options.ts';
+export type { FetchMountOptions as MountOptions, FetchOptions as AdapterOptions } from './fetch/fetch_options.ts';
 
 /** What of h3's `H3Event` is used. */
 export interface H3Event {
@@ -23,16 +28,41 @@ export function mount<Event extends H3Event = H3Event>(
   server: AuthorizationServer,
   options: FetchMountOptions<Event> = {},
 ): (event: Event, next: () => unknown) => unknown {
-  const answer = mountedExchange(requestOf, server, { connection: peerOf, ...options });
+  const answer = mountedExchange<Event, []>(requestOf, server, { connection: peerOf, ...options });
   return (event, next) => answer(event) ?? next();
 }
 
-/** One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`. */
+/**
+ * One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`.
+ * @throws {ConfigurationError} an option does not fit; the message names it
+ */
 export function handler<Event extends H3Event = H3Event>(
   operation: Operation,
   options: FetchOptions<Event> = {},
 ): (event: Event) => Promise<Response> {
-  return operationExchange(requestOf, operation, { connection: peerOf, ...options });
+  return operationExchange<Event, []>(requestOf, operation, { connection: peerOf, ...options });
+}
+
+/**
+ * The request as a plain value. A body is read no further than just past the server's limit, and not at all where it is
+ * known.
+ * @throws {TypeError} somebody has read the body already
+ * @throws what the body failed with on its way
+ */
+export function toHttpRequest(event: H3Event, known?: Known): Promise<HttpRequest> {
+  return plainRequest(requestOf(event), { connection: peerOf(event), ...known });
+}
+
+/**
+ * The response, for the handler to return.
+ * @param further headers beside the answer's own, which win
+ */
+export function sendResponse(
+  event: H3Event,
+  answer: HttpResponse,
+  further?: Readonly<Record<string, string>>,
+): Response {
+  return responseTo(requestOf(event), answer, further);
 }
 
 const requestOf = ({ req }: H3Event): Request => req;

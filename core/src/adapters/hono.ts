@@ -1,9 +1,14 @@
 /** The adapter for Hono 4, on every runtime that Hono runs on. */
 import type { AuthorizationServer } from '../authorization_server.ts';
-import type { ParsedForm } from '../protocol/http.ts';
+import type { HttpRequest, HttpResponse, ParsedForm } from '../protocol/http.ts';
 import type { Operation } from './adapter_options.ts';
 import { mountedExchange, operationExchange } from './fetch/exchange.ts';
 import type { FetchMountOptions, FetchOptions, ReadBody } from './fetch/fetch_options.ts';
+import { type Known, toHttpRequest as plainRequest } from './fetch/http_request.ts';
+import { responseTo } from './fetch/http_response.ts';
+
+export type { Operation } from './adapter_options.ts';
+export type { FetchMountOptions as MountOptions, FetchOptions as AdapterOptions } from './fetch/fetch_options.ts';
 
 /** What of Hono's `Context` is used. */
 export interface HonoContext {
@@ -28,7 +33,7 @@ export function mount<Context extends HonoContext = HonoContext>(
   server: AuthorizationServer,
   options: FetchMountOptions<Context> = {},
 ): (context: Context, next: () => Promise<void>) => Promise<Response | undefined> {
-  const answer = mountedExchange(requestOf, server, { body: bodyRead, ...options });
+  const answer = mountedExchange<Context, []>(requestOf, server, { body: bodyRead, ...options });
   return async (context, next) => {
     const response = answer(context);
     if (response !== undefined) return response;
@@ -37,12 +42,38 @@ export function mount<Context extends HonoContext = HonoContext>(
   };
 }
 
-/** One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`. */
+/**
+ * One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`.
+ * @throws {ConfigurationError} an option does not fit; the message names it
+ */
 export function handler<Context extends HonoContext = HonoContext>(
   operation: Operation,
   options: FetchOptions<Context> = {},
 ): (context: Context) => Promise<Response> {
-  return operationExchange(requestOf, operation, { body: bodyRead, ...options });
+  return operationExchange<Context, []>(requestOf, operation, { body: bodyRead, ...options });
+}
+
+/**
+ * The request as a plain value, with the body that Hono has kept where somebody has read it. A body is read no further
+ * than just past the server's limit.
+ * @throws {TypeError} somebody has read the body past Hono
+ * @throws what the body failed with on its way
+ */
+export async function toHttpRequest(context: HonoContext, known: Known = {}): Promise<HttpRequest> {
+  const body = known.body ?? (await bodyRead(context));
+  return plainRequest(requestOf(context), { ...known, ...(body !== undefined && { body }) });
+}
+
+/**
+ * The response, for the handler to return.
+ * @param further headers beside the answer's own, which win
+ */
+export function sendResponse(
+  context: HonoContext,
+  answer: HttpResponse,
+  further?: Readonly<Record<string, string>>,
+): Response {
+  return responseTo(requestOf(context), answer, further);
 }
 
 const requestOf = ({ req }: HonoContext): Request => req.raw;

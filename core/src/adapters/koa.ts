@@ -6,11 +6,20 @@ import {
   type MountOptions,
   mountedEndpoints,
   type Operation,
+  requireKnownErrors,
 } from './adapter_options.ts';
 import { rendered } from './fault.ts';
 import { answerTo } from './node/answer.ts';
-import { type HostedRequest, identityOf, type NodeRequest, plainRequest } from './node/http_request.ts';
+import {
+  type HostedRequest,
+  identified,
+  identityOf,
+  type NodeRequest,
+  plainRequest,
+} from './node/http_request.ts';
 import { type FurtherHeaders, headersOf } from './node/http_response.ts';
+
+export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 
 /** What of a context of Koa is used. */
 export interface KoaContext {
@@ -24,6 +33,7 @@ export interface KoaContext {
   status: number;
   body: unknown;
   set(name: string, value: string | string[]): void;
+  remove(name: string): void;
 }
 
 export type KoaMiddleware = (context: KoaContext, next: () => Promise<unknown>) => Promise<void>;
@@ -37,9 +47,8 @@ export function mount(
   server: AuthorizationServer,
   { strippedPath, ...options }: MountOptions<KoaContext> = {},
 ): KoaMiddleware {
-  const endpoints = mountedEndpoints<KoaContext>(server, strippedPath, (context) =>
-    identityOf(hostedOf(context)),
-  );
+  const hosted = identified(hostedOf, options);
+  const endpoints = mountedEndpoints<KoaContext>(server, strippedPath, (context) => identityOf(hosted(context)));
   const { operation, onFault } = endpoints;
   const answer = handler(operation, { onFault, ...options });
   return async (context, next) => {
@@ -48,14 +57,19 @@ export function mount(
   };
 }
 
-/** One operation alone: `router.post('/introspect', handler((request) => server.introspect(request)))`. */
+/**
+ * One operation alone: `router.post('/introspect', handler((request) => server.introspect(request)))`.
+ * @throws {ConfigurationError} an option does not fit; the message names it
+ */
 export function handler(
   operation: Operation,
-  { errors, headers, onFault }: AdapterOptions<KoaContext> = {},
+  { errors, headers, id, onFault }: AdapterOptions<KoaContext> = {},
 ): (context: KoaContext) => Promise<void> {
+  requireKnownErrors(errors);
+  const hosted = identified(hostedOf, { id });
   return async (context) => {
-    const render = (thrown: unknown) => rendered(thrown, context, onFault);
-    const answer = await answerTo(context.req, hostedOf(context), operation, errors, render);
+    const render = (thrown: unknown) => rendered(thrown, onFault, context);
+    const answer = await answerTo(context.req, hosted(context), operation, errors, render);
     if (answer !== undefined) sendResponse(context, answer, headers?.(context));
   };
 }
@@ -70,6 +84,8 @@ export function toHttpRequest(context: KoaContext): Promise<HttpRequest> {
 
 /** @param further headers beside the answer's own, which win */
 export function sendResponse(context: KoaContext, answer: HttpResponse, further?: FurtherHeaders): void {
+  // No body would be the text `null` where the host has said JSON of all its answers.
+  context.remove('content-type');
   // An empty text would be given a media type; and a body that is none, the status 204.
   context.body = answer.body === '' ? null : answer.body;
   context.status = answer.status;

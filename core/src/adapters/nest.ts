@@ -6,8 +6,11 @@ import * as express from './express.ts';
 import type { FastifyReply, FastifyRequest } from './fastify.ts';
 import * as fastify from './fastify.ts';
 import { hostedByConnect } from './node/connect.ts';
+import { identified } from './node/http_request.ts';
 import type { FurtherHeaders } from './node/http_response.ts';
 import { operationMiddleware } from './node/middleware.ts';
+
+export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 
 /**
  * Middleware that answers with what the server says at the request's path and leaves the others alone, on either
@@ -28,12 +31,14 @@ export type NestExchange =
  * One operation alone, in a method of a controller that has `@Req() request` and `@Res() response`:
  * `return introspection(request, response)` with `const introspection = handler((request) => server.introspect(request))`.
  * Forwarded errors reject, and so go to exception filters.
+ * @throws {ConfigurationError} an option does not fit; the message names it
  */
 export function handler(
   operation: Operation,
   options?: AdapterOptions<NestRequest>,
 ): (...exchange: NestExchange) => Promise<void> {
-  const onExpress = operationMiddleware<ExpressRequest>(hostedByConnect, operation, options);
+  const hostedOf = identified<ExpressRequest>(hostedByConnect, options);
+  const onExpress = operationMiddleware<ExpressRequest>(hostedOf, operation, options);
   const onFastify = fastify.handler(operation, options);
   return async (...exchange) => {
     if (isOfFastify(exchange)) await onFastify(...exchange);
@@ -54,14 +59,17 @@ export function toHttpRequest(request: NestRequest): Promise<HttpRequest> {
   return 'raw' in request ? fastify.toHttpRequest(request) : express.toHttpRequest(request);
 }
 
-/** @param further headers beside the answer's own, which win */
-export function sendResponse(exchange: NestExchange, answer: HttpResponse, further?: FurtherHeaders): void {
-  if (isOfFastify(exchange)) fastify.sendResponse(...exchange, answer, further);
-  else express.sendResponse(...exchange, answer, further);
+/** Of the request and its response, the answer to send, and further headers beside its own, which win. */
+export function sendResponse(
+  ...sent: readonly [...exchange: NestExchange, answer: HttpResponse, further?: FurtherHeaders]
+): void {
+  if (isOfFastify(sent)) fastify.sendResponse(...sent);
+  else express.sendResponse(...sent);
 }
 
-type ExchangeOfFastify = Extract<NestExchange, readonly [FastifyRequest, FastifyReply]>;
-
-function isOfFastify(exchange: NestExchange): exchange is ExchangeOfFastify {
-  return 'raw' in exchange[0];
+/** Whether what begins with a request and its response is of Fastify. */
+function isOfFastify<Arguments extends readonly [NestRequest, ...unknown[]]>(
+  given: Arguments,
+): given is Extract<Arguments, readonly [FastifyRequest, ...unknown[]]> {
+  return 'raw' in given[0];
 }

@@ -3,9 +3,10 @@ import type { ServerResponse } from 'node:http';
 import type { AuthorizationServer } from '../authorization_server.ts';
 import type { HttpRequest } from '../protocol/http.ts';
 import type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
-import { type HostedRequest, type NodeRequest, plainRequest } from './node/http_request.ts';
+import { type HostedRequest, identified, type NodeRequest, plainRequest } from './node/http_request.ts';
 import { mountedMiddleware, type Next, operationMiddleware } from './node/middleware.ts';
 
+export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 export { type DocumentFetcherOptions, documentFetcher, documentRefusal } from './node/document_fetcher.ts';
 export type { NodeRequest } from './node/http_request.ts';
 export { sendResponse } from './node/http_response.ts';
@@ -18,12 +19,15 @@ export type NodeHandler = (request: NodeRequest, response: ServerResponse, next?
  * @throws {ConfigurationError} an option does not fit; the message names it
  */
 export function mount(server: AuthorizationServer, options?: MountOptions<NodeRequest>): NodeHandler {
-  return mountedMiddleware(hostedOf, server, options);
+  return mountedMiddleware(identified(hostedOf, options), server, options);
 }
 
-/** One operation alone, for a host that routes by itself: `handler((request) => server.introspect(request))`. */
+/**
+ * One operation alone, for a host that routes by itself: `handler((request) => server.introspect(request))`.
+ * @throws {ConfigurationError} an option does not fit; the message names it
+ */
 export function handler(operation: Operation, options?: AdapterOptions<NodeRequest>): NodeHandler {
-  return operationMiddleware(hostedOf, operation, options);
+  return operationMiddleware(identified(hostedOf, options), operation, options);
 }
 
 /**

@@ -5,12 +5,6 @@ import type { RefusalReason } from '../protocol/reasons.ts';
 import { refusalResponse } from '../protocol/refusal_response.ts';
 import { deliveryResponse } from './browser_delivery.ts';
 
-/** Seconds that a client is asked to wait after a storage fault. */
-const RETRY_AFTER_SECONDS = 1;
-
-/** Likewise where a document of its own could not be fetched, which is not tried more often. */
-const RETRY_DOCUMENT_AFTER_SECONDS = 10;
-
 /**
  * The response to whatever an operation threw. The one error handler that all adapters share.
  */
@@ -28,18 +22,22 @@ export function errorResponse(thrown: unknown): HttpResponse {
 export function asOAuthError(thrown: unknown): OAuthError {
   if (thrown instanceof OAuthError) return thrown;
   if (thrown instanceof StorageFault) {
-    return unavailable('storage_unavailable', RETRY_AFTER_SECONDS, thrown.cause);
+    return unavailable('storage_unavailable', thrown, thrown.cause);
   }
   if (thrown instanceof DocumentError && thrown.outcome === 'failed') {
-    return unavailable('document_unavailable', RETRY_DOCUMENT_AFTER_SECONDS, thrown);
+    return unavailable('document_unavailable', thrown, thrown);
   }
   return new OAuthError('server_error', 'an unexpected error', { reason: 'unexpected', cause: thrown });
 }
 
-function unavailable(reason: RefusalReason, retryAfter: number, cause: unknown): OAuthError {
+function unavailable(
+  reason: RefusalReason,
+  { headers }: StorageFault | DocumentError,
+  cause: unknown,
+): OAuthError {
   return new OAuthError('temporarily_unavailable', 'the server cannot answer at the moment', {
     reason,
-    headers: { 'retry-after': String(retryAfter) },
+    headers,
     cause,
   });
 }

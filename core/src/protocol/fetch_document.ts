@@ -1,3 +1,8 @@
+import { retryAfter } from './oauth_error.ts';
+
+/** How long a document that could not be fetched is not tried again. */
+const RETRY_DOCUMENT_AFTER_SECONDS = 10;
+
 /** Limits that hold for every document from outside, whatever a caller asks for. */
 export const DOCUMENT_LIMITS = {
   /** Milliseconds from the first look-up of a name to the last byte of the body. */
@@ -47,14 +52,21 @@ export type FetchDocument = (url: string, request?: OutgoingRequest) => Promise<
  */
 export type DocumentOutcome = 'refused' | 'failed';
 
-/** A document could not be had. The message is a literal, without anything from the URL or the answer. */
+/**
+ * A document could not be had. The message is a literal, without anything from the URL or the answer. Status and headers
+ * are those of an answer, for frameworks that answer errors by them.
+ */
 export class DocumentError extends Error {
   readonly outcome: DocumentOutcome;
+  readonly status: 500 | 503;
+  readonly headers: Readonly<Record<string, string>>;
 
   constructor(outcome: DocumentOutcome, message: string, cause?: unknown) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'DocumentError';
     this.outcome = outcome;
+    this.status = outcome === 'failed' ? 503 : 500;
+    this.headers = outcome === 'failed' ? retryAfter(RETRY_DOCUMENT_AFTER_SECONDS) : {};
   }
 }
 

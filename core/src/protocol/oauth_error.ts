@@ -107,12 +107,23 @@ export class OAuthError extends Error {
   }
 }
 
-/** Storage could not be asked, or the outcome of a write is unknown. It is never an answer. */
+/**
+ * Storage could not be asked, or the outcome of a write is unknown. It is never an answer. Status and headers are those
+ * of one, for frameworks that answer errors by them.
+ */
 export class StorageFault extends Error {
+  readonly status = 503;
+  readonly headers: Readonly<Record<string, string>> = retryAfter(1);
+
   constructor(cause: unknown) {
     super('storage is unavailable', { cause });
     this.name = 'StorageFault';
   }
+}
+
+/** Headers of an answer that another attempt may better. */
+export function retryAfter(seconds: number): Readonly<Record<string, string>> {
+  return { 'cache-control': 'no-store', 'retry-after': String(seconds) };
 }
 
 /** The options of a server do not fit; the message names the option and what was expected. */

@@ -1,9 +1,9 @@
 import type { AuthorizationServer } from '../../authorization_server.ts';
-import { fromHttpResponse } from '../../protocol/fetch_response.ts';
-import { mountedEndpoints, type Operation } from '../adapter_options.ts';
+import { mountedEndpoints, type Operation, requireKnownErrors } from '../adapter_options.ts';
 import { rendered } from '../fault.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch_options.ts';
-import { type Known, toHttpRequest } from './http_request.ts';
+import { type Known, readRequest } from './http_request.ts';
+import { responseTo } from './http_response.ts';
 
 /** Where a framework's handlers find the request in what they are given. */
 export type RequestOf<Host> = (host: Host) => Request;
@@ -12,37 +12,58 @@ export type RequestOf<Host> = (host: Host) => Request;
  * Answers where the server has an endpoint at the request's path; elsewhere `undefined`, before anything was read.
  * @throws {ConfigurationError} an option does not fit; the message names it
  */
-export function mountedExchange<Host>(
+export function mountedExchange<Host, Rest extends readonly unknown[]>(
   requestOf: RequestOf<Host>,
   server: AuthorizationServer,
-  { strippedPath, ...options }: FetchMountOptions<Host>,
-): (host: Host) => Promise<Response> | undefined {
-  const endpoints = mountedEndpoints<Host>(server, strippedPath, (host) => ({ url: requestOf(host).url }));
+  { strippedPath, ...options }: FetchMountOptions<Host, Rest>,
+): (host: Host, ...rest: Rest) => Promise<Response> | undefined {
+  const endpoints = mountedEndpoints<Host, Rest>(server, strippedPath, (host, ...rest) => ({
+    url: requestOf(host).url,
+    ...idOf(options, host, ...rest),
+  }));
   const { operation, onFault } = endpoints;
-  const answer = operationExchange(requestOf, operation, { onFault, ...options });
-  return (host) => (endpoints.serves(requestOf(host).url) ? answer(host) : undefined);
+  const answer = operationExchange<Host, Rest>(requestOf, operation, { onFault, ...options });
+  return (host, ...rest) => (endpoints.serves(requestOf(host).url) ? answer(host, ...rest) : undefined);
 }
 
-/** Answers by one operation; rejects with what it threw, where the host wants errors forwarded. */
-export function operationExchange<Host>(
+/**
+ * Answers by one operation; rejects with what it threw, where the host wants errors forwarded. What a body fails with on
+ * its way is the host's in any case, which may have an answer to it: it can be a limit of its own.
+ * @throws {ConfigurationError} an option does not fit; the message names it
+ */
+export function operationExchange<Host, Rest extends readonly unknown[]>(
   requestOf: RequestOf<Host>,
   operation: Operation,
-  { errors, headers, onFault, connection, body }: FetchOptions<Host>,
-): (host: Host) => Promise<Response> {
-  const plainRequest = async (host: Host) => {
-    const read = await body?.(host);
+  { errors, headers, onFault, id, connection, body }: FetchOptions<Host, Rest>,
+): (host: Host, ...rest: Rest) => Promise<Response> {
+  requireKnownErrors(errors);
+  const plainRequest = async (host: Host, ...rest: Rest) => {
+    const read = await body?.(host, ...rest);
     const known: Known = {
       ...(read !== undefined && { body: read }),
-      ...(connection !== undefined && { connection: connection(host) }),
+      ...idOf({ id }, host, ...rest),
+      ...(connection !== undefined && { connection: connection(host, ...rest) }),
     };
-    return toHttpRequest(requestOf(host), known);
+    return readRequest(requestOf(host), known);
   };
-  return async (host) => {
-    const answered = plainRequest(host).then(operation);
-    const render = (thrown: unknown) => rendered(thrown, host, onFault);
+  return async (host, ...rest) => {
+    const read = plainRequest(host, ...rest);
+    const answered = read.then((plain) => ('brokenBy' in plain ? plain : operation(plain)));
+    const render = (thrown: unknown) => rendered(thrown, onFault, host, ...rest);
     const answer = await (errors === 'forward' ? answered : answered.catch(render));
-    // RFC 9110 §9.3.2: no body, whatever the runtime would make of it.
-    const sent = requestOf(host).method === 'HEAD' ? { ...answer, body: '' } : answer;
-    return fromHttpResponse(sent, headers?.(host));
+    if ('brokenBy' in answer) {
+      if (answer.isAbandoned) return new Response(null, { status: 400 }); // which nobody will read
+      throw answer.brokenBy;
+    }
+    return responseTo(requestOf(host), answer, headers?.(host, ...rest));
   };
+}
+
+function idOf<Host, Rest extends readonly unknown[]>(
+  { id }: Pick<FetchOptions<Host, Rest>, 'id'>,
+  host: Host,
+  ...rest: Rest
+): Known {
+  const given = id?.(host, ...rest);
+  return given === undefined ? {} : { id: given };
 }

@@ -2,24 +2,48 @@ import type { HttpRequest } from '../../protocol/http.ts';
 import { MAX_BODY_BYTES } from '../../protocol/request_limits.ts';
 
 /** What the host knows better than the request itself says. */
-export type Known = Partial<Pick<HttpRequest, 'body' | 'connection'>>;
+export type Known = Partial<Pick<HttpRequest, 'body' | 'connection' | 'id'>>;
+
+/** A body failed on its way: by the connection, or by what of the host's stands before the adapter. */
+export interface BrokenBody {
+  readonly brokenBy: unknown;
+  /** Whether it is the client who went away; then nobody is left to answer. */
+  readonly isAbandoned: boolean;
+}
 
 /**
  * The request as a plain value. A body is read no further than just past the server's limit, and not at all where it is
  * known.
  * @throws {TypeError} the host has read the body already
+ * @throws what the body failed with on its way
  */
-export async function toHttpRequest(request: Request, known: Known = {}): Promise<HttpRequest> {
+export async function toHttpRequest(request: Request, known?: Known): Promise<HttpRequest> {
+  const read = await readRequest(request, known);
+  if ('brokenBy' in read) throw read.brokenBy;
+  return read;
+}
+
+/**
+ * As `toHttpRequest`, where a body that fails is told from all else that can go wrong.
+ * @throws {TypeError} the host has read the body already
+ */
+export async function readRequest(request: Request, known: Known = {}): Promise<HttpRequest | BrokenBody> {
   const { method, url, headers } = request;
   const plain = { method, url, headers: Object.fromEntries(headers), ...known };
   if (known.body !== undefined || request.body === null) return plain;
   if (request.bodyUsed || request.body.locked)
     throw new TypeError('the body was read before; hand it over by the option body, or read a clone');
+  const { signal } = request; // before the body: some runtimes watch the connection only for those who ask
   try {
     return { ...plain, body: await readText(request.body) };
-  } catch {
-    return plain; // it broke off: whatever is answered, nobody is left to read it
+  } catch (error) {
+    return { brokenBy: error, isAbandoned: signal.aborted || isAbort(error) };
   }
+}
+
+/** Bun, for one, says of the body that the connection was closed before the signal says so. */
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError';
 }
 
 async function readText(stream: ReadableStream<Uint8Array>): Promise<string> {

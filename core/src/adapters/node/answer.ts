@@ -23,6 +23,10 @@ export async function answerTo(
     if (request.destroyed) return undefined;
     throw error;
   }
-  const answer = operation(plain);
-  return errors === 'forward' ? answer : answer.catch(render);
+  if (errors === 'forward') return operation(plain);
+  try {
+    return await operation(plain);
+  } catch (thrown) {
+    return render(thrown);
+  }
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { HttpRequest } from '../../protocol/http.ts';
 import { headersWithEveryAuthorization } from '../../protocol/node_headers.ts';
+import type { AdapterOptions } from '../adapter_options.ts';
 import { bodyOf, type LeftByParsers } from './body.ts';
 
 /** A request of `node:http` with what hosts add to it. */
@@ -38,5 +39,19 @@ export async function plainRequest(request: IncomingMessage, hosted: HostedReque
 
 /** What is known of a request before it is read. */
 export function identityOf({ url = '/', id }: HostedRequest): Pick<HttpRequest, 'url' | 'id'> {
-  return { url, ...(typeof id === 'string' && id !== '' && { id }) };
+  return { url, ...idOf(id) };
+}
+
+/** Texts and numbers are identifiers, as loggers count requests by default; nothing else is, nor an empty text. */
+function idOf(id: unknown): Pick<HttpRequest, 'id'> {
+  const isIdentifier = typeof id === 'number' || (typeof id === 'string' && id !== '');
+  return isIdentifier ? { id: String(id) } : {};
+}
+
+/** As the host's framework says, but for the identifier where the host has an option for that. */
+export function identified<Incoming>(
+  hostedOf: (incoming: Incoming) => HostedRequest,
+  { id }: { readonly id?: AdapterOptions<Incoming>['id'] | undefined } = {},
+): (incoming: Incoming) => HostedRequest {
+  return id === undefined ? hostedOf : (incoming) => ({ ...hostedOf(incoming), id: id(incoming) });
 }

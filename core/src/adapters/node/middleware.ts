@@ -5,6 +5,7 @@ import {
   type MountOptions,
   mountedEndpoints,
   type Operation,
+  requireKnownErrors,
 } from '../adapter_options.ts';
 import { rendered } from '../fault.ts';
 import { answerTo } from './answer.ts';
@@ -38,14 +39,16 @@ export function mountedMiddleware<Incoming extends NodeRequest>(
 /**
  * Answers by one operation. What goes wrong goes to `next`; where there is none, nobody would hear of a rejection but
  * the process, which it would end: errors are rendered then.
+ * @throws {ConfigurationError} an option does not fit; the message names it
  */
 export function operationMiddleware<Incoming extends NodeRequest>(
   hostedOf: HostedOf<Incoming>,
   operation: Operation,
   { errors, headers, onFault }: AdapterOptions<Incoming> = {},
 ): (request: Incoming, response: ServerResponse, next?: Next) => Promise<void> {
+  requireKnownErrors(errors);
   return async (request, response, next) => {
-    const render = (thrown: unknown) => rendered(thrown, request, onFault);
+    const render = (thrown: unknown) => rendered(thrown, onFault, request);
     try {
       const answer = await answerTo(request, hostedOf(request), operation, next && errors, render);
       if (answer !== undefined) sendResponse(request, response, answer, headers?.(request));

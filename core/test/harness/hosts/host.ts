@@ -8,6 +8,8 @@ export interface HostPlan {
   readonly strippedPath?: string;
   /** Headers of each answer. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** The host's identifier of every request. */
+  readonly id?: string;
   /** Whether the host reads forms before anybody else. */
   readonly parsesForms?: boolean;
   /** Whether the host believes what `X-Forwarded-For` says. */
@@ -40,10 +42,11 @@ export function ownAnswer({ method, url }: HttpRequest): HttpResponse {
 export const HANDLED = { status: 418, body: 'handled by the host' };
 
 /** The options that an adapter is mounted with. */
-export function optionsOf({ errors, strippedPath, headers }: HostPlan) {
+export function optionsOf({ errors, strippedPath, headers, id }: HostPlan) {
   return {
     ...(errors !== undefined && { errors }),
     ...(strippedPath !== undefined && { strippedPath }),
     ...(headers !== undefined && { headers: () => headers }),
+    ...(id !== undefined && { id: () => id }),
   };
 }

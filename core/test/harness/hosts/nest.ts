@@ -76,7 +76,7 @@ function controllerOf(plan: HostPlan) {
   });
   class Routes {
     async own(...exchange: NestExchange) {
-      sendResponse(exchange, ownAnswer(await toHttpRequest(exchange[0])));
+      sendResponse(...exchange, ownAnswer(await toHttpRequest(exchange[0])));
     }
     operation(...exchange: NestExchange) {
       return answer(...exchange);

@@ -4,31 +4,24 @@ import { handler, mount, sendResponse, toHttpRequest } from '@grantd/core/node';
 import { notFound, portOf } from '../transports/listener.ts';
 import { HANDLED, type Host, optionsOf, ownAnswer } from './host.ts';
 
-/** Without a framework: errors go to the last argument. */
+/** Without a framework: the endpoints are asked first, errors and all other requests go to their last argument. */
 export const NODE_HOST: Host = {
   name: 'node:http',
   open(t, plan) {
     const { server, operation, below = '', onError } = plan;
     const endpoints = operation ? handler(operation, optionsOf(plan)) : mount(server, optionsOf(plan));
-    return listen(t, async (request, response) => {
-      const handle = (error: unknown) => {
-        if (error === undefined) return notFound(request, response);
+    const ownPages: RequestListener = async (request, response) => {
+      if (!request.url?.startsWith(`${below}/own`)) return notFound(request, response);
+      sendResponse(request, response, ownAnswer(await toHttpRequest(request)));
+    };
+    return listen(t, (request, response) => {
+      const next = (error?: unknown) => {
+        if (error === undefined) return ownPages(request, response);
         onError?.(error);
         response.writeHead(HANDLED.status).end(HANDLED.body);
       };
-      try {
-        if (request.url?.startsWith(`${below}/own`)) {
-          return sendResponse(request, response, ownAnswer(await toHttpRequest(request)));
-        }
-        const paths = [request.url ?? '', `${plan.strippedPath ?? ''}${request.url}`];
-        if (operation === undefined && paths.some((path) => server.serves(path))) {
-          return await endpoints(request, response, handle);
-        }
-        if (request.url === `${below}/operation`) return await endpoints(request, response, handle);
-        notFound(request, response);
-      } catch (error) {
-        handle(error);
-      }
+      if (operation && request.url !== `${below}/operation`) return next();
+      return endpoints(request, response, next);
     });
   },
 };

@@ -12,6 +12,7 @@ export interface HostOptions {
   readonly errors?: 'render' | 'forward';
   readonly headers?: () => Readonly<Record<string, string>>;
   readonly onFault?: (fault: unknown) => void;
+  readonly id?: () => string;
   readonly connection?: () => { readonly remoteAddress: string };
   readonly body?: () => string;
 }

@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { WORKER_ENTRIES } from '../../runtimes/workerd.ts';
 import { linkPackage } from './archives.ts';
 import { ROOT } from './packed.ts';
 import { type Ended, run } from './run.ts';
@@ -24,8 +25,12 @@ export class OwnRefusal extends core.StorageFault {}
 export type Secret = core.ServerSecret<'my_own_use'>;
 `;
 
-/** What needs the types of Node is beyond what a host on another runtime imports. */
-export const WITHOUT_NODE = ['.', './fetch', './memory', './postgres'];
+/** What a host on another runtime imports; nothing there may need the types of Node. */
+export const WITHOUT_NODE: readonly string[] = [
+  ...WORKER_ENTRIES.map((entry) => entry.in.replace('@grantd/core', '.')),
+  './next',
+  './postgres',
+];
 
 export interface Compilation {
   readonly module: 'node16' | 'nodenext' | 'esnext';
