@@ -142,6 +142,24 @@ test('a key that nobody knows makes the API ask, but not again within ten second
   assert.equal(asked.count(JWKS), 3);
 });
 
+test('of an issuer with many retired keys the current one is known, wherever it stands; a set that is too large is a fault', async (t) => {
+  const { forge, publicJwk } = await openForge();
+  const retired = (count: number) =>
+    Array.from({ length: count }, (_, index) => ({ ...publicJwk, kid: `retired ${index}` }));
+  const jwks = { keys: [...retired(39), publicJwk] };
+  const { tokens: given } = await openForge({ jwks });
+  assert.equal((await given.verify(await forge())).sub, 'alice');
+
+  const { world, asked, tokens } = await openApi(t, { jwksUri: ISSUER + JWKS });
+  const now = world.clock.seconds;
+  const token = await forge({ iat: now, exp: now + 60 });
+  asked.outage = async () => Response.json({ keys: [...retired(1000), publicJwk] });
+  await assert.rejects(tokens.verify(token), AuthorizationServerFault);
+  world.clock.advance(11);
+  asked.outage = async () => Response.json(jwks);
+  assert.equal((await tokens.verify(token)).sub, 'alice');
+});
+
 test('a server that cannot be asked for its keys is a fault, never a refusal, and known keys stay good', async (t) => {
   const { world, asked, tokens } = await openApi(t);
   const token = await apiToken(world);

@@ -105,7 +105,7 @@ function keySource(
   metadata: IssuerMetadata,
 ): KeySource {
   if (jwks !== undefined) {
-    const keys = readPublicKeys(jwks);
+    const keys = readPublicKeys(jwks, Infinity);
     if (keys === undefined || keys.length === 0) throw new ConfigurationError('jwks', 'a set of public keys');
     return { keys };
   }

@@ -19,7 +19,9 @@ export class IssuerKeys {
 
   constructor(source: KeySource, parts: { readonly fetchDocument: FetchDocument; readonly clock: Clock }) {
     this.#source = source;
-    this.#remote = new RemoteKeySets(parts);
+    // An issuer shows a retired key as long as anything lives that it has signed, and its current one may come last: of
+    // a set that was fetched whole nothing is left out, and one that is too large for that is a fault.
+    this.#remote = new RemoteKeySets({ ...parts, mostKeys: Infinity });
   }
 
   /**
