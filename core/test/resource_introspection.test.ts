@@ -186,6 +186,35 @@ test('an answer that does not come is given up, also where fetch does not heed i
   assert.ok(performance.now() - before < 5000);
 });
 
+test('however many tokens come, so many questions are under way and no more; a token too many is a fault at once', async (t) => {
+  const { asked, tokens } = await openApi(t, { maxQuestions: 3, introspectionEndpoint: ISSUER + INTROSPECTION });
+  const silence = Promise.withResolvers<void>();
+  asked.outage = async () => {
+    await silence.promise;
+    return Response.json({ active: false });
+  };
+  const first = ['a', 'b', 'c'].map((token) => refusal(tokens.verify(token)));
+  const again = refusal(tokens.verify('a'));
+  await assert.rejects(tokens.verify('d'), AuthorizationServerFault);
+  await assert.rejects(tokens.verify('e'), AuthorizationServerFault);
+  assert.equal(asked.count(INTROSPECTION), 3);
+  silence.resolve();
+  assert.deepEqual(await Promise.all([...first, again]), [NOT_ACTIVE, NOT_ACTIVE, NOT_ACTIVE, NOT_ACTIVE]);
+  assert.deepEqual(await refusal(tokens.verify('d')), NOT_ACTIVE);
+  assert.equal(asked.count(INTROSPECTION), 5);
+});
+
+test('without being told otherwise 256 questions are under way at most', async (t) => {
+  const { asked, tokens } = await openApi(t, { introspectionEndpoint: ISSUER + INTROSPECTION, timeoutMs: 50 });
+  asked.outage = () => new Promise(() => {});
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 300 }, (_, index) => tokens.verify(`token ${index}`)),
+  );
+  for (const outcome of outcomes)
+    assert.ok(outcome.status === 'rejected' && outcome.reason instanceof AuthorizationServerFault);
+  assert.equal(asked.count(INTROSPECTION), 256);
+});
+
 test('wrong credentials of the API are its own trouble, not that of whoever calls it', async (t) => {
   const { world, tokens } = await openApi(t, { credentials: { clientId: 'api', clientSecret: 'wrong' } });
   const token = await apiToken(world);
@@ -276,6 +305,8 @@ test('an endpoint that is given spares the metadata; options that do not fit are
     [{ credentials: { method: 'private_key_jwt', clientId: 'api', privateKey: {} } }, 'credentials'],
     [{ cache: { maxSeconds: Infinity } }, 'cache.maxSeconds'],
     [{ cache: { maxSeconds: 1, maxTokens: 0 } }, 'cache.maxTokens'],
+    [{ maxQuestions: 0 }, 'maxQuestions'],
+    [{ maxQuestions: Infinity }, 'maxQuestions'],
   ];
   for (const [change, option] of cases) {
     assert.throws(

@@ -10,6 +10,7 @@ import {
   type IntrospectionCredentials,
 } from './introspection_credentials.ts';
 import { IssuerMetadata } from './issuer_metadata.ts';
+import { QuestionLimit } from './question_limit.ts';
 import { refusedToken, requireTokenLength } from './refused_token.ts';
 import { type CacheOptions, ActiveTokens } from './active_tokens.ts';
 import { requireAudience, requireBetween, requireIssuer, requireUrl } from './resource_options.ts';
@@ -27,6 +28,9 @@ const LONGEST_CACHE = 3600;
 /** Tokens that a cache may hold at most. */
 const MOST_CACHED = 1_000_000;
 
+/** Questions that an API may have under way at most. */
+const MOST_QUESTIONS = 65_536;
+
 export interface AccessTokenIntrospectorOptions extends AskingOptions {
   /** As tokens and metadata name it. */
   readonly issuer: string;
@@ -42,6 +46,11 @@ export interface AccessTokenIntrospectorOptions extends AskingOptions {
   readonly allowMissingTokenType?: boolean;
   /** Default: none, so that a revocation is seen by the next request. */
   readonly cache?: CacheOptions;
+  /**
+   * How many tokens are asked about at the same time, from 1 to 65536. Beyond that a token is a fault at once: whoever
+   * sends many that nobody knows shall not have a connection for each. Default: 256.
+   */
+  readonly maxQuestions?: number;
   /** Milliseconds since 1970. Default: the system's clock. */
   readonly clock?: Clock;
 }
@@ -60,16 +69,19 @@ export class AccessTokenIntrospector implements AccessTokens {
   readonly #endpoint: () => Promise<string>;
   readonly #remembered: ActiveTokens | undefined;
   readonly #questions = new SingleFlight<JsonObject>();
+  readonly #limit: QuestionLimit;
 
   /** @throws {ConfigurationError} an option does not fit */
   constructor(options: AccessTokenIntrospectorOptions) {
     const { audience, cache, clock = Date.now, introspectionEndpoint: endpoint } = options;
+    const { maxQuestions = 256 } = options;
     this.#issuer = requireIssuer(options.issuer);
     this.#audience = audience === undefined ? undefined : requireAudience(audience);
     this.#allowMissingTokenType = options.allowMissingTokenType ?? false;
     this.#clock = clock;
     this.#ask = guarded(options);
     this.#authenticate = authenticationBy(options.credentials, this.#issuer, clock);
+    this.#limit = new QuestionLimit(requireBetween('maxQuestions', maxQuestions, 1, MOST_QUESTIONS));
     this.#remembered = cache && new ActiveTokens(requireCache(cache));
     const metadata = new IssuerMetadata({
       issuer: this.#issuer,
@@ -87,7 +99,8 @@ export class AccessTokenIntrospector implements AccessTokens {
     if (remembered !== undefined) return remembered;
 
     const askedAtMs = this.#clock();
-    const answer = await answerOf(this.#questions.share(token, () => this.#introspect(token)));
+    const ask = () => this.#limit.within(() => this.#introspect(token));
+    const answer = await answerOf(this.#questions.share(token, ask));
     if (answer.active !== true) throw refusedToken('not_active');
     this.#judge(answer);
     const verified = verifiedAccessToken(answer);
