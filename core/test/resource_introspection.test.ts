@@ -159,6 +159,27 @@ test('a request that comes while a question is under way is not answered by it, 
   assert.equal(asked.count(INTROSPECTION), 3, 'the first, the early one, and one for all that were late');
 });
 
+test('a request that comes while a question is under way does not fail with it: it asks its own, with all others that wait', async (t) => {
+  const { world, asked, tokens } = await openApi(t);
+  const token = await apiToken(world);
+  await tokens.verify(token);
+  const arrived = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  asked.outage = async () => {
+    asked.outage = undefined;
+    arrived.resolve();
+    await released.promise;
+    throw new TypeError('fetch failed');
+  };
+  const early = tokens.verify(token);
+  await arrived.promise;
+  const late = [1, 2, 3].map(() => tokens.verify(token));
+  released.resolve();
+  await assert.rejects(early, AuthorizationServerFault);
+  for (const { clientId } of await Promise.all(late)) assert.equal(clientId, 'machine');
+  assert.equal(asked.count(INTROSPECTION), 3, 'the first, the early one, and one for all that were late');
+});
+
 test('whatever is no answer is a fault, never a refusal', async (t) => {
   const { world, asked, tokens } = await openApi(t);
   const token = await apiToken(world);
