@@ -57,7 +57,7 @@ export interface AccessTokenIntrospectorOptions extends AskingOptions {
 
 /**
  * Checks access tokens of any format by asking the authorization server (RFC 7662). Requests with the same token that
- * come together share one question, which never began before they came; where one before it fails, it is asked then.
+ * come together share one question, which never began before they came.
  */
 export class AccessTokenIntrospector implements AccessTokens {
   readonly #issuer: string;
