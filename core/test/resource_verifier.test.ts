@@ -219,6 +219,46 @@ test('keys that are given, or their URL, spare what would be fetched before them
   assert.deepEqual(asked.paths, [JWKS]);
 });
 
+test('RFC 8414 §2 an issuer without TLS is asked on loopback alone, unless the host says that it is insecure', async (t) => {
+  const insecure = { allowInsecureRequests: true };
+  const far = ['http://login.example', 'http://10.0.0.1:4000', 'http://localhost.example', 'http://127.0.0.1.nip.io'];
+  const near = ['http://localhost:4000', 'http://127.0.0.1', 'http://[::1]:4000/auth'];
+  const open = (issuer: string, options: object = {}) =>
+    new AccessTokenVerifier({ issuer, audience: API, ...options });
+  const isRefused = (option: string) => (error: unknown) =>
+    error instanceof ConfigurationError && error.option === option;
+  for (const issuer of far) {
+    assert.throws(() => open(issuer), isRefused('issuer'), issuer);
+    open(issuer, insecure);
+    assert.throws(() => open('http://localhost', { jwksUri: issuer }), isRefused('jwksUri'), issuer);
+  }
+  for (const issuer of near) {
+    open(issuer);
+    open(issuer, { jwksUri: 'http://localhost:5000/jwks' });
+    open(issuer, { jwksUri: 'https://keys.example/jwks' });
+    assert.throws(() => open(ISSUER, { jwksUri: issuer }), isRefused('jwksUri'), issuer);
+  }
+
+  const issuer = 'http://localhost:4000';
+  const world = await openWorld(t, { issuer });
+  const token = await apiToken(world, 'read');
+  for (const [jwksUri, path] of [
+    ['http://login.example/jwks', undefined],
+    [`${issuer}/jwks`, JWKS],
+  ] as const) {
+    const asked = new AskedServer(world);
+    const options = { fetch: asked.fetch, clock: world.clock.read };
+    asked.outage = (url, init) =>
+      url.endsWith(METADATA)
+        ? Promise.resolve(Response.json({ issuer, jwks_uri: jwksUri }))
+        : asked.answer(url, init);
+    const verified = open(issuer, options).verify(token);
+    if (path === undefined) await assert.rejects(verified, AuthorizationServerFault);
+    else assert.equal((await verified).sub, 'machine');
+    assert.deepEqual(asked.paths, path === undefined ? [METADATA] : [METADATA, path]);
+  }
+});
+
 test('§4 every claim that is required is judged', async () => {
   const { tokens, forge, now } = await openForge();
   const cases: readonly (readonly [Readonly<Record<string, unknown>>, string])[] = [

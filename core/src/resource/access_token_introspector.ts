@@ -13,7 +13,7 @@ import { IssuerMetadata } from './issuer_metadata.ts';
 import { QuestionLimit } from './question_limit.ts';
 import { refusedToken, requireTokenLength } from './refused_token.ts';
 import { type CacheOptions, ActiveTokens } from './active_tokens.ts';
-import { requireAudience, requireBetween, requireIssuer, requireUrl } from './resource_options.ts';
+import { requireAskableUrl, requireAudience, requireBetween, requireIssuer } from './resource_options.ts';
 import { SingleFlight } from './single_flight.ts';
 import {
   type AccessTokens,
@@ -75,7 +75,8 @@ export class AccessTokenIntrospector implements AccessTokens {
   constructor(options: AccessTokenIntrospectorOptions) {
     const { audience, cache, clock = Date.now, introspectionEndpoint: endpoint } = options;
     const { maxQuestions = 256 } = options;
-    this.#issuer = requireIssuer(options.issuer);
+    const policy = requireIssuer(options);
+    this.#issuer = policy.issuer;
     this.#audience = audience === undefined ? undefined : requireAudience(audience);
     this.#allowMissingTokenType = options.allowMissingTokenType ?? false;
     this.#clock = clock;
@@ -83,13 +84,9 @@ export class AccessTokenIntrospector implements AccessTokens {
     this.#authenticate = authenticationBy(options.credentials, this.#issuer, clock);
     this.#limit = new QuestionLimit(requireBetween('maxQuestions', maxQuestions, 1, MOST_QUESTIONS));
     this.#remembered = cache && new ActiveTokens(requireCache(cache));
-    const metadata = new IssuerMetadata({
-      issuer: this.#issuer,
-      fetchDocument: documentsBy(this.#ask),
-      clock,
-    });
+    const metadata = new IssuerMetadata({ policy, fetchDocument: documentsBy(this.#ask), clock });
     const known =
-      endpoint === undefined ? undefined : requireUrl('introspectionEndpoint', endpoint, this.#issuer);
+      endpoint === undefined ? undefined : requireAskableUrl('introspectionEndpoint', endpoint, policy);
     this.#endpoint = async () => known ?? metadata.url('introspection_endpoint');
   }
 

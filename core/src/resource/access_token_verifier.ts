@@ -14,7 +14,8 @@ import { type AskingOptions, documentsBy, guarded } from './guarded_fetch.ts';
 import { IssuerKeys, type KeySource } from './issuer_keys.ts';
 import { IssuerMetadata } from './issuer_metadata.ts';
 import { refusedToken, requireTokenLength } from './refused_token.ts';
-import { requireAudience, requireBetween, requireIssuer, requireUrl } from './resource_options.ts';
+import { requireAskableUrl, requireAudience, requireBetween, requireIssuer } from './resource_options.ts';
+import type { TransportPolicy } from './transport_policy.ts';
 import {
   type AccessTokens,
   isMeantFor,
@@ -57,14 +58,14 @@ export class AccessTokenVerifier implements AccessTokens {
   /** @throws {ConfigurationError} an option does not fit */
   constructor(options: AccessTokenVerifierOptions) {
     const { algorithms = SIGNING_ALGORITHMS, clockTolerance = 0, clock = Date.now } = options;
-    this.#issuer = requireIssuer(options.issuer);
+    const policy = requireIssuer(options);
+    this.#issuer = policy.issuer;
     this.#audience = requireAudience(options.audience);
     this.#algorithms = requireAlgorithms(algorithms);
     this.#clockTolerance = requireBetween('clockTolerance', clockTolerance, 0, LONGEST_TOLERANCE);
     this.#clock = clock;
-    const fetchDocument = documentsBy(guarded(options));
-    const parts = { issuer: this.#issuer, fetchDocument, clock };
-    this.#keys = new IssuerKeys(keySource(options, new IssuerMetadata(parts)), parts);
+    const parts = { policy, fetchDocument: documentsBy(guarded(options)), clock };
+    this.#keys = new IssuerKeys(keySource(options, policy, new IssuerMetadata(parts)), parts);
   }
 
   async verify(token: string): Promise<VerifiedAccessToken> {
@@ -101,7 +102,8 @@ export class AccessTokenVerifier implements AccessTokens {
 }
 
 function keySource(
-  { issuer, jwks, jwksUri }: AccessTokenVerifierOptions,
+  { jwks, jwksUri }: AccessTokenVerifierOptions,
+  policy: TransportPolicy,
   metadata: IssuerMetadata,
 ): KeySource {
   if (jwks !== undefined) {
@@ -110,7 +112,7 @@ function keySource(
     return { keys };
   }
   if (jwksUri === undefined) return { url: () => metadata.url('jwks_uri') };
-  const url = requireUrl('jwksUri', jwksUri, issuer);
+  const url = requireAskableUrl('jwksUri', jwksUri, policy);
   return { url: async () => url };
 }
 

@@ -15,6 +15,11 @@ export interface AskingOptions {
   readonly fetch?: Fetch;
   /** Milliseconds in which the authorization server has to have answered. Default: 5000. */
   readonly timeoutMs?: number;
+  /**
+   * Also asks by plain http beyond loopback, where everybody on the way reads tokens and credentials, and can put in
+   * keys and answers: for development alone. Default: `false`.
+   */
+  readonly allowInsecureRequests?: boolean;
 }
 
 const LONGEST_TIMEOUT_MS = 60_000;
