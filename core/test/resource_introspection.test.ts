@@ -296,6 +296,20 @@ test('§2.2 an active token that is no access token for this API is refused', as
   assert.deepEqual((await tokens.verify('token')).expiresAt, undefined);
 });
 
+test('§2.2 an API whose clock is ahead lets tokens through as long as it says, and asks about each', async (t) => {
+  const { world, asked, tokens } = await openApi(t, { clockTolerance: 30, cache: { maxSeconds: 60 } });
+  await tokens.verify(await apiToken(world));
+  const answer = (exp: number) => async () =>
+    Response.json({ active: true, token_type: 'Bearer', aud: API, exp });
+  const before = asked.count(INTROSPECTION);
+  asked.outage = answer(world.clock.seconds - 29);
+  await tokens.verify('token');
+  await tokens.verify('token');
+  assert.equal(asked.count(INTROSPECTION), before + 2, 'nothing is remembered beyond the expiry');
+  asked.outage = answer(world.clock.seconds - 30);
+  assert.deepEqual(await refusal(tokens.verify('token')), ['invalid_token', 'expired']);
+});
+
 test('a server that never tells the type of a token is believed where the host says so', async (t) => {
   const { asked, tokens } = await openApi(t, { allowMissingTokenType: true });
   await tokens.verify('token').catch(() => undefined);
@@ -327,6 +341,8 @@ test('an endpoint that is given spares the metadata; options that do not fit are
     [{ cache: { maxSeconds: Infinity } }, 'cache.maxSeconds'],
     [{ cache: { maxSeconds: 1, maxTokens: 0 } }, 'cache.maxTokens'],
     [{ maxQuestions: 0 }, 'maxQuestions'],
+    [{ clockTolerance: -1 }, 'clockTolerance'],
+    [{ clockTolerance: 301 }, 'clockTolerance'],
     [{ maxQuestions: Infinity }, 'maxQuestions'],
   ];
   for (const [change, option] of cases) {

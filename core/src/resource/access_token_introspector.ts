@@ -13,7 +13,13 @@ import { IssuerMetadata } from './issuer_metadata.ts';
 import { QuestionLimit } from './question_limit.ts';
 import { refusedToken, requireTokenLength } from './refused_token.ts';
 import { type CacheOptions, ActiveTokens } from './active_tokens.ts';
-import { requireAskableUrl, requireAudience, requireBetween, requireIssuer } from './resource_options.ts';
+import {
+  requireAskableUrl,
+  requireAudience,
+  requireBetween,
+  requireIssuer,
+  requireTolerance,
+} from './resource_options.ts';
 import { SingleFlight } from './single_flight.ts';
 import {
   type AccessTokens,
@@ -44,6 +50,8 @@ export interface AccessTokenIntrospectorOptions extends AskingOptions {
    * tokens; a server that leaves it out always wants `true` here. Default: `false`.
    */
   readonly allowMissingTokenType?: boolean;
+  /** Seconds by which the clocks of API and issuer may differ, 300 at most. Default: 0. */
+  readonly clockTolerance?: number;
   /** Default: none, so that a revocation is seen by the next request. */
   readonly cache?: CacheOptions;
   /**
@@ -63,6 +71,7 @@ export class AccessTokenIntrospector implements AccessTokens {
   readonly #issuer: string;
   readonly #audience: readonly string[] | undefined;
   readonly #allowMissingTokenType: boolean;
+  readonly #clockTolerance: number;
   readonly #clock: Clock;
   readonly #ask: Ask;
   readonly #authenticate: () => Promise<Authentication>;
@@ -79,6 +88,7 @@ export class AccessTokenIntrospector implements AccessTokens {
     this.#issuer = policy.issuer;
     this.#audience = audience === undefined ? undefined : requireAudience(audience);
     this.#allowMissingTokenType = options.allowMissingTokenType ?? false;
+    this.#clockTolerance = requireTolerance(options.clockTolerance);
     this.#clock = clock;
     this.#ask = guarded(options);
     this.#authenticate = authenticationBy(options.credentials, this.#issuer, clock);
@@ -131,7 +141,8 @@ export class AccessTokenIntrospector implements AccessTokens {
     if (iss !== undefined && iss !== this.#issuer) throw refusedToken('wrong_issuer');
     if (this.#audience !== undefined && !isMeantFor(this.#audience, aud))
       throw refusedToken('audience_wrong');
-    if (typeof exp === 'number' && this.#clock() >= exp * 1000) throw refusedToken('expired');
+    const isOver = typeof exp === 'number' && this.#clock() / 1000 >= exp + this.#clockTolerance;
+    if (isOver) throw refusedToken('expired');
     const isBearer = typeof type === 'string' ? type.toLowerCase() === 'bearer' : this.#allowMissingTokenType;
     // One that is bound to a key is not for whoever merely bears it.
     if (!isBearer || cnf !== undefined) throw refusedToken('wrong_type');

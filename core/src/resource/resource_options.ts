@@ -44,6 +44,14 @@ export function requireAudience(audience: string | readonly string[]): readonly 
   throw new ConfigurationError('audience', 'what access tokens for this API name as their audience');
 }
 
+/** Seconds; more would make an expiry meaningless. */
+const LONGEST_TOLERANCE = 300;
+
+/** @throws {ConfigurationError} no seconds by which clocks may differ */
+export function requireTolerance(clockTolerance = 0): number {
+  return requireBetween('clockTolerance', clockTolerance, 0, LONGEST_TOLERANCE);
+}
+
 /** @throws {ConfigurationError} no number, or out of bounds */
 export function requireBetween(option: string, value: number, least: number, most: number): number {
   if (Number.isFinite(value) && value >= least && value <= most) return value;
