@@ -14,7 +14,6 @@ import { ClientSecrets } from './endpoints/client_authentication/client_secret.t
 import type { Context } from './endpoints/context.ts';
 import { ENDPOINTS, type Routes, routeOf, routesOf } from './endpoints/endpoints.ts';
 import { errorResponse } from './endpoints/error_response.ts';
-import type { ServerEvent } from './endpoints/events.ts';
 import { type Explanation, explainToken } from './endpoints/explanation.ts';
 import {
   type IntrospectionQuery,
@@ -51,6 +50,7 @@ import type { Claims } from './protocol/claims.ts';
 import { fetchNothing } from './protocol/fetch_document.ts';
 import { type HttpRequest, type HttpResponse, pathOf } from './protocol/http.ts';
 import { ConfigurationError } from './protocol/oauth_error.ts';
+import { observe } from './protocol/observe.ts';
 import type { SigningAlgorithm } from './protocol/signing_algorithm.ts';
 import type { NewClient } from './storage/contract.ts';
 import { guarded, guardedCall } from './storage/guarded.ts';
@@ -420,7 +420,7 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
   const context: Context = {
     ...options,
     ...tokenContext,
-    onEvent: (event) => observe(options.onEvent, event),
+    onEvent: (event) => observe('onEvent', options.onEvent, event),
     accessTokens: new AccessTokenVerifier(tokenContext),
     fetchDocument,
     canFetch: options.fetchDocument !== undefined,
@@ -434,15 +434,4 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     oidc: oidc && { ...oidc, getUserClaims: guardedCall(oidc.getUserClaims) },
   };
   return { context, signingKeys };
-}
-
-/** What an observer throws changes no answer: what it was told of has happened. */
-function observe(onEvent: Context['onEvent'], event: ServerEvent): void {
-  const complain = (error: unknown) => console.error('onEvent failed', error);
-  try {
-    const observed: unknown = onEvent(event);
-    if (observed !== undefined) Promise.resolve(observed).catch(complain);
-  } catch (error) {
-    complain(error);
-  }
 }

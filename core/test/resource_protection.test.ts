@@ -233,6 +233,18 @@ test('a host that listens is given the fault itself; of one that is forwarded it
   assert.deepEqual([told.length, lines], [1, []]);
 });
 
+test('a host that cannot listen changes no answer', async (t) => {
+  const lines = linesOfConsole(t);
+  const tokens: AccessTokens = { verify: () => Promise.reject(new AuthorizationServerFault('the reason')) };
+  const onFault = () => {
+    throw new Error('the log is full');
+  };
+  const answer = protect({ tokens, onFault })(() => new Response());
+  const request = new Request(API, { headers: { authorization: 'Bearer x' } });
+  assert.equal((await answer(request)).status, 503);
+  assert.deepEqual(lines, ['onFault failed Error: the log is full']);
+});
+
 /** What is written to `console.error` from now on until the test is over. */
 function linesOfConsole(t: TestContext): readonly string[] {
   const lines: string[] = [];

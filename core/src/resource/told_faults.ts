@@ -1,5 +1,6 @@
 import { RecentlyUsed } from '../memories/recently_used.ts';
 import type { Clock } from '../protocol/environment.ts';
+import { observe } from '../protocol/observe.ts';
 import type { AuthorizationServerFault } from './authorization_server_fault.ts';
 
 /**
@@ -27,7 +28,7 @@ export class ToldFaults {
     const nowMs = this.#clock();
     if (nowMs - (this.#toldAtMs.get(reason) ?? -Infinity) < TOLD_AGAIN_AFTER) return;
     this.#toldAtMs.set(reason, nowMs);
-    this.#onFault(fault);
+    observe('onFault', this.#onFault, fault);
   }
 }
 
