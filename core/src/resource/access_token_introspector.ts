@@ -2,6 +2,7 @@ import type { Claims } from '../protocol/claims.ts';
 import type { Clock } from '../protocol/environment.ts';
 import { DocumentError } from '../protocol/fetch_document.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../protocol/json.ts';
+import { ActiveTokens, type CacheOptions } from './active_tokens.ts';
 import { answerOf } from './authorization_server_fault.ts';
 import { type Ask, type AskingOptions, documentsBy, guarded } from './guarded_fetch.ts';
 import {
@@ -12,7 +13,6 @@ import {
 import { IssuerMetadata } from './issuer_metadata.ts';
 import { QuestionLimit } from './question_limit.ts';
 import { refusedToken, requireTokenLength } from './refused_token.ts';
-import { type CacheOptions, ActiveTokens } from './active_tokens.ts';
 import {
   requireAskableUrl,
   requireAudience,
@@ -27,12 +27,6 @@ import {
   type VerifiedAccessToken,
   verifiedAccessToken,
 } from './verified_access_token.ts';
-
-/** Seconds for which a cache may believe a token at most. */
-const LONGEST_CACHE = 3600;
-
-/** Tokens that a cache may hold at most. */
-const MOST_CACHED = 1_000_000;
 
 /** Questions that an API may have under way at most. */
 const MOST_QUESTIONS = 65_536;
@@ -93,7 +87,7 @@ export class AccessTokenIntrospector implements AccessTokens {
     this.#ask = guarded(options);
     this.#authenticate = authenticationBy(options.credentials, this.#issuer, clock);
     this.#limit = new QuestionLimit(requireBetween('maxQuestions', maxQuestions, 1, MOST_QUESTIONS));
-    this.#remembered = cache && new ActiveTokens(requireCache(cache));
+    this.#remembered = cache && new ActiveTokens(cache);
     const metadata = new IssuerMetadata({ policy, fetchDocument: documentsBy(this.#ask), clock });
     const known =
       endpoint === undefined ? undefined : requireAskableUrl('introspectionEndpoint', endpoint, policy);
@@ -153,11 +147,4 @@ function isReadable({ active, exp, scope, token_type: type }: JsonObject): boole
   if (typeof active !== 'boolean') return false;
   const isTime = exp === undefined || (typeof exp === 'number' && Number.isFinite(exp));
   return isTime && [scope, type].every((one) => one === undefined || typeof one === 'string');
-}
-
-function requireCache({ maxSeconds, maxTokens = 10_000 }: CacheOptions): CacheOptions {
-  return {
-    maxSeconds: requireBetween('cache.maxSeconds', maxSeconds, 0, LONGEST_CACHE),
-    maxTokens: requireBetween('cache.maxTokens', maxTokens, 1, MOST_CACHED),
-  };
 }

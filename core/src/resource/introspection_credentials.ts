@@ -3,6 +3,7 @@ import { signerOf } from '#signatures';
 import { type Clock, secondsOf } from '../protocol/environment.ts';
 import { ConfigurationError } from '../protocol/oauth_error.ts';
 import { type SigningAlgorithm, signingAlgorithmOf } from '../protocol/signing_algorithm.ts';
+import { withoutUse } from '../tokens/public_keys.ts';
 import { signedJwt } from '../tokens/signature.ts';
 import type { Signs } from '../tokens/signatures/signatures.ts';
 
@@ -77,8 +78,7 @@ function byPrivateKey(
 }
 
 async function signerFrom(privateKey: JWK, algorithm: SigningAlgorithm): Promise<Signs> {
-  const { use: _, key_ops: __, alg: ___, ...numbers } = privateKey;
-  return signerOf(numbers, algorithm);
+  return signerOf(withoutUse(privateKey), algorithm);
 }
 
 /** RFC 6749 §2.3.1: both parts in the form encoding first. */

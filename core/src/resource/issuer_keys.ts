@@ -3,7 +3,7 @@ import { verifierOf } from '#signatures';
 import type { Clock } from '../protocol/environment.ts';
 import type { FetchDocument } from '../protocol/fetch_document.ts';
 import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
-import { keyThatSigned } from '../tokens/public_keys.ts';
+import { keyThatSigned, withoutUse } from '../tokens/public_keys.ts';
 import { RemoteKeySets } from '../tokens/remote_key_sets.ts';
 import type { Verifies } from '../tokens/signatures/signatures.ts';
 
@@ -48,9 +48,8 @@ export class IssuerKeys {
 
 /** @returns `undefined` where its numbers are no key, such as a point that is not on its curve */
 async function makeReady(jwk: JWK, algorithm: SigningAlgorithm): Promise<Verifies | undefined> {
-  const { use: _, key_ops: __, alg: ___, ...numbers } = jwk;
   try {
-    return await verifierOf(numbers, algorithm);
+    return await verifierOf(withoutUse(jwk), algorithm);
   } catch {
     return undefined; // nothing here asks anybody: the numbers are all that can be wrong
   }

@@ -70,14 +70,18 @@ export function keyThatSigned(
   return fitting.length === 1 ? fitting[0] : undefined;
 }
 
+/** A key without what it says it is for: that has been judged, and who imports keys may judge otherwise. */
+export function withoutUse({ use: _, key_ops: __, alg: ___, ...numbers }: JWK): JWK {
+  return numbers;
+}
+
 /**
  * The key as jose takes it.
  * @returns `undefined` where its numbers are no key, such as a point that is not on its curve
  */
 export async function importPublicKey(jwk: JWK, algorithm: KeyAlgorithm): Promise<CryptoKey | undefined> {
-  const { use: _, key_ops: __, alg: ___, ...numbers } = jwk;
   try {
-    const key = await importJWK(numbers, algorithm);
+    const key = await importJWK(withoutUse(jwk), algorithm);
     return key instanceof Uint8Array ? undefined : key;
   } catch {
     return undefined; // nothing here asks anybody: the numbers are all that can be wrong
