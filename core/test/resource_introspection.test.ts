@@ -267,6 +267,37 @@ test('each way of authenticating is understood by the server', async (t) => {
   }
 });
 
+test('a private key that could not be made ready is tried again by the next question', async (t) => {
+  const world = await openWorld(t);
+  const { privateKey, publicJwk } = await clientKey('ES256');
+  await addClient(world, {
+    ...CLIENTS.api,
+    id: 'signing',
+    resource: 'https://signing.example',
+    metadata: { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [publicJwk] } },
+  });
+  const { kty, ...numbers } = await exportJWK(privateKey);
+  let isAway = true;
+  const privateJwk = {
+    ...numbers,
+    alg: 'ES256',
+    get kty() {
+      return isAway ? 'away' : String(kty);
+    },
+  };
+  const { fetch } = new AskedServer(world);
+  const tokens = new AccessTokenIntrospector({
+    issuer: ISSUER,
+    credentials: { method: 'private_key_jwt', clientId: 'signing', privateKey: privateJwk },
+    fetch,
+    clock: world.clock.read,
+  });
+  const token = await apiToken(world);
+  await assert.rejects(tokens.verify(token));
+  isAway = false;
+  assert.equal((await tokens.verify(token)).sub, 'machine');
+});
+
 test('§2.2 an active token that is no access token for this API is refused', async (t) => {
   const { world, asked, tokens } = await openApi(t, { audience: [API, ISSUER] });
   const { refresh_token: refreshToken } = await world.grant();

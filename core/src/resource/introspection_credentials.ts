@@ -61,8 +61,14 @@ function byPrivateKey(
     throw new ConfigurationError('credentials', 'a private key as JWK with alg RS256, PS256, ES256 or EdDSA');
   const header = { alg: algorithm, ...(privateKey.kid !== undefined && { kid: privateKey.kid }) };
   let signer: Promise<Signs> | undefined;
+  const forget = () => {
+    signer = undefined; // what could not be made once is tried again by the next question
+  };
   return async () => {
-    signer ??= signerFrom(privateKey, algorithm);
+    if (signer === undefined) {
+      signer = signerFrom(privateKey, algorithm);
+      signer.catch(forget);
+    }
     const iat = secondsOf(clock());
     const client_assertion = await signedJwt(await signer, header, {
       iss: clientId,
