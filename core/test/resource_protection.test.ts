@@ -269,6 +269,9 @@ test('options of a protection that do not fit are refused at once', () => {
     [{ realm: 'ü' }, 'realm'],
     [{ realm: '' }, 'realm'],
     [{ resourceMetadata: 'nowhere' }, 'resourceMetadata'],
+    [{ errors: 'forwad' }, 'errors'],
+    [{ tokens: undefined }, 'tokens'],
+    [{ tokens: {} }, 'tokens'],
   ];
   for (const [change, option] of cases) {
     assert.throws(
@@ -277,6 +280,10 @@ test('options of a protection that do not fit are refused at once', () => {
       option,
     );
   }
+  assert.throws(
+    () => protect({ tokens, resourceMetadata: 'ftp://api.example' }),
+    new ConfigurationError('resourceMetadata', 'a URL of https or http'),
+  );
 });
 
 test('of two Authorization lines, of which Node shows the first alone, neither counts', async () => {

@@ -67,6 +67,10 @@ export class Protection {
     onFault = reportFault,
     clock = Date.now,
   }: ProtectionOptions) {
+    if (typeof tokens?.verify !== 'function')
+      throw new ConfigurationError('tokens', 'what verifies tokens, such as an AccessTokenVerifier');
+    if (errors !== 'render' && errors !== 'forward')
+      throw new ConfigurationError('errors', "'render' or 'forward'");
     if (!scopes.every(isScopeToken)) throw new ConfigurationError('scopes', 'a list of scopes');
     if (!/^[\x20-\x7E]+$/.test(realm)) throw new ConfigurationError('realm', 'a name in ASCII');
     this.#tokens = tokens;
