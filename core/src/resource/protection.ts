@@ -10,13 +10,16 @@ import { type HttpRequest, type HttpResponse, headerValue, mediaTypeOf, queryOf 
 import { ConfigurationError, OAuthError } from '../protocol/oauth_error.ts';
 import { refusalResponse } from '../protocol/refusal_response.ts';
 import { formatScope, isScopeToken } from '../protocol/scope.ts';
-import { AuthorizationServerFault } from './authorization_server_fault.ts';
+import { AuthorizationServerFault, asFault } from './authorization_server_fault.ts';
 import { requireUrl } from './resource_options.ts';
 import { reportFault, ToldFaults } from './told_faults.ts';
 import type { AccessTokens, VerifiedAccessToken } from './verified_access_token.ts';
 
 export interface ProtectionOptions {
-  /** How tokens are checked: an `AccessTokenVerifier`, an `AccessTokenIntrospector`, or the host's own. */
+  /**
+   * How tokens are checked: an `AccessTokenVerifier`, an `AccessTokenIntrospector`, `EmbeddedAccessTokens`, or the
+   * host's own.
+   */
   readonly tokens: AccessTokens;
   /** All of them must have been granted. Default: none, so that any token for this API will do. */
   readonly scopes?: readonly string[];
@@ -92,7 +95,7 @@ export class Protection {
     try {
       return { token: await this.#admit(request) };
     } catch (thrown) {
-      const error = thrown instanceof OAuthError ? this.#challenging(thrown) : thrown;
+      const error = thrown instanceof OAuthError ? this.#challenging(thrown) : asFault(thrown);
       const answer = this.#isForwarding ? undefined : answerTo(error);
       if (answer === undefined) throw error;
       if (error instanceof AuthorizationServerFault) this.#faults.tell(error);
