@@ -29,7 +29,10 @@ test('the page shows an API in each framework', () => {
     'node:http',
     'Fastify',
     'Koa',
+    'NestJS',
     'Hono',
+    'h3',
+    'Next.js',
     'Whatever answers a Request with a Response',
   ];
   assert.deepEqual([...BLOCKS.keys()], titles);
@@ -78,9 +81,9 @@ async function openApi(t: TestContext, code: string): Promise<Get> {
   mkdirSync(dirname(file), { recursive: true });
   writeFileSync(file, code.replace('3001', String(port)));
   t.after(() => rmSync(file));
-  if (code.includes('export default')) {
-    const { default: api } = await import(file);
-    return (headers) => api.fetch(new Request(`${AUDIENCE}/notes`, { headers }));
+  if (/^export /m.test(code)) {
+    const { default: api, GET = api.fetch } = await import(file);
+    return (headers) => GET(new Request(`${AUDIENCE}/notes`, { headers }));
   }
   const env = { ...process.env, API_SECRET: secretOf('my-api') };
   const child = spawn(process.execPath, [file], { stdio: 'inherit', env });

@@ -8,6 +8,7 @@ import {
   type ProtectionOptions,
 } from '@grantd/core/resource';
 import { protect } from '@grantd/core/resource/fetch';
+import { type NestRequest, protect as nestProtect } from '@grantd/core/resource/nest';
 import { protect as nodeProtect, tokenOf } from '@grantd/core/resource/node';
 import { PROTECTED_HOSTS } from './harness/protected_hosts.ts';
 import type { ProtectedHost } from './harness/protected_web_hosts.ts';
@@ -294,4 +295,28 @@ test('of two Authorization lines, of which Node shows the first alone, neither c
   const request = { method: 'GET', url: '/', headers: { authorization: 'Bearer a' }, rawHeaders };
   await nodeProtect({ tokens })(request, response, () => assert.fail('it was let through'));
   assert.deepEqual(statuses, [400]);
+});
+
+test('Nest: of two Authorization lines neither counts, on either platform; what was answered goes no further', async () => {
+  const tokens: AccessTokens = { verify: () => Promise.reject(new Error('unused')) };
+  const guard = nestProtect({ tokens });
+  const lines = {
+    headers: { authorization: 'Bearer a' },
+    rawHeaders: ['Authorization', 'Bearer a', 'authorization', 'Bearer b'],
+  };
+  const statuses: number[] = [];
+  const outcomes: unknown[] = [];
+  const note = (outcome: unknown) => outcomes.push(outcome);
+  const answered = (request: NestRequest) =>
+    new Promise((resolve) => {
+      const ofNode = { writeHead: (status: number) => statuses.push(status), end: resolve };
+      const ofFastify = { code: (status: number) => statuses.push(status), headers: () => {}, send: resolve };
+      const response = 'raw' in request ? ofFastify : ofNode;
+      const http = { getRequest: () => request, getResponse: () => response };
+      guard.canActivate({ switchToHttp: () => http }).then(note, note);
+    });
+  await answered({ method: 'GET', url: '/', ...lines });
+  await answered({ method: 'GET', url: '/', raw: lines });
+  await new Promise((resolve) => setTimeout(resolve)); // whatever the guard says has been heard then
+  assert.deepEqual([statuses, outcomes], [[400, 400], []]);
 });

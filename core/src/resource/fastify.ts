@@ -1,8 +1,10 @@
 /** `protect` for Fastify. */
 import { headersWithEveryAuthorization, type NodeHeaders } from '../protocol/node_headers.ts';
 import { Protection, type ProtectionOptions } from './protection.ts';
+import { type FastifyReply, sendByFastify } from './send_answer.ts';
 
 export { tokenOf } from './node.ts';
+export type { FastifyReply } from './send_answer.ts';
 
 /** What is used of the framework's request; the token is left in `token`. */
 export interface FastifyRequest {
@@ -10,13 +12,6 @@ export interface FastifyRequest {
   readonly url: string;
   readonly raw: NodeHeaders;
   readonly body?: unknown;
-}
-
-/** What is used of the framework's reply. */
-export interface FastifyReply {
-  code(status: number): unknown;
-  headers(headers: Record<string, string>): unknown;
-  send(body: Uint8Array): unknown;
 }
 
 /** A hook, for `onRequest` or `preHandler`, that lets through what carries a token which permits it. */
@@ -28,12 +23,7 @@ export function protect(
     const { method, url, raw, body } = request;
     const headers = headersWithEveryAuthorization(raw);
     const verdict = await protection.judge({ method, url, headers, body });
-    if ('answer' in verdict) {
-      const { answer } = verdict;
-      reply.code(answer.status);
-      reply.headers(answer.headers);
-      return reply.send(new TextEncoder().encode(answer.body)); // of a text it would write the type anew
-    }
+    if ('answer' in verdict) return sendByFastify(reply, verdict.answer);
     Object.assign(request, { token: verdict.token });
     return undefined;
   };

@@ -16,8 +16,7 @@ export function protect(
 ): (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined> {
   const protection = new Protection(options);
   return async (context, next) => {
-    const { method, url, headers } = context.req.raw;
-    const verdict = await protection.judge({ method, url, headers: Object.fromEntries(headers) });
+    const verdict = await protection.judgeFetched(context.req.raw);
     if ('answer' in verdict) return fromHttpResponse(verdict.answer);
     context.set('token', verdict.token);
     await next();

@@ -2,19 +2,16 @@
 import { headersWithEveryAuthorization, type NodeHeaders } from '../protocol/node_headers.ts';
 import { foundToken } from './found_token.ts';
 import { Protection, type ProtectionOptions } from './protection.ts';
+import { type NodeResponse, sendByNode } from './send_answer.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
+
+export type { NodeResponse } from './send_answer.ts';
 
 /** What is used of the framework's request; the token is left in `token`. */
 export interface NodeRequest extends NodeHeaders {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
   readonly body?: unknown;
-}
-
-/** What is used of the framework's response. */
-export interface NodeResponse {
-  writeHead(status: number, headers: Record<string, string>): unknown;
-  end(body: string): unknown;
 }
 
 /** A middleware that lets through what carries a token which permits it, and answers anything else. */
@@ -27,11 +24,7 @@ export function protect(
     const headers = headersWithEveryAuthorization(request);
     try {
       const verdict = await protection.judge({ method, url, headers, body });
-      if ('answer' in verdict) {
-        response.writeHead(verdict.answer.status, verdict.answer.headers);
-        response.end(verdict.answer.body);
-        return;
-      }
+      if ('answer' in verdict) return sendByNode(response, verdict.answer);
       Object.assign(request, { token: verdict.token });
     } catch (error) {
       // Also where the host has answered meanwhile.

@@ -106,6 +106,11 @@ export class Protection {
     }
   }
 
+  /** The same of a request as Fetch has it; its body is not looked at. */
+  judgeFetched({ method, url, headers }: Request): Promise<Verdict> {
+    return this.judge({ method, url, headers: Object.fromEntries(headers) });
+  }
+
   async #admit(request: ProtectedRequest): Promise<VerifiedAccessToken> {
     const token = await this.#tokens.verify(readToken(request));
     if (this.#scopes.every((scope) => token.scopes.includes(scope))) return token;

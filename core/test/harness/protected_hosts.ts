@@ -1,11 +1,20 @@
 import * as expressProtection from '@grantd/core/resource/express';
 import * as fastifyProtection from '@grantd/core/resource/fastify';
 import * as koaProtection from '@grantd/core/resource/koa';
+import * as nextProtection from '@grantd/core/resource/next';
 import * as nodeProtection from '@grantd/core/resource/node';
 import express, { type ErrorRequestHandler } from 'express';
 import fastify from 'fastify';
 import Koa from 'koa';
-import { notesOf, PROTECTED_WEB_HOSTS, type ProtectedHost, toldByHost } from './protected_web_hosts.ts';
+import { NextRequest } from 'next/server.js';
+import { PROTECTED_NEST_HOSTS } from './protected_nest_hosts.ts';
+import {
+  answering,
+  notesOf,
+  PROTECTED_WEB_HOSTS,
+  type ProtectedHost,
+  toldByHost,
+} from './protected_web_hosts.ts';
 import { listening, sendHttp } from './transports/listener.ts';
 
 export const PROTECTED_HOSTS: readonly ProtectedHost[] = [
@@ -82,6 +91,25 @@ export const PROTECTED_HOSTS: readonly ProtectedHost[] = [
         context.body = JSON.stringify(notesOf(koaProtection.tokenOf(context)));
       });
       return listening(app.callback());
+    },
+  },
+  ...PROTECTED_NEST_HOSTS,
+  {
+    name: 'Next.js',
+    parsesForms: false,
+    open: async (options) => {
+      const route = nextProtection.protect(options)(
+        ({ nextUrl }: NextRequest, token, _context: { readonly params: Promise<object> }) => {
+          if (nextUrl.pathname !== '/notes') throw new Error('the request is not that of Next.js');
+          return new Response(JSON.stringify(notesOf(token)));
+        },
+      );
+      // Next.js answers what a route throws with 500, and nobody can have it otherwise.
+      return answering((request) =>
+        route(new NextRequest(request), { params: Promise.resolve({}) }).catch(
+          (error) => new Response(JSON.stringify(toldByHost(error)), { status: 418 }),
+        ),
+      );
     },
   },
   ...PROTECTED_WEB_HOSTS,

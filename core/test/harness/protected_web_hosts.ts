@@ -1,6 +1,8 @@
 import type { ProtectionOptions, VerifiedAccessToken } from '@grantd/core/resource';
 import * as fetchProtection from '@grantd/core/resource/fetch';
+import * as h3Protection from '@grantd/core/resource/h3';
 import * as honoProtection from '@grantd/core/resource/hono';
+import { H3 } from 'h3';
 import { Hono } from 'hono';
 import { chosen, type OpenTransport, type TestRequest, type TestResponse } from './transports/transport.ts';
 
@@ -37,6 +39,20 @@ export const PROTECTED_WEB_HOSTS: readonly ProtectedHost[] = [
     },
   },
   {
+    name: 'h3',
+    parsesForms: false,
+    open: async (options) => {
+      const app = new H3({
+        silent: true,
+        onError: ({ cause }) => new Response(JSON.stringify(toldByHost(cause)), { status: 418 }),
+      });
+      app.all('/notes', (event) => JSON.stringify(notesOf(h3Protection.tokenOf(event))), {
+        middleware: [h3Protection.protect(options)],
+      });
+      return answering((request) => app.fetch(request));
+    },
+  },
+  {
     name: 'Fetch',
     parsesForms: false,
     open: async (options) => {
@@ -50,7 +66,8 @@ export const PROTECTED_WEB_HOSTS: readonly ProtectedHost[] = [
   },
 ];
 
-function answering(answer: (request: Request) => Response | Promise<Response>): OpenTransport {
+/** A host that is asked by a call, without a connection. */
+export function answering(answer: (request: Request) => Response | Promise<Response>): OpenTransport {
   return {
     async send({ method, path, headers, body }: TestRequest): Promise<TestResponse> {
       const request = new Request(new URL(path, 'https://api.example'), {

@@ -20,7 +20,7 @@ export const WORKER_ENTRIES: readonly { readonly in: string; readonly out: strin
   { in: '@grantd/core', out: 'core' },
   ...[
     ...['fetch', 'h3', 'hono', 'memory'],
-    ...['resource', 'resource/fetch', 'resource/hono', 'resource/node'],
+    ...['resource', 'resource/fetch', 'resource/h3', 'resource/hono', 'resource/nest', 'resource/node'],
   ].map((entry) => ({ in: `@grantd/core/${entry}`, out: entry.replace('/', '_') })),
 ];
 
