@@ -70,7 +70,7 @@ import { type SubjectAudience, sessionIdentifier, subjectIdentifier } from './to
  */
 export class AuthorizationServer {
   readonly issuer: string;
-  /** Verifies access tokens of this server, for any API: `EmbeddedAccessTokens` of `@grantd/core/resource` does it for one. */
+  /** Verifies access tokens of this server for any audience; `EmbeddedAccessTokens` of `@grantd/core/resource`, for one. */
   readonly accessTokens: AccessTokenVerifier;
   readonly #context: Context;
   readonly #signingKeys: SigningKeys | undefined;
