@@ -3,7 +3,7 @@
 // `--into FOLDER` puts them into a folder of their own, below this repository, whose dependencies they need.
 import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { commonjsDoor } from './packaging/commonjs_door.ts';
@@ -35,7 +35,9 @@ async function build(folder: string, target: string): Promise<void> {
   );
   if (manifest.exports === undefined) return;
   nameCompiledFiles(join(target, 'lib'));
-  for (const module of entryModules(manifest.exports)) await addCommonjsDoor(join(target, 'lib'), module);
+  const declarations = declarationsIn(join(target, 'lib'));
+  for (const module of entryModules(manifest.exports))
+    await addCommonjsDoor(join(target, 'lib'), module, declarations);
 }
 
 function compile(folder: string, library: string): void {
@@ -54,10 +56,21 @@ function nameCompiledFiles(library: string): void {
   }
 }
 
-async function addCommonjsDoor(library: string, module: string): Promise<void> {
+/** The declarations of each module, by its path below the library without extension. */
+function declarationsIn(library: string): ReadonlyMap<string, string> {
+  const files = globSync(join(library, '**', '*.d.ts'));
+  return new Map(
+    files.map((file) => [relative(library, file).slice(0, -'.d.ts'.length), readFileSync(file, 'utf8')]),
+  );
+}
+
+async function addCommonjsDoor(
+  library: string,
+  module: string,
+  declarations: ReadonlyMap<string, string>,
+): Promise<void> {
   const exported: Record<string, unknown> = await import(pathToFileURL(join(library, `${module}.js`)).href);
-  const declarations = globSync(join(library, '**', '*.d.ts')).map((file) => readFileSync(file, 'utf8'));
-  const door = commonjsDoor(module, exported, declarations.join('\n'));
+  const door = commonjsDoor(module, exported, declarations);
   writeFileSync(join(library, `${module}.cjs`), door.code);
   writeFileSync(join(library, `${module}.d.cts`), door.declarations);
 }

@@ -51,6 +51,7 @@ import type { Claims } from './protocol/claims.ts';
 import { fetchNothing } from './protocol/fetch_document.ts';
 import { type HttpRequest, type HttpResponse, pathOf } from './protocol/http.ts';
 import { ConfigurationError } from './protocol/oauth_error.ts';
+import { observe } from './protocol/observe.ts';
 import type { SigningAlgorithm } from './protocol/signing_algorithm.ts';
 import type { NewClient } from './storage/contract.ts';
 import { guarded, guardedCall } from './storage/guarded.ts';
@@ -70,7 +71,7 @@ import { type SubjectAudience, sessionIdentifier, subjectIdentifier } from './to
  */
 export class AuthorizationServer {
   readonly issuer: string;
-  /** Verifies access tokens of this server, for a host that is a resource server as well. */
+  /** Verifies access tokens of this server for any audience; `EmbeddedAccessTokens` of `@grantd/core/resource`, for one. */
   readonly accessTokens: AccessTokenVerifier;
   readonly #context: Context;
   readonly #signingKeys: SigningKeys | undefined;

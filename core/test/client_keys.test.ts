@@ -190,6 +190,16 @@ test('an unknown kid has the set fetched again, ten seconds after the last time 
   assert.equal(state.asked, 2);
 });
 
+test('of the set of a client 32 keys are looked at, which it may write as long as it likes', async () => {
+  const { jwk } = await newKey('ES256');
+  const many = Array.from({ length: 33 }, (_, index) => ({ ...jwk, kid: `key ${index}` }));
+  const { keys } = site(answer({ keys: many }));
+  for (const owner of [remote, inline(...many)]) {
+    assert.ok(await keys.forVerifying(owner, 'ES256', 'key 31'));
+    assert.equal(await keys.forVerifying(owner, 'ES256', 'key 32'), undefined);
+  }
+});
+
 test('those who ask at once share one request', async () => {
   const { jwk } = await newKey('ES256', { kid: 'one' });
   const { state, keys } = site(answer({ keys: [jwk] }));

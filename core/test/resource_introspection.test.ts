@@ -159,6 +159,27 @@ test('a request that comes while a question is under way is not answered by it, 
   assert.equal(asked.count(INTROSPECTION), 3, 'the first, the early one, and one for all that were late');
 });
 
+test('a request that comes while a question is under way does not fail with it: it asks its own, with all others that wait', async (t) => {
+  const { world, asked, tokens } = await openApi(t);
+  const token = await apiToken(world);
+  await tokens.verify(token);
+  const arrived = Promise.withResolvers<void>();
+  const released = Promise.withResolvers<void>();
+  asked.outage = async () => {
+    asked.outage = undefined;
+    arrived.resolve();
+    await released.promise;
+    throw new TypeError('fetch failed');
+  };
+  const early = tokens.verify(token);
+  await arrived.promise;
+  const late = [1, 2, 3].map(() => tokens.verify(token));
+  released.resolve();
+  await assert.rejects(early, AuthorizationServerFault);
+  for (const { clientId } of await Promise.all(late)) assert.equal(clientId, 'machine');
+  assert.equal(asked.count(INTROSPECTION), 3, 'the first, the early one, and one for all that were late');
+});
+
 test('whatever is no answer is a fault, never a refusal', async (t) => {
   const { world, asked, tokens } = await openApi(t);
   const token = await apiToken(world);
@@ -184,6 +205,35 @@ test('an answer that does not come is given up, also where fetch does not heed i
   const before = performance.now();
   await assert.rejects(tokens.verify('token'), AuthorizationServerFault);
   assert.ok(performance.now() - before < 5000);
+});
+
+test('however many tokens come, so many questions are under way and no more; a token too many is a fault at once', async (t) => {
+  const { asked, tokens } = await openApi(t, { maxQuestions: 3, introspectionEndpoint: ISSUER + INTROSPECTION });
+  const silence = Promise.withResolvers<void>();
+  asked.outage = async () => {
+    await silence.promise;
+    return Response.json({ active: false });
+  };
+  const first = ['a', 'b', 'c'].map((token) => refusal(tokens.verify(token)));
+  const again = refusal(tokens.verify('a'));
+  await assert.rejects(tokens.verify('d'), AuthorizationServerFault);
+  await assert.rejects(tokens.verify('e'), AuthorizationServerFault);
+  assert.equal(asked.count(INTROSPECTION), 3);
+  silence.resolve();
+  assert.deepEqual(await Promise.all([...first, again]), [NOT_ACTIVE, NOT_ACTIVE, NOT_ACTIVE, NOT_ACTIVE]);
+  assert.deepEqual(await refusal(tokens.verify('d')), NOT_ACTIVE);
+  assert.equal(asked.count(INTROSPECTION), 5);
+});
+
+test('without being told otherwise 256 questions are under way at most', async (t) => {
+  const { asked, tokens } = await openApi(t, { introspectionEndpoint: ISSUER + INTROSPECTION, timeoutMs: 50 });
+  asked.outage = () => new Promise(() => {});
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 300 }, (_, index) => tokens.verify(`token ${index}`)),
+  );
+  for (const outcome of outcomes)
+    assert.ok(outcome.status === 'rejected' && outcome.reason instanceof AuthorizationServerFault);
+  assert.equal(asked.count(INTROSPECTION), 256);
 });
 
 test('wrong credentials of the API are its own trouble, not that of whoever calls it', async (t) => {
@@ -217,6 +267,37 @@ test('each way of authenticating is understood by the server', async (t) => {
   }
 });
 
+test('a private key that could not be made ready is tried again by the next question', async (t) => {
+  const world = await openWorld(t);
+  const { privateKey, publicJwk } = await clientKey('ES256');
+  await addClient(world, {
+    ...CLIENTS.api,
+    id: 'signing',
+    resource: 'https://signing.example',
+    metadata: { token_endpoint_auth_method: 'private_key_jwt', jwks: { keys: [publicJwk] } },
+  });
+  const { kty, ...numbers } = await exportJWK(privateKey);
+  let isAway = true;
+  const privateJwk = {
+    ...numbers,
+    alg: 'ES256',
+    get kty() {
+      return isAway ? 'away' : String(kty);
+    },
+  };
+  const { fetch } = new AskedServer(world);
+  const tokens = new AccessTokenIntrospector({
+    issuer: ISSUER,
+    credentials: { method: 'private_key_jwt', clientId: 'signing', privateKey: privateJwk },
+    fetch,
+    clock: world.clock.read,
+  });
+  const token = await apiToken(world);
+  await assert.rejects(tokens.verify(token));
+  isAway = false;
+  assert.equal((await tokens.verify(token)).sub, 'machine');
+});
+
 test('§2.2 an active token that is no access token for this API is refused', async (t) => {
   const { world, asked, tokens } = await openApi(t, { audience: [API, ISSUER] });
   const { refresh_token: refreshToken } = await world.grant();
@@ -244,6 +325,20 @@ test('§2.2 an active token that is no access token for this API is refused', as
   asked.outage = async () =>
     Response.json({ ...active, token_type: 'bearer', iss: undefined, exp: undefined });
   assert.deepEqual((await tokens.verify('token')).expiresAt, undefined);
+});
+
+test('§2.2 an API whose clock is ahead lets tokens through as long as it says, and asks about each', async (t) => {
+  const { world, asked, tokens } = await openApi(t, { clockTolerance: 30, cache: { maxSeconds: 60 } });
+  await tokens.verify(await apiToken(world));
+  const answer = (exp: number) => async () =>
+    Response.json({ active: true, token_type: 'Bearer', aud: API, exp });
+  const before = asked.count(INTROSPECTION);
+  asked.outage = answer(world.clock.seconds - 29);
+  await tokens.verify('token');
+  await tokens.verify('token');
+  assert.equal(asked.count(INTROSPECTION), before + 2, 'nothing is remembered beyond the expiry');
+  asked.outage = answer(world.clock.seconds - 30);
+  assert.deepEqual(await refusal(tokens.verify('token')), ['invalid_token', 'expired']);
 });
 
 test('a server that never tells the type of a token is believed where the host says so', async (t) => {
@@ -276,6 +371,10 @@ test('an endpoint that is given spares the metadata; options that do not fit are
     [{ credentials: { method: 'private_key_jwt', clientId: 'api', privateKey: {} } }, 'credentials'],
     [{ cache: { maxSeconds: Infinity } }, 'cache.maxSeconds'],
     [{ cache: { maxSeconds: 1, maxTokens: 0 } }, 'cache.maxTokens'],
+    [{ maxQuestions: 0 }, 'maxQuestions'],
+    [{ clockTolerance: -1 }, 'clockTolerance'],
+    [{ clockTolerance: 301 }, 'clockTolerance'],
+    [{ maxQuestions: Infinity }, 'maxQuestions'],
   ];
   for (const [change, option] of cases) {
     assert.throws(

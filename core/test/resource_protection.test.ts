@@ -3,6 +3,7 @@ import { describe, type TestContext, test } from 'node:test';
 import {
   AccessTokenIntrospector,
   type AccessTokens,
+  AuthorizationServerFault,
   ConfigurationError,
   type ProtectionOptions,
 } from '@grantd/core/resource';
@@ -28,7 +29,7 @@ async function openApi(t: TestContext, host: ProtectedHost, options: Partial<Pro
     fetch: asked.fetch,
     clock: world.clock.read,
   });
-  const api = await host.open({ tokens, scopes: ['read'], ...options });
+  const api = await host.open({ tokens, scopes: ['read'], onFault: () => {}, ...options });
   t.after(() => api.close());
   const get = (headers: Readonly<Record<string, string>> = {}, changes: Partial<TestRequest> = {}) =>
     api.send({ method: 'GET', path: '/notes', headers, ...changes });
@@ -191,6 +192,78 @@ test('what else the runtime gives comes behind the token', async () => {
   assert.equal(await (await answer(request, { name: ' of workerd' })).text(), 'alice of workerd');
 });
 
+test('why the authorization server cannot be asked is told, each reason once a minute, without token and secret', async (t) => {
+  const world = await openWorld(t);
+  const asked = new AskedServer(world);
+  const { read: clock } = world.clock;
+  const credentials = { clientId: 'api', clientSecret: 'the wrong secret' };
+  const tokens = new AccessTokenIntrospector({ issuer: ISSUER, credentials, fetch: asked.fetch, clock });
+  const answer = protect({ tokens, clock })(() => new Response());
+  const authorization = `Bearer ${await apiToken(world)}`;
+  const lines = linesOfConsole(t);
+  const statuses: number[] = [];
+  const ask = async () => {
+    statuses.push((await answer(new Request(API, { headers: { authorization } }))).status);
+  };
+
+  const refused = 'grantd: the authorization server cannot be asked: introspection was answered with 401';
+  const unreached = 'grantd: the authorization server cannot be asked: there was no answer';
+  await ask();
+  await ask();
+  assert.deepEqual(lines, [refused]);
+  asked.outage = OUTAGES[0];
+  await ask();
+  world.clock.advance(59);
+  await ask();
+  assert.deepEqual(lines, [refused, unreached]);
+  world.clock.advance(1);
+  await ask();
+  await ask();
+  assert.deepEqual(lines, [refused, unreached, unreached]);
+  assert.deepEqual(statuses, [503, 503, 503, 503, 503, 503]);
+});
+
+test('a host that listens is given the fault itself; of one that is forwarded it hears anyway', async (t) => {
+  const lines = linesOfConsole(t);
+  const fault = new AuthorizationServerFault(new Error('the reason'));
+  const tokens: AccessTokens = { verify: () => Promise.reject(fault) };
+  const told: unknown[] = [];
+  const onFault = (one: unknown) => told.push(one);
+  const request = new Request(API, { headers: { authorization: 'Bearer x' } });
+  const [rendering, forwarding] = (['render', 'forward'] as const).map((errors) =>
+    protect({ tokens, errors, onFault })(() => new Response()),
+  );
+  assert.equal((await rendering?.(request))?.status, 503);
+  assert.deepEqual(told, [fault]);
+  await assert.rejects(async () => forwarding?.(request), fault);
+  assert.deepEqual([told.length, lines], [1, []]);
+});
+
+test('a host that cannot listen changes no answer', async (t) => {
+  const lines = linesOfConsole(t);
+  const tokens: AccessTokens = { verify: () => Promise.reject(new AuthorizationServerFault('the reason')) };
+  const onFault = () => {
+    throw new Error('the log is full');
+  };
+  const answer = protect({ tokens, onFault })(() => new Response());
+  const request = new Request(API, { headers: { authorization: 'Bearer x' } });
+  assert.equal((await answer(request)).status, 503);
+  assert.deepEqual(lines, ['onFault failed Error: the log is full']);
+});
+
+/** What is written to `console.error` from now on until the test is over. */
+function linesOfConsole(t: TestContext): readonly string[] {
+  const lines: string[] = [];
+  const { error } = console;
+  console.error = (...parts: readonly unknown[]) => {
+    lines.push(parts.join(' '));
+  };
+  t.after(() => {
+    console.error = error;
+  });
+  return lines;
+}
+
 test('a handler that nothing protects is told so', () => {
   assert.throws(() => tokenOf({}), TypeError);
 });
@@ -202,6 +275,9 @@ test('options of a protection that do not fit are refused at once', () => {
     [{ realm: 'ü' }, 'realm'],
     [{ realm: '' }, 'realm'],
     [{ resourceMetadata: 'nowhere' }, 'resourceMetadata'],
+    [{ errors: 'forwad' }, 'errors'],
+    [{ tokens: undefined }, 'tokens'],
+    [{ tokens: {} }, 'tokens'],
   ];
   for (const [change, option] of cases) {
     assert.throws(
@@ -210,6 +286,10 @@ test('options of a protection that do not fit are refused at once', () => {
       option,
     );
   }
+  assert.throws(
+    () => protect({ tokens, resourceMetadata: 'ftp://api.example' }),
+    new ConfigurationError('resourceMetadata', 'a URL of https or http'),
+  );
 });
 
 test('of two Authorization lines, of which Node shows the first alone, neither counts', async () => {

@@ -142,6 +142,24 @@ test('a key that nobody knows makes the API ask, but not again within ten second
   assert.equal(asked.count(JWKS), 3);
 });
 
+test('of an issuer with many retired keys the current one is known, wherever it stands; a set that is too large is a fault', async (t) => {
+  const { forge, publicJwk } = await openForge();
+  const retired = (count: number) =>
+    Array.from({ length: count }, (_, index) => ({ ...publicJwk, kid: `retired ${index}` }));
+  const jwks = { keys: [...retired(39), publicJwk] };
+  const { tokens: given } = await openForge({ jwks });
+  assert.equal((await given.verify(await forge())).sub, 'alice');
+
+  const { world, asked, tokens } = await openApi(t, { jwksUri: ISSUER + JWKS });
+  const now = world.clock.seconds;
+  const token = await forge({ iat: now, exp: now + 60 });
+  asked.outage = async () => Response.json({ keys: [...retired(1000), publicJwk] });
+  await assert.rejects(tokens.verify(token), AuthorizationServerFault);
+  world.clock.advance(11);
+  asked.outage = async () => Response.json(jwks);
+  assert.equal((await tokens.verify(token)).sub, 'alice');
+});
+
 test('a server that cannot be asked for its keys is a fault, never a refusal, and known keys stay good', async (t) => {
   const { world, asked, tokens } = await openApi(t);
   const token = await apiToken(world);
@@ -199,6 +217,46 @@ test('keys that are given, or their URL, spare what would be fetched before them
   const { world, asked, tokens: byUrl } = await openApi(t, { jwksUri: ISSUER + JWKS });
   await byUrl.verify(await apiToken(world));
   assert.deepEqual(asked.paths, [JWKS]);
+});
+
+test('RFC 8414 §2 an issuer without TLS is asked on loopback alone, unless the host says that it is insecure', async (t) => {
+  const insecure = { allowInsecureRequests: true };
+  const far = ['http://login.example', 'http://10.0.0.1:4000', 'http://localhost.example', 'http://127.0.0.1.nip.io'];
+  const near = ['http://localhost:4000', 'http://127.0.0.1', 'http://[::1]:4000/auth'];
+  const open = (issuer: string, options: object = {}) =>
+    new AccessTokenVerifier({ issuer, audience: API, ...options });
+  const isRefused = (option: string) => (error: unknown) =>
+    error instanceof ConfigurationError && error.option === option;
+  for (const issuer of far) {
+    assert.throws(() => open(issuer), isRefused('issuer'), issuer);
+    open(issuer, insecure);
+    assert.throws(() => open('http://localhost', { jwksUri: issuer }), isRefused('jwksUri'), issuer);
+  }
+  for (const issuer of near) {
+    open(issuer);
+    open(issuer, { jwksUri: 'http://localhost:5000/jwks' });
+    open(issuer, { jwksUri: 'https://keys.example/jwks' });
+    assert.throws(() => open(ISSUER, { jwksUri: issuer }), isRefused('jwksUri'), issuer);
+  }
+
+  const issuer = 'http://localhost:4000';
+  const world = await openWorld(t, { issuer });
+  const token = await apiToken(world, 'read');
+  for (const [jwksUri, path] of [
+    ['http://login.example/jwks', undefined],
+    [`${issuer}/jwks`, JWKS],
+  ] as const) {
+    const asked = new AskedServer(world);
+    const options = { fetch: asked.fetch, clock: world.clock.read };
+    asked.outage = (url, init) =>
+      url.endsWith(METADATA)
+        ? Promise.resolve(Response.json({ issuer, jwks_uri: jwksUri }))
+        : asked.answer(url, init);
+    const verified = open(issuer, options).verify(token);
+    if (path === undefined) await assert.rejects(verified, AuthorizationServerFault);
+    else assert.equal((await verified).sub, 'machine');
+    assert.deepEqual(asked.paths, path === undefined ? [METADATA] : [METADATA, path]);
+  }
 });
 
 test('§4 every claim that is required is judged', async () => {

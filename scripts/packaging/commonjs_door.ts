@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { basename, posix } from 'node:path';
 
 /** What CommonJS requires in place of a module, and its declarations. */
 export interface CommonjsDoor {
@@ -12,17 +12,19 @@ export interface CommonjsDoor {
  * by its type.
  * @param module the module's path, without its extension
  * @param exported what the module exports at run time
- * @param declarations the declarations of the files behind it, where the parameters of its generic classes are found
+ * @param declarations of the whole package, by module: where the parameters of its generic classes are found
+ * @throws {Error} the declaration of a class is not among what the module reaches, or is not the only one of its name
  */
 export function commonjsDoor(
   module: string,
   exported: Readonly<Record<string, unknown>>,
-  declarations: string,
+  declarations: ReadonlyMap<string, string>,
 ): CommonjsDoor {
+  const reached = reachedFrom(module, declarations);
   const file = `./${basename(module)}.js`;
   const lines = Object.entries(exported).flatMap(([name, value]) => {
     const constant = `export declare const ${name}: typeof imported.${name};`;
-    return isClass(value) ? [constant, instanceType(name, declarations)] : [constant];
+    return isClass(value) ? [constant, instanceType(name, reached)] : [constant];
   });
   return {
     code: `'use strict';\nmodule.exports = require('${file}');\n`,
@@ -39,13 +41,26 @@ function isClass(value: unknown): boolean {
   return typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));
 }
 
+/** The declarations of a module and of all that it imports: a class of another entry point may have the same name. */
+function reachedFrom(module: string, declarations: ReadonlyMap<string, string>): string {
+  const reached = new Set([module]);
+  for (const one of reached) {
+    const imports = (declarations.get(one) ?? '').matchAll(/(?:from |import\()['"](\.{1,2}\/[^'"]+)\.js['"]/g);
+    for (const [, path = ''] of imports) reached.add(posix.join(posix.dirname(one), path));
+  }
+  return [...reached].map((one) => declarations.get(one) ?? '').join('\n');
+}
+
 /** `export type Cache<K extends Key = string> = imported.Cache<K>;` */
 function instanceType(name: string, declarations: string): string {
   const found = new RegExp(
     `export declare class ${name}(?:<([^{]*)>)?(?: extends [^{]+| implements [^{]+)? \\{`,
+    'g',
   );
-  const match = found.exec(declarations);
-  if (match === null) throw new Error(`the declaration of the class ${name} was not found`);
+  const matches = [...declarations.matchAll(found)];
+  const [match] = matches;
+  if (match === undefined || matches.length > 1)
+    throw new Error(`of the class ${name} there are ${matches.length} declarations`);
   const parameters = (match[1] ?? '').split(',').map((parameter) => parameter.trim());
   if (parameters[0] === '') return `export type ${name} = imported.${name};`;
   const names = parameters.map((parameter) => parameter.split(' ', 1)[0]);

@@ -2,6 +2,7 @@ import type { Claims } from '../protocol/claims.ts';
 import type { Clock } from '../protocol/environment.ts';
 import { DocumentError } from '../protocol/fetch_document.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../protocol/json.ts';
+import { ActiveTokens, type CacheOptions } from './active_tokens.ts';
 import { answerOf } from './authorization_server_fault.ts';
 import { type Ask, type AskingOptions, documentsBy, guarded } from './guarded_fetch.ts';
 import {
@@ -10,9 +11,15 @@ import {
   type IntrospectionCredentials,
 } from './introspection_credentials.ts';
 import { IssuerMetadata } from './issuer_metadata.ts';
+import { QuestionLimit } from './question_limit.ts';
 import { refusedToken, requireTokenLength } from './refused_token.ts';
-import { type CacheOptions, ActiveTokens } from './active_tokens.ts';
-import { requireAudience, requireBetween, requireIssuer, requireUrl } from './resource_options.ts';
+import {
+  requireAskableUrl,
+  requireAudience,
+  requireBetween,
+  requireIssuer,
+  requireTolerance,
+} from './resource_options.ts';
 import { SingleFlight } from './single_flight.ts';
 import {
   type AccessTokens,
@@ -21,11 +28,8 @@ import {
   verifiedAccessToken,
 } from './verified_access_token.ts';
 
-/** Seconds for which a cache may believe a token at most. */
-const LONGEST_CACHE = 3600;
-
-/** Tokens that a cache may hold at most. */
-const MOST_CACHED = 1_000_000;
+/** Questions that an API may have under way at most. */
+const MOST_QUESTIONS = 65_536;
 
 export interface AccessTokenIntrospectorOptions extends AskingOptions {
   /** As tokens and metadata name it. */
@@ -40,8 +44,15 @@ export interface AccessTokenIntrospectorOptions extends AskingOptions {
    * tokens; a server that leaves it out always wants `true` here. Default: `false`.
    */
   readonly allowMissingTokenType?: boolean;
+  /** Seconds by which the clocks of API and issuer may differ, 300 at most. Default: 0. */
+  readonly clockTolerance?: number;
   /** Default: none, so that a revocation is seen by the next request. */
   readonly cache?: CacheOptions;
+  /**
+   * How many tokens are asked about at the same time, from 1 to 65536. Beyond that a token is a fault at once: whoever
+   * sends many that nobody knows shall not have a connection for each. Default: 256.
+   */
+  readonly maxQuestions?: number;
   /** Milliseconds since 1970. Default: the system's clock. */
   readonly clock?: Clock;
 }
@@ -54,30 +65,32 @@ export class AccessTokenIntrospector implements AccessTokens {
   readonly #issuer: string;
   readonly #audience: readonly string[] | undefined;
   readonly #allowMissingTokenType: boolean;
+  readonly #clockTolerance: number;
   readonly #clock: Clock;
   readonly #ask: Ask;
   readonly #authenticate: () => Promise<Authentication>;
   readonly #endpoint: () => Promise<string>;
   readonly #remembered: ActiveTokens | undefined;
   readonly #questions = new SingleFlight<JsonObject>();
+  readonly #limit: QuestionLimit;
 
   /** @throws {ConfigurationError} an option does not fit */
   constructor(options: AccessTokenIntrospectorOptions) {
     const { audience, cache, clock = Date.now, introspectionEndpoint: endpoint } = options;
-    this.#issuer = requireIssuer(options.issuer);
+    const { maxQuestions = 256 } = options;
+    const policy = requireIssuer(options);
+    this.#issuer = policy.issuer;
     this.#audience = audience === undefined ? undefined : requireAudience(audience);
     this.#allowMissingTokenType = options.allowMissingTokenType ?? false;
+    this.#clockTolerance = requireTolerance(options.clockTolerance);
     this.#clock = clock;
     this.#ask = guarded(options);
     this.#authenticate = authenticationBy(options.credentials, this.#issuer, clock);
-    this.#remembered = cache && new ActiveTokens(requireCache(cache));
-    const metadata = new IssuerMetadata({
-      issuer: this.#issuer,
-      fetchDocument: documentsBy(this.#ask),
-      clock,
-    });
+    this.#limit = new QuestionLimit(requireBetween('maxQuestions', maxQuestions, 1, MOST_QUESTIONS));
+    this.#remembered = cache && new ActiveTokens(cache);
+    const metadata = new IssuerMetadata({ policy, fetchDocument: documentsBy(this.#ask), clock });
     const known =
-      endpoint === undefined ? undefined : requireUrl('introspectionEndpoint', endpoint, this.#issuer);
+      endpoint === undefined ? undefined : requireAskableUrl('introspectionEndpoint', endpoint, policy);
     this.#endpoint = async () => known ?? metadata.url('introspection_endpoint');
   }
 
@@ -87,7 +100,8 @@ export class AccessTokenIntrospector implements AccessTokens {
     if (remembered !== undefined) return remembered;
 
     const askedAtMs = this.#clock();
-    const answer = await answerOf(this.#questions.share(token, () => this.#introspect(token)));
+    const ask = () => this.#limit.within(() => this.#introspect(token));
+    const answer = await answerOf(this.#questions.share(token, ask));
     if (answer.active !== true) throw refusedToken('not_active');
     this.#judge(answer);
     const verified = verifiedAccessToken(answer);
@@ -121,7 +135,8 @@ export class AccessTokenIntrospector implements AccessTokens {
     if (iss !== undefined && iss !== this.#issuer) throw refusedToken('wrong_issuer');
     if (this.#audience !== undefined && !isMeantFor(this.#audience, aud))
       throw refusedToken('audience_wrong');
-    if (typeof exp === 'number' && this.#clock() >= exp * 1000) throw refusedToken('expired');
+    const isOver = typeof exp === 'number' && this.#clock() / 1000 >= exp + this.#clockTolerance;
+    if (isOver) throw refusedToken('expired');
     const isBearer = typeof type === 'string' ? type.toLowerCase() === 'bearer' : this.#allowMissingTokenType;
     // One that is bound to a key is not for whoever merely bears it.
     if (!isBearer || cnf !== undefined) throw refusedToken('wrong_type');
@@ -132,11 +147,4 @@ function isReadable({ active, exp, scope, token_type: type }: JsonObject): boole
   if (typeof active !== 'boolean') return false;
   const isTime = exp === undefined || (typeof exp === 'number' && Number.isFinite(exp));
   return isTime && [scope, type].every((one) => one === undefined || typeof one === 'string');
-}
-
-function requireCache({ maxSeconds, maxTokens = 10_000 }: CacheOptions): CacheOptions {
-  return {
-    maxSeconds: requireBetween('cache.maxSeconds', maxSeconds, 0, LONGEST_CACHE),
-    maxTokens: requireBetween('cache.maxTokens', maxTokens, 1, MOST_CACHED),
-  };
 }

@@ -14,16 +14,14 @@ import { type AskingOptions, documentsBy, guarded } from './guarded_fetch.ts';
 import { IssuerKeys, type KeySource } from './issuer_keys.ts';
 import { IssuerMetadata } from './issuer_metadata.ts';
 import { refusedToken, requireTokenLength } from './refused_token.ts';
-import { requireAudience, requireBetween, requireIssuer, requireUrl } from './resource_options.ts';
+import { requireAskableUrl, requireAudience, requireIssuer, requireTolerance } from './resource_options.ts';
+import type { TransportPolicy } from './transport_policy.ts';
 import {
   type AccessTokens,
   isMeantFor,
   type VerifiedAccessToken,
   verifiedAccessToken,
 } from './verified_access_token.ts';
-
-/** Seconds; more would make an expiry meaningless. */
-const LONGEST_TOLERANCE = 300;
 
 export interface AccessTokenVerifierOptions extends AskingOptions {
   /** As tokens and metadata name it. */
@@ -36,7 +34,7 @@ export interface AccessTokenVerifierOptions extends AskingOptions {
   readonly jwks?: unknown;
   /** `alg` values that are accepted. Default: RS256, PS256, ES256, EdDSA. */
   readonly algorithms?: readonly SigningAlgorithm[];
-  /** Seconds by which the clocks of API and issuer may differ. Default: 0. */
+  /** Seconds by which the clocks of API and issuer may differ, 300 at most. Default: 0. */
   readonly clockTolerance?: number;
   /** Milliseconds since 1970. Default: the system's clock. */
   readonly clock?: Clock;
@@ -56,15 +54,15 @@ export class AccessTokenVerifier implements AccessTokens {
 
   /** @throws {ConfigurationError} an option does not fit */
   constructor(options: AccessTokenVerifierOptions) {
-    const { algorithms = SIGNING_ALGORITHMS, clockTolerance = 0, clock = Date.now } = options;
-    this.#issuer = requireIssuer(options.issuer);
+    const { algorithms = SIGNING_ALGORITHMS, clock = Date.now } = options;
+    const policy = requireIssuer(options);
+    this.#issuer = policy.issuer;
     this.#audience = requireAudience(options.audience);
     this.#algorithms = requireAlgorithms(algorithms);
-    this.#clockTolerance = requireBetween('clockTolerance', clockTolerance, 0, LONGEST_TOLERANCE);
+    this.#clockTolerance = requireTolerance(options.clockTolerance);
     this.#clock = clock;
-    const fetchDocument = documentsBy(guarded(options));
-    const parts = { issuer: this.#issuer, fetchDocument, clock };
-    this.#keys = new IssuerKeys(keySource(options, new IssuerMetadata(parts)), parts);
+    const parts = { policy, fetchDocument: documentsBy(guarded(options)), clock };
+    this.#keys = new IssuerKeys(keySource(options, policy, new IssuerMetadata(parts)), parts);
   }
 
   async verify(token: string): Promise<VerifiedAccessToken> {
@@ -101,16 +99,17 @@ export class AccessTokenVerifier implements AccessTokens {
 }
 
 function keySource(
-  { issuer, jwks, jwksUri }: AccessTokenVerifierOptions,
+  { jwks, jwksUri }: AccessTokenVerifierOptions,
+  policy: TransportPolicy,
   metadata: IssuerMetadata,
 ): KeySource {
   if (jwks !== undefined) {
-    const keys = readPublicKeys(jwks);
+    const keys = readPublicKeys(jwks, Infinity);
     if (keys === undefined || keys.length === 0) throw new ConfigurationError('jwks', 'a set of public keys');
     return { keys };
   }
   if (jwksUri === undefined) return { url: () => metadata.url('jwks_uri') };
-  const url = requireUrl('jwksUri', jwksUri, issuer);
+  const url = requireAskableUrl('jwksUri', jwksUri, policy);
   return { url: async () => url };
 }
 

@@ -1,11 +1,12 @@
 import { sha256 } from '#hashing';
 import { RecentlyUsed } from '../memories/recently_used.ts';
+import { requireBetween } from './resource_options.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 
 export interface CacheOptions {
-  /** Seconds for which an active token is believed without asking: so long a revocation may go unseen. */
+  /** Seconds for which an active token is believed without asking, 3600 at most: so long a revocation may go unseen. */
   readonly maxSeconds: number;
-  /** How many tokens are remembered at most, within a factor of two. Default: 10000. */
+  /** How many tokens are remembered at most, within a factor of two; a million at most. Default: 10000. */
   readonly maxTokens?: number;
 }
 
@@ -20,9 +21,10 @@ export class ActiveTokens {
   readonly #maxMs: number;
   readonly #tokens: RecentlyUsed<Remembered>;
 
+  /** @throws {ConfigurationError} an option does not fit */
   constructor({ maxSeconds, maxTokens = 10_000 }: CacheOptions) {
-    this.#maxMs = maxSeconds * 1000;
-    this.#tokens = new RecentlyUsed(Math.ceil(maxTokens / 2));
+    this.#maxMs = requireBetween('cache.maxSeconds', maxSeconds, 0, 3600) * 1000;
+    this.#tokens = new RecentlyUsed(Math.ceil(requireBetween('cache.maxTokens', maxTokens, 1, 1_000_000) / 2));
   }
 
   async find(token: string, nowMs: number): Promise<VerifiedAccessToken | undefined> {

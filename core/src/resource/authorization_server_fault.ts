@@ -1,4 +1,5 @@
 import { DocumentError } from '../protocol/fetch_document.ts';
+import { StorageFault } from '../protocol/oauth_error.ts';
 
 /** The authorization server could not be asked, or did not answer as it must. It says nothing about the token. */
 export class AuthorizationServerFault extends Error {
@@ -11,15 +12,20 @@ export class AuthorizationServerFault extends Error {
   }
 }
 
+/** What kept an authorization server from answering, elsewhere or in the same process, as that fault; else the same. */
+export function asFault(error: unknown): unknown {
+  const isOutage = error instanceof DocumentError || error instanceof StorageFault;
+  return isOutage ? new AuthorizationServerFault(error) : error;
+}
+
 /**
  * What the authorization server was asked for.
- * @throws {AuthorizationServerFault} where `question` rejects with a `DocumentError`
+ * @throws {AuthorizationServerFault} it could not be asked, or its storage could not
  */
 export async function answerOf<T>(question: Promise<T>): Promise<T> {
   try {
     return await question;
   } catch (error) {
-    if (error instanceof DocumentError) throw new AuthorizationServerFault(error);
-    throw error;
+    throw asFault(error);
   }
 }

@@ -23,7 +23,7 @@ export function protect(
     const { method, url, raw, body } = request;
     const headers = headersWithEveryAuthorization(raw);
     const verdict = await protection.judge({ method, url, headers, body });
-    if ('answer' in verdict) return sendByFastify(reply, verdict.answer);
+    if ('answer' in verdict) return sendByFastify(raw, reply, verdict.answer);
     Object.assign(request, { token: verdict.token });
     return undefined;
   };

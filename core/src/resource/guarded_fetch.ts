@@ -4,7 +4,7 @@ import {
   type FetchDocument,
   type FetchedDocument,
 } from '../protocol/fetch_document.ts';
-
+import { withinTime } from '../protocol/within_time.ts';
 import { requireBetween } from './resource_options.ts';
 
 /** The global `fetch`, or one that a host brings: with a proxy of its own, a client certificate, a service binding. */
@@ -15,6 +15,11 @@ export interface AskingOptions {
   readonly fetch?: Fetch;
   /** Milliseconds in which the authorization server has to have answered. Default: 5000. */
   readonly timeoutMs?: number;
+  /**
+   * Also asks by plain http beyond loopback, where everybody on the way reads tokens and credentials, and can put in
+   * keys and answers: for development alone. Default: `false`.
+   */
+  readonly allowInsecureRequests?: boolean;
 }
 
 const LONGEST_TIMEOUT_MS = 60_000;
@@ -34,7 +39,7 @@ export function guarded({
 }: AskingOptions): Ask {
   requireBetween('timeoutMs', timeoutMs, 1, LONGEST_TIMEOUT_MS);
   return (url, init) =>
-    withinTime(timeoutMs, async (signal) => {
+    withinTime(timeoutMs, 'there was no answer', async (signal) => {
       const response = await fetch(url, { ...init, redirect: 'manual', signal });
       const contentType = response.headers.get('content-type') ?? undefined;
       const body = response.body === null ? '' : await readText(response.body);
@@ -45,24 +50,6 @@ export function guarded({
 /** The same for what is fetched without credentials. */
 export function documentsBy(ask: Ask): FetchDocument {
   return (url, { headers } = {}) => ask(url, headers === undefined ? {} : { headers });
-}
-
-/** A `fetch` that does not heed its signal is not waited for either. */
-async function withinTime<T>(timeoutMs: number, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
-  const overtime = new AbortController();
-  const end = Promise.withResolvers<never>();
-  const timer = setTimeout(() => {
-    end.reject(new DocumentError('failed', 'there was no answer in time'));
-    overtime.abort();
-  }, timeoutMs);
-  try {
-    return await Promise.race([work(overtime.signal), end.promise]);
-  } catch (error) {
-    if (error instanceof DocumentError) throw error;
-    throw new DocumentError('failed', 'there was no answer', error);
-  } finally {
-    clearTimeout(timer);
-  }
 }
 
 async function readText(stream: ReadableStream<Uint8Array>): Promise<string> {

@@ -3,6 +3,7 @@ import { signerOf } from '#signatures';
 import { type Clock, secondsOf } from '../protocol/environment.ts';
 import { ConfigurationError } from '../protocol/oauth_error.ts';
 import { type SigningAlgorithm, signingAlgorithmOf } from '../protocol/signing_algorithm.ts';
+import { withoutUse } from '../tokens/public_keys.ts';
 import { signedJwt } from '../tokens/signature.ts';
 import type { Signs } from '../tokens/signatures/signatures.ts';
 
@@ -60,8 +61,14 @@ function byPrivateKey(
     throw new ConfigurationError('credentials', 'a private key as JWK with alg RS256, PS256, ES256 or EdDSA');
   const header = { alg: algorithm, ...(privateKey.kid !== undefined && { kid: privateKey.kid }) };
   let signer: Promise<Signs> | undefined;
+  const forget = () => {
+    signer = undefined; // what could not be made once is tried again by the next question
+  };
   return async () => {
-    signer ??= signerFrom(privateKey, algorithm);
+    if (signer === undefined) {
+      signer = signerFrom(privateKey, algorithm);
+      signer.catch(forget);
+    }
     const iat = secondsOf(clock());
     const client_assertion = await signedJwt(await signer, header, {
       iss: clientId,
@@ -77,8 +84,7 @@ function byPrivateKey(
 }
 
 async function signerFrom(privateKey: JWK, algorithm: SigningAlgorithm): Promise<Signs> {
-  const { use: _, key_ops: __, alg: ___, ...numbers } = privateKey;
-  return signerOf(numbers, algorithm);
+  return signerOf(withoutUse(privateKey), algorithm);
 }
 
 /** RFC 6749 §2.3.1: both parts in the form encoding first. */

@@ -3,7 +3,7 @@ import { verifierOf } from '#signatures';
 import type { Clock } from '../protocol/environment.ts';
 import type { FetchDocument } from '../protocol/fetch_document.ts';
 import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
-import { keyThatSigned } from '../tokens/public_keys.ts';
+import { keyThatSigned, withoutUse } from '../tokens/public_keys.ts';
 import { RemoteKeySets } from '../tokens/remote_key_sets.ts';
 import type { Verifies } from '../tokens/signatures/signatures.ts';
 
@@ -19,7 +19,9 @@ export class IssuerKeys {
 
   constructor(source: KeySource, parts: { readonly fetchDocument: FetchDocument; readonly clock: Clock }) {
     this.#source = source;
-    this.#remote = new RemoteKeySets(parts);
+    // An issuer shows a retired key as long as anything lives that it has signed, and its current one may come last: of
+    // a set that was fetched whole nothing is left out, and one that is too large for that is a fault.
+    this.#remote = new RemoteKeySets({ ...parts, mostKeys: Infinity });
   }
 
   /**
@@ -46,9 +48,8 @@ export class IssuerKeys {
 
 /** @returns `undefined` where its numbers are no key, such as a point that is not on its curve */
 async function makeReady(jwk: JWK, algorithm: SigningAlgorithm): Promise<Verifies | undefined> {
-  const { use: _, key_ops: __, alg: ___, ...numbers } = jwk;
   try {
-    return await verifierOf(numbers, algorithm);
+    return await verifierOf(withoutUse(jwk), algorithm);
   } catch {
     return undefined; // nothing here asks anybody: the numbers are all that can be wrong
   }

@@ -1,6 +1,7 @@
 import type { Clock } from '../protocol/environment.ts';
 import { DocumentError, type FetchDocument, fetchBody } from '../protocol/fetch_document.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../protocol/json.ts';
+import { isAskable, type TransportPolicy } from './transport_policy.ts';
 
 /** Milliseconds after which metadata is fetched anew; what was known stays good while it cannot be. */
 const LONGEST_USE = 60 * 60 * 1000;
@@ -10,7 +11,7 @@ const COOL_DOWN = 10 * 1000;
 
 /** Where an issuer is asked for what, by its metadata (RFC 8414), which is remembered for an hour. */
 export class IssuerMetadata {
-  readonly #issuer: string;
+  readonly #policy: TransportPolicy;
   readonly #fetchDocument: FetchDocument;
   readonly #clock: Clock;
   #metadata: JsonObject | undefined;
@@ -20,24 +21,23 @@ export class IssuerMetadata {
   #underWay: Promise<JsonObject> | undefined;
 
   constructor(parts: {
-    readonly issuer: string;
+    readonly policy: TransportPolicy;
     readonly fetchDocument: FetchDocument;
     readonly clock: Clock;
   }) {
-    this.#issuer = parts.issuer;
+    this.#policy = parts.policy;
     this.#fetchDocument = parts.fetchDocument;
     this.#clock = parts.clock;
   }
 
   /**
    * A URL of the issuer's metadata. Those who ask at once share one request.
-   * @throws {DocumentError} metadata cannot be fetched, is another issuer's, or names no such URL
+   * @throws {DocumentError} metadata cannot be fetched, is another issuer's, or names no such URL that may be asked
    */
   async url(name: 'jwks_uri' | 'introspection_endpoint'): Promise<string> {
     const { [name]: url } = await this.#current();
-    // RFC 8414 §2; an issuer without TLS is one in development, on loopback.
-    if (typeof url === 'string' && URL.parse(url)?.protocol === new URL(this.#issuer).protocol) return url;
-    throw new DocumentError('refused', `the metadata of the issuer names no ${name}`);
+    if (typeof url === 'string' && isAskable(url, this.#policy)) return url;
+    throw new DocumentError('refused', `the metadata of the issuer names no ${name} that may be asked`);
   }
 
   async #current(): Promise<JsonObject> {
@@ -61,10 +61,11 @@ export class IssuerMetadata {
   }
 
   async #fetch(): Promise<JsonObject> {
+    const { issuer } = this.#policy;
     const headers = { accept: 'application/json' };
-    const metadata = parseJson(await fetchBody(this.#fetchDocument, metadataUrl(this.#issuer), { headers }));
+    const metadata = parseJson(await fetchBody(this.#fetchDocument, metadataUrl(issuer), { headers }));
     // RFC 8414 §3.3
-    if (isJsonObject(metadata) && metadata.issuer === this.#issuer) return metadata;
+    if (isJsonObject(metadata) && metadata.issuer === issuer) return metadata;
     throw new DocumentError('refused', 'the document is not the metadata of the issuer');
   }
 }

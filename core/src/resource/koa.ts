@@ -1,5 +1,5 @@
 /** `protect` for Koa. */
-import { headersWithEveryAuthorization, type NodeHeaders } from '../protocol/node_headers.ts';
+import { closingHeaders, headersWithEveryAuthorization, type NodeHeaders } from '../protocol/node_headers.ts';
 import { foundToken } from './found_token.ts';
 import { Protection, type ProtectionOptions } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
@@ -14,6 +14,7 @@ export interface KoaContext {
   status: number;
   body: unknown;
   set(headers: Record<string, string>): void;
+  remove(name: string): void;
 }
 
 /** A middleware that lets through what carries a token which permits it, and answers anything else. */
@@ -27,9 +28,11 @@ export function protect(
     const verdict = await protection.judge({ method, url, headers, body: request.body });
     if ('answer' in verdict) {
       const { answer } = verdict;
+      // Koa would give an empty text a type, and where the host has said JSON make the text `null` of no body.
+      context.remove('content-type');
+      context.body = answer.body === '' ? null : answer.body;
       context.status = answer.status;
-      context.body = answer.body;
-      context.set(answer.headers);
+      context.set({ ...answer.headers, ...closingHeaders(req) });
       return;
     }
     Object.assign(context.state, { token: verdict.token });

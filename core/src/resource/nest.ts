@@ -33,12 +33,13 @@ export function protect(options: ProtectionOptions): NestGuard {
       const http = context.switchToHttp();
       const request = http.getRequest();
       const { method, url, body } = request;
-      const headers = headersWithEveryAuthorization('raw' in request ? request.raw : request);
+      const plain = 'raw' in request ? request.raw : request;
+      const headers = headersWithEveryAuthorization(plain);
       const verdict = await protection.judge({ method, url, headers, body });
       if ('answer' in verdict) {
         const response = http.getResponse();
-        if ('writeHead' in response) sendByNode(response, verdict.answer);
-        else sendByFastify(response, verdict.answer);
+        if ('writeHead' in response) sendByNode(plain, response, verdict.answer);
+        else sendByFastify(plain, response, verdict.answer);
         return new Promise<never>(() => {}); // whatever a guard says or throws, Nest goes on, and this is answered
       }
       Object.assign(request, { token: verdict.token });

@@ -24,7 +24,7 @@ export function protect(
     const headers = headersWithEveryAuthorization(request);
     try {
       const verdict = await protection.judge({ method, url, headers, body });
-      if ('answer' in verdict) return sendByNode(response, verdict.answer);
+      if ('answer' in verdict) return sendByNode(request, response, verdict.answer);
       Object.assign(request, { token: verdict.token });
     } catch (error) {
       // Also where the host has answered meanwhile.

@@ -5,16 +5,21 @@ import {
   type ChallengingResource,
   formatChallenges,
 } from '../protocol/challenge.ts';
+import type { Clock } from '../protocol/environment.ts';
 import { type HttpRequest, type HttpResponse, headerValue, mediaTypeOf, queryOf } from '../protocol/http.ts';
 import { ConfigurationError, OAuthError } from '../protocol/oauth_error.ts';
 import { refusalResponse } from '../protocol/refusal_response.ts';
 import { formatScope, isScopeToken } from '../protocol/scope.ts';
-import { AuthorizationServerFault } from './authorization_server_fault.ts';
+import { AuthorizationServerFault, asFault } from './authorization_server_fault.ts';
 import { requireUrl } from './resource_options.ts';
+import { reportFault, ToldFaults } from './told_faults.ts';
 import type { AccessTokens, VerifiedAccessToken } from './verified_access_token.ts';
 
 export interface ProtectionOptions {
-  /** How tokens are checked: an `AccessTokenVerifier`, an `AccessTokenIntrospector`, or the host's own. */
+  /**
+   * How tokens are checked: an `AccessTokenVerifier`, an `AccessTokenIntrospector`, `EmbeddedAccessTokens`, or the
+   * host's own.
+   */
   readonly tokens: AccessTokens;
   /** All of them must have been granted. Default: none, so that any token for this API will do. */
   readonly scopes?: readonly string[];
@@ -27,6 +32,13 @@ export interface ProtectionOptions {
    * error with `status` and `headers`. Default: `render`.
    */
   readonly errors?: 'render' | 'forward';
+  /**
+   * Called where an outage is answered, with the reason as its `cause`; for one reason at most once a minute. Of one
+   * that is forwarded the host hears anyway. Default: the messages of fault and cause go to `console.error`.
+   */
+  readonly onFault?: (fault: AuthorizationServerFault) => void;
+  /** Milliseconds since 1970. Default: the system's clock. */
+  readonly clock?: Clock;
 }
 
 /** A request as far as its protection looks at it; a body only where the host has parsed it already. */
@@ -46,6 +58,7 @@ export class Protection {
   readonly #scopes: readonly string[];
   readonly #resource: ChallengingResource;
   readonly #isForwarding: boolean;
+  readonly #faults: ToldFaults;
 
   /** @throws {ConfigurationError} an option does not fit */
   constructor({
@@ -54,7 +67,13 @@ export class Protection {
     realm = 'api',
     resourceMetadata,
     errors = 'render',
+    onFault = reportFault,
+    clock = Date.now,
   }: ProtectionOptions) {
+    if (typeof tokens?.verify !== 'function')
+      throw new ConfigurationError('tokens', 'what verifies tokens, such as an AccessTokenVerifier');
+    if (errors !== 'render' && errors !== 'forward')
+      throw new ConfigurationError('errors', "'render' or 'forward'");
     if (!scopes.every(isScopeToken)) throw new ConfigurationError('scopes', 'a list of scopes');
     if (!/^[\x20-\x7E]+$/.test(realm)) throw new ConfigurationError('realm', 'a name in ASCII');
     this.#tokens = tokens;
@@ -64,6 +83,7 @@ export class Protection {
       resourceMetadata: resourceMetadata && requireUrl('resourceMetadata', resourceMetadata),
     };
     this.#isForwarding = errors === 'forward';
+    this.#faults = new ToldFaults(onFault, clock);
   }
 
   /**
@@ -75,9 +95,10 @@ export class Protection {
     try {
       return { token: await this.#admit(request) };
     } catch (thrown) {
-      const error = thrown instanceof OAuthError ? this.#challenging(thrown) : thrown;
+      const error = thrown instanceof OAuthError ? this.#challenging(thrown) : asFault(thrown);
       const answer = this.#isForwarding ? undefined : answerTo(error);
       if (answer === undefined) throw error;
+      if (error instanceof AuthorizationServerFault) this.#faults.tell(error);
       const headers = Object.fromEntries(
         Object.entries(answer.headers).map(([name, value]) => [name, String(value)]),
       );

@@ -5,9 +5,14 @@ export {
   type AccessTokenIntrospectorOptions,
 } from './access_token_introspector.ts';
 export { AccessTokenVerifier, type AccessTokenVerifierOptions } from './access_token_verifier.ts';
+export type { CacheOptions } from './active_tokens.ts';
 export { AuthorizationServerFault } from './authorization_server_fault.ts';
+export {
+  EmbeddedAccessTokens,
+  type EmbeddedAccessTokensOptions,
+  type EmbeddedServer,
+} from './embedded_access_tokens.ts';
 export type { AskingOptions, Fetch } from './guarded_fetch.ts';
 export type { IntrospectionCredentials } from './introspection_credentials.ts';
 export type { ProtectionOptions } from './protection.ts';
-export type { CacheOptions } from './remembered_tokens.ts';
 export type { AccessTokens, VerifiedAccessToken } from './verified_access_token.ts';

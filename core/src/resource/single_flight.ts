@@ -1,6 +1,6 @@
 /**
  * One question at a time for each key. Who asks while a question is under way shares the next one with all who come
- * until then: its answer is never older than the asking. Where a question fails, whoever waits for it fails with it.
+ * until then, whatever becomes of the first: what they are told, an answer or a failure, is never older than the asking.
  */
 export class SingleFlight<T> {
   readonly #gathering = new Map<string, Promise<T>>();
@@ -15,11 +15,9 @@ export class SingleFlight<T> {
   }
 
   async #depart(key: string, ask: () => Promise<T>): Promise<T> {
-    try {
-      await this.#underWay.get(key); // where there is none, those of this turn gather all the same
-    } finally {
-      this.#gathering.delete(key);
-    }
+    // Its failure is that of those who asked it. Where there is none, those of this turn gather all the same.
+    await Promise.allSettled([this.#underWay.get(key)]);
+    this.#gathering.delete(key);
     const asked = ask();
     this.#underWay.set(key, asked);
     try {

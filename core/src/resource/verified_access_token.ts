@@ -10,7 +10,7 @@ export interface VerifiedAccessToken {
   readonly scopes: readonly string[];
   /** Seconds; `undefined` where introspection does not tell. */
   readonly expiresAt: number | undefined;
-  /** The claims of the JWT, or the members of the answer of introspection; names as on the wire. */
+  /** The claims of the token, or the members of the answer of introspection; names as on the wire. */
   readonly claims: Claims;
 }
 

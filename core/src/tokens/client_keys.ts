@@ -9,6 +9,7 @@ import {
   importPublicKey,
   type KeyAlgorithm,
   keyThatSigned,
+  MOST_KEYS,
   readPublicKeys,
 } from './public_keys.ts';
 import { RemoteKeySets } from './remote_key_sets.ts';
@@ -29,7 +30,7 @@ export class ClientKeys {
   readonly #remote: RemoteKeySets;
 
   constructor(parts: { readonly fetchDocument: FetchDocument; readonly clock: Clock }) {
-    this.#remote = new RemoteKeySets(parts);
+    this.#remote = new RemoteKeySets({ ...parts, mostKeys: MOST_KEYS });
   }
 
   /**
@@ -65,7 +66,10 @@ export class ClientKeys {
     choose: (keys: readonly JWK[]) => JWK | undefined,
   ): Promise<{ readonly jwk: JWK; readonly key: CryptoKey } | undefined> {
     const { jwks, jwks_uri: uri } = metadata ?? {};
-    const jwk = uri === undefined ? choose(readPublicKeys(jwks) ?? []) : await this.#remote.find(uri, choose);
+    const jwk =
+      uri === undefined
+        ? choose(readPublicKeys(jwks, MOST_KEYS) ?? [])
+        : await this.#remote.find(uri, choose);
     const key = jwk && (await importPublicKey(jwk, algorithm));
     return jwk && key && { jwk, key };
   }

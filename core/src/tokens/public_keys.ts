@@ -6,7 +6,7 @@ import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 /** What a client's key is wanted for. */
 export type KeyAlgorithm = SigningAlgorithm | EncryptionAlgorithm;
 
-/** Keys of one client that are looked at; the others of its set are left out. */
+/** Keys of one client that are looked at; the others of its set are left out, since anybody may have written it. */
 export const MOST_KEYS = 32;
 
 /** Bits of an RSA modulus: less can be broken (RFC 7518 §3.3), more costs this server too much. */
@@ -23,12 +23,13 @@ const BASE64URL = /^[A-Za-z0-9_-]+$/;
 /**
  * The keys of a JWK set that may be used, each with its public members alone. Others are left out, as RFC 7517 §5
  * wants it: malformed, of unknown kinds, symmetric, too short, or private ones, which are nobody's secret any more.
+ * @param most keys that are looked at; `Infinity` for an owner who is trusted
  * @returns `undefined` where the value is no JWK set
  */
-export function readPublicKeys(set: unknown): readonly JWK[] | undefined {
+export function readPublicKeys(set: unknown, most: number): readonly JWK[] | undefined {
   if (!isJsonObject(set) || !Array.isArray(set.keys)) return undefined;
   return set.keys
-    .slice(0, MOST_KEYS)
+    .slice(0, most)
     .flatMap((jwk: unknown) => (isJsonObject(jwk) ? publicKey(jwk) : []));
 }
 
@@ -69,14 +70,18 @@ export function keyThatSigned(
   return fitting.length === 1 ? fitting[0] : undefined;
 }
 
+/** A key without what it says it is for: that has been judged, and who imports keys may judge otherwise. */
+export function withoutUse({ use: _, key_ops: __, alg: ___, ...numbers }: JWK): JWK {
+  return numbers;
+}
+
 /**
  * The key as jose takes it.
  * @returns `undefined` where its numbers are no key, such as a point that is not on its curve
  */
 export async function importPublicKey(jwk: JWK, algorithm: KeyAlgorithm): Promise<CryptoKey | undefined> {
-  const { use: _, key_ops: __, alg: ___, ...numbers } = jwk;
   try {
-    const key = await importJWK(numbers, algorithm);
+    const key = await importJWK(withoutUse(jwk), algorithm);
     return key instanceof Uint8Array ? undefined : key;
   } catch {
     return undefined; // nothing here asks anybody: the numbers are all that can be wrong

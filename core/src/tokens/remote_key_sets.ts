@@ -13,6 +13,13 @@ const COOL_DOWN = 10 * 1000;
 /** URIs whose keys are remembered; those that were asked for least recently are forgotten first. */
 const MOST_SETS = 1000;
 
+export interface RemoteKeySetsParts {
+  readonly fetchDocument: FetchDocument;
+  readonly clock: Clock;
+  /** Keys of one set that are looked at; `Infinity` for as many as a document holds. */
+  readonly mostKeys: number;
+}
+
 /** What is known of the set behind one URI. */
 interface KeySet {
   keys: readonly JWK[];
@@ -29,11 +36,13 @@ interface KeySet {
 export class RemoteKeySets {
   readonly #fetchDocument: FetchDocument;
   readonly #clock: Clock;
+  readonly #mostKeys: number;
   readonly #sets = new Map<string, KeySet>();
 
-  constructor({ fetchDocument, clock }: { readonly fetchDocument: FetchDocument; readonly clock: Clock }) {
+  constructor({ fetchDocument, clock, mostKeys }: RemoteKeySetsParts) {
     this.#fetchDocument = fetchDocument;
     this.#clock = clock;
+    this.#mostKeys = mostKeys;
   }
 
   /**
@@ -82,7 +91,7 @@ export class RemoteKeySets {
     const body = await fetchBody(this.#fetchDocument, uri, {
       headers: { accept: 'application/jwk-set+json, application/json' },
     });
-    const keys = readPublicKeys(parseJson(body));
+    const keys = readPublicKeys(parseJson(body), this.#mostKeys);
     if (keys === undefined) throw new DocumentError('refused', 'the document is no JWK set');
     return keys;
   }

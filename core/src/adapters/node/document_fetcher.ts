@@ -5,6 +5,7 @@ import {
   type FetchedDocument,
   type OutgoingRequest,
 } from '../../protocol/fetch_document.ts';
+import { withinTime } from '../../protocol/within_time.ts';
 import {
   type DestinationPolicy,
   destinationOf,
@@ -38,7 +39,9 @@ export function documentFetcher(options: DocumentFetcherOptions = {}): FetchDocu
   const shares = new SiteShares();
   return async (text, request = {}) => {
     const url = parseUrl(text);
-    return withinTime(request, (signal) =>
+    const timeoutMs = Math.min(request.timeoutMs ?? DOCUMENT_LIMITS.timeoutMs, DOCUMENT_LIMITS.timeoutMs);
+    // One clock for names, connections and bodies together.
+    return withinTime(timeoutMs, 'the document could not be fetched', (signal) =>
       shares.within(url, signal, () => follow(url, request, policy, signal)),
     );
   };
@@ -77,28 +80,4 @@ async function follow(
     url = parseUrl(location, url);
   }
   throw new DocumentError('refused', 'the answer is one redirect too many');
-}
-
-/** One clock for names, connections and bodies together: also a look-up that cannot be called off is over in time. */
-async function withinTime<T>(
-  { timeoutMs = DOCUMENT_LIMITS.timeoutMs }: OutgoingRequest,
-  work: (signal: AbortSignal) => Promise<T>,
-): Promise<T> {
-  const overtime = new AbortController();
-  const end = Promise.withResolvers<never>();
-  const timer = setTimeout(
-    () => {
-      end.reject(new DocumentError('failed', 'there was no answer in time'));
-      overtime.abort();
-    },
-    Math.min(timeoutMs, DOCUMENT_LIMITS.timeoutMs),
-  );
-  try {
-    return await Promise.race([work(overtime.signal), end.promise]);
-  } catch (error) {
-    if (error instanceof DocumentError) throw error;
-    throw new DocumentError('failed', 'the document could not be fetched', error);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HttpResponse } from '../../protocol/http.ts';
-import { MAX_BODY_BYTES } from '../../protocol/request_limits.ts';
+import { closingHeaders } from '../../protocol/node_headers.ts';
 
 export type FurtherHeaders = Readonly<Record<string, string>>;
 
@@ -28,7 +28,7 @@ export function headersOf(
   return {
     ...lowerCased(further),
     ...answer.headers,
-    ...(isLeftUnread(request) && { connection: 'close' }),
+    ...closingHeaders(request),
   };
 }
 
@@ -36,11 +36,4 @@ export function headersOf(
 function lowerCased(headers: FurtherHeaders): FurtherHeaders {
   const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   return Object.fromEntries(named.filter(([name]) => name !== 'content-length'));
-}
-
-/** A body that was not read to its end cannot be followed by another request, other than in HTTP/2. */
-function isLeftUnread(request: IncomingMessage): boolean {
-  if (request.httpVersionMajor > 1) return false;
-  const isUnread = !request.complete && request.headers['transfer-encoding'] !== undefined;
-  return isUnread || Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES;
 }

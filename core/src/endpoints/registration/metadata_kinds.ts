@@ -114,7 +114,7 @@ export const keySet: MetadataKind<{ readonly keys: readonly JWK[] }> = {
   placeholder: 'JWKS',
   form: 'object',
   read(value) {
-    const keys = readPublicKeys(value);
+    const keys = readPublicKeys(value, MOST_KEYS);
     if (keys === undefined || keys.length === 0 || !isJsonObject(value)) return undefined;
     const given: readonly unknown[] = Array.isArray(value.keys) ? value.keys : [];
     const isSecret = (jwk: unknown) => isJsonObject(jwk) && ('d' in jwk || 'k' in jwk);

@@ -1,0 +1,88 @@
+import assert from 'node:assert/strict';
+import { Agent, createServer, type IncomingMessage, type RequestListener, request } from 'node:http';
+import { type TestContext, test } from 'node:test';
+import { type AccessTokens, OAuthError } from '@grantd/core/resource';
+import { protect as protectExpress } from '@grantd/core/resource/express';
+import { protect as protectFastify } from '@grantd/core/resource/fastify';
+import { protect as protectKoa } from '@grantd/core/resource/koa';
+import express from 'express';
+import fastify from 'fastify';
+import Koa from 'koa';
+import { portOf } from './harness/transports/listener.ts';
+
+const tokens: AccessTokens = {
+  verify: () => Promise.reject(new OAuthError('invalid_token', 'the access token is not active')),
+};
+
+/** Protected APIs. @returns their port */
+const HOSTS: Readonly<Record<string, (t: TestContext) => Promise<number>>> = {
+  Express: (t) => {
+    const app = express();
+    app.use(protectExpress({ tokens }));
+    return listening(t, app);
+  },
+  Fastify: async (t) => {
+    const app = fastify();
+    app.addHook('onRequest', protectFastify({ tokens }));
+    app.all('/', async () => 'let through');
+    t.after(() => app.close());
+    return Number(new URL(await app.listen({ port: 0, host: '127.0.0.1' })).port);
+  },
+  Koa: (t) => {
+    const app = new Koa();
+    app.use((context, next) => {
+      context.type = 'json'; // as a host that answers nothing else may say of every answer
+      return next();
+    });
+    app.use(protectKoa({ tokens }));
+    return listening(t, app.callback());
+  },
+};
+
+async function listening(t: TestContext, listener: RequestListener): Promise<number> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  return portOf(server);
+}
+
+/** What is answered to a request of which only the head is sent, by a client that would go on with the connection. */
+async function answered(t: TestContext, port: number, method: string, headers: Record<string, string>) {
+  const agent = new Agent({ keepAlive: true });
+  t.after(() => agent.destroy());
+  const sent = request({ host: '127.0.0.1', port, method, headers, agent });
+  if (method === 'GET') sent.end();
+  else sent.flushHeaders();
+  const response = await new Promise<IncomingMessage>((resolve, reject) => {
+    sent.on('response', resolve);
+    sent.on('error', reject); // after the answer nobody asks why the body was not taken
+  });
+  let body = '';
+  for await (const chunk of response.setEncoding('utf8')) body += chunk;
+  sent.destroy();
+  const { connection, 'content-length': length, 'content-type': type } = response.headers;
+  return { status: response.statusCode, connection, length, type, body };
+}
+
+const INVALID = '{"error":"invalid_token","error_description":"the access token is not active"}';
+
+for (const [name, open] of Object.entries(HOSTS)) {
+  test(`${name}: what is refused says how long it is, and the connection of a body that nobody reads is closed`, async (t) => {
+    const port = await open(t);
+    const authorization = 'Bearer unknown';
+    const bare = { status: 401, length: '0', type: undefined, body: '' };
+    const invalid = { status: 401, length: String(INVALID.length), type: 'application/json', body: INVALID };
+    const goesOn = { connection: 'keep-alive' };
+    const ends = { connection: 'close' };
+    assert.deepEqual(await answered(t, port, 'GET', {}), { ...bare, ...goesOn });
+    assert.deepEqual(await answered(t, port, 'GET', { authorization }), { ...invalid, ...goesOn });
+    for (const announced of [{ 'content-length': '1000000000' }, { 'transfer-encoding': 'chunked' }]) {
+      assert.deepEqual(await answered(t, port, 'POST', announced), { ...bare, ...ends });
+      const refused = await answered(t, port, 'POST', { ...announced, authorization });
+      assert.deepEqual(refused, { ...invalid, ...ends });
+    }
+  });
+}
