@@ -13,13 +13,15 @@ import { type Host, serving, stocked, testHost, testServing } from './serving.ts
 describe('Redis', { skip: REDIS_ABSENCE }, () => {
   let server: RedisServer;
   let redis: Redis;
+  const openClient = () => createClient({ url: server.url });
   /** For what is no operation of a store. */
-  let client: ReturnType<typeof createClient>;
+  let client: ReturnType<typeof openClient>;
 
   const store: ExampleStore = {
     empty: () => client.flushAll(),
     async connect(clock) {
-      const own = await connectRedis(server.url);
+      // Longer than the defaults: other test files keep the machine busy.
+      const own = await connectRedis(server.url, { connectMs: 20_000, answerMs: 20_000 });
       return {
         storage: redisStorage(own, clock),
         saveClient: (record) => saveClient(own, record),
@@ -32,8 +34,8 @@ describe('Redis', { skip: REDIS_ABSENCE }, () => {
 
   before(async () => {
     server = await startRedis();
-    redis = await connectRedis(server.url);
-    client = createClient({ url: server.url });
+    redis = await connectRedis(server.url, { connectMs: 20_000, answerMs: 20_000 });
+    client = openClient();
     await client.connect();
   });
   after(async () => {

@@ -117,8 +117,7 @@ export const contention: readonly KitCase[] = [
     'rotations, issuances and revocations of a few grants at once leave one successor of a token, and nothing that was ended',
     async (stage) => {
       const { id } = await stage.client();
-      const grants = [];
-      for (const end of ENDS) grants.push(await contested(stage, id, end));
+      const grants = await Promise.all(ENDS.map((end) => contested(stage, id, end)));
       await allOf(stage, inTurn(grants.map(({ attempts }) => attempts)));
       for (const { settle } of grants) await settle();
     },
@@ -129,8 +128,8 @@ export const contention: readonly KitCase[] = [
     'issuances that name the same grants in opposite orders are all made',
     async (stage) => {
       const client = await stage.client();
-      const grants = [];
-      for (let count = 0; count < 3; count++) grants.push(await stage.grant({ clientId: client.id }));
+      const { id: clientId } = client;
+      const grants = await Promise.all([1, 2, 3].map(() => stage.grant({ clientId })));
       const issued = Array.from({ length: RACERS }, (_, index) =>
         (index % 4 < 2 ? grants : grants.toReversed()).map((grant) => stage.accessToken(grant)),
       );
