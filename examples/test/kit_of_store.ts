@@ -1,10 +1,11 @@
 import { after, test } from 'node:test';
-import type { Awaitable, NewClient, Storage } from '@grantd/core';
+import type { AdministrableStorage, Awaitable, NewClient, Storage } from '@grantd/core';
 import { storageKit } from '@grantd/core/kit';
 
 /** A connection to an example store, as one process of the host has it. */
 export interface Connection {
-  readonly storage: Storage;
+  /** It sweeps where rows do not go by themselves. */
+  readonly storage: Storage & Partial<Pick<AdministrableStorage, 'sweep'>>;
   saveClient(client: NewClient): Promise<unknown>;
   /** Adds a person to the host's own table, unless it is there. */
   addUser(id: string): Promise<unknown>;
@@ -15,8 +16,11 @@ export interface Connection {
 export interface ExampleStore {
   /** Deletes all records. */
   empty(): Promise<unknown>;
-  /** @param clock milliseconds */
-  connect(clock: () => number): Awaitable<Connection>;
+  /**
+   * @param clock milliseconds
+   * @param settings of a session, as PostgreSQL takes them on its command line; of no interest to others
+   */
+  connect(clock: () => number, settings?: string): Awaitable<Connection>;
 }
 
 /**

@@ -14,6 +14,9 @@ export const REDIS_ABSENCE: string | false =
 
 export interface RedisServer {
   readonly url: string;
+  /** Stops the process where it is: connections stay, and nothing is answered. */
+  pause(): void;
+  resume(): void;
   stop(): Promise<void>;
 }
 
@@ -35,6 +38,8 @@ export async function startRedis(): Promise<RedisServer> {
   if (child.exitCode !== null) throw new Error(`redis-server ended with ${child.exitCode}`);
   return {
     url: `redis://127.0.0.1:${port}`,
+    pause: () => child.kill('SIGSTOP'),
+    resume: () => child.kill('SIGCONT'),
     async stop() {
       const ended = once(child, 'exit');
       child.kill('SIGTERM');

@@ -1,27 +1,34 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AuthorizationServer, type NewClient, type Storage, type TokenRecord } from '@grantd/core';
-import type { ExampleStore } from './kit_of_store.ts';
+import type { Connection, ExampleStore } from './kit_of_store.ts';
+import { aliveOf, CLIENT_ID, pairIn, pairOf } from './pairs.ts';
 
 const ISSUER = 'https://login.example';
 
-export const CLIENT: NewClient = {
-  id: 'app',
+const CLIENT: NewClient = {
+  id: CLIENT_ID,
   grantTypes: ['authorization_code', 'refresh_token'],
   scopes: ['openid', 'offline_access'],
   redirectUris: ['https://app.example/callback'],
 };
 
-/** A server over an example store, with a client and two people. Its tokens go by the system's clock. */
-export async function serving(store: ExampleStore) {
+/** An example store with a client and two people, which goes by the system's clock. */
+export async function stocked(store: ExampleStore): Promise<Connection> {
   await store.empty();
   const connection = await store.connect(Date.now);
+  await connection.saveClient(CLIENT);
+  for (const id of ['alice', 'bob']) await connection.addUser(id);
+  return connection;
+}
+
+/** A server over such a store. */
+export async function serving(store: ExampleStore) {
+  const connection = await stocked(store);
   const { storage } = connection;
   const secret = 'a secret for tests, of more than 32 characters';
   const server = new AuthorizationServer({ issuer: ISSUER, secret, storage });
   await server.prepare();
-  await connection.saveClient(CLIENT);
-  for (const id of ['alice', 'bob']) await connection.addUser(id);
 
   /** An access token of a person, with a refresh token beside it. */
   const tokenOf = async (subject: string): Promise<string> => {
@@ -76,19 +83,26 @@ export function testServing(name: string, store: () => ExampleStore): void {
 export interface Host {
   setDisabled(userId: string, isDisabled: boolean): Promise<unknown>;
   signOut(userId: string): Promise<unknown>;
+  removeClient(clientId: string): Promise<unknown>;
   /** Where people are in the same database. */
   removeUser?(userId: string): Promise<unknown>;
   /** Where there are transactions: runs `work` in one of the host's. */
   transaction?(
-    work: (storage: Storage, disable: (userId: string) => Promise<unknown>) => Promise<void>,
+    work: (
+      storage: Storage,
+      disable: (userId: string) => Promise<unknown>,
+      remove: (userId: string) => Promise<unknown>,
+    ) => Promise<void>,
   ): Promise<unknown>;
+  /** Where there are transactions: whether one of them waits for a lock. */
+  isWaiting?(): Promise<boolean>;
   /** Where rows do not go by themselves. */
   sweep?(now: Date): Promise<unknown>;
 }
 
 /** That tokens live and die with the host's people, and in the host's transactions. */
 export function testHost(name: string, store: () => ExampleStore, host: Host): void {
-  const { setDisabled, signOut, removeUser, transaction, sweep } = host;
+  const { setDisabled, signOut, removeClient, removeUser, transaction, sweep } = host;
 
   test(`${name}: a person whom the host disables, signs out or removes has no live token`, async () => {
     const { tokenOf, isActive, end } = await serving(store());
@@ -104,6 +118,42 @@ export function testHost(name: string, store: () => ExampleStore, host: Host): v
       await removeUser('alice');
       assert.deepEqual([await isActive(after), await isActive(bobs)], [false, true]);
     }
+    await end();
+  });
+
+  test(`${name}: a person who is signed out has no live token, whatever the clock by which it was issued`, async () => {
+    const { storage, end } = await stocked(store());
+    const [first, ahead] = [pairOf('alice'), pairOf('alice', Date.now() + 60_000)];
+    const rotated = pairIn(first.refresh, Date.now() + 60_000);
+    for (const { refresh, access } of [first, ahead])
+      assert.equal(await storage.tokens.issue([refresh, access], {}), 'issued');
+    const successors = [rotated.refresh, rotated.access];
+    assert.equal(await storage.tokens.rotate(first.refresh, rotated.refresh, successors), 'issued');
+    await signOut('alice');
+    assert.deepEqual(await aliveOf(storage, first, ahead, rotated), []);
+    const next = pairIn(ahead.refresh);
+    const { tokens } = storage;
+    assert.equal(await tokens.rotate(ahead.refresh, next.refresh, [next.refresh, next.access]), 'refused');
+    await end();
+  });
+
+  test(`${name}: a client that the host removes has no live token and no origin, and gets none`, async () => {
+    const { storage, saveClient, end } = await stocked(store());
+    const { clients, tokens } = storage;
+    const origins = async () =>
+      Promise.all(['https://app.example', 'https://new.example'].map((one) => clients.hasRedirectOrigin(one)));
+    assert.deepEqual(await origins(), [true, false]);
+    await saveClient({ ...CLIENT, redirectUris: ['https://new.example/callback'] });
+    assert.deepEqual(await origins(), [false, true]);
+    const [before, later] = [pairOf('alice'), pairOf('alice')];
+    assert.equal(await tokens.issue([before.refresh, before.access], {}), 'issued');
+    await removeClient(CLIENT.id);
+    assert.deepEqual([await aliveOf(storage, before), await origins()], [[], [false, false]]);
+    assert.equal((await clients.get(CLIENT.id)) ?? undefined, undefined);
+    assert.equal(await tokens.issue([later.access], {}), 'refused');
+    // Where its identifier may be given again, nothing comes back with it.
+    await Promise.allSettled([saveClient(CLIENT)]);
+    assert.deepEqual(await aliveOf(storage, before), []);
     await end();
   });
 

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { after, before, describe } from 'node:test';
+import { sweep } from '@grantd/core';
 import { eq, sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { migrate } from 'drizzle-orm/node-postgres/migrator';
@@ -7,9 +8,11 @@ import { Pool } from 'pg';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../../core/test/harness/postgres_installation.ts';
 import * as schema from '../storage/drizzle/schema.ts';
-import { type Db, drizzleStorage, saveClient, sweep } from '../storage/drizzle/storage.ts';
+import { type Db, drizzleStorage, saveClient } from '../storage/drizzle/storage.ts';
+import { testConcurrency } from './concurrency_of_store.ts';
 import { type ExampleStore, testByKit } from './kit_of_store.ts';
-import { testHost, testServing } from './serving.ts';
+import { testLocks } from './locks_of_store.ts';
+import { type Host, testHost, testServing } from './serving.ts';
 
 const { users } = schema;
 
@@ -17,7 +20,7 @@ describe('Drizzle', { skip: POSTGRES_ABSENCE }, () => {
   let url: string;
   let pool: Pool;
 
-  const connect = () => new Pool({ connectionString: url, max: 4 });
+  const connect = (options = '') => new Pool({ connectionString: url, max: 4, options });
   const through = (client: Pool) => drizzle({ client, schema, casing: 'snake_case' });
 
   const store: ExampleStore = {
@@ -26,8 +29,8 @@ describe('Drizzle', { skip: POSTGRES_ABSENCE }, () => {
         pool,
       ).execute(sql`TRUNCATE users, oauth_clients, oauth_grants, oauth_keys, oauth_pushed_requests,
         oauth_one_time_identifiers CASCADE`),
-    connect(clock) {
-      const own = connect();
+    connect(clock, settings) {
+      const own = connect(settings);
       const db = through(own);
       return {
         storage: drizzleStorage(db, clock),
@@ -49,16 +52,32 @@ describe('Drizzle', { skip: POSTGRES_ABSENCE }, () => {
   testByKit('Drizzle', () => store);
   testServing('Drizzle', () => store);
 
-  testHost('Drizzle', () => store, {
+  const host: Required<Host> = {
     setDisabled: (id, isDisabled) => set(through(pool), id, { disabledAt: isDisabled ? new Date() : null }),
-    signOut: (id) => set(through(pool), id, { signedOutAt: new Date() }),
+    async signOut(id) {
+      const tokenGeneration = sql`${users.tokenGeneration} + 1`;
+      await through(pool).update(users).set({ tokenGeneration }).where(eq(users.id, id));
+    },
+    removeClient: async (id) => through(pool).delete(schema.clients).where(eq(schema.clients.id, id)),
     removeUser: async (id) => through(pool).delete(users).where(eq(users.id, id)),
     transaction: (work) =>
       through(pool).transaction((tx) =>
-        work(drizzleStorage(tx), (id) => set(tx, id, { disabledAt: new Date() })),
+        work(
+          drizzleStorage(tx),
+          (id) => set(tx, id, { disabledAt: new Date() }),
+          async (id) => tx.delete(users).where(eq(users.id, id)),
+        ),
       ),
-    sweep: (now) => sweep(through(pool), now),
-  });
+    async isWaiting() {
+      const { rows } = await pool.query(`SELECT FROM pg_stat_activity
+        WHERE datname = current_database() AND wait_event_type = 'Lock'`);
+      return rows.length > 0;
+    },
+    sweep: (now) => sweep(drizzleStorage(through(pool), () => now.getTime())),
+  };
+  testHost('Drizzle', () => store, host);
+  testConcurrency('Drizzle', () => store, host);
+  testLocks('Drizzle', () => store, host);
 });
 
 async function set(db: Db, id: string, values: Partial<typeof users.$inferInsert>): Promise<void> {

@@ -50,6 +50,49 @@ const FAULTY: readonly { name: string; spoil: (sound: AdministrableStorage) => F
     foundBy: /^100 parallel rotations of one token leave one successor$/,
   },
   {
+    name: 'that looks whether a refresh token is alive, and issues beside it in a second step',
+    spoil: ({ tokens, clients }) => ({
+      async issueBeside(record, issued) {
+        const stored = await tokens.getByRefreshToken(record.id);
+        if (stored?.revokedAtMs !== undefined) return 'refused';
+        if (stored?.supersededAtMs !== undefined) return 'superseded';
+        const client = await clients.get(record.clientId);
+        return tokens.issue(issued, { clientGeneration: client?.generation ?? 0 });
+      },
+    }),
+    foundBy: /^rotations, issuances and revocations of a few grants at once/,
+  },
+  {
+    name: 'that locks one grant after another as they are named, and hears of a deadlock',
+    spoil({ tokens }) {
+      let held: string | undefined;
+      return {
+        async issue(issued, basis) {
+          const [first, ...others] = new Set(issued.map(({ grantId }) => grantId));
+          if (held !== undefined && others.includes(held)) throw new Error('deadlock detected');
+          held = first;
+          await undefined;
+          held = undefined;
+          return tokens.issue(issued, basis);
+        },
+      };
+    },
+    foundBy: /^issuances that name the same grants in opposite orders are all made$/,
+  },
+  {
+    name: 'that locks the grant of a refresh token, and nothing where there is none',
+    spoil: ({ tokens }) => ({
+      async rotate(record, successor, successors) {
+        if (record.grantId !== undefined) return tokens.rotate(record, successor, successors);
+        const stored = await tokens.getByRefreshToken(record.id);
+        if (stored?.supersededAtMs !== undefined) return 'superseded';
+        const outcome = await tokens.rotate(record, successor, successors);
+        return outcome === 'superseded' ? tokens.issue(successors, {}) : outcome;
+      },
+    }),
+    foundBy: /^of 20 parallel rotations of a token without a grant one succeeds$/,
+  },
+  {
     name: 'that finds a token as either kind',
     spoil: ({ tokens }) => ({
       getByAccessToken: async (id) => (await tokens.getByAccessToken(id)) ?? tokens.getByRefreshToken(id),

@@ -4,9 +4,15 @@ import { keys } from './schema.ts';
 import type { Db } from './storage.ts';
 
 /** The keys that sign; a host that signs elsewhere gives the server a `JwtService`, and needs none of this. */
-export function drizzleKeys(db: Db, now: () => Date): KeyRepository {
+export function drizzleKeys(
+  db: Db,
+  atOnce: <T>(work: (tx: Db) => Promise<T>) => Promise<T>,
+  now: () => Date,
+): KeyRepository {
   return {
     async get(kid) {
+      // What a token names that anybody sends: a text with this character is none to PostgreSQL, which would refuse it.
+      if (kid.includes('\0')) return undefined;
       const [row] = await db.select().from(keys).where(eq(keys.kid, kid));
       return row && keyOf(row);
     },
@@ -23,7 +29,7 @@ export function drizzleKeys(db: Db, now: () => Date): KeyRepository {
       await db.insert(keys).values(first.map(rowOf)).onConflictDoNothing();
     },
     rotate: (currentKid, next) =>
-      db.transaction(async (tx) => {
+      atOnce(async (tx) => {
         const isCurrent = and(eq(keys.kid, currentKid), eq(keys.status, 'current'));
         const retired = { status: 'retired', retiredAt: now() } as const;
         if ((await tx.update(keys).set(retired).where(isCurrent).returning()).length === 0) return false;

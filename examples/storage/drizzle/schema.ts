@@ -1,6 +1,6 @@
 import type { KeyRecord, NewAuthorizationCode, NewClient, NewToken } from '@grantd/core';
 import { sql } from 'drizzle-orm';
-import { check, index, json, pgTable, text, timestamp, uniqueIndex } from 'drizzle-orm/pg-core';
+import { check, index, integer, json, pgTable, text, timestamp, uniqueIndex } from 'drizzle-orm/pg-core';
 
 const time = () => timestamp({ withTimezone: true, precision: 3 });
 
@@ -10,8 +10,8 @@ export const users = pgTable('users', {
   email: text(),
   /** While it is set, the person has no live token. */
   disabledAt: time(),
-  /** No token that was issued before it is alive. */
-  signedOutAt: time(),
+  /** Raising it by one ends all tokens that the person has: each has copied what it was. */
+  tokenGeneration: integer().notNull().default(0),
 });
 
 export const clients = pgTable(
@@ -47,6 +47,7 @@ export const tokens = pgTable(
     kind: text().$type<NewToken['kind']>().notNull(),
     clientId: toClient(),
     userId: toUser(),
+    userGeneration: integer(),
     grantId: toGrant(),
     familyId: text(),
     pairId: text(),
@@ -74,10 +75,11 @@ export const codes = pgTable(
     record: json().$type<NewAuthorizationCode>().notNull(),
     clientId: toClient(),
     userId: toUser().notNull(),
+    userGeneration: integer().notNull(),
     grantId: toGrant().notNull(),
     redeemedAt: time(),
   },
-  (code) => [index().on(code.grantId)],
+  (code) => [index().on(code.grantId), index().on(code.clientId), index().on(code.userId)],
 );
 
 export const keys = pgTable(

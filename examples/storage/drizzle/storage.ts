@@ -1,57 +1,70 @@
 import type {
+  AdministrableStorage,
   AuthorizationCodeRecord,
   IssueOutcome,
   NewClient,
   NewToken,
   Storage,
-  TokenKind,
   TokenRecord,
 } from '@grantd/core';
 import { and, arrayContains, eq, inArray, isNull, lte, or, sql } from 'drizzle-orm';
 import type { NodePgQueryResultHKT } from 'drizzle-orm/node-postgres';
-import type { PgDatabase } from 'drizzle-orm/pg-core';
+import type { PgDatabase, PgTransactionConfig } from 'drizzle-orm/pg-core';
+import { holdPeople, insertTokens, keepGrant, lockGrant, lockPeople } from './issuing.ts';
 import { drizzleKeys } from './keys.ts';
+import { findCode, findToken } from './look_ups.ts';
 import * as table from './schema.ts';
+import { sweepOnce } from './sweep.ts';
 
 /** Of a Drizzle database or transaction, whatever schema the host gave it. */
 export interface Db
   extends Pick<PgDatabase<NodePgQueryResultHKT>, 'select' | 'insert' | 'update' | 'delete' | '$count'> {
-  transaction<T>(work: (tx: Db) => Promise<T>): Promise<T>;
+  transaction<T>(work: (tx: Db) => Promise<T>, config?: PgTransactionConfig): Promise<T>;
 }
+
+/** Is never equal to anything. */
+const NONE = sql`NULL`;
 
 /**
  * grantd's storage in the host's own PostgreSQL, through the host's own Drizzle; given a transaction, everything is done
- * within it. What reads a grant in order to change it has locked its row, so that it happens one after the other.
+ * within it. What reads a grant in order to change it has locked its row, so that it happens one after the other. Whoever
+ * locks, locks in one order: clients, people, grants, their tokens and codes.
  * @param clock milliseconds
  */
-export function drizzleStorage(db: Db, clock: () => number = Date.now): Required<Storage> {
+export function drizzleStorage(
+  db: Db,
+  clock: () => number = Date.now,
+): Required<Storage> & Pick<AdministrableStorage, 'sweep'> {
   const { tokens, grants, clients, codes, oneTimeIdentifiers, pushedRequests } = table;
+  const atOnce = <T>(work: (tx: Db) => Promise<T>): Promise<T> =>
+    db.transaction(work, { isolationLevel: 'read committed' });
   const now = () => new Date(clock());
 
   /** Whether tokens may rest upon it. Its grant is locked. */
   const isAlive = (record: TokenRecord | AuthorizationCodeRecord): boolean =>
     record.revokedAtMs === undefined &&
-    record.issuedAtMs >= (record.notBeforeMs ?? 0) &&
     record.expiresAt * 1000 > clock() &&
-    Object.values(record.standing ?? {}).every(({ disabledAtMs }) => disabledAtMs === undefined);
+    Object.values(record.standing ?? {}).every(
+      ({ disabledAtMs, copied, current }) => disabledAtMs === undefined && copied >= current,
+    );
 
   const issueUpon = (
-    { id, grantId }: TokenRecord,
+    record: TokenRecord,
     issued: readonly NewToken[],
     successor?: NewToken,
   ): Promise<IssueOutcome | 'superseded'> =>
-    db.transaction(async (tx) => {
-      await lockPeople(tx, issued);
-      await lockGrant(tx, grantId);
-      const stored = await findToken(tx, id, 'refresh_token');
-      if (stored === undefined || !isAlive(stored)) return 'refused';
+    atOnce(async (tx) => {
+      const generations = await lockPeople(tx, issued);
+      await lockGrant(tx, record);
+      const stored = await findToken(tx, record.id, 'refresh_token');
+      if (generations === undefined || stored === undefined || !isAlive(stored)) return 'refused';
       if (stored.supersededAtMs !== undefined) return 'superseded';
-      const outcome = await insertTokens(tx, issued);
-      if (outcome === 'issued' && successor !== undefined) {
+      await insertTokens(tx, issued, generations);
+      if (successor !== undefined) {
         const superseded = { supersededAt: now(), successorId: successor.id };
-        await tx.update(tokens).set(superseded).where(eq(tokens.id, id));
+        await tx.update(tokens).set(superseded).where(eq(tokens.id, record.id));
       }
-      return outcome;
+      return 'issued';
     });
 
   const revokeGrant = async (id: string): Promise<void> => {
@@ -63,11 +76,13 @@ export function drizzleStorage(db: Db, clock: () => number = Date.now): Required
 
   /** Ends a token with its pair, and with these of its family, each with its pair. */
   const revokeTokens = (
-    { id, pairId, familyId, grantId }: TokenRecord,
+    record: TokenRecord,
     of: 'whole family' | 'current refresh token',
   ): Promise<void> =>
-    db.transaction(async (tx) => {
-      await lockGrant(tx, grantId);
+    atOnce(async (tx) => {
+      const { id, pairId, familyId, grantId } = record;
+      await holdPeople(tx, record);
+      await lockGrant(tx, record);
       const isCurrent = and(eq(tokens.kind, 'refresh_token'), isNull(tokens.supersededAt));
       const family = await tx
         .select({ id: tokens.id, pairId: tokens.pairId })
@@ -109,7 +124,13 @@ export function drizzleStorage(db: Db, clock: () => number = Date.now): Required
         const found = await findToken(db, id, 'refresh_token');
         return found === undefined || found.revokedAtMs !== undefined;
       },
-      issue: (issued) => db.transaction((tx) => insertTokens(tx, issued)),
+      issue: (issued) =>
+        atOnce(async (tx) => {
+          const generations = await lockPeople(tx, issued);
+          if (generations === undefined) return 'refused';
+          await insertTokens(tx, issued, generations);
+          return 'issued';
+        }),
       rotate: (record, successor, issued) => issueUpon(record, issued, successor),
       issueBeside: (record, issued) => issueUpon(record, issued),
       revoke(record) {
@@ -124,28 +145,30 @@ export function drizzleStorage(db: Db, clock: () => number = Date.now): Required
     authorizationCodes: {
       get: (id) => findCode(db, id),
       issue: (record) =>
-        db.transaction(async (tx) => {
+        atOnce(async (tx) => {
           const { id, clientId, subject: userId, grantId, expiresAt } = record;
-          if (!(await admits(tx, record))) return 'refused';
+          const generations = await lockPeople(tx, [record]);
+          if (generations === undefined) return 'refused';
           await keepGrant(tx, grantId, new Date(expiresAt * 1000));
-          await tx.insert(codes).values({ id, clientId, userId, grantId, record });
+          const userGeneration = generations.get(userId) ?? 0;
+          await tx.insert(codes).values({ id, clientId, userId, userGeneration, grantId, record });
           return 'issued';
         }),
-      redeem: ({ id, grantId }, issued) =>
-        db.transaction(async (tx) => {
-          await lockPeople(tx, issued);
-          await lockGrant(tx, grantId);
-          const stored = await findCode(tx, id);
+      redeem: (code, issued) =>
+        atOnce(async (tx) => {
+          const generations = await lockPeople(tx, issued);
+          await lockGrant(tx, code);
+          const stored = await findCode(tx, code.id);
           if (stored?.redeemedAtMs !== undefined) return 'already_redeemed';
-          if (stored === undefined || !isAlive(stored)) return 'refused';
-          const outcome = await insertTokens(tx, issued);
-          if (outcome === 'issued') await tx.update(codes).set({ redeemedAt: now() }).where(eq(codes.id, id));
-          return outcome;
+          if (generations === undefined || stored === undefined || !isAlive(stored)) return 'refused';
+          await insertTokens(tx, issued, generations);
+          await tx.update(codes).set({ redeemedAt: now() }).where(eq(codes.id, code.id));
+          return 'issued';
         }),
       revoke: ({ grantId }) => revokeGrant(grantId),
     },
 
-    keys: drizzleKeys(db, now),
+    keys: drizzleKeys(db, atOnce, now),
 
     oneTimeIdentifiers: {
       async take(id, seconds) {
@@ -170,6 +193,8 @@ export function drizzleStorage(db: Db, clock: () => number = Date.now): Required
       },
     },
 
+    sweep: (limit) => sweepOnce(db, limit, now()),
+
     answersPlainRecords: true,
   };
 }
@@ -179,116 +204,4 @@ export async function saveClient(db: Db, record: NewClient): Promise<void> {
   const origins = record.redirectUris.map((uri) => new URL(uri).origin).filter((origin) => origin !== 'null');
   const row = { id: record.id, record, origins };
   await db.insert(table.clients).values(row).onConflictDoUpdate({ target: table.clients.id, set: row });
-}
-
-/** Deletes what nothing needs any more; codes go with their grants. To be called now and then. */
-export async function sweep(db: Db, now = new Date()): Promise<void> {
-  await db.delete(table.tokens).where(lte(table.tokens.keepUntil, now));
-  await db.delete(table.grants).where(lte(table.grants.keepUntil, now));
-  await db.delete(table.pushedRequests).where(lte(table.pushedRequests.expiresAt, now));
-  await db.delete(table.oneTimeIdentifiers).where(lte(table.oneTimeIdentifiers.expiresAt, now));
-}
-
-/** Whoever holds the lock is alone with the grant; what is read afterwards is as the last one left it. */
-async function lockGrant(tx: Db, id: string | undefined): Promise<void> {
-  if (id !== undefined) await tx.select().from(table.grants).where(eq(table.grants.id, id)).for('update');
-}
-
-/** Locks a grant likewise, and makes it where there is none. */
-async function keepGrant(tx: Db, id: string, keepUntil: Date): Promise<void> {
-  const later = sql`greatest(${table.grants.keepUntil}, excluded.keep_until)`;
-  await tx
-    .insert(table.grants)
-    .values({ id, keepUntil })
-    .onConflictDoUpdate({ target: table.grants.id, set: { keepUntil: later } });
-}
-
-/** Whether client and person are there and enabled; they stay so until the transaction ends. */
-async function admits(
-  tx: Db,
-  { clientId, subject }: Pick<NewToken, 'clientId' | 'subject'>,
-): Promise<boolean> {
-  const { clients, users } = table;
-  const isEnabledClient = and(eq(clients.id, clientId), isNull(clients.disabledAt));
-  const [client] = await tx.select().from(clients).where(isEnabledClient).for('share');
-  if (client === undefined || subject === undefined) return client !== undefined;
-  const isEnabledUser = and(eq(users.id, subject), isNull(users.disabledAt));
-  return (await tx.select().from(users).where(isEnabledUser).for('share')).length === 1;
-}
-
-/** Before grants, in the order in which a host disables somebody and then ends what they granted. */
-async function lockPeople(tx: Db, issued: readonly NewToken[]): Promise<void> {
-  for (const token of issued) await admits(tx, token);
-}
-
-async function insertTokens(tx: Db, issued: readonly NewToken[]): Promise<IssueOutcome> {
-  for (const token of issued) if (!(await admits(tx, token))) return 'refused';
-  for (const { keepUntil: seconds, ...record } of issued) {
-    const { id, kind, clientId, subject: userId, grantId, familyId, pairId } = record;
-    const keepUntil = new Date(seconds * 1000);
-    if (grantId !== undefined) await keepGrant(tx, grantId, keepUntil);
-    const ties = { clientId, userId, grantId, familyId, pairId };
-    await tx.insert(table.tokens).values({ id, kind, ...ties, keepUntil, record });
-  }
-  return 'issued';
-}
-
-async function findToken(db: Db, id: string, kind: TokenKind): Promise<TokenRecord | undefined> {
-  const { tokens, clients, users, grants } = table;
-  const [row] = await db
-    .select({ token: tokens, ...STANDING })
-    .from(tokens)
-    .innerJoin(clients, eq(clients.id, tokens.clientId))
-    .leftJoin(users, eq(users.id, tokens.userId))
-    .leftJoin(grants, eq(grants.id, tokens.grantId))
-    .where(and(eq(tokens.id, id), eq(tokens.kind, kind)));
-  if (row === undefined) return undefined;
-  const { record, revokedAt, supersededAt, successorId } = row.token;
-  return {
-    ...record,
-    ...standingOf(row),
-    ...(revokedAt && { revokedAtMs: revokedAt.getTime() }),
-    ...(supersededAt && { supersededAtMs: supersededAt.getTime() }),
-    ...(successorId && { successorId }),
-  };
-}
-
-async function findCode(db: Db, id: string): Promise<AuthorizationCodeRecord | undefined> {
-  const { codes, clients, users, grants } = table;
-  const [row] = await db
-    .select({ record: codes.record, redeemedAt: codes.redeemedAt, ...STANDING })
-    .from(codes)
-    .innerJoin(clients, eq(clients.id, codes.clientId))
-    .leftJoin(users, eq(users.id, codes.userId))
-    .leftJoin(grants, eq(grants.id, codes.grantId))
-    .where(eq(codes.id, id));
-  if (row === undefined) return undefined;
-  const redeemed = row.redeemedAt && { redeemedAtMs: row.redeemedAt.getTime() };
-  return { ...row.record, ...standingOf(row), ...redeemed };
-}
-
-/** Is never equal to anything. */
-const NONE = sql`NULL`;
-
-/** What the life of a token or code depends on besides its own row. */
-const STANDING = {
-  grantRevokedAt: table.grants.revokedAt,
-  clientDisabledAt: table.clients.disabledAt,
-  userDisabledAt: table.users.disabledAt,
-  userSignedOutAt: table.users.signedOutAt,
-};
-
-function standingOf(
-  row: Readonly<Record<keyof typeof STANDING, Date | null>>,
-): Pick<TokenRecord, 'standing' | 'revokedAtMs' | 'notBeforeMs'> {
-  const disabled = (at: Date | null) => ({
-    copied: 0,
-    current: 0,
-    ...(at && { disabledAtMs: at.getTime() }),
-  });
-  return {
-    standing: { client: disabled(row.clientDisabledAt), subject: disabled(row.userDisabledAt) },
-    ...(row.grantRevokedAt && { revokedAtMs: row.grantRevokedAt.getTime() }),
-    ...(row.userSignedOutAt && { notBeforeMs: row.userSignedOutAt.getTime() }),
-  };
 }

@@ -5,7 +5,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     ALTER TABLE users
       ADD COLUMN disabled_at timestamptz,
-      ADD COLUMN signed_out_at timestamptz;
+      ADD COLUMN token_generation integer NOT NULL DEFAULT 0;
 
     CREATE TABLE oauth_clients (
       id text PRIMARY KEY,
@@ -28,6 +28,7 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       kind text NOT NULL,
       client_id text NOT NULL REFERENCES oauth_clients ON DELETE CASCADE,
       user_id text REFERENCES users ON DELETE CASCADE,
+      user_generation integer,
       grant_id text REFERENCES oauth_grants ON DELETE CASCADE,
       family_id text,
       pair_id text,
@@ -47,10 +48,13 @@ export async function up(db: Kysely<unknown>): Promise<void> {
       record json NOT NULL,
       client_id text NOT NULL REFERENCES oauth_clients ON DELETE CASCADE,
       user_id text NOT NULL REFERENCES users ON DELETE CASCADE,
+      user_generation integer NOT NULL,
       grant_id text NOT NULL REFERENCES oauth_grants ON DELETE CASCADE,
       redeemed_at timestamptz
     );
     CREATE INDEX ON oauth_codes (grant_id);
+    CREATE INDEX ON oauth_codes (client_id);
+    CREATE INDEX ON oauth_codes (user_id);
 
     CREATE TABLE oauth_keys (
       kid text PRIMARY KEY,
@@ -79,5 +83,5 @@ export async function down(db: Kysely<unknown>): Promise<void> {
   await sql`
     DROP TABLE oauth_one_time_identifiers, oauth_pushed_requests, oauth_keys, oauth_codes, oauth_tokens,
       oauth_grants, oauth_clients;
-    ALTER TABLE users DROP COLUMN disabled_at, DROP COLUMN signed_out_at`.execute(db);
+    ALTER TABLE users DROP COLUMN disabled_at, DROP COLUMN token_generation`.execute(db);
 }

@@ -1,5 +1,5 @@
 import type { KeyRecord, NewAuthorizationCode, NewClient, NewToken } from '@grantd/core';
-import type { ColumnType } from 'kysely';
+import type { ColumnType, Generated } from 'kysely';
 
 /** A column of PostgreSQL's `json`, which keeps the order of members and every character, unlike `jsonb`. */
 type Json<T> = ColumnType<T, string, never>;
@@ -11,8 +11,8 @@ interface Users {
   id: string;
   /** While it is set, the person has no live token. */
   disabled_at: Moment;
-  /** No token that was issued before it is alive. */
-  signed_out_at: Moment;
+  /** Raising it by one ends all tokens that the person has: each has copied what it was. */
+  token_generation: Generated<number>;
 }
 
 interface Tokens {
@@ -21,6 +21,7 @@ interface Tokens {
   kind: NewToken['kind'];
   client_id: string;
   user_id: string | null;
+  user_generation: number | null;
   grant_id: string | null;
   family_id: string | null;
   pair_id: string | null;
@@ -46,6 +47,7 @@ export interface GrantdTables {
     record: Json<NewAuthorizationCode>;
     client_id: string;
     user_id: string;
+    user_generation: number;
     grant_id: string;
     redeemed_at: Moment;
   };

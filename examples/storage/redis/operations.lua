@@ -3,27 +3,36 @@
 
 local function key(kind, id) return '{grantd}:' .. kind .. ':' .. id end
 local CLIENTS, DISABLED_CLIENTS = '{grantd}:clients', '{grantd}:disabled_clients'
+local ORIGINS_OF_CLIENTS = '{grantd}:origins_of_clients'
 local KEYS_BY_ID, KEY_ROLES, RETIRED_KEYS = '{grantd}:keys', '{grantd}:key_roles', '{grantd}:retired_keys'
 
--- A token or code with all that its life depends on, in the order in which the caller reads it.
+-- Seconds by which the clocks of this server and of its callers may differ without anything being forgotten early.
+local MARGIN = 3600
+
+-- What a person's tokens copy; raising it ends them.
+local function generationOf(subject)
+  return subject and redis.call('HGET', key('person', subject), 'generation') or '0'
+end
+
+-- A token or code with all that its life depends on; what it does not have is false.
 local function find(kind, id)
   local row = redis.call('HMGET', key(kind, id), 'record', 'revokedAtMs', 'supersededAtMs', 'successorId',
-    'redeemedAtMs', 'clientId', 'subject', 'grantId', 'issuedAtMs', 'expiresAt')
+    'redeemedAtMs', 'clientId', 'subject', 'grantId', 'generation', 'expiresAt')
   if not row[1] then return nil end
   local client, subject, grant = row[6], row[7], row[8]
-  local person = subject and redis.call('HMGET', key('person', subject), 'disabledAtMs', 'signedOutAtMs')
   return {
     record = row[1], revokedAtMs = row[2], supersededAtMs = row[3], successorId = row[4], redeemedAtMs = row[5],
-    grantId = grant, issuedAtMs = row[9], expiresAt = row[10],
+    grantId = grant, generation = row[9], expiresAt = row[10],
     grantRevokedAtMs = grant and redis.call('HGET', key('grant', grant), 'revokedAtMs'),
     clientDisabledAtMs = redis.call('HGET', DISABLED_CLIENTS, client),
-    personDisabledAtMs = person and person[1], personSignedOutAtMs = person and person[2],
+    personDisabledAtMs = subject and redis.call('HGET', key('person', subject), 'disabledAtMs'),
+    personGeneration = generationOf(subject),
   }
 end
 
 local function isAlive(row, now)
   return not (row.revokedAtMs or row.grantRevokedAtMs or row.clientDisabledAtMs or row.personDisabledAtMs)
-    and tonumber(row.issuedAtMs) >= tonumber(row.personSignedOutAtMs or 0)
+    and tonumber(row.generation) >= tonumber(row.personGeneration)
     and tonumber(row.expiresAt) * 1000 > now
 end
 
@@ -38,14 +47,14 @@ end
 local function keepGrant(grantId, keepUntil, now)
   local members = key('tokens_of', grantId)
   redis.call('HSETNX', key('grant', grantId), 'id', grantId)
-  redis.call('ZREMRANGEBYSCORE', members, '-inf', math.floor(now / 1000))
+  redis.call('ZREMRANGEBYSCORE', members, '-inf', math.floor(now / 1000) - MARGIN)
   for _, name in ipairs({ key('grant', grantId), members }) do
     if redis.call('EXPIRETIME', name) < keepUntil then redis.call('EXPIREAT', name, keepUntil) end
   end
 end
 
 local function store(kind, row)
-  local fields = {}
+  local fields = { 'generation', generationOf(row.subject) }
   for name, value in pairs(row) do
     fields[#fields + 1] = name
     fields[#fields + 1] = value
@@ -145,9 +154,74 @@ end
 function operations.takeIdentifier(a)
   local name = key('one_time', a.id)
   if tonumber(redis.call('GET', name) or 0) * 1000 > a.now then return 0 end
-  redis.call('SET', name, a.expiresAt, 'EXAT', a.expiresAt)
+  redis.call('SET', name, a.expiresAt, 'EXAT', a.expiresAt + MARGIN)
   return 1
 end
+
+-- Also one that is over is found, and told from one that never was.
+function operations.addRequest(a)
+  redis.call('SET', key('pushed_request', a.id), a.record, 'EXAT', a.expiresAt + MARGIN)
+end
+
+function operations.takeRequest(a) return redis.call('GETDEL', key('pushed_request', a.id)) end
+
+function operations.findClient(a)
+  local record = redis.call('HGET', CLIENTS, a.id)
+  return record and cjson.encode({ record = record, disabledAtMs = redis.call('HGET', DISABLED_CLIENTS, a.id) })
+end
+
+function operations.hasOrigin(a)
+  for _, id in ipairs(redis.call('SMEMBERS', key('clients_of_origin', a.origin))) do
+    if redis.call('HEXISTS', DISABLED_CLIENTS, id) == 0 then return 1 end
+  end
+  return 0
+end
+
+local function replaceOrigins(id, origins)
+  local former = redis.call('HGET', ORIGINS_OF_CLIENTS, id)
+  for _, origin in ipairs(former and cjson.decode(former) or {}) do
+    redis.call('SREM', key('clients_of_origin', origin), id)
+  end
+  redis.call('HDEL', ORIGINS_OF_CLIENTS, id)
+  for _, origin in ipairs(origins) do
+    redis.call('SADD', key('clients_of_origin', origin), id)
+    redis.call('HSET', ORIGINS_OF_CLIENTS, id, cjson.encode(origins))
+  end
+end
+
+function operations.saveClient(a)
+  if redis.call('HEXISTS', CLIENTS, a.id) == 0 and redis.call('HEXISTS', DISABLED_CLIENTS, a.id) == 1 then
+    return redis.error_reply('REMOVED a client that was removed had this identifier')
+  end
+  replaceOrigins(a.id, a.origins)
+  redis.call('HSET', CLIENTS, a.id, a.record)
+end
+
+-- For good: the tokens of the former client would live again with another one of its identifier.
+function operations.removeClient(a)
+  replaceOrigins(a.id, {})
+  redis.call('HSETNX', DISABLED_CLIENTS, a.id, a.nowText)
+  redis.call('HDEL', CLIENTS, a.id)
+end
+
+function operations.disablePerson(a) redis.call('HSETNX', key('person', a.id), 'disabledAtMs', a.nowText) end
+
+function operations.enablePerson(a) redis.call('HDEL', key('person', a.id), 'disabledAtMs') end
+
+function operations.signOut(a) redis.call('HINCRBY', key('person', a.id), 'generation', 1) end
+
+function operations.listKeys()
+  local rows = {}
+  for _, kid in ipairs(redis.call('HKEYS', KEYS_BY_ID)) do
+    local record, retiredAtMs = redis.call('HGET', KEYS_BY_ID, kid), redis.call('HGET', RETIRED_KEYS, kid)
+    local isCurrent = redis.call('HGET', KEY_ROLES, 'current ' .. cjson.decode(record).algorithm) == kid
+    local status = retiredAtMs and 'retired' or isCurrent and 'current' or 'next'
+    rows[#rows + 1] = cjson.encode({ record = record, status = status, retiredAtMs = retiredAtMs })
+  end
+  return rows
+end
+
+function operations.currentKey(a) return redis.call('HGET', KEY_ROLES, 'current ' .. a.algorithm) end
 
 function operations.initializeKeys(a)
   local missing = {}

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type {
   AuthorizationCodeRecord,
   IssueOutcome,
@@ -8,32 +7,8 @@ import type {
   Storage,
   TokenRecord,
 } from '@grantd/core';
-import { createClient, defineScript } from 'redis';
+import type { Redis } from './connection.ts';
 import { redisKeys } from './keys.ts';
-
-const operation = defineScript({
-  SCRIPT: readFileSync(new URL('operations.lua', import.meta.url), 'utf8'),
-  NUMBER_OF_KEYS: 0,
-  parseCommand: (parser, name: string, argument: object) => parser.push(name, JSON.stringify(argument)),
-  transformReply: (reply: unknown) => reply,
-});
-
-export type Redis = Awaited<ReturnType<typeof connectRedis>>;
-
-/**
- * A client of a Redis server (7 or later) that can be believed: it runs with `appendonly yes`, `appendfsync always` and
- * `maxmemory-policy noeviction`, and no replica takes over from it, for it could lack a revocation that was answered.
- * @param onError is told of connections that broke; they are made anew
- */
-export async function connectRedis(url: string, onError: (error: unknown) => void = console.error) {
-  // While there is no connection, what is asked is rejected at once, and not kept for later.
-  const redis = createClient({ url, disableOfflineQueue: true, scripts: { operation } });
-  redis.on('error', onError);
-  return redis.connect();
-}
-
-const CLIENTS = '{grantd}:clients';
-const DISABLED_CLIENTS = '{grantd}:disabled_clients';
 
 /**
  * grantd's storage in Redis. Each operation is a script, so each is atomic; what is over goes by itself.
@@ -41,7 +16,7 @@ const DISABLED_CLIENTS = '{grantd}:disabled_clients';
  */
 export function redisStorage(redis: Redis, clock: () => number = Date.now): Required<Storage> {
   const run = (name: string, argument: object): Promise<unknown> =>
-    redis.operation(name, { ...argument, now: clock(), nowText: String(clock()) });
+    redis.run(name, { ...argument, now: clock(), nowText: String(clock()) });
   const issue = async <Outcome>(name: string, argument: object): Promise<Outcome> =>
     (await run(name, argument)) as Outcome;
 
@@ -72,20 +47,13 @@ export function redisStorage(redis: Redis, clock: () => number = Date.now): Requ
   return {
     clients: {
       async get(id) {
-        const both = redis.multi().hGet(CLIENTS, id).hGet(DISABLED_CLIENTS, id);
-        const [client, disabledAtMs] = await both.exec<'typed'>();
-        if (client === null) return undefined;
-        const record: NewClient = JSON.parse(client);
-        return { ...record, ...(disabledAtMs !== null && { disabledAtMs: Number(disabledAtMs) }) };
+        const found = await run('findClient', { id });
+        if (typeof found !== 'string') return undefined;
+        const { record, disabledAtMs } = JSON.parse(found);
+        const client: NewClient = JSON.parse(record);
+        return { ...client, ...(disabledAtMs && { disabledAtMs: Number(disabledAtMs) }) };
       },
-      async hasRedirectOrigin(origin) {
-        const both = redis.multi().hVals(CLIENTS).hKeys(DISABLED_CLIENTS);
-        const [clients, disabled] = await both.exec<'typed'>();
-        return clients
-          .map((client): NewClient => JSON.parse(client))
-          .filter(({ id }) => !disabled.includes(id))
-          .some(({ redirectUris }) => redirectUris.some((uri) => isOf(origin, uri)));
-      },
+      hasRedirectOrigin: async (origin) => (await run('hasOrigin', { origin })) === 1,
     },
 
     tokens: {
@@ -119,7 +87,7 @@ export function redisStorage(redis: Redis, clock: () => number = Date.now): Requ
       revoke: ({ grantId }) => revokeGrant(grantId),
     },
 
-    keys: redisKeys(redis, run),
+    keys: redisKeys(run),
 
     oneTimeIdentifiers: {
       take: async (id, expiresAt) => (await run('takeIdentifier', { id, expiresAt })) === 1,
@@ -127,40 +95,17 @@ export function redisStorage(redis: Redis, clock: () => number = Date.now): Requ
 
     pushedRequests: {
       async add(request) {
-        // A while longer, so that one that is over is told from one that never was.
-        const EXAT = request.expiresAt + 3600;
-        await redis.set(`{grantd}:pushed_request:${request.id}`, JSON.stringify(request), { EXAT });
+        const { id, expiresAt } = request;
+        await run('addRequest', { id, expiresAt, record: JSON.stringify(request) });
       },
       async take(id) {
-        const found = await redis.getDel(`{grantd}:pushed_request:${id}`);
-        return found === null ? undefined : JSON.parse(found);
+        const found = await run('takeRequest', { id });
+        return typeof found === 'string' ? JSON.parse(found) : undefined;
       },
     },
 
     answersPlainRecords: true,
   };
-}
-
-/** Registers a client, or registers it anew. */
-export async function saveClient(redis: Redis, client: NewClient): Promise<void> {
-  await redis.hSet(CLIENTS, client.id, JSON.stringify(client));
-}
-
-/** Ends all tokens of a person that were issued until now (milliseconds). */
-export async function signOut(redis: Redis, subject: string, nowMs = Date.now()): Promise<void> {
-  await redis.hSet(`{grantd}:person:${subject}`, 'signedOutAtMs', nowMs);
-}
-
-/** While a person is disabled, none of their tokens is alive. */
-export async function setDisabled(redis: Redis, subject: string, isDisabled: boolean): Promise<void> {
-  const person = `{grantd}:person:${subject}`;
-  if (isDisabled) await redis.hSet(person, 'disabledAtMs', Date.now());
-  else await redis.hDel(person, 'disabledAtMs');
-}
-
-function isOf(origin: string, uri: string): boolean {
-  const url = new URL(uri);
-  return /^https?:$/.test(url.protocol) && url.origin === origin;
 }
 
 /** What `find` of the script answers; times are in milliseconds. */
@@ -173,43 +118,33 @@ interface Found {
   readonly grantRevokedAtMs?: string | false;
   readonly clientDisabledAtMs?: string | false;
   readonly personDisabledAtMs?: string | false;
-  readonly personSignedOutAtMs?: string | false;
+  readonly generation: string;
+  readonly personGeneration: string;
 }
 
-function lifeOf(found: Found): Pick<TokenRecord, 'standing' | 'revokedAtMs' | 'notBeforeMs'> {
-  const disabled = (at: string | false | undefined) => ({
-    copied: 0,
-    current: 0,
-    ...(at && { disabledAtMs: Number(at) }),
-  });
+function lifeOf(found: Found): Pick<TokenRecord, 'standing' | 'revokedAtMs'> {
+  const disabled = (at: string | false | undefined) => at && { disabledAtMs: Number(at) };
+  const generations = { copied: Number(found.generation), current: Number(found.personGeneration) };
   const revokedAtMs = found.revokedAtMs || found.grantRevokedAtMs;
-  const { personSignedOutAtMs: signedOutAtMs } = found;
   return {
     standing: {
-      client: disabled(found.clientDisabledAtMs),
-      subject: disabled(found.personDisabledAtMs),
+      client: { copied: 0, current: 0, ...disabled(found.clientDisabledAtMs) },
+      subject: { ...generations, ...disabled(found.personDisabledAtMs) },
     },
     ...(revokedAtMs && { revokedAtMs: Number(revokedAtMs) }),
-    ...(signedOutAtMs && { notBeforeMs: Number(signedOutAtMs) }),
   };
 }
 
 /** The fields of a hash: the record itself, and what the scripts look at. */
 function tokenRow({ keepUntil, ...record }: NewToken) {
-  const { id, kind, clientId, subject, grantId, familyId, pairId, issuedAtMs, expiresAt } = record;
+  const { id, kind, clientId, subject, grantId, familyId, pairId, expiresAt } = record;
   const ties = { clientId, subject, grantId, familyId, pairId };
-  return {
-    id,
-    kind,
-    ...ties,
-    ...asText({ issuedAtMs, expiresAt, keepUntil }),
-    record: JSON.stringify(record),
-  };
+  return { id, kind, ...ties, ...asText({ expiresAt, keepUntil }), record: JSON.stringify(record) };
 }
 
 function codeRow(record: NewAuthorizationCode) {
-  const { id, clientId, subject, grantId, issuedAtMs, expiresAt } = record;
-  const times = asText({ issuedAtMs, expiresAt, keepUntil: expiresAt });
+  const { id, clientId, subject, grantId, expiresAt } = record;
+  const times = asText({ expiresAt, keepUntil: expiresAt });
   return { id, clientId, subject, grantId, ...times, record: JSON.stringify(record) };
 }
 

@@ -3,6 +3,7 @@ import { atomicity } from './atomicity.ts';
 import type { KitCase } from './case.ts';
 import { clientRegistry } from './client_registry.ts';
 import { concurrency } from './concurrency.ts';
+import { contention } from './contention.ts';
 import { counting } from './counting.ts';
 import { expiry } from './expiry.ts';
 import { faults } from './faults.ts';
@@ -32,6 +33,7 @@ export function storageKit(): readonly KitCase[] {
     ...pushedRequests,
     ...atomicity,
     ...concurrency,
+    ...contention,
     ...expiry,
     ...oneTimeIdentifiers,
     ...faults,

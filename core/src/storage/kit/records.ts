@@ -80,6 +80,9 @@ export const records: readonly KitCase[] = [
     expect(isAbsent(await storage.tokens.getByRefreshToken('unknown')), 'no refresh token');
     expect(isAbsent(await storage.authorizationCodes.get('unknown')), 'no code');
     expect(isAbsent(await storage.clients.get('unknown')), 'no client');
+    // Which key a token names is asked before anything of it is believed.
+    for (const kid of ['unknown', '', '\u0000'])
+      expect(isAbsent(await storage.keys?.get(kid)), `no key ${JSON.stringify(kid)}`);
   }),
 
   kitCase('records', 'every field of a token comes back, its claims in their order', async (stage) => {

@@ -10,6 +10,7 @@ CREATE TABLE "oauth_codes" (
 	"record" json NOT NULL,
 	"client_id" text NOT NULL,
 	"user_id" text NOT NULL,
+	"user_generation" integer NOT NULL,
 	"grant_id" text NOT NULL,
 	"redeemed_at" timestamp (3) with time zone
 );
@@ -48,6 +49,7 @@ CREATE TABLE "oauth_tokens" (
 	"kind" text NOT NULL,
 	"client_id" text NOT NULL,
 	"user_id" text,
+	"user_generation" integer,
 	"grant_id" text,
 	"family_id" text,
 	"pair_id" text,
@@ -62,7 +64,7 @@ CREATE TABLE "users" (
 	"id" text PRIMARY KEY NOT NULL,
 	"email" text,
 	"disabled_at" timestamp (3) with time zone,
-	"signed_out_at" timestamp (3) with time zone
+	"token_generation" integer DEFAULT 0 NOT NULL
 );
 --> statement-breakpoint
 ALTER TABLE "oauth_codes" ADD CONSTRAINT "oauth_codes_client_id_oauth_clients_id_fk" FOREIGN KEY ("client_id") REFERENCES "public"."oauth_clients"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
@@ -73,6 +75,8 @@ ALTER TABLE "oauth_tokens" ADD CONSTRAINT "oauth_tokens_user_id_users_id_fk" FOR
 ALTER TABLE "oauth_tokens" ADD CONSTRAINT "oauth_tokens_grant_id_oauth_grants_id_fk" FOREIGN KEY ("grant_id") REFERENCES "public"."oauth_grants"("id") ON DELETE cascade ON UPDATE no action;--> statement-breakpoint
 CREATE INDEX "oauth_clients_origins_index" ON "oauth_clients" USING gin ("origins");--> statement-breakpoint
 CREATE INDEX "oauth_codes_grant_id_index" ON "oauth_codes" USING btree ("grant_id");--> statement-breakpoint
+CREATE INDEX "oauth_codes_client_id_index" ON "oauth_codes" USING btree ("client_id");--> statement-breakpoint
+CREATE INDEX "oauth_codes_user_id_index" ON "oauth_codes" USING btree ("user_id");--> statement-breakpoint
 CREATE INDEX "oauth_grants_keep_until_index" ON "oauth_grants" USING btree ("keep_until");--> statement-breakpoint
 CREATE UNIQUE INDEX "oauth_keys_algorithm_status_index" ON "oauth_keys" USING btree ("algorithm","status") WHERE "oauth_keys"."status" <> 'retired';--> statement-breakpoint
 CREATE INDEX "oauth_tokens_client_id_index" ON "oauth_tokens" USING btree ("client_id");--> statement-breakpoint
