@@ -1,7 +1,8 @@
 // An Express application whose own people sign in to other applications. Limit their attempts as you do elsewhere.
 import { createHmac, randomUUID, scryptSync, timingSafeEqual } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
-import { type AuthorizationRequest, AuthorizationServer, type HttpRequest, headerValue } from '@grantd/core';
+import type { AuthorizationRequest, HttpRequest } from '@grantd/core';
+import { AuthorizationServer, headerValue, readForm } from '@grantd/core';
 import { handler, mount } from '@grantd/core/express';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import express from 'express';
@@ -42,8 +43,7 @@ function page({ client, scopes, parameters }: AuthorizationRequest, status: numb
 
 /** What an application asks, and then the form: only a browser that was shown it has the cookie that it needs. */
 async function authorize(request: HttpRequest) {
-  const form = Object.fromEntries(new URLSearchParams(String(request.body)));
-  const { asked = '', name = '', password = '' } = form;
+  const { asked = '', name = '', password = '' } = Object.fromEntries(readForm(request));
   const cookies = headerValue(request, 'cookie')?.split('; ');
   if (cookies?.includes(`${seal(asked)}=1`)) {
     const checked = await server.resumeAuthorizationRequest(JSON.parse(asked));
