@@ -56,13 +56,20 @@ function asking(parameters: Readonly<Record<string, string>> = {}): string {
 }
 
 /** What the browser is shown, and what it sends along then. */
-async function shown(parameters: Readonly<Record<string, string>> = {}) {
-  const answer = await fetch(asking(parameters), { redirect: 'manual' });
+async function shown(
+  parameters: Readonly<Record<string, string>> = {},
+  headers: Readonly<Record<string, string>> = {},
+) {
+  const answer = await fetch(asking(parameters), { headers, redirect: 'manual' });
   const page = await answer.text();
-  const [, asked = ''] = /name="asked" value="([^"]*)"/.exec(page) ?? [];
-  const unescaped = asked.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
   const [cookie = ''] = (answer.headers.get('set-cookie') ?? '').split(';');
-  return { answer, page, form: { asked: unescaped }, cookie: { cookie } };
+  return { answer, page, form: { asked: kept(page, 'asked'), seal: kept(page, 'seal') }, cookie: { cookie } };
+}
+
+/** The value of a hidden field. */
+function kept(page: string, name: string): string {
+  const [, value = ''] = new RegExp(`name="${name}" value="([^"]*)"`).exec(page) ?? [];
+  return value.replace(/&#(\d+);/g, (_, code) => String.fromCharCode(Number(code)));
 }
 
 /** What the application sends when the browser has come back to it. */
@@ -99,7 +106,8 @@ function testHost(example: () => string): void {
   test("people of the host's own table sign in to another application, whose code is worth nothing without its verifier", async () => {
     const { answer, page, form, cookie } = await shown();
     assert.equal(answer.status, 200);
-    assert.match(answer.headers.get('set-cookie') ?? '', /^[0-9a-f]{64}=1; HttpOnly; SameSite=Strict$/);
+    assert.match(answer.headers.get('set-cookie') ?? '', /^browser=[0-9a-f-]{36}; HttpOnly; SameSite=Lax$/);
+    assert.equal(answer.headers.get('cache-control'), 'no-store');
     assert.match(page, /which asks for openid, profile, email</);
 
     const signedIn = await post(asking(), { ...form, ...ALICE }, cookie);
@@ -125,17 +133,27 @@ function testHost(example: () => string): void {
 
   test('a form that this browser was not shown, or that somebody changed, signs nobody in', async () => {
     const { form, cookie } = await shown();
-    const changed = { asked: form.asked.replace('profile', '') };
+    const changed = { ...form, asked: form.asked.replace('profile', '') };
     const another = await shown({ state: 'another' });
     for (const [asked, from] of [
       [form, {}],
       [form, another.cookie],
       [changed, cookie],
+      [{ ...form, seal: another.form.seal }, cookie],
+      [{ asked: form.asked }, cookie],
       [{}, cookie],
     ] as const) {
       const answer = await post(asking(), { ...asked, ...ALICE }, from);
       assert.deepEqual([answer.status, (await json(answer)).error], [400, 'invalid_request']);
     }
+  });
+
+  test('a browser has one cookie, and whatever it was shown with it still works', async () => {
+    const first = await shown();
+    const second = await shown({ state: 'another' }, first.cookie);
+    assert.deepEqual(second.cookie, first.cookie);
+    for (const { form } of [second, first])
+      assert.equal((await post(asking(), { ...form, ...ALICE }, first.cookie)).status, 303);
   });
 
   test('what may not be shown to anybody goes back to the application; what cannot go back is rendered', async () => {
