@@ -65,7 +65,7 @@ const HOSTS: readonly Host[] = [
     title: 'Next.js',
     files: ['next_application/app/[...endpoint]/route.js', 'next_application/server.js'],
     notes: [
-      '`npx next dev examples/next_application`, or `npx next build examples/next_application` and `npx next start examples/next_application`. Building loads the route and what it imports, so it wants `GRANTD_SECRET` and the database as well.',
+      '`npx next dev --hostname 127.0.0.1 examples/next_application`, or `npx next build examples/next_application` and `npx next start --hostname 127.0.0.1 examples/next_application`. Building loads the route and what it imports, so it wants `GRANTD_SECRET` and the database as well.',
       "The route is at the top since metadata is at `/.well-known`; pages and routes of the application win over it, and what is nobody's is 404. Next.js takes a `basePath` off the path: with the issuer `https://app.example.com/base` that is `mount(server, { strippedPath: '/base' })`. The address of the peer it tells by `X-Forwarded-For` alone, which a proxy in front has to overwrite.",
     ],
   },
@@ -106,7 +106,7 @@ Every adapter exports the same two functions: \`mount(server)\` answers at all e
 
 An application that only *takes* tokens needs none of this, but [one line](resource_servers.md) for each route.
 
-Each is an [example](../examples/README.md) that the tests run. Those of Node mount the same server, [examples/hosts/authorization_server.ts](../examples/hosts/authorization_server.ts):
+Each is an [example](../examples/README.md) that the tests run. They listen on loopback alone, since their secrets are published. Those of Node mount the same server, [examples/hosts/authorization_server.ts](../examples/hosts/authorization_server.ts):
 
 ${code('hosts/authorization_server.ts')}
 

@@ -37,4 +37,4 @@ async function authorize(request: HttpRequest) {
 const app = express();
 app.use(mount(server));
 app.all('/authorize', handler(authorize));
-app.listen(port);
+app.listen(port, '127.0.0.1');

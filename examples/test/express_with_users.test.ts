@@ -7,6 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import type { NewClient } from '@grantd/core';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import { json, post } from './asking.ts';
+import { assertLoopbackAlone } from './loopback.ts';
 import { started } from './started.ts';
 
 const FOLDER = join(import.meta.dirname, '..', 'express_with_users');
@@ -155,6 +156,8 @@ function testHost(example: () => string): void {
     for (const { form } of [second, first])
       assert.equal((await post(asking(), { ...form, ...ALICE }, first.cookie)).status, 303);
   });
+
+  test('what has a published password is there for this machine alone', () => assertLoopbackAlone(url));
 
   test('what may not be shown to anybody goes back to the application; what cannot go back is rendered', async () => {
     const silent = await shown({ prompt: 'none' });
