@@ -57,7 +57,7 @@ const HOSTS: readonly Host[] = [
     title: 'Hono on workerd',
     files: ['hono_on_workerd/worker.ts'],
     notes: [
-      'Bundle and serve it as [worker.capnp](../examples/hono_on_workerd/worker.capnp) says, in its folder, with `GRANTD_SECRET` in the environment; on Cloudflare that is a secret of the Worker. Nothing of Node is used, so `nodejs_compat` is not needed. [What a Worker lacks](runtimes.md#what-a-worker-lacks).',
+      'Bundle and serve it as [worker.capnp](../examples/hono_on_workerd/worker.capnp) says, in its folder, with `GRANTD_SECRET` in the environment; on Cloudflare that is a secret of the Worker. Nothing of Node is used, so `nodejs_compat` is not needed. What has expired is deleted by `sweep(storage)`, for which a Worker has the handler `scheduled`. [What a Worker lacks](runtimes.md#what-a-worker-lacks).',
       "The address of the peer is `mount(server, { connection: (context: Context) => ({ remoteAddress: context.req.header('cf-connecting-ip') }) })` there.",
     ],
   },
@@ -103,6 +103,8 @@ Every adapter exports the same two functions: \`mount(server)\` answers at all e
 | \`errors\` | \`'render'\` answers errors as their RFCs say, which is the default; \`'forward'\` hands them to the framework's own error handling |
 | \`headers\` | further headers of each answer, by a function of the request |
 | \`strippedPath\` | of \`mount\`: what a proxy takes off the path before the application sees it, such as \`/auth\` |
+
+What has expired stays in storage until the application calls \`sweep(storage)\`, as those below do once a minute.
 
 An application that only *takes* tokens needs none of this, but [one line](resource_servers.md) for each route.
 

@@ -1,5 +1,5 @@
 // An Express application whose own people sign in to other applications. Limit their attempts as you do elsewhere.
-import { AuthorizationServer, type HttpRequest } from '@grantd/core';
+import { AuthorizationServer, type HttpRequest, sweep } from '@grantd/core';
 import { handler, mount } from '@grantd/core/express';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import express from 'express';
@@ -8,16 +8,18 @@ import { formFor, formIn } from './sign_in_form.ts';
 
 const port = Number(process.env.PORT ?? 3000);
 const issuer = process.env.ISSUER ?? `http://localhost:${port}`;
+const storage = openSqliteStorage({ path: process.env.DATABASE ?? 'tokens.db', issuer });
 
 const server = new AuthorizationServer({
   issuer,
   secret: process.env.GRANTD_SECRET ?? '', // at least 32 characters, the same at every start
-  storage: openSqliteStorage({ path: process.env.DATABASE ?? 'tokens.db', issuer }),
+  storage,
   oidc: { getUserClaims: claimsOf },
   getSubjectState: (id) => (claimsOf(id) === undefined ? undefined : 'active'),
 });
 
 await server.prepare();
+setInterval(() => sweep(storage).catch(console.error), 60_000).unref(); // deletes what has expired
 
 /** What an application asks of a person, and then the person's name and password. */
 async function authorize(request: HttpRequest) {
