@@ -104,7 +104,7 @@ Every adapter exports the same two functions: \`mount(server)\` answers at all e
 | \`headers\` | further headers of each answer, by a function of the request |
 | \`strippedPath\` | of \`mount\`: what a proxy takes off the path before the application sees it, such as \`/auth\` |
 
-What has expired stays in storage until the application calls \`sweep(storage)\`, as those below do once a minute.
+What has expired stays in storage until the application calls \`sweep(storage)\`, as the server below does once a minute.
 
 An application that only *takes* tokens needs none of this, but [one line](resource_servers.md) for each route.
 
