@@ -96,7 +96,7 @@ ${notes.join('\n\n')}`,
   );
   return `# grantd in your application
 
-Every adapter exports the same two functions: \`mount(server)\` answers at all endpoints and leaves the other paths to the application; \`handler(operation)\` wraps one operation, such as \`(request) => server.introspect(request)\`, or a page of your own, for an application that routes by itself. Forms are taken raw, or as a parser has left them. Paths are the issuer's: with the issuer \`https://app.example.com/auth\` they begin with \`/auth\`, wherever it is mounted. Sign-in, consent and sign-out are the application's own pages: [the library](../README.md#the-library), [an example](../examples/express_with_users/host.ts).
+Every adapter exports the same two functions: \`mount(server)\` answers at all endpoints and leaves the other paths to the application; \`handler(operation)\` wraps one operation, such as \`(request) => server.introspect(request)\`, or a page of your own, for an application that routes by itself. Forms are taken raw, or as a parser has left them; \`readForm(request)\` of \`@grantd/core\` does so for a page of your own. Paths are the issuer's: with the issuer \`https://app.example.com/auth\` they begin with \`/auth\`, wherever it is mounted. Sign-in, consent and sign-out are the application's own pages: [the library](../README.md#the-library), [an example](../examples/express_with_users/host.ts).
 
 | option | |
 | --- | --- |
