@@ -56,7 +56,7 @@ const HOSTS: readonly Host[] = [
     title: 'Hono on workerd',
     files: ['hono_on_workerd/worker.ts'],
     notes: [
-      'Bundle and serve it as [worker.capnp](../examples/hono_on_workerd/worker.capnp) says, in its folder, with `GRANTD_SECRET` in the environment; on Cloudflare that is a secret of the Worker. Nothing of Node is used, so `nodejs_compat` is not needed. [What a Worker lacks](runtimes.md#what-a-worker-lacks).',
+      'Bundle and serve it as [worker.capnp](../examples/hono_on_workerd/worker.capnp) says, in its folder, with `GRANTD_SECRET` in the environment; on Cloudflare that is a secret of the Worker. Nothing of Node is used, so `nodejs_compat` is not needed. What has expired is deleted by `sweep(storage)`, for which a Worker has the handler `scheduled`. [What a Worker lacks](runtimes.md#what-a-worker-lacks).',
       "The address of the peer is `mount(server, { connection: (context: Context) => ({ remoteAddress: context.req.header('cf-connecting-ip') }) })` there.",
     ],
   },
@@ -64,7 +64,7 @@ const HOSTS: readonly Host[] = [
     title: 'Next.js',
     files: ['next_application/app/[...endpoint]/route.js', 'next_application/server.js'],
     notes: [
-      '`npx next dev examples/next_application`, or `npx next build examples/next_application` and `npx next start examples/next_application`. Building loads the route and what it imports, so it wants `GRANTD_SECRET` and the database as well.',
+      '`npx next dev --hostname 127.0.0.1 examples/next_application`, or `npx next build examples/next_application` and `npx next start --hostname 127.0.0.1 examples/next_application`. Building loads the route and what it imports, so it wants `GRANTD_SECRET` and the database as well.',
       "The route is at the top since metadata is at `/.well-known`; pages and routes of the application win over it, and what is nobody's is 404. Next.js takes a `basePath` off the path: with the issuer `https://app.example.com/base` that is `mount(server, { strippedPath: '/base' })`. The address of the peer it tells by `X-Forwarded-For` alone, which a proxy in front has to overwrite.",
     ],
   },
@@ -96,7 +96,7 @@ ${notes.join('\n\n')}`,
   );
   return `# grantd in your application
 
-Every adapter exports the same four functions. \`mount(server)\` answers at all endpoints and leaves the other paths to the application; \`handler(operation)\` wraps one operation, such as \`(request) => server.introspect(request)\`, or a page of your own, for an application that routes by itself. For what lies between, \`toHttpRequest\` makes the server's plain request of what the framework hands to its handlers, and \`sendResponse\` sends an answer of the server; in Hono, h3, Next.js and Fetch it makes the \`Response\` to return. Forms are taken raw, or as a parser has left them. Paths are the issuer's: with the issuer \`https://app.example.com/auth\` they begin with \`/auth\`, wherever it is mounted. Sign-in, consent and sign-out are the application's own pages: [the library](../README.md#the-library), [an example](../examples/express_with_users/host.ts).
+Every adapter exports the same four functions. \`mount(server)\` answers at all endpoints and leaves the other paths to the application; \`handler(operation)\` wraps one operation, such as \`(request) => server.introspect(request)\`, or a page of your own, for an application that routes by itself. For what lies between, \`toHttpRequest\` makes the server's plain request of what the framework hands to its handlers, and \`sendResponse\` sends an answer of the server; in Hono, h3, Next.js and Fetch it makes the \`Response\` to return. Forms are taken raw, or as a parser has left them; \`readForm(request)\` of \`@grantd/core\` does so for a page of your own. Paths are the issuer's: with the issuer \`https://app.example.com/auth\` they begin with \`/auth\`, wherever it is mounted. Sign-in, consent and sign-out are the application's own pages: [the library](../README.md#the-library), [an example](../examples/express_with_users/host.ts).
 
 | option | |
 | --- | --- |
@@ -108,9 +108,11 @@ Every adapter exports the same four functions. \`mount(server)\` answers at all 
 | \`connection\` | for Hono, h3, Next.js and Fetch: what is known of the connection, by a function of the request |
 | \`body\` | likewise: the body, where it was read already, its text or the form |
 
+What has expired stays in storage until the application calls \`sweep(storage)\`, as the server below does once a minute.
+
 An application that only *takes* tokens needs none of this, but [one line](resource_servers.md) for each route.
 
-Each is an [example](../examples/README.md) that the tests run. Those of Node mount the same server, [examples/hosts/authorization_server.ts](../examples/hosts/authorization_server.ts):
+Each is an [example](../examples/README.md) that the tests run. They listen on loopback alone, since their secrets are published. Those of Node mount the same server, [examples/hosts/authorization_server.ts](../examples/hosts/authorization_server.ts):
 
 ${code('hosts/authorization_server.ts')}
 

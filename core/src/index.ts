@@ -45,6 +45,7 @@ export {
   type FetchedDocument,
   type OutgoingRequest,
 } from './protocol/fetch_document.ts';
+export { type Form, readForm } from './protocol/form.ts';
 export {
   type HttpConnection,
   type HttpRequest,

@@ -1,59 +1,42 @@
 // An Express application whose own people sign in to other applications. Limit their attempts as you do elsewhere.
-import { createHmac, randomUUID, scryptSync, timingSafeEqual } from 'node:crypto';
-import { DatabaseSync } from 'node:sqlite';
-import { type AuthorizationRequest, AuthorizationServer, type HttpRequest, headerValue } from '@grantd/core';
+import { AuthorizationServer, type HttpRequest, sweep } from '@grantd/core';
 import { handler, mount } from '@grantd/core/express';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import express from 'express';
+import { claimsOf, idOf } from './people.ts';
+import { formFor, formIn } from './sign_in_form.ts';
 
-// The application's own table, which knows nothing of tokens.
-const users = new DatabaseSync(process.env.USERS ?? 'users.db');
-users.exec('CREATE TABLE IF NOT EXISTS users (id TEXT, name TEXT UNIQUE, email TEXT, salt TEXT, hash BLOB)');
-const hashOf = (password: string, salt: string) => scryptSync(password, salt, 32, { N: 2 ** 14, p: 5 });
-const [add, salt] = [users.prepare('INSERT OR IGNORE INTO users VALUES (?, ?, ?, ?, ?)'), randomUUID()];
-add.run(randomUUID(), 'alice', 'alice@example.com', salt, hashOf('wonderland', salt));
-const getUserClaims = (id: string) => users.prepare('SELECT name, email FROM users WHERE id = ?').get(id);
-function idOf(name: string, password: string): string | undefined {
-  const { id, salt, hash } = users.prepare('SELECT * FROM users WHERE name = ?').get(name) ?? {};
-  const given = hashOf(password, String(salt)); // takes as long where the name is nobody's
-  return hash instanceof Uint8Array && timingSafeEqual(hash, given) ? String(id) : undefined;
-}
-
-const [port, secret] = [process.env.PORT ?? '3000', process.env.GRANTD_SECRET ?? ''];
-const issuer = `http://localhost:${port}`;
+const port = Number(process.env.PORT ?? 3000);
+const issuer = process.env.ISSUER ?? `http://localhost:${port}`;
 const storage = openSqliteStorage({ path: process.env.DATABASE ?? 'tokens.db', issuer });
-const getSubjectState = (id: string) => (getUserClaims(id) ? 'active' : undefined);
-const server = new AuthorizationServer({ issuer, secret, storage, oidc: { getUserClaims }, getSubjectState });
+
+const server = new AuthorizationServer({
+  issuer,
+  secret: process.env.GRANTD_SECRET ?? '', // at least 32 characters, the same at every start
+  storage,
+  oidc: { getUserClaims: claimsOf },
+  getSubjectState: (id) => (claimsOf(id) === undefined ? undefined : 'active'),
+});
+
 await server.prepare();
+setInterval(() => sweep(storage).catch(console.error), 60_000).unref(); // deletes what has expired
 
-const escaped = (text: string) => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
-const seal = (text: string) => createHmac('sha256', secret).update(`sign-in ${text}`).digest('hex');
-function page({ client, scopes, parameters }: AuthorizationRequest, status: number, problem = '') {
-  const asked = JSON.stringify(parameters);
-  const cookie = `${seal(asked)}=1; HttpOnly; SameSite=Strict`;
-  const body = `<!doctype html><html lang="en"><meta charset="utf-8"><title>Sign in</title>
-    <h1>Sign in to ${escaped(client.name ?? client.id)}, which asks for ${escaped(scopes.join(', '))}</h1>
-    <form method="post"><input type="hidden" name="asked" value="${escaped(asked)}">
-    <label>Name <input name="name"></label> <label>Password <input name="password" type="password"></label>
-    <button>Sign in and allow</button> <p role="alert">${problem}</p></form></html>`;
-  const headers = { 'content-type': 'text/html', 'set-cookie': cookie, 'x-frame-options': 'DENY' };
-  return { status, headers, body };
-}
-
-/** What an application asks, and then the form: only a browser that was shown it has the cookie that it needs. */
+/** What an application asks of a person, and then the person's name and password. */
 async function authorize(request: HttpRequest) {
-  const form = Object.fromEntries(new URLSearchParams(String(request.body)));
-  const { asked = '', name = '', password = '' } = form;
-  const cookies = headerValue(request, 'cookie')?.split('; ');
-  if (cookies?.includes(`${seal(asked)}=1`)) {
-    const checked = await server.resumeAuthorizationRequest(JSON.parse(asked));
-    const [subject, authTime] = [idOf(name, password), Math.floor(Date.now() / 1000)];
-    if (subject === undefined) return page(checked, 401, 'Name or password is wrong.');
-    return server.completeAuthorization(checked, { subject, authTime });
+  const form = formIn(request);
+  if (form !== undefined) {
+    const checked = await server.resumeAuthorizationRequest(form.parameters);
+    const subject = await idOf(form.name, form.password);
+    if (subject === undefined) return formFor(request, checked, 'Name or password is wrong.');
+    return server.completeAuthorization(checked, { subject, authTime: Math.floor(Date.now() / 1000) });
   }
   const checked = await server.validateAuthorizationRequest(request);
-  if (!checked.prompt.includes('none')) return page(checked, 200);
-  return server.refuseAuthorization(checked, 'login_required', 'nobody is signed in');
+  if (checked.prompt.includes('none'))
+    return server.refuseAuthorization(checked, 'login_required', 'nobody is signed in');
+  return formFor(request, checked);
 }
 
-express().use(mount(server)).all('/authorize', handler(authorize)).listen(port);
+const app = express();
+app.use(mount(server));
+app.all('/authorize', handler(authorize));
+app.listen(port, '127.0.0.1');

@@ -26,10 +26,13 @@ async function opened({ ISSUER: issuer, GRANTD_SECRET: secret }: Bindings) {
 
 const app = new Hono<{ Bindings: Bindings }>();
 
-// A Worker has its bindings, and may make keys, once a request has come.
+// A Worker has its bindings, and may make keys, once a request has come. What failed is tried again by the next one.
 let endpoints: ReturnType<typeof opened> | undefined;
 app.use(async (context, next) => {
-  endpoints ??= opened(context.env);
+  endpoints ??= opened(context.env).catch((error) => {
+    endpoints = undefined;
+    throw error;
+  });
   return (await endpoints)(context, next);
 });
 app.get('/', (context) => context.text('the application'));

@@ -1,5 +1,5 @@
 // The authorization server that the examples of hosts mount: tokens in a file, a service that gets them, an API.
-import { AuthorizationServer } from '@grantd/core';
+import { AuthorizationServer, sweep } from '@grantd/core';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 
 export const port = Number(process.env.PORT ?? 3000);
@@ -14,6 +14,7 @@ export const server = new AuthorizationServer({
 });
 
 await server.prepare(); // makes the signing keys at the first start
+setInterval(() => sweep(storage).catch(console.error), 60_000).unref(); // deletes what has expired
 
 // Does nothing where they are registered already.
 await storage.clients.add({

@@ -6,4 +6,4 @@ import { port, server } from './authorization_server.ts';
 const app = express();
 app.use(mount(server));
 app.get('/', (_request, response) => response.send('the application'));
-app.listen(port);
+app.listen(port, '127.0.0.1');

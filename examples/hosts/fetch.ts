@@ -6,6 +6,7 @@ import { port, server } from './authorization_server.ts';
 const endpoints = mount(server);
 serve({
   port,
+  hostname: '127.0.0.1',
   fetch: (request) => {
     if (new URL(request.url).pathname === '/') return new Response('the application');
     return endpoints(request);

@@ -6,4 +6,4 @@ import { port, server } from './authorization_server.ts';
 const app = new H3();
 app.use(mount(server));
 app.get('/', () => 'the application');
-serve(app, { port });
+serve(app, { port, hostname: '127.0.0.1' });

@@ -7,4 +7,4 @@ import { port, server } from './authorization_server.ts';
 const app = new Hono();
 app.use(mount(server));
 app.get('/', (context) => context.text('the application'));
-serve({ fetch: app.fetch, port });
+serve({ fetch: app.fetch, port, hostname: '127.0.0.1' });

@@ -8,4 +8,4 @@ app.use(mount(server));
 app.use((context) => {
   if (context.path === '/') context.body = 'the application';
 });
-app.listen(port);
+app.listen(port, '127.0.0.1');

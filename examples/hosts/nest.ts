@@ -19,4 +19,4 @@ Module({ controllers: [Pages] })(Application);
 
 const app = await NestFactory.create(Application, { logger: false });
 app.use(mount(server));
-await app.listen(port);
+await app.listen(port, '127.0.0.1');

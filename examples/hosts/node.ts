@@ -9,4 +9,4 @@ createServer((request, response) => {
     if (request.url === '/') response.end('the application');
     else response.writeHead(404).end();
   });
-}).listen(port);
+}).listen(port, '127.0.0.1');

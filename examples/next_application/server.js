@@ -1,5 +1,5 @@
 // The authorization server of the application: its tokens are in a file, and a service gets them.
-import { AuthorizationServer } from '@grantd/core';
+import { AuthorizationServer, sweep } from '@grantd/core';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 
 const issuer = process.env.ISSUER ?? 'http://localhost:3000';
@@ -8,6 +8,7 @@ const storage = openSqliteStorage({ path: process.env.DATABASE ?? 'tokens.db', i
 export const server = new AuthorizationServer({ issuer, secret: process.env.GRANTD_SECRET ?? '', storage });
 
 await server.prepare();
+setInterval(() => sweep(storage).catch(console.error), 60_000).unref(); // deletes what has expired
 await storage.clients.add({
   id: 'my-service',
   secretHash: await server.hashClientSecret('its secret'),

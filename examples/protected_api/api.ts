@@ -19,4 +19,4 @@ app.post('/reports', protect({ tokens, scopes: ['write'] }), (_request, response
   response.sendStatus(201);
 });
 
-app.listen(Number(process.env.PORT ?? 3001));
+app.listen(Number(process.env.PORT ?? 3001), '127.0.0.1');

@@ -44,6 +44,16 @@ test('examples/hono_on_workerd is bundled and served as it says, without anythin
   assert.equal((await fetch(`${url}/nobody-is-here`)).status, 404);
 });
 
+test('a request that could not open the server of examples/hono_on_workerd leaves the next one free to', async (t) => {
+  t.mock.method(console, 'error', () => {}); // where Hono tells what a request failed of
+  const { default: worker } = await import('../hono_on_workerd/worker.ts');
+  const asked = async (GRANTD_SECRET: string) => {
+    const bindings = { ISSUER: 'https://login.example', GRANTD_SECRET };
+    return (await worker.request('/.well-known/oauth-authorization-server', {}, bindings)).status;
+  };
+  assert.deepEqual([await asked('too short'), await asked(SECRET), await asked(SECRET)], [500, 200, 200]);
+});
+
 /** Serves as the command says, but on a port that is free. */
 async function served(t: TestContext, args: readonly string[]): Promise<string> {
   const place = ['--socket-addr', 'http=127.0.0.1:0', '--control-fd=1'];

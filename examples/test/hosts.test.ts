@@ -3,6 +3,7 @@ import { globSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { test } from 'node:test';
 import { API, basic, json, post, SERVICE } from './asking.ts';
+import { assertLoopbackAlone } from './loopback.ts';
 import { started } from './started.ts';
 
 const HOSTS = globSync('*.ts', { cwd: join(import.meta.dirname, '..', 'hosts') }).filter(
@@ -10,7 +11,7 @@ const HOSTS = globSync('*.ts', { cwd: join(import.meta.dirname, '..', 'hosts') }
 );
 
 for (const file of HOSTS) {
-  test(`examples/hosts/${basename(file)} issues, introspects and revokes, and keeps its own pages`, async (t) => {
+  test(`examples/hosts/${basename(file)} issues, introspects and revokes, and keeps its own pages, for this machine alone`, async (t) => {
     const { url } = await started(t, join('hosts', file));
     const issued = await post(`${url}/token`, { grant_type: 'client_credentials', scope: 'read' }, SERVICE);
     assert.equal(issued.status, 200);
@@ -30,5 +31,6 @@ for (const file of HOSTS) {
     assert.equal((await json(metadata)).issuer, url);
     assert.equal(await (await fetch(url)).text(), 'the application');
     assert.equal((await fetch(`${url}/nobody-is-here`)).status, 404);
+    await assertLoopbackAlone(url);
   });
 }

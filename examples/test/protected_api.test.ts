@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { json, post, SERVICE } from './asking.ts';
+import { assertLoopbackAlone } from './loopback.ts';
 import { started } from './started.ts';
 
 const RESOURCE = 'http://localhost:3001';
@@ -36,6 +37,7 @@ test('examples/protected_api lets good tokens through, until they are revoked or
   assert.equal((await post(`${server.url}/token/revoke`, { token }, SERVICE)).status, 200);
   assert.deepEqual(await asked(token), notGood('the access token is not active'));
   assert.equal((await asked(another))[0], 200);
+  await assertLoopbackAlone(api.url);
 
   await server.stop();
   const away = await fetch(`${api.url}/reports`, { headers: { authorization: `Bearer ${another}` } });

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
 const EXAMPLES = join(import.meta.dirname, '..');
@@ -22,7 +22,7 @@ export interface Started {
 /**
  * Starts an example as a reader would, with databases of its own.
  * @param t ends it: a test, when it is over
- * @param file below `examples/`
+ * @param file below `examples/`, or an absolute path
  * @returns once it answers
  */
 export async function started(
@@ -40,7 +40,7 @@ export async function started(
     GRANTD_SECRET: SECRET,
     ...variables,
   };
-  const child = spawn(process.execPath, [join(EXAMPLES, file)], {
+  const child = spawn(process.execPath, [resolve(EXAMPLES, file)], {
     env,
     stdio: ['ignore', 'ignore', 'inherit'],
   });

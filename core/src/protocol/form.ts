@@ -11,7 +11,8 @@ export type Form = ReadonlyMap<string, string>;
 const REPEATABLE = 'resource';
 
 /**
- * The form in a request's body.
+ * The form in a request's body, raw or as the host's parser has left it.
+ * @returns none of its parameters where there is no body
  * @throws {OAuthError} `invalid_request`: another media type, a repeated parameter; with status 413: too large.
  */
 export function readForm(request: HttpRequest): Form {

@@ -1,0 +1,33 @@
+// The application's own people, in a table that knows nothing of tokens.
+import { randomUUID, scrypt, timingSafeEqual } from 'node:crypto';
+import { DatabaseSync } from 'node:sqlite';
+
+const database = new DatabaseSync(process.env.USERS ?? 'users.db');
+database.exec('CREATE TABLE IF NOT EXISTS users (id TEXT, name TEXT UNIQUE, email TEXT, salt TEXT, hash BLOB)');
+await addPerson('alice', 'alice@example.com', 'wonderland');
+
+/** Does nothing where the name is taken. */
+async function addPerson(name: string, email: string, password: string): Promise<void> {
+  const salt = randomUUID();
+  const hash = await hashOf(password, salt);
+  const add = database.prepare('INSERT OR IGNORE INTO users VALUES (?, ?, ?, ?, ?)');
+  add.run(randomUUID(), name, email, salt, hash);
+}
+
+/** What other applications are told of a person; `undefined` where there is no such person. */
+export function claimsOf(id: string) {
+  return database.prepare('SELECT name, email FROM users WHERE id = ?').get(id);
+}
+
+/** Whose name and password these are; it takes as long to find out that they are nobody's. */
+export async function idOf(name: string, password: string): Promise<string | undefined> {
+  const { id, salt, hash } = database.prepare('SELECT * FROM users WHERE name = ?').get(name) ?? {};
+  const given = await hashOf(password, String(salt));
+  return hash instanceof Uint8Array && timingSafeEqual(hash, given) ? String(id) : undefined;
+}
+
+function hashOf(password: string, salt: string): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    scrypt(password, salt, 32, { N: 2 ** 14, p: 5 }, (error, hash) => (error ? reject(error) : resolve(hash)));
+  });
+}

@@ -1,0 +1,55 @@
+// The application's own form of sign-in. A browser sends only those that it was shown: its cookie is in their seals.
+import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
+import type { AuthorizationRequest, HttpRequest, HttpResponse } from '@grantd/core';
+import { headerValue, readForm, ServerSecret } from '@grantd/core';
+
+const key = await new ServerSecret<'sign_in'>(process.env.GRANTD_SECRET ?? '').key('sign_in');
+const secure = process.env.ISSUER?.startsWith('https:') ? '; Secure' : '';
+
+/** Asks the person, and takes along what the client asks. */
+export function formFor(request: HttpRequest, checked: AuthorizationRequest, problem = ''): HttpResponse {
+  const browser = browserOf(request);
+  const asked = JSON.stringify(checked.parameters);
+  const seal = sealOf(browser, asked).toString('hex');
+  return {
+    status: problem === '' ? 200 : 401,
+    headers: {
+      'content-type': 'text/html',
+      'cache-control': 'no-store',
+      'set-cookie': `browser=${browser}; HttpOnly; SameSite=Lax${secure}`,
+      'x-frame-options': 'DENY',
+    },
+    body: html`<!doctype html><html lang="en"><meta charset="utf-8"><title>Sign in</title>
+      <h1>Sign in to ${checked.client.name ?? checked.client.id}, which asks for ${checked.scopes.join(', ')}</h1>
+      <form method="post"><input type="hidden" name="asked" value="${asked}">
+      <input type="hidden" name="seal" value="${seal}"> <label>Name <input name="name"></label>
+      <label>Password <input name="password" type="password"></label>
+      <button>Sign in and allow</button> <p role="alert">${problem}</p></form></html>`,
+  };
+}
+
+/** @returns `undefined` where this is no form that the browser was shown */
+export function formIn(request: HttpRequest) {
+  const { asked = '', seal = '', name = '', password = '' } = Object.fromEntries(readForm(request));
+  const given = Buffer.from(seal, 'hex');
+  const expected = sealOf(browserOf(request), asked);
+  if (given.length !== expected.length || !timingSafeEqual(given, expected)) return undefined;
+  const parameters: AuthorizationRequest['parameters'] = JSON.parse(asked);
+  return { parameters, name, password };
+}
+
+/** What its cookie names it, or what it shall be named. */
+function browserOf(request: HttpRequest): string {
+  const [, browser] = /(?:^|; )browser=([\w-]+)/.exec(headerValue(request, 'cookie') ?? '') ?? [];
+  return browser ?? randomUUID();
+}
+
+function sealOf(browser: string, asked: string): Buffer {
+  return createHmac('sha256', key).update(`${browser} ${asked}`).digest();
+}
+
+/** Every value in it is text. */
+function html(parts: TemplateStringsArray, ...values: readonly string[]): string {
+  const escaped = (text: string) => text.replace(/[&<>"']/g, (mark) => `&#${mark.charCodeAt(0)};`);
+  return String.raw({ raw: parts }, ...values.map(escaped));
+}
