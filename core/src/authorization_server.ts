@@ -53,11 +53,13 @@ import { type HttpRequest, type HttpResponse, pathOf } from './protocol/http.ts'
 import { ConfigurationError } from './protocol/oauth_error.ts';
 import type { SigningAlgorithm } from './protocol/signing_algorithm.ts';
 import type { NewClient } from './storage/contract.ts';
+import { withFormerTokens } from './storage/former_tokens.ts';
 import { guarded, guardedCall } from './storage/guarded.ts';
-import { hostStorage } from './storage/host_storage.ts';
+import { hostStorage, type ReadableStorage } from './storage/host_storage.ts';
 import { AccessTokenVerifier } from './tokens/access_token_verifier.ts';
 import { ClientKeys } from './tokens/client_keys.ts';
 import type { TokenContext } from './tokens/context.ts';
+import { FormerJwts } from './tokens/former_jwts.ts';
 import { StoredKeysJwtService } from './tokens/jwt_service.ts';
 import { newOpaque } from './tokens/opaque_token.ts';
 import { ServerSecret } from './tokens/server_secret.ts';
@@ -391,7 +393,7 @@ export class AuthorizationServer {
 function wire(options: ResolvedOptions): { context: Context; signingKeys: SigningKeys | undefined } {
   const secret = new ServerSecret(options.secret);
   const { keys } = options.storage;
-  const storage = hostStorage(options.storage);
+  const { storage, formerTokens } = withFormer(options, hostStorage(options.storage));
   const signingKeys =
     options.jwtService === undefined && keys !== undefined
       ? new SigningKeys(guarded(keys), secret, options.clock, requiredAlgorithms(options))
@@ -416,6 +418,7 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
       options.pairwiseSecret === undefined ? undefined : new ServerSecret(options.pairwiseSecret),
     jwt,
     getSubjectState: getSubjectState && guardedCall(getSubjectState),
+    formerTokens,
   };
   const context: Context = {
     ...options,
@@ -434,6 +437,16 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     oidc: oidc && { ...oidc, getUserClaims: guardedCall(oidc.getUserClaims) },
   };
   return { context, signingKeys };
+}
+
+/** Storage as it is where no server was here before; otherwise such that the tokens of that one end with their new ones. */
+function withFormer(
+  { formerTokens, clock }: ResolvedOptions,
+  own: ReadableStorage,
+): Pick<TokenContext, 'storage' | 'formerTokens'> {
+  if (formerTokens === undefined) return { storage: own, formerTokens };
+  const { tokens, find } = withFormerTokens(own, { former: guarded(formerTokens), clock });
+  return { storage: { ...own, tokens }, formerTokens: { jwts: new FormerJwts(formerTokens), find } };
 }
 
 /** What an observer throws changes no answer: what it was told of has happened. */
