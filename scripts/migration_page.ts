@@ -6,27 +6,24 @@ const FOLDER = 'examples/migration_from_oauth2_server';
 export function migrationPage(): string {
   return `# From @jmondi/oauth2-server to grantd
 
-An application that ran [@jmondi/oauth2-server](https://tsoauth2server.com) moves to grantd, and **the tokens that were issued before go on working**: they introspect as active, UserInfo answers for those with \`openid\`, they can be revoked, and a refresh token is exchanged for tokens of grantd. [The example](../${FOLDER}) does it in three steps; a [test](../examples/test/migration.test.ts) lets the old server (4.3.7) issue tokens at its own endpoint, and asks grantd about them. [What changes for clients](../${FOLDER}/README.md#what-changes) is on its page.
+An application that ran [@jmondi/oauth2-server](https://tsoauth2server.com) moves to grantd, and **the tokens that were issued before go on working**: they introspect as active, UserInfo answers for those with \`openid\`, they can be revoked, and a refresh token is exchanged for tokens of grantd. [The example](../${FOLDER}) does it in less than 60 lines; [tests](../examples/test/migration.test.ts) let the old server (4.3.7) issue tokens at its own endpoint, and ask grantd about them. [What changes for clients](../${FOLDER}/README.md#what-changes) is on its page.
 
-## 1. The old rows, as grantd's records
+## 1. What the old rows are
 
-A row of the old server is a pair. Its identifiers are what the old JWTs carry: \`jti\` in the access token, \`refresh_token_id\` in the refresh token. \`find\` is a look-up that answers \`undefined\` where there is no row: the old repositories throw there, as they do where the database is away, and that must not look like an answer.
+The option \`formerTokens\` of \`AuthorizationServer\` says how tokens of a server that was here before are known, and where they are kept; [why it is as it is](adr/0033-tokens-of-a-former-server.md).
 
-${code('old_tokens.ts')}
+- \`keys\`: what checks their signatures, each key with the one algorithm that it is for. A secret is never tried with RS256, nor a public key with HMAC, and none of them signs.
+- \`identify\`: which token a JWT is. To the old server all were of \`typ\` \`JWT\`: an access token has a \`jti\`, a refresh token has \`refresh_token_id\`, a code neither.
+- \`find\`: its row. A row of the old server is a pair; \`undefined\` is that there is none, and only that: a look-up that throws is an outage, and is answered by 503. The old \`getBy…\` throw in both cases, so they are of no use here.
+- \`revoke\`: ends the row, as the old server did.
 
-[former_tokens.ts](../${FOLDER}/former_tokens.ts) puts them behind [the storage contract](../core/src/storage/contract.ts), beside grantd's own tables.
+${code('old_records.ts')}
 
-## 2. The old signatures
+## 2. The host
 
-grantd asks a \`JwtService\` whether a JWT is its own. This one asks grantd's keys first, and after them the old key, with the one algorithm that it is for: a secret is never tried with RS256, nor a public key with HMAC. It signs nothing.
+${code('host.ts')}
 
-${code('old_signatures.ts')}
-
-## 3. The server
-
-${code('new_server.ts')}
-
-Register the clients once ([import_clients.ts](../${FOLDER}/import_clients.ts)), send \`/token\` to grantd, and take the three files away again when the last old refresh token is over.
+Send \`/token\` to grantd, and take the option away again when the last old refresh token is over.
 `;
 }
 

@@ -30,7 +30,6 @@ import {
 import { completeLogout } from './endpoints/logout/logout_response.ts';
 import { type EndedSession, type LogoutDelivery, notifyLogout } from './endpoints/logout/notification.ts';
 import { serverMetadata } from './endpoints/metadata.ts';
-import { observe } from './endpoints/observe.ts';
 import { callOf, perform, report, reported, requireMethod } from './endpoints/operation.ts';
 import { type IssuedByOperator, issueByOperator, type OperatorIssue } from './endpoints/operator_issue.ts';
 import { documentByOperator } from './endpoints/registration/checked_document.ts';
@@ -54,11 +53,13 @@ import { ConfigurationError } from './protocol/oauth_error.ts';
 import { observe } from './protocol/observe.ts';
 import type { SigningAlgorithm } from './protocol/signing_algorithm.ts';
 import type { NewClient } from './storage/contract.ts';
+import { withFormerTokens } from './storage/former_tokens.ts';
 import { guarded, guardedCall } from './storage/guarded.ts';
-import { hostStorage } from './storage/host_storage.ts';
+import { hostStorage, type ReadableStorage } from './storage/host_storage.ts';
 import { AccessTokenVerifier } from './tokens/access_token_verifier.ts';
 import { ClientKeys } from './tokens/client_keys.ts';
 import type { TokenContext } from './tokens/context.ts';
+import { FormerJwts } from './tokens/former_jwts.ts';
 import { StoredKeysJwtService } from './tokens/jwt_service.ts';
 import { newOpaque } from './tokens/opaque_token.ts';
 import { ServerSecret } from './tokens/server_secret.ts';
@@ -408,7 +409,7 @@ export class AuthorizationServer {
 function wire(options: ResolvedOptions): { context: Context; signingKeys: SigningKeys | undefined } {
   const secret = new ServerSecret(options.secret);
   const { keys } = options.storage;
-  const storage = hostStorage(options.storage);
+  const { storage, formerTokens } = withFormer(options, hostStorage(options.storage));
   const signingKeys =
     options.jwtService === undefined && keys !== undefined
       ? new SigningKeys(guarded(keys), secret, options.clock, requiredAlgorithms(options))
@@ -433,6 +434,7 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
       options.pairwiseSecret === undefined ? undefined : new ServerSecret(options.pairwiseSecret),
     jwt,
     getSubjectState: getSubjectState && guardedCall(getSubjectState),
+    formerTokens,
   };
   const context: Context = {
     ...options,
@@ -451,4 +453,14 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     oidc: oidc && { ...oidc, getUserClaims: guardedCall(oidc.getUserClaims) },
   };
   return { context, signingKeys };
+}
+
+/** Storage as it is where no server was here before; otherwise such that the tokens of that one end with their new ones. */
+function withFormer(
+  { formerTokens, clock }: ResolvedOptions,
+  own: ReadableStorage,
+): Pick<TokenContext, 'storage' | 'formerTokens'> {
+  if (formerTokens === undefined) return { storage: own, formerTokens };
+  const { tokens, find } = withFormerTokens(own, { former: guarded(formerTokens), clock });
+  return { storage: { ...own, tokens }, formerTokens: { jwts: new FormerJwts(formerTokens), find } };
 }

@@ -98,21 +98,17 @@ export type {
   Storage,
   TokenRepository,
 } from './storage/contract.ts';
-export { guarded } from './storage/guarded.ts';
+export type { FormerToken } from './storage/former_records.ts';
+export type { FormerTokenRepository } from './storage/former_tokens.ts';
 export { type SweepOptions, sweep } from './storage/sweep.ts';
 export type { AccessTokenVerifier } from './tokens/access_token_verifier.ts';
 export type { Lifetimes, SubjectState } from './tokens/context.ts';
 export type { FoundToken } from './tokens/find.ts';
+export type { FormerTokenName } from './tokens/former_jwts.ts';
+export type { FormerKey } from './tokens/former_keys.ts';
+export type { FormerTokens } from './tokens/former_token_options.ts';
 export type { IdTokenHint } from './tokens/id_token_hint.ts';
-export {
-  type JwtRefusal,
-  type JwtService,
-  type JwtSigning,
-  type SignedJwt,
-  StoredKeysJwtService,
-  type VerifiedJwt,
-} from './tokens/jwt_service.ts';
+export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt_service.ts';
 export { opaqueKindOf } from './tokens/opaque_token.ts';
 export { type SecretUse, ServerSecret } from './tokens/server_secret.ts';
-export { SigningKeys } from './tokens/signing_keys.ts';
 export { hasPairwiseSubjects, type SubjectAudience, sectorOf } from './tokens/subject_identifier.ts';

@@ -15,6 +15,11 @@ import { LONGEST_ID_TOKEN_LIFETIME, type TokenFormat } from './protocol/records.
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from './protocol/signing_algorithm.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
 import type { Lifetimes, SubjectState } from './tokens/context.ts';
+import {
+  type FormerTokens,
+  type ResolvedFormerTokens,
+  resolveFormerTokens,
+} from './tokens/former_token_options.ts';
 import type { JwtService } from './tokens/jwt_service.ts';
 import { REFRESH_TOKEN_ALGORITHM } from './tokens/refresh_token.ts';
 
@@ -39,6 +44,11 @@ export interface AuthorizationServerOptions {
   readonly pairwiseSecret?: string;
   /** Default: over `storage.keys`, which is needed then. */
   readonly jwtService?: JwtService;
+  /**
+   * Tokens of the server that was here before this one: they go on working until they expire, and stay where they are.
+   * It needs `storage.getPrincipalState`. Default: there are none.
+   */
+  readonly formerTokens?: FormerTokens;
   /** OpenID Connect. Default: off. */
   readonly oidc?: OidcOptions;
 
@@ -132,13 +142,14 @@ export interface ResolvedOptions
   readonly oidc: Required<OidcOptions> | undefined;
   readonly registration: ResolvedRegistration | undefined;
   readonly jwtService: JwtService | undefined;
+  readonly formerTokens: ResolvedFormerTokens | undefined;
   readonly fetchDocument: FetchDocument | undefined;
   readonly getSubjectState: AuthorizationServerOptions['getSubjectState'] | undefined;
   readonly pairwiseSecret: string | undefined;
 }
 
 type OptionalOption = 'oidc' | 'jwtService' | 'getSubjectState' | 'pairwiseSecret' | 'fetchDocument';
-type ResolvedOption = 'introspectionPolicy' | 'paths' | 'registration';
+type ResolvedOption = 'introspectionPolicy' | 'paths' | 'registration' | 'formerTokens';
 type LifetimeOption =
   | 'accessTokenLifetime'
   | 'refreshTokenLifetime'
@@ -180,6 +191,7 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
     storage,
     pairwiseSecret: resolvePairwiseSecret(options.pairwiseSecret),
     jwtService: resolveJwtService(options.jwtService),
+    formerTokens: resolveFormerTokens(options.formerTokens, options.issuer, storage),
     oidc,
     registration: resolveRegistration(options.registration, storage, scopesOfPeople(oidc)),
     authenticateIntrospect: flag(options, 'authenticateIntrospect', true),

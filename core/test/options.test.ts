@@ -32,6 +32,8 @@ const REQUIRED = {
   secret: SECRET,
   storage: memoryStorage(),
 } satisfies AuthorizationServerOptions;
+const HS256 = { algorithm: 'HS256', secret: 'of a former server' } as const;
+const FORMER = { keys: [HS256], identify: () => undefined, find: () => undefined, revoke: () => {} };
 const OIDC = { getUserClaims: (subject: string) => PEOPLE[subject] };
 const INACTIVE = '{"active":false}';
 
@@ -211,6 +213,7 @@ test('every option that is left out has its default', () => {
     issuer: ISSUER,
     secret: SECRET,
     jwtService: undefined,
+    formerTokens: undefined,
     fetchDocument: undefined,
     pairwiseSecret: undefined,
     oidc: undefined,
@@ -248,6 +251,8 @@ test('every option that is left out has its default', () => {
   assert.deepEqual(oidc?.claimsByScope, STANDARD_CLAIMS_BY_SCOPE);
   assert.equal(oidc?.getUserClaims('alice'), PEOPLE.alice);
 });
+
+const RSA_JWK = { kty: 'RSA', n: `w${'A'.repeat(341)}`, e: 'AQAB' };
 
 /** Values that do not fit, and the name that the error gives. */
 const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
@@ -343,6 +348,43 @@ const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
   ...['token', '', '/to ken', '/tökén', '/token?x', '/token#x', 5, null].map(
     (token) => ['paths.token', { paths: { token } }] as const,
   ),
+  ...[null, 5, {}, { keys: HS256 }, { keys: [] }, { keys: Array(17).fill(HS256) }].map(
+    (formerTokens) => ['formerTokens.keys', { formerTokens }] as const,
+  ),
+  ...(
+    [
+      ['algorithm', null],
+      ['algorithm', { secret: 'x' }],
+      ['algorithm', { ...HS256, algorithm: 'none' }],
+      ['algorithm', { ...HS256, algorithm: 'HS512' }],
+      ['secret', { algorithm: 'HS256' }],
+      ['secret', { ...HS256, secret: '' }],
+      ['secret', { ...HS256, secret: new Uint8Array() }],
+      ['secret', { ...HS256, secret: RSA_JWK }],
+      ['keyId', { ...HS256, keyId: 5 }],
+      ['publicKey', { algorithm: 'RS256' }],
+      ['publicKey', { algorithm: 'RS256', secret: 'x' }],
+      ['publicKey', { algorithm: 'RS256', publicKey: 'x' }],
+      ['publicKey', { algorithm: 'RS256', publicKey: { ...RSA_JWK, n: 'AQAB' } }],
+      ['publicKey', { algorithm: 'RS256', publicKey: { ...RSA_JWK, d: 'AQAB' } }],
+      ['publicKey', { algorithm: 'RS256', publicKey: { ...RSA_JWK, alg: 'PS256' } }],
+      ['publicKey', { algorithm: 'ES256', publicKey: RSA_JWK }],
+      ['publicKey', { algorithm: 'RS256', publicKey: { kty: 'oct', k: 'AQAB' } }],
+    ] as const
+  ).map(
+    ([member, key]) =>
+      [`formerTokens.keys.1.${member}`, { formerTokens: { ...FORMER, keys: [HS256, key] } }] as const,
+  ),
+  ...['', 5, null].map(
+    (issuer) => ['formerTokens.issuer', { formerTokens: { ...FORMER, issuer } }] as const,
+  ),
+  ...(['identify', 'find', 'revoke'] as const).map(
+    (name) => [`formerTokens.${name}`, { formerTokens: { ...FORMER, [name]: undefined } }] as const,
+  ),
+  [
+    'storage.getPrincipalState',
+    { formerTokens: FORMER, storage: { ...REQUIRED.storage, getPrincipalState: undefined } },
+  ],
   ['paths.logout', { paths: { logout: '/logout' } }],
   ['paths.__proto__', { paths: JSON.parse('{"__proto__":"/x"}') }],
   ...[null, 5, { token: '/jwks' }, { token: '/x', jwks: '/x' }].map((paths) => ['paths', { paths }] as const),
@@ -385,6 +427,10 @@ test('values at the edge of what is allowed are accepted', () => {
     { paths: { token: '/jwks', jwks: '/token' } },
     { defaultAudience: ['https://a.example'] },
     { introspectionPolicy: () => true, authenticateIntrospect: false },
+    { formerTokens: FORMER },
+    { formerTokens: { ...FORMER, issuer: 'the former one', keys: Array(16).fill(HS256) } },
+    { formerTokens: { ...FORMER, keys: [{ algorithm: 'HS256', secret: new Uint8Array(1), keyId: '' }] } },
+    { formerTokens: { ...FORMER, keys: [{ algorithm: 'PS256', publicKey: RSA_JWK, keyId: 'k' }] } },
   ];
   for (const options of accepted) new AuthorizationServer({ ...REQUIRED, ...options });
 });

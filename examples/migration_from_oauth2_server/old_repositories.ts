@@ -164,15 +164,7 @@ export function oldRepositories(tables: OldTables) {
 
   const users = {
     getUserByCredentials: async (id) => findUser(id),
-    /** The parts that OpenID Connect asks for. */
-    claimsOf(id: string) {
-      const user = findUser(id);
-      return user && { name: user.name, email: user.email };
-    },
-    stateOf(id: string) {
-      const user = findUser(id);
-      return user && (user.disabled ? 'disabled' : 'active');
-    },
-  } satisfies OAuthUserRepository & Record<'claimsOf' | 'stateOf', (id: string) => unknown>;
+    find: findUser,
+  } satisfies OAuthUserRepository & { readonly find: typeof findUser };
   return { clients, tokens, authCodes, scopes, users };
 }

@@ -5,6 +5,7 @@ import { test } from 'node:test';
 
 const EXAMPLES = join(import.meta.dirname, '..');
 const SOURCES = '**/*.{ts,js,jsx}';
+const HOST_BEFORE = ['old_tables.ts', 'old_repositories.ts', 'old_server.ts'];
 
 const linesOf = (...files: readonly string[]) =>
   files.reduce(
@@ -37,4 +38,14 @@ test('each host is less than 60 lines with the server that it mounts', () => {
   const server = join('hosts', 'authorization_server.ts');
   const long = hosts.filter((file) => file !== server && linesOf(file, server) >= 60);
   assert.deepEqual(long, []);
+});
+
+// The others of the folder are the host as it was, which is no part of the move.
+test('the move from @jmondi/oauth2-server is less than 60 lines', () => {
+  const folder = 'migration_from_oauth2_server';
+  const own = globSync(`${folder}/${SOURCES}`, { cwd: EXAMPLES }).filter(
+    (file) => !HOST_BEFORE.includes(basename(file)),
+  );
+  assert.notDeepEqual(own, []);
+  assert.ok(linesOf(...own) < 60, `${linesOf(...own)} lines`);
 });

@@ -1,5 +1,5 @@
 import { errorResponse } from '../endpoints/error_response.ts';
-import { observe } from '../endpoints/observe.ts';
+import { observe } from '../protocol/observe.ts';
 import type { HttpResponse } from '../protocol/http.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
 

@@ -31,6 +31,11 @@ export interface Storage {
   /** Needed for pushed authorization requests. */
   readonly pushedRequests?: PushedRequestRepository;
   /**
+   * When all tokens of a client or subject were ended last, and since when it is disabled; absent where nothing was
+   * ever issued or done. Needed for tokens of a former server, which copied no generations. One indexed read.
+   */
+  getPrincipalState?(principal: 'client' | 'subject', id: string): Found<PrincipalState>;
+  /**
    * Set where look-ups answer nothing but plain data as the types say: no `null`, no instances of classes, no members
    * besides, and nothing that changes later. Records are then taken as they are, instead of being read member by member.
    */

@@ -6,6 +6,7 @@ import type { InactiveReason } from '../protocol/reasons.ts';
 import type { TokenKind, TokenRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import type { TokenContext } from './context.ts';
+import { inOwnTerms } from './former_jwts.ts';
 import { jwtTypeOf } from './jwt_types.ts';
 import { opaqueKindOf } from './opaque_token.ts';
 import { subjectIdentifier } from './subject_identifier.ts';
@@ -36,7 +37,10 @@ export function findToken(context: TokenContext, token: string): Promise<FoundTo
 
 async function findJwt(context: TokenContext, token: string): Promise<FoundToken | NoToken> {
   const jwt = await context.jwt.verify(token);
-  if (!jwt.verified) return { reason: COMPACT_JWS.test(token) ? jwt.reason : 'malformed' };
+  if (!jwt.verified) {
+    if (!COMPACT_JWS.test(token)) return { reason: 'malformed' };
+    return (await findFormer(context, token)) ?? { reason: jwt.reason };
+  }
   const { claims } = jwt;
   const kind = kindOfType(jwt.type);
   if (kind === undefined || typeof claims.jti !== 'string') return { reason: 'wrong_type', claims };
@@ -46,6 +50,19 @@ async function findJwt(context: TokenContext, token: string): Promise<FoundToken
   if (!isAsIssued(record, jwt.digest ?? (await sha256(token))))
     return { reason: 'differs_from_issued', kind, claims };
   return { record, claims };
+}
+
+/** @returns `undefined` where the token names no key of a former server, or there was none */
+async function findFormer(
+  { formerTokens, issuer }: TokenContext,
+  token: string,
+): Promise<FoundToken | NoToken | undefined> {
+  if (formerTokens === undefined) return undefined;
+  const jwt = await formerTokens.jwts.verify(token);
+  if (jwt === undefined || 'reason' in jwt) return jwt;
+  const record = await formerTokens.find(jwt.kind, jwt.id);
+  if (record === undefined) return { reason: 'no_record', kind: jwt.kind, claims: jwt.claims };
+  return inOwnTerms(issuer, jwt, record);
 }
 
 async function findOpaque(context: TokenContext, token: string): Promise<FoundToken | NoToken> {

@@ -35,18 +35,23 @@ const REFUSALS = [
   errors.JOSENotSupported,
 ];
 
+/** HMAC (RFC 7518 §3.2) is for what a former server signed: nothing new is under a secret that is shared. */
+export type VerifyingAlgorithm = SigningAlgorithm | 'HS256';
+
 /**
  * What was signed. The algorithm is the caller's choice, never the token's; keys that a header names or carries
  * (`jwk`, `jku`, `x5u`) are not looked at.
+ * @param key bytes for HS256 alone
  * @returns `undefined` where the signature does not verify
  */
 export async function verifiedPayload(
   token: string,
-  key: CryptoKey,
-  algorithm: SigningAlgorithm,
+  key: CryptoKey | Uint8Array,
+  algorithm: VerifyingAlgorithm,
 ): Promise<Uint8Array | undefined> {
+  const algorithms = algorithm === 'HS256' ? [algorithm] : [...namesOf(algorithm)];
   try {
-    return (await compactVerify(token, key, { algorithms: [...namesOf(algorithm)] })).payload;
+    return (await compactVerify(token, key, { algorithms })).payload;
   } catch (error) {
     if (REFUSALS.some((refusal) => error instanceof refusal)) return undefined;
     throw error; // our own key does not fit, for example: nothing that says something about the token

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { type TestContext, test } from 'node:test';
+import type { FormerKey, FormerTokens } from '@grantd/core';
+import { decodeJwt, exportJWK, exportSPKI, generateKeyPair, SignJWT } from 'jose';
+import { FORMER_SECRET, FormerServer, formerJwt } from './harness/former_server.ts';
+import { INACTIVE, REVOKED } from './harness/responses.ts';
+import { openWorld, type World } from './harness/world.ts';
+
+/** A world with a former server, and a pair that it issued. */
+async function formerWorld(t: TestContext, keys?: FormerTokens['keys'], issuer?: string) {
+  const former = new FormerServer(keys);
+  const formerTokens = issuer === undefined ? former : Object.assign(former, { issuer });
+  const world = await openWorld(t, { formerTokens });
+  return { world, former, pair: await former.issue(world.clock) };
+}
+
+/** A JWT with any header over the claims of another, signed by HMAC. */
+function signedByHmac(token: string, header: object, secret: string | Uint8Array): string {
+  const signingInput = `${encoded(header)}.${encoded(decodeJwt(token))}`;
+  return `${signingInput}.${createHmac('sha256', secret).update(signingInput).digest('base64url')}`;
+}
+
+function encoded(value: object): string {
+  return Buffer.from(JSON.stringify(value)).toString('base64url');
+}
+
+/** That texts are no tokens: nowhere active, and without effect when they are revoked. */
+async function assertWorthless(world: World, texts: readonly string[]): Promise<void> {
+  for (const text of texts) {
+    assert.deepEqual(await world.introspect(text), INACTIVE, text);
+    assert.deepEqual(await world.revoke(text), REVOKED);
+    assert.equal((await world.refresh(text)).status, 400);
+    assert.equal((await world.userInfo(text)).status, 401);
+  }
+}
+
+async function reasonOf({ server }: World, token: string): Promise<string | undefined> {
+  return (await server.explainToken(token)).reason;
+}
+
+test('RFC 8725 §3.1 a former key checks by its own algorithm, whatever the token says', async (t) => {
+  const { world, pair } = await formerWorld(t);
+  const keys = await world.storage.keys.list();
+  const [own] = keys;
+  assert.ok(own);
+  const header = { alg: 'HS256', typ: 'JWT' };
+  for (const token of [pair.access, pair.refresh]) {
+    const [head, payload, signature] = token.split('.');
+    const none = encoded({ alg: 'none', typ: 'JWT' });
+    await assertWorthless(world, [
+      signedByHmac(token, header, 'another secret'),
+      signedByHmac(token, { ...header, alg: 'RS256' }, FORMER_SECRET),
+      signedByHmac(token, { ...header, alg: 'HS512' }, FORMER_SECRET),
+      signedByHmac(token, { typ: 'JWT' }, FORMER_SECRET),
+      `${none}.${payload}.`,
+      `${none}.${payload}.${signature}`,
+      `${head}.${payload}.`,
+      `${head}.${payload}`,
+      `${token}.${signature}`,
+      // What must be understood is not (RFC 7515 §4.1.11).
+      signedByHmac(token, { ...header, crit: ['exp'], exp: 1 }, FORMER_SECRET),
+      signedByHmac(token, { ...header, crit: ['b64'], b64: true }, FORMER_SECRET),
+      // Under a key of this server: with the right secret, and with what everybody knows of that key.
+      signedByHmac(token, { ...header, kid: own.kid }, FORMER_SECRET),
+      signedByHmac(token, { ...header, kid: own.kid }, JSON.stringify(own.publicJwk)),
+      signedByHmac(token, { ...header, kid: own.kid, alg: own.algorithm, typ: 'at+jwt' }, FORMER_SECRET),
+    ]);
+  }
+  assert.deepEqual(await world.alive(pair.access, pair.refresh), [true, true]);
+});
+
+test('the operator learns why a former token is none', async (t) => {
+  const { world, pair } = await formerWorld(t);
+  const iat = world.clock.seconds;
+  const claims = decodeJwt(pair.access);
+  const keys = await world.storage.keys.list();
+  for (const [token, reason] of [
+    [await formerJwt(claims, {}, 'another secret'), 'bad_signature'],
+    [await formerJwt(claims, { kid: 'unknown' }), 'unknown_key'],
+    [await formerJwt(claims, { kid: keys[0]?.kid }), 'bad_signature'],
+    [await formerJwt({ ...claims, jti: 'never-issued' }), 'no_record'],
+    [await formerJwt({ refresh_id: pair.accessId, iat }), 'no_record'],
+    [await formerJwt({ ...claims, jti: pair.refreshId }), 'no_record'],
+    [await formerJwt({ ...claims, iss: 'https://elsewhere.example' }), 'wrong_issuer'],
+    [await formerJwt({ sub: 'alice', iat }), 'wrong_type'],
+    [await formerJwt({ ...claims, jti: 7 }), 'wrong_type'],
+    [await formerJwt({ ...claims, jti: '' }), 'wrong_type'],
+    [await formerJwt({ ...claims, nbf: iat + 60 }), 'not_yet_valid'],
+    ['no.token', 'malformed'],
+    ['a.b.c', 'malformed'],
+  ] as const) {
+    assert.equal(await reasonOf(world, token), reason);
+    assert.deepEqual(await world.introspect(token), INACTIVE);
+  }
+});
+
+test('whoever has the former secret lets no token be about somebody else, or live longer', async (t) => {
+  const { world, pair } = await formerWorld(t);
+  const claims = decodeJwt(pair.access);
+  const exp = Number(claims.exp);
+  const told = { sub: 'bob', client_id: 'spa', scope: 'openid profile write', exp: exp + 3600 };
+  const forged = await formerJwt({ ...claims, ...told });
+  const { body } = await world.introspect(forged);
+  const { sub, client_id, scope, exp: until } = JSON.parse(body);
+  assert.deepEqual([sub, client_id, scope, until], ['alice', 'web', 'openid email', exp]);
+  assert.equal(JSON.parse((await world.userInfo(forged)).body).sub, 'alice');
+
+  const refresh = await formerJwt({ refresh_id: pair.refreshId, ...told, sid: 'of bob', acr: 'high', iat: 1 });
+  const tokens = await world.rotated(refresh);
+  const issued = decodeJwt(tokens.access_token);
+  assert.deepEqual([issued.sub, issued.scope, issued.acr], ['alice', 'openid email', undefined]);
+  assert.deepEqual([decodeJwt(tokens.id_token).sid, decodeJwt(tokens.id_token).acr], [undefined, undefined]);
+});
+
+test('the former secret is worth nothing for tokens of this server', async (t) => {
+  const { world, pair } = await formerWorld(t);
+  const tokens = await world.grant();
+  const [access, refresh] = [decodeJwt(tokens.access_token), decodeJwt(tokens.refresh_token)];
+  await assertWorthless(world, [
+    await formerJwt(access),
+    await formerJwt({ ...access, jti: String(refresh.jti) }),
+    await formerJwt({ refresh_id: String(refresh.jti), iat: world.clock.seconds }),
+    await formerJwt({ refresh_id: String(access.jti), iat: world.clock.seconds }),
+  ]);
+  assert.deepEqual(await world.alive(tokens.access_token, tokens.refresh_token, pair.access), [true, true, true]);
+});
+
+test('former tokens name the issuer of the former server, or none, and are told under this one', async (t) => {
+  const { world, former } = await formerWorld(t, undefined, 'https://former.example');
+  const issuedBy = async (iss: string) => (await former.issue(world.clock, { claims: { iss } })).access;
+  const token = await issuedBy('https://former.example');
+  const { active, iss } = JSON.parse((await world.introspect(token)).body);
+  assert.deepEqual([active, iss], [true, world.server.issuer]);
+  assert.deepEqual(await world.alive((await former.issue(world.clock)).access), [true]);
+  assert.equal(await reasonOf(world, await issuedBy(world.server.issuer)), 'wrong_issuer');
+});
+
+for (const algorithm of ['RS256', 'PS256', 'ES256', 'EdDSA'] as const) {
+  test(`a former key for ${algorithm} is known by its kid, and its public part is no secret`, async (t) => {
+    const { privateKey, publicKey } = await generateKeyPair(algorithm);
+    const key: FormerKey = { algorithm, publicKey: await exportJWK(publicKey), keyId: 'former' };
+    const { world, pair } = await formerWorld(t, [key, { algorithm: 'HS256', secret: FORMER_SECRET }]);
+    const sign = (kid: string | undefined) =>
+      new SignJWT(decodeJwt(pair.access))
+        .setProtectedHeader({ alg: algorithm, ...(kid !== undefined && { kid }) })
+        .sign(privateKey);
+    assert.deepEqual(await world.alive(await sign('former')), [true]);
+    assert.equal(await reasonOf(world, await sign('other')), 'unknown_key');
+    assert.equal(await reasonOf(world, await sign(undefined)), 'bad_signature');
+    const header = { alg: 'HS256', typ: 'JWT', kid: 'former' };
+    await assertWorthless(world, [
+      signedByHmac(pair.access, header, await exportSPKI(publicKey)),
+      signedByHmac(pair.access, header, JSON.stringify(await exportJWK(publicKey))),
+      signedByHmac(pair.access, { ...header, alg: algorithm }, await exportSPKI(publicKey)),
+      signedByHmac(pair.access, header, FORMER_SECRET),
+    ]);
+    assert.deepEqual(await world.alive(pair.access), [true]);
+  });
+}
+
+test('of several former keys that no kid tells apart the one that has signed is found', async (t) => {
+  const secrets = ['the first of the former secrets', 'the second of the former secrets'];
+  const { world, pair } = await formerWorld(
+    t,
+    secrets.map((secret) => ({ algorithm: 'HS256', secret: new TextEncoder().encode(secret) })),
+  );
+  const claims = decodeJwt(pair.access);
+  const tokens = await Promise.all([...secrets, FORMER_SECRET].map((secret) => formerJwt(claims, {}, secret)));
+  assert.deepEqual(await world.alive(...tokens), [true, true, false]);
+});
+
+test('a former key that is no point of its curve is an error of the server, and no answer', async (t) => {
+  const { world, pair } = await formerWorld(t, [
+    { algorithm: 'ES256', publicKey: { kty: 'EC', crv: 'P-256', x: 'A'.repeat(43), y: 'A'.repeat(43) } },
+  ]);
+  const { status } = await world.introspect(pair.access);
+  assert.equal(status, 500);
+});

@@ -1,0 +1,20 @@
+import { test } from 'node:test';
+import type { AdministrableStorage } from '../../src/storage/contract.ts';
+import { withFormerTokens } from '../../src/storage/former_tokens.ts';
+import { hostStorage } from '../../src/storage/host_storage.ts';
+import { storageKit } from '../../src/storage/kit/kit.ts';
+import { memoryStorage } from '../../src/storage/memory/memory_storage.ts';
+
+const clock = { nowMs: 0 };
+const NO_FORMER_TOKENS = { find: () => undefined, revoke: () => {}, getPrincipalState: () => undefined };
+
+function openJoined(): AdministrableStorage {
+  const own = memoryStorage({ clock: () => clock.nowMs });
+  const parts = { former: NO_FORMER_TOKENS, clock: () => clock.nowMs };
+  return { ...own, tokens: withFormerTokens(hostStorage(own), parts).tokens };
+}
+
+for (const { group, title, run } of storageKit()) {
+  test(`storage beside which there are former tokens, ${group}: ${title}`, () =>
+    run({ clock, open: openJoined, breakStorage: (storage) => storage.close() }));
+}

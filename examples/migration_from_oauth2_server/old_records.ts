@@ -1,0 +1,34 @@
+import { type AuthorizationServer, type FormerTokens, GRANT_TYPES, type NewClient } from '@grantd/core';
+import type { OAuthClient } from '@jmondi/oauth2-server';
+import type { OldRepositories } from './old_repositories.ts';
+
+/** The old server's tokens: a row is an access token, and perhaps a refresh token beside it. */
+export const formerTokens = (rows: OldRepositories['tokens'], keys: FormerTokens['keys']): FormerTokens => ({
+  keys,
+  identify: ({ jti, refresh_token_id }) =>
+    jti ? { kind: 'access_token', id: jti } : { kind: 'refresh_token', id: refresh_token_id },
+  find(kind, id) {
+    const row = rows.find(kind, id);
+    if (row === undefined) return undefined;
+    return {
+      clientId: row.client.id,
+      subject: row.user && String(row.user.id),
+      scopes: row.scopes.map(({ name }) => name),
+      issuedAtMs: Number(row.issuedAt),
+      expiresAtMs: Number(kind === 'access_token' ? row.accessTokenExpiresAt : row.refreshTokenExpiresAt),
+      refreshTokenId: row.refreshToken,
+    };
+  },
+  async revoke(kind, id) {
+    const row = rows.find(kind, id);
+    if (row) await rows.revoke(row);
+  },
+});
+
+/** An old client; grantd keeps no secret as it is, and has neither `password` nor `implicit`. */
+export const newClient = async (server: AuthorizationServer, old: OAuthClient): Promise<NewClient> => ({
+  ...{ id: old.id, name: old.name, redirectUris: old.redirectUris },
+  ...(old.secret && { secretHash: await server.hashClientSecret(old.secret) }),
+  grantTypes: GRANT_TYPES.filter((grant) => old.allowedGrants.includes(grant)),
+  scopes: old.scopes.map(({ name }) => name),
+});
