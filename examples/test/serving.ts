@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { setTimeout as wait } from 'node:timers/promises';
 import { AuthorizationServer, type NewClient, type Storage, type TokenRecord } from '@grantd/core';
+import { ask } from '../../core/test/harness/postgres_server.ts';
 import type { ExampleStore } from './kit_of_store.ts';
 
 const ISSUER = 'https://login.example';
@@ -82,13 +84,15 @@ export interface Host {
   transaction?(
     work: (storage: Storage, disable: (userId: string) => Promise<unknown>) => Promise<void>,
   ): Promise<unknown>;
+  /** Where there are transactions: the URL of the PostgreSQL database. */
+  database?(): string;
   /** Where rows do not go by themselves. */
   sweep?(now: Date): Promise<unknown>;
 }
 
 /** That tokens live and die with the host's people, and in the host's transactions. */
 export function testHost(name: string, store: () => ExampleStore, host: Host): void {
-  const { setDisabled, signOut, removeUser, transaction, sweep } = host;
+  const { setDisabled, signOut, removeUser, transaction, database, sweep } = host;
 
   test(`${name}: a person whom the host disables, signs out or removes has no live token`, async () => {
     const { tokenOf, isActive, end } = await serving(store());
@@ -125,6 +129,25 @@ export function testHost(name: string, store: () => ExampleStore, host: Host): v
       await end();
     });
 
+  if (transaction !== undefined && database !== undefined)
+    test(`${name}: what is issued while the host disables the person waits for that, and is refused`, async () => {
+      const { storage, server, recordOf, end } = await serving(store());
+      const [issued] = await server.issueTokens({ clientId: CLIENT.id, subject: 'alice', refresh: true });
+      assert.ok(issued?.refreshToken);
+      const refresh = await recordOf(issued.refreshToken);
+      const { standing: _, ...access } = await recordOf(issued.accessToken);
+      const beside = { ...access, id: 'beside', digest: 'beside', keepUntil: access.expiresAt };
+      const issuing: Promise<unknown>[] = [];
+      await transaction(async (within, disable) => {
+        await disable('alice');
+        issuing.push(Promise.resolve(storage.tokens.issueBeside(refresh, [beside])).catch(String));
+        await untilSomebodyWaits(database());
+        await within.tokens.revoke(refresh);
+      });
+      assert.deepEqual(await Promise.all(issuing), ['refused']);
+      await end();
+    });
+
   if (sweep !== undefined)
     test(`${name}: what is over is swept, and what is not over stays`, async () => {
       const { storage, tokenOf, recordOf, isActive, end } = await serving(store());
@@ -136,4 +159,15 @@ export function testHost(name: string, store: () => ExampleStore, host: Host): v
       assert.equal(await storage.tokens.getByAccessToken(id), undefined);
       await end();
     });
+}
+
+/** @throws if after 10 seconds no statement waits for a lock */
+async function untilSomebodyWaits(url: string): Promise<void> {
+  const waiting = `SELECT pid FROM pg_stat_activity
+    WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+  const end = performance.now() + 10_000;
+  while ((await ask({ url }, waiting)).length === 0) {
+    assert.ok(performance.now() < end, 'nothing waits for a lock');
+    await wait(10);
+  }
 }

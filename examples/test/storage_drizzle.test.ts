@@ -57,6 +57,7 @@ describe('Drizzle', { skip: POSTGRES_ABSENCE }, () => {
       through(pool).transaction((tx) =>
         work(drizzleStorage(tx), (id) => set(tx, id, { disabledAt: new Date() })),
       ),
+    database: () => url,
     sweep: (now) => sweep(through(pool), now),
   });
 });

@@ -69,6 +69,7 @@ describe('Kysely', { skip: POSTGRES_ABSENCE }, () => {
           trx.updateTable('users').set({ disabled_at: new Date() }).where('id', '=', id).execute();
         return work(kyselyStorage(trx), disable);
       }),
+    database: () => url,
     sweep: (now) => sweep(db, now),
   });
 });

@@ -99,6 +99,7 @@ describe('Prisma', { skip: POSTGRES_ABSENCE }, () => {
       db.$transaction((tx) =>
         work(prismaStorage(tx), (id) => tx.user.update({ where: { id }, data: { disabledAt: new Date() } })),
       ),
+    database: () => url,
     sweep: (now) => sweep(db, now),
   });
 });
