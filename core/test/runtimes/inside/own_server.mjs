@@ -17,8 +17,12 @@ function addressOf(request, second) {
   return 'Bun' in globalThis ? second.requestIP(request).address : second.remoteAddr.hostname;
 }
 
+let onBeginning = () => {};
+
 async function serve(...host) {
-  const response = await answer(...host);
+  const answered = answer(...host);
+  onBeginning();
+  const response = await answered;
   endings.push(response.status);
   return response;
 }
@@ -34,9 +38,8 @@ const response = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body
 await response.text();
 const socket = connect(port, '127.0.0.1');
 socket.on('error', () => {});
-socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\ntoken', () =>
-  setTimeout(() => socket.destroy(), 100),
-);
+onBeginning = () => socket.destroy();
+socket.write('POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\ntoken');
 for (let turn = 0; endings.length < 2 && turn < 500; turn += 1) {
   await new Promise((resolve) => setTimeout(resolve, 10));
 }
