@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { assertConditions } from './conditions.ts';
 import { BUN } from './executables.ts';
 import { assertSuitesHold, said } from './outcomes.ts';
+import { assertOwnServerTells } from './own_server.ts';
 import { hostFolder } from './package_under_test.ts';
 import { assertProgramAsks } from './protected_api.ts';
 import { assertWritesWait } from './sqlite_lock.ts';
@@ -16,6 +17,9 @@ test('every specification holds on Bun', (t) => assertSuitesHold(t, COMMAND, { c
 test('on Bun hashing and signatures are those of Node', (t) => assertConditions(t, COMMAND, 'node'));
 
 test('on Bun a write to a SQLite file waits for that of another', (t) => assertWritesWait(t, COMMAND));
+
+test('behind Bun’s own server the peer is told, and a client that goes away in the middle of its body runs nothing', (t) =>
+  assertOwnServerTells(t, COMMAND));
 
 test('on Bun a protected API asks once for many requests, and follows no redirect', (t) =>
   assertProgramAsks(t, COMMAND));

@@ -2,6 +2,7 @@ import { test } from 'node:test';
 import { assertConditions } from './conditions.ts';
 import { DENO } from './executables.ts';
 import { assertSuitesHold } from './outcomes.ts';
+import { assertOwnServerTells } from './own_server.ts';
 import { assertProgramAsks } from './protected_api.ts';
 import { assertWritesWait } from './sqlite_lock.ts';
 
@@ -17,6 +18,9 @@ test('every specification holds on Deno', (t) => assertSuitesHold(t, COMMAND, { 
 test('on Deno hashing and signatures are those of Node', (t) => assertConditions(t, COMMAND, 'node'));
 
 test('on Deno a write to a SQLite file waits for that of another', (t) => assertWritesWait(t, COMMAND));
+
+test('behind Deno’s own server the peer is told, and a client that goes away in the middle of its body runs nothing', (t) =>
+  assertOwnServerTells(t, COMMAND));
 
 test('on Deno a protected API asks once for many requests, and follows no redirect', (t) =>
   assertProgramAsks(t, COMMAND));
