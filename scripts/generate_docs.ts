@@ -1,4 +1,5 @@
-// Writes the pages that follow from the code: docs/configuration.md, docs/reason_codes.md, docs/certification.md, docs/hosts.md and docs/migration.md.
+// Writes the pages that follow from the code: docs/configuration.md, docs/reason_codes.md, docs/certification.md,
+// docs/hosts.md and docs/migration.md; and the versions in docs/runtimes.md.
 // With --check it only compares, and exits with 1 where a page is not what the code says.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
@@ -8,6 +9,7 @@ import { PAGE_REASONS } from '../server/src/log/page_events.ts';
 import { certificationPage } from './certification_page.ts';
 import { hostsPage } from './hosts_page.ts';
 import { migrationPage } from './migration_page.ts';
+import { runtimesPage } from './runtimes_page.ts';
 
 process.chdir(dirname(import.meta.dirname));
 
@@ -19,6 +21,7 @@ for (const [path, text] of [
   ['docs/certification.md', certificationPage()],
   ['docs/hosts.md', hostsPage()],
   ['docs/migration.md', migrationPage()],
+  ['docs/runtimes.md', runtimesPage()],
 ] as const) {
   if (!isCheck) writeFileSync(path, text);
   else if (readFileSync(path, 'utf8') !== text) {
