@@ -157,6 +157,18 @@ test('a server that cannot be asked for its keys is a fault, never a refusal, an
   await tokens.verify(token);
 });
 
+test('of an issuer that has rotated often the newest key is known, the last of all that it publishes', async (t) => {
+  const { forge, publicJwk } = await openForge();
+  const retired = Array.from({ length: 100 }, (_, nth) => ({ ...publicJwk, kid: `retired ${nth}` }));
+  const jwks = { keys: [...retired, publicJwk] };
+  const { tokens } = await openForge({ jwks });
+  assert.equal((await tokens.verify(await forge())).sub, 'alice');
+  const { world, asked, tokens: byUrl } = await openApi(t, { jwksUri: ISSUER + JWKS });
+  asked.outage = async () => Response.json(jwks);
+  const iat = world.clock.seconds;
+  assert.equal((await byUrl.verify(await forge({ iat, exp: iat + 60 }))).sub, 'alice');
+});
+
 test('metadata of another issuer names no keys of this one', async (t) => {
   const { world, asked, tokens } = await openApi(t);
   asked.outage = async () =>

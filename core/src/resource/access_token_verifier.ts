@@ -6,12 +6,11 @@ import {
   type SigningAlgorithm,
   signingAlgorithmOf,
 } from '../protocol/signing_algorithm.ts';
-import { readClientKeys } from '../tokens/client_jwk.ts';
 import { JWT_TYPES } from '../tokens/jwt_types.ts';
 import { claimsOfJwt, isSignedWith, readJwtHeader } from '../tokens/signature.ts';
 import { answerTo } from './authorization_server_fault.ts';
 import { type AskingOptions, documentsBy, guarded } from './guarded_fetch.ts';
-import { IssuerKeys, type KeySource } from './issuer_keys.ts';
+import { IssuerKeys, type KeySource, readIssuerKeys } from './issuer_keys.ts';
 import { IssuerMetadata } from './issuer_metadata.ts';
 import { refusedToken, requireTokenLength } from './refused_token.ts';
 import { requireAudience, requireBetween, requireIssuer, requireUrl } from './resource_options.ts';
@@ -105,7 +104,7 @@ function keySource(
   metadata: IssuerMetadata,
 ): KeySource {
   if (jwks !== undefined) {
-    const keys = readClientKeys(jwks);
+    const keys = readIssuerKeys(jwks);
     if (keys === undefined || keys.length === 0) throw new ConfigurationError('jwks', 'a set of public keys');
     return { keys };
   }

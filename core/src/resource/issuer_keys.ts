@@ -3,12 +3,23 @@ import { verifierOf } from '#signatures';
 import type { Clock } from '../protocol/environment.ts';
 import type { FetchDocument } from '../protocol/fetch_document.ts';
 import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
-import { keyThatSigned } from '../tokens/client_jwk.ts';
+import { keyThatSigned, readClientKeys } from '../tokens/client_jwk.ts';
 import { RemoteKeySets } from '../tokens/remote_key_sets.ts';
 import type { Verifies } from '../tokens/signatures/signatures.ts';
 
 /** Where the keys of an issuer are: given, or behind a URL. */
 export type KeySource = { readonly keys: readonly JWK[] } | { readonly url: () => Promise<string> };
+
+/**
+ * Keys of an issuer that are looked at: more than a document of the size that is read can hold. Its newest key, which
+ * signs, may be the last of many that have signed before.
+ */
+const MOST_ISSUER_KEYS = 1000;
+
+/** The keys of a set that may be used; `undefined` where the value is no JWK set. */
+export function readIssuerKeys(set: unknown): readonly JWK[] | undefined {
+  return readClientKeys(set, MOST_ISSUER_KEYS);
+}
 
 /** The public keys that an issuer signs with, ready to check signatures. */
 export class IssuerKeys {
@@ -19,7 +30,7 @@ export class IssuerKeys {
 
   constructor(source: KeySource, parts: { readonly fetchDocument: FetchDocument; readonly clock: Clock }) {
     this.#source = source;
-    this.#remote = new RemoteKeySets(parts);
+    this.#remote = new RemoteKeySets({ ...parts, mostKeys: MOST_ISSUER_KEYS });
   }
 
   /**

@@ -23,12 +23,13 @@ const BASE64URL = /^[A-Za-z0-9_-]+$/;
 /**
  * The keys of a JWK set that may be used, each with its public members alone. Others are left out, as RFC 7517 §5
  * wants it: malformed, of unknown kinds, symmetric, too short, or private ones, which are nobody's secret any more.
+ * @param mostKeys of the set, from its beginning, that are looked at
  * @returns `undefined` where the value is no JWK set
  */
-export function readClientKeys(set: unknown): readonly JWK[] | undefined {
+export function readClientKeys(set: unknown, mostKeys = MOST_CLIENT_KEYS): readonly JWK[] | undefined {
   if (!isJsonObject(set) || !Array.isArray(set.keys)) return undefined;
   return set.keys
-    .slice(0, MOST_CLIENT_KEYS)
+    .slice(0, mostKeys)
     .flatMap((jwk: unknown) => (isJsonObject(jwk) ? publicKey(jwk) : []));
 }
 

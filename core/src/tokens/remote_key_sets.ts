@@ -2,7 +2,7 @@ import type { JWK } from 'jose';
 import type { Clock } from '../protocol/environment.ts';
 import { DocumentError, type FetchDocument, fetchBody } from '../protocol/fetch_document.ts';
 import { parseJson } from '../protocol/json.ts';
-import { readClientKeys } from './client_jwk.ts';
+import { MOST_CLIENT_KEYS, readClientKeys } from './client_jwk.ts';
 
 /** Milliseconds after which a key that its owner has taken away counts no more. */
 const LONGEST_USE = 5 * 60 * 1000;
@@ -25,15 +25,24 @@ interface KeySet {
   underWay?: Promise<readonly JWK[]> | undefined;
 }
 
+export interface RemoteKeySetsParts {
+  readonly fetchDocument: FetchDocument;
+  readonly clock: Clock;
+  /** Keys of one set that are looked at. Default: as many as of a client's. */
+  readonly mostKeys?: number;
+}
+
 /** Key sets behind URIs (RFC 7517 §5), remembered for a few minutes. */
 export class RemoteKeySets {
   readonly #fetchDocument: FetchDocument;
   readonly #clock: Clock;
+  readonly #mostKeys: number;
   readonly #sets = new Map<string, KeySet>();
 
-  constructor({ fetchDocument, clock }: { readonly fetchDocument: FetchDocument; readonly clock: Clock }) {
+  constructor({ fetchDocument, clock, mostKeys = MOST_CLIENT_KEYS }: RemoteKeySetsParts) {
     this.#fetchDocument = fetchDocument;
     this.#clock = clock;
+    this.#mostKeys = mostKeys;
   }
 
   /**
@@ -82,7 +91,7 @@ export class RemoteKeySets {
     const body = await fetchBody(this.#fetchDocument, uri, {
       headers: { accept: 'application/jwk-set+json, application/json' },
     });
-    const keys = readClientKeys(parseJson(body));
+    const keys = readClientKeys(parseJson(body), this.#mostKeys);
     if (keys === undefined) throw new DocumentError('refused', 'the document is no JWK set');
     return keys;
   }
