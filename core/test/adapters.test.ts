@@ -211,6 +211,36 @@ for (const whole of [true, false]) {
   });
 }
 
+for (const encoding of ['utf8', 'latin1', 'base64'] as const) {
+  test(`§1.2 node: a body that the host has read as ${encoding} is put together of all its pieces`, async (t) => {
+    const { server } = await openWorld(t);
+    const bodies: unknown[] = [];
+    const answer = nodeAdapter.handler((request) => {
+      bodies.push(request.body);
+      return server.introspect(request);
+    });
+    let listened = '';
+    const { port } = await listen(t, (request, response) => {
+      request.setEncoding(encoding);
+      if (request.url === '/listens') {
+        request.on('data', (text: string) => {
+          listened += text;
+        });
+      }
+      return answer(request, response);
+    });
+    for (const path of ['/listens', '/encodes']) {
+      for (const body of ['token=x', 'token=ä€😀', 'token='.padEnd(LIMIT, 'x')]) {
+        const sent = await send(port, { path, headers: AS_API, body });
+        assert.deepEqual([sent.status, sent.body, bodies.pop()], [200, INACTIVE, body]);
+      }
+    }
+    assert.ok(listened.length > LIMIT);
+    const longer = await send(port, { path: '/encodes', headers: AS_API, body: 'token='.padEnd(LIMIT + 1, 'x') });
+    assert.deepEqual([longer.status, longer.body], [413, TOO_LARGE]);
+  });
+}
+
 test('§1.2 node: what a host begins to read while the body is awaited is never taken for the whole', async (t) => {
   const { server } = await openWorld(t);
   const mounted = nodeAdapter.mount(server);

@@ -135,6 +135,15 @@ test('where the host has answered meanwhile, the answer is left out, and nothing
   assert.deepEqual(rejected, []);
 });
 
+test('a path is looked up in no time, however long it is', async (t) => {
+  const { server } = await openWorld(t);
+  const path = `/${'a'.repeat(100_000)}`;
+  const begunAt = performance.now();
+  const served = [path, `${path}/`, `${path}${path}/`].map((url) => server.serves(url));
+  assert.ok(performance.now() - begunAt < 500);
+  assert.deepEqual(served, [false, false, false]);
+});
+
 test('headers of the host give way to those of the answer, in whatever letters', async (t) => {
   const { port } = await listen(
     t,

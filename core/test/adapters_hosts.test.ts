@@ -189,6 +189,19 @@ for (const host of HOSTS) {
     assert.equal(refused.headers['cache-control'], 'no-store');
   });
 
+  test(`RFC 9112 §3.2.2 ${host.name}: a target in absolute form is served where its path is an endpoint’s to the letter`, async (t) => {
+    const { server } = await openWorld(t);
+    const port = await host.open(t, { server });
+    const statuses = [];
+    for (const path of ['/token/introspect', '/own/../token/introspect', '/own/%2e%2e/token/introspect']) {
+      const socket = connect(port, '127.0.0.1');
+      const answer = received(socket);
+      socket.write(`${head(`http://x${path}`, 'Content-Length: 7', 'Connection: close')}token=x`);
+      statuses.push((await answer).slice(0, 'HTTP/1.1 200'.length));
+    }
+    assert.deepEqual(statuses, ['HTTP/1.1 200', 'HTTP/1.1 404', 'HTTP/1.1 404']);
+  });
+
   test(`${host.name}: below a path that the issuer has`, async (t) => {
     const { server } = await openWorld(t, { issuer: `${ISSUER}/auth` });
     const port = await host.open(t, { server, below: '/auth' });

@@ -105,7 +105,8 @@ for (const host of PROTECTED_HOSTS) {
       const { world, get } = await openApi(t, host);
       const token = await apiToken(world);
       const authorization = `Bearer ${token}`;
-      assert.deepEqual(await get({ authorization }, { path: `/notes?x=1&access_token=${token}` }), REPEATED);
+      for (const name of ['access_token', 'access%5Ftoken'])
+        assert.deepEqual(await get({ authorization }, { path: `/notes?x=1&${name}=${token}` }), REPEATED);
       if (!host.parsesForms) return;
       const posted = { method: 'POST', body: `access_token=${token}` };
       assert.deepEqual(await get({ ...FORM, authorization }, posted), REPEATED);

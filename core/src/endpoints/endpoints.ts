@@ -93,9 +93,11 @@ export type Routes = ReadonlyMap<string, EndpointName>;
 /** Last segment of a route that stands for any. */
 const ANY = '*';
 
-/** The endpoint at a path; `undefined` where there is none. */
+/** The endpoint at a path; `undefined` where there is none. It is asked about every path that a stranger thinks of. */
 export function routeOf(routes: Routes, path: string): EndpointName | undefined {
-  return routes.get(path) ?? routes.get(path.replace(/[^/]+$/, ANY));
+  const found = routes.get(path);
+  if (found !== undefined || path.endsWith('/')) return found;
+  return routes.get(path.slice(0, path.lastIndexOf('/') + 1) + ANY);
 }
 
 export function routesOf({

@@ -46,11 +46,18 @@ export function mediaTypeOf(request: Pick<HttpRequest, 'headers'>): string | und
   return headerValue(request, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase();
 }
 
-/** The path of a request's URL, without query. */
+/** Scheme and authority of an absolute URL (RFC 3986 §3), and nothing of its path. */
+const ORIGIN = /^[a-z][a-z\d+.-]*:\/\/[^/?#\\]*/i;
+
+/**
+ * The path of a request's URL, without query, as it is spelled: were `..` resolved here, a host that guards a path would
+ * see another one.
+ */
 export function pathOf({ url }: Pick<HttpRequest, 'url'>): string {
-  const path = url.startsWith('/') ? url : (URL.parse(url)?.pathname ?? url);
-  const end = path.search(/[?#]/);
-  return end === -1 ? path : path.slice(0, end);
+  const target = url.replace(ORIGIN, '');
+  const end = target.search(/[?#]/);
+  const path = end === -1 ? target : target.slice(0, end);
+  return path === '' && target !== url ? '/' : path;
 }
 
 /** The query of a request's URL, without its question mark. */

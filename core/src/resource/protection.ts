@@ -156,7 +156,7 @@ function readToken(request: ProtectedRequest): string {
 
 function hasTokenInQuery(request: ProtectedRequest): boolean {
   const query = queryOf(request);
-  return query.includes('access_token') && new URLSearchParams(query).has('access_token');
+  return query !== '' && new URLSearchParams(query).has('access_token');
 }
 
 function hasTokenInForm({ headers, body }: ProtectedRequest): boolean {

@@ -56,7 +56,7 @@ function hasNone({ httpVersionMajor, headers }: IncomingMessage): boolean {
 
 function bodyAtHand(request: IncomingMessage): string {
   const chunks: Buffer[] = [];
-  while (request.readableLength > 0) chunks.push(request.read());
+  while (request.readableLength > 0) chunks.push(bytesOf(request, request.read()));
   return textOf(chunks);
 }
 
@@ -65,7 +65,8 @@ function arrivingBody(request: IncomingMessage): Promise<string> {
   let bytes = 0;
   return new Promise((resolve, reject) => {
     const finish = () => resolve(textOf(chunks));
-    request.on('data', (chunk: Buffer) => {
+    request.on('data', (piece: Buffer | string) => {
+      const chunk = bytesOf(request, piece);
       chunks.push(chunk);
       bytes += chunk.length;
       if (bytes > MAX_BODY_BYTES) {
@@ -79,6 +80,11 @@ function arrivingBody(request: IncomingMessage): Promise<string> {
       if (!request.readableEnded) reject(new Error('the connection was closed'));
     });
   });
+}
+
+/** Where the host has set an encoding, whoever listens gets text. */
+function bytesOf({ readableEncoding }: IncomingMessage, piece: Buffer | string): Buffer {
+  return typeof piece === 'string' ? Buffer.from(piece, readableEncoding ?? 'utf8') : piece;
 }
 
 function textOf([first, ...others]: readonly Buffer[]): string {
