@@ -65,7 +65,9 @@ export function mount(
   { strippedPath, ...options }: MountOptions<FastifyRequest> = {},
 ): (instance: FastifyInstance) => Promise<void> {
   const hosted = identified(hostedOf, options);
-  const endpoints = mountedEndpoints<FastifyRequest>(server, strippedPath, (request) => identityOf(hosted(request)));
+  const endpoints = mountedEndpoints<FastifyRequest>(server, strippedPath, (request) =>
+    identityOf(hosted(request)),
+  );
   const { operation, onFault } = endpoints;
   const answer = handler(operation, { onFault, ...options });
   const plugin = async (instance: FastifyInstance) => {

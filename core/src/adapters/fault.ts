@@ -1,7 +1,7 @@
 import { errorResponse } from '../endpoints/error_response.ts';
-import { observe } from '../protocol/observe.ts';
 import type { HttpResponse } from '../protocol/http.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
+import { observe } from '../protocol/observe.ts';
 
 export type OnFault<Incoming, Rest extends readonly unknown[] = []> = (
   fault: unknown,
@@ -18,11 +18,12 @@ export function printFault(fault: unknown): void {
  * The answer to what was thrown at a request. An `OAuthError` is an answer itself, and the server has told of its own;
  * anything else is a fault of which nobody knows yet.
  */
-export function rendered<Incoming, Rest extends readonly unknown[]>(
+export function rendered<Request extends readonly unknown[]>(
   thrown: unknown,
-  onFault: OnFault<Incoming, Rest> = printFault,
-  ...request: readonly [Incoming, ...Rest]
+  onFault: ((fault: unknown, ...request: Request) => void) | undefined,
+  ...request: Request
 ): HttpResponse {
-  if (!(thrown instanceof OAuthError)) observe('onFault', (fault) => onFault(fault, ...request), thrown);
+  const tell = (fault: unknown) => (onFault === undefined ? printFault(fault) : onFault(fault, ...request));
+  if (!(thrown instanceof OAuthError)) observe('onFault', tell, thrown);
   return errorResponse(thrown);
 }

@@ -48,7 +48,9 @@ export function mount(
   { strippedPath, ...options }: MountOptions<KoaContext> = {},
 ): KoaMiddleware {
   const hosted = identified(hostedOf, options);
-  const endpoints = mountedEndpoints<KoaContext>(server, strippedPath, (context) => identityOf(hosted(context)));
+  const endpoints = mountedEndpoints<KoaContext>(server, strippedPath, (context) =>
+    identityOf(hosted(context)),
+  );
   const { operation, onFault } = endpoints;
   const answer = handler(operation, { onFault, ...options });
   return async (context, next) => {

@@ -2,7 +2,7 @@ import type { CryptoKey, JWK } from 'jose';
 import { isJsonObject } from '../protocol/json.ts';
 import { ConfigurationError } from '../protocol/oauth_error.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/signing_algorithm.ts';
-import { fitsAlgorithm, importClientKey, readClientKeys } from './client_jwk.ts';
+import { fitsAlgorithm, importPublicKey, readPublicKeys } from './public_keys.ts';
 import { type VerifyingAlgorithm, verifiedPayload } from './signature.ts';
 
 /** A key that a former server signed with, for the one algorithm that it was used with. It signs nothing any more. */
@@ -54,12 +54,12 @@ function formerVerifier(key: unknown, option: string): FormerVerifier {
   }
   const signing = SIGNING_ALGORITHMS.find((one) => one === algorithm);
   if (signing === undefined) throw new ConfigurationError(`${option}.algorithm`, EXPECTED_ALGORITHM);
-  const [jwk] = readClientKeys({ keys: [publicKey] }) ?? [];
+  const [jwk] = readPublicKeys({ keys: [publicKey] }, 1) ?? [];
   const expected = `a JWK with the public part of a key for ${signing}`;
   const wrongKey = new ConfigurationError(`${option}.publicKey`, expected);
   if (jwk === undefined || !fitsAlgorithm(jwk, signing)) throw wrongKey;
   return verifier(keyId, signing, async () => {
-    const imported = await importClientKey(jwk, signing);
+    const imported = await importPublicKey(jwk, signing);
     if (imported === undefined) throw wrongKey;
     return imported;
   });

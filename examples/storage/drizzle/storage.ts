@@ -34,7 +34,7 @@ const NONE = sql`NULL`;
 export function drizzleStorage(
   db: Db,
   clock: () => number = Date.now,
-): Required<Storage> & Pick<AdministrableStorage, 'sweep'> {
+): Required<Omit<Storage, 'getPrincipalState'>> & Pick<AdministrableStorage, 'sweep'> {
   const { tokens, grants, clients, codes, oneTimeIdentifiers, pushedRequests } = table;
   const atOnce = <T>(work: (tx: Db) => Promise<T>): Promise<T> =>
     db.transaction(work, { isolationLevel: 'read committed' });
@@ -75,10 +75,7 @@ export function drizzleStorage(
   };
 
   /** Ends a token with its pair, and with these of its family, each with its pair. */
-  const revokeTokens = (
-    record: TokenRecord,
-    of: 'whole family' | 'current refresh token',
-  ): Promise<void> =>
+  const revokeTokens = (record: TokenRecord, of: 'whole family' | 'current refresh token'): Promise<void> =>
     atOnce(async (tx) => {
       const { id, pairId, familyId, grantId } = record;
       await holdPeople(tx, record);

@@ -28,7 +28,7 @@ const NONE = sql.lit(null);
 export function kyselyStorage(
   db: Db,
   clock: () => number = Date.now,
-): Required<Storage> & Pick<AdministrableStorage, 'sweep'> {
+): Required<Omit<Storage, 'getPrincipalState'>> & Pick<AdministrableStorage, 'sweep'> {
   const atOnce = <T>(work: (trx: Db) => Promise<T>): Promise<T> =>
     db.isTransaction ? work(db) : db.transaction().setIsolationLevel('read committed').execute(work);
   const now = () => new Date(clock());
@@ -66,10 +66,7 @@ export function kyselyStorage(
   };
 
   /** Ends a token with its pair, and with these of its family, each with its pair. */
-  const revokeTokens = (
-    record: TokenRecord,
-    of: 'whole family' | 'current refresh token',
-  ): Promise<void> =>
+  const revokeTokens = (record: TokenRecord, of: 'whole family' | 'current refresh token'): Promise<void> =>
     atOnce(async (trx) => {
       const { id, pairId, familyId, grantId } = record;
       await holdPeople(trx, record);

@@ -33,7 +33,7 @@ const NONE = '';
 export function prismaStorage(
   db: Db,
   clock: () => number = Date.now,
-): Required<Storage> & Pick<AdministrableStorage, 'sweep'> {
+): Required<Omit<Storage, 'getPrincipalState'>> & Pick<AdministrableStorage, 'sweep'> {
   const atOnce = <T>(work: (tx: Db) => Promise<T>): Promise<T> =>
     '$connect' in db ? db.$transaction(work, TRANSACTION) : work(db);
   const now = () => new Date(clock());
@@ -70,10 +70,7 @@ export function prismaStorage(
   };
 
   /** Ends a token with its pair, and with these of its family, each with its pair. */
-  const revokeTokens = (
-    record: TokenRecord,
-    of: 'whole family' | 'current refresh token',
-  ): Promise<void> =>
+  const revokeTokens = (record: TokenRecord, of: 'whole family' | 'current refresh token'): Promise<void> =>
     atOnce(async (tx) => {
       const { id, pairId = NONE, familyId = NONE, grantId = NONE } = record;
       await holdPeople(tx, record);

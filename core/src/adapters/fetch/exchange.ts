@@ -1,8 +1,9 @@
 import type { AuthorizationServer } from '../../authorization_server.ts';
+import type { HttpResponse } from '../../protocol/http.ts';
 import { mountedEndpoints, type Operation, requireKnownErrors } from '../adapter_options.ts';
 import { rendered } from '../fault.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch_options.ts';
-import { type Known, readRequest } from './http_request.ts';
+import { type BrokenBody, type Known, readRequest } from './http_request.ts';
 import { responseTo } from './http_response.ts';
 
 /** Where a framework's handlers find the request in what they are given. */
@@ -19,7 +20,7 @@ export function mountedExchange<Host, Rest extends readonly unknown[]>(
 ): (host: Host, ...rest: Rest) => Promise<Response> | undefined {
   const endpoints = mountedEndpoints<Host, Rest>(server, strippedPath, (host, ...rest) => ({
     url: requestOf(host).url,
-    ...idOf(options, host, ...rest),
+    ...idOf(options.id, host, ...rest),
   }));
   const { operation, onFault } = endpoints;
   const answer = operationExchange<Host, Rest>(requestOf, operation, { onFault, ...options });
@@ -41,14 +42,16 @@ export function operationExchange<Host, Rest extends readonly unknown[]>(
     const read = await body?.(host, ...rest);
     const known: Known = {
       ...(read !== undefined && { body: read }),
-      ...idOf({ id }, host, ...rest),
+      ...idOf(id, host, ...rest),
       ...(connection !== undefined && { connection: connection(host, ...rest) }),
     };
     return readRequest(requestOf(host), known);
   };
   return async (host, ...rest) => {
     const read = plainRequest(host, ...rest);
-    const answered = read.then((plain) => ('brokenBy' in plain ? plain : operation(plain)));
+    const answered = read.then<HttpResponse | BrokenBody>((plain) =>
+      'brokenBy' in plain ? plain : operation(plain),
+    );
     const render = (thrown: unknown) => rendered(thrown, onFault, host, ...rest);
     const answer = await (errors === 'forward' ? answered : answered.catch(render));
     if ('brokenBy' in answer) {
@@ -60,7 +63,7 @@ export function operationExchange<Host, Rest extends readonly unknown[]>(
 }
 
 function idOf<Host, Rest extends readonly unknown[]>(
-  { id }: Pick<FetchOptions<Host, Rest>, 'id'>,
+  id: FetchOptions<Host, Rest>['id'] | undefined,
   host: Host,
   ...rest: Rest
 ): Known {
