@@ -139,10 +139,7 @@ for (const host of HOSTS) {
     const others = Array.from({ length: 999 }, (_, index) => `p${index}=1`).join('&');
     assert.equal(await answerTo(`token=x&${others}`), INACTIVE);
     // Parsers of Express take no more than a thousand, and pass an error of their own on.
-    assert.equal(
-      await answerTo(`token=x&${others}&token=y`),
-      COUNTING.has(host) ? HANDLED.body : REPEATED,
-    );
+    assert.equal(await answerTo(`token=x&${others}&token=y`), COUNTING.has(host) ? HANDLED.body : REPEATED);
   });
 
   test(`${host.name}: paths of the host stay its own, and where nobody answers it does`, async (t) => {

@@ -97,7 +97,12 @@ test('RFC 6749 §3.2 a repeated parameter is refused, however it is written and 
 });
 
 test('RFC 6749 §3.2 of a form that a host has parsed, a parameter is a text, and an array of several is one repeated', () => {
-  for (const value of [['1', '2'], ['1', '1'], ['', '1'], [[], []]]) {
+  for (const value of [
+    ['1', '2'],
+    ['1', '1'],
+    ['', '1'],
+    [[], []],
+  ]) {
     assert.deepEqual(
       refusalOf(() => entriesOf({ a: value, b: '1' })),
       REPEATED,
