@@ -16,8 +16,7 @@ const FORWARD = { errors: 'forward' } as const;
 type Open = (t: TestContext, operation: () => Promise<HttpResponse>) => Promise<number>;
 
 const FRAMEWORKS: Readonly<Record<string, Open>> = {
-  'Express 5': (t, operation) =>
-    listen(t, express().set('env', 'test').use(onExpress(operation, FORWARD))), // it would print the error
+  'Express 5': (t, operation) => listen(t, express().set('env', 'test').use(onExpress(operation, FORWARD))), // it would print the error
   'Fastify 5': async (t, operation) => {
     const app = Fastify();
     t.after(() => app.close());

@@ -69,7 +69,10 @@ function wholeUrls(server: AuthorizationServer, strippedPath: string | undefined
     throw new ConfigurationError('strippedPath', 'a path such as /auth, without a slash at its end');
   }
   if (!server.servesBelow(strippedPath)) {
-    throw new ConfigurationError('strippedPath', 'the beginning of a path of the server, such as the issuer’s');
+    throw new ConfigurationError(
+      'strippedPath',
+      'the beginning of a path of the server, such as the issuer’s',
+    );
   }
   return (url) => {
     if (server.serves(url)) return url;

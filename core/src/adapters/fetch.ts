@@ -6,7 +6,10 @@ import { mountedExchange, operationExchange } from './fetch/exchange.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch/fetch_options.ts';
 
 export type { Operation } from './adapter_options.ts';
-export type { FetchMountOptions as MountOptions, FetchOptions as AdapterOptions } from './fetch/fetch_options.ts';
+export type {
+  FetchMountOptions as MountOptions,
+  FetchOptions as AdapterOptions,
+} from './fetch/fetch_options.ts';
 export { toHttpRequest } from './fetch/http_request.ts';
 export { responseTo as sendResponse } from './fetch/http_response.ts';
 

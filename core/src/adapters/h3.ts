@@ -8,7 +8,10 @@ import { type Known, toHttpRequest as plainRequest } from './fetch/http_request.
 import { responseTo } from './fetch/http_response.ts';
 
 export type { Operation } from './adapter_options.ts';
-export type { FetchMountOptions as MountOptions, FetchOptions as AdapterOptions } from './fetch/fetch_options.ts';
+export type {
+  FetchMountOptions as MountOptions,
+  FetchOptions as AdapterOptions,
+} from './fetch/fetch_options.ts';
 
 /** What of h3's `H3Event` is used. */
 export interface H3Event {

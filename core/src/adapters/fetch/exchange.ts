@@ -45,7 +45,7 @@ export function operationExchange<Host, Rest extends readonly unknown[]>(
   };
   return async (host, ...rest) => {
     const read = plainRequest(host, ...rest);
-    const answered = read.then((plain) => ('brokenBy' in plain ? plain : operation(plain)));
+    const answered = read.then(async (plain) => ('brokenBy' in plain ? plain : operation(plain)));
     const answer = await (errors === 'forward' ? answered : answered.catch(errorResponse));
     if ('brokenBy' in answer) {
       if (answer.isAbandoned) return new Response(null, { status: 400 }); // which nobody will read
