@@ -9,5 +9,5 @@ export { AuthorizationServerFault } from './authorization_server_fault.ts';
 export type { AskingOptions, Fetch } from './guarded_fetch.ts';
 export type { IntrospectionCredentials } from './introspection_credentials.ts';
 export type { ProtectionOptions } from './protection.ts';
-export type { CacheOptions } from './remembered_tokens.ts';
+export type { CacheOptions } from './active_tokens.ts';
 export type { AccessTokens, VerifiedAccessToken } from './verified_access_token.ts';
