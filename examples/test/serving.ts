@@ -141,7 +141,9 @@ export function testHost(name: string, store: () => ExampleStore, host: Host): v
     const { storage, saveClient, end } = await stocked(store());
     const { clients, tokens } = storage;
     const origins = async () =>
-      Promise.all(['https://app.example', 'https://new.example'].map((one) => clients.hasRedirectOrigin(one)));
+      Promise.all(
+        ['https://app.example', 'https://new.example'].map((one) => clients.hasRedirectOrigin(one)),
+      );
     assert.deepEqual(await origins(), [true, false]);
     await saveClient({ ...CLIENT, redirectUris: ['https://new.example/callback'] });
     assert.deepEqual(await origins(), [false, true]);

@@ -75,10 +75,7 @@ export function drizzleStorage(
   };
 
   /** Ends a token with its pair, and with these of its family, each with its pair. */
-  const revokeTokens = (
-    record: TokenRecord,
-    of: 'whole family' | 'current refresh token',
-  ): Promise<void> =>
+  const revokeTokens = (record: TokenRecord, of: 'whole family' | 'current refresh token'): Promise<void> =>
     atOnce(async (tx) => {
       const { id, pairId, familyId, grantId } = record;
       await holdPeople(tx, record);

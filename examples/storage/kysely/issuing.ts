@@ -48,7 +48,10 @@ export async function holdPeople(trx: Db, { clientId, subject }: TokenRecord): P
  * Whoever holds the lock is alone with the grant, or with a token that has none; what is read afterwards is as the last
  * one left it.
  */
-export async function lockGrant(trx: Db, { id, grantId }: Pick<TokenRecord, 'id' | 'grantId'>): Promise<void> {
+export async function lockGrant(
+  trx: Db,
+  { id, grantId }: Pick<TokenRecord, 'id' | 'grantId'>,
+): Promise<void> {
   const table = sql.table(grantId === undefined ? 'oauth_tokens' : 'oauth_grants');
   await sql`SELECT FROM ${table} WHERE id = ${grantId ?? id} FOR UPDATE`.execute(trx);
 }

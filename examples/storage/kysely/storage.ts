@@ -66,10 +66,7 @@ export function kyselyStorage(
   };
 
   /** Ends a token with its pair, and with these of its family, each with its pair. */
-  const revokeTokens = (
-    record: TokenRecord,
-    of: 'whole family' | 'current refresh token',
-  ): Promise<void> =>
+  const revokeTokens = (record: TokenRecord, of: 'whole family' | 'current refresh token'): Promise<void> =>
     atOnce(async (trx) => {
       const { id, pairId, familyId, grantId } = record;
       await holdPeople(trx, record);

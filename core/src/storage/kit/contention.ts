@@ -62,7 +62,13 @@ async function contested(stage: Stage, clientId: string, { what, extent, act }: 
   const ofFirst = new Rotations(stage, grant, first.refresh, ROTATIONS);
   const ofSibling = new Rotations(stage, siblings, sibling.refresh, ROTATIONS);
   const beside = stage.accessToken({ ...grant, pairId: first.refresh.pairId ?? 'pair' });
-  const ends = act ? [act, act].map((end): Attempt<void> => (storage) => end(storage, first)) : [];
+  const ends = act
+    ? [act, act].map(
+        (end): Attempt<void> =>
+          (storage) =>
+            end(storage, first),
+      )
+    : [];
   const attempts: readonly Attempt<unknown>[] = [
     ({ tokens }) => tokens.issueBeside(first.refresh, [beside]),
     ...ofFirst.attempts.slice(0, ROTATIONS / 2),
@@ -107,7 +113,9 @@ function allOf<T>(stage: Stage, attempts: readonly Attempt<T>[]): Promise<T[]> {
 /** The first of each, then the second of each, and so on. */
 function inTurn<T>(lists: readonly (readonly T[])[]): T[] {
   const longest = Math.max(...lists.map(({ length }) => length));
-  return Array.from({ length: longest }, (_, index) => lists.flatMap((list) => list.slice(index, index + 1))).flat();
+  return Array.from({ length: longest }, (_, index) =>
+    lists.flatMap((list) => list.slice(index, index + 1)),
+  ).flat();
 }
 
 /** What a store must do that is asked for many things at once: all of it, and without waiting in circles. */
