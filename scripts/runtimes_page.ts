@@ -11,10 +11,13 @@ const RUNTIMES = [
 
 /** `docs/runtimes.md` as it was written, with the versions that the manifests pin. */
 export function runtimesPage(): string {
-  return RUNTIMES.reduce((page, { test, name, manifest, dependency }) => {
-    const row = new RegExp(`^\\|[^|\\n]*(\\|.*/${test}\\.test\\.ts\\) \\|)$`, 'm');
-    if (!row.test(page)) throw new Error(`docs/runtimes.md has no row that ends with the test ${test}`);
-    const { devDependencies } = JSON.parse(readFileSync(manifest, 'utf8'));
-    return page.replace(row, `| ${name} ${devDependencies[dependency]} $1`);
-  }, readFileSync('docs/runtimes.md', 'utf8'));
+  return RUNTIMES.reduce(
+    (page, { test, name, manifest, dependency }) => {
+      const row = new RegExp(`^\\|[^|\\n]*(\\|.*/${test}\\.test\\.ts\\) \\|)$`, 'm');
+      if (!row.test(page)) throw new Error(`docs/runtimes.md has no row that ends with the test ${test}`);
+      const { devDependencies } = JSON.parse(readFileSync(manifest, 'utf8'));
+      return page.replace(row, `| ${name} ${devDependencies[dependency]} $1`);
+    },
+    readFileSync('docs/runtimes.md', 'utf8'),
+  );
 }

@@ -9,5 +9,10 @@ test('the description of the package names each of its entry points, and no othe
   const { exports }: { exports: object } = JSON.parse(readFileSync(join(PACKAGE, 'package.json'), 'utf8'));
   const rows = readFileSync(join(PACKAGE, 'README.md'), 'utf8').matchAll(/^\| (`@grantd[^|]*) \|/gm);
   const named = [...rows].flatMap(([, cell = '']) => cell.replaceAll('`', '').split(', '));
-  assert.deepEqual(named.sort(), Object.keys(exports).map((entry) => `@grantd/core${entry.slice(1)}`).sort());
+  assert.deepEqual(
+    named.sort(),
+    Object.keys(exports)
+      .map((entry) => `@grantd/core${entry.slice(1)}`)
+      .sort(),
+  );
 });

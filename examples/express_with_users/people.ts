@@ -3,7 +3,9 @@ import { randomUUID, scrypt, timingSafeEqual } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 
 const database = new DatabaseSync(process.env.USERS ?? 'users.db');
-database.exec('CREATE TABLE IF NOT EXISTS users (id TEXT, name TEXT UNIQUE, email TEXT, salt TEXT, hash BLOB)');
+database.exec(
+  'CREATE TABLE IF NOT EXISTS users (id TEXT, name TEXT UNIQUE, email TEXT, salt TEXT, hash BLOB)',
+);
 await addPerson('alice', 'alice@example.com', 'wonderland');
 
 /** Does nothing where the name is taken. */
@@ -28,6 +30,8 @@ export async function idOf(name: string, password: string): Promise<string | und
 
 function hashOf(password: string, salt: string): Promise<Buffer> {
   return new Promise((resolve, reject) => {
-    scrypt(password, salt, 32, { N: 2 ** 14, p: 5 }, (error, hash) => (error ? reject(error) : resolve(hash)));
+    scrypt(password, salt, 32, { N: 2 ** 14, p: 5 }, (error, hash) =>
+      error ? reject(error) : resolve(hash),
+    );
   });
 }

@@ -178,7 +178,10 @@ function testHost(example: () => string): void {
   test('a code is redeemed with its verifier, and UserInfo tells the claims of the table, as long as they are there', async () => {
     const { form, cookie } = await shown();
     const signedIn = await post(asking(), { ...form, ...ALICE }, cookie);
-    const redeemed = await post(`${url}/token`, redemptionOf(new URL(signedIn.headers.get('location') ?? '')));
+    const redeemed = await post(
+      `${url}/token`,
+      redemptionOf(new URL(signedIn.headers.get('location') ?? '')),
+    );
     const { access_token: token, id_token: idToken, scope } = await json(redeemed);
     assert.deepEqual([redeemed.status, scope], [200, 'openid profile email']);
     const { sub, aud } = JSON.parse(atob(String(idToken).split('.')[1] ?? ''));
