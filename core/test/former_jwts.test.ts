@@ -106,7 +106,13 @@ test('whoever has the former secret lets no token be about somebody else, or liv
   assert.deepEqual([sub, client_id, scope, until], ['alice', 'web', 'openid email', exp]);
   assert.equal(JSON.parse((await world.userInfo(forged)).body).sub, 'alice');
 
-  const refresh = await formerJwt({ refresh_id: pair.refreshId, ...told, sid: 'of bob', acr: 'high', iat: 1 });
+  const refresh = await formerJwt({
+    refresh_id: pair.refreshId,
+    ...told,
+    sid: 'of bob',
+    acr: 'high',
+    iat: 1,
+  });
   const tokens = await world.rotated(refresh);
   const issued = decodeJwt(tokens.access_token);
   assert.deepEqual([issued.sub, issued.scope, issued.acr], ['alice', 'openid email', undefined]);
@@ -123,7 +129,11 @@ test('the former secret is worth nothing for tokens of this server', async (t) =
     await formerJwt({ refresh_id: String(refresh.jti), iat: world.clock.seconds }),
     await formerJwt({ refresh_id: String(access.jti), iat: world.clock.seconds }),
   ]);
-  assert.deepEqual(await world.alive(tokens.access_token, tokens.refresh_token, pair.access), [true, true, true]);
+  assert.deepEqual(await world.alive(tokens.access_token, tokens.refresh_token, pair.access), [
+    true,
+    true,
+    true,
+  ]);
 });
 
 test('former tokens name the issuer of the former server, or none, and are told under this one', async (t) => {
@@ -166,7 +176,9 @@ test('of several former keys that no kid tells apart the one that has signed is 
     secrets.map((secret) => ({ algorithm: 'HS256', secret: new TextEncoder().encode(secret) })),
   );
   const claims = decodeJwt(pair.access);
-  const tokens = await Promise.all([...secrets, FORMER_SECRET].map((secret) => formerJwt(claims, {}, secret)));
+  const tokens = await Promise.all(
+    [...secrets, FORMER_SECRET].map((secret) => formerJwt(claims, {}, secret)),
+  );
   assert.deepEqual(await world.alive(...tokens), [true, true, false]);
 });
 

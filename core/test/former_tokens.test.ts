@@ -178,17 +178,20 @@ formerly('a former refresh token is exchanged once, and is revoked with its pair
   assert.deepEqual(await world.alive(next.access_token, next.refresh_token), [true, true]);
 });
 
-formerly('an exchange is retried within the grace; later use of it ends the family', async (world, former) => {
-  const pair = await former.issue(world.clock);
-  const first = await world.rotated(pair.refresh);
-  world.clock.advance(9);
-  const again = await world.rotated(pair.refresh);
-  assert.equal(again.refresh_token, first.refresh_token);
-  world.clock.advance(1);
-  assert.deepEqual(await world.refresh(pair.refresh), REFUSED);
-  assert.equal(world.lastReason, 'refresh_token_reused');
-  assert.deepEqual(await living(world, pair, first, again), [false, false, false, false, false]);
-});
+formerly(
+  'an exchange is retried within the grace; later use of it ends the family',
+  async (world, former) => {
+    const pair = await former.issue(world.clock);
+    const first = await world.rotated(pair.refresh);
+    world.clock.advance(9);
+    const again = await world.rotated(pair.refresh);
+    assert.equal(again.refresh_token, first.refresh_token);
+    world.clock.advance(1);
+    assert.deepEqual(await world.refresh(pair.refresh), REFUSED);
+    assert.equal(world.lastReason, 'refresh_token_reused');
+    assert.deepEqual(await living(world, pair, first, again), [false, false, false, false, false]);
+  },
+);
 
 formerly(`${PARALLEL} exchanges of one former token at once make one lineage`, async (world, former) => {
   const pair = await former.issue(world.clock);
@@ -251,48 +254,57 @@ formerly('a client whose refresh tokens do not rotate keeps the former one', asy
 
 // ── Clients and people ────────────────────────────────────────────────────────────────────────────────────
 
-formerly('a former token is dead while its client or person is disabled, and stays so', async (world, former) => {
-  for (const [principal, id] of [
-    ['client', 'web'],
-    ['subject', 'alice'],
-  ] as const) {
-    world.clock.advance(1);
+formerly(
+  'a former token is dead while its client or person is disabled, and stays so',
+  async (world, former) => {
+    for (const [principal, id] of [
+      ['client', 'web'],
+      ['subject', 'alice'],
+    ] as const) {
+      world.clock.advance(1);
+      const pair = await former.issue(world.clock);
+      await world.storage.setDisabled(principal, id, true);
+      assert.deepEqual(await living(world, pair), [false, false]);
+      assert.equal(await reasonOf(world, pair.access), `${principal}_disabled`);
+      assert.equal((await world.refresh(pair.refresh)).status, principal === 'client' ? 401 : 400);
+      await world.storage.setDisabled(principal, id, false);
+      assert.deepEqual(await living(world, pair), [false, false]);
+      assert.equal(await reasonOf(world, pair.access), `${principal}_revoked`);
+
+      world.clock.advance(1);
+      const later = await former.issue(world.clock);
+      assert.deepEqual(await living(world, later), [true, true]);
+      const tokens = await world.rotated(later.refresh);
+      const bystander = await former.issue(world.clock);
+      await world.storage.revokeAll({ principal, id });
+      assert.deepEqual(await living(world, bystander, tokens), [false, false, false, false]);
+      assert.deepEqual(await world.refresh(bystander.refresh), REFUSED);
+    }
+  },
+);
+
+formerly(
+  'a former token of a client that was removed, or never registered, is none',
+  async (world, former) => {
+    const unknown = await former.issue(world.clock, { clientId: 'unknown' });
+    const removed = await former.issue(world.clock, { clientId: 'machine' });
+    assert.deepEqual(await living(world, unknown), [false, false]);
+    assert.deepEqual(await living(world, removed), [true, true]);
+    await world.storage.clients.remove('machine');
+    assert.deepEqual(await living(world, removed), [false, false]);
+    assert.equal(await reasonOf(world, removed.access), 'no_record');
+  },
+);
+
+formerly(
+  'after all that was issued before a time has ended no former token is exchanged',
+  async (world, former) => {
     const pair = await former.issue(world.clock);
-    await world.storage.setDisabled(principal, id, true);
-    assert.deepEqual(await living(world, pair), [false, false]);
-    assert.equal(await reasonOf(world, pair.access), `${principal}_disabled`);
-    assert.equal((await world.refresh(pair.refresh)).status, principal === 'client' ? 401 : 400);
-    await world.storage.setDisabled(principal, id, false);
-    assert.deepEqual(await living(world, pair), [false, false]);
-    assert.equal(await reasonOf(world, pair.access), `${principal}_revoked`);
-
-    world.clock.advance(1);
-    const later = await former.issue(world.clock);
-    assert.deepEqual(await living(world, later), [true, true]);
-    const tokens = await world.rotated(later.refresh);
-    const bystander = await former.issue(world.clock);
-    await world.storage.revokeAll({ principal, id });
-    assert.deepEqual(await living(world, bystander, tokens), [false, false, false, false]);
-    assert.deepEqual(await world.refresh(bystander.refresh), REFUSED);
-  }
-});
-
-formerly('a former token of a client that was removed, or never registered, is none', async (world, former) => {
-  const unknown = await former.issue(world.clock, { clientId: 'unknown' });
-  const removed = await former.issue(world.clock, { clientId: 'machine' });
-  assert.deepEqual(await living(world, unknown), [false, false]);
-  assert.deepEqual(await living(world, removed), [true, true]);
-  await world.storage.clients.remove('machine');
-  assert.deepEqual(await living(world, removed), [false, false]);
-  assert.equal(await reasonOf(world, removed.access), 'no_record');
-});
-
-formerly('after all that was issued before a time has ended no former token is exchanged', async (world, former) => {
-  const pair = await former.issue(world.clock);
-  await world.storage.revokeAll({ issuedBeforeMs: world.clock.nowMs + 1 });
-  assert.deepEqual(await world.refresh(pair.refresh), OVERTAKEN);
-  assert.deepEqual(former.revoked(pair), [false, false]);
-});
+    await world.storage.revokeAll({ issuedBeforeMs: world.clock.nowMs + 1 });
+    assert.deepEqual(await world.refresh(pair.refresh), OVERTAKEN);
+    assert.deepEqual(former.revoked(pair), [false, false]);
+  },
+);
 
 formerly(
   'a person whom the host does not let in has no live former token',
@@ -322,24 +334,27 @@ formerly('former rows that cannot be asked are an outage everywhere', async (wor
   assert.deepEqual(await world.alive(access, refresh), [true, true]);
 });
 
-formerly('what could not be revoked in the former rows is made good by the next request', async (world, former) => {
-  const pair = await former.issue(world.clock);
-  former.outage = 'revoke';
-  assert.deepEqual(await world.revoke(pair.access), OPEN_OUTAGE);
-  assert.deepEqual(await living(world, pair), [true, true], 'nothing has happened');
-  assert.deepEqual(await world.refresh(pair.refresh), OPEN_OUTAGE);
-  assert.deepEqual(await living(world, pair), [false, false], 'though its row is as it was');
-  assert.deepEqual(former.revoked(pair), [false, false]);
+formerly(
+  'what could not be revoked in the former rows is made good by the next request',
+  async (world, former) => {
+    const pair = await former.issue(world.clock);
+    former.outage = 'revoke';
+    assert.deepEqual(await world.revoke(pair.access), OPEN_OUTAGE);
+    assert.deepEqual(await living(world, pair), [true, true], 'nothing has happened');
+    assert.deepEqual(await world.refresh(pair.refresh), OPEN_OUTAGE);
+    assert.deepEqual(await living(world, pair), [false, false], 'though its row is as it was');
+    assert.deepEqual(former.revoked(pair), [false, false]);
 
-  former.outage = undefined;
-  const tokens = await world.rotated(pair.refresh);
-  assert.deepEqual(former.revoked(pair), [true, true]);
-  former.resurrect(pair, world.clock);
-  assert.deepEqual(await living(world, pair, tokens), [false, false, true, true]);
-  await world.revoke(tokens.access_token);
-  assert.deepEqual(former.revoked(pair), [true, true]);
-  assert.deepEqual(await living(world, pair, tokens), [false, false, false, false]);
-});
+    former.outage = undefined;
+    const tokens = await world.rotated(pair.refresh);
+    assert.deepEqual(former.revoked(pair), [true, true]);
+    former.resurrect(pair, world.clock);
+    assert.deepEqual(await living(world, pair, tokens), [false, false, true, true]);
+    await world.revoke(tokens.access_token);
+    assert.deepEqual(former.revoked(pair), [true, true]);
+    assert.deepEqual(await living(world, pair, tokens), [false, false, false, false]);
+  },
+);
 
 formerly(
   'null in place of a former row or of its members is absence, and a row without a client a fault',

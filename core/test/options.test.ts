@@ -375,9 +375,7 @@ const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
     ([member, key]) =>
       [`formerTokens.keys.1.${member}`, { formerTokens: { ...FORMER, keys: [HS256, key] } }] as const,
   ),
-  ...['', 5, null].map(
-    (issuer) => ['formerTokens.issuer', { formerTokens: { ...FORMER, issuer } }] as const,
-  ),
+  ...['', 5, null].map((issuer) => ['formerTokens.issuer', { formerTokens: { ...FORMER, issuer } }] as const),
   ...(['identify', 'find', 'revoke'] as const).map(
     (name) => [`formerTokens.${name}`, { formerTokens: { ...FORMER, [name]: undefined } }] as const,
   ),

@@ -134,7 +134,8 @@ export function withFormerTokens(
     isRefreshTokenRevoked: (record) =>
       isFormer(record) && record.supersededAtMs === undefined ? false : tokens.isRefreshTokenRevoked(record),
     ...(isAccessTokenRevoked && {
-      isAccessTokenRevoked: (record: TokenRecord) => (isFormer(record) ? false : isAccessTokenRevoked(record)),
+      isAccessTokenRevoked: (record: TokenRecord) =>
+        isFormer(record) ? false : isAccessTokenRevoked(record),
     }),
     async revoke(record) {
       await revokeFormer(record);

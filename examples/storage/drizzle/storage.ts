@@ -24,7 +24,10 @@ export interface Db
  * within it. What reads a grant in order to change it has locked its row, so that it happens one after the other.
  * @param clock milliseconds
  */
-export function drizzleStorage(db: Db, clock: () => number = Date.now): Required<Storage> {
+export function drizzleStorage(
+  db: Db,
+  clock: () => number = Date.now,
+): Omit<Required<Storage>, 'getPrincipalState'> {
   const { tokens, grants, clients, codes, oneTimeIdentifiers, pushedRequests } = table;
   const now = () => new Date(clock());
 

@@ -18,7 +18,10 @@ type Db = Kysely<GrantdTables>;
  * within it. What reads a grant in order to change it has locked its row, so that it happens one after the other.
  * @param clock milliseconds
  */
-export function kyselyStorage(db: Db, clock: () => number = Date.now): Required<Storage> {
+export function kyselyStorage(
+  db: Db,
+  clock: () => number = Date.now,
+): Omit<Required<Storage>, 'getPrincipalState'> {
   const atOnce = <T>(work: (trx: Db) => Promise<T>): Promise<T> =>
     db.isTransaction ? work(db) : db.transaction().setIsolationLevel('read committed').execute(work);
   const now = () => new Date(clock());

@@ -39,7 +39,10 @@ const DISABLED_CLIENTS = '{grantd}:disabled_clients';
  * grantd's storage in Redis. Each operation is a script, so each is atomic; what is over goes by itself.
  * @param clock milliseconds
  */
-export function redisStorage(redis: Redis, clock: () => number = Date.now): Required<Storage> {
+export function redisStorage(
+  redis: Redis,
+  clock: () => number = Date.now,
+): Omit<Required<Storage>, 'getPrincipalState'> {
   const run = (name: string, argument: object): Promise<unknown> =>
     redis.operation(name, { ...argument, now: clock(), nowText: String(clock()) });
   const issue = async <Outcome>(name: string, argument: object): Promise<Outcome> =>
