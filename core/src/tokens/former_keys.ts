@@ -1,5 +1,5 @@
 import type { CryptoKey, JWK } from 'jose';
-import { isJsonObject } from '../protocol/json.ts';
+import { isJsonObject, type JsonObject } from '../protocol/json.ts';
 import { ConfigurationError } from '../protocol/oauth_error.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import { fitsAlgorithm, importPublicKey, readPublicKeys } from './public_keys.ts';
@@ -45,7 +45,8 @@ export function formerVerifiers(keys: unknown, option: string): readonly FormerV
 }
 
 function formerVerifier(key: unknown, option: string): FormerVerifier {
-  const { keyId, algorithm, secret, publicKey } = isJsonObject(key) ? key : {};
+  const members: JsonObject = isJsonObject(key) ? key : {};
+  const { keyId, algorithm, secret, publicKey } = members;
   if (keyId !== undefined && typeof keyId !== 'string')
     throw new ConfigurationError(`${option}.keyId`, 'a text');
   if (algorithm === 'HS256') {
