@@ -102,6 +102,7 @@ for (const host of HOSTS) {
 
     test(`${host.name}: one operation alone takes ${bodies} forms, and its errors are rendered`, async (t) => {
       const { server } = await openWorld(t);
+      const faults: unknown[] = [];
       const operation = (request: HttpRequest) => {
         if (request.headers['x-fails'] !== undefined) throw new Error('hush');
         return server.introspect(request);
@@ -110,6 +111,7 @@ for (const host of HOSTS) {
         server,
         parsesForms,
         operation: async (request) => operation(request),
+        onFault: (fault) => faults.push(fault),
       });
       const answered = await ask(port, '/operation');
       assert.deepEqual([answered.status, answered.body], [200, INACTIVE]);
@@ -118,6 +120,7 @@ for (const host of HOSTS) {
       const failed = await ask(port, '/operation', 'token=x', { 'x-fails': 'yes' });
       assert.equal(failed.status, 500);
       assert.equal(failed.body, '{"error":"server_error","error_description":"an unexpected error"}');
+      assert.deepEqual(faults.map(String), ['Error: hush']);
     });
   }
 
