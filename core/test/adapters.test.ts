@@ -531,9 +531,12 @@ test('§1.2 node: address and request identifier of the host go along to the eve
 
 test('§1.2 node: whatever an operation throws becomes a response, and a connection serves on', async (t) => {
   const thrown: unknown[] = [new OAuthError('invalid_grant', 'no'), new Error('hush'), 'hush', undefined];
+  const [, ...expected] = thrown;
+  const faults: unknown[] = [];
+  const onFault = (fault: unknown) => faults.push(fault);
   const { port, sockets } = await listen(
     t,
-    nodeAdapter.handler(() => Promise.reject(thrown.shift())),
+    nodeAdapter.handler(() => Promise.reject(thrown.shift()), { onFault }),
   );
   const socket = connect(port, '127.0.0.1');
   const answer = received(socket);
@@ -544,6 +547,7 @@ test('§1.2 node: whatever an operation throws becomes a response, and a connect
   assert.deepEqual(statuses, ['400', '500', '500', '500']);
   assert.doesNotMatch(await answer, /hush/);
   assert.equal(sockets.length, 1);
+  assert.deepEqual(faults, expected);
 });
 
 // ── Fetch ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -727,10 +731,13 @@ test('§1.2 fetch and next: also where everything is mounted', async (t) => {
 
 test('§1.2 fetch: whatever an operation throws becomes a response', async () => {
   const thrown: unknown[] = [new OAuthError('invalid_grant', 'no'), new Error('hush'), 'hush', undefined];
+  const faults: unknown[] = [];
+  const onFault = (fault: unknown) => faults.push(fault);
   for (const [status, one] of [400, 500, 500, 500].entries()) {
-    const answer = fetchAdapter.handler(() => Promise.reject(thrown[status]));
+    const answer = fetchAdapter.handler(() => Promise.reject(thrown[status]), { onFault });
     const response = await answer(new Request(ADDRESS));
     assert.equal(response.status, one);
     assert.doesNotMatch(await response.text(), /hush/);
   }
+  assert.deepEqual(faults, thrown.slice(1));
 });

@@ -63,6 +63,8 @@ test('without next nothing rejects, which would end the process: errors are answ
   );
   assert.equal((await fetch(forwarding.url)).status, 400);
 
+  const faults: unknown[] = [];
+  const onFault = (fault: unknown) => faults.push(fault);
   for (const headers of [
     () => {
       throw new Error('the host');
@@ -71,11 +73,12 @@ test('without next nothing rejects, which would end the process: errors are answ
   ]) {
     const failing = await listen(
       t,
-      handler(async () => NOTHING, { headers }),
+      handler(async () => NOTHING, { headers, onFault }),
     );
     assert.equal((await fetch(failing.url)).status, 500);
     assert.deepEqual(failing.rejected, []);
   }
+  assert.equal(faults.length, 2);
   assert.deepEqual(forwarding.rejected, []);
 });
 
@@ -121,10 +124,13 @@ test('of a fault around an operation alone, and elsewhere than at an endpoint, o
 });
 
 test('where the host has answered meanwhile, the answer is left out, and nothing rejects', async (t) => {
-  const answer = handler(async () => {
-    await pause(20);
-    return NOTHING;
-  });
+  const answer = handler(
+    async () => {
+      await pause(20);
+      return NOTHING;
+    },
+    { onFault: () => {} },
+  );
   const { url, rejected } = await listen(t, async (request, response) => {
     const answered = answer(request, response);
     response.writeHead(408).end('too late');

@@ -128,11 +128,17 @@ for (const host of HOSTS) {
 
     test(`${host.name}: one operation alone takes ${bodies} forms, and its errors are rendered`, async (t) => {
       const { server } = await openWorld(t);
+      const faults: unknown[] = [];
       const operation = (request: HttpRequest) => {
         if (request.headers['x-fails'] !== undefined) throw new Error('hush');
         return server.introspect(request);
       };
-      const port = await host.open(t, { server, parsesForms, operation });
+      const port = await host.open(t, {
+        server,
+        parsesForms,
+        operation,
+        onFault: (fault) => faults.push(fault),
+      });
       const answered = await ask(port, '/operation');
       assert.deepEqual([answered.status, answered.body], [200, INACTIVE]);
       const repeated = await ask(port, '/operation', 'token=x&token=y');
@@ -140,6 +146,7 @@ for (const host of HOSTS) {
       const failed = await ask(port, '/operation', 'token=x', { 'x-fails': 'yes' });
       assert.equal(failed.status, 500);
       assert.equal(failed.body, '{"error":"server_error","error_description":"an unexpected error"}');
+      assert.deepEqual(faults.map(String), ['Error: hush']);
     });
   }
 

@@ -181,16 +181,19 @@ for (const host of FETCH_HOSTS) {
 
   test(`§1.2 ${host.name}: an outage is 503 unless it is forwarded, and whatever else is thrown 500`, async () => {
     const outage = () => Promise.reject(new StorageFault(new Error('10.0.0.5 refused')));
-    assert.deepEqual(await ask(host.handler(outage), '/', { method: 'POST' }), OUTAGE);
+    const faults: unknown[] = [];
+    const onFault = (fault: unknown) => faults.push(fault);
+    assert.deepEqual(await ask(host.handler(outage, { onFault }), '/', { method: 'POST' }), OUTAGE);
     const forwarding = host.handler(outage, { errors: 'forward' });
     const { status, body } = await ask(forwarding, '/', { method: 'POST' });
     assert.deepEqual([status, /^\{"told":"StorageFault/.test(body)], [418, true], body);
     const unexpected = await ask(
-      host.handler(() => Promise.reject(new Error('hush'))),
+      host.handler(() => Promise.reject(new Error('hush')), { onFault }),
       '/',
       { method: 'POST' },
     );
     assert.deepEqual(unexpected, errorOf(500, 'server_error', 'an unexpected error'));
+    assert.deepEqual(faults.map(String), ['StorageFault: storage is unavailable', 'Error: hush']);
   });
 
   test(`§1.2 ${host.name}: a body that the host has read and kept is 500, and onEvent is told of it as of any fault`, async (t) => {
