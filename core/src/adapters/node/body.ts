@@ -3,11 +3,19 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HttpRequest, ParsedForm } from '../../protocol/http.ts';
 import { MAX_BODY_BYTES } from '../../protocol/request_limits.ts';
 
+/** The connection, or the stream of HTTP/2, was closed before the body was complete. */
+export class BrokenConnection extends Error {
+  constructor() {
+    super('the connection was closed');
+    this.name = 'BrokenConnection';
+  }
+}
+
 /**
  * The body of a request: the form that the host has parsed, or text, which is read no further than just past the
  * server's limit.
  * @param parsed what the host's parser has left
- * @throws {Error} the connection broke before the body was complete
+ * @throws {BrokenConnection}
  */
 export async function bodyOf(request: IncomingMessage, parsed: unknown): Promise<HttpRequest['body']> {
   if (isParsedForm(request, parsed)) return parsed;
@@ -25,11 +33,11 @@ function isParsedForm(request: IncomingMessage, body: unknown): body is ParsedFo
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   if (hasNone(request)) return undefined;
   if (request.readableEnded) return undefined; // somebody else has read it, and kept it to themselves
-  if (request.destroyed) throw new Error('the connection was closed');
+  if (request.destroyed) throw new BrokenConnection();
   if (request.readableFlowing !== null) return arrivingBody(request); // somebody else reads it as well
   await nextTurn(); // most requests come in one piece, which has been read to its end then
   if (request.readableDidRead) return undefined; // likewise
-  if (request.destroyed) throw new Error('the connection was closed');
+  if (request.destroyed) throw new BrokenConnection();
   const isAtHand = request.complete && request.readableFlowing === null && request.readableLength > 0;
   return isAtHand ? bodyAtHand(request) : arrivingBody(request);
 }
@@ -63,7 +71,7 @@ function arrivingBody(request: IncomingMessage): Promise<string> {
     request.on('end', finish);
     if (request.isPaused()) request.resume(); // the host has read a part of it, or waited with it
     request.on('close', () => {
-      if (!request.readableEnded) reject(new Error('the connection was closed'));
+      if (!request.readableEnded) reject(new BrokenConnection());
     });
   });
 }
