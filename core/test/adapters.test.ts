@@ -214,7 +214,11 @@ for (const encoding of ['utf8', 'latin1', 'base64'] as const) {
       }
     }
     assert.ok(listened.length > LIMIT);
-    const longer = await send(port, { path: '/encodes', headers: AS_API, body: 'token='.padEnd(LIMIT + 1, 'x') });
+    const longer = await send(port, {
+      path: '/encodes',
+      headers: AS_API,
+      body: 'token='.padEnd(LIMIT + 1, 'x'),
+    });
     assert.deepEqual([longer.status, longer.body], [413, TOO_LARGE]);
   });
 }
