@@ -13,6 +13,14 @@ import { basic, ISSUER, openWorld } from './harness/world.ts';
 
 const NOTHING = { status: 200, headers: { 'cache-control': 'no-store' }, body: 'of the server' };
 
+/** A question of HTTP/2, without its body. */
+const QUESTION = {
+  ':method': 'POST',
+  ':path': '/token/introspect',
+  'content-type': 'application/x-www-form-urlencoded',
+  authorization: basic('api'),
+};
+
 type Listener = (request: IncomingMessage, response: ServerResponse) => unknown;
 
 /** A server on loopback that goes away with the test. @returns its port, and what its listener has rejected with */
@@ -42,18 +50,37 @@ test('a body of HTTP/2 is read, whether or not its length was announced', async 
   t.after(() => session.close());
   const body = 'token=unknown';
   for (const length of [{}, { 'content-length': String(body.length) }]) {
-    const stream = session.request({
-      ':method': 'POST',
-      ':path': '/token/introspect',
-      'content-type': 'application/x-www-form-urlencoded',
-      authorization: basic('api'),
-      ...length,
-    });
+    const stream = session.request({ ...QUESTION, ...length });
     stream.end(body);
     let answer = '';
     for await (const part of stream.setEncoding('utf8')) answer += part;
     assert.equal(answer, '{"active":false}');
   }
+});
+
+test('a client of HTTP/2 that goes away in the middle of its body is nobody’s error', async (t) => {
+  const world = await openWorld(t);
+  const endpoints = mount(world.server, { errors: 'forward' });
+  const told: unknown[] = [];
+  const begun: Promise<void>[] = [];
+  const server = createHttp2((request, response) => {
+    const answered = endpoints(
+      request as unknown as NodeRequest,
+      response as unknown as ServerResponse,
+      (error) => told.push(error),
+    );
+    begun.push(answered);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.after(() => server.close());
+  const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const stream = session.request(QUESTION);
+  stream.on('error', () => {});
+  stream.write('token=');
+  while (begun.length === 0) await pause(5);
+  session.destroy();
+  await begun[0];
+  assert.deepEqual([told, world.events], [[], []]);
 });
 
 test('without next nothing rejects, which would end the process: errors are answered, also those to be forwarded', async (t) => {

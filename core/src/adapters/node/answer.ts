@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { HttpRequest, HttpResponse } from '../../protocol/http.ts';
 import type { AdapterOptions, Operation } from '../adapter_options.ts';
+import { BrokenConnection } from './body.ts';
 import { type HostedRequest, plainRequest } from './http_request.ts';
 
 /**
@@ -20,7 +21,7 @@ export async function answerTo(
   try {
     plain = await plainRequest(request, hosted);
   } catch (error) {
-    if (request.destroyed) return undefined;
+    if (error instanceof BrokenConnection) return undefined;
     throw error;
   }
   if (errors === 'forward') return operation(plain);

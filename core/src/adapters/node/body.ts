@@ -3,6 +3,14 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HttpRequest, ParsedForm } from '../../protocol/http.ts';
 import { MAX_BODY_BYTES } from '../../protocol/request_limits.ts';
 
+/** The connection, or the stream of HTTP/2, was closed before the body was complete. */
+export class BrokenConnection extends Error {
+  constructor() {
+    super('the connection was closed');
+    this.name = 'BrokenConnection';
+  }
+}
+
 /** What the host's parsers have left. */
 export interface LeftByParsers {
   readonly body: unknown;
@@ -13,7 +21,7 @@ export interface LeftByParsers {
 /**
  * The body of a request: the text that the host has kept, the form that it has parsed, or else text, which is read no
  * further than just past the server's limit. Text comes first, since a parser may read a form in a way of its own.
- * @throws {Error} the connection broke before the body was complete
+ * @throws {BrokenConnection}
  */
 export async function bodyOf(
   request: IncomingMessage,
@@ -42,7 +50,7 @@ async function readBody(request: IncomingMessage): Promise<string | undefined> {
   const isUntouched = request.readableFlowing === null; // otherwise somebody else reads it as well
   if (isUntouched) await nextTurn(); // most requests come in one piece, which is all there then
   if (request.readableEnded) return undefined;
-  if (request.destroyed) throw new Error('the connection was closed');
+  if (request.destroyed) throw new BrokenConnection();
   if (isUntouched && request.readableDidRead) return undefined; // in the meantime
   const isAtHand = request.complete && request.readableFlowing === null && request.readableLength > 0;
   return isAtHand ? bodyAtHand(request) : arrivingBody(request);
@@ -77,7 +85,7 @@ function arrivingBody(request: IncomingMessage): Promise<string> {
     request.on('end', finish);
     if (request.isPaused()) request.resume(); // the host has read a part of it, or waited with it
     request.on('close', () => {
-      if (!request.readableEnded) reject(new Error('the connection was closed'));
+      if (!request.readableEnded) reject(new BrokenConnection());
     });
   });
 }
