@@ -221,7 +221,12 @@ test('keys that are given, or their URL, spare what would be fetched before them
 
 test('RFC 8414 §2 an issuer without TLS is asked on loopback alone, unless the host says that it is insecure', async (t) => {
   const insecure = { allowInsecureRequests: true };
-  const far = ['http://login.example', 'http://10.0.0.1:4000', 'http://localhost.example', 'http://127.0.0.1.nip.io'];
+  const far = [
+    'http://login.example',
+    'http://10.0.0.1:4000',
+    'http://localhost.example',
+    'http://127.0.0.1.nip.io',
+  ];
   const near = ['http://localhost:4000', 'http://127.0.0.1', 'http://[::1]:4000/auth'];
   const open = (issuer: string, options: object = {}) =>
     new AccessTokenVerifier({ issuer, audience: API, ...options });

@@ -45,7 +45,9 @@ function isClass(value: unknown): boolean {
 function reachedFrom(module: string, declarations: ReadonlyMap<string, string>): string {
   const reached = new Set([module]);
   for (const one of reached) {
-    const imports = (declarations.get(one) ?? '').matchAll(/(?:from |import\()['"](\.{1,2}\/[^'"]+)\.js['"]/g);
+    const imports = (declarations.get(one) ?? '').matchAll(
+      /(?:from |import\()['"](\.{1,2}\/[^'"]+)\.js['"]/g,
+    );
     for (const [, path = ''] of imports) reached.add(posix.join(posix.dirname(one), path));
   }
   return [...reached].map((one) => declarations.get(one) ?? '').join('\n');

@@ -6,8 +6,8 @@ import {
   type SigningAlgorithm,
   signingAlgorithmOf,
 } from '../protocol/signing_algorithm.ts';
-import { readPublicKeys } from '../tokens/public_keys.ts';
 import { JWT_TYPES } from '../tokens/jwt_types.ts';
+import { readPublicKeys } from '../tokens/public_keys.ts';
 import { claimsOfJwt, isSignedWith, readJwtHeader } from '../tokens/signature.ts';
 import { answerOf } from './authorization_server_fault.ts';
 import { type AskingOptions, documentsBy, guarded } from './guarded_fetch.ts';

@@ -24,7 +24,9 @@ export class ActiveTokens {
   /** @throws {ConfigurationError} an option does not fit */
   constructor({ maxSeconds, maxTokens = 10_000 }: CacheOptions) {
     this.#maxMs = requireBetween('cache.maxSeconds', maxSeconds, 0, 3600) * 1000;
-    this.#tokens = new RecentlyUsed(Math.ceil(requireBetween('cache.maxTokens', maxTokens, 1, 1_000_000) / 2));
+    this.#tokens = new RecentlyUsed(
+      Math.ceil(requireBetween('cache.maxTokens', maxTokens, 1, 1_000_000) / 2),
+    );
   }
 
   async find(token: string, nowMs: number): Promise<VerifiedAccessToken | undefined> {

@@ -28,9 +28,7 @@ const BASE64URL = /^[A-Za-z0-9_-]+$/;
  */
 export function readPublicKeys(set: unknown, most: number): readonly JWK[] | undefined {
   if (!isJsonObject(set) || !Array.isArray(set.keys)) return undefined;
-  return set.keys
-    .slice(0, most)
-    .flatMap((jwk: unknown) => (isJsonObject(jwk) ? publicKey(jwk) : []));
+  return set.keys.slice(0, most).flatMap((jwk: unknown) => (isJsonObject(jwk) ? publicKey(jwk) : []));
 }
 
 /** Whether a key is one for an algorithm, by its type, `alg`, `use` and `key_ops` (RFC 7517 §4). */
