@@ -121,9 +121,14 @@ test('whoever has the former secret lets no token be about somebody else, or liv
 
 test('the former secret is worth nothing for tokens of this server', async (t) => {
   const { world, pair } = await formerWorld(t);
-  const tokens = await world.grant();
+  const spent = decodeJwt((await world.grant()).refresh_token);
+  const { refresh_token: used } = await world.grant();
+  const tokens = await world.rotated(used);
   const [access, refresh] = [decodeJwt(tokens.access_token), decodeJwt(tokens.refresh_token)];
+  world.clock.advance(60);
   await assertWorthless(world, [
+    await formerJwt({ refresh_id: String(spent.jti), iat: world.clock.seconds }),
+    await formerJwt({ refresh_id: String(decodeJwt(used).jti), iat: world.clock.seconds }),
     await formerJwt(access),
     await formerJwt({ ...access, jti: String(refresh.jti) }),
     await formerJwt({ refresh_id: String(refresh.jti), iat: world.clock.seconds }),

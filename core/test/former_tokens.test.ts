@@ -252,6 +252,25 @@ formerly('a client whose refresh tokens do not rotate keeps the former one', asy
   }
 });
 
+formerly(
+  'a former pair is dead where the host has revoked the copy of its refresh token by itself',
+  async (world, former) => {
+    const client = await world.storage.clients.get('web');
+    assert.ok(client);
+    await world.storage.clients.replace({ ...client, rotateRefreshTokens: false }, client);
+    const pair = await former.issue(world.clock);
+    await world.rotated(pair.refresh);
+    assert.deepEqual(await living(world, pair), [true, true]);
+    const copy = await world.storage.tokens.getByRefreshToken(pair.refreshId);
+    assert.ok(copy);
+    await world.storage.tokens.revoke(copy);
+    assert.deepEqual(await living(world, pair), [false, false]);
+    assert.deepEqual(await world.refresh(pair.refresh), REFUSED);
+  },
+  {},
+  EVERYWHERE.filter(({ name }) => !name.includes('deletes')), // there nothing is left that could tell it
+);
+
 // ── Clients and people ────────────────────────────────────────────────────────────────────────────────────
 
 formerly(
@@ -353,6 +372,13 @@ formerly(
     await world.revoke(tokens.access_token);
     assert.deepEqual(former.revoked(pair), [true, true]);
     assert.deepEqual(await living(world, pair, tokens), [false, false, false, false]);
+
+    const stolen = await former.issue(world.clock);
+    await world.rotated(stolen.refresh);
+    former.resurrect(stolen, world.clock);
+    world.clock.advance(11);
+    assert.deepEqual(await world.refresh(stolen.refresh), REFUSED);
+    assert.deepEqual(former.revoked(stolen), [true, true]);
   },
 );
 
