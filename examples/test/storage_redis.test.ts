@@ -84,7 +84,9 @@ describe('Redis', { skip: REDIS_ABSENCE }, () => {
     await end();
   });
 
-  test('Redis: a server that stops answering is an outage within the bound, for each operation, until it answers again', async () => {
+  test('Redis: a server that stops answering is an outage within the bound, for each operation, until it answers again', {
+    timeout: 30_000,
+  }, async () => {
     const errors: unknown[] = [];
     const onError = (error: unknown) => errors.push(error);
     await stocked(store).then(({ end }) => end());
