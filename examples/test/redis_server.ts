@@ -42,6 +42,7 @@ export async function startRedis(): Promise<RedisServer> {
     resume: () => child.kill('SIGCONT'),
     async stop() {
       const ended = once(child, 'exit');
+      child.kill('SIGCONT');
       child.kill('SIGTERM');
       await ended;
       process.off('exit', end);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createClient } from 'redis';
 import { removeClient, saveClient, setDisabled, signOut } from '../storage/redis/clients_and_people.ts';
-import { connectRedis, type Redis } from '../storage/redis/connection.ts';
+import { connectRedis, type Redis, type RedisOptions } from '../storage/redis/connection.ts';
 import { redisStorage } from '../storage/redis/storage.ts';
 import { testConcurrency } from './concurrency_of_store.ts';
 import { type ExampleStore, testByKit } from './kit_of_store.ts';
@@ -16,12 +16,20 @@ describe('Redis', { skip: REDIS_ABSENCE }, () => {
   const openClient = () => createClient({ url: server.url });
   /** For what is no operation of a store. */
   let client: ReturnType<typeof openClient>;
+  /** Whatever a test leaves open is closed in the end. */
+  const opened: Redis[] = [];
+  const open = async (options: RedisOptions) => {
+    const own = await connectRedis(server.url, options);
+    opened.push(own);
+    return own;
+  };
+  // Longer than the defaults: other test files keep the machine busy.
+  const PATIENT = { connectMs: 20_000, answerMs: 20_000 };
 
   const store: ExampleStore = {
     empty: () => client.flushAll(),
     async connect(clock) {
-      // Longer than the defaults: other test files keep the machine busy.
-      const own = await connectRedis(server.url, { connectMs: 20_000, answerMs: 20_000 });
+      const own = await open(PATIENT);
       return {
         storage: redisStorage(own, clock),
         saveClient: (record) => saveClient(own, record),
@@ -34,12 +42,12 @@ describe('Redis', { skip: REDIS_ABSENCE }, () => {
 
   before(async () => {
     server = await startRedis();
-    redis = await connectRedis(server.url, { connectMs: 20_000, answerMs: 20_000 });
+    redis = await open(PATIENT);
     client = openClient();
     await client.connect();
   });
   after(async () => {
-    redis.end();
+    for (const own of opened) own.end();
     client.destroy();
     await server.stop();
   });
@@ -84,11 +92,13 @@ describe('Redis', { skip: REDIS_ABSENCE }, () => {
     await end();
   });
 
-  test('Redis: a server that stops answering is an outage within the bound, for each operation, until it answers again', async () => {
+  test('Redis: a server that stops answering is an outage within the bound, for each operation, until it answers again', {
+    timeout: 30_000,
+  }, async () => {
     const errors: unknown[] = [];
     const onError = (error: unknown) => errors.push(error);
     await stocked(store).then(({ end }) => end());
-    const own = await connectRedis(server.url, { connectMs: 500, answerMs: 300, onError });
+    const own = await open({ connectMs: 500, answerMs: 300, onError });
     const { tokens, clients, authorizationCodes, keys, ...storage } = redisStorage(own);
     const { refresh, access } = pairOf('alice');
     assert.equal(await tokens.issue([refresh, access], {}), 'issued');
