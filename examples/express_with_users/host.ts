@@ -1,6 +1,7 @@
 // An Express application whose own people sign in to other applications. Limit their attempts as you do elsewhere.
-import { createHmac, randomUUID, scryptSync, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomUUID, scrypt, timingSafeEqual } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
+import { promisify } from 'node:util';
 import { type AuthorizationRequest, AuthorizationServer, type HttpRequest, headerValue } from '@grantd/core';
 import { handler, mount } from '@grantd/core/express';
 import { openSqliteStorage } from '@grantd/core/sqlite';
@@ -9,13 +10,13 @@ import express from 'express';
 // The application's own table, which knows nothing of tokens.
 const users = new DatabaseSync(process.env.USERS ?? 'users.db');
 users.exec('CREATE TABLE IF NOT EXISTS users (id TEXT, name TEXT UNIQUE, email TEXT, salt TEXT, hash BLOB)');
-const hashOf = (password: string, salt: string) => scryptSync(password, salt, 32, { N: 2 ** 14, p: 5 });
+const [derive, cost] = [promisify<string, string, number, object, Buffer>(scrypt), { N: 2 ** 14, p: 5 }];
 const [add, salt] = [users.prepare('INSERT OR IGNORE INTO users VALUES (?, ?, ?, ?, ?)'), randomUUID()];
-add.run(randomUUID(), 'alice', 'alice@example.com', salt, hashOf('wonderland', salt));
+add.run(randomUUID(), 'alice', 'alice@example.com', salt, await derive('wonderland', salt, 32, cost));
 const getUserClaims = (id: string) => users.prepare('SELECT name, email FROM users WHERE id = ?').get(id);
-function idOf(name: string, password: string): string | undefined {
+async function idOf(name: string, password: string): Promise<string | undefined> {
   const { id, salt, hash } = users.prepare('SELECT * FROM users WHERE name = ?').get(name) ?? {};
-  const given = hashOf(password, String(salt)); // takes as long where the name is nobody's
+  const given = await derive(password, String(salt), 32, cost); // takes as long where the name is nobody's
   return hash instanceof Uint8Array && timingSafeEqual(hash, given) ? String(id) : undefined;
 }
 
@@ -42,12 +43,11 @@ function page({ client, scopes, parameters }: AuthorizationRequest, status: numb
 
 /** What an application asks, and then the form: only a browser that was shown it has the cookie that it needs. */
 async function authorize(request: HttpRequest) {
-  const form = Object.fromEntries(new URLSearchParams(String(request.body)));
-  const { asked = '', name = '', password = '' } = form;
+  const { asked = '', name = '', password = '' } = Object.fromEntries(new URLSearchParams(`${request.body}`));
   const cookies = headerValue(request, 'cookie')?.split('; ');
   if (cookies?.includes(`${seal(asked)}=1`)) {
     const checked = await server.resumeAuthorizationRequest(JSON.parse(asked));
-    const [subject, authTime] = [idOf(name, password), Math.floor(Date.now() / 1000)];
+    const [subject, authTime] = [await idOf(name, password), Math.floor(Date.now() / 1000)];
     if (subject === undefined) return page(checked, 401, 'Name or password is wrong.');
     return server.completeAuthorization(checked, { subject, authTime });
   }

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, test } from 'node:test';
+import { setTimeout as pause } from 'node:timers/promises';
 import type { NewClient } from '@grantd/core';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import { json, post } from './asking.ts';
@@ -103,6 +104,21 @@ test('a wrong password, and a name that is nobody’s, are asked again, and the 
     assert.match(await asked.text(), /<p role="alert">Name or password is wrong\.<\/p>/);
   }
   assert.equal((await post(asking(), { ...form, ...ALICE }, cookie)).status, 303);
+});
+
+test('others are answered while passwords are checked', async () => {
+  const { form, cookie } = await shown();
+  const answered: string[] = [];
+  const attempts = Array.from({ length: 4 }, () =>
+    post(asking(), { ...form, ...ALICE, password: 'looking-glass' }, cookie).then(() =>
+      answered.push('attempt'),
+    ),
+  );
+  await pause(50); // the first has begun
+  await fetch(`${url}/jwks`);
+  answered.push('keys');
+  await Promise.all(attempts);
+  assert.equal(answered[0], 'keys');
 });
 
 test('a form that this browser was not shown, or that somebody changed, signs nobody in', async () => {
