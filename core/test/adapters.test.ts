@@ -709,6 +709,7 @@ test('§1.2 fetch and next: what the runtime’s server hands over second reache
   };
   const info: Info = { peer: '192.0.2.7', read: 'token=x' };
   for (const answer of [fetchAdapter.handler(operation, options), nextAdapter.handler(operation, options)]) {
+    assert.equal(answer.length, 2); // Deno hands over no more than that
     const response = await answer(new Request(ADDRESS, { method: 'POST' }), info);
     assert.equal(response.headers.get('x-asked'), 'POST by 192.0.2.7');
   }

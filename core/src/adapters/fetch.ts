@@ -28,8 +28,10 @@ export function mount<Incoming extends Request = Request, Rest extends readonly 
   options: FetchMountOptions<Incoming, Rest> = {},
 ): FetchHandler<Incoming, Rest> {
   const answer = mountedExchange<Incoming, Rest>(requestOf, server, options);
-  return async (request, ...rest) =>
-    answer(request, ...rest) ?? fromHttpResponse(NOT_FOUND, options.headers?.(request, ...rest));
+  return takingTwo<FetchHandler<Incoming, Rest>>(
+    async (request, ...rest) =>
+      answer(request, ...rest) ?? fromHttpResponse(NOT_FOUND, options.headers?.(request, ...rest)),
+  );
 }
 
 /**
@@ -40,7 +42,12 @@ export function handler<Incoming extends Request = Request, Rest extends readonl
   operation: Operation,
   options: FetchOptions<Incoming, Rest> = {},
 ): FetchHandler<Incoming, Rest> {
-  return operationExchange<Incoming, Rest>(requestOf, operation, options);
+  return takingTwo<FetchHandler<Incoming, Rest>>(operationExchange(requestOf, operation, options));
 }
 
 const requestOf = (request: Request) => request;
+
+/** Deno hands over no more than a function says that it takes, and of `(request, ...rest)` that is the request alone. */
+function takingTwo<Handler>(handler: Handler): Handler {
+  return Object.defineProperty(handler, 'length', { value: 2 });
+}

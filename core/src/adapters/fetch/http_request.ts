@@ -33,17 +33,18 @@ export async function readRequest(request: Request, known: Known = {}): Promise<
   if (known.body !== undefined || request.body === null) return plain;
   if (request.bodyUsed || request.body.locked)
     throw new TypeError('the body was read before; hand it over by the option body, or read a clone');
-  const { signal } = request; // before the body: some runtimes watch the connection only for those who ask
   try {
     return { ...plain, body: await readText(request.body) };
   } catch (error) {
-    return { brokenBy: error, isAbandoned: signal.aborted || isAbort(error) };
+    return { brokenBy: error, isAbandoned: isOfConnection(error) || request.signal.aborted };
   }
 }
 
-/** Bun, for one, says of the body that the connection was closed before the signal says so. */
-function isAbort(error: unknown): boolean {
-  return error instanceof Error && error.name === 'AbortError';
+/** What the servers of Bun (`AbortError`) and Deno call a body whose connection is gone, before the signal says so. */
+const OF_CONNECTION: ReadonlySet<string> = new Set(['AbortError', 'BadResource', 'Http']);
+
+function isOfConnection(error: unknown): boolean {
+  return error instanceof Error && OF_CONNECTION.has(error.name);
 }
 
 async function readText(stream: ReadableStream<Uint8Array>): Promise<string> {
