@@ -14,8 +14,7 @@ const HOSTS: readonly Host[] = [
     title: 'Express',
     files: ['hosts/express.ts'],
     notes: [
-      'Parsers such as `express.urlencoded()` may stand before it or not. The address of the peer is `request.ip`: set `trust proxy` behind a proxy.',
-      "With `errors: 'forward'` an error goes to `next`, as an `OAuthError` with `status` and `headers`.",
+      'Parsers such as `express.urlencoded()` may stand before it or not. The address of the peer is `request.ip`: set `trust proxy` behind a proxy. Forwarded errors go to `next`.',
     ],
   },
   {
@@ -38,7 +37,7 @@ const HOSTS: readonly Host[] = [
     files: ['hosts/nest.ts'],
     notes: [
       'The same on both platforms. A global prefix changes nothing: it is for controllers. One operation in a controller: `handler`, with `@Req()` and `@Res()`.',
-      'Forwarded errors go to exception filters. `OAuthError` is no `HttpException`: a filter answers it by `errorResponse` of `@grantd/core`.',
+      'Forwarded errors go to exception filters. `OAuthError` is no `HttpException`, which a filter answers as [all errors](#errors-that-are-forwarded).',
     ],
   },
   {
@@ -102,6 +101,7 @@ Every adapter exports the same two functions: \`mount(server)\` answers at all e
 | --- | --- |
 | \`errors\` | \`'render'\` answers errors as their RFCs say, which is the default; \`'forward'\` hands them to the framework's own error handling |
 | \`headers\` | further headers of each answer, by a function of the request |
+| \`onFault\` | told of what is answered 500 or 503 and nobody else is told of: a body that cannot be read, an answer that cannot be sent, what an operation of your own throws. By default that is the server's \`onEvent\`, which is told of faults within its operations anyway; of \`handler\`, the console |
 | \`strippedPath\` | of \`mount\`: what a proxy takes off the path before the application sees it, such as \`/auth\` |
 
 An application that only *takes* tokens needs none of this, but [one line](resource_servers.md) for each route.
@@ -116,6 +116,25 @@ npx node examples/hosts/express.ts
 \`\`\`
 
 ${sections.join('\n\n')}
+
+## Forms that are parsed already
+
+Mounted before parsers, an adapter reads forms itself, which is the surest. After them it takes what they have kept as \`rawBody\` (koa-bodyparser does, NestJS with \`rawBody: true\`, \`express.urlencoded({ verify: (request, _response, bytes) => { request.rawBody = bytes } })\`), which means the same. Otherwise it takes the object that they have made, by one rule: a parameter is a text; an array of several is a parameter that was repeated, \`invalid_request\` as ever (RFC 6749 §3.2) except for \`resource\`; and whatever else a parser makes of names with brackets (\`token[]\`, \`token[a]\`) is \`invalid_request\` as well, where unparsed it is a parameter that nobody knows. What a parser itself hides cannot be seen: one that keeps the last of several values, stops counting at a thousand, or takes \`[token]\` for \`token\`.
+
+## Errors that are forwarded
+
+With \`errors: 'forward'\` the framework's own error handling is given what was thrown: an \`OAuthError\` with \`status\`, \`code\`, \`description\` and \`headers\`, which are all headers of the answer but its media type: \`Cache-Control: no-store\`, the challenge, CORS. A client that is answered without them does not learn how to authenticate, or a cache may keep the answer.
+
+Express, Fastify, Koa and h3 send status and headers of an error by themselves, with a body of their own. Hono, NestJS and Next.js send a bare 500. Whoever answers errors by a handler sends \`error.headers\` along, or the whole answer, as it would be rendered, by two functions: \`errorResponse\` of \`@grantd/core\`, which takes whatever was thrown, and the adapter's own.
+
+| | the answer of a handler |
+| --- | --- |
+| Express | \`app.use((error, request, response, _next) => sendResponse(request, response, errorResponse(error)))\` |
+| Fastify | \`app.setErrorHandler((error, request, reply) => sendResponse(request, reply, errorResponse(error)))\` |
+| Koa | \`catch (error) { sendResponse(context, errorResponse(error)) }\` around \`await next()\` |
+| NestJS | \`sendResponse([request, response], errorResponse(error))\` in a filter |
+| Hono | \`app.onError((error) => fromHttpResponse(errorResponse(error)))\`, of \`@grantd/core/fetch\` |
+| h3 | \`new H3({ onError: ({ cause }) => fromHttpResponse(errorResponse(cause)) })\`, likewise |
 `;
 }
 

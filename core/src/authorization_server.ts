@@ -13,7 +13,7 @@ import { isExpectedPerson } from './endpoints/authorization/parameters/expected_
 import { ClientSecrets } from './endpoints/client_authentication/client_secret.ts';
 import type { Context } from './endpoints/context.ts';
 import { ENDPOINTS, type Routes, routeOf, routesOf } from './endpoints/endpoints.ts';
-import { errorResponse } from './endpoints/error_response.ts';
+import { asOAuthError, errorResponse } from './endpoints/error_response.ts';
 import { type Explanation, explainToken } from './endpoints/explanation.ts';
 import {
   type IntrospectionQuery,
@@ -156,6 +156,17 @@ export class AuthorizationServer {
     const name = routeOf(this.#routes, pathOf(request));
     if (name === undefined) return Promise.resolve(undefined);
     return perform(ENDPOINTS[name], this.#context, request);
+  }
+
+  /**
+   * Tells `onEvent` of a fault around an endpoint, as of one within: of a body that the host could not read, of an answer
+   * that it could not send. Adapters do so by themselves.
+   * @param request at which it happened; elsewhere than at an endpoint nobody is told
+   */
+  reportFault(fault: unknown, request: Pick<HttpRequest, 'url' | 'id'>): void {
+    const name = routeOf(this.#routes, pathOf(request));
+    if (name === undefined) return;
+    report(this.#context, asOAuthError(fault), callOf(ENDPOINTS[name].operation, request));
   }
 
   // ── The authorization endpoint, in two steps around the host's own sign-in (RFC 6749 §3.1) ────────────────

@@ -140,6 +140,27 @@ test('§1.2 node: a form that the host has parsed is taken as it is', async (t) 
   }
 });
 
+test('RFC 6749 §3.2 node: where the host has kept what its parser has read, that counts, and no repetition is hidden', async (t) => {
+  const { server } = await openWorld(t);
+  const mounted = nodeAdapter.mount(server);
+  const repeated = '{"error":"invalid_request","error_description":"a parameter is repeated"}';
+  const kept: readonly (readonly [unknown, number, string])[] = [
+    ['token=x&token=y', 400, repeated],
+    [Buffer.from('token=x&token=y'), 400, repeated],
+    ['token=x&token.a=y', 200, INACTIVE],
+    ['', 400, MISSING],
+    [true, 200, INACTIVE], // nothing that was kept
+  ];
+  for (const [rawBody, status, expected] of kept) {
+    const { port } = await listen(t, async (request, response) => {
+      for await (const _ of request);
+      await mounted(Object.assign(request, { body: { token: 'x' }, rawBody }), response);
+    });
+    const answer = await send(port, { headers: AS_API, body: 'token=x&token=y' });
+    assert.deepEqual([answer.status, answer.body], [status, expected], String(rawBody));
+  }
+});
+
 test('§1.2 node: an empty object that a parser of other media types leaves behind hides no form', async (t) => {
   const { server } = await openWorld(t);
   const mounted = nodeAdapter.mount(server);
@@ -484,9 +505,12 @@ test('§1.2 node: address and request identifier of the host go along to the eve
 
 test('§1.2 node: whatever an operation throws becomes a response, and a connection serves on', async (t) => {
   const thrown: unknown[] = [new OAuthError('invalid_grant', 'no'), new Error('hush'), 'hush', undefined];
+  const [, ...expected] = thrown;
+  const faults: unknown[] = [];
+  const onFault = (fault: unknown) => faults.push(fault);
   const { port, sockets } = await listen(
     t,
-    nodeAdapter.handler(() => Promise.reject(thrown.shift())),
+    nodeAdapter.handler(() => Promise.reject(thrown.shift()), { onFault }),
   );
   const socket = connect(port, '127.0.0.1');
   const answer = received(socket);
@@ -497,6 +521,7 @@ test('§1.2 node: whatever an operation throws becomes a response, and a connect
   assert.deepEqual(statuses, ['400', '500', '500', '500']);
   assert.doesNotMatch(await answer, /hush/);
   assert.equal(sockets.length, 1);
+  assert.deepEqual(faults, expected);
 });
 
 // ── Fetch ─────────────────────────────────────────────────────────────────────────────────────────────────
@@ -643,10 +668,13 @@ test('RFC 9110 §15 fetch: a response without a body is one, whatever its status
 
 test('§1.2 fetch: whatever an operation throws becomes a response', async () => {
   const thrown: unknown[] = [new OAuthError('invalid_grant', 'no'), new Error('hush'), 'hush', undefined];
+  const faults: unknown[] = [];
+  const onFault = (fault: unknown) => faults.push(fault);
   for (const [status, one] of [400, 500, 500, 500].entries()) {
-    const answer = fetchAdapter.handler(() => Promise.reject(thrown[status]));
+    const answer = fetchAdapter.handler(() => Promise.reject(thrown[status]), { onFault });
     const response = await answer(new Request(ADDRESS));
     assert.equal(response.status, one);
     assert.doesNotMatch(await response.text(), /hush/);
   }
+  assert.deepEqual(faults, thrown.slice(1));
 });

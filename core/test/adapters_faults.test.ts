@@ -63,6 +63,8 @@ test('without next nothing rejects, which would end the process: errors are answ
   );
   assert.equal((await fetch(forwarding.url)).status, 400);
 
+  const faults: unknown[] = [];
+  const onFault = (fault: unknown) => faults.push(fault);
   for (const headers of [
     () => {
       throw new Error('the host');
@@ -71,19 +73,64 @@ test('without next nothing rejects, which would end the process: errors are answ
   ]) {
     const failing = await listen(
       t,
-      handler(async () => NOTHING, { headers }),
+      handler(async () => NOTHING, { headers, onFault }),
     );
     assert.equal((await fetch(failing.url)).status, 500);
     assert.deepEqual(failing.rejected, []);
   }
+  assert.equal(faults.length, 2);
   assert.deepEqual(forwarding.rejected, []);
 });
 
+test('an answer that cannot be sent is 500, and where there is no next onEvent is told why, by mount', async (t) => {
+  const world = await openWorld(t);
+  const answer = mount(world.server, { headers: () => ({ 'x-name': 'line\nbreak' }) });
+  const { url } = await listen(t, (request, response) =>
+    answer(Object.assign(request, { id: 'r-1' }), response),
+  );
+  assert.equal((await fetch(`${url}/jwks`)).status, 500);
+  const [event] = world.events;
+  assert.ok(event?.type === 'refused');
+  const { cause, ...told } = event;
+  const fault = { error: 'server_error', status: 500, reason: 'unexpected' };
+  assert.deepEqual(told, { operation: 'jwks', requestId: 'r-1', type: 'refused', ...fault });
+  assert.match(String(cause), /Invalid character in header/);
+  assert.equal(world.events.length, 1);
+});
+
+test('of a fault around an operation alone, and elsewhere than at an endpoint, onFault is told, or else the console', async (t) => {
+  const { server } = await openWorld(t);
+  const printed: unknown[] = [];
+  t.mock.method(console, 'error', (...texts: unknown[]) => printed.push(texts));
+  const thrown = new Error('the host');
+  const headers = () => {
+    throw thrown;
+  };
+  const faults: unknown[] = [];
+  const onFault = (fault: unknown, { url }: NodeRequest) => faults.push([fault, url]);
+  for (const listener of [
+    handler(async () => NOTHING, { headers, onFault }),
+    handler(async () => NOTHING, { headers }),
+    mount(server, { headers }),
+  ]) {
+    const { url } = await listen(t, listener);
+    assert.equal((await fetch(`${url}/elsewhere`)).status, 500);
+  }
+  assert.deepEqual(faults, [[thrown, '/elsewhere']]);
+  assert.deepEqual(printed, [
+    ['grantd', thrown],
+    ['grantd', thrown],
+  ]);
+});
+
 test('where the host has answered meanwhile, the answer is left out, and nothing rejects', async (t) => {
-  const answer = handler(async () => {
-    await pause(20);
-    return NOTHING;
-  });
+  const answer = handler(
+    async () => {
+      await pause(20);
+      return NOTHING;
+    },
+    { onFault: () => {} },
+  );
   const { url, rejected } = await listen(t, async (request, response) => {
     const answered = answer(request, response);
     response.writeHead(408).end('too late');

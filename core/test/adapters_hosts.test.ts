@@ -9,7 +9,7 @@ import { mount } from '@grantd/core/node';
 import Fastify from 'fastify';
 import { EXPRESS_4_HOST, EXPRESS_HOST } from './harness/hosts/express.ts';
 import { FASTIFY_HOST } from './harness/hosts/fastify.ts';
-import { HANDLED } from './harness/hosts/host.ts';
+import { HANDLED, type Host } from './harness/hosts/host.ts';
 import { KOA_HOST } from './harness/hosts/koa.ts';
 import { NEST_ON_EXPRESS_HOST, NEST_ON_FASTIFY_HOST } from './harness/hosts/nest.ts';
 import { NODE_HOST } from './harness/hosts/node.ts';
@@ -20,10 +20,11 @@ const AS_API = { 'content-type': 'application/x-www-form-urlencoded', authorizat
 const INACTIVE = '{"active":false}';
 const MISSING = '{"error":"invalid_request","error_description":"the parameter token is missing"}';
 const REPEATED = '{"error":"invalid_request","error_description":"a parameter is repeated"}';
+const NO_TEXT = '{"error":"invalid_request","error_description":"a parameter is not a text"}';
 const TOO_LARGE = '{"error":"invalid_request","error_description":"the request body is too large"}';
 const LIMIT = 64 * 1024;
 
-const HOSTS = [
+const HOSTS: readonly Host[] = [
   NODE_HOST,
   EXPRESS_HOST,
   EXPRESS_4_HOST,
@@ -32,6 +33,12 @@ const HOSTS = [
   NEST_ON_EXPRESS_HOST,
   NEST_ON_FASTIFY_HOST,
 ];
+
+/** Their parsers make arrays and objects of names with brackets. */
+const KNOWING_BRACKETS: ReadonlySet<Host> = new Set([EXPRESS_4_HOST, NEST_ON_EXPRESS_HOST]);
+
+/** Their parsers refuse more than a thousand parameters. */
+const COUNTING: ReadonlySet<Host> = new Set([EXPRESS_HOST, EXPRESS_4_HOST, NEST_ON_EXPRESS_HOST]);
 
 function ask(port: number, path = '/token/introspect', body = 'token=x', headers = {}) {
   return sendHttp(port, { method: 'POST', path, headers: { ...AS_API, ...headers }, body });
@@ -95,6 +102,7 @@ for (const host of HOSTS) {
 
     test(`${host.name}: one operation alone takes ${bodies} forms, and its errors are rendered`, async (t) => {
       const { server } = await openWorld(t);
+      const faults: unknown[] = [];
       const operation = (request: HttpRequest) => {
         if (request.headers['x-fails'] !== undefined) throw new Error('hush');
         return server.introspect(request);
@@ -103,6 +111,7 @@ for (const host of HOSTS) {
         server,
         parsesForms,
         operation: async (request) => operation(request),
+        onFault: (fault) => faults.push(fault),
       });
       const answered = await ask(port, '/operation');
       assert.deepEqual([answered.status, answered.body], [200, INACTIVE]);
@@ -111,8 +120,30 @@ for (const host of HOSTS) {
       const failed = await ask(port, '/operation', 'token=x', { 'x-fails': 'yes' });
       assert.equal(failed.status, 500);
       assert.equal(failed.body, '{"error":"server_error","error_description":"an unexpected error"}');
+      assert.deepEqual(faults.map(String), ['Error: hush']);
     });
   }
+
+  test(`${host.name}: a list or an object that a parser makes is no parameter, and no repetition hides behind a thousand others`, async (t) => {
+    const { server } = await openWorld(t);
+    const operation = (request: HttpRequest) => server.introspect(request);
+    const port = await host.open(t, { server, operation, parsesForms: true });
+    const answerTo = async (form: string) => (await ask(port, '/operation', form)).body;
+    const knowsBrackets = KNOWING_BRACKETS.has(host);
+    for (const form of ['token[]=x', 'token[0]=x', 'token%5B%5D=x', 'token[a]=x', 'token[][]=x']) {
+      assert.equal(await answerTo(form), knowsBrackets ? NO_TEXT : MISSING, form);
+    }
+    for (const form of ['token=x&token[]=y', 'token=x&token[]=x', 'token[]=y&token=x']) {
+      assert.equal(await answerTo(form), knowsBrackets ? REPEATED : INACTIVE, form);
+    }
+    for (const form of ['token=x&token.a=y', 'token=x&a.b=y']) {
+      assert.equal(await answerTo(form), INACTIVE, form);
+    }
+    const others = Array.from({ length: 999 }, (_, index) => `p${index}=1`).join('&');
+    assert.equal(await answerTo(`token=x&${others}`), INACTIVE);
+    // Parsers of Express take no more than a thousand, and pass an error of their own on.
+    assert.equal(await answerTo(`token=x&${others}&token=y`), COUNTING.has(host) ? HANDLED.body : REPEATED);
+  });
 
   test(`${host.name}: paths of the host stay its own, and where nobody answers it does`, async (t) => {
     const { server } = await openWorld(t);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConfigurationError, type HttpRequest, StorageFault } from '@grantd/core';
+import { ConfigurationError, type HttpRequest, OAuthError, StorageFault } from '@grantd/core';
 import { FETCH_HOSTS } from './harness/hosts/fetch_hosts.ts';
 import type { Answer } from './harness/hosts/web_hosts.ts';
 import { CLIENT_CHALLENGE, errorOf, INACTIVE, JSON_HEADERS, OUTAGE, REVOKED } from './harness/responses.ts';
@@ -149,7 +149,8 @@ for (const host of FETCH_HOSTS) {
       host.handler((request) => server.introspect(request), { errors: 'forward' }),
     ]) {
       const { status, body } = await ask(answer, '/token/introspect', posted('token=x', FORM));
-      const told = [401, 'invalid_client', { 'www-authenticate': CLIENT_CHALLENGE }];
+      const headers = { 'cache-control': 'no-store', 'www-authenticate': CLIENT_CHALLENGE };
+      const told = [401, 'invalid_client', headers];
       assert.deepEqual([status, JSON.parse(body)], [418, { told }]);
       assert.deepEqual(await ask(answer, '/token/introspect', posted('token=x')), INACTIVE);
     }
@@ -159,16 +160,54 @@ for (const host of FETCH_HOSTS) {
 
   test(`§1.2 ${host.name}: an outage is 503 unless it is forwarded, and whatever else is thrown 500`, async () => {
     const outage = () => Promise.reject(new StorageFault(new Error('10.0.0.5 refused')));
-    assert.deepEqual(await ask(host.handler(outage), '/', { method: 'POST' }), OUTAGE);
+    const faults: unknown[] = [];
+    const onFault = (fault: unknown) => faults.push(fault);
+    assert.deepEqual(await ask(host.handler(outage, { onFault }), '/', { method: 'POST' }), OUTAGE);
     const forwarding = host.handler(outage, { errors: 'forward' });
     const { status, body } = await ask(forwarding, '/', { method: 'POST' });
     assert.deepEqual([status, /^\{"told":"StorageFault/.test(body)], [418, true], body);
     const unexpected = await ask(
-      host.handler(() => Promise.reject(new Error('hush'))),
+      host.handler(() => Promise.reject(new Error('hush')), { onFault }),
       '/',
       { method: 'POST' },
     );
     assert.deepEqual(unexpected, errorOf(500, 'server_error', 'an unexpected error'));
+    assert.deepEqual(faults.map(String), ['StorageFault: storage is unavailable', 'Error: hush']);
+  });
+
+  test(`§1.2 ${host.name}: a body that the host has read and kept is 500, and onEvent is told of it as of any fault`, async (t) => {
+    const { server, events } = await openWorld(t, { issuer: `${ISSUER}/auth` });
+    const mounted = host.mount(server, { strippedPath: '/auth' });
+    const answer: Answer = async (sent) => {
+      const request = host.received(sent);
+      await request.text();
+      return mounted(request);
+    };
+    const failed = await ask(answer, '/token/introspect', posted('token=x'));
+    assert.deepEqual(failed, errorOf(500, 'server_error', 'an unexpected error'));
+    const [event] = events;
+    assert.ok(event?.type === 'refused' && event.cause instanceof TypeError);
+    const { cause, ...told } = event;
+    const fault = { error: 'server_error', status: 500, reason: 'unexpected' };
+    assert.deepEqual(told, { operation: 'introspection', type: 'refused', ...fault });
+    assert.match(String(cause), /was read before/);
+    assert.equal(events.length, 1);
+  });
+
+  test(`§1.2 ${host.name}: onFault is told of what an operation of the host’s own throws, not of what it refuses; it changes no answer`, async () => {
+    const thrown = [new Error('hush'), new OAuthError('invalid_grant', 'no')];
+    const faults: unknown[] = [];
+    const answer = host.handler(() => Promise.reject(thrown[faults.length]), {
+      onFault: (fault) => {
+        faults.push(fault);
+        throw new Error('the log is full');
+      },
+    });
+    const failed = await ask(answer, '/', { method: 'POST' });
+    assert.deepEqual(failed, errorOf(500, 'server_error', 'an unexpected error'));
+    const refused = await ask(answer, '/', { method: 'POST' });
+    assert.deepEqual(refused, errorOf(400, 'invalid_grant', 'no'));
+    assert.deepEqual(faults, thrown.slice(0, 1));
   });
 
   test(`§1.2 ${host.name}: headers of the host stand beside the answer’s own, which win`, async (t) => {

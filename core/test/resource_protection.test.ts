@@ -149,10 +149,15 @@ for (const host of PROTECTED_HOSTS) {
         const { status, body } = await response;
         return { status, ...JSON.parse(body) };
       };
-      const { name, status, challenge } = await told(get());
+      const { name, status, challenge, cacheControl } = await told(get());
       assert.deepEqual([name, status, challenge], ['OAuthError', 401, 'Bearer realm="api"']);
+      assert.equal(cacheControl, 'no-store');
       asked.outage = OUTAGES[0];
-      assert.deepEqual(await told(withToken(token)), { name: 'AuthorizationServerFault', status: 503 });
+      assert.deepEqual(await told(withToken(token)), {
+        name: 'AuthorizationServerFault',
+        status: 503,
+        cacheControl: 'no-store',
+      });
     });
 
     test('an error that is neither a refusal nor an outage is the host’s', async (t) => {

@@ -1,6 +1,7 @@
 import type { AuthorizationServer } from '../authorization_server.ts';
 import { type HttpRequest, type HttpResponse, pathOf, queryOf } from '../protocol/http.ts';
 import { ConfigurationError } from '../protocol/oauth_error.ts';
+import { type OnFault, printFault } from './fault.ts';
 
 /** What every adapter can be told. `Incoming` is the request as the host's framework knows it. */
 export interface AdapterOptions<Incoming> {
@@ -11,6 +12,12 @@ export interface AdapterOptions<Incoming> {
   readonly errors?: 'render' | 'forward';
   /** Headers of each answer beside its own, which win. */
   readonly headers?: (request: Incoming) => Readonly<Record<string, string>>;
+  /**
+   * Told of what is answered 500 or 503 and neither the server nor the framework's error handling has been told of: a
+   * body that cannot be read, an answer that cannot be sent, what an operation of the host's own throws. Default: with
+   * `mount` the server's `onEvent`, with `handler` the console.
+   */
+  readonly onFault?: OnFault<Incoming>;
 }
 
 export interface MountOptions<Incoming> extends AdapterOptions<Incoming> {
@@ -24,24 +31,36 @@ export interface MountOptions<Incoming> extends AdapterOptions<Incoming> {
 export type Operation = (request: HttpRequest) => Promise<HttpResponse>;
 
 /** The endpoints of a server as a mounted adapter sees them. */
-export interface MountedEndpoints {
+export interface MountedEndpoints<Incoming> {
   /** Whether an endpoint has the path of this URL. */
   serves(url: string): boolean;
   /** Answers at whichever endpoint the path names, 404 at none; throws as the endpoint does. */
   readonly operation: Operation;
+  /** Tells the server's `onEvent`; the console, where the request is for no endpoint. */
+  readonly onFault: OnFault<Incoming>;
 }
 
-/** @throws {ConfigurationError} the stripped path is none */
-export function mountedEndpoints(
+/**
+ * @param identityOf what is known of a request before it is read
+ * @throws {ConfigurationError} the stripped path is none
+ */
+export function mountedEndpoints<Incoming>(
   server: AuthorizationServer,
   strippedPath: string | undefined,
-): MountedEndpoints {
+  identityOf: (request: Incoming) => Pick<HttpRequest, 'url' | 'id'>,
+): MountedEndpoints<Incoming> {
   const whole = wholeUrls(server, strippedPath);
   return {
     serves: (url) => server.serves(whole(url)),
     operation: async (request) => {
       const url = whole(request.url);
       return (await server.dispatch(url === request.url ? request : { ...request, url })) ?? NOT_FOUND;
+    },
+    onFault: (fault, request) => {
+      const identity = identityOf(request);
+      const url = whole(identity.url);
+      if (server.serves(url)) server.reportFault(fault, { ...identity, url });
+      else printFault(fault);
     },
   };
 }

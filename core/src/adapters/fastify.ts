@@ -7,8 +7,9 @@ import {
   mountedEndpoints,
   type Operation,
 } from './adapter_options.ts';
+import { rendered } from './fault.ts';
 import { answerTo } from './node/answer.ts';
-import { type HostedRequest, type NodeRequest, plainRequest } from './node/http_request.ts';
+import { type HostedRequest, identityOf, type NodeRequest, plainRequest } from './node/http_request.ts';
 import { type FurtherHeaders, headersOf } from './node/http_response.ts';
 
 /** What of a request of Fastify is used. */
@@ -20,6 +21,8 @@ export interface FastifyRequest {
   /** The peer; with the option `trustProxy`, as far as the proxies before it are trusted. */
   readonly ip: string;
   readonly body: unknown;
+  /** What `body` was made of, where the host keeps it. */
+  readonly rawBody?: unknown;
 }
 
 /** What of a reply of Fastify is used. */
@@ -51,8 +54,11 @@ export function mount(
   server: AuthorizationServer,
   { strippedPath, ...options }: MountOptions<FastifyRequest> = {},
 ): (instance: FastifyInstance) => Promise<void> {
-  const endpoints = mountedEndpoints(server, strippedPath);
-  const answer = handler(endpoints.operation, options);
+  const endpoints = mountedEndpoints<FastifyRequest>(server, strippedPath, (request) =>
+    identityOf(hostedOf(request)),
+  );
+  const { operation, onFault } = endpoints;
+  const answer = handler(operation, { onFault, ...options });
   const plugin = async (instance: FastifyInstance) => {
     if (instance.prefix !== '') {
       throw new Error(
@@ -74,10 +80,11 @@ export function mount(
  */
 export function handler(
   operation: Operation,
-  { errors, headers }: AdapterOptions<FastifyRequest> = {},
+  { errors, headers, onFault }: AdapterOptions<FastifyRequest> = {},
 ): FastifyHandler {
   return async (request, reply) => {
-    const answer = await answerTo(request.raw, hostedOf(request), operation, errors);
+    const render = (thrown: unknown) => rendered(thrown, request, onFault);
+    const answer = await answerTo(request.raw, hostedOf(request), operation, errors, render);
     if (answer === undefined) reply.hijack();
     else sendResponse(request, reply, answer, headers?.(request));
     return reply;
@@ -106,6 +113,6 @@ export function sendResponse(
   reply.send(answer.body === '' ? undefined : Buffer.from(answer.body));
 }
 
-function hostedOf({ url, body, id, ip }: FastifyRequest): HostedRequest {
-  return { url, body, id, remoteAddress: ip };
+function hostedOf({ url, body, rawBody, id, ip }: FastifyRequest): HostedRequest {
+  return { url, body, rawBody, id, remoteAddress: ip };
 }

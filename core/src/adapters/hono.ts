@@ -58,5 +58,9 @@ async function bodyRead({ req }: HonoContext): Promise<ReadBody> {
 
 function formOf(data: FormData): ParsedForm {
   const names = new Set(data.keys());
-  return Object.fromEntries([...names].map((name) => [name, data.getAll(name)]));
+  return Object.fromEntries([...names].map((name) => [name, oneOrAll(data.getAll(name))]));
+}
+
+function oneOrAll(values: readonly FormDataEntryValue[]): unknown {
+  return values.length > 1 ? values : values[0];
 }

@@ -7,15 +7,16 @@ import {
   mountedEndpoints,
   type Operation,
 } from './adapter_options.ts';
+import { rendered } from './fault.ts';
 import { answerTo } from './node/answer.ts';
-import { type HostedRequest, type NodeRequest, plainRequest } from './node/http_request.ts';
+import { type HostedRequest, identityOf, type NodeRequest, plainRequest } from './node/http_request.ts';
 import { type FurtherHeaders, headersOf } from './node/http_response.ts';
 
 /** What of a context of Koa is used. */
 export interface KoaContext {
   readonly req: NodeRequest;
-  /** `body` is what a parser has left. */
-  readonly request: { readonly body?: unknown };
+  /** `body` is what a parser has left, and `rawBody` what it was made of, where the parser keeps that. */
+  readonly request: { readonly body?: unknown; readonly rawBody?: unknown };
   /** The URL before the paths were taken off below which middleware was mounted. */
   readonly originalUrl: string;
   /** The peer; with `app.proxy`, the one that the proxy names. */
@@ -36,8 +37,11 @@ export function mount(
   server: AuthorizationServer,
   { strippedPath, ...options }: MountOptions<KoaContext> = {},
 ): KoaMiddleware {
-  const endpoints = mountedEndpoints(server, strippedPath);
-  const answer = handler(endpoints.operation, options);
+  const endpoints = mountedEndpoints<KoaContext>(server, strippedPath, (context) =>
+    identityOf(hostedOf(context)),
+  );
+  const { operation, onFault } = endpoints;
+  const answer = handler(operation, { onFault, ...options });
   return async (context, next) => {
     if (endpoints.serves(context.originalUrl)) return answer(context);
     await next();
@@ -47,10 +51,11 @@ export function mount(
 /** One operation alone: `router.post('/introspect', handler((request) => server.introspect(request)))`. */
 export function handler(
   operation: Operation,
-  { errors, headers }: AdapterOptions<KoaContext> = {},
+  { errors, headers, onFault }: AdapterOptions<KoaContext> = {},
 ): (context: KoaContext) => Promise<void> {
   return async (context) => {
-    const answer = await answerTo(context.req, hostedOf(context), operation, errors);
+    const render = (thrown: unknown) => rendered(thrown, context, onFault);
+    const answer = await answerTo(context.req, hostedOf(context), operation, errors, render);
     if (answer !== undefined) sendResponse(context, answer, headers?.(context));
   };
 }
@@ -74,5 +79,6 @@ export function sendResponse(context: KoaContext, answer: HttpResponse, further?
 }
 
 function hostedOf({ req, request, originalUrl, ip }: KoaContext): HostedRequest {
-  return { url: originalUrl, body: request.body, id: req.id, remoteAddress: ip };
+  const { body, rawBody } = request;
+  return { url: originalUrl, body, rawBody, id: req.id, remoteAddress: ip };
 }

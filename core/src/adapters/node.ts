@@ -34,6 +34,6 @@ export function toHttpRequest(request: NodeRequest): Promise<HttpRequest> {
   return plainRequest(request, hostedOf(request));
 }
 
-function hostedOf({ url, body, id, socket }: NodeRequest): HostedRequest {
-  return { url, body, id, remoteAddress: socket.remoteAddress };
+function hostedOf({ url, body, rawBody, id, socket }: NodeRequest): HostedRequest {
+  return { url, body, rawBody, id, remoteAddress: socket.remoteAddress };
 }

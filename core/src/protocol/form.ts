@@ -100,9 +100,7 @@ export function requireParameter(form: Form, name: string): string {
 function fromParsed(parsed: ParsedForm): Form {
   const form = new Map<string, string>();
   for (const [name, value] of Object.entries(parsed)) {
-    const values: readonly unknown[] = Array.isArray(value) ? value : [value];
-    if (values.length > 1 && name !== REPEATABLE) throw repeated();
-    for (const single of values) {
+    for (const single of valuesOf(name, value)) {
       if (single === undefined || single === null || single === '') continue;
       if (typeof single !== 'string') {
         throw new OAuthError('invalid_request', 'a parameter is not a text', { reason: 'parameter_invalid' });
@@ -111,6 +109,14 @@ function fromParsed(parsed: ParsedForm): Form {
     }
   }
   return form;
+}
+
+/** An array of one is nothing that was repeated, but `name[]`: it is left an array, which no parameter is. */
+function valuesOf(name: string, value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) return [value];
+  if (name === REPEATABLE) return value;
+  if (value.length > 1) throw repeated();
+  return [value];
 }
 
 function beside(earlier: string | undefined, value: string): string {

@@ -8,7 +8,10 @@ export interface HttpConnection {
   readonly clientCertificate?: string;
 }
 
-/** A form that the host has already parsed; a repeated parameter is an array. */
+/**
+ * A form that the host has already parsed. A parameter is a text, one that was repeated an array of several. Anything
+ * else is refused: parsers make it of names with brackets or dots (`token[]`, `token[a]`), which are no parameters.
+ */
 export type ParsedForm = Readonly<Record<string, unknown>>;
 
 export interface HttpRequest {

@@ -74,6 +74,10 @@ export class OAuthError extends Error {
   readonly description: string;
   readonly reason: ReasonCode | undefined;
   readonly scope: string | undefined;
+  /**
+   * Those of the answer but its media type, for whoever renders it: that no cache keeps it (RFC 6749 §5.1), and at an
+   * endpoint its challenge and CORS.
+   */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly clientId: string | undefined;
   readonly redirectTo: string | undefined;
@@ -87,7 +91,7 @@ export class OAuthError extends Error {
     this.status = details.status ?? ERROR_STATUS[code];
     this.reason = details.reason;
     this.scope = details.scope;
-    this.headers = details.headers ?? {};
+    this.headers = { 'cache-control': 'no-store', ...details.headers };
     this.clientId = details.clientId;
     this.redirectTo = details.redirectTo;
     this.formPost = details.formPost;

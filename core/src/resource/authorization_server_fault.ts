@@ -4,7 +4,7 @@ import { StorageFault } from '../protocol/oauth_error.ts';
 /** The authorization server could not be asked, or did not answer as it must. It says nothing about the token. */
 export class AuthorizationServerFault extends Error {
   readonly status = 503;
-  readonly headers: Readonly<Record<string, string>> = { 'retry-after': '1' };
+  readonly headers: Readonly<Record<string, string>> = { 'cache-control': 'no-store', 'retry-after': '1' };
 
   constructor(cause: unknown) {
     super('the authorization server cannot be asked', { cause });

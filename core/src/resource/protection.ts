@@ -176,7 +176,7 @@ function answerTo(error: unknown): HttpResponse | undefined {
 }
 
 function bareResponse({ status, headers }: OAuthError): HttpResponse {
-  return { status, headers: { 'cache-control': 'no-store', ...headers }, body: '' };
+  return { status, headers, body: '' };
 }
 
 function unavailable({ headers }: AuthorizationServerFault): OAuthError {

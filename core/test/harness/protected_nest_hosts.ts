@@ -34,8 +34,7 @@ export const PROTECTED_NEST_HOSTS: readonly ProtectedHost[] = [
   {
     name: 'Nest on Fastify',
     parsesForms: true,
-    open: async (options) =>
-      opened(await NestFactory.create(moduleOf(options), new FastifyAdapter(), QUIET)),
+    open: async (options) => opened(await NestFactory.create(moduleOf(options), new FastifyAdapter(), QUIET)),
   },
 ];
 

@@ -14,7 +14,12 @@ export function notesOf({ sub, clientId, scopes }: VerifiedAccessToken) {
 /** What each API's own error handling answers. */
 export function toldByHost(error: unknown) {
   const { name, status, headers } = Object(error);
-  return { name, status, challenge: headers?.['www-authenticate'] };
+  return {
+    name,
+    status,
+    challenge: headers?.['www-authenticate'],
+    cacheControl: headers?.['cache-control'],
+  };
 }
 
 /** An API in one framework, whose only route is protected; its own error handling answers 418. */

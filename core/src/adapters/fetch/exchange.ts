@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '../../authorization_server.ts';
-import { errorResponse } from '../../endpoints/error_response.ts';
 import { fromHttpResponse } from '../../protocol/fetch_response.ts';
 import { mountedEndpoints, type Operation } from '../adapter_options.ts';
+import { rendered } from '../fault.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch_options.ts';
 import { type Known, toHttpRequest } from './http_request.ts';
 
@@ -17,8 +17,9 @@ export function mountedExchange<Host>(
   server: AuthorizationServer,
   { strippedPath, ...options }: FetchMountOptions<Host>,
 ): (host: Host) => Promise<Response> | undefined {
-  const endpoints = mountedEndpoints(server, strippedPath);
-  const answer = operationExchange(requestOf, endpoints.operation, options);
+  const endpoints = mountedEndpoints<Host>(server, strippedPath, (host) => ({ url: requestOf(host).url }));
+  const { operation, onFault } = endpoints;
+  const answer = operationExchange(requestOf, operation, { onFault, ...options });
   return (host) => (endpoints.serves(requestOf(host).url) ? answer(host) : undefined);
 }
 
@@ -26,7 +27,7 @@ export function mountedExchange<Host>(
 export function operationExchange<Host>(
   requestOf: RequestOf<Host>,
   operation: Operation,
-  { errors, headers, connection, body }: FetchOptions<Host>,
+  { errors, headers, onFault, connection, body }: FetchOptions<Host>,
 ): (host: Host) => Promise<Response> {
   const plainRequest = async (host: Host) => {
     const read = await body?.(host);
@@ -38,7 +39,8 @@ export function operationExchange<Host>(
   };
   return async (host) => {
     const answered = plainRequest(host).then(operation);
-    const answer = await (errors === 'forward' ? answered : answered.catch(errorResponse));
+    const render = (thrown: unknown) => rendered(thrown, host, onFault);
+    const answer = await (errors === 'forward' ? answered : answered.catch(render));
     // RFC 9110 §9.3.2: no body, whatever the runtime would make of it.
     const sent = requestOf(host).method === 'HEAD' ? { ...answer, body: '' } : answer;
     return fromHttpResponse(sent, headers?.(host));

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import { errorResponse } from '../../endpoints/error_response.ts';
 import type { HttpRequest, HttpResponse } from '../../protocol/http.ts';
 import type { AdapterOptions, Operation } from '../adapter_options.ts';
 import { type HostedRequest, plainRequest } from './http_request.ts';
 
 /**
  * What an operation answers to a request.
+ * @param render makes an answer of what the operation threw
  * @returns `undefined` where the client went away in the middle of its request: nobody is left to answer
  * @throws what the operation threw, where the host wants errors forwarded
  */
@@ -14,6 +14,7 @@ export async function answerTo(
   hosted: HostedRequest,
   operation: Operation,
   errors: AdapterOptions<never>['errors'] | undefined,
+  render: (thrown: unknown) => HttpResponse,
 ): Promise<HttpResponse | undefined> {
   let plain: HttpRequest;
   try {
@@ -23,5 +24,5 @@ export async function answerTo(
     throw error;
   }
   const answer = operation(plain);
-  return errors === 'forward' ? answer : answer.catch(errorResponse);
+  return errors === 'forward' ? answer : answer.catch(render);
 }

@@ -3,33 +3,47 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { HttpRequest, ParsedForm } from '../../protocol/http.ts';
 import { MAX_BODY_BYTES } from '../../protocol/request_limits.ts';
 
+/** What the host's parsers have left. */
+export interface LeftByParsers {
+  readonly body: unknown;
+  /** The text or the bytes that `body` was made of, where they have been kept. */
+  readonly rawBody: unknown;
+}
+
 /**
- * The body of a request: the form that the host has parsed, or text, which is read no further than just past the
- * server's limit.
- * @param parsed what the host's parser has left
+ * The body of a request: the text that the host has kept, the form that it has parsed, or else text, which is read no
+ * further than just past the server's limit. Text comes first, since a parser may read a form in a way of its own.
  * @throws {Error} the connection broke before the body was complete
  */
-export async function bodyOf(request: IncomingMessage, parsed: unknown): Promise<HttpRequest['body']> {
-  if (isParsedForm(request, parsed)) return parsed;
-  if (typeof parsed === 'string') return parsed;
-  if (Buffer.isBuffer(parsed)) return parsed.toString('utf8');
-  return readBody(request);
+export async function bodyOf(
+  request: IncomingMessage,
+  { body, rawBody }: LeftByParsers,
+): Promise<HttpRequest['body']> {
+  const text = textFrom(rawBody) ?? textFrom(body);
+  if (text !== undefined) return text;
+  return isParsedForm(request, body) ? body : readBody(request);
+}
+
+/** @returns `undefined` for what is neither text nor bytes */
+function textFrom(value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  return Buffer.isBuffer(value) ? value.toString('utf8') : undefined;
 }
 
 /** Parsers of other media types leave an empty object behind and the body unread. */
 function isParsedForm(request: IncomingMessage, body: unknown): body is ParsedForm {
-  if (typeof body !== 'object' || body === null || Buffer.isBuffer(body)) return false;
+  if (typeof body !== 'object' || body === null) return false;
   return Object.keys(body).length > 0 || request.readableDidRead;
 }
 
+/** @returns `undefined` where there is none, or somebody else has read it and kept it to themselves */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   if (hasNone(request)) return undefined;
-  if (request.readableEnded) return undefined; // somebody else has read it, and kept it to themselves
+  const isUntouched = request.readableFlowing === null; // otherwise somebody else reads it as well
+  if (isUntouched) await nextTurn(); // most requests come in one piece, which is all there then
+  if (request.readableEnded) return undefined;
   if (request.destroyed) throw new Error('the connection was closed');
-  if (request.readableFlowing !== null) return arrivingBody(request); // somebody else reads it as well
-  await nextTurn(); // most requests come in one piece, which has been read to its end then
-  if (request.readableDidRead) return undefined; // likewise
-  if (request.destroyed) throw new Error('the connection was closed');
+  if (isUntouched && request.readableDidRead) return undefined; // in the meantime
   const isAtHand = request.complete && request.readableFlowing === null && request.readableLength > 0;
   return isAtHand ? bodyAtHand(request) : arrivingBody(request);
 }

@@ -16,6 +16,7 @@ export type ConnectMiddleware = (
   next: Next,
 ) => Promise<void>;
 
-export function hostedByConnect({ originalUrl, url, ip, body, id, socket }: ConnectRequest): HostedRequest {
-  return { url: originalUrl ?? url, body, id, remoteAddress: ip ?? socket.remoteAddress };
+export function hostedByConnect(request: ConnectRequest): HostedRequest {
+  const { originalUrl, url, ip, body, rawBody, id, socket } = request;
+  return { url: originalUrl ?? url, body, rawBody, id, remoteAddress: ip ?? socket.remoteAddress };
 }

@@ -1,14 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import type { AuthorizationServer } from '../../authorization_server.ts';
-import { errorResponse } from '../../endpoints/error_response.ts';
 import {
   type AdapterOptions,
   type MountOptions,
   mountedEndpoints,
   type Operation,
 } from '../adapter_options.ts';
+import { rendered } from '../fault.ts';
 import { answerTo } from './answer.ts';
-import type { HostedRequest, NodeRequest } from './http_request.ts';
+import { type HostedRequest, identityOf, type NodeRequest } from './http_request.ts';
 import { sendResponse } from './http_response.ts';
 
 export type Next = (error?: unknown) => void;
@@ -22,8 +22,11 @@ export function mountedMiddleware<Incoming extends NodeRequest>(
   server: AuthorizationServer,
   { strippedPath, ...options }: MountOptions<Incoming> = {},
 ): (request: Incoming, response: ServerResponse, next?: Next) => Promise<void> {
-  const endpoints = mountedEndpoints(server, strippedPath);
-  const answer = operationMiddleware(hostedOf, endpoints.operation, options);
+  const endpoints = mountedEndpoints<Incoming>(server, strippedPath, (request) =>
+    identityOf(hostedOf(request)),
+  );
+  const { operation, onFault } = endpoints;
+  const answer = operationMiddleware(hostedOf, operation, { onFault, ...options });
   return async (request, response, next) => {
     if (next === undefined || endpoints.serves(hostedOf(request).url ?? '')) {
       return answer(request, response, next);
@@ -39,15 +42,17 @@ export function mountedMiddleware<Incoming extends NodeRequest>(
 export function operationMiddleware<Incoming extends NodeRequest>(
   hostedOf: HostedOf<Incoming>,
   operation: Operation,
-  { errors, headers }: AdapterOptions<Incoming> = {},
+  { errors, headers, onFault }: AdapterOptions<Incoming> = {},
 ): (request: Incoming, response: ServerResponse, next?: Next) => Promise<void> {
   return async (request, response, next) => {
+    const render = (thrown: unknown) => rendered(thrown, request, onFault);
     try {
-      const answer = await answerTo(request, hostedOf(request), operation, next && errors);
+      const answer = await answerTo(request, hostedOf(request), operation, next && errors, render);
       if (answer !== undefined) sendResponse(request, response, answer, headers?.(request));
     } catch (error) {
-      if (next !== undefined) next(error);
-      else if (!response.headersSent) sendResponse(request, response, errorResponse(error));
+      if (next !== undefined) return next(error);
+      const answer = render(error);
+      if (!response.headersSent) sendResponse(request, response, answer);
       else if (!response.writableEnded) response.destroy();
     }
   };

@@ -18,6 +18,8 @@ export interface HostPlan {
   readonly operation?: (request: HttpRequest) => Promise<HttpResponse>;
   /** Told of each error that reaches the framework's error handling, which answers 418 then. */
   readonly onError?: (error: unknown) => void;
+  /** Told of each fault that an adapter has rendered. */
+  readonly onFault?: (fault: unknown) => void;
 }
 
 /** A host that a framework makes. It answers `GET /own` itself, with what it sees of the request, and 404 elsewhere. */
@@ -40,8 +42,9 @@ export function ownAnswer({ method, url }: HttpRequest): HttpResponse {
 export const HANDLED = { status: 418, body: 'handled by the host' };
 
 /** The options that an adapter is mounted with. */
-export function optionsOf({ errors, strippedPath, headers }: HostPlan) {
+export function optionsOf({ errors, strippedPath, headers, onFault }: HostPlan) {
   return {
+    ...(onFault !== undefined && { onFault }),
     ...(errors !== undefined && { errors }),
     ...(strippedPath !== undefined && { strippedPath }),
     ...(headers !== undefined && { headers: () => headers }),

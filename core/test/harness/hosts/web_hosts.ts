@@ -11,6 +11,7 @@ export type Answer = (request: Request) => Response | Promise<Response>;
 export interface HostOptions {
   readonly errors?: 'render' | 'forward';
   readonly headers?: () => Readonly<Record<string, string>>;
+  readonly onFault?: (fault: unknown) => void;
   readonly connection?: () => { readonly remoteAddress: string };
   readonly body?: () => string;
 }
