@@ -1,5 +1,6 @@
 /** The adapter for Fastify 5. */
 import type { AuthorizationServer } from '../authorization_server.ts';
+import { rendered } from '../endpoints/fault.ts';
 import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
 import { ConfigurationError } from '../protocol/oauth_error.ts';
 import {
@@ -9,7 +10,6 @@ import {
   type Operation,
   requireKnownErrors,
 } from './adapter_options.ts';
-import { rendered } from './fault.ts';
 import { answerTo } from './node/answer.ts';
 import {
   type HostedRequest,

@@ -1,5 +1,6 @@
 /** The adapter for Koa 3. */
 import type { AuthorizationServer } from '../authorization_server.ts';
+import { rendered } from '../endpoints/fault.ts';
 import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
 import {
   type AdapterOptions,
@@ -8,7 +9,6 @@ import {
   type Operation,
   requireKnownErrors,
 } from './adapter_options.ts';
-import { rendered } from './fault.ts';
 import { answerTo } from './node/answer.ts';
 import {
   type HostedRequest,

@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '../../authorization_server.ts';
+import { rendered } from '../../endpoints/fault.ts';
 import type { HttpResponse } from '../../protocol/http.ts';
 import { mountedEndpoints, type Operation, requireKnownErrors } from '../adapter_options.ts';
-import { rendered } from '../fault.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch_options.ts';
 import { type BrokenBody, type Known, readRequest } from './http_request.ts';
 import { responseTo } from './http_response.ts';
