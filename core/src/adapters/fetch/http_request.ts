@@ -36,15 +36,21 @@ export async function readRequest(request: Request, known: Known = {}): Promise<
   try {
     return { ...plain, body: await readText(request.body) };
   } catch (error) {
-    return { brokenBy: error, isAbandoned: isOfConnection(error) || request.signal.aborted };
+    return { brokenBy: error, isAbandoned: !isAnswer(error) && isOfConnection(error, request) };
   }
+}
+
+/** An error with a status is an answer of the host's, such as that to a body beyond a limit of its own. */
+function isAnswer(error: unknown): boolean {
+  return error instanceof Error && 'status' in error;
 }
 
 /** What the servers of Bun (`AbortError`) and Deno call a body whose connection is gone, before the signal says so. */
 const OF_CONNECTION: ReadonlySet<string> = new Set(['AbortError', 'BadResource', 'Http']);
 
-function isOfConnection(error: unknown): boolean {
-  return error instanceof Error && OF_CONNECTION.has(error.name);
+/** The signal is asked last: Deno warns whoever looks at it. */
+function isOfConnection(error: unknown, request: Request): boolean {
+  return (error instanceof Error && OF_CONNECTION.has(error.name)) || request.signal.aborted;
 }
 
 async function readText(stream: ReadableStream<Uint8Array>): Promise<string> {
