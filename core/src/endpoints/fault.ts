@@ -1,14 +1,7 @@
-<<<<<<< HEAD:core/src/adapters/fault.ts
-import { errorResponse } from '../endpoints/error_response.ts';
 import type { HttpResponse } from '../protocol/http.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
 import { observe } from '../protocol/observe.ts';
-=======
-import type { HttpResponse } from '../protocol/http.ts';
-import { OAuthError } from '../protocol/oauth_error.ts';
 import { errorResponse } from './error_response.ts';
-import { observe } from './observe.ts';
->>>>>>> hosts7:core/src/endpoints/fault.ts
 
 export type OnFault<Incoming, Rest extends readonly unknown[] = []> = (
   fault: unknown,
