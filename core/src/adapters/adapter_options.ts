@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '../authorization_server.ts';
+import { type OnFault, printFault } from '../endpoints/fault.ts';
 import { type HttpRequest, type HttpResponse, pathOf, queryOf } from '../protocol/http.ts';
 import { ConfigurationError } from '../protocol/oauth_error.ts';
-import { type OnFault, printFault } from './fault.ts';
 
 /** What every adapter can be told. `Incoming` is the request as the host's framework knows it. */
 export interface AdapterOptions<Incoming> {

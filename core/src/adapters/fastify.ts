@@ -1,5 +1,6 @@
 /** The adapter for Fastify 5. */
 import type { AuthorizationServer } from '../authorization_server.ts';
+import { rendered } from '../endpoints/fault.ts';
 import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
 import {
   type AdapterOptions,
@@ -7,7 +8,6 @@ import {
   mountedEndpoints,
   type Operation,
 } from './adapter_options.ts';
-import { rendered } from './fault.ts';
 import { answerTo } from './node/answer.ts';
 import { type HostedRequest, identityOf, type NodeRequest, plainRequest } from './node/http_request.ts';
 import { type FurtherHeaders, headersOf } from './node/http_response.ts';

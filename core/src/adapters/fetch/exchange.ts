@@ -1,7 +1,7 @@
 import type { AuthorizationServer } from '../../authorization_server.ts';
+import { rendered } from '../../endpoints/fault.ts';
 import { fromHttpResponse } from '../../protocol/fetch_response.ts';
 import { mountedEndpoints, type Operation } from '../adapter_options.ts';
-import { rendered } from '../fault.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch_options.ts';
 import { type Known, toHttpRequest } from './http_request.ts';
 

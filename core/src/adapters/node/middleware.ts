@@ -1,12 +1,12 @@
 import type { ServerResponse } from 'node:http';
 import type { AuthorizationServer } from '../../authorization_server.ts';
+import { rendered } from '../../endpoints/fault.ts';
 import {
   type AdapterOptions,
   type MountOptions,
   mountedEndpoints,
   type Operation,
 } from '../adapter_options.ts';
-import { rendered } from '../fault.ts';
 import { answerTo } from './answer.ts';
 import { type HostedRequest, identityOf, type NodeRequest } from './http_request.ts';
 import { sendResponse } from './http_response.ts';

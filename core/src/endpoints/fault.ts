@@ -1,7 +1,7 @@
-import { errorResponse } from '../endpoints/error_response.ts';
 import type { HttpResponse } from '../protocol/http.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
 import { observe } from '../protocol/observe.ts';
+import { errorResponse } from './error_response.ts';
 
 export type OnFault<Incoming> = (fault: unknown, request: Incoming) => void;
 
