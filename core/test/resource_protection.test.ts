@@ -326,3 +326,8 @@ test('Nest: of two Authorization lines neither counts, on either platform; what 
   await new Promise((resolve) => setTimeout(resolve)); // whatever the guard says has been heard then
   assert.deepEqual([statuses, outcomes], [[400, 400], []]);
 });
+
+test('a wrapped handler of Fetch takes what the runtime hands over second: Deno goes by its length', () => {
+  const tokens: AccessTokens = { verify: () => Promise.reject(new Error('nobody asks')) };
+  assert.equal(protect({ tokens })(() => new Response()).length, 2);
+});

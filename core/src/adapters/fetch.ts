@@ -1,6 +1,7 @@
 /** The Fetch adapter: `Request` in, `Response` out, on every runtime. */
 import type { AuthorizationServer } from '../authorization_server.ts';
 import { fromHttpResponse } from '../protocol/fetch_response.ts';
+import { takingTwo } from '../protocol/handed_over.ts';
 import { NOT_FOUND, type Operation } from './adapter_options.ts';
 import { mountedExchange, operationExchange } from './fetch/exchange.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch/fetch_options.ts';
@@ -46,8 +47,3 @@ export function handler<Incoming extends Request = Request, Rest extends readonl
 }
 
 const requestOf = (request: Request) => request;
-
-/** Deno hands over no more than a function says that it takes, and of `(request, ...rest)` that is the request alone. */
-function takingTwo<Handler>(handler: Handler): Handler {
-  return Object.defineProperty(handler, 'length', { value: 2 });
-}

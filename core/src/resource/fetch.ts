@@ -1,5 +1,6 @@
 /** `protect` for Next.js' route handlers, and for whatever else answers a `Request` with a `Response`. */
 import { fromHttpResponse } from '../protocol/fetch_response.ts';
+import { takingTwo } from '../protocol/handed_over.ts';
 import { Protection, type ProtectionOptions } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 
@@ -22,10 +23,10 @@ export function protect(
 ) => (request: Incoming, ...rest: Rest) => Promise<Response> {
   const protection = new Protection(options);
   return (handler) =>
-    async (request, ...rest) => {
+    takingTwo(async (request, ...rest) => {
       const verdict = await protection.judgeFetched(request);
       return 'answer' in verdict
         ? fromHttpResponse(verdict.answer)
         : handler(request, verdict.token, ...rest);
-    };
+    });
 }
