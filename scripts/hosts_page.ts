@@ -96,7 +96,7 @@ ${notes.join('\n\n')}`,
   );
   return `# grantd in your application
 
-Every adapter exports the same four functions. \`mount(server)\` answers at all endpoints and leaves the other paths to the application; \`handler(operation)\` wraps one operation, such as \`(request) => server.introspect(request)\`, or a page of your own, for an application that routes by itself. For what lies between, \`toHttpRequest\` makes the server's plain request of what the framework hands to its handlers, and \`sendResponse\` sends an answer of the server; in Hono, h3, Next.js and Fetch it makes the \`Response\` to return. Forms are taken raw, or as a parser has left them; \`readForm(request)\` of \`@grantd/core\` does so for a page of your own. Paths are the issuer's: with the issuer \`https://app.example.com/auth\` they begin with \`/auth\`, wherever it is mounted. Sign-in, consent and sign-out are the application's own pages: [the library](../README.md#the-library), [an example](../examples/express_with_users/host.ts).
+Every adapter exports the same four functions. \`mount(server)\` answers at all endpoints and leaves the other paths to the application; \`handler(operation)\` wraps one operation, such as \`(request) => server.introspect(request)\`, or a page of your own, for an application that routes by itself. For what lies between, \`toHttpRequest\` makes the server's plain request of what the framework hands to its handlers, and \`sendResponse\` sends an answer of the server; in Hono, h3, Next.js and Fetch it makes the \`Response\` to return. Forms are taken raw, or as a parser has left them; \`readForm(request)\` of \`@grantd/core\` does so for a page of your own. Paths are the issuer's: with the issuer \`https://app.example.com/auth\` they begin with \`/auth\`, wherever it is mounted; mount it at the root, since \`/.well-known/oauth-authorization-server/auth\` is not below \`/auth\`. Sign-in, consent and sign-out are the application's own pages: [the library](../README.md#the-library), [an example](../examples/express_with_users/host.ts).
 
 | option | |
 | --- | --- |
@@ -109,6 +109,8 @@ Every adapter exports the same four functions. \`mount(server)\` answers at all 
 | \`body\` | likewise: the body, where it was read already, its text or the form |
 
 What has expired stays in storage until the application calls \`sweep(storage)\`, as the server below does once a minute.
+
+Your application is of ECMAScript modules (\`"type": "module"\` in its package.json) or of CommonJS; TypeScript finds the entry points with \`"module": "nodenext"\`, and the examples, which import each other as \`./file.ts\`, want \`"allowImportingTsExtensions": true\` as well. Until the package is on npm, [it is built here](../README.md#the-library).
 
 An application that only *takes* tokens needs none of this, but [one line](resource_servers.md) for each route.
 

@@ -23,7 +23,7 @@ ${code('old_records.ts')}
 
 ${code('host.ts')}
 
-Send \`/token\` to grantd, and take the option away again when the last old refresh token is over.
+Send \`/token\` to grantd. Where people sign in to clients, \`/authorize\` stays a page of the application, which validates and completes requests by grantd: [express_with_users](../examples/express_with_users/host.ts) has one. Try an old token before the switch: with a wrong \`OLD_SECRET\` none of them verifies, and each is \`{"active":false}\`. Take the option away again when the last old refresh token is over.
 `;
 }
 

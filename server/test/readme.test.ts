@@ -76,7 +76,7 @@ test('the host of the README serves tokens that it introspects', async (t) => {
   const code = block('ts', 'createServer');
   const host = replaceOnce(
     replaceOnce(code, "'tokens.db'", JSON.stringify(join(folder, 'tokens.db'))),
-    '.listen(3000)',
+    ".listen(3000, '127.0.0.1')",
     `.listen(${port})`,
   );
   const file = join(ROOT, '.test-results', `readme_host_${port}.ts`);
