@@ -10,7 +10,7 @@ An application that ran [@jmondi/oauth2-server](https://tsoauth2server.com) move
 
 ## 1. What the old rows are
 
-The option \`formerTokens\` of \`AuthorizationServer\` says how tokens of a server that was here before are known, and where they are kept; [why it is as it is](adr/0033-tokens-of-a-former-server.md).
+The option \`formerTokens\` of \`AuthorizationServer\` says how tokens of a server that was here before are known, and where they are kept; the storage needs \`getPrincipalState\`, which the library's stores have; [why it is as it is](adr/0033-tokens-of-a-former-server.md).
 
 - \`keys\`: what checks their signatures, each key with the one algorithm that it is for. A secret is never tried with RS256, nor a public key with HMAC, and none of them signs.
 - \`identify\`: which token a JWT is. To the old server all were of \`typ\` \`JWT\`: an access token has a \`jti\`, a refresh token has \`refresh_token_id\`, a code neither.

@@ -21,4 +21,4 @@ const server = new AuthorizationServer({
 await server.prepare();
 const imported = IMPORT_CLIENTS === 'yes' ? clients.all() : []; // at the first start
 for (const client of imported) await storage.clients.add(await newClient(server, client));
-createServer(mount(server)).listen(Number(PORT));
+createServer(mount(server)).listen(Number(PORT), '127.0.0.1');
