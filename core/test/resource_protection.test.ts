@@ -222,6 +222,11 @@ test('why the authorization server cannot be asked is told, each reason once a m
   await ask();
   assert.deepEqual(lines, [refused, unreached, unreached]);
   assert.deepEqual(statuses, [503, 503, 503, 503, 503, 503]);
+
+  const refusal = Object.assign(new Error('connect ECONNREFUSED 10.0.0.5:443'), { code: 'ECONNREFUSED' });
+  asked.outage = () => Promise.reject(new TypeError('fetch failed', { cause: refusal }));
+  await ask();
+  assert.equal(lines.at(-1), `${unreached} (ECONNREFUSED)`);
 });
 
 test('a host that listens is given the fault itself; of one that is forwarded it hears anyway', async (t) => {

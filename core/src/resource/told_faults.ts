@@ -37,7 +37,21 @@ export function reportFault(fault: AuthorizationServerFault): void {
   console.error(`grantd: ${reasonOf(fault)}`);
 }
 
-/** Two messages that hold nothing of a request; those further down are a runtime's, which may quote what it was given. */
+/**
+ * Two messages that hold nothing of a request, and the code of the runtime's own failure, such as `ECONNREFUSED`, whose
+ * message may quote what it was given.
+ */
 function reasonOf({ message, cause }: AuthorizationServerFault): string {
-  return cause instanceof Error ? `${message}: ${cause.message}` : message;
+  if (!(cause instanceof Error)) return message;
+  const code = codeBelow(cause);
+  return `${message}: ${cause.message}${code === undefined ? '' : ` (${code})`}`;
+}
+
+/** Of the first failure below that has one; a runtime wraps them a few times at most. */
+function codeBelow(error: Error, depth = 4): string | undefined {
+  const { cause } = error;
+  if (!(cause instanceof Error) || depth === 0) return undefined;
+  const code: unknown = 'code' in cause ? cause.code : undefined;
+  if (typeof code === 'string' && /^[A-Z][A-Z0-9_]{1,63}$/.test(code)) return code;
+  return codeBelow(cause, depth - 1);
 }
