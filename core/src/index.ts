@@ -54,6 +54,7 @@ export {
   type ParsedForm,
   pathOf,
 } from './protocol/http.ts';
+export { withoutBearers } from './protocol/loggable.ts';
 export {
   ConfigurationError,
   ERROR_STATUS,

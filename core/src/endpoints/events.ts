@@ -28,6 +28,8 @@ export type ServerEvent = EventOrigin &
         readonly error: ErrorCode;
         readonly status: number;
         readonly reason: ReasonCode;
+        /** The value of the request that was refused: at most 256 characters, escaped, without bearer values. */
+        readonly value?: string;
         /** What happened underneath, for the log alone. */
         readonly cause?: unknown;
       }

@@ -1,4 +1,4 @@
-import { OAuthError } from '../protocol/oauth_error.ts';
+import { OAuthError, type OAuthErrorDetails } from '../protocol/oauth_error.ts';
 import type { RefusalReason } from '../protocol/reasons.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
@@ -21,8 +21,9 @@ export function findNamedClient({ storage }: Context, clientId: string): Awaitab
  */
 export async function requireNamedClient(context: Context, clientId: string): Promise<ClientRecord> {
   const client = await findNamedClient(context, clientId);
-  if (!client) throw untrusted('the client is unknown', 'client_unknown');
-  if (client.disabledAtMs !== undefined) throw untrusted('the client is disabled', 'client_disabled');
+  if (!client) throw untrusted('the client is unknown', 'client_unknown', { value: clientId });
+  if (client.disabledAtMs !== undefined)
+    throw untrusted('the client is disabled', 'client_disabled', { clientId });
   return client;
 }
 
@@ -35,6 +36,10 @@ export function withoutSecrets(client: ClientRecord): AuthorizationClient {
  * A refusal that stays at this server: the browser must not be sent where the client did not register (RFC 6749
  * §3.1.2.4), nor to any application after a logout that failed (RP-Initiated Logout §4).
  */
-export function untrusted(description: string, reason: RefusalReason): OAuthError {
-  return new OAuthError('invalid_request', description, { reason });
+export function untrusted(
+  description: string,
+  reason: RefusalReason,
+  about: Pick<OAuthErrorDetails, 'clientId' | 'value'> = {},
+): OAuthError {
+  return new OAuthError('invalid_request', description, { reason, ...about });
 }

@@ -1,5 +1,6 @@
 import { type Challenge, formatChallenges } from '../protocol/challenge.ts';
 import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
+import { loggable } from '../protocol/loggable.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
 import type { Call, Context } from './context.ts';
 import { type CrossOrigin, crossOriginHeaders, preflightResponse } from './cross_origin.ts';
@@ -95,10 +96,10 @@ async function withErrorHeaders(
   return error.withHeaders({ ...challenge, ...crossOrigin });
 }
 
-/** Tells the operator of a refusal. */
+/** Reports a refusal to the operator. */
 export function report(
   { onEvent }: Context,
-  { code, status, reason, clientId, cause }: OAuthError,
+  { code, status, reason, clientId, value, cause }: OAuthError,
   call: Call,
 ): void {
   onEvent({
@@ -108,6 +109,7 @@ export function report(
     error: code,
     status,
     reason: reason ?? 'unexpected',
+    ...(value !== undefined && { value: loggable(value) }),
     ...(cause !== undefined && { cause }),
   });
 }

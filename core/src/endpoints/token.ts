@@ -17,11 +17,13 @@ export async function token(context: Context, request: HttpRequest, call: Call):
   if (grant === undefined) {
     throw new OAuthError('unsupported_grant_type', 'the grant_type is not supported', {
       reason: 'grant_unknown',
+      value: grantType,
     });
   }
   if (!client.grantTypes.some((allowed) => allowed === grantType)) {
     throw new OAuthError('unauthorized_client', 'the client may not use this grant_type', {
       reason: 'grant_not_allowed',
+      value: grantType,
     });
   }
 

@@ -15,6 +15,7 @@ export function readTokenTypeHint(form: Form): TokenTypeHint | undefined {
   if (hint === undefined || isHint(hint)) return hint;
   throw new OAuthError('unsupported_token_type', 'the token_type_hint is unknown', {
     reason: 'unknown_hint',
+    value: hint,
   });
 }
 

@@ -32,14 +32,21 @@ export function storedLife(record: Mortal, nowMs: number): Life {
       const reason = canBeDisabled ? (`${principal}_disabled` as const) : (`${principal}_revoked` as const);
       return { alive: false, reason, sinceMs: disabledAtMs };
     }
+    // The sweep removes a principal's row after its last token has expired. Nothing was revoked then.
+    if (raisedAtMs === undefined && isOver(expiresAt, nowMs)) continue;
     if (isBehind(standing)) return { alive: false, reason: `${principal}_revoked`, ...since(raisedAtMs) };
   }
   if (notBeforeMs !== undefined && !(issuedAtMs >= notBeforeMs)) {
     return { alive: false, reason: 'issued_before_cutoff', sinceMs: notBeforeMs };
   }
   if (!Number.isFinite(expiresAt)) return { alive: false, reason: 'expiry_unreadable' };
-  if (nowMs >= expiresAt * 1000) return { alive: false, reason: 'expired', sinceMs: expiresAt * 1000 };
+  if (isOver(expiresAt, nowMs)) return { alive: false, reason: 'expired', sinceMs: expiresAt * 1000 };
   return ALIVE;
+}
+
+/** @param expiresAt seconds */
+function isOver(expiresAt: number, nowMs: number): boolean {
+  return nowMs >= expiresAt * 1000;
 }
 
 function isBehind({ copied, current }: Standing): boolean {

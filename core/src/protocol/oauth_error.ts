@@ -53,6 +53,11 @@ export interface OAuthErrorDetails {
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   /** The client concerned, once it is known; for events. */
   readonly clientId?: string | undefined;
+  /**
+   * The value of the request that was refused, such as an unregistered redirect URI; for events and logs, never on the
+   * wire. Never a token, code, secret or password.
+   */
+  readonly value?: string | undefined;
   /** Where the browser takes the refusal (RFC 6749 §4.1.2.1). */
   readonly redirectTo?: string | undefined;
   /** What the browser posts there (OAuth 2.0 Form Post Response Mode §2); without it, `redirectTo` holds it all. */
@@ -80,6 +85,7 @@ export class OAuthError extends Error {
    */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly clientId: string | undefined;
+  readonly value: string | undefined;
   readonly redirectTo: string | undefined;
   readonly formPost: Readonly<Record<string, string>> | undefined;
 
@@ -93,6 +99,7 @@ export class OAuthError extends Error {
     this.scope = details.scope;
     this.headers = { 'cache-control': 'no-store', ...details.headers };
     this.clientId = details.clientId;
+    this.value = details.value;
     this.redirectTo = details.redirectTo;
     this.formPost = details.formPost;
   }

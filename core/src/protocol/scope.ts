@@ -31,7 +31,8 @@ export function formatScope(scopes: readonly string[]): string {
  */
 export function parseScope(parameter: string): readonly string[] {
   const scopes = [...new Set(parameter.split(' ').filter((scope) => scope !== ''))];
-  if (scopes.length === 0 || !scopes.every(isScopeToken)) throw refusedScope('the scope is malformed');
+  if (scopes.length === 0 || !scopes.every(isScopeToken))
+    throw refusedScope('the scope is malformed', parameter);
   return scopes;
 }
 
@@ -46,10 +47,11 @@ export function selectScopes(
 ): readonly string[] {
   if (parameter === undefined) return byDefault;
   const scopes = parseScope(parameter);
-  if (!scopes.every((scope) => allowed.includes(scope))) throw refusedScope('a scope is not allowed');
+  const refused = scopes.filter((scope) => !allowed.includes(scope));
+  if (refused.length > 0) throw refusedScope('a scope is not allowed', formatScope(refused));
   return scopes;
 }
 
-export function refusedScope(description: string): OAuthError {
-  return new OAuthError('invalid_scope', description, { reason: 'scope_not_allowed' });
+export function refusedScope(description: string, value: string): OAuthError {
+  return new OAuthError('invalid_scope', description, { reason: 'scope_not_allowed', value });
 }

@@ -11,6 +11,9 @@ export const RETIRED_KEY_SECONDS = LONGEST_ID_TOKEN_LIFETIME;
 
 const DAY = 24 * 60 * 60;
 
+/** Seconds for which the row of an expired code is kept, so that the log can say why a late client is refused. */
+export const EXPIRED_CODE_SECONDS = DAY;
+
 /**
  * Until when a key is said to be needed that signed a row which is kept until `keepUntil` (both in seconds): the end
  * of that day (UTC), so that issuance writes to the key's own row about once a day and not with every token.

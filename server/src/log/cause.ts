@@ -1,4 +1,4 @@
-import { DocumentError } from '@grantd/core';
+import { DocumentError, withoutBearers } from '@grantd/core';
 
 /** What went wrong underneath, for the log. */
 export interface Cause {
@@ -13,9 +13,6 @@ export interface Cause {
 const LONGEST_MESSAGE = 300;
 const LONGEST_STACK = 1000;
 const LONGEST_STACK_OF_CAUSE = 200;
-
-/** Opaque values of this server, and anything that looks like a JWT, or like the beginning of one that was cut off. */
-const BEARERS = /grantd_(at|rt|ac|cs|ra|ia)_[\w.-]+|ey[\w-]{8,}\.[\w-]+(\.[\w-]*|$)/g;
 
 /**
  * An error as it may be logged: of its members only those named here, since a library may hang anything on an error,
@@ -41,9 +38,4 @@ export function causeOf(error: unknown, depth = 0): Cause {
 function cut(text: string, longest: number): string {
   const loggable = withoutBearers(text);
   return loggable.length > longest ? `${loggable.slice(0, longest)}…` : loggable;
-}
-
-/** A text as it may be logged. */
-export function withoutBearers(text: string): string {
-  return text.replace(BEARERS, '[removed]');
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { RefusalReason, ServerEvent } from '@grantd/core';
-import { causeOf, withoutBearers } from './cause.ts';
+import { type RefusalReason, type ServerEvent, withoutBearers } from '@grantd/core';
+import { causeOf } from './cause.ts';
 import type { Log } from './log.ts';
 import type { PageEvent } from './page_events.ts';
 

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { withoutBearers } from '../log/cause.ts';
+import { withoutBearers } from '@grantd/core';
 import type { Log } from '../log/log.ts';
 import type { ConnectionQueue } from './connection_queue.ts';
 import { RestartPauses } from './restart_pauses.ts';

@@ -30,18 +30,20 @@ export function grantedAuthorization(
 }
 
 /** What is wrong with a request, or what its person or host decided. */
-export type Refusal = Pick<OAuthError, 'code' | 'description' | 'reason'> & { readonly cause?: unknown };
+export type Refusal = Pick<OAuthError, 'code' | 'description' | 'reason'> &
+  Partial<Pick<OAuthError, 'value' | 'cause'>>;
 
 /** An error that goes back to the client through the browser (RFC 6749 §4.1.2.1). */
 export function refusedAuthorization(
   context: Context,
   target: AuthorizationTarget,
-  { code, description, reason, cause }: Refusal,
+  { code, description, reason, value, cause }: Refusal,
 ): OAuthError {
   return new OAuthError(code, description, {
     ...deliveryOf(context, target, { error: code, error_description: description }),
     status: target.responseMode === 'form_post' ? 200 : 303,
     reason,
+    value,
     cause,
     clientId: target.client.id,
   });

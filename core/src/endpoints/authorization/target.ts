@@ -21,7 +21,10 @@ export interface AuthorizationTarget {
 export function requireTarget(client: ClientRecord, form: Form) {
   const redirectUri = redirectUriOf(client, form);
   if (redirectUri === undefined)
-    throw untrusted('the redirect_uri is not registered for this client', 'redirect_uri_mismatch');
+    throw untrusted('the redirect_uri is not registered for this client', 'redirect_uri_mismatch', {
+      clientId: client.id,
+      value: form.get('redirect_uri'),
+    });
   return targetAt(client, form, redirectUri);
 }
 

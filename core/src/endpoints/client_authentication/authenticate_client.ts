@@ -42,7 +42,7 @@ async function authenticateBySecret(
   const client = await findNamedClient(context, clientId);
   const match = await context.clientSecrets.indexOfMatch(secrets, client?.secretHash);
 
-  if (!client) throw refusedClient('client_unknown');
+  if (!client) throw refusedClient('client_unknown', undefined, { value: clientId });
   if (!authenticationMethodsOf(client).includes(method))
     throw refusedClient(wrongMethod(client, method), client);
   if (method !== 'none' && match === -1) throw refusedClient('client_secret_wrong', client);

@@ -81,8 +81,8 @@ export async function privateKeyJwt(
   const found = client ? await findKey(context, client, claimed) : { reason: 'client_unknown' as const };
   const key = 'reason' in found ? await standInKey(algorithm) : found.key;
   const payload = await verifiedPayload(assertion, key, algorithm);
-  if (!client) throw refusedClient('client_unknown');
-  if ('reason' in found) throw refusedClient(found.reason, client, found.cause);
+  if (!client) throw refusedClient('client_unknown', undefined, { value: clientId });
+  if ('reason' in found) throw refusedClient(found.reason, client, { cause: found.cause });
   if (payload === undefined) throw refusedClient('assertion_signature_wrong', client);
 
   // §3 (1 to 6) what was signed

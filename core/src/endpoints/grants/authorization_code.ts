@@ -76,7 +76,7 @@ async function requireMatch(
   const redirectUri = form.get('redirect_uri');
   const expected = record.redirectUriGiven || redirectUri !== undefined ? record.redirectUri : undefined;
   if (redirectUri !== expected)
-    throw invalidGrant('the redirect_uri does not match', 'redirect_uri_mismatch');
+    throw invalidGrant('the redirect_uri does not match', 'redirect_uri_mismatch', redirectUri);
 
   // A verifier without a challenge is a downgrade (RFC 9700 §2.1.1).
   const verifier = form.get('code_verifier');
@@ -91,7 +91,11 @@ async function requireMatch(
 /** A client that is registered anew meanwhile could not have got this code as it is now. */
 function requireUnchanged(record: AuthorizationCodeRecord, client: ClientRecord): void {
   if (!isRegisteredRedirectUri(client, record.redirectUri))
-    throw invalidGrant('the redirect_uri is not registered any more', 'redirect_uri_mismatch');
+    throw invalidGrant(
+      'the redirect_uri is not registered any more',
+      'redirect_uri_mismatch',
+      record.redirectUri,
+    );
   if (record.codeChallenge === undefined && !isConfidential(client))
     throw invalidGrant('the code_verifier does not match', 'pkce_missing');
 }

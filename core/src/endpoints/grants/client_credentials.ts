@@ -1,6 +1,6 @@
 import { isConfidential } from '../../protocol/authentication_method.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
-import { isPersonalScope, refusedScope, selectScopes } from '../../protocol/scope.ts';
+import { formatScope, isPersonalScope, refusedScope, selectScopes } from '../../protocol/scope.ts';
 import { mintAccessToken } from '../../tokens/access_token.ts';
 import { selectOwnAudience } from '../resource.ts';
 import type { Grant } from './grant.ts';
@@ -15,7 +15,8 @@ export const clientCredentials: Grant = async (context, client, form) => {
   }
   const ownScopes = client.scopes.filter((scope) => !isPersonalScope(scope));
   const scopes = selectScopes(form.get('scope'), client.scopes, ownScopes);
-  if (scopes.some(isPersonalScope)) throw refusedScope('a scope needs a person');
+  const personal = scopes.filter(isPersonalScope);
+  if (personal.length > 0) throw refusedScope('a scope needs a person', formatScope(personal));
 
   const audience = await selectOwnAudience(context, form);
   const access = await mintAccessToken(context, { client, scopes, audience });

@@ -1,5 +1,6 @@
 import { secondsOf } from '../../protocol/environment.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
+import type { ReasonCode } from '../../protocol/reasons.ts';
 import { formatScope } from '../../protocol/scope.ts';
 import type { MintedToken } from '../../tokens/minting.ts';
 import type { Context } from '../context.ts';
@@ -29,8 +30,8 @@ export function tokenResponse(
 }
 
 /** A refusal of what the client presented (RFC 6749 §5.2). */
-export function invalidGrant(description: string, reason: NonNullable<OAuthError['reason']>): OAuthError {
-  return new OAuthError('invalid_grant', description, { reason });
+export function invalidGrant(description: string, reason: ReasonCode, value?: string): OAuthError {
+  return new OAuthError('invalid_grant', description, { reason, value });
 }
 
 /** Between the check and the write something was revoked or disabled; nothing was issued. */

@@ -1,3 +1,4 @@
+import { type Life, storedLife } from '../../protocol/life.ts';
 import { type KitCase, kitCase } from './case.ts';
 import { expect, expectEqual } from './failure.ts';
 import { CODE_SECONDS, REFRESH_TOKEN_SECONDS } from './stage.ts';
@@ -47,8 +48,26 @@ export const sweeping: readonly KitCase[] = [
     await stage.expectAbsent(first.refresh);
     await stage.expectAlive(second.refresh);
     await stage.rotated(grant, second.refresh);
+    stage.advance(24 * 60 * 60);
+    while ((await store.sweep(100)) > 0);
     expect((await store.authorizationCodes.get(first.code.id)) == null, 'an expired code is swept');
   }),
+
+  kitCase(
+    'administration',
+    'findings C4: an expired code is found for a day after its expiry, and then swept',
+    async (stage) => {
+      const store = stage.administration;
+      const code = await stage.code(await stage.grant());
+      stage.advance(CODE_SECONDS + 24 * 60 * 60 - 1);
+      while ((await store.sweep(100)) > 0);
+      const found = await store.authorizationCodes.get(code.id);
+      expectEqual(found && storedLife(found, stage.clock.nowMs), expired(code.expiresAt), 'a day later');
+      stage.advance(1);
+      while ((await store.sweep(100)) > 0);
+      expect((await store.authorizationCodes.get(code.id)) == null, 'the code is swept after a day');
+    },
+  ),
 
   kitCase(
     'administration',
@@ -107,3 +126,7 @@ export const sweeping: readonly KitCase[] = [
     expect(next !== undefined && next.sequence > first.sequence, 'a sequence number is not given twice');
   }),
 ];
+
+function expired(expiresAt: number): Life {
+  return { alive: false, reason: 'expired', sinceMs: expiresAt * 1000 };
+}

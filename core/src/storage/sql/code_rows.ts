@@ -1,4 +1,5 @@
 import type { AuthorizationCodeRecord, NewAuthorizationCode } from '../../protocol/records.ts';
+import { EXPIRED_CODE_SECONDS } from '../retention.ts';
 import { STANDING_COLUMNS, type StandingRow, standingsOf } from './standing.ts';
 
 /** What a look-up of an authorization code reads, in the order of `CodeRow`; `t` is the code's row. */
@@ -90,5 +91,6 @@ export function toCodeColumns(code: NewAuthorizationCode) {
     resources: code.resources === undefined ? null : JSON.stringify(code.resources),
     issued_at_ms: code.issuedAtMs,
     expires_at: code.expiresAt,
+    keep_until: code.expiresAt + EXPIRED_CODE_SECONDS,
   };
 }

@@ -1,5 +1,5 @@
 import { DocumentError, fetchBody } from '../../../protocol/fetch_document.ts';
-import { OAuthError } from '../../../protocol/oauth_error.ts';
+import { OAuthError, type OAuthErrorDetails } from '../../../protocol/oauth_error.ts';
 import type { RefusalReason } from '../../../protocol/reasons.ts';
 import type { ClientRecord } from '../../../protocol/records.ts';
 import type { Context } from '../../context.ts';
@@ -28,7 +28,7 @@ export async function fetchRequestObject(
   }
   const address = withoutFragment(uri);
   if (uri.length > LONGEST_URI || !(isRegistered(client, address) || isOfAllowedHost(context, address)))
-    throw refused('the request_uri is not allowed', 'request_uri_not_allowed');
+    throw refused('the request_uri is not allowed', 'request_uri_not_allowed', { value: uri });
   return fetched(context, address);
 }
 
@@ -55,10 +55,17 @@ async function fetched({ fetchDocument }: Context, address: string): Promise<str
     return body.trim();
   } catch (error) {
     if (!(error instanceof DocumentError) || error.outcome !== 'refused') throw error;
-    throw refused('the request_uri cannot be fetched', 'request_uri_unreachable', error);
+    throw refused('the request_uri cannot be fetched', 'request_uri_unreachable', {
+      value: address,
+      cause: error,
+    });
   }
 }
 
-function refused(description: string, reason: RefusalReason, cause?: unknown): OAuthError {
-  return new OAuthError('invalid_request_uri', description, { reason, cause });
+function refused(
+  description: string,
+  reason: RefusalReason,
+  details: Pick<OAuthErrorDetails, 'value' | 'cause'>,
+): OAuthError {
+  return new OAuthError('invalid_request_uri', description, { reason, ...details });
 }

@@ -30,11 +30,11 @@ export const AUTHORIZATION_CODES_SQL = {
         client_generation, subject_generation, session_generation, grant_generation)
       SELECT $1, n.id, n.client_id, n.redirect_uri, n.redirect_uri_given,
         n.code_challenge, n.scopes, n.subject, n.grant_id, n.session_id, n.nonce, n.claims, n.claims_request, n.resources,
-        n.issued_at_ms, n.expires_at, n.expires_at,
+        n.issued_at_ms, n.expires_at, n.keep_until,
         c.generation, s.generation, e.generation, g.generation
       FROM json_to_record($2) AS n (id text, client_id text, redirect_uri text, redirect_uri_given boolean,
         code_challenge text, scopes text, subject text, grant_id text, session_id text, nonce text, claims text,
-        claims_request text, resources text, issued_at_ms bigint, expires_at bigint)
+        claims_request text, resources text, issued_at_ms bigint, expires_at bigint, keep_until bigint)
       JOIN grantd.issuers i ON i.id = $1
       JOIN grantd.clients c ON c.issuer_id = $1 AND c.id = n.client_id
       JOIN grantd.principals s ON s.issuer_id = $1 AND s.kind = 'subject' AND s.id = n.subject

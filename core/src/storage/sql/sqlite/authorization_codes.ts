@@ -21,7 +21,7 @@ export const AUTHORIZATION_CODES_SQL = {
       scopes, subject, grant_id, session_id, nonce, claims, claims_request, resources, issued_at_ms, expires_at, keep_until,
       client_generation, subject_generation, session_generation, grant_generation)
     VALUES (:issuerId, :id, :client_id, :redirect_uri, :redirect_uri_given, :code_challenge,
-      :scopes, :subject, :grant_id, :session_id, :nonce, :claims, :claims_request, :resources, :issued_at_ms, :expires_at, :expires_at,
+      :scopes, :subject, :grant_id, :session_id, :nonce, :claims, :claims_request, :resources, :issued_at_ms, :expires_at, :keep_until,
       (SELECT generation FROM clients WHERE issuer_id = :issuerId AND id = :client_id),
       (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'subject' AND id = :subject),
       (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'session' AND id = :session_id),
