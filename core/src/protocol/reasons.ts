@@ -77,7 +77,7 @@ export const REFUSAL_REASONS = {
   pkce_missing: 'The request carries no PKCE challenge or verifier.',
   pkce_mismatch: 'The PKCE verifier does not fit the challenge.',
   token_foreign: 'The token belongs to another client.',
-  code_unknown: 'No such authorization code, or it was revoked.',
+  code_unknown: 'No such authorization code: never issued, or expired more than a day ago.',
   code_expired: 'The authorization code has expired.',
   code_foreign: 'The authorization code belongs to another client.',
   code_reused: 'The authorization code was redeemed before; what it issued is revoked.',
