@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
+import { browserTasks } from '../certification/set_up.ts';
 import { ALICE } from '../harness/browser.ts';
 import { CHROMIUM_ABSENCE } from '../harness/chromium_installation.ts';
 import { tabTo } from './keyboard.ts';
@@ -17,6 +18,29 @@ describe('signing in with Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     assert.deepEqual([...parameters.keys()].sort(), ['code', 'iss', 'state']);
     assert.equal(parameters.get('state'), 'state-1');
     assert.equal(parameters.get('iss'), server.url);
+  });
+
+  test('findings E2: the documented commands of the conformance suite sign in, and sign in again', async () => {
+    const { visitor, redirectUri, server } = set();
+    const visit = await visitor({ javaScriptEnabled: false });
+    const { page } = visit;
+    const [{ tasks }] = browserTasks(server.url, ALICE);
+    const [signIn, consent] = tasks;
+    const enter = async () => {
+      for (const [action, by, selector, text, optional] of signIn.commands) {
+        const field = page.locator(by === 'css' ? selector : `#${selector}`);
+        if (optional === 'optional' && (await field.count()) === 0) continue;
+        await (action === 'text' ? field.fill(text, { timeout: 5000 }) : field.click());
+      }
+      const [[, , allow]] = consent.commands;
+      if (page.url().includes('/consent?')) await page.click(`#${allow}`);
+      return visit.arrivalAt(redirectUri);
+    };
+    await visit.authorize();
+    assert.ok((await enter()).has('code'));
+    await visit.authorize({ prompt: 'login' });
+    assert.equal(await page.locator('#username').getAttribute('readonly'), '');
+    assert.ok((await enter()).has('code'));
   });
 
   for (const [decision, id, outcome] of [

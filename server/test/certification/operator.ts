@@ -9,7 +9,15 @@ import { selfSignedCertificate } from '../harness/self_signed_certificate.ts';
 import { startTlsProxy, type TlsProxy } from '../harness/tls_proxy.ts';
 import type { Client } from './client.ts';
 import type { Plan } from './plans.ts';
-import { AFTER_LOGOUT, ALIAS, CALLBACK, clientCommand, personCommand, SETTINGS } from './set_up.ts';
+import {
+  AFTER_LOGOUT,
+  ALIAS,
+  backChannelCommand,
+  CALLBACK,
+  clientCommand,
+  personCommand,
+  SETTINGS,
+} from './set_up.ts';
 
 /** A provider as its operator has set it up for a plan, and the client's own site. */
 export interface Operator {
@@ -67,6 +75,8 @@ export async function startOperator(plan: Plan): Promise<Operator> {
     await command(personCommand(PERSON.username), PERSON.password);
     const fetches = plan.fetches ? ['--insecure-development'] : [];
     await command([...clientCommand(CLIENT.id, suite), ...fetches], CLIENT.secret);
+    if (plan.name.includes('backchannel'))
+      await command([...backChannelCommand(CLIENT.id, suite), ...fetches]);
     return {
       issuer: proxy.origin,
       person: PERSON,

@@ -37,7 +37,7 @@ export const BASIC_MODULES: readonly PlannedModule[] = [
   passed('oidcc-scope-address', 'the claim of address'),
   passed('oidcc-scope-phone', 'the claims of phone'),
   passed('oidcc-scope-all', 'the claims of all four scopes'),
-  passed('oidcc-ensure-other-scope-order-succeeds', 'openid need not be the first scope'),
+  passed('oidcc-alternate-happy-flow', 'openid need not be the first scope'),
   passed('oidcc-display-page', 'display=page is no error'),
   passed('oidcc-display-popup', 'display=popup is no error'),
   passed('oidcc-prompt-login', 'prompt=login asks for the password again, and auth_time is later'),

@@ -17,7 +17,10 @@ export const [CALLBACK, AFTER_LOGOUT, BACK_CHANNEL_LOGOUT] = [
   'backchannel_logout',
 ] as const;
 
-/** Adds a client for the plans with static clients; its secret is read from standard input. */
+/**
+ * Adds a client for the plans with static clients; its secret is read from standard input. It has no back-channel logout
+ * URI: the suite answers those requests in the Back-Channel plan alone, and its RP-Initiated modules fail at any other.
+ */
 export function clientCommand(id: string, suite: string): readonly string[] {
   const at = (path: string) => `${suite}/test/a/${ALIAS}/${path}`;
   return [
@@ -25,9 +28,67 @@ export function clientCommand(id: string, suite: string): readonly string[] {
     ...['profile', 'email', 'address', 'phone'].map((scope) => `--scope=${scope}`),
     `--redirect-uri=${at(CALLBACK)}`,
     `--post-logout-redirect-uri=${at(AFTER_LOGOUT)}`,
-    `--backchannel-logout-uri=${at(BACK_CHANNEL_LOGOUT)}`,
+  ];
+}
+
+/** Gives such a client what the Back-Channel plan needs. */
+export function backChannelCommand(id: string, suite: string): readonly string[] {
+  return [
+    ...['client', 'update', id],
+    `--backchannel-logout-uri=${suite}/test/a/${ALIAS}/${BACK_CHANNEL_LOGOUT}`,
     '--backchannel-logout-session-required',
   ];
+}
+
+/**
+ * What the suite's browser does at the pages of a plan. At re-authentication the user name is fixed: the selector passes
+ * it over, and the last word lets the suite go on without it.
+ */
+export function browserTasks(issuer: string, { username, password }: Person) {
+  return [
+    {
+      match: `${issuer}/authorize*`,
+      tasks: [
+        {
+          task: 'Sign in',
+          optional: true,
+          match: `${issuer}/login*`,
+          commands: [
+            ['text', 'css', '#username:not([readonly])', username, 'optional'],
+            ['text', 'id', 'password', password],
+            ['click', 'id', 'login-submit'],
+          ],
+        },
+        {
+          task: 'Consent',
+          optional: true,
+          match: `${issuer}/consent*`,
+          commands: [['click', 'id', 'consent-allow']],
+        },
+        {
+          task: 'Back at the suite',
+          match: `*/test/a/${ALIAS}/callback*`,
+          commands: [['wait', 'id', 'submission_complete', 10]],
+        },
+      ],
+    },
+    {
+      match: `${issuer}/logout*`,
+      tasks: [
+        {
+          task: 'Sign out',
+          optional: true,
+          match: `${issuer}/logout*`,
+          commands: [['click', 'id', 'logout-yes', 'optional']],
+        },
+      ],
+    },
+  ] as const;
+}
+
+interface Person {
+  readonly username: string;
+  readonly password: string;
 }
 
 /** Adds a person with every standard claim; without one of them the modules of scopes end with a warning. */

@@ -20,7 +20,7 @@ export const USER_INFO: Modules = {
   'oidcc-scope-address': tells('openid address'),
   'oidcc-scope-phone': tells('openid phone'),
   'oidcc-scope-all': tells('openid email phone address profile'),
-  'oidcc-ensure-other-scope-order-succeeds': tells('email openid'),
+  'oidcc-alternate-happy-flow': tells('email openid'),
   'oidcc-claims-essential': async (party) => {
     assert.equal(party.provider.metadata.claims_parameter_supported, true);
     const claims = JSON.stringify({ userinfo: { name: { essential: true } } });
