@@ -155,6 +155,12 @@ for (const database of DATABASES) {
       assert.match(await prints('token', 'revoke', token), /^the access token was dead already \(revoked\)/);
     });
 
+    test('findings C4: token explain shows whom a token is for', async () => {
+      const token = await prints('token', 'issue', '--client', 'web', '--user', 'bob');
+      const { claims } = await printsJson('token', 'explain', token);
+      assert.match(await prints('token', 'explain', token), new RegExp(`^audience +${claims.aud}$`, 'm'));
+    });
+
     test('token revoke counts only with --count or --dry-run, and --dry-run revokes nothing', async () => {
       const name = 'counted';
       await grantdPrints(folder, ['user', 'add', name, '--password-stdin'], 'correct horse');

@@ -42,7 +42,7 @@ export function deathOf({ reason, explanation }: Explanation): string {
 }
 
 async function linesOf(token: Explanation, people: People): Promise<readonly string[]> {
-  const { kind, alive, record } = token;
+  const { kind, alive, record, claims } = token;
   const subject = record?.subject;
   const person = subject === undefined ? undefined : await people.bySubject(subject);
   return labelled({
@@ -54,6 +54,7 @@ async function linesOf(token: Explanation, people: People): Promise<readonly str
     client: record?.clientId,
     person: person === undefined ? subject : `${person.name} (sub ${subject})`,
     scopes: record?.scopes.join(' '),
+    audience: [claims?.aud ?? record?.resources ?? []].flat().join(' ') || undefined,
     issued: timeOf(record?.issuedAtMs),
     expires: timeOf(record && record.expiresAt * 1000),
     grant: record?.grantId,
