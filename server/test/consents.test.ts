@@ -67,6 +67,39 @@ for (const database of DATABASES) {
       assert.equal(new URL(straight.url).origin, 'http://localhost:4001');
     });
 
+    test('findings A1: scopes that were allowed for one API are asked for again for another', async () => {
+      const { who, browser } = await newPerson(server, 'abe');
+      const [bank, mail] = ['https://bank.example', 'https://mail.example'];
+      for (const [id, resource] of [
+        ['bank', bank],
+        ['mail', mail],
+      ] as const)
+        await grantdPrints(server.folder, ['client', 'add', id, '--resource', resource]);
+      const client = { client_id: 'agent', redirect_uri: 'https://agent.example/cb' };
+      const add = ['client', 'add', 'agent', '--public', '--redirect-uri', client.redirect_uri];
+      await grantdPrints(server.folder, [...add, '--scope', 'read', '--scope', 'write']);
+      const asks = (scope: string, more: Readonly<Record<string, string>> = {}) =>
+        urlWith({ ...client, scope, ...more });
+
+      await signInAndConsent(browser, asks('read', { resource: bank }), who);
+      const mailConsent = await browser.get(asks('write', { resource: mail }));
+      assert.ok(isConsent(mailConsent));
+      await browser.submit(mailConsent, { decision: 'allow' });
+      for (const asked of [asks('read', { resource: bank }), asks('write', { resource: mail })])
+        assert.ok(new URL((await browser.get(asked)).url).searchParams.has('code'));
+      for (const asked of [
+        { scope: 'write', resource: bank },
+        { scope: 'read', resource: mail },
+        { scope: 'read write' },
+      ]) {
+        const { scope, ...more } = asked;
+        const silent = await browser.get(asks(scope, { ...more, prompt: 'none' }));
+        assert.equal(errorOf(silent), 'consent_required', JSON.stringify(asked));
+      }
+      const account = await browser.get(`${server.url}/account`);
+      assert.equal([...account.html.matchAll(/class="agreed"/g)].length, 2);
+    });
+
     test('offline_access is asked for once, also of whoever agreed to everything else', async () => {
       const { who, browser } = await newPerson(server, 'bea');
       await signInAndConsent(browser, urlWith(), who);

@@ -61,6 +61,11 @@ async function tokensFrom(response: Response): Promise<{ access_token: string; r
   return (await response.json()) as { access_token: string; refresh_token: string };
 }
 
+interface ShownConsent {
+  readonly clientId: string;
+  readonly entries: readonly [{ readonly scopes: readonly string[] }];
+}
+
 /** The tokens of a person who signs in and consents. */
 async function authorize(server: RunningServer, who = ALICE, browser = new Browser(server.url)) {
   const pkce = newPkce();
@@ -229,7 +234,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
       const shown = JSON.parse(await prints(['user', 'show', 'alice', '--json']));
       assert.ok(shown.sessions.length > 0);
       assert.deepEqual(
-        shown.consents.map(({ clientId, scopes }: Record<string, unknown>) => [clientId, scopes]),
+        shown.consents.map(({ clientId, entries: [{ scopes }] }: ShownConsent) => [clientId, scopes]),
         [['demo-web', ['openid', 'offline_access']]],
       );
     });

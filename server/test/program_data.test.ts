@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ConsentSweep } from '../src/consents/consent_sweep.ts';
-import { type AgreedWith, covers } from '../src/consents/consents.ts';
+import { type Asked, covers } from '../src/consents/consents.ts';
 import type { Person } from '../src/people/people.ts';
 import type { StoredSession } from '../src/sessions/sessions.ts';
 import { DATABASES } from './harness/databases.ts';
@@ -28,8 +28,8 @@ function agreed(
   resources: readonly string[] = [],
   clientGeneration = 0,
   clientRevision = 0,
-): AgreedWith {
-  return { scopes, resources, clientGeneration, clientRevision };
+): Asked {
+  return { scopes, resources, claims: [], clientGeneration, clientRevision };
 }
 
 for (const database of DATABASES) {
@@ -155,7 +155,48 @@ for (const database of DATABASES) {
       assert.equal(await sessions.isOpen('d'), true);
     });
 
-    test('consents add up, also when several are given at once', async (t) => {
+    test('findings A1: a consent covers what was agreed to in one decision, and no mixture of several', async (t) => {
+      const { consents } = await openDatabase(t, database);
+      const [bank, mail] = ['https://bank.example', 'https://mail.example'];
+      await consents.give(ALICE_AT_WEB, agreed(['read', 'openid'], [bank]), 1000);
+      await consents.give(ALICE_AT_WEB, agreed(['write'], [mail]), 2000);
+      await consents.give(ALICE_AT_WEB, { ...agreed(['profile']), claims: ['name'] }, 3000);
+      const consent = await consents.get(ALICE_AT_WEB);
+      for (const asked of [
+        agreed(['read', 'openid'], [bank]),
+        agreed(['read'], [bank]),
+        agreed(['read']),
+        agreed(['write'], [mail]),
+        { ...agreed(['profile']), claims: ['name'] },
+      ])
+        assert.equal(covers(consent, asked), true, JSON.stringify(asked));
+      for (const asked of [
+        agreed(['write'], [bank]),
+        agreed(['read'], [mail]),
+        agreed(['read', 'write']),
+        agreed(['read', 'write'], [bank, mail]),
+        agreed(['openid', 'profile']),
+        { ...agreed(['profile']), claims: ['email'] },
+      ])
+        assert.equal(covers(consent, asked), false, JSON.stringify(asked));
+    });
+
+    test('a decision takes the place of those that it covers', async (t) => {
+      const { consents } = await openDatabase(t, database);
+      const bank = ['https://bank.example'];
+      for (const [scopes, resources] of [
+        [['read'], bank],
+        [['openid'], []],
+        [['write'], bank],
+        [['read', 'write'], bank],
+        [['read'], bank],
+      ] as const)
+        await consents.give(ALICE_AT_WEB, agreed(scopes, resources), 1000);
+      const shown = (await consents.get(ALICE_AT_WEB))?.entries.map(({ scopes }) => scopes);
+      assert.deepEqual(shown, [['openid'], ['read', 'write']]);
+    });
+
+    test('decisions add up, also when several are given at once', async (t) => {
       const [one, other] = await openDatabases(t, database, 2);
       assert.ok(one && other);
       await Promise.all(
@@ -167,10 +208,16 @@ for (const database of DATABASES) {
           ),
         ),
       );
-      const consent = await one.consents.get(ALICE_AT_WEB);
-      assert.ok(consent && consent.givenAtMs >= 1000 && consent.givenAtMs < 1005);
-      assert.deepEqual(consent.scopes.toSorted(), ['a', 'b', 'c', 'd', 'e']);
-      assert.deepEqual(consent.resources, ['https://api.example']);
+      const { entries = [] } = (await one.consents.get(ALICE_AT_WEB)) ?? {};
+      assert.deepEqual(
+        entries.toSorted((x, y) => x.givenAtMs - y.givenAtMs),
+        ['a', 'b', 'c', 'd', 'e'].map((scope, index) => ({
+          scopes: [scope],
+          resources: ['https://api.example'],
+          claims: [],
+          givenAtMs: 1000 + index,
+        })),
+      );
     });
 
     test('a withdrawn consent does not count, and one that is given again does not bring back what was agreed before', async (t) => {
@@ -183,16 +230,17 @@ for (const database of DATABASES) {
 
       await consents.give(ALICE_AT_WEB, agreed(['b']), 3000);
       await consents.finishWithdrawal(ALICE_AT_WEB);
-      assert.deepEqual((await consents.get(ALICE_AT_WEB))?.scopes, ['b']);
-      assert.equal((await consents.get(ALICE_AT_WEB))?.givenAtMs, 3000);
+      assert.deepEqual((await consents.get(ALICE_AT_WEB))?.entries, [
+        { scopes: ['b'], resources: [], claims: [], givenAtMs: 3000 },
+      ]);
 
       await consents.beginWithdrawal(ALICE_AT_WEB, 4000);
       await consents.finishWithdrawal(ALICE_AT_WEB);
       assert.deepEqual(await consents.halfWithdrawn(9000, 10), []);
       await consents.give(ALICE_AT_WEB, agreed(['c']), 5000);
       assert.deepEqual(
-        (await consents.ofSubject('alice-1')).map(({ scopes }) => scopes),
-        [['c']],
+        (await consents.ofSubject('alice-1')).map(({ entries }) => entries.map(({ scopes }) => scopes)),
+        [[['c']]],
       );
     });
 
@@ -202,7 +250,9 @@ for (const database of DATABASES) {
       await consents.give(ALICE_AT_WEB, agreed(['a', 'b']), 1000);
       assert.equal(covers(await consents.get(ALICE_AT_WEB), now), false);
       await consents.give(ALICE_AT_WEB, now, 2000);
-      const consent = { clientId: 'web', ...now, givenAtMs: 2000 };
+      const { clientGeneration, clientRevision, ...agreedNow } = now;
+      const entries = [{ ...agreedNow, givenAtMs: 2000 }];
+      const consent = { clientId: 'web', clientGeneration, clientRevision, entries, givenAtMs: 2000 };
       assert.deepEqual(await consents.ofSubject('alice-1'), [
         { ...consent, version: 1001, isWithdrawn: false },
       ]);

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
+import { PROGRAM_TABLES } from '../src/instance/database/postgres_tables.ts';
+import { SQLITE_MIGRATIONS, SQLITE_TABLES_TO_COPY } from '../src/instance/database/sqlite_tables.ts';
 import { Browser, isConsent, signInAndConsent } from './harness/browser.ts';
 import { DATABASES } from './harness/databases.ts';
 import { grantdPrints, Workbench } from './harness/program.ts';
@@ -49,6 +51,58 @@ for (const database of DATABASES) {
       await server.stop();
       const again = databaseIn(folder);
       assert.equal((await (await again.open(server.url)).people.list()).length, 3);
+      await again.close();
+    });
+  });
+}
+
+/** Of the version before consents were lists of entries. */
+const UNIONS = 4;
+
+for (const database of DATABASES) {
+  describe(`consents of an earlier version on ${database.name}`, { skip: database.absence }, () => {
+    const workbench = new Workbench(database);
+    after(() => workbench.clear());
+
+    test('findings A1: a consent that may be a mixture of decisions is asked for again, one without APIs is kept', async () => {
+      const folder = await workbench.home();
+      const issuer = 'https://id.example';
+      const today = databaseIn(folder);
+      await today.open(issuer);
+      await today.close();
+      const { schema } = database;
+      const run = (sql: string) => database.run(folder, sql);
+      const known = [...SQLITE_TABLES_TO_COPY, 'sign_in_attempts'].filter((name) => name !== 'sessions');
+      for (const table of [...known, 'sessions']) await run(`DROP TABLE ${schema}${table}`);
+      const all = database.name === 'SQLite' ? SQLITE_MIGRATIONS : PROGRAM_TABLES.migrations;
+      for (const migration of all.slice(0, UNIONS)) await run(migration);
+      await run(`UPDATE ${schema}program_schema SET version = ${UNIONS}`);
+      const rows = [
+        ['plain', 'openid profile', '', 'NULL'],
+        ['empty', '', '', 'NULL'],
+        ['mixed', 'read write', 'https://bank.example https://mail.example', 'NULL'],
+        ['ending', 'read', 'https://bank.example', '5000'],
+      ];
+      for (const [client, scopes, resources, withdrawnAtMs] of rows)
+        await run(`INSERT INTO ${schema}consents (issuer, subject, client_id, client_generation, scopes, resources,
+          version, given_at_ms, withdrawn_at_ms)
+          VALUES ('${issuer}', 'ada', '${client}', 7, '${scopes}', '${resources}', 1000, 1000, ${withdrawnAtMs})`);
+
+      const again = databaseIn(folder);
+      const { consents } = await again.open(issuer);
+      const entry = { resources: [], claims: [], givenAtMs: 1000 };
+      assert.deepEqual(
+        (await consents.ofSubject('ada')).map(({ clientId, entries }) => [clientId, entries]),
+        [
+          ['empty', [{ scopes: [], ...entry }]],
+          ['plain', [{ scopes: ['openid', 'profile'], ...entry }]],
+        ],
+      );
+      assert.deepEqual(
+        await consents.halfWithdrawn(6000, 10),
+        [{ subject: 'ada', clientId: 'ending' }],
+        'its grants still have to end',
+      );
       await again.close();
     });
   });

@@ -109,10 +109,14 @@ for (const database of DATABASES) {
         [sessions.length, Object.keys(sessions[0])],
         [1, ['id', 'userAgent', 'signedInAt', 'lastSeenAt']],
       );
+      const [{ entries, ...consent }, ...more] = consents;
+      assert.deepEqual([consent, more], [{ clientId: 'demo-web' }, []]);
+      const [{ givenAt, ...entry }, ...moreEntries] = entries;
       assert.deepEqual(
-        consents.map(({ clientId, scopes }: Record<string, unknown>) => [clientId, scopes]),
-        [['demo-web', ['openid', 'offline_access']]],
+        [entry, moreEntries],
+        [{ scopes: ['openid', 'offline_access'], resources: [], claims: [] }, []],
       );
+      assert.ok(Date.parse(givenAt) <= Date.now());
       assert.ok(!text.includes(browser.cookies.get('grantd_session') ?? '-') && !text.includes('argon2'));
       assert.match(await prints(['user', 'show', 'cleo']), /demo-web since \S+: openid offline_access/);
     });

@@ -58,11 +58,12 @@ export async function showPerson(parts: CommandParts, name: string): Promise<voi
       signedInAt: timeOf(signedInAtMs),
       lastSeenAt: timeOf(lastSeenAtMs),
     })),
-    consents: consents.map(({ clientId, scopes, resources, givenAtMs }) => ({
+    consents: consents.map(({ clientId, entries }) => ({
       clientId,
-      scopes,
-      resources,
-      givenAt: timeOf(givenAtMs),
+      entries: entries.map(({ scopes, resources, claims, givenAtMs }) => ({
+        ...{ scopes, resources, claims },
+        givenAt: timeOf(givenAtMs),
+      })),
     })),
   };
   printOne(parts, shown, [
@@ -77,7 +78,11 @@ export async function showPerson(parts: CommandParts, name: string): Promise<voi
       (one) =>
         `session ${one.id}: signed in ${one.signedInAt}, last seen ${one.lastSeenAt}, ${one.userAgent}`,
     ),
-    ...shown.consents.map((one) => `${one.clientId} since ${one.givenAt}: ${one.scopes.join(' ')}`),
+    ...shown.consents.flatMap(({ clientId, entries }) =>
+      entries.map(({ scopes, resources, givenAt }) =>
+        [`${clientId} since ${givenAt}: ${scopes.join(' ')}`, ...resources].join(', for '),
+      ),
+    ),
   ]);
 }
 

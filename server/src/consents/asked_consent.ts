@@ -4,12 +4,17 @@ import {
   type ClientRecord,
   isConfidential,
 } from '@grantd/core';
-import { type AgreedWith, type Consent, comparedWith } from './consents.ts';
+import { type Asked, type Consent, comparedWith } from './consents.ts';
 
 /** What a request wants a person to agree to. */
-export function askedBy({ scopes, resources = [], client }: AuthorizationRequest): AgreedWith {
-  return { scopes, resources, ...asItIs(client) };
+export function askedBy({ scopes, resources = [], claims = {}, client }: AuthorizationRequest): Asked {
+  const names = [claims.userinfo, claims.id_token].flatMap((of) => Object.keys(of ?? {}));
+  const asked = [...new Set(names)].filter((name) => !ABOUT_THE_SIGN_IN.has(name)).sort();
+  return { scopes, resources, claims: asked, ...asItIs(client) };
 }
+
+/** Claims that say who signed in, and how: every ID token has them, or may have them. */
+const ABOUT_THE_SIGN_IN: ReadonlySet<string> = new Set(['sub', 'acr', 'amr', 'auth_time', 'sid']);
 
 /** Whether a consent is with the client as it is now. */
 export function counts(consent: Consent, client: AuthorizationClient | undefined | null): boolean {

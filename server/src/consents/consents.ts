@@ -1,26 +1,33 @@
-/**
- * What a person can agree to, by the names that the protocol has for it. Claims that are asked for one by one are not
- * among it: they are told within what the scopes permit, and so agreed to with those.
- */
+/** What one page asks a person to agree to, by the protocol's names. Nothing in it is agreed to without the rest. */
 export interface Agreed {
   readonly scopes: readonly string[];
   /** RFC 8707 §2. */
   readonly resources: readonly string[];
+  /** Names of claims that the request asks for one by one (OpenID Connect Core §5.5). */
+  readonly claims: readonly string[];
 }
 
-/** With whom it is agreed. */
-export interface AgreedWith extends Agreed {
-  /** The client's, which is another one once it was removed, or all its tokens ended. */
+/** The client that it is agreed with. */
+export interface ClientAgreedWith {
+  /** The client's generation; it changes when the client is removed or all its tokens are ended. */
   readonly clientGeneration: number;
-  /** Which registration it is, of a client that registered itself and may be quite another at its next one; otherwise 0. */
+  /** Which registration it is, of a client that registered itself; otherwise 0. */
   readonly clientRevision: number;
 }
 
-/** What a person has agreed to let a client have. Where the client is another one now, it counts no more. */
-export interface Consent extends AgreedWith {
-  readonly clientId: string;
-  /** When it was given first. */
+/** What a request asks for, and the client that asks. */
+export interface Asked extends Agreed, ClientAgreedWith {}
+
+/** One decision. A request is covered only by one entry, never by several together. */
+export interface ConsentEntry extends Agreed {
   readonly givenAtMs: number;
+}
+
+/** The decisions of a person about a client. They count only while the client is the same. */
+export interface Consent extends ClientAgreedWith {
+  readonly clientId: string;
+  /** The newest last. */
+  readonly entries: readonly ConsentEntry[];
 }
 
 /** Whom a consent is between. */
@@ -40,8 +47,8 @@ export interface Consents {
   get(parties: Parties): Promise<Consent | undefined>;
   /** What a person agreed to and did not withdraw, the newest first, whether or not it counts. */
   ofSubject(subject: string): Promise<readonly Consent[]>;
-  /** Adds to what was agreed with the client as it is. Atomic: of several at once all count. */
-  give(parties: Parties, agreed: AgreedWith, nowMs: number): Promise<void>;
+  /** Adds an entry, in place of those that it covers. Atomic: of several at once all count. */
+  give(parties: Parties, asked: Asked, nowMs: number): Promise<void>;
   /** First step of a withdrawal: from now on it does not count. Idempotent. */
   beginWithdrawal(parties: Parties, nowMs: number): Promise<void>;
   /** Last step of a withdrawal: it goes, unless it was given again meanwhile. */
@@ -54,23 +61,27 @@ export interface Consents {
   halfWithdrawn(beforeMs: number, limit: number): Promise<readonly Parties[]>;
 }
 
-/** Whether what is asked for was all agreed to. */
-export function covers(agreed: AgreedWith | undefined, asked: AgreedWith): boolean {
-  if (agreed === undefined || comparedWith(agreed, asked) !== 0) return false;
+/** Whether one decision covers all that is asked for. */
+export function covers(consent: Consent | undefined, asked: Asked): boolean {
+  if (consent === undefined || comparedWith(consent, asked) !== 0) return false;
+  return consent.entries.some((entry) => contains(entry, asked));
+}
+
+/** Far more than an application has uses for; beyond that, a person is asked again for the oldest. */
+const MOST_ENTRIES = 50;
+
+/** The entries after a decision: without those that the new one covers. */
+export function withEntry(entries: readonly ConsentEntry[], added: ConsentEntry): readonly ConsentEntry[] {
+  return [...entries.filter((entry) => !contains(added, entry)), added].slice(-MOST_ENTRIES);
+}
+
+function contains(agreed: Agreed, asked: Agreed): boolean {
   return MEMBERS.every((member) => asked[member].every((one) => agreed[member].includes(one)));
 }
 
 /** Whether something was agreed with the client as it was before (negative), at the same time (0), or since. */
-export function comparedWith(one: WithWhom, other: WithWhom): number {
+export function comparedWith(one: ClientAgreedWith, other: ClientAgreedWith): number {
   return one.clientGeneration - other.clientGeneration || one.clientRevision - other.clientRevision;
 }
 
-type WithWhom = Pick<AgreedWith, 'clientGeneration' | 'clientRevision'>;
-
-/** What was agreed together, each name once. */
-export function union(one: Agreed, other: Agreed): Agreed {
-  const of = (member: keyof Agreed) => [...new Set([...one[member], ...other[member]])];
-  return { scopes: of('scopes'), resources: of('resources') };
-}
-
-const MEMBERS = ['scopes', 'resources'] as const satisfies readonly (keyof Agreed)[];
+const MEMBERS = ['scopes', 'resources', 'claims'] as const satisfies readonly (keyof Agreed)[];

@@ -1,7 +1,6 @@
 import type { ClientRecord, GrantRecord } from '@grantd/core';
 import { counts } from '../consents/asked_consent.ts';
-import type { Consent } from '../consents/consents.ts';
-import { union } from '../consents/consents.ts';
+import { type ConsentEntry, withEntry } from '../consents/consents.ts';
 import { openNotice, sealNotice } from './account_notices.ts';
 import { applicationShown, personShown } from './application_shown.ts';
 import type { BrowserSession } from './browser_sessions.ts';
@@ -130,36 +129,31 @@ async function applicationsOf(
   return found
     .flatMap((client) => {
       if (!client) return [];
-      const access = [
-        ...agreed.filter((consent) => consent.clientId === client.id && counts(consent, client)),
-        ...granted.filter((grant) => grant.clientId === client.id).map(asAccess),
-      ];
-      return access.length === 0 ? [] : [entryOf(client, access.reduce(together), language, basePath)];
+      const entries = agreed
+        .filter((consent) => consent.clientId === client.id && counts(consent, client))
+        .flatMap((consent) => consent.entries);
+      const own = granted.filter(({ clientId }) => clientId === client.id).map(asEntry);
+      const all = [...own.sort((one, other) => one.scopes.length - other.scopes.length), ...entries];
+      return all.length === 0 ? [] : [shownOf(client, all, language, basePath)];
     })
     .sort((a, b) => b.sinceMs - a.sinceMs);
 }
-
-type Access = Pick<Consent, 'scopes' | 'resources' | 'givenAtMs'>;
-
-function asAccess({ scopes, createdAtMs }: GrantRecord): Access {
-  return { scopes, resources: [], givenAtMs: createdAtMs };
+/** A grant says nothing of the API that it is for. */
+function asEntry({ scopes, createdAtMs }: GrantRecord): ConsentEntry {
+  return { scopes, resources: [], claims: [], givenAtMs: createdAtMs };
 }
 
-function together(one: Access, other: Access): Access {
-  return { ...union(one, other), givenAtMs: Math.min(one.givenAtMs, other.givenAtMs) };
-}
-
-function entryOf(
+function shownOf(
   client: ClientRecord,
-  { scopes, resources, givenAtMs }: Access,
+  entries: readonly ConsentEntry[],
   language: Language,
   basePath: string,
-) {
+): ApplicationWithAccess {
   return {
     clientId: client.id,
     application: applicationShown(client, language, basePath),
-    access: { scopes, resources },
-    sinceMs: givenAtMs,
+    access: entries.reduce<readonly ConsentEntry[]>((shown, entry) => withEntry(shown, entry), []),
+    sinceMs: Math.min(...entries.map(({ givenAtMs }) => givenAtMs)),
   };
 }
 

@@ -21,7 +21,7 @@ export function showConsent(parts: PageParts) {
     const opened = await openConsenting(c, parts);
     if (opened instanceof Response) return opened;
     const { sealed, authorization, session } = opened;
-    const { scopes, resources = [] } = authorization;
+    const { scopes, resources, claims } = askedBy(authorization);
     const setting = pageSetting(c, parts, authorization.uiLocales);
     const host = hostOf(authorization.redirectUri);
     const question = questionOf(authorization);
@@ -30,7 +30,7 @@ export function showConsent(parts: PageParts) {
       formToken: await formTokens.make(c, 'consent', sealed, session.id, question),
       application: applicationShown(authorization.client, setting.language, parts.basePath),
       person: personShown(session.person),
-      access: { scopes, resources },
+      access: { scopes, resources, claims },
       changePerson: `${basePath}/login?pending=${sealed}&other`,
       account: `${basePath}/account`,
       registeredItself: authorization.client.registeredAt !== undefined,
@@ -84,8 +84,9 @@ async function openConsenting(c: PageContext, parts: PageParts): Promise<Consent
  * What a page asked, as a digest: who wants what, and where the answer goes. Where the client has been registered anew
  * since, the answer is to another question, which is put then.
  */
-function questionOf({ client, redirectUri, scopes, resources = [] }: AuthorizationRequest): string {
-  const question = JSON.stringify([client, redirectUri, scopes, resources]);
+function questionOf(authorization: AuthorizationRequest): string {
+  const { client, redirectUri } = authorization;
+  const question = JSON.stringify([client, redirectUri, askedBy(authorization)]);
   return createHash('sha256').update(question).digest('base64url');
 }
 

@@ -40,11 +40,13 @@ export interface PersonShown {
   readonly detail?: string;
 }
 
-/** What an application asks for, or has. */
+/** What an application asks for at once, or what a person agreed to at once. */
 export interface AccessShown {
   readonly scopes: readonly string[];
   /** What access tokens are for (RFC 8707), where it is more than this server. */
   readonly resources?: readonly string[];
+  /** Claims that it asks for by name (OpenID Connect Core §5.5). */
+  readonly claims?: readonly string[];
 }
 
 /** A form of this server. */

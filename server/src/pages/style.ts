@@ -104,6 +104,8 @@ main > .links { margin: .25rem 0 -.75rem; }
 .entries > li:last-child { border-bottom: 0; }
 .entries button { grid-column: 2; justify-self: start; width: auto; min-height: 2.75rem; padding: .5rem 1rem; font-size: .9375rem; }
 .entry { display: grid; gap: .5rem; }
+.agreed { display: grid; gap: .5rem; }
+.agreed + .agreed { padding-top: .5rem; border-top: 1px solid var(--line); }
 .entry h3 + .detail { margin-top: -.5rem; }
 .entry .bullets { padding-left: 1.5rem; }
 .entry :is(.bullets, .codes) { margin-top: 0; font-size: .875rem; }

@@ -135,19 +135,22 @@ const ACCOUNT: AccountView = {
     {
       clientId: 'photos',
       application: PHOTOS,
-      access: CONSENT.access,
+      access: [CONSENT.access],
       sinceMs: NOW_MS - 3 * HOUR_MS,
     },
     {
       clientId: 'portal 7',
       application: LONG,
-      access: EVERYTHING.access,
+      access: [EVERYTHING.access],
       sinceMs: NOW_MS - 400 * HOUR_MS,
     },
     {
       clientId: 'notes',
       application: { name: 'Notizen', color: '#ffdd00' },
-      access: { scopes: ['openid', 'notes:read'] },
+      access: [
+        { scopes: ['openid', 'notes:read'] },
+        { scopes: ['notes:write'], resources: ['https://api.example.com'], claims: ['email'] },
+      ],
       sinceMs: NOW_MS - 9000 * HOUR_MS,
     },
   ],

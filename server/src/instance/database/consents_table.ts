@@ -1,18 +1,18 @@
 import {
-  type Agreed,
-  type AgreedWith,
+  type Asked,
   type Consent,
+  type ConsentEntry,
   type Consents,
   comparedWith,
   covers,
   type KnownClient,
   type Parties,
-  union,
+  withEntry,
 } from '../../consents/consents.ts';
 import type { ProgramTables, TableRow } from './program_tables.ts';
 
 const COLUMNS =
-  'subject, client_id, client_generation, client_revision, scopes, resources, version, given_at_ms, withdrawn_at_ms';
+  'subject, client_id, client_generation, client_revision, entries, version, given_at_ms, withdrawn_at_ms';
 
 const ONE = 'issuer = $1 AND subject = $2 AND client_id = $3';
 
@@ -25,14 +25,14 @@ const SQL = {
 
   // Versions begin with the time: one that was removed and made again is not taken for what it was.
   add: `
-    INSERT INTO grantd.consents (issuer, subject, client_id, scopes, resources, client_generation, client_revision,
+    INSERT INTO grantd.consents (issuer, subject, client_id, entries, client_generation, client_revision,
       version, given_at_ms)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
     ON CONFLICT (issuer, subject, client_id) DO NOTHING RETURNING client_id`,
 
   replace: `
     UPDATE grantd.consents
-    SET scopes = $5, resources = $6, client_generation = $7, client_revision = $8, given_at_ms = $9,
+    SET entries = $5, client_generation = $6, client_revision = $7, given_at_ms = $8,
       version = version + 1, withdrawn_at_ms = NULL
     WHERE ${ONE} AND version = $4 RETURNING client_id`,
 
@@ -67,29 +67,32 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
     return row && consentOf(row);
   };
 
-  /** @returns `false` where somebody else was quicker */
-  const tryToGive = async (parties: Parties, agreed: AgreedWith, nowMs: number): Promise<boolean> => {
+  /** @returns `false` if another process changed the consent meanwhile */
+  const tryToGive = async (parties: Parties, asked: Asked, nowMs: number): Promise<boolean> => {
     const { subject, clientId } = parties;
+    const { clientGeneration, clientRevision, scopes, resources, claims } = asked;
+    const entry = { scopes, resources, claims, givenAtMs: nowMs };
     const stored = await find(parties);
     if (stored === undefined) {
       const [added] = await tables.write([
         SQL.add,
-        ...[issuer, subject, clientId, ...textsOf(agreed)],
-        ...[agreed.clientGeneration, agreed.clientRevision, nowMs],
+        ...[issuer, subject, clientId, JSON.stringify([entry]), clientGeneration, clientRevision, nowMs],
       ]);
       return added?.length === 1;
     }
     const { version, isWithdrawn } = stored;
-    const compared = comparedWith(stored, agreed);
-    // Of before what was agreed since: it counts no more.
+    const compared = comparedWith(stored, asked);
+    // The client has changed since the person was asked, so the answer no longer counts.
     if (compared > 0) return true;
-    if (!isWithdrawn && covers(stored, agreed)) return true;
+    if (!isWithdrawn && covers(stored, asked)) return true;
     const isAnew = isWithdrawn || compared < 0;
-    const [together, givenAtMs] = isAnew ? [agreed, nowMs] : [union(stored, agreed), stored.givenAtMs];
+    const [entries, givenAtMs] = isAnew
+      ? [[entry], nowMs]
+      : [withEntry(stored.entries, entry), stored.givenAtMs];
     const [replaced] = await tables.write([
       SQL.replace,
       ...[issuer, subject, clientId, version],
-      ...[...textsOf(together), agreed.clientGeneration, agreed.clientRevision, givenAtMs],
+      ...[JSON.stringify(entries), clientGeneration, clientRevision, givenAtMs],
     ]);
     return replaced?.length === 1;
   };
@@ -100,8 +103,8 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
       return stored?.isWithdrawn === false ? stored : undefined;
     },
     ofSubject: async (subject) => (await tables.read(SQL.ofSubject, issuer, subject)).map(consentOf),
-    async give(parties, agreed, nowMs) {
-      for (let attempt = 1; !(await tryToGive(parties, agreed, nowMs)); attempt += 1)
+    async give(parties, asked, nowMs) {
+      for (let attempt = 1; !(await tryToGive(parties, asked, nowMs)); attempt += 1)
         if (attempt === MOST_ATTEMPTS) throw new Error('a consent is changed faster than it can be written');
     },
     async beginWithdrawal({ subject, clientId }, nowMs) {
@@ -127,16 +130,18 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
 }
 
 interface StoredConsent extends Consent {
+  /** When the person agreed to anything with this client first. */
+  readonly givenAtMs: number;
   readonly version: number;
   readonly isWithdrawn: boolean;
 }
 
 function consentOf(row: TableRow): StoredConsent {
+  const entries: readonly ConsentEntry[] = JSON.parse(String(row.entries));
   return {
     ...knownClientOf(row),
     clientRevision: Number(row.client_revision),
-    scopes: listOf(row.scopes),
-    resources: listOf(row.resources),
+    entries,
     givenAtMs: Number(row.given_at_ms),
     version: Number(row.version),
     isWithdrawn: row.withdrawn_at_ms !== null,
@@ -145,13 +150,4 @@ function consentOf(row: TableRow): StoredConsent {
 
 function knownClientOf(row: TableRow): KnownClient {
   return { clientId: String(row.client_id), clientGeneration: Number(row.client_generation) };
-}
-
-/** Neither a scope nor a URI has spaces. */
-function textsOf({ scopes, resources }: Agreed): readonly [string, string] {
-  return [scopes.join(' '), resources.join(' ')];
-}
-
-function listOf(value: unknown): readonly string[] {
-  return value === '' ? [] : String(value).split(' ');
 }

@@ -95,5 +95,19 @@ export const PROGRAM_TABLES: PostgresTables = {
     ALTER TABLE grantd.session_clients ADD COLUMN sid text COLLATE "C", ADD COLUMN sub text COLLATE "C";
     ALTER TABLE grantd.logout_deliveries ADD COLUMN sid text COLLATE "C", ADD COLUMN sub text COLLATE "C";
     `,
+    // Consents by what was agreed together.
+    `
+    -- Each row was one union of several decisions. With resources in it nobody knows which scopes were agreed to for which.
+    -- A withdrawal that has begun still has to end its grants.
+    DELETE FROM grantd.consents WHERE resources <> '' AND withdrawn_at_ms IS NULL;
+    ALTER TABLE grantd.consents ADD COLUMN entries text NOT NULL DEFAULT '[]';
+    UPDATE grantd.consents
+    SET entries = '[{"scopes":['
+      || CASE scopes WHEN '' THEN '' ELSE '"' || replace(scopes, ' ', '","') || '"' END
+      || '],"resources":[],"claims":[],"givenAtMs":' || given_at_ms || '}]'
+    WHERE resources = '';
+    ALTER TABLE grantd.consents DROP COLUMN scopes;
+    ALTER TABLE grantd.consents DROP COLUMN resources;
+    `,
   ],
 };

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { inTransaction, openSqliteConnection } from '@grantd/core/sqlite';
 
 /** The program's own tables, beside the library's in the same file; each entry is applied once and never edited. */
-const MIGRATIONS: readonly string[] = [
+export const SQLITE_MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE people (
     issuer        TEXT NOT NULL,
@@ -96,6 +96,20 @@ const MIGRATIONS: readonly string[] = [
   ALTER TABLE logout_deliveries ADD COLUMN sid TEXT;
   ALTER TABLE logout_deliveries ADD COLUMN sub TEXT;
   `,
+  // Consents by what was agreed together.
+  `
+  -- Each row was one union of several decisions. With resources in it nobody knows which scopes were agreed to for which.
+  -- A withdrawal that has begun still has to end its grants.
+  DELETE FROM consents WHERE resources <> '' AND withdrawn_at_ms IS NULL;
+  ALTER TABLE consents ADD COLUMN entries TEXT NOT NULL DEFAULT '[]';
+  UPDATE consents
+  SET entries = '[{"scopes":['
+    || CASE scopes WHEN '' THEN '' ELSE '"' || replace(scopes, ' ', '","') || '"' END
+    || '],"resources":[],"claims":[],"givenAtMs":' || given_at_ms || '}]'
+  WHERE resources = '';
+  ALTER TABLE consents DROP COLUMN scopes;
+  ALTER TABLE consents DROP COLUMN resources;
+  `,
 ];
 
 /** Those of them that hold rows to take along to another database; what is counted of attempts is over soon. */
@@ -116,7 +130,7 @@ export const SQLITE_TABLES_TO_COPY = [
 export function openSqliteTables(path: string): DatabaseSync {
   const database = openSqliteConnection(path);
   try {
-    if (storedVersion(database) !== MIGRATIONS.length) migrate(database, path);
+    if (storedVersion(database) !== SQLITE_MIGRATIONS.length) migrate(database, path);
     return database;
   } catch (error) {
     database.close();
@@ -129,10 +143,10 @@ function migrate(database: DatabaseSync, path: string): void {
   inTransaction(database, () => {
     database.exec('CREATE TABLE IF NOT EXISTS program_schema (version INTEGER NOT NULL) STRICT');
     const version = storedVersion(database);
-    if (version > MIGRATIONS.length) throw new Error(`${path} was written by a newer grantd`);
-    for (const migration of MIGRATIONS.slice(version)) database.exec(migration);
+    if (version > SQLITE_MIGRATIONS.length) throw new Error(`${path} was written by a newer grantd`);
+    for (const migration of SQLITE_MIGRATIONS.slice(version)) database.exec(migration);
     database.exec('DELETE FROM program_schema');
-    database.prepare('INSERT INTO program_schema (version) VALUES (?)').run(MIGRATIONS.length);
+    database.prepare('INSERT INTO program_schema (version) VALUES (?)').run(SQLITE_MIGRATIONS.length);
   });
 }
 

@@ -54,6 +54,7 @@ export const DE: Texts = {
       html`${application} hat sich hier selbst angemeldet. ${operator} hat nicht geprüft, wer dahintersteht.`,
     asksTo: 'Was Sie damit erlauben',
     ownScopes: 'Berechtigungen, wie die Anwendung sie nennt',
+    claims: 'Angaben, nach denen sie einzeln fragt',
     services: 'Wo sie diesen Zugriff verwenden kann',
     returnsTo: (host) => html`In beiden Fällen geht es zurück zu ${host}.`,
     endIt: (account) =>
@@ -104,6 +105,7 @@ export const DE: Texts = {
     applications: 'Anwendungen mit Zugriff',
     noApplications: 'Keine Anwendung hat Zugriff auf Ihr Konto.',
     since: (date) => html`Seit dem ${date}`,
+    claims: (names) => html`Einzeln erfragt: ${names}`,
     usedAt: (services) => html`Zu verwenden bei ${services}`,
     more: (count) =>
       `${formats.number(count)} ${formats.plural(count, { one: 'Berechtigung', other: 'Berechtigungen' })}, wie die Anwendung sie nennt`,

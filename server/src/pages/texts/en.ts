@@ -58,6 +58,7 @@ export const EN = {
       html`${application} registered itself here. ${operator} has not checked who is behind it.`,
     asksTo: 'What you would allow',
     ownScopes: 'Permissions, as the application calls them',
+    claims: 'Details that it asks for by name',
     services: 'Where it can use this access',
     returnsTo: (host: Name) => html`Either way, you go back to ${host}.`,
     endIt: (account: string | undefined) =>
@@ -108,6 +109,7 @@ export const EN = {
     applications: 'Applications with access',
     noApplications: 'No application has access to your account.',
     since: (date: Html) => html`Since ${date}`,
+    claims: (names: Html) => html`Asked for by name: ${names}`,
     usedAt: (services: Html) => html`For use at ${services}`,
     more: (count: number) =>
       `${formats.number(count)} ${formats.plural(count, { one: 'permission', other: 'permissions' })}, as the application calls them`,

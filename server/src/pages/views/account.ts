@@ -32,7 +32,8 @@ export interface AccountView extends FormShown {
 export interface ApplicationWithAccess {
   readonly clientId: string;
   readonly application: ApplicationShown;
-  readonly access: AccessShown;
+  /** One entry for each decision. */
+  readonly access: readonly AccessShown[];
   readonly sinceMs: number;
 }
 
@@ -101,19 +102,26 @@ ${brandMark(application, operator.color)}
 <div class="entry">
 <h3>${named(application.name)}</h3>
 <p class="detail">${texts.account.since(since)}</p>
-${accessOf(access, texts)}
+${access.map((one) => accessOf(one, texts))}
 </div>
 <button id="${idOf('end-access', clientId)}" type="submit" name="end_access" value="${clientId}">${texts.account.endAccess(named(application.name))}</button>
 </li>
 `;
 }
 
-function accessOf({ scopes, resources = [] }: AccessShown, texts: Texts): Html {
+function accessOf({ scopes, resources = [], claims = [] }: AccessShown, texts: Texts): Html {
   const { known, own } = sortScopes(scopes, texts);
-  const services = html`${resources.map((uri, at) => html`${at === 0 ? '' : ', '}<code>${uri}</code>`)}`;
-  return html`${scopeList(known, 'brief', texts)}
+  return html`<div class="agreed">
+${scopeList(known, 'brief', texts)}
 ${own.length > MOST_IN_SIGHT ? html`<details><summary>${texts.account.more(own.length)}</summary>${codeList(own)}</details>` : codeList(own)}
-${resources.length === 0 ? '' : html`<p class="detail">${texts.account.usedAt(services)}</p>`}`;
+${claims.length === 0 ? '' : html`<p class="detail">${texts.account.claims(codes(claims))}</p>`}
+${resources.length === 0 ? '' : html`<p class="detail">${texts.account.usedAt(codes(resources))}</p>`}
+</div>
+`;
+}
+
+function codes(names: readonly string[]): Html {
+  return html`${names.map((name, at) => html`${at === 0 ? '' : ', '}<code>${name}</code>`)}`;
 }
 
 function sessionEntry(session: SessionShown, nowMs: number, texts: Texts): Html {

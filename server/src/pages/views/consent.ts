@@ -53,12 +53,13 @@ ${applicationLinks(application, texts)}`,
   };
 }
 
-function accessOf({ scopes, resources = [] }: AccessShown, texts: Texts): Html {
+function accessOf({ scopes, resources = [], claims = [] }: AccessShown, texts: Texts): Html {
   const { consent } = texts;
   const { known, own } = sortScopes(scopes, texts);
   return html`<div id="scopes" class="access">
 ${under(consent.asksTo, scopeList(known, 'full', texts))}
 ${under(consent.ownScopes, codeList(own))}
+${under(consent.claims, codeList(claims))}
 ${under(consent.services, resourceList(resources))}
 </div>`;
 }
