@@ -5,7 +5,7 @@ export interface Table<T> {
   delete(key: string): unknown;
 }
 
-/** Remembers under a text what was used recently: the last `limit` of them, and up to as many of those before. */
+/** Keeps values by text key: the last `limit` that were used, and at most as many of those before. */
 export class RecentlyUsed<T> {
   readonly #limit: number;
   readonly #newTable: () => Table<T>;
@@ -31,13 +31,16 @@ export class RecentlyUsed<T> {
   }
 
   set(key: string, value: T): void {
-    if (this.#count >= this.#limit) {
-      this.#earlier = this.#recent;
-      this.#recent = this.#newTable();
-      this.#count = 0;
-    }
+    if (this.#count >= this.#limit) this.forgetUnused();
     this.#count += 1;
     this.#recent.set(key, value);
+  }
+
+  /** Forgets what was not used since the last call, or since as many others were. */
+  forgetUnused(): void {
+    this.#earlier = this.#recent;
+    this.#recent = this.#newTable();
+    this.#count = 0;
   }
 
   delete(key: string): void {

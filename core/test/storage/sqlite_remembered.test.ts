@@ -4,7 +4,11 @@ import { StatementSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { storedLife } from '../../src/protocol/life.ts';
 import type { NewToken, TokenRecord } from '../../src/protocol/records.ts';
-import { openSqliteStorage, type SqliteStorage } from '../../src/storage/sql/sqlite/sqlite_storage.ts';
+import {
+  openSqliteStorage,
+  type SqliteStorage,
+  type SqliteStorageOptions,
+} from '../../src/storage/sql/sqlite/sqlite_storage.ts';
 import { newClient, newCode, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 
@@ -15,7 +19,7 @@ const issuer = 'https://issuer.example';
 async function openTwo(
   t: TestContext,
   name: string,
-  options: { readonly eventRetentionSeconds?: number } = {},
+  options: Pick<SqliteStorageOptions, 'eventRetentionSeconds' | 'clock' | 'cachedTokens'> = {},
 ) {
   const path = join(folder, `${name}.db`);
   const open = () => {
@@ -382,4 +386,60 @@ test('nobody can change what is remembered', async (t) => {
   ])
     assert.ok(Object.isFrozen(part), JSON.stringify(part));
   for (const part of [client, client.scopes, client.redirectUris]) assert.ok(Object.isFrozen(part));
+});
+
+test('findings D1: a token that was swept is read from the file again, after the clock was set back', async (t) => {
+  const now = { ms: Date.now() };
+  const { one, other } = await openTwo(t, 'swept', { clock: () => now.ms });
+  const begin = now.ms;
+  const access = newToken('app', { expiresAt: Math.floor(begin / 1000) + 60 });
+  assert.equal(await one.tokens.issue([access], {}), 'issued');
+  const found = await lookUp(one, access);
+  await lookUp(other, access);
+  now.ms = begin + 24 * 60 * 60 * 1000;
+  assert.notEqual(await other.sweep(100), 0);
+  now.ms = begin;
+  await one.tokens.revoke(found);
+  for (const { tokens } of [one, other]) assert.equal(await tokens.getByAccessToken(access.id), undefined);
+});
+
+test('findings D8: cached tokens leave memory when they have expired, or were not looked up for minutes', async (t) => {
+  const now = { ms: Date.now() };
+  const { one } = await openTwo(t, 'unused', { clock: () => now.ms });
+  const minutes = (count: number) => count * 60 * 1000;
+  const token = newToken('app', { expiresAt: Math.floor((now.ms + minutes(60)) / 1000) });
+  await one.tokens.issue([token], {});
+  const looksAfter = async (ms: number) => {
+    now.ms += ms;
+    // A commit of any kind is when the cache looks at the time.
+    await one.clients.replaceSecretHash('app', `${now.ms}`);
+    return ofTokens(await statementsOf(t, () => lookUp(one, token))).length;
+  };
+  assert.equal(await looksAfter(0), 1);
+  for (const used of [4, 4, 4, 4]) assert.equal(await looksAfter(minutes(used)), 0);
+  await one.tokens.getByAccessToken('another');
+  now.ms += minutes(6);
+  await one.clients.get('app');
+  assert.equal(await looksAfter(minutes(5)), 0, 'used in the five minutes before the last five');
+  now.ms += minutes(5);
+  await one.clients.replaceSecretHash('app', 'again');
+  await one.tokens.getByAccessToken('another');
+  assert.equal(await looksAfter(minutes(6)), 1);
+});
+
+test('findings D8: as many tokens are cached as the option says, and with 0 none', async (t) => {
+  for (const [cachedTokens, read] of [
+    [0, 3],
+    [2, 3],
+    [100, 0],
+  ] as const) {
+    const { one } = await openTwo(t, `limit ${cachedTokens}`, { cachedTokens });
+    const tokens = Array.from({ length: 3 }, () => newToken('app'));
+    await one.tokens.issue(tokens, {});
+    const lookUpAll = async () => {
+      for (const token of tokens) await lookUp(one, token);
+    };
+    await lookUpAll();
+    assert.equal(ofTokens(await statementsOf(t, lookUpAll)).length, read, `${cachedTokens}`);
+  }
 });

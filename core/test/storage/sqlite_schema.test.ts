@@ -122,7 +122,7 @@ test('every table is strict, and every key begins with the issuer', () => {
     .prepare('PRAGMA table_list')
     .all()
     .filter(({ name }) => !String(name).startsWith('sqlite_'));
-  assert.equal(tables.length, 11);
+  assert.equal(tables.length, 12);
   for (const { name, strict } of tables) {
     assert.equal(strict, 1, `${name} is strict`);
     for (const index of database.prepare(`PRAGMA index_list(${name})`).all()) {

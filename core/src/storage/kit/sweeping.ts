@@ -1,7 +1,8 @@
 import { type Life, storedLife } from '../../protocol/life.ts';
 import { type KitCase, kitCase } from './case.ts';
 import { expect, expectEqual } from './failure.ts';
-import { CODE_SECONDS, REFRESH_TOKEN_SECONDS } from './stage.ts';
+import { isAlive } from './liveness.ts';
+import { ACCESS_TOKEN_SECONDS, CODE_SECONDS, REFRESH_TOKEN_SECONDS } from './stage.ts';
 
 export const sweeping: readonly KitCase[] = [
   kitCase(
@@ -95,6 +96,32 @@ export const sweeping: readonly KitCase[] = [
       await stage.expectAlive(later.refresh, later.access);
       stage.clock.nowMs = revokedAtMs;
       await stage.expectDead(...tokens);
+    },
+  ),
+
+  kitCase(
+    'administration',
+    'a token that was swept is dead for every handle, even if the clock is set back',
+    async (stage) => {
+      const store = stage.administration;
+      const client = await stage.client();
+      const grant = await stage.grant({ clientId: client.id });
+      const { access: tied } = await stage.redeemed(grant);
+      const alone = stage.accessToken({ clientId: client.id });
+      await stage.issued(client, alone);
+      const look = () =>
+        stage.parallel(
+          [alone, tied, alone, tied].map((token) => (storage) => isAlive(storage, token, stage.clock.nowMs)),
+        );
+      const [record, before] = [await stage.find(alone), stage.clock.nowMs];
+      expectEqual(await look(), [true, true, true, true], 'alive before the sweep, by handle');
+
+      stage.advance(ACCESS_TOKEN_SECONDS);
+      while ((await store.sweep(100)) > 0);
+      stage.clock.nowMs = before;
+      if (record !== undefined) await store.tokens.revoke(record);
+      await store.revokeAll({ principal: 'grant', id: grant.grantId });
+      expectEqual(await look(), [false, false, false, false], 'alive after sweep and revocation, by handle');
     },
   ),
 

@@ -17,6 +17,11 @@ export const EVENTS_SQL = {
 
   lastNumber: `SELECT ${LAST_NUMBER} AS last FROM issuers WHERE id = :issuerId`,
 
+  position: `
+    SELECT ${LAST_NUMBER} AS last_event,
+      coalesce((SELECT swept_until FROM sweeps WHERE issuer_id = :issuerId), 0) AS swept_until
+    FROM issuers WHERE id = :issuerId`,
+
   keepLastNumber: 'UPDATE issuers SET last_event_sequence = :last WHERE id = :issuerId',
 
   // What is tied to others ends with its grant. Of a row that is gone, nobody knows.
@@ -60,12 +65,21 @@ export interface Ending {
   readonly sequence: number;
 }
 
+/** How far a file has come, as far as cached tokens depend on it. */
+export interface Position {
+  /** As `Events.lastNumber`. */
+  readonly lastEvent: number;
+  /** Seconds: rows that were kept until then or less may have been swept; 0 if nothing was. */
+  readonly sweptUntil: number;
+}
+
 export interface Events {
   /** Writes an event as part of the caller's transaction. */
   add(type: EventType, target: string): void;
   after(sequence: number, limit: number): readonly EventRecord[];
   /** The greatest number that an event has ever had, be it swept or not; 0 where there was none. */
   lastNumber(): number;
+  position(): Position;
   /**
    * What events tell after one, until the last one.
    * @returns `undefined` where one of them is about everything, or what it was about is not known any more
@@ -83,6 +97,10 @@ export function sqliteEvents({ database, issuerId, clock }: SqliteHandle): Event
     },
     lastNumber() {
       return Number(sql.lastNumber.get({ issuerId })?.last ?? 0);
+    },
+    position() {
+      const row = sql.position.get({ issuerId });
+      return { lastEvent: Number(row?.last_event ?? 0), sweptUntil: Number(row?.swept_until ?? 0) };
     },
     endings(after, last) {
       const rows = sql.endings.all({ issuerId, after, last }) as EndingRow[];

@@ -6,12 +6,15 @@ import type { TokenRecord } from '../../../protocol/records.ts';
 import type { TokenExtent } from '../token_rows.ts';
 import type { Reads } from './connection.ts';
 import { EndedPrincipals } from './ended_principals.ts';
-import type { Events } from './events.ts';
+import type { Events, Position } from './events.ts';
 
 type Standings = NonNullable<TokenRecord['standing']>;
 
-/** Each is some 250 bytes beside its texts; twice as many at most. */
-const MOST_TOKENS = 100_000;
+/** Tokens that are cached by default. */
+export const DEFAULT_CACHED_TOKENS = 100_000;
+
+/** Milliseconds after which a token that was not looked up leaves the cache; after twice as many it has left. */
+const UNUSED_MS = 5 * 60 * 1000;
 
 /** Tokens of more characters or parts are read each time: so many would not fit into memory. */
 const LONGEST_TEXTS = 512;
@@ -30,22 +33,38 @@ interface RememberedToken {
 }
 
 /**
- * Access tokens as they were read, for as long as nothing has ended their life since: whatever does writes an event in
- * the same transaction, and nothing else changes what a look-up says of an access token but its deletion after it has
- * expired. Where events tell whose tokens have ended, those are forgotten; otherwise everything is.
+ * A cache of access tokens. A token may be answered from it while a lookup would find the same:
+ * - Whatever ends a token before its time writes an event in the same transaction. If the event tells whose tokens
+ *   ended, those leave the cache; otherwise the whole cache is cleared.
+ * - A sweep deletes tokens that have expired, and stores its time in the same transaction. A token that expired by then
+ *   is read again, even if the clock was set back since.
  */
 export class RememberedTokens {
   readonly #reads: Pick<Reads, 'stateNumber'>;
-  readonly #events: Pick<Events, 'lastNumber' | 'endings'>;
-  readonly #tokens = new RecentlyUsed<RememberedToken>(MOST_TOKENS, () => new TextTable());
+  readonly #events: Pick<Events, 'position' | 'endings'>;
+  readonly #clock: () => number;
+  readonly #limit: number;
+  readonly #tokens: RecentlyUsed<RememberedToken>;
   readonly #values = new InternedValues();
   readonly #ended = new EndedPrincipals();
   #stateNumber: number | undefined;
-  #lastEvent = 0;
+  #position: Position = { lastEvent: 0, sweptUntil: 0 };
+  /** Seconds: when the last of all cached tokens expires. */
+  #lastExpiry = 0;
+  #usedSinceMs: number;
 
-  constructor(reads: Pick<Reads, 'stateNumber'>, events: Pick<Events, 'lastNumber' | 'endings'>) {
+  /** @param limit tokens at most; 0 turns the cache off */
+  constructor(
+    reads: Pick<Reads, 'stateNumber'>,
+    events: Pick<Events, 'position' | 'endings'>,
+    { clock, limit }: { readonly clock: () => number; readonly limit: number },
+  ) {
     this.#reads = reads;
     this.#events = events;
+    this.#clock = clock;
+    this.#limit = limit;
+    this.#tokens = new RecentlyUsed(Math.ceil(limit / 2), () => new TextTable());
+    this.#usedSinceMs = clock();
   }
 
   get(id: string): TokenRecord | undefined {
@@ -53,6 +72,10 @@ export class RememberedTokens {
     const remembered = this.#tokens.get(id);
     if (remembered === undefined) return undefined;
     const { token, lastEvent } = remembered;
+    if (token.expiresAt <= this.#position.sweptUntil) {
+      this.#tokens.delete(id);
+      return undefined;
+    }
     return this.#ended.hasEndedSince(lastEvent, token) ? undefined : token;
   }
 
@@ -61,8 +84,10 @@ export class RememberedTokens {
    * @param extent of the row that it was read from
    */
   add(id: string, token: TokenRecord, extent: TokenExtent): void {
-    if (extent.length > LONGEST_TEXTS || extent.parts > MOST_PARTS) return;
-    const lastEvent = this.#followState();
+    if (this.#limit === 0 || extent.length > LONGEST_TEXTS || extent.parts > MOST_PARTS) return;
+    const { lastEvent } = this.#followState();
+    this.#forgetUnused();
+    this.#lastExpiry = Math.max(this.#lastExpiry, token.expiresAt);
     const { kind, clientId, scopes, tokenType, keyId, standing } = token;
     const kept: TokenRecord = {
       ...token,
@@ -84,29 +109,42 @@ export class RememberedTokens {
     return { ...others, client: this.#values.of(client) };
   }
 
-  /** @returns the last event of the state that is read */
-  #followState(): number {
+  /** @returns the position of the state that is read */
+  #followState(): Position {
     const { stateNumber } = this.#reads;
-    if (stateNumber === this.#stateNumber) return this.#lastEvent;
-    const lastEvent = this.#events.lastNumber();
-    if (lastEvent !== this.#lastEvent) this.#forgetEnded(lastEvent);
+    if (stateNumber === this.#stateNumber) return this.#position;
+    const position = this.#events.position();
+    if (position.lastEvent !== this.#position.lastEvent) this.#forgetEnded(position.lastEvent);
+    if (this.#lastExpiry > 0 && this.#lastExpiry <= position.sweptUntil) this.#clear();
+    this.#forgetUnused();
     this.#stateNumber = stateNumber;
-    this.#lastEvent = lastEvent;
-    return lastEvent;
+    this.#position = position;
+    return position;
   }
 
   #forgetEnded(lastEvent: number): void {
     const isFirstLook = this.#stateNumber === undefined;
+    const former = this.#position.lastEvent;
     const endings =
-      isFirstLook || lastEvent - this.#lastEvent > MOST_EVENTS
-        ? undefined
-        : this.#events.endings(this.#lastEvent, lastEvent);
+      isFirstLook || lastEvent - former > MOST_EVENTS ? undefined : this.#events.endings(former, lastEvent);
     for (const { of, id, sequence } of endings ?? []) {
       if (of === 'token') this.#tokens.delete(id);
       else this.#ended.add(of, id, sequence);
     }
-    if (endings !== undefined && this.#ended.size <= MOST_ENDED) return;
+    if (endings === undefined || this.#ended.size > MOST_ENDED) this.#clear();
+  }
+
+  /** A token that is in use all the time stays; one that has expired is asked for no more. */
+  #forgetUnused(): void {
+    const nowMs = this.#clock();
+    if (Math.abs(nowMs - this.#usedSinceMs) < UNUSED_MS) return;
+    this.#tokens.forgetUnused();
+    this.#usedSinceMs = nowMs;
+  }
+
+  #clear(): void {
     this.#tokens.clear();
     this.#ended.clear();
+    this.#lastExpiry = 0;
   }
 }

@@ -251,8 +251,17 @@ const VERSION_4 = `
   ALTER TABLE events_4 RENAME TO events;
 `;
 
+/** Version 5. */
+const VERSION_5 = `
+  -- The latest time, in seconds, at which a sweep deleted rows that were no longer kept.
+  CREATE TABLE sweeps (
+    issuer_id   INTEGER PRIMARY KEY REFERENCES issuers (id),
+    swept_until INTEGER NOT NULL
+  ) STRICT;
+`;
+
 /** One entry for each version, applied in order and never edited once released. */
-export const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4];
+export const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
 
 /** The version that this program writes; kept in the file as `PRAGMA user_version`. */
 export const SCHEMA_VERSION = MIGRATIONS.length;

@@ -33,6 +33,12 @@ export const SWEEP_SQL = {
       SELECT rowid FROM pushed_requests
       WHERE issuer_id = :issuerId AND expires_at <= :now ORDER BY expires_at LIMIT :limit)`,
 
+  // Cached tokens that expired by then are read again: their rows, or rows that they depend on, may be gone.
+  keepTime: `
+    INSERT INTO sweeps (issuer_id, swept_until) VALUES (:issuerId, :now)
+    ON CONFLICT (issuer_id) DO UPDATE SET swept_until = excluded.swept_until
+    WHERE excluded.swept_until > sweeps.swept_until`,
+
   // Every row that a retired key signed is kept until its needed_until at the latest.
   keys: `
     DELETE FROM signing_keys WHERE issuer_id = :issuerId AND kid IN (
@@ -69,7 +75,7 @@ export function sqliteSweep(
       const nowMs = clock();
       const now = Math.floor(nowMs / 1000);
       const untilMs = nowMs - eventRetentionSeconds * 1000;
-      return [
+      const swept = [
         sql.tokens.run({ issuerId, now, limit }),
         sql.authorizationCodes.run({ issuerId, now, limit }),
         sql.grants.run({ issuerId, now, limit }),
@@ -78,6 +84,8 @@ export function sqliteSweep(
         sql.pushedRequests.run({ issuerId, now, limit }),
         sql.keys.run({ issuerId, now, limit }),
         sweepEvents(untilMs, limit),
-      ].reduce((swept, { changes }) => swept + Number(changes), 0);
+      ].reduce((sum, { changes }) => sum + Number(changes), 0);
+      if (swept > 0) sql.keepTime.run({ issuerId, now });
+      return swept;
     });
 }

@@ -51,14 +51,16 @@ export function sqliteTokens(
     readonly grants: Grants;
     readonly principals: Principals;
     readonly events: Events;
+    /** Access tokens that are cached at most. */
+    readonly cachedTokens: number;
   },
 ): TokenRepository {
-  const { issuing, grants, principals, events } = parts;
+  const { issuing, grants, principals, events, cachedTokens } = parts;
   const sql = prepareAll(database, TOKENS_SQL);
 
   const accessTokenRow = lookUpList<TokenRow>(sql.accessToken);
   const refreshTokenRow = lookUpList<TokenRow>(sql.refreshToken);
-  const remembered = new RememberedTokens(reads, events);
+  const remembered = new RememberedTokens(reads, events, { clock, limit: cachedTokens });
   const recordOf = (row: TokenRow | undefined) => row && toTokenRecord(row);
   const findAccessToken = (id: string): TokenRecord | undefined => {
     const row = accessTokenRow(issuerId, id);
