@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { statSync } from 'node:fs';
+import { closeSync, copyFileSync, openSync, renameSync, rmSync, statSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { assertDurable, openDatabase } from '../../src/storage/sql/sqlite/connection.ts';
+import { Corruption } from '../../src/storage/sql/sqlite/corruption.ts';
+import { readStoredIssuer } from '../../src/storage/sql/sqlite/issuer.ts';
 import { openSqliteStorage } from '../../src/storage/sql/sqlite/sqlite_storage.ts';
 import { inTransaction } from '../../src/storage/sql/sqlite/transaction.ts';
 import { newClient, newToken } from './samples.ts';
@@ -136,4 +138,65 @@ test('a transaction that finds the disk full is a fault, and nothing of it is le
   inTransaction(database, () => insert.run('short'));
   assert.equal(database.prepare('SELECT text FROM notes').all().length, 1);
   database.close();
+});
+
+/** A file whose log holds commits, as a killed process leaves both, and a backup that was made before. */
+async function killedAndBackedUp(name: string) {
+  const path = join(folder, name);
+  const storage = openSqliteStorage({ path: `${path}.running`, issuer });
+  await storage.clients.add(newClient('in backup'));
+  const reader = new DatabaseSync(`${path}.running`);
+  reader.exec(`VACUUM INTO '${path}.backup'`);
+  reader.close();
+  await storage.clients.add(newClient('later'));
+  return { path: `${path}.running`, backup: `${path}.backup`, storage };
+}
+
+test('findings D2: a log that belongs to another file is never applied', async () => {
+  const { path, backup, storage } = await killedAndBackedUp('replaced.db');
+  renameSync(backup, path);
+  const refusal = /was replaced, and the log beside it belongs to the former file.*remove .*-wal and .*-shm/;
+  assert.throws(() => openSqliteStorage({ path, issuer }), refusal);
+  assert.throws(() => readStoredIssuer(path), refusal);
+  assert.notEqual(statSync(`${path}-wal`).size, 0);
+  storage.close();
+  for (const suffix of ['-wal', '-shm']) rmSync(path + suffix, { force: true });
+  const restored = openSqliteStorage({ path, issuer });
+  assert.deepEqual(
+    (await restored.clients.list()).map(({ id }) => id),
+    ['in backup'],
+  );
+  restored.close();
+});
+
+test('findings D2: a file that was copied together with its log is opened with it', async () => {
+  const { path, storage } = await killedAndBackedUp('copied.db');
+  const copy = `${path}.copy`;
+  for (const suffix of ['', '-wal', '-inodes']) copyFileSync(path + suffix, copy + suffix);
+  storage.close();
+  const opened = openSqliteStorage({ path: copy, issuer });
+  assert.equal((await opened.clients.list()).length, 2);
+  opened.close();
+});
+
+test('findings D2: after the first error that says that the file is corrupt, nothing is read or written', async () => {
+  const path = join(folder, 'corrupt.db');
+  const writer = openSqliteStorage({ path, issuer });
+  await writer.clients.add(newClient('app'));
+  const token = newToken('app');
+  await writer.tokens.issue([token], {});
+  writer.close();
+
+  const found: string[] = [];
+  const corruption = new Corruption((error) => found.push(error.message));
+  const storage = openSqliteStorage({ path, issuer, corruption });
+  // All pages but the first one, which is read when a file is opened.
+  const file = openSync(path, 'r+');
+  writeSync(file, Buffer.alloc(statSync(path).size - 4096, 'x'), 0, undefined, 4096);
+  closeSync(file);
+  await assert.rejects(async () => storage.tokens.getByAccessToken(token.id), /malformed/);
+  await assert.rejects(async () => storage.tokens.getByAccessToken(token.id), /the database file is corrupt/);
+  await assert.rejects(async () => storage.clients.add(newClient('b')), /the database file is corrupt/);
+  assert.equal(found.length, 1);
+  storage.close();
 });

@@ -2,6 +2,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
+import { noteOwnLog, requireOwnLog } from './log_owner.ts';
 
 /**
  * Runs `work` as one write, after those that were asked for before.
@@ -39,14 +40,20 @@ export interface SqliteHandle {
  * Opens a database file, made with mode 0600 where it is missing, so that what a write has returned from survives a
  * crash of the machine.
  * @param busyTimeoutMs how long a statement waits for another process's write
+ * @throws Error if it cannot be opened, or kept durable, or the log beside it belongs to another file
  */
 export function openDatabase(path: string, busyTimeoutMs: number): DatabaseSync {
   createPrivately(path);
+  requireOwnLog(path);
   const database = new DatabaseSync(path);
   try {
     switchToWal(database, busyTimeoutMs);
     database.exec(`PRAGMA busy_timeout = ${Math.trunc(busyTimeoutMs)}`);
-    return prepared(database);
+    prepared(database);
+    // SQLite opens the log with the first statement that reads.
+    database.prepare('SELECT 1 FROM sqlite_schema LIMIT 1').get();
+    noteOwnLog(path);
+    return database;
   } catch (error) {
     database.close();
     throw error;
@@ -64,6 +71,7 @@ export interface SqliteConnectionOptions {
  * @throws Error where there is no such file, or it cannot be kept durable
  */
 export function openSqliteConnection(path: string, options: SqliteConnectionOptions = {}): DatabaseSync {
+  requireOwnLog(path);
   // Never a file of its own, which would have the mode that the process happens to give.
   const url = pathToFileURL(path);
   url.searchParams.set('mode', 'rw');

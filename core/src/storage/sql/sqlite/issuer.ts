@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { DEFAULT_BUSY_TIMEOUT_MS } from './connection.ts';
+import { requireOwnLog } from './log_owner.ts';
 import { schemaVersion } from './schema.ts';
 
 export const ISSUER_SQL = {
@@ -27,10 +28,11 @@ export function addIssuer(database: DatabaseSync, issuer: string): number {
  * The issuer for which a database file was opened first. Neither makes the file nor changes it.
  * @param busyTimeoutMs how long it waits for a process that is just making the file
  * @returns `undefined` where there is no such file, or no issuer in it yet
- * @throws Error where the file is no database, or belongs to a newer program
+ * @throws Error where the file is no database, or belongs to a newer program, or its log to another file
  */
 export function readStoredIssuer(path: string, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS): string | undefined {
   if (!existsSync(path)) return undefined;
+  requireOwnLog(path);
   const database = new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
   try {
     if (schemaVersion(database, path) === 0) return undefined;

@@ -1,5 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { prepareAll, type Reads, requireSameSchema } from './connection.ts';
+import { Corruption } from './corruption.ts';
 
 const READ_SQL = {
   begin: 'BEGIN',
@@ -24,13 +25,18 @@ export class ReadQueue implements Reads {
   readonly #sql: Readonly<Record<keyof typeof READ_SQL, StatementSync>>;
   readonly #database: DatabaseSync;
   readonly #ownCommits: () => number;
+  readonly #corruption: Corruption;
   readonly #requireSameSchema: () => void;
   #waiting: QueuedRead[] = [];
   #version = '';
   #stateNumber = 0;
 
-  /** @param ownCommits how many the same connection has made, which its own version does not count */
-  constructor(database: DatabaseSync, ownCommits: () => number) {
+  /**
+   * @param ownCommits how many the same connection has made, which its own version does not count
+   * @param corruption of the file, which all that read and write it have in common
+   */
+  constructor(database: DatabaseSync, ownCommits: () => number, corruption = new Corruption()) {
+    this.#corruption = corruption;
     this.#database = database;
     this.#ownCommits = ownCommits;
     this.#requireSameSchema = requireSameSchema(database);
@@ -43,6 +49,7 @@ export class ReadQueue implements Reads {
         try {
           resolve(look());
         } catch (error) {
+          this.#corruption.learn(error);
           reject(error);
         }
       };
@@ -58,11 +65,13 @@ export class ReadQueue implements Reads {
     const reads = this.#waiting;
     this.#waiting = [];
     try {
+      this.#corruption.requireNone();
       this.#sql.begin.run();
       this.#followState();
       for (const { answer } of reads) answer();
       this.#sql.end.run();
     } catch (error) {
+      this.#corruption.learn(error);
       for (const { reject } of reads) reject(error);
       if (this.#database.isOpen && this.#database.isTransaction) this.#database.exec('ROLLBACK');
     }

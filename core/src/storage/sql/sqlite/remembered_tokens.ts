@@ -11,7 +11,7 @@ import type { Events, Position } from './events.ts';
 type Standings = NonNullable<TokenRecord['standing']>;
 
 /** Tokens that are cached by default. */
-export const DEFAULT_CACHED_TOKENS = 100_000;
+export const DEFAULT_CACHED_TOKENS = 200_000;
 
 /** Milliseconds after which a token that was not looked up leaves the cache; after twice as many it has left. */
 const UNUSED_MS = 5 * 60 * 1000;

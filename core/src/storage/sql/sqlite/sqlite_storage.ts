@@ -5,6 +5,7 @@ import { sqliteAdministration } from './administration.ts';
 import { sqliteAuthorizationCodes } from './authorization_codes.ts';
 import { sqliteClients } from './clients.ts';
 import { DEFAULT_BUSY_TIMEOUT_MS, openDatabase, type SqliteHandle } from './connection.ts';
+import { Corruption } from './corruption.ts';
 import { sqliteEvents } from './events.ts';
 import { sqliteGrants } from './grants.ts';
 import { addIssuer, findIssuerId } from './issuer.ts';
@@ -22,6 +23,7 @@ import { inTransaction } from './transaction.ts';
 import { WriteQueue } from './write_queue.ts';
 
 export { openSqliteConnection, type SqliteConnectionOptions } from './connection.ts';
+export { Corruption } from './corruption.ts';
 export { exportSqlite, type SqliteExportOptions } from './export.ts';
 export { readStoredIssuer } from './issuer.ts';
 export { ReadQueue } from './read_queue.ts';
@@ -40,7 +42,9 @@ export interface SqliteStorageOptions {
   readonly busyTimeoutMs?: number;
   /** Age in seconds at which events are swept; 30 days unless said otherwise. */
   readonly eventRetentionSeconds?: number;
-  /** Access tokens that this handle keeps in memory at most, each about 0.8 kB; 0 keeps none. Default: 100,000. */
+  /** Learns when the file is found corrupt; shared with whatever else reads and writes the same file. */
+  readonly corruption?: Corruption;
+  /** Access tokens that this handle keeps in memory at most, each less than 1 kB; 0 keeps none. Default: 200,000. */
   readonly cachedTokens?: number;
 }
 
@@ -52,8 +56,9 @@ export interface SqliteStorage extends AdministrableStorage {
 /**
  * Opens a store in a SQLite file, which any number of processes of one machine may share. Look-ups of one turn of the
  * event loop run together when it is over; writes wait for their turn without holding up the event loop, share commits,
- * and are on disk once they have resolved.
- * @throws Error where the file cannot be opened, was written by a newer program, or cannot be kept durable
+ * and are on disk once they have resolved. Once SQLite calls the file corrupt, every lookup and write is rejected.
+ * @throws Error where the file cannot be opened, was written by a newer program, or cannot be kept durable, or if the
+ *   log beside it belongs to another file
  */
 export function openSqliteStorage(options: SqliteStorageOptions): SqliteStorage {
   const { path, issuer, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS } = options;
@@ -86,10 +91,11 @@ function storageOn(
     busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS,
     eventRetentionSeconds = DEFAULT_EVENT_RETENTION_SECONDS,
     cachedTokens = DEFAULT_CACHED_TOKENS,
+    corruption = new Corruption(),
   }: SqliteStorageOptions,
 ): SqliteStorage {
-  const writes = new WriteQueue(database, busyTimeoutMs);
-  const reads = new ReadQueue(database, () => writes.commits);
+  const writes = new WriteQueue(database, busyTimeoutMs, corruption);
+  const reads = new ReadQueue(database, () => writes.commits, corruption);
   // From here on the queues refuse another schema than they found; it must not be a newer one already.
   schemaVersion(database, path);
   const handle: SqliteHandle = { database, issuerId, clock, transaction: writes.transaction, reads };

@@ -1,6 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
 import { isBusy, prepareAll, requireSameSchema, type Transaction } from './connection.ts';
+import { Corruption } from './corruption.ts';
 import { committed } from './transaction.ts';
 
 /** Writes in one transaction at most: the event loop stands still while they run. */
@@ -43,12 +44,17 @@ export class WriteQueue {
   readonly #busyTimeoutMs: number;
   readonly #savepoint: Readonly<Record<keyof typeof SAVEPOINT_SQL, StatementSync>>;
   readonly #requireSameSchema: () => void;
+  readonly #corruption: Corruption;
   readonly #waiting: QueuedWrite[] = [];
   #isDraining = false;
   #commits = 0;
 
-  /** @param busyTimeoutMs how long a write waits for another process's, in milliseconds */
-  constructor(database: DatabaseSync, busyTimeoutMs: number) {
+  /**
+   * @param busyTimeoutMs how long a write waits for another process's, in milliseconds
+   * @param corruption of the file, which all that read and write it have in common
+   */
+  constructor(database: DatabaseSync, busyTimeoutMs: number, corruption = new Corruption()) {
+    this.#corruption = corruption;
     this.#database = database;
     this.#busyTimeoutMs = Math.trunc(busyTimeoutMs);
     this.#savepoint = prepareAll(database, SAVEPOINT_SQL);
@@ -99,8 +105,10 @@ export class WriteQueue {
   /** @returns whether it had the write lock */
   #writeSome(): boolean {
     try {
+      this.#corruption.requireNone();
       this.#takeWriteLock();
     } catch (error) {
+      this.#corruption.learn(error);
       const lost = isBusy(error) ? this.#countOverdue() : this.#waiting.length;
       rejectAll(this.#waiting.splice(0, lost), error);
       return false;
@@ -114,6 +122,7 @@ export class WriteQueue {
       });
       for (const answer of answers) answer();
     } catch (error) {
+      this.#corruption.learn(error);
       rejectAll(writes, error);
     }
     return true;
@@ -137,6 +146,7 @@ export class WriteQueue {
       this.#savepoint.keep.run();
       return answer;
     } catch (error) {
+      this.#corruption.learn(error);
       if (!this.#database.isTransaction) throw error; // the writes before it are undone as well
       this.#savepoint.undo.run();
       this.#savepoint.keep.run();
