@@ -63,6 +63,17 @@ export interface AuthorizationServerOptions {
   /** Who may learn about which token (RFC 7662 §4). Default: `any_client`; `audience` is the stricter ready-made one. */
   readonly introspectionPolicy?: 'any_client' | 'audience' | IntrospectionPolicy;
 
+  /**
+   * Whether a `token_type_hint` that the server does not know is ignored, as RFC 7009 §2.2.1 lets it be, instead of
+   * refused. A client can have this of its own: `ignore_unknown_token_type_hint`. Default: `false`.
+   */
+  readonly ignoreUnknownTokenTypeHints?: boolean;
+  /**
+   * `aud` values of access tokens that UserInfo accepts, such as the issuer. Default: any, so an API can read the claims
+   * of a person with the token that it was given.
+   */
+  readonly userInfoAudiences?: readonly string[];
+
   /** Whether new refresh tokens are opaque rather than JWTs. Default: `false`. */
   readonly useOpaqueRefreshTokens?: boolean;
   /** Format of new access tokens, where a client has none of its own. Default: `jwt` (RFC 9068). */
@@ -146,9 +157,16 @@ export interface ResolvedOptions
   readonly fetchDocument: FetchDocument | undefined;
   readonly getSubjectState: AuthorizationServerOptions['getSubjectState'] | undefined;
   readonly pairwiseSecret: string | undefined;
+  readonly userInfoAudiences: readonly string[] | undefined;
 }
 
-type OptionalOption = 'oidc' | 'jwtService' | 'getSubjectState' | 'pairwiseSecret' | 'fetchDocument';
+type OptionalOption =
+  | 'oidc'
+  | 'jwtService'
+  | 'getSubjectState'
+  | 'pairwiseSecret'
+  | 'fetchDocument'
+  | 'userInfoAudiences';
 type ResolvedOption = 'introspectionPolicy' | 'paths' | 'registration' | 'formerTokens';
 type LifetimeOption =
   | 'accessTokenLifetime'
@@ -198,6 +216,8 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
     authenticateRevoke: flag(options, 'authenticateRevoke', true),
     introspectionRequiresConfidentialClient: flag(options, 'introspectionRequiresConfidentialClient', true),
     introspectionPolicy: resolvePolicy(options),
+    ignoreUnknownTokenTypeHints: flag(options, 'ignoreUnknownTokenTypeHints', false),
+    userInfoAudiences: resolveUserInfoAudiences(options.userInfoAudiences),
     useOpaqueRefreshTokens: flag(options, 'useOpaqueRefreshTokens', false),
     accessTokenFormat: choice(options, 'accessTokenFormat', ['jwt', 'opaque'], 'jwt'),
     accessTokenAlgorithm: choice(options, 'accessTokenAlgorithm', SIGNING_ALGORITHMS, 'RS256'),
@@ -310,6 +330,14 @@ function requireAudience(audience: unknown): string | readonly string[] {
   if (isList && audience.every((one) => typeof one === 'string' && one !== ''))
     return Object.freeze([...audience]);
   throw new ConfigurationError('defaultAudience', 'a text or a list of texts, none empty');
+}
+
+function resolveUserInfoAudiences(audiences: unknown): readonly string[] | undefined {
+  if (audiences === undefined) return undefined;
+  const isList = Array.isArray(audiences) && audiences.length > 0;
+  if (isList && audiences.every((one) => typeof one === 'string' && one !== ''))
+    return Object.freeze([...audiences]);
+  throw new ConfigurationError('userInfoAudiences', 'a list of texts, none empty');
 }
 
 function resolvePaths(paths: Partial<EndpointPaths> = {}): EndpointPaths {

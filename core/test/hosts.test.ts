@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { inspect } from 'node:util';
 import {
@@ -11,8 +12,9 @@ import {
 import { memoryStorage } from '@grantd/core/memory';
 import { StorageFault } from '../src/protocol/oauth_error.ts';
 import { hostStorage } from '../src/storage/host_storage.ts';
-import { OUTAGE } from './harness/responses.ts';
+import { bearerError, INACTIVE, OUTAGE } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
+import { forgedWithStolenKey } from './harness/stolen_key.ts';
 import { basic, CLIENTS, ISSUER, openWorld, SECRET, type World } from './harness/world.ts';
 
 /** The world's storage as a host would have it whose look-ups answer something else than plain records. */
@@ -117,6 +119,99 @@ test('§7 a record without a member that the contract requires is a fault, not a
   assert.equal(response.status, 503);
 });
 
+/** A JWT of the host's own over the server's key, with a record of the usual lifetime. */
+async function hostsOwnJwt(world: World, claims: Readonly<Record<string, unknown>>): Promise<string> {
+  const jti = crypto.randomUUID();
+  const token = await forgedWithStolenKey(world, { jti, ...claims });
+  const digest = createHash('sha256').update(token).digest('base64url');
+  const expiresAt = world.clock.seconds + 3600;
+  const record = {
+    ...{ id: jti, digest, kind: 'access_token' as const, tokenType: 'Bearer', clientId: 'web' },
+    ...{ subject: 'alice', scopes: ['openid'], issuedAtMs: world.clock.read(), expiresAt },
+  };
+  await world.storage.tokens.issue([{ ...record, keepUntil: expiresAt }], {});
+  return token;
+}
+
+test('findings B1 §7 a JWT past its own exp is refused everywhere, though its record lives on', async (t) => {
+  const world = await openWorld(t);
+  const token = await hostsOwnJwt(world, { exp: world.clock.seconds + 60 });
+  assert.equal((await world.userInfo(token)).status, 200);
+  world.clock.advance(60);
+  const expired = bearerError(401, 'invalid_token', 'the access token is expired');
+  assert.deepEqual(await world.userInfo(token), expired);
+  assert.deepEqual(await world.server.introspectToken(token), { active: false });
+  assert.equal(world.lastReason, 'expired');
+});
+
+test('findings B1 §7 UserInfo refuses an access token JWT without exp as malformed', async (t) => {
+  const world = await openWorld(t);
+  const token = await hostsOwnJwt(world, { exp: undefined });
+  const malformed = bearerError(401, 'invalid_token', 'the access token is malformed');
+  assert.deepEqual(await world.userInfo(token), malformed);
+  await assert.rejects(world.server.userInfoOf(token), { code: 'invalid_token' });
+  assert.deepEqual(await world.userInfo(await hostsOwnJwt(world, { exp: 'tomorrow' })), {
+    ...malformed,
+    ...bearerError(401, 'invalid_token', 'the access token is not valid'),
+  });
+});
+
+for (const [what, found, reason] of [
+  ['no longer finds', () => undefined, 'client_gone'],
+  ['has disabled', (client: object) => ({ ...client, disabledAtMs: 1 }), 'client_disabled'],
+] as const) {
+  test(`findings B2: a live token of a client that the host ${what} is dead everywhere`, async (t) => {
+    const world = await openWorld(t);
+    const { access_token, refresh_token } = await world.grant();
+    const { clients, tokens } = world.storage;
+    const withoutStanding = (look: typeof tokens.getByAccessToken) => async (id: string) => {
+      const { standing: _, ...record } = (await look(id)) ?? assert.fail();
+      return record;
+    };
+    const storage = {
+      ...world.storage,
+      clients: {
+        ...clients,
+        get: async (id: string) => {
+          const client = await clients.get(id);
+          return id === 'web' && client ? found(client) : client;
+        },
+      },
+      tokens: {
+        ...tokens,
+        getByAccessToken: withoutStanding(tokens.getByAccessToken),
+        getByRefreshToken: withoutStanding(tokens.getByRefreshToken),
+      },
+    };
+    const oidc = { getUserClaims: () => ({ name: 'Alice' }) };
+    const host = await secondServer(
+      world,
+      { oidc },
+      JSON.parse('{}', () => storage),
+    );
+    for (const token of [access_token, refresh_token])
+      assert.deepEqual(await host.introspect(token), INACTIVE);
+    const revoked = bearerError(401, 'invalid_token', 'the access token is revoked');
+    assert.deepEqual(await host.userInfo(access_token), revoked);
+    assert.equal(host.lastReason, reason);
+    await assert.rejects(host.server.userInfoOf(access_token), { code: 'invalid_token', reason });
+  });
+}
+
+test('findings B2: a record that brings the standing of its client costs no further look-up', async (t) => {
+  const world = await openWorld(t);
+  const { access_token } = await world.grant();
+  const { clients } = world.storage;
+  const asked: string[] = [];
+  const get = (id: string) => {
+    asked.push(id);
+    return clients.get(id);
+  };
+  const host = await secondServer(world, {}, { ...world.storage, clients: { ...clients, get } });
+  assert.equal((await host.introspect(access_token, 'api')).status, 200);
+  assert.deepEqual(asked, ['api']);
+});
+
 for (const [name, values] of Object.entries({
   exp: ['4000000000', 4_000_000_000.5, Number.NaN, 4_000_000_000n, new Date(), true],
   iat: ['1', Number.POSITIVE_INFINITY],
@@ -126,6 +221,10 @@ for (const [name, values] of Object.entries({
   iss: [7, new URL(ISSUER)],
   jti: [7],
   aud: [7, {}, [ISSUER, 7], [null]],
+  sid: [7],
+  auth_time: ['1', 1.5],
+  acr: [2],
+  amr: ['pwd', [7]],
 })) {
   for (const value of values) {
     test(`§2.2 a record whose claim ${name} is ${inspect(value)} is a fault, not an answer`, async (t) => {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { base64url, decodeJwt, type JWK, SignJWT } from 'jose';
 import { bearerError, errorOf, OPEN_JSON_HEADERS, OUTAGE_DESCRIPTION, opened } from './harness/responses.ts';
+import { secondServer } from './harness/second_server.ts';
 import { forgedWithStolenKey, withBrokenSignature } from './harness/stolen_key.ts';
 import type { TestResponse } from './harness/transports/transport.ts';
-import { basic, OIDC_OFF, PEOPLE, specification, type World } from './harness/world.ts';
+import { basic, ISSUER, OIDC_OFF, PEOPLE, specification, type World } from './harness/world.ts';
 
 const MISSING = bearerError(401, 'invalid_token', 'the access token is missing');
 const MALFORMED = bearerError(401, 'invalid_token', 'the access token is malformed');
@@ -12,6 +13,7 @@ const WRONG_KIND = bearerError(401, 'invalid_token', 'the token is not an access
 const WRONG_ISSUER = bearerError(401, 'invalid_token', 'the access token is from another issuer');
 const EXPIRED = bearerError(401, 'invalid_token', 'the access token is expired');
 const REVOKED_OR_UNKNOWN = bearerError(401, 'invalid_token', 'the access token is revoked or unknown');
+const WRONG_AUDIENCE = bearerError(401, 'invalid_token', 'the access token is for another audience');
 const NO_PERSON = bearerError(401, 'invalid_token', 'the access token has no user');
 const NO_BEARER = bearerError(401, 'invalid_token', 'the Authorization header carries no bearer token');
 const OPENID_MISSING = errorOf(403, 'insufficient_scope', 'openid scope required', {
@@ -41,6 +43,16 @@ specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
     },
   );
 
+  spec('findings B6: HEAD /userinfo is answered as GET, without the body', async (world) => {
+    const { access_token } = await world.grant();
+    for (const authorization of [`Bearer ${access_token}`, 'Bearer bad']) {
+      const send = (method: string) => world.send({ method, path: '/userinfo', headers: { authorization } });
+      const [got, headed] = [await send('GET'), await send('HEAD')];
+      // The operation itself leaves the body to the adapter, which needs its length.
+      assert.deepEqual({ ...headed, body: '' }, { ...got, body: '' });
+    }
+  });
+
   spec('§4.3 the scheme is read without regard to case', async (world) => {
     const { access_token } = await world.grant();
     for (const authorization of [`bearer ${access_token}`, `BEARER  ${access_token} `]) {
@@ -64,6 +76,17 @@ specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
     assert.deepEqual(await post('Bearer', good), NO_BEARER);
     assert.deepEqual(await post(basic('web'), good), NO_BEARER);
   });
+
+  spec(
+    'findings A10 §4.3 the same token in header and form body is one token, and the header wins over another',
+    async (world) => {
+      const { access_token } = await world.grant();
+      const headers = { authorization: `Bearer ${access_token}` };
+      const twice = (other: string) => world.post('/userinfo', { access_token: other }, null, headers);
+      assert.deepEqual(await twice(access_token), claims(ALICE));
+      assert.deepEqual(await twice((await world.grant('bob')).access_token), claims(ALICE));
+    },
+  );
 
   spec('§4.3 a token in the query is not accepted, and does not help one elsewhere', async (world) => {
     const { access_token } = await world.grant();
@@ -99,7 +122,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
     for (const method of ['PUT', 'DELETE', 'PATCH']) {
       const headers = { authorization: `Bearer ${access_token}` };
       const expected = bearerError(405, 'invalid_request', 'the method is not allowed', {
-        allow: 'GET, POST',
+        allow: 'GET, HEAD, POST',
       });
       assert.deepEqual(await world.send({ method, path: '/userinfo', headers }), expected);
     }
@@ -243,6 +266,31 @@ specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
     },
     { defaultAudience: ['https://api.example', 'https://b.example'] },
   );
+
+  for (const accessTokenFormat of ['jwt', 'opaque'] as const) {
+    spec(
+      `findings A10: with userInfoAudiences a token for other audiences alone is refused (${accessTokenFormat})`,
+      async (world) => {
+        assert.deepEqual(await world.userInfo((await world.grant()).access_token), WRONG_AUDIENCE);
+        assert.equal(world.lastReason, 'audience_wrong');
+        const userInfoAudiences = ['https://b.example', ISSUER];
+        const defaultAudience = ['https://api.example', ISSUER];
+        const oidc = { getUserClaims: (subject: string) => PEOPLE[subject] };
+        const other = await secondServer(world, {
+          accessTokenFormat,
+          userInfoAudiences,
+          defaultAudience,
+          oidc,
+        });
+        assert.deepEqual(await other.userInfo((await other.grant()).access_token), claims(ALICE));
+      },
+      {
+        accessTokenFormat,
+        userInfoAudiences: [ISSUER],
+        defaultAudience: ['https://api.example', 'https://c.example'],
+      },
+    );
+  }
 
   spec(
     '§4.3 an opaque access token is answered like a JWT, and refused like one',
@@ -569,7 +617,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
     const refused = { status: 204, headers: { 'cache-control': 'no-store', vary: 'Origin' }, body: '' };
     const { headers } = opened(refused, 'https://spa.example');
     const allowed = {
-      'access-control-allow-methods': 'GET, POST',
+      'access-control-allow-methods': 'GET, HEAD, POST',
       'access-control-allow-headers': 'Authorization, Content-Type',
       'access-control-max-age': '600',
     };

@@ -100,7 +100,7 @@ specification('RFC 7592 client configuration', (spec) => {
         await configure(world, 'POST', client, {}),
         errorOf(405, 'invalid_request', 'the method is not allowed', {
           ...JSON_HEADERS,
-          allow: 'GET, PUT, DELETE',
+          allow: 'GET, HEAD, PUT, DELETE',
         }),
       );
       const { server } = world;

@@ -4,7 +4,7 @@ import type { ServerEvent } from '@grantd/core';
 import { decodeJwt, SignJWT } from 'jose';
 import { stolenKey } from './harness/stolen_key.ts';
 import type { TestResponse } from './harness/transports/transport.ts';
-import { basic, ISSUER, openWorld, specification, type World } from './harness/world.ts';
+import { basic, CHALLENGE, CLIENTS, ISSUER, openWorld, specification, type World } from './harness/world.ts';
 
 const JSON_HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store' };
 const INACTIVE: TestResponse = { status: 200, headers: JSON_HEADERS, body: '{"active":false}' };
@@ -42,8 +42,32 @@ specification('Introspection (RFC 7662)', (spec) => {
       aud: ISSUER,
       iss: ISSUER,
       jti,
+      auth_time: world.clock.seconds,
     });
   });
+
+  for (const format of ['jwt', 'opaque'] as const) {
+    spec(
+      `findings B3 §2.2 acr, auth_time, amr and sid are told where the token has them (${format})`,
+      async (world) => {
+        const signIn = { auth_time: world.clock.seconds - 9, acr: 'urn:acr:2', amr: ['pwd', 'otp'] };
+        const { access_token, refresh_token } = await signedIn(world, signIn);
+        const { active, sid, auth_time, acr, amr } = members(await world.introspect(access_token));
+        assert.deepEqual([active, sid, { auth_time, acr, amr }], [true, undefined, signIn]);
+        const refresh = members(await world.introspect(refresh_token));
+        assert.deepEqual(
+          [refresh.sid, refresh.auth_time, refresh.acr, refresh.amr],
+          ['the session', ...Object.values(signIn)],
+        );
+        const machine = members(await world.introspect(await world.machineToken()));
+        assert.deepEqual(
+          Object.keys(machine).filter((name) => ['sid', 'auth_time', 'acr', 'amr'].includes(name)),
+          [],
+        );
+      },
+      { accessTokenFormat: format, useOpaqueRefreshTokens: format === 'opaque', acrValues: ['urn:acr:2'] },
+    );
+  }
 
   spec('§2.2 a live refresh token has its own expiry and no token_type', async (world) => {
     const { refresh_token } = await world.grant();
@@ -111,6 +135,38 @@ specification('Introspection (RFC 7662)', (spec) => {
     const expected = badRequest('unsupported_token_type', 'the token_type_hint is unknown');
     assert.deepEqual(await world.introspect(access_token, 'api', 'id_token'), expected);
   });
+
+  spec(
+    'findings F8 §4.1.2 with ignoreUnknownTokenTypeHints an unknown hint is ignored at both endpoints',
+    async (world) => {
+      const { access_token } = await world.grant();
+      const without = await world.introspect(access_token);
+      assert.equal(members(without).active, true);
+      assert.deepEqual(await world.introspect(access_token, 'api', 'id_token'), without);
+      assert.equal((await world.revoke(access_token, 'web', 'bearer')).status, 200);
+      assert.deepEqual(await world.introspect(access_token), INACTIVE);
+    },
+    { ignoreUnknownTokenTypeHints: true },
+  );
+
+  spec(
+    'findings F8 §4.1.2 the operator lets one client send unknown hints; others are refused as before',
+    async (world) => {
+      const { secretHash, ...api } = (await world.storage.clients.get('api')) ?? assert.fail();
+      const metadata = { ignore_unknown_token_type_hint: true };
+      const basis = { generation: api.generation ?? 0, revision: api.revision ?? 0 };
+      const tolerated = { ...api, ...(secretHash !== undefined && { secretHash }), metadata };
+      assert.equal(await world.storage.clients.replace(tolerated, basis), true);
+      const { access_token } = await world.grant();
+      assert.equal(members(await world.introspect(access_token, 'api', 'id_token')).active, true);
+      assert.equal((await world.introspect(access_token, 'web', 'id_token')).status, 400);
+      assert.equal((await world.revoke(access_token, 'api', 'id_token')).status, 200);
+      assert.equal((await world.revoke(access_token, 'web', 'id_token')).status, 400);
+      const wrong = { authorization: basic('api', 'wrong') };
+      const form = { token: access_token, token_type_hint: 'id_token' };
+      assert.deepEqual(await world.post('/token/introspect', form, null, wrong), REFUSED);
+    },
+  );
 
   spec(
     '§4.1.3 with the hint auth_code the answer is inactive, for a live code and a live token alike',
@@ -380,3 +436,28 @@ test('§2.1 a caller that was answered is reported with the identifier of the re
     { ...call, type: 'answered' },
   ]);
 });
+
+/** Tokens of a sign-in of which more is known than the harness says otherwise. */
+async function signedIn(
+  world: World,
+  { auth_time, acr, amr }: { auth_time: number; acr: string; amr: readonly string[] },
+): Promise<{ access_token: string; refresh_token: string }> {
+  const { redirectUris } = CLIENTS.web;
+  const query = new URLSearchParams({
+    client_id: 'web',
+    response_type: 'code',
+    redirect_uri: redirectUris[0],
+    code_challenge: CHALLENGE,
+    code_challenge_method: 'S256',
+    scope: 'openid read',
+  });
+  const request = await world.server.validateAuthorizationRequest({
+    method: 'GET',
+    url: `/authorize?${query}`,
+    headers: {},
+  });
+  const approval = { subject: 'alice', authTime: auth_time, acr, amr, sessionId: 'the session' };
+  const { headers } = await world.server.completeAuthorization(request, approval);
+  const code = new URL(String(headers.location)).searchParams.get('code') ?? '';
+  return JSON.parse((await world.redeem(code)).body);
+}

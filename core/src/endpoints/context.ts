@@ -54,6 +54,9 @@ export interface Context extends TokenContext {
   readonly authenticateRevoke: boolean;
   readonly introspectionRequiresConfidentialClient: boolean;
   readonly introspectionPolicy: IntrospectionPolicy;
+  readonly ignoreUnknownTokenTypeHints: boolean;
+  /** `aud` values that UserInfo accepts; `undefined`: any. */
+  readonly userInfoAudiences: readonly string[] | undefined;
   readonly allowConfidentialClientsWithoutPkce: boolean;
   /** Authentication context classes that a sign-in with the host can have. */
   readonly acrValues: readonly string[];

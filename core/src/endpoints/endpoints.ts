@@ -36,7 +36,7 @@ export const ENDPOINTS = {
   },
   userInfo: {
     operation: 'userinfo',
-    methods: ['GET', 'POST'],
+    methods: ['GET', 'HEAD', 'POST'],
     crossOrigin: 'clients',
     challenges: (_context: Context, error: OAuthError) => bearerChallenges(error),
     answer: userInfo,
@@ -64,7 +64,7 @@ export const ENDPOINTS = {
   },
   clientConfiguration: {
     operation: 'client_configuration',
-    methods: ['GET', 'PUT', 'DELETE'],
+    methods: ['GET', 'HEAD', 'PUT', 'DELETE'],
     crossOrigin: 'off',
     challenges: bearerChallenge,
     answer: clientConfiguration,

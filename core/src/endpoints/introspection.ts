@@ -29,12 +29,21 @@ export interface IntrospectionResult {
   readonly aud?: string | readonly string[];
   readonly iss?: string;
   readonly jti?: string;
+  /** Session that the token belongs to (OpenID Connect Back-Channel Logout §2.4). */
+  readonly sid?: string;
+  /** Seconds: when the person signed in (RFC 9068 §2.2.1, as `acr` and `amr`). */
+  readonly auth_time?: number;
+  readonly acr?: string;
+  readonly amr?: readonly string[];
 }
 
 const INACTIVE: IntrospectionResult = { active: false };
 
 /** Which verified claims are members of the answer, where the token has them. */
-const VERIFIED_MEMBERS = ['username', 'exp', 'iat', 'nbf', 'sub', 'aud', 'iss', 'jti'] as const;
+const VERIFIED_MEMBERS = [
+  ...['username', 'exp', 'iat', 'nbf', 'sub', 'aud', 'iss', 'jti'],
+  ...['sid', 'auth_time', 'acr', 'amr'],
+] as const;
 
 /** `POST /token/introspect` (RFC 7662, RFC 9701). It writes nothing but that a client's assertion was used. */
 export async function introspection(
@@ -44,10 +53,11 @@ export async function introspection(
 ): Promise<HttpResponse> {
   // §2.1 the request: who asks, and about which token
   const form = readForm(request);
-  const [caller, found] = await atOnce(
-    () => requireCaller(context, request, form, call),
-    async () => find(context, requireParameter(form, 'token'), readTokenTypeHint(form)),
-  );
+  const asking = requireCaller(context, request, form, call);
+  const [caller, found] = await atOnce(asking, async () => {
+    const token = requireParameter(form, 'token');
+    return find(context, token, await readTokenTypeHint(context, form, asking));
+  });
 
   // §2.2 the answer; RFC 9701 §4 in which form
   const recipient = jwtRecipient(request, caller);

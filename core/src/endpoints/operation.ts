@@ -66,11 +66,16 @@ async function answerWithCrossOrigin(
   if (request.method === 'OPTIONS' && crossOrigin !== 'off')
     return preflightResponse(endpoint, context, request);
   requireMethod(methods, request);
-  const response = await endpoint.answer(context, request, call);
+  const response = await endpoint.answer(context, withoutHead(request), call);
   if (call.clientId !== undefined) context.onEvent({ ...call, type: 'answered' });
   if (crossOrigin === 'off') return response;
   const headers = await crossOriginHeaders(crossOrigin, context, request, call.clientId);
   return { ...response, headers: { ...response.headers, ...headers } };
+}
+
+/** `HEAD` is answered as `GET`; adapters leave out the body (RFC 9110 §9.3.2). */
+function withoutHead(request: HttpRequest): HttpRequest {
+  return request.method === 'HEAD' ? { ...request, method: 'GET' } : request;
 }
 
 /** @throws {OAuthError} with status 405 and `Allow` (RFC 9110 §15.5.6) */

@@ -1,5 +1,5 @@
 import { sha256 } from '#hashing';
-import { readForm, requireParameter } from '../protocol/form.ts';
+import { type Form, readForm, requireParameter } from '../protocol/form.ts';
 import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
 import type { ReasonCode } from '../protocol/reasons.ts';
 import type { AuthorizationCodeRecord, ClientRecord, TokenRecord } from '../protocol/records.ts';
@@ -22,14 +22,25 @@ const DONE: HttpResponse = { status: 200, headers: { 'cache-control': 'no-store'
 export async function revocation(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse> {
   // §2.1 the request: who asks, and for which token
   const form = readForm(request);
-  const [owner, found] = await atOnce(
-    async () => (context.authenticateRevoke ? authenticateClient(context, request, form, call) : undefined),
-    async () => find(context, requireParameter(form, 'token'), readTokenTypeHint(form)),
-  );
+  const asking = requireOwner(context, request, form, call);
+  const [owner, found] = await atOnce(asking, async () => {
+    const token = requireParameter(form, 'token');
+    return find(context, token, await readTokenTypeHint(context, form, asking));
+  });
 
   // §2.2 an invalid token is no error
   await revokeFound(context, found, owner, call);
   return DONE;
+}
+
+/** @returns `undefined` if callers are not authenticated */
+async function requireOwner(
+  context: Context,
+  request: HttpRequest,
+  form: Form,
+  call: Call,
+): Promise<ClientRecord | undefined> {
+  return context.authenticateRevoke ? authenticateClient(context, request, form, call) : undefined;
 }
 
 export interface RevocationOrder {

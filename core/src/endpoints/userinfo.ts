@@ -19,9 +19,8 @@ export async function userInfo(context: Context, request: HttpRequest, call: Cal
   const found = await requireReadable(context, token, call);
 
   // §5.3.2 the answer, in the form that the token's client is registered for
-  const [claims, client] = await atOnce(
-    () => personalClaims(oidc, found),
-    async () => context.storage.clients.get(found.record.clientId),
+  const [claims, client] = await atOnce(personalClaims(oidc, found), async () =>
+    context.storage.clients.get(found.record.clientId),
   );
   return userInfoResponse(context, claims, client);
 }
@@ -36,15 +35,27 @@ export async function userInfoOf(context: Context, token: string): Promise<Claim
   return personalClaims(oidc, await requireReadable(context, token, { operation: 'userinfo' }));
 }
 
-/** An access token that is alive and was granted `openid`. */
-async function requireReadable({ accessTokens }: Context, token: string, call: Call): Promise<FoundToken> {
+/** An access token that is alive, for an accepted audience, and was granted `openid`. */
+async function requireReadable(
+  { accessTokens, userInfoAudiences }: Context,
+  token: string,
+  call: Call,
+): Promise<FoundToken> {
   const found = await accessTokens.verify(token);
   call.clientId = found.record.clientId;
+  if (userInfoAudiences !== undefined && !isFor(userInfoAudiences, found.claims.aud))
+    throw new OAuthError('invalid_token', 'the access token is for another audience', {
+      reason: 'audience_wrong',
+    });
   if (found.record.scopes.includes('openid')) return found;
   throw new OAuthError('insufficient_scope', 'openid scope required', {
     reason: 'scope_openid_missing',
     scope: 'openid',
   });
+}
+
+function isFor(accepted: readonly string[], aud: unknown): boolean {
+  return [aud].flat().some((one) => typeof one === 'string' && accepted.includes(one));
 }
 
 /** What the scopes permit and what was asked for one by one; the subject is the token's own, whatever the host says. */

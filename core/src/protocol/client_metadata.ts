@@ -80,6 +80,7 @@ export interface ClientMetadata {
 
   // This server's own
   readonly assertion_audience?: AssertionAudience;
+  readonly ignore_unknown_token_type_hint?: boolean;
   /** `#rrggbb`: the colour of buttons on pages that are shown on behalf of the client. */
   readonly brand_color?: string;
 }

@@ -23,6 +23,7 @@ export const INACTIVE_REASONS = {
   subject_disabled: 'The subject is disabled or no longer exists.',
   client_revoked: 'All tokens of the client were revoked.',
   client_disabled: 'The client is disabled.',
+  client_gone: 'The host no longer finds the client that the token was issued to.',
   issued_before_cutoff: 'The token was issued before the time before which all tokens were revoked.',
   code_redeemed: 'The authorization code was redeemed.',
   authorization_code: 'Authorization codes are not introspected.',

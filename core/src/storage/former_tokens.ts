@@ -1,6 +1,6 @@
 import type { Clock } from '../protocol/environment.ts';
 import { storedLife } from '../protocol/life.ts';
-import type { TokenKind, TokenRecord } from '../protocol/records.ts';
+import type { Standing, TokenKind, TokenRecord } from '../protocol/records.ts';
 import { canContinue } from './continuation.ts';
 import type { Awaitable, Found, IssueOutcome, Storage, TokenRepository } from './contract.ts';
 import {
@@ -37,6 +37,9 @@ export interface FormerParts {
   readonly clock: Clock;
 }
 
+/** Of a client that is registered, and none of whose tokens were ever ended together. */
+const UNTOUCHED: Standing = { copied: 0, current: 0 };
+
 type Outcome = IssueOutcome | 'superseded';
 type Joined = Omit<TokenRepository, 'getByAccessToken' | 'getByRefreshToken' | 'issue'>;
 
@@ -65,7 +68,10 @@ export function withFormerTokens(
       standing('subject', subject),
     ]);
     return (
-      registered && { ...record, standing: { ...(client && { client }), ...(person && { subject: person }) } }
+      registered && {
+        ...record,
+        standing: { client: client ?? UNTOUCHED, ...(person && { subject: person }) },
+      }
     );
   };
 

@@ -98,6 +98,7 @@ const STANDING: Members<Standing> = {
 type Check = (value: unknown) => boolean;
 const isInteger: Check = Number.isSafeInteger;
 const isText: Check = (value) => typeof value === 'string';
+const isTextList: Check = (value) => Array.isArray(value) && value.every(isText);
 
 /** Claims that go out as they are kept (RFC 7662 §2.2), and what each must be. */
 const CLAIMS: readonly (readonly [name: string, isOfType: Check])[] = [
@@ -108,7 +109,11 @@ const CLAIMS: readonly (readonly [name: string, isOfType: Check])[] = [
   ['sub', isText],
   ['iss', isText],
   ['jti', isText],
-  ['aud', (value) => isText(value) || (Array.isArray(value) && value.every(isText))],
+  ['aud', (value) => isText(value) || isTextList(value)],
+  ['sid', isText],
+  ['auth_time', isInteger],
+  ['acr', isText],
+  ['amr', isTextList],
 ];
 
 /** @throws {StorageFault} a member that must be there is not */

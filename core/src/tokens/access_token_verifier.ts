@@ -23,6 +23,7 @@ export class AccessTokenVerifier {
     const found = await findToken(this.#context, token);
     if ('reason' in found) throw refused(found.reason);
     if (found.record.kind !== 'access_token') throw refused('wrong_type');
+    if (found.claims.exp === undefined) throw refused('malformed'); // RFC 9068 §2.2; a host's own JWT
     const life = await lifeOf(this.#context, found.record, found.claims);
     if (!life.alive) throw refused(life.reason);
     return found;
@@ -46,6 +47,7 @@ const DESCRIPTIONS: Partial<Record<InactiveReason, string>> = {
   subject_disabled: 'the access token is revoked',
   client_revoked: 'the access token is revoked',
   client_disabled: 'the access token is revoked',
+  client_gone: 'the access token is revoked',
   issued_before_cutoff: 'the access token is revoked',
   no_record: 'the access token is revoked or unknown',
 };

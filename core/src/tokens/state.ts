@@ -5,17 +5,21 @@ import type { AuthorizationCodeRecord, TokenKind, TokenRecord } from '../protoco
 import type { TokenContext } from './context.ts';
 
 /**
- * Whether a token is alive: its record exists, its stored expiry is in the future, and it is not revoked.
- * The only function that decides it; introspection, UserInfo and refresh all ask here.
- * `superseded` is the last reason that is looked at: a token that is dead for it is dead for no other.
+ * Whether a token is alive: its record exists, neither the stored expiry nor the token's own has passed, it is not
+ * revoked, and its client and person still exist. The only function that decides it; introspection, UserInfo and
+ * refresh all ask here. `superseded` is the last reason that is looked at: a token that is dead for it is dead for no
+ * other.
  */
 export async function lifeOf(context: TokenContext, record: TokenRecord, claims: Claims): Promise<Life> {
   const stored = storedLife(record, context.clock());
   if (!stored.alive) return stored;
   if (saysWhatIsRevoked(context, record.kind) && (await isRevokedByStore(context, record)))
     return { alive: false, reason: 'revoked' };
-  if (claims.nbf !== undefined && !(Number(claims.nbf) * 1000 <= context.clock())) {
-    return { alive: false, reason: 'not_yet_valid' };
+  const claimed = claimedLife(claims, context.clock());
+  if (!claimed.alive) return claimed;
+  if (record.standing?.client === undefined) {
+    const client = await clientLife(context, record.clientId);
+    if (!client.alive) return client;
   }
   if (context.getSubjectState !== undefined) {
     const subject = await subjectLife(context, record.subject);
@@ -38,6 +42,28 @@ export async function subjectLife(context: TokenContext, subject: string | undef
   if (subject === undefined || context.getSubjectState === undefined) return ALIVE;
   const state = await context.getSubjectState(subject);
   return state === 'active' ? ALIVE : { alive: false, reason: 'subject_disabled' };
+}
+
+/**
+ * Whether the token says itself that it is valid now (RFC 7519 §4.1.4, §4.1.5). In the tokens of this server `exp` is
+ * the stored expiry; a host's own JWTs may differ. A time that is not a number counts as death.
+ */
+function claimedLife({ exp, nbf }: Claims, nowMs: number): Life {
+  if (exp !== undefined && !(typeof exp === 'number' && exp * 1000 > nowMs)) {
+    return { alive: false, reason: typeof exp === 'number' ? 'expired' : 'expiry_unreadable' };
+  }
+  if (nbf !== undefined && !(Number(nbf) * 1000 <= nowMs)) return { alive: false, reason: 'not_yet_valid' };
+  return ALIVE;
+}
+
+/** Stores that join the client's generation have answered this already; a host's record may come without it. */
+async function clientLife({ storage }: TokenContext, clientId: string): Promise<Life> {
+  const client = await storage.clients.get(clientId);
+  if (!client) return { alive: false, reason: 'client_gone' };
+  const { disabledAtMs } = client;
+  return disabledAtMs === undefined
+    ? ALIVE
+    : { alive: false, reason: 'client_disabled', sinceMs: disabledAtMs };
 }
 
 function saysWhatIsRevoked({ storage }: TokenContext, kind: TokenKind): boolean {

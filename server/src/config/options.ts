@@ -194,6 +194,18 @@ export const OPTIONS = {
     'Who may introspect which token: any client, or only its own client and the APIs it is meant for.',
     'any_client',
   ),
+  ignoreUnknownTokenTypeHints: option(
+    'Endpoints',
+    trueOrFalse,
+    'Whether a token_type_hint that the server does not know is ignored instead of refused (RFC 7009 §2.2.1); a client can have this of its own.',
+    false,
+  ),
+  userInfoAudiences: optionWithoutDefault(
+    'Endpoints',
+    textList('AUDIENCE', 'a text or a list of texts, none empty', (one) => one !== ''),
+    'Audiences (aud) of access tokens that UserInfo accepts, such as the issuer; several separated by commas.',
+    'any',
+  ),
   oidc: option(
     'Endpoints',
     switchOrBlock('true, false or {"claimsByScope": {"SCOPE": ["CLAIM", …], …}}', readOidcBlock),

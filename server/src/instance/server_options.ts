@@ -22,12 +22,13 @@ export function libraryOptions(
   getUserClaims: GetUserClaims,
   fetchDocument: FetchDocument,
 ): Omit<AuthorizationServerOptions, 'issuer' | 'secret' | 'storage'> {
-  const { defaultAudience, oidc } = settings;
+  const { defaultAudience, oidc, userInfoAudiences } = settings;
   return {
     authenticateIntrospect: settings.authenticateIntrospect,
     authenticateRevoke: settings.authenticateRevoke,
     introspectionRequiresConfidentialClient: settings.introspectionRequiresConfidentialClient,
     introspectionPolicy: settings.introspectionPolicy,
+    ignoreUnknownTokenTypeHints: settings.ignoreUnknownTokenTypeHints,
     allowConfidentialClientsWithoutPkce: settings.allowConfidentialClientsWithoutPkce,
     useOpaqueRefreshTokens: settings.useOpaqueRefreshTokens,
     accessTokenFormat: settings.accessTokenFormat,
@@ -43,6 +44,7 @@ export function libraryOptions(
     requestUriHosts: settings.requestUriHosts ?? [],
     fetchDocument,
     ...registrationOptions(settings),
+    ...(userInfoAudiences !== undefined && { userInfoAudiences }),
     ...(defaultAudience !== undefined && { defaultAudience: onlyOne(defaultAudience) }),
     ...(oidc !== false && { oidc: { getUserClaims, ...(oidc === true ? undefined : oidc) } }),
   };

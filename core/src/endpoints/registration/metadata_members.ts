@@ -106,6 +106,10 @@ export const METADATA_MEMBERS: {
     oneOf(...ASSERTION_AUDIENCES),
     'what its assertions may name as their audience',
   ),
+  ignore_unknown_token_type_hint: operators(
+    trueOrFalse,
+    'whether a token_type_hint of its own is ignored instead of refused (RFC 7009 section 2.2)',
+  ),
   resource: operators(resourceUri, 'the API that this client is'),
   access_token_format: operators(oneOf('jwt', 'opaque'), 'format of its access tokens'),
   access_token_signed_response_alg: operators(signing, 'what signs its access tokens'),

@@ -58,6 +58,7 @@ const METADATA: Required<ClientMetadata> = {
   backchannel_logout_uri: 'https://client.example/logout',
   backchannel_logout_session_required: true,
   assertion_audience: 'endpoint',
+  ignore_unknown_token_type_hint: true,
   brand_color: '#12aB0f',
 };
 
