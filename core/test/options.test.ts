@@ -221,6 +221,8 @@ test('every option that is left out has its default', () => {
     authenticateIntrospect: true,
     authenticateRevoke: true,
     introspectionRequiresConfidentialClient: true,
+    ignoreUnknownTokenTypeHints: false,
+    userInfoAudiences: undefined,
     useOpaqueRefreshTokens: false,
     accessTokenFormat: 'jwt',
     accessTokenAlgorithm: 'RS256',
@@ -322,6 +324,10 @@ const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
   ...['', [], [''], ['a', 5], 5, {}].map(
     (defaultAudience) => ['defaultAudience', { defaultAudience }] as const,
   ),
+  ...['https://a.example', [], [''], [5], {}].map(
+    (userInfoAudiences) => ['userInfoAudiences', { userInfoAudiences }] as const,
+  ),
+  ['ignoreUnknownTokenTypeHints', { ignoreUnknownTokenTypeHints: 'yes' }],
   ...(
     ['accessTokenLifetime', 'refreshTokenLifetime', 'idTokenLifetime', 'authorizationCodeLifetime'] as const
   ).flatMap((name) =>

@@ -119,6 +119,14 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: 'a b',
     badJson: [1],
   },
+  ignoreUnknownTokenTypeHints: SWITCH_ON,
+  userInfoAudiences: {
+    text: 'https://a.example, https://b.example',
+    json: ['https://a.example', 'https://b.example'],
+    value: ['https://a.example', 'https://b.example'],
+    badText: ',',
+    badJson: [''],
+  },
   requirePushedAuthorizationRequests: SWITCH_ON,
   requestUriHosts: {
     text: 'app.example, app.example:8443',

@@ -43,19 +43,17 @@ async function requireReadable(
 ): Promise<FoundToken> {
   const found = await accessTokens.verify(token);
   call.clientId = found.record.clientId;
-  if (userInfoAudiences !== undefined && !isFor(userInfoAudiences, found.claims.aud))
+  const audiences = [found.claims.aud].flat().map(String);
+  if (userInfoAudiences !== undefined && !audiences.some((one) => userInfoAudiences.includes(one)))
     throw new OAuthError('invalid_token', 'the access token is for another audience', {
       reason: 'audience_wrong',
+      value: audiences.join(' '),
     });
   if (found.record.scopes.includes('openid')) return found;
   throw new OAuthError('insufficient_scope', 'openid scope required', {
     reason: 'scope_openid_missing',
     scope: 'openid',
   });
-}
-
-function isFor(accepted: readonly string[], aud: unknown): boolean {
-  return [aud].flat().some((one) => typeof one === 'string' && accepted.includes(one));
 }
 
 /** What the scopes permit and what was asked for one by one; the subject is the token's own, whatever the host says. */
