@@ -4,11 +4,13 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { INACTIVE_REASONS, REFUSAL_REASONS } from '@grantd/core';
+import { describeOption, type Option } from '@grantd/core/options';
 import { flagOf, OPTIONS, variableOf } from '../server/src/config/options.ts';
 import { PAGE_REASONS } from '../server/src/log/page_events.ts';
 import { certificationPage } from './certification_page.ts';
 import { hostsPage } from './hosts_page.ts';
 import { migrationPage } from './migration_page.ts';
+import { libraryOptionsTable, optionsInterfaces } from './options_page.ts';
 import { runtimesPage } from './runtimes_page.ts';
 
 process.chdir(dirname(import.meta.dirname));
@@ -16,6 +18,7 @@ process.chdir(dirname(import.meta.dirname));
 const isCheck = process.argv.includes('--check');
 let isStale = false;
 for (const [path, text] of [
+  ['core/src/authorization_server_options.ts', optionsInterfaces('core/src/authorization_server_options.ts')],
   ['docs/configuration.md', configuration()],
   ['docs/reason_codes.md', reasonCodes()],
   ['docs/certification.md', certificationPage()],
@@ -32,12 +35,14 @@ for (const [path, text] of [
 process.exit(isStale ? 1 : 0);
 
 function configuration(): string {
-  const rows = Object.entries(OPTIONS).map(([name, option]) => {
-    const flag = option.hasFlag ? `\`${flagOf(name)}\`` : 'none';
+  const rows = Object.entries<Option<unknown, unknown>>(OPTIONS).map(([name, option]) => {
+    const flag = option.isSecret !== true ? `\`${flagOf(name)}\`` : 'none';
     const byDefault = option.defaultInWords ?? `\`${String(option.byDefault)}\``;
-    return `| \`${name}\` | ${flag} | \`${variableOf(name)}\` | ${option.about} Expected: ${option.kind.expected}. | ${byDefault} |`;
+    return `| \`${name}\` | ${flag} | \`${variableOf(name)}\` | ${describeOption(option)} Expected: ${option.kind.expected}. | ${byDefault} |`;
   });
-  return `# Configuration of the program
+  return `# Configuration
+
+## Options of the program
 
 A value is taken from its flag, else from its variable, else from the JSON file that \`--config\` or \`GRANTD_CONFIG\` names,
 else it is the default. A value that does not fit is refused at the start, with its name and what was expected.
@@ -61,6 +66,13 @@ A configuration file:
   "oidc": { "claimsByScope": { "profile": ["name"], "email": ["email", "email_verified"] } }
 }
 \`\`\`
+
+## Options of the library
+
+\`new AuthorizationServer()\` checks its options before the first request. It throws a \`ConfigurationError\` for a wrong value
+and for an unknown name, and suggests the name that was probably meant.
+
+${libraryOptionsTable()}
 `;
 }
 

@@ -1,3 +1,4 @@
+import type { AuthorizationServerOptions } from './authorization_server_options.ts';
 import { type Approval, completeAuthorization } from './endpoints/authorization/approval.ts';
 import {
   type AuthorizationRequest,
@@ -40,18 +41,13 @@ import {
 } from './endpoints/registration/initial_access_token.ts';
 import { type RevocationOrder, type RevocationResult, revokeToken } from './endpoints/revocation.ts';
 import { userInfoOf } from './endpoints/userinfo.ts';
-import {
-  type AuthorizationServerOptions,
-  type ResolvedOptions,
-  requiredAlgorithms,
-  resolveOptions,
-} from './options.ts';
 import type { Claims } from './protocol/claims.ts';
 import { fetchNothing } from './protocol/fetch_document.ts';
 import { type HttpRequest, type HttpResponse, pathOf } from './protocol/http.ts';
 import { ConfigurationError } from './protocol/oauth_error.ts';
 import { observe } from './protocol/observe.ts';
 import type { SigningAlgorithm } from './protocol/signing_algorithm.ts';
+import { type ResolvedOptions, requiredAlgorithms, resolveOptions } from './resolved_options.ts';
 import type { NewClient } from './storage/contract.ts';
 import { withFormerTokens } from './storage/former_tokens.ts';
 import { guarded, guardedCall } from './storage/guarded.ts';

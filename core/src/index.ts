@@ -1,5 +1,10 @@
 /** `@grantd/core`: the public names. Stores, the kit and adapters have entry points of their own. */
 export { AuthorizationServer } from './authorization_server.ts';
+export type {
+  AuthorizationServerOptions,
+  OidcOptions,
+  RegistrationOptions,
+} from './authorization_server_options.ts';
 export type { Approval } from './endpoints/authorization/approval.ts';
 export type { AuthorizationRequest } from './endpoints/authorization/authorization_request.ts';
 export type { AuthorizationRefusal } from './endpoints/authorization/authorization_response.ts';
@@ -27,10 +32,9 @@ export {
 export type { InitialAccessOrder } from './endpoints/registration/initial_access_token.ts';
 export type { MetadataKind } from './endpoints/registration/metadata_kinds.ts';
 export { METADATA_MEMBERS, type MetadataMember } from './endpoints/registration/metadata_members.ts';
-export type { RegistrationOptions } from './endpoints/registration/registration_settings.ts';
+export type { OpenTo } from './endpoints/registration/registration_settings.ts';
 export type { RevocationOrder, RevocationResult } from './endpoints/revocation.ts';
 export type { TokenTypeHint } from './endpoints/token_type_hint.ts';
-export type { AuthorizationServerOptions, OidcOptions } from './options.ts';
 export { DEFAULT_PATHS, isIssuer } from './options.ts';
 export { authenticationMethodsOf, isConfidential } from './protocol/authentication_method.ts';
 export { type Claims, type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';

@@ -1,181 +1,48 @@
+import type {
+  AuthorizationServerOptions,
+  OidcOptions,
+  RegistrationOptions,
+} from './authorization_server_options.ts';
 import type { EndpointPaths, GetUserClaims, IntrospectionPolicy } from './endpoints/context.ts';
 import type { ServerEvent } from './endpoints/events.ts';
-import { anyClientPolicy, audiencePolicy } from './endpoints/introspection_policy.ts';
-import { resolveRegistration } from './endpoints/registration/registration_options.ts';
-import type {
-  RegistrationOptions,
-  ResolvedRegistration,
-} from './endpoints/registration/registration_settings.ts';
-import type { ClaimsByScope } from './protocol/claims.ts';
-import { STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
+import { GRANT_TYPES } from './endpoints/grants/grants.ts';
+import type { OpenTo } from './endpoints/registration/registration_settings.ts';
+import { type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
+import { ASSERTION_AUDIENCES, type AssertionAudience } from './protocol/client_metadata.ts';
 import type { Clock, RandomSource } from './protocol/environment.ts';
 import type { FetchDocument } from './protocol/fetch_document.ts';
-import { ConfigurationError } from './protocol/oauth_error.ts';
-import { LONGEST_ID_TOKEN_LIFETIME, type TokenFormat } from './protocol/records.ts';
+import { isJsonObject } from './protocol/json.ts';
+import {
+  functionOf,
+  hostValue,
+  type Kind,
+  listOf,
+  type Option,
+  type OptionTable,
+  oneOf,
+  option,
+  optionWithoutDefault,
+  requiredOption,
+  seconds,
+  text,
+  textList,
+  textOrList,
+  trueOrFalse,
+  wholeNumber,
+} from './protocol/option_kinds.ts';
+import { type GrantType, LONGEST_ID_TOKEN_LIFETIME, type TokenFormat } from './protocol/records.ts';
+import { isScopeToken } from './protocol/scope.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from './protocol/signing_algorithm.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
-import type { Lifetimes, SubjectState } from './tokens/context.ts';
-import {
-  type FormerTokens,
-  type ResolvedFormerTokens,
-  resolveFormerTokens,
-} from './tokens/former_token_options.ts';
+import type { SubjectState } from './tokens/context.ts';
+import type { FormerTokens } from './tokens/former_token_options.ts';
 import type { JwtService } from './tokens/jwt_service.ts';
-import { REFRESH_TOKEN_ALGORITHM } from './tokens/refresh_token.ts';
 
-/** OpenID Connect is on where this block is given. */
-export interface OidcOptions {
-  /** The attributes of a person, for UserInfo; a rejection is a storage fault (OpenID Connect Core §5.3). */
-  readonly getUserClaims: GetUserClaims;
-  /** Which scope permits which claims. Default: OpenID Connect Core §5.4. */
-  readonly claimsByScope?: ClaimsByScope;
-}
+export { isJsonObject } from './protocol/json.ts';
+export * from './protocol/known_names.ts';
+export * from './protocol/option_kinds.ts';
 
-export interface AuthorizationServerOptions {
-  /** URL that names this server, without query and fragment; base of every other URL (RFC 8414 §2). */
-  readonly issuer: string;
-  /** At least 32 characters; a list where it is being changed: the first is used, all are accepted. */
-  readonly secret: string | readonly string[];
-  readonly storage: Storage;
-  /**
-   * At least 32 characters, which never change: with others every pairwise subject identifier would be another
-   * (OpenID Connect Core §8.1). Default: none, and no client can have pairwise subjects.
-   */
-  readonly pairwiseSecret?: string;
-  /** Default: over `storage.keys`, which is needed then. */
-  readonly jwtService?: JwtService;
-  /**
-   * Tokens of the server that was here before this one: they go on working until they expire, and stay where they are.
-   * It needs `storage.getPrincipalState`. Default: there are none.
-   */
-  readonly formerTokens?: FormerTokens;
-  /** OpenID Connect. Default: off. */
-  readonly oidc?: OidcOptions;
-
-  /** Dynamic registration of clients (RFC 7591, RFC 7592). Default: off. */
-  readonly registration?: RegistrationOptions;
-  /** Whether callers of introspection authenticate (RFC 7662 §2.1). Default: `true`. */
-  readonly authenticateIntrospect?: boolean;
-  /** Whether callers of revocation authenticate (RFC 7009 §2.1). Default: `true`. */
-  readonly authenticateRevoke?: boolean;
-  /** Whether public clients are kept from introspection; without effect where it is not authenticated. Default: `true`. */
-  readonly introspectionRequiresConfidentialClient?: boolean;
-  /** Who may learn about which token (RFC 7662 §4). Default: `any_client`; `audience` is the stricter ready-made one. */
-  readonly introspectionPolicy?: 'any_client' | 'audience' | IntrospectionPolicy;
-
-  /**
-   * Whether a `token_type_hint` that the server does not know is ignored, as RFC 7009 §2.2.1 lets it be, instead of
-   * refused. A client can have this of its own: `ignore_unknown_token_type_hint`. Default: `false`.
-   */
-  readonly ignoreUnknownTokenTypeHints?: boolean;
-  /**
-   * `aud` values of access tokens that UserInfo accepts, such as the issuer. Default: any, so an API can read the claims
-   * of a person with the token that it was given.
-   */
-  readonly userInfoAudiences?: readonly string[];
-
-  /** Whether new refresh tokens are opaque rather than JWTs. Default: `false`. */
-  readonly useOpaqueRefreshTokens?: boolean;
-  /** Format of new access tokens, where a client has none of its own. Default: `jwt` (RFC 9068). */
-  readonly accessTokenFormat?: TokenFormat;
-  /** Default: `RS256`. */
-  readonly accessTokenAlgorithm?: SigningAlgorithm;
-  /** Default: `RS256`. */
-  readonly idTokenAlgorithm?: SigningAlgorithm;
-  /** `aud` of access tokens. Default: the issuer. */
-  readonly defaultAudience?: string | readonly string[];
-
-  /** Seconds. Default: 3600. */
-  readonly accessTokenLifetime?: number;
-  /** Seconds, counted anew at each rotation. Default: 1209600 (14 days). */
-  readonly refreshTokenLifetime?: number;
-  /** Seconds, a day at most. Default: 3600. */
-  readonly idTokenLifetime?: number;
-  /** Seconds (RFC 6749 §4.1.2). Default: 60. */
-  readonly authorizationCodeLifetime?: number;
-  /** Seconds during which the predecessor of a rotated refresh token may be retried. Default: 10. */
-  readonly refreshGrace?: number;
-
-  /** Seconds (RFC 9126 §2.2). Default: 60. */
-  readonly pushedRequestLifetime?: number;
-  /** Authentication context classes that a sign-in can have (OpenID Connect Core §2, `acr`). Default: none. */
-  readonly acrValues?: readonly string[];
-  /** Whether authorization requests must be pushed (RFC 9126 §5). Default: `false`; a client can ask it of its own. */
-  readonly requirePushedAuthorizationRequests?: boolean;
-  /**
-   * Hosts, with port where it is not 443, of which a `request_uri` is fetched although the client did not register it
-   * (RFC 9101 §10.4.1). Default: none.
-   */
-  readonly requestUriHosts?: readonly string[];
-
-  /** Lets confidential clients leave out PKCE, which exposes them to code injection (RFC 9700 §2.1.1). Default: `false`. */
-  readonly allowConfidentialClientsWithoutPkce?: boolean;
-  /**
-   * Fetches what clients name by URL: `jwks_uri`, `sector_identifier_uri`, `request_uri`, and delivers back-channel
-   * logouts. It must not be led into the server's own network: `documentFetcher()` of `@grantd/core/node` is not.
-   * Default: nothing is fetched, and what would need it is refused.
-   */
-  readonly fetchDocument?: FetchDocument;
-  /** Paths below the issuer, where the host routes them elsewhere. */
-  readonly paths?: Partial<EndpointPaths>;
-  /** How a person stands with the host; a disabled or unknown one has no live token. Default: as storage says. */
-  readonly getSubjectState?: (subject: string) => Awaitable<SubjectState>;
-  /** Called for refusals, inactive answers, revocations and whose call was answered, for logs and audit. Default: faults go to `console.error`. */
-  readonly onEvent?: (event: ServerEvent) => void;
-  /** Milliseconds since 1970. Default: the system's clock. */
-  readonly clock?: Clock;
-  /** Default: the system's generator. */
-  readonly random?: RandomSource;
-}
-
-/** The algorithms that the server signs with by itself. */
-export function requiredAlgorithms(options: ResolvedOptions): readonly SigningAlgorithm[] {
-  const algorithms = new Set<SigningAlgorithm>();
-  if (options.accessTokenFormat === 'jwt') algorithms.add(options.accessTokenAlgorithm);
-  if (!options.useOpaqueRefreshTokens) algorithms.add(REFRESH_TOKEN_ALGORITHM);
-  if (options.oidc !== undefined) algorithms.add(options.idTokenAlgorithm);
-  return [...algorithms];
-}
-
-/** A host that listens to nothing still learns what went wrong inside. */
-function reportFault(event: ServerEvent): void {
-  if (event.type === 'refused' && event.status >= 500) console.error('grantd', event.reason, event.cause);
-}
-
-/** Options with every default in its place. */
-export interface ResolvedOptions
-  extends Readonly<
-    Required<Omit<AuthorizationServerOptions, OptionalOption | ResolvedOption | LifetimeOption>>
-  > {
-  readonly introspectionPolicy: IntrospectionPolicy;
-  readonly paths: EndpointPaths;
-  readonly lifetimes: Lifetimes;
-  readonly oidc: Required<OidcOptions> | undefined;
-  readonly registration: ResolvedRegistration | undefined;
-  readonly jwtService: JwtService | undefined;
-  readonly formerTokens: ResolvedFormerTokens | undefined;
-  readonly fetchDocument: FetchDocument | undefined;
-  readonly getSubjectState: AuthorizationServerOptions['getSubjectState'] | undefined;
-  readonly pairwiseSecret: string | undefined;
-  readonly userInfoAudiences: readonly string[] | undefined;
-}
-
-type OptionalOption =
-  | 'oidc'
-  | 'jwtService'
-  | 'getSubjectState'
-  | 'pairwiseSecret'
-  | 'fetchDocument'
-  | 'userInfoAudiences';
-type ResolvedOption = 'introspectionPolicy' | 'paths' | 'registration' | 'formerTokens';
-type LifetimeOption =
-  | 'accessTokenLifetime'
-  | 'refreshTokenLifetime'
-  | 'idTokenLifetime'
-  | 'authorizationCodeLifetime'
-  | 'pushedRequestLifetime'
-  | 'refreshGrace';
-
+/** Default paths below the issuer. */
 export const DEFAULT_PATHS: EndpointPaths = {
   token: '/token',
   introspection: '/token/introspect',
@@ -190,68 +57,352 @@ export const DEFAULT_PATHS: EndpointPaths = {
 
 /** ASCII, since issuer and paths go into headers and are compared to the letter; neither query nor fragment. */
 const WEB_URL = /^https?:\/\/(?!\/|.*[?#\\])[\x21-\x7E]+$/;
-const HOST = /^[a-z0-9.-]+(:\d{1,5})?$/;
-const PATH = /^\/(?!.*[?#\\])[\x21-\x7E]*$/;
+const HOST = /^(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/;
 
-/** Seconds; longer ones would not be exact any more in milliseconds, and nobody means them. */
-const LONGEST_LIFETIME = 10 * 365 * 24 * 60 * 60;
+const signingAlgorithm: Kind<SigningAlgorithm> = {
+  ...oneOf(...SIGNING_ALGORITHMS),
+  type: 'SigningAlgorithm',
+};
+
+/** By its name, or a function of the host. */
+const introspectionPolicy: Kind<'any_client' | 'audience' | IntrospectionPolicy> = {
+  ...oneOf('any_client', 'audience'),
+  expected: 'any_client, audience or a function',
+  type: "'any_client' | 'audience' | IntrospectionPolicy",
+  read: (value) =>
+    value === 'any_client' || value === 'audience' || typeof value === 'function'
+      ? (value as IntrospectionPolicy)
+      : undefined,
+};
+
+const secretText = (secret: string) => secret.length >= 32;
 
 /**
- * The options with their defaults, frozen. The caller's object is only read.
- * @throws {ConfigurationError} names the option and what was expected
+ * Options that a text or a number can express. The program has them as well, as flags, variables and names in its file.
+ * An entry here is all that a new option takes: run `npm run docs`, which writes the interface and the documentation.
  */
-export function resolveOptions(options: AuthorizationServerOptions): ResolvedOptions {
-  const storage = requireStorage(options);
-  const oidc = resolveOidc(options.oidc);
-  return Object.freeze({
-    issuer: requireIssuer(options.issuer),
-    secret: options.secret,
-    storage,
-    pairwiseSecret: resolvePairwiseSecret(options.pairwiseSecret),
-    jwtService: resolveJwtService(options.jwtService),
-    formerTokens: resolveFormerTokens(options.formerTokens, options.issuer, storage),
-    oidc,
-    registration: resolveRegistration(options.registration, storage, scopesOfPeople(oidc)),
-    authenticateIntrospect: flag(options, 'authenticateIntrospect', true),
-    authenticateRevoke: flag(options, 'authenticateRevoke', true),
-    introspectionRequiresConfidentialClient: flag(options, 'introspectionRequiresConfidentialClient', true),
-    introspectionPolicy: resolvePolicy(options),
-    ignoreUnknownTokenTypeHints: flag(options, 'ignoreUnknownTokenTypeHints', false),
-    userInfoAudiences: resolveUserInfoAudiences(options.userInfoAudiences),
-    useOpaqueRefreshTokens: flag(options, 'useOpaqueRefreshTokens', false),
-    accessTokenFormat: choice(options, 'accessTokenFormat', ['jwt', 'opaque'], 'jwt'),
-    accessTokenAlgorithm: choice(options, 'accessTokenAlgorithm', SIGNING_ALGORITHMS, 'RS256'),
-    idTokenAlgorithm: choice(options, 'idTokenAlgorithm', SIGNING_ALGORITHMS, 'RS256'),
-    defaultAudience: requireAudience(options.defaultAudience ?? options.issuer),
-    lifetimes: Object.freeze({
-      accessToken: seconds(options, 'accessTokenLifetime', 3600),
-      refreshToken: seconds(options, 'refreshTokenLifetime', 14 * 24 * 60 * 60),
-      idToken: seconds(options, 'idTokenLifetime', 3600, 1, LONGEST_ID_TOKEN_LIFETIME),
-      authorizationCode: seconds(options, 'authorizationCodeLifetime', 60),
-      pushedRequest: seconds(options, 'pushedRequestLifetime', 60),
-      refreshGrace: seconds(options, 'refreshGrace', 10, 0),
-    }),
-    acrValues: texts(options, 'acrValues', /^[^\s\0]+$/, 'texts without spaces'),
-    requirePushedAuthorizationRequests: requirePushing(options),
-    requestUriHosts: texts(
-      options,
-      'requestUriHosts',
-      HOST,
-      'hosts in lower case, such as client.example:8443',
+export const SHARED_OPTIONS = {
+  authenticateIntrospect: option(
+    'Endpoints',
+    trueOrFalse,
+    'Whether introspection requires client authentication.',
+    true,
+    { section: 'RFC 7662 §2.1' },
+  ),
+  authenticateRevoke: option(
+    'Endpoints',
+    trueOrFalse,
+    'Whether revocation requires client authentication.',
+    true,
+    { section: 'RFC 7009 §2.1' },
+  ),
+  introspectionRequiresConfidentialClient: option(
+    'Endpoints',
+    trueOrFalse,
+    'Whether introspection refuses public clients. It has no effect if introspection is not authenticated.',
+    true,
+  ),
+  introspectionPolicy: option(
+    'Endpoints',
+    introspectionPolicy,
+    'Who may introspect which token: any client, or only the client that owns it and the APIs in its audience.',
+    'any_client',
+    { section: 'RFC 7662 §4' },
+  ),
+  ignoreUnknownTokenTypeHints: option(
+    'Endpoints',
+    trueOrFalse,
+    'Whether an unknown token_type_hint is ignored instead of refused. A client can have this for itself: ignore_unknown_token_type_hint.',
+    false,
+    { section: 'RFC 7009 §2.2.1' },
+  ),
+  userInfoAudiences: optionWithoutDefault(
+    'Endpoints',
+    textList('AUDIENCES', 'a list of texts, none empty', (one) => one !== '', 1),
+    'Audiences (aud) of access tokens that UserInfo accepts, such as the issuer. By default an API can read a user’s claims with the token that it received.',
+    'any',
+  ),
+  requirePushedAuthorizationRequests: option(
+    'Endpoints',
+    trueOrFalse,
+    'Whether every authorization request must be pushed. A client can require it for itself.',
+    false,
+    { section: 'RFC 9126 §5' },
+  ),
+  requestUriHosts: option(
+    'Endpoints',
+    textList('HOSTS', 'a list of hosts in lower case, such as client.example:8443', (host) =>
+      HOST.test(host),
     ),
-    allowConfidentialClientsWithoutPkce: flag(options, 'allowConfidentialClientsWithoutPkce', false),
-    fetchDocument: callable(options, 'fetchDocument', undefined),
-    paths: resolvePaths(options.paths),
-    getSubjectState: callable(options, 'getSubjectState', undefined),
-    onEvent: callable(options, 'onEvent', reportFault),
-    clock: callable(options, 'clock', () => Date.now()),
-    random: callable(options, 'random', (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes))),
-  });
+    'Hosts from which the server fetches a request_uri that the client did not register. Include the port if it is not 443.',
+    [],
+    { section: 'RFC 9101 §10.4.1', defaultInWords: 'none' },
+  ),
+  allowConfidentialClientsWithoutPkce: option(
+    'Endpoints',
+    trueOrFalse,
+    'Lets confidential clients leave out PKCE, which exposes them to code injection.',
+    false,
+    { section: 'RFC 9700 §2.1.1' },
+  ),
+
+  accessTokenFormat: option(
+    'Tokens',
+    { ...oneOf<TokenFormat>('jwt', 'opaque'), type: 'TokenFormat' },
+    'Format of new access tokens. A client can have a format of its own.',
+    'jwt',
+    { section: 'RFC 9068' },
+  ),
+  accessTokenAlgorithm: option(
+    'Tokens',
+    signingAlgorithm,
+    'Algorithm that signs new access tokens.',
+    'RS256',
+  ),
+  idTokenAlgorithm: option('Tokens', signingAlgorithm, 'Algorithm that signs new ID tokens.', 'RS256'),
+  useOpaqueRefreshTokens: option(
+    'Tokens',
+    trueOrFalse,
+    'Whether new refresh tokens are opaque instead of JWTs.',
+    false,
+  ),
+  defaultAudience: optionWithoutDefault(
+    'Tokens',
+    textOrList('AUDIENCE', 'a text or a list of texts, none empty', (one) => one !== ''),
+    'Audience (aud) of access tokens for which the client named no resource.',
+    'the issuer',
+  ),
+
+  accessTokenLifetime: option('Lifetimes', seconds(1), 'Seconds until an access token expires.', 3600),
+  refreshTokenLifetime: option(
+    'Lifetimes',
+    seconds(1),
+    'Seconds until a refresh token expires, counted anew at each rotation.',
+    14 * 24 * 60 * 60,
+  ),
+  idTokenLifetime: option(
+    'Lifetimes',
+    seconds(1, LONGEST_ID_TOKEN_LIFETIME),
+    'Seconds until an ID token expires.',
+    3600,
+  ),
+  authorizationCodeLifetime: option(
+    'Lifetimes',
+    seconds(1),
+    'Seconds until an authorization code expires.',
+    60,
+    { section: 'RFC 6749 §4.1.2' },
+  ),
+  pushedRequestLifetime: option(
+    'Lifetimes',
+    seconds(1),
+    'Seconds in which the browser must bring a pushed authorization request.',
+    60,
+    { section: 'RFC 9126 §2.2' },
+  ),
+  refreshGrace: option(
+    'Lifetimes',
+    seconds(0),
+    'Seconds in which the client may retry with the predecessor of a rotated refresh token.',
+    10,
+  ),
+};
+
+/** Options that only code can give, and those that the program sets in its own way. */
+const HOST_OPTIONS = {
+  issuer: requiredOption(
+    'Host',
+    text('URL', 'an http or https URL without query, fragment and credentials', isIssuer),
+    'URL that names this server. It is the base of every other URL.',
+    { section: 'RFC 8414 §2' },
+  ),
+  secret: requiredOption(
+    'Host',
+    textOrList('SECRET', 'a text of at least 32 characters, or a list of them, the newest first', secretText),
+    'Secret of at least 32 characters from which all keys derive. To change it, give a list: the server uses the first and accepts all.',
+    { isSecret: true },
+  ),
+  storage: requiredOption(
+    'Host',
+    hostValue<Storage>('Storage', 'a storage object', isObject),
+    'Where clients, tokens, codes and keys are kept.',
+  ),
+  pairwiseSecret: optionWithoutDefault(
+    'Host',
+    text('SECRET', 'a text of at least 32 characters', secretText),
+    'Secret of at least 32 characters for pairwise subject identifiers. It must never change, since each identifier would change with it.',
+    'none, and no client can have pairwise subjects',
+    { section: 'OpenID Connect Core §8.1', isSecret: true },
+  ),
+  jwtService: optionWithoutDefault(
+    'Host',
+    hostValue<JwtService>(
+      'JwtService',
+      'an object with algorithms, sign, verify and publicKeys',
+      isJwtService,
+    ),
+    'Signs and verifies JWTs.',
+    'a service over storage.keys, which is required then',
+  ),
+  formerTokens: optionWithoutDefault(
+    'Host',
+    hostValue<FormerTokens>('FormerTokens', 'an object'),
+    'Tokens of the server that this one replaces. They stay valid until they expire. It needs storage.getPrincipalState.',
+    'none',
+  ),
+  oidc: optionWithoutDefault(
+    'Host',
+    hostValue<OidcOptions>('OidcOptions', 'an object'),
+    'OpenID Connect.',
+    'off',
+  ),
+  registration: optionWithoutDefault(
+    'Host',
+    hostValue<RegistrationOptions>('RegistrationOptions', 'an object'),
+    'Dynamic client registration.',
+    'off',
+    { section: 'RFC 7591, RFC 7592' },
+  ),
+  acrValues: option(
+    'Host',
+    textList('ACR', 'a list of texts without spaces', (acr) => /^[^\s\0]+$/.test(acr)),
+    'Authentication context classes (acr) that a sign-in can have.',
+    [],
+    { section: 'OpenID Connect Core §2', defaultInWords: 'none' },
+  ),
+  fetchDocument: optionWithoutDefault(
+    'Host',
+    functionOf<FetchDocument>('FetchDocument'),
+    'Fetches the URLs that clients name (jwks_uri, sector_identifier_uri, request_uri) and delivers back-channel logouts. It must refuse addresses inside the server’s own network, as documentFetcher() of @grantd/core/node does.',
+    'the server fetches nothing, and refuses what would need it',
+  ),
+  paths: optionWithoutDefault(
+    'Host',
+    hostValue<Partial<EndpointPaths>>('Partial<EndpointPaths>', 'an object of paths', isObject),
+    'Paths below the issuer, if the host routes them elsewhere.',
+    'those of DEFAULT_PATHS',
+  ),
+  getSubjectState: optionWithoutDefault(
+    'Host',
+    functionOf<(subject: string) => Awaitable<SubjectState>>('(subject: string) => Awaitable<SubjectState>'),
+    'Says whether a user is enabled, disabled or unknown. Only the tokens of an enabled user are active.',
+    'as storage says',
+  ),
+  onEvent: option(
+    'Host',
+    functionOf<(event: ServerEvent) => void>('(event: ServerEvent) => void'),
+    'Receives refusals, inactive answers, revocations and answered calls, for logs and audit.',
+    reportFault,
+    { defaultInWords: 'console.error for faults' },
+  ),
+  clock: option('Host', functionOf<Clock>('Clock'), 'Milliseconds since 1970.', () => Date.now(), {
+    defaultInWords: 'the system’s clock',
+  }),
+  random: option(
+    'Host',
+    functionOf<RandomSource>('RandomSource'),
+    'Random bytes, as many as asked for.',
+    (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes)),
+    { defaultInWords: 'the system’s generator' },
+  ),
+};
+
+/** Members of the option `oidc`. */
+export const OIDC_OPTIONS = {
+  getUserClaims: requiredOption(
+    'Host',
+    functionOf<GetUserClaims>('GetUserClaims'),
+    'The attributes of a user, for UserInfo. A rejection is a storage fault.',
+    { section: 'OpenID Connect Core §5.3' },
+  ),
+  claimsByScope: option(
+    'Host',
+    hostValue<ClaimsByScope>('ClaimsByScope', 'a list of claims for each scope', isClaimsByScope),
+    'Which scope permits which claims.',
+    STANDARD_CLAIMS_BY_SCOPE,
+    { section: 'OpenID Connect Core §5.4', defaultInWords: 'those of OpenID Connect' },
+  ),
+};
+
+/** Members of the option `registration`. */
+export const REGISTRATION_OPTIONS = {
+  openTo: requiredOption(
+    'Endpoints',
+    hostValue<OpenTo>('OpenTo', 'anyone, initial_access_token or a function', isOpenTo),
+    'Who may register: everyone, clients with an initial access token from newInitialAccessToken, or clients with one that the host accepts.',
+    { section: 'RFC 7591 §3' },
+  ),
+  scopes: optionWithoutDefault(
+    'Endpoints',
+    textList('SCOPES', 'a list of scopes', isScopeToken),
+    'Scopes that such clients may obtain.',
+    'those of OpenID Connect and offline_access, to which a user consents, and no scope of an API',
+  ),
+  grantTypes: option(
+    'Endpoints',
+    listOf<GrantType>('GrantType', GRANT_TYPES),
+    'Grants that they may use. With client_credentials a stranger gets tokens without any user.',
+    ['authorization_code', 'refresh_token'],
+    { defaultInWords: 'authorization_code and refresh_token' },
+  ),
+  allowInsecureUris: option(
+    'Endpoints',
+    trueOrFalse,
+    'Lets them use http and localhost, so that codes can be read on the way. For development only.',
+    false,
+  ),
+  assertionAudience: option(
+    'Endpoints',
+    { ...oneOf<AssertionAudience>(...ASSERTION_AUDIENCES), type: 'AssertionAudience' },
+    'Audience that their assertions may name: the issuer alone, or also the URL of the endpoint, which could mean another server as well. A client keeps the setting with which it registered.',
+    'issuer',
+  ),
+  mostClients: option(
+    'Endpoints',
+    wholeNumber(1, Number.MAX_SAFE_INTEGER),
+    'How many self-registered clients there can be. Further registrations are refused. They are counted at each registration.',
+    10_000,
+  ),
+};
+
+export const ALL_OPTIONS = { ...HOST_OPTIONS, ...SHARED_OPTIONS };
+
+/** Every option of `new AuthorizationServer()`. The annotation holds table and generated interface to each other. */
+export const AUTHORIZATION_SERVER_OPTIONS: {
+  readonly [Name in keyof Required<AuthorizationServerOptions>]: Option<
+    NonNullable<AuthorizationServerOptions[Name]>,
+    unknown
+  >;
+} = ALL_OPTIONS satisfies Record<keyof AuthorizationServerOptions, unknown>;
+
+/** The tables behind the generated interfaces, by the name of the interface. */
+export const OPTION_TABLES: Readonly<
+  Record<string, { readonly about: string; readonly place: string; readonly table: OptionTable }>
+> = {
+  AuthorizationServerOptions: {
+    about: 'Options of `new AuthorizationServer()`.',
+    place: '',
+    table: AUTHORIZATION_SERVER_OPTIONS,
+  },
+  OidcOptions: {
+    about: 'OpenID Connect is on if this block is given.',
+    place: 'oidc.',
+    table: OIDC_OPTIONS,
+  },
+  RegistrationOptions: {
+    about: 'Dynamic client registration (RFC 7591), and what clients may change later (RFC 7592).',
+    place: 'registration.',
+    table: REGISTRATION_OPTIONS,
+  },
+};
+
+function isOpenTo(value: unknown): boolean {
+  return value === 'anyone' || value === 'initial_access_token' || typeof value === 'function';
 }
 
-/** What a person can consent to, without any API. */
-function scopesOfPeople(oidc: OidcOptions | undefined): readonly string[] {
-  return oidc === undefined ? [] : [...Object.keys(oidc.claimsByScope ?? {}), 'offline_access'];
+/** A host that listens to nothing still learns what went wrong inside. */
+function reportFault(event: ServerEvent): void {
+  if (event.type === 'refused' && event.status >= 500) console.error('grantd', event.reason, event.cause);
 }
 
 /** Whether a text can name a server: an http or https URL without query, fragment and credentials (RFC 8414 §2). */
@@ -260,158 +411,23 @@ export function isIssuer(text: string): boolean {
   return url !== null && url.username === '' && url.password === '';
 }
 
-function requireIssuer(issuer: unknown): string {
-  if (typeof issuer === 'string' && isIssuer(issuer)) return issuer;
-  throw new ConfigurationError('issuer', 'an http or https URL without query, fragment and credentials');
-}
-
-function resolvePairwiseSecret(secret: unknown): string | undefined {
-  if (secret === undefined || (typeof secret === 'string' && secret.length >= 32)) return secret;
-  throw new ConfigurationError('pairwiseSecret', 'a text of at least 32 characters');
-}
-
-function requireStorage({ storage, jwtService }: AuthorizationServerOptions): Storage {
-  for (const part of ['clients', 'tokens', 'authorizationCodes'] as const) {
-    if (!isObject(storage?.[part])) throw new ConfigurationError(`storage.${part}`, 'a repository');
-  }
-  if (jwtService === undefined && !isObject(storage.keys)) {
-    throw new ConfigurationError('storage.keys', 'a repository of signing keys, unless jwtService is given');
-  }
-  return storage;
-}
-
-function resolveJwtService(jwtService: JwtService | undefined): JwtService | undefined {
-  if (jwtService === undefined) return undefined;
-  const { algorithms, sign, verify, publicKeys }: Partial<JwtService> = jwtService ?? {};
-  if (Array.isArray(algorithms) && [sign, verify, publicKeys].every((method) => typeof method === 'function'))
-    return jwtService;
-  throw new ConfigurationError('jwtService', 'an object with algorithms, sign, verify and publicKeys');
+function isJwtService(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { algorithms, sign, verify, publicKeys }: Partial<JwtService> = value;
+  return (
+    Array.isArray(algorithms) && [sign, verify, publicKeys].every((method) => typeof method === 'function')
+  );
 }
 
 function isObject(value: unknown): value is object {
   return typeof value === 'object' && value !== null;
 }
 
-function resolveOidc(oidc: OidcOptions | undefined): Required<OidcOptions> | undefined {
-  if (oidc === undefined) return undefined;
-  if (typeof oidc?.getUserClaims !== 'function')
-    throw new ConfigurationError('oidc.getUserClaims', 'a function');
-  const claimsByScope = oidc.claimsByScope ?? STANDARD_CLAIMS_BY_SCOPE;
-  const isValid =
-    isObject(claimsByScope) &&
-    Object.values(claimsByScope).every(
+function isClaimsByScope(value: unknown): boolean {
+  return (
+    isJsonObject(value) &&
+    Object.values(value).every(
       (claims) => Array.isArray(claims) && claims.every((claim) => typeof claim === 'string'),
-    );
-  if (!isValid) throw new ConfigurationError('oidc.claimsByScope', 'a list of claims for each scope');
-  const copied = Object.entries(claimsByScope).map(([scope, claims]) => [scope, Object.freeze([...claims])]);
-  return Object.freeze({
-    getUserClaims: oidc.getUserClaims.bind(oidc),
-    claimsByScope: Object.freeze(Object.fromEntries(copied)),
-  });
-}
-
-function resolvePolicy(options: AuthorizationServerOptions): IntrospectionPolicy {
-  const { introspectionPolicy: policy = 'any_client' } = options;
-  if (policy === 'audience' && options.authenticateIntrospect === false) {
-    throw new ConfigurationError(
-      'introspectionPolicy',
-      'any_client or a function while introspection is not authenticated',
-    );
-  }
-  if (policy === 'any_client') return anyClientPolicy;
-  if (policy === 'audience') return audiencePolicy;
-  if (typeof policy === 'function') return policy;
-  throw new ConfigurationError('introspectionPolicy', 'any_client, audience or a function');
-}
-
-function requireAudience(audience: unknown): string | readonly string[] {
-  if (typeof audience === 'string' && audience !== '') return audience;
-  const isList = Array.isArray(audience) && audience.length > 0;
-  if (isList && audience.every((one) => typeof one === 'string' && one !== ''))
-    return Object.freeze([...audience]);
-  throw new ConfigurationError('defaultAudience', 'a text or a list of texts, none empty');
-}
-
-function resolveUserInfoAudiences(audiences: unknown): readonly string[] | undefined {
-  if (audiences === undefined) return undefined;
-  const isList = Array.isArray(audiences) && audiences.length > 0;
-  if (isList && audiences.every((one) => typeof one === 'string' && one !== ''))
-    return Object.freeze([...audiences]);
-  throw new ConfigurationError('userInfoAudiences', 'a list of texts, none empty');
-}
-
-function resolvePaths(paths: Partial<EndpointPaths> = {}): EndpointPaths {
-  if (!isObject(paths)) throw new ConfigurationError('paths', 'an object of paths');
-  for (const [name, path] of Object.entries(paths)) {
-    if (!Object.hasOwn(DEFAULT_PATHS, name))
-      throw new ConfigurationError(`paths.${name}`, 'no such endpoint');
-    if (typeof path !== 'string' || !PATH.test(path)) {
-      throw new ConfigurationError(`paths.${name}`, 'a path with a leading slash');
-    }
-  }
-  const resolved = { ...DEFAULT_PATHS, ...paths };
-  if (new Set(Object.values(resolved)).size < Object.keys(resolved).length) {
-    throw new ConfigurationError('paths', 'a path of its own for each endpoint');
-  }
-  return Object.freeze(resolved);
-}
-
-function requirePushing(options: Options): boolean {
-  const isRequired = flag(options, 'requirePushedAuthorizationRequests', false);
-  if (!isRequired || isObject(options.storage.pushedRequests)) return isRequired;
-  throw new ConfigurationError('storage.pushedRequests', 'a repository, where requests must be pushed');
-}
-
-type Options = AuthorizationServerOptions;
-
-function flag<K extends keyof Options>(options: Options, name: K, byDefault: boolean): boolean {
-  const value: unknown = options[name] ?? byDefault;
-  if (typeof value === 'boolean') return value;
-  throw new ConfigurationError(name, 'true or false');
-}
-
-function texts(
-  options: Options,
-  name: 'acrValues' | 'requestUriHosts',
-  pattern: RegExp,
-  expected: string,
-): readonly string[] {
-  const value: unknown = options[name] ?? [];
-  const isList = Array.isArray(value) && value.every((one) => typeof one === 'string' && pattern.test(one));
-  if (!isList) throw new ConfigurationError(name, `a list of ${expected}`);
-  return Object.freeze([...value]);
-}
-
-function choice<T extends string>(
-  options: Options,
-  name: keyof Options,
-  allowed: readonly T[],
-  byDefault: T,
-): T {
-  const value: unknown = options[name] ?? byDefault;
-  const chosen = allowed.find((one) => one === value);
-  if (chosen === undefined) throw new ConfigurationError(name, `one of ${allowed.join(', ')}`);
-  return chosen;
-}
-
-function seconds(
-  options: Options,
-  name: LifetimeOption,
-  byDefault: number,
-  least = 1,
-  most = LONGEST_LIFETIME,
-): number {
-  const value: unknown = options[name] ?? byDefault;
-  if (Number.isInteger(value) && Number(value) >= least && Number(value) <= most) return Number(value);
-  throw new ConfigurationError(name, `whole seconds from ${least} to ${most}`);
-}
-
-function callable<
-  K extends 'fetchDocument' | 'getSubjectState' | 'onEvent' | 'clock' | 'random',
-  D extends Options[K],
->(options: Options, name: K, byDefault: D): NonNullable<Options[K]> | D {
-  const value = options[name];
-  if (value === undefined) return byDefault;
-  if (typeof value === 'function') return value.bind(options) as NonNullable<Options[K]>;
-  throw new ConfigurationError(name, 'a function');
+    )
+  );
 }

@@ -11,7 +11,7 @@ import {
   STANDARD_CLAIMS_BY_SCOPE,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
-import { resolveOptions } from '../src/options.ts';
+import { resolveOptions } from '../src/resolved_options.ts';
 import { secondServer } from './harness/second_server.ts';
 import {
   basic,
@@ -284,7 +284,8 @@ const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
   ...[undefined, null, '', 5, {}, [], 'x'.repeat(31), [SECRET, 'short'], [SECRET, 5], [[SECRET]]].map(
     (secret) => ['secret', { secret }] as const,
   ),
-  ...[undefined, null, 5, {}].map((storage) => ['storage.clients', { storage }] as const),
+  ...[undefined, null, 5].map((storage) => ['storage', { storage }] as const),
+  ['storage.clients', { storage: {} }],
   ...(['clients', 'tokens', 'authorizationCodes', 'keys'] as const).flatMap((part) =>
     [undefined, null, 'x'].map(
       (value) => [`storage.${part}`, { storage: { ...REQUIRED.storage, [part]: value } }] as const,
@@ -297,7 +298,8 @@ const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
     { algorithms: 'RS256', sign() {}, verify() {}, publicKeys() {} },
     { algorithms: [], sign() {} },
   ].map((jwtService) => ['jwtService', { jwtService }] as const),
-  ...[null, {}, 'on', { getUserClaims: 'x' }].map((oidc) => ['oidc.getUserClaims', { oidc }] as const),
+  ...[null, 'on'].map((oidc) => ['oidc', { oidc }] as const),
+  ...[{}, { getUserClaims: 'x' }].map((oidc) => ['oidc.getUserClaims', { oidc }] as const),
   ...[5, 'x', { openid: 'sub' }, { openid: [5] }, { openid: null }].map(
     (claimsByScope) => ['oidc.claimsByScope', { oidc: { ...OIDC, claimsByScope } }] as const,
   ),
@@ -354,7 +356,8 @@ const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
   ...['token', '', '/to ken', '/tökén', '/token?x', '/token#x', 5, null].map(
     (token) => ['paths.token', { paths: { token } }] as const,
   ),
-  ...[null, 5, {}, { keys: HS256 }, { keys: [] }, { keys: Array(17).fill(HS256) }].map(
+  ...[null, 5].map((formerTokens) => ['formerTokens', { formerTokens }] as const),
+  ...[{}, { keys: HS256 }, { keys: [] }, { keys: Array(17).fill(HS256) }].map(
     (formerTokens) => ['formerTokens.keys', { formerTokens }] as const,
   ),
   ...(
@@ -389,8 +392,6 @@ const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
     'storage.getPrincipalState',
     { formerTokens: FORMER, storage: { ...REQUIRED.storage, getPrincipalState: undefined } },
   ],
-  ['paths.logout', { paths: { logout: '/logout' } }],
-  ['paths.__proto__', { paths: JSON.parse('{"__proto__":"/x"}') }],
   ...[null, 5, { token: '/jwks' }, { token: '/x', jwks: '/x' }].map((paths) => ['paths', { paths }] as const),
   ...(['getSubjectState', 'onEvent', 'clock', 'random'] as const).flatMap((name) =>
     [null, 'x', 5, {}].map((value) => [name, { [name]: value }] as const),
@@ -412,6 +413,111 @@ test('a value that does not fit is refused with the name of its option and what 
       },
       `${option} was accepted`,
     );
+  }
+});
+
+/** Misspelt names, with the message that each one gets. */
+const UNKNOWN: readonly (readonly [object, string])[] = [
+  [{ accessTokenLifetme: 60 }, 'accessTokenLifetme: no such option. Did you mean accessTokenLifetime?'],
+  [
+    { introspection_policy: 'audience' },
+    'introspection_policy: no such option. Did you mean introspectionPolicy?',
+  ],
+  [
+    { oidc: { ...OIDC, claimsbyScope: {} } },
+    'oidc.claimsbyScope: no such option. Did you mean claimsByScope?',
+  ],
+  [{ oidc: { ...OIDC, zzz: 1 } }, 'oidc.zzz: no such option; expected one of getUserClaims, claimsByScope'],
+  [
+    { registration: { openTo: 'anyone', maxClients: 5 } },
+    'registration.maxClients: no such option. Did you mean mostClients?',
+  ],
+  [{ registration: { opento: 'anyone' } }, 'registration.opento: no such option. Did you mean openTo?'],
+  [{ paths: { tokens: '/t' } }, 'paths.tokens: no such option. Did you mean token?'],
+  [{ paths: JSON.parse('{"__proto__":"/x"}') }, 'paths.__proto__: no such option; expected one of '],
+  [{ formerTokens: { ...FORMER, isuer: 'x' } }, 'formerTokens.isuer: no such option. Did you mean issuer?'],
+];
+
+test('findings A11: an option with an unknown name is refused at construction, with the name that was probably meant', () => {
+  for (const [options, message] of UNKNOWN) {
+    assert.throws(
+      () => new AuthorizationServer({ ...REQUIRED, ...options }),
+      (error) => {
+        assert.ok(error instanceof ConfigurationError, `${message}: ${error}`);
+        assert.equal(error.message.slice(0, message.length), message);
+        return true;
+      },
+      `${message} was accepted`,
+    );
+  }
+  // A host's own class may have members of its own.
+  class Former {
+    readonly pool = 'of the host';
+    readonly keys = [HS256];
+    identify = FORMER.identify;
+    find = FORMER.find;
+    revoke = FORMER.revoke;
+  }
+  new AuthorizationServer({ ...REQUIRED, formerTokens: new Former() });
+});
+
+test('findings A11: a value of a wrong type is named without the value if it is a secret', () => {
+  for (const [options, message] of [
+    [
+      { accessTokenLifetime: '60' },
+      'accessTokenLifetime: expected whole seconds from 1 to 315360000, got a text',
+    ],
+    [{ refreshGrace: -1 }, 'refreshGrace: expected whole seconds from 0 to 315360000, got -1'],
+    [{ authenticateRevoke: 'no' }, 'authenticateRevoke: expected true or false, got a text'],
+    [{ onEvent: {} }, 'onEvent: expected a function, got an object'],
+    [{ pairwiseSecret: 12345678 }, 'pairwiseSecret: expected a text of at least 32 characters, got a number'],
+  ] as const) {
+    const given = { ...REQUIRED, ...options } as unknown as AuthorizationServerOptions;
+    assert.throws(() => new AuthorizationServer(given), { name: 'ConfigurationError', message });
+  }
+});
+
+test('findings B5: storage without a required method is refused at construction, which names the method', () => {
+  const { storage } = REQUIRED;
+  const parts = [
+    'clients',
+    'tokens',
+    'authorizationCodes',
+    'keys',
+    'oneTimeIdentifiers',
+    'pushedRequests',
+  ] as const;
+  const optional = [
+    'hasResource',
+    'isAccessTokenRevoked',
+    'add',
+    'list',
+    'replace',
+    'remove',
+    'replaceSecretHash',
+  ];
+  for (const part of parts) {
+    const methods = Object.keys(storage[part]).filter(
+      (name) => part !== 'clients' || !optional.includes(name),
+    );
+    assert.ok(methods.length > 0);
+    for (const method of methods.filter((name) => !optional.includes(name) || part !== 'tokens')) {
+      const without = { ...storage, [part]: { ...storage[part], [method]: undefined } };
+      assert.throws(
+        () => new AuthorizationServer({ ...REQUIRED, storage: without }),
+        { name: 'ConfigurationError', option: `storage.${part}.${method}` },
+        `storage.${part}.${method} was not missed`,
+      );
+    }
+  }
+  // What other options need.
+  const registration = { openTo: 'anyone' } as const;
+  for (const method of ['add', 'replace', 'remove']) {
+    const without = { ...storage, clients: { ...storage.clients, [method]: undefined } };
+    new AuthorizationServer({ ...REQUIRED, storage: without });
+    assert.throws(() => new AuthorizationServer({ ...REQUIRED, registration, storage: without }), {
+      option: `storage.clients.${method}`,
+    });
   }
 });
 

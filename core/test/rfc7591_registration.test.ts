@@ -925,7 +925,7 @@ test('the options of registration are checked, and so is that storage can regist
   const { get, hasRedirectOrigin } = storage.clients;
   const open = { openTo: 'anyone' };
   for (const [options, message] of [
-    [{ registration: true }, 'registration.openTo: expected anyone, initial_access_token or a function'],
+    [{ registration: true }, 'registration: expected an object'],
     [
       { registration: { openTo: 'all' } },
       'registration.openTo: expected anyone, initial_access_token or a function',
@@ -941,21 +941,21 @@ test('the options of registration are checked, and so is that storage can regist
     ],
     [
       { registration: { ...open, assertionAudience: 'token_endpoint' } },
-      'registration.assertionAudience: expected issuer or endpoint',
+      'registration.assertionAudience: expected one of issuer, endpoint',
     ],
     [
       { registration: { ...open, mostClients: 0 } },
-      'registration.mostClients: expected a whole number from 1',
+      'registration.mostClients: expected a whole number from 1 to 9007199254740991',
     ],
     [
       { registration: open, storage: { ...storage, clients: { get, hasRedirectOrigin } } },
-      'storage.clients: expected add, replace and remove, since registration is on',
+      'storage.clients.add: expected a method, since registration is on',
     ],
   ] as const) {
     const given = JSON.parse(JSON.stringify({ issuer: ISSUER, secret: SECRET }));
     assert.throws(
       () => new AuthorizationServer({ ...given, storage, ...options }),
-      (error) => error instanceof ConfigurationError && error.message === message,
+      (error) => error instanceof ConfigurationError && error.message.startsWith(message),
     );
   }
 });

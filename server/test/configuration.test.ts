@@ -7,7 +7,7 @@ import { ConfigurationError } from '@grantd/core';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { ConfigurationRefused } from '../src/config/configuration_refused.ts';
 import { flagOf, OPTION_NAMES, OPTIONS, type OptionName, variableOf } from '../src/config/options.ts';
-import { unknownVariables } from '../src/config/unknown_variables.ts';
+import { unknownVariableWarnings } from '../src/config/unknown_variables.ts';
 import { rethrowAsWritten } from '../src/instance/server_options.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'grantd-configuration-'));
@@ -169,7 +169,7 @@ function refusal(message: RegExp) {
 for (const name of OPTION_NAMES) {
   const { text, json, value, badText, badJson } = EXAMPLES[name];
   const expected = OPTIONS[name].kind.expected;
-  const isFlag = OPTIONS[name].hasFlag;
+  const isFlag = !('isSecret' in OPTIONS[name]);
 
   test(`${name} is taken from ${isFlag ? flagOf(name) : 'no flag'}, ${variableOf(name)} and the file`, () => {
     assert.notDeepEqual(readConfiguration({}, {}).settings[name], value, 'the example is the default');
@@ -247,7 +247,7 @@ test('a database is an SQLite file or on PostgreSQL', () => {
 
 test('an audience of digits alone is a text as well', () => {
   const { settings } = readConfiguration({ defaultAudience: '42' }, {});
-  assert.deepEqual(settings.defaultAudience, ['42']);
+  assert.equal(settings.defaultAudience, '42');
 });
 
 test('an issuer has to be in ASCII, as the library wants it', () => {
@@ -271,9 +271,12 @@ test('the file is named by GRANTD_CONFIG as well, from the folder where the comm
   assert.equal(readConfiguration({}, environment).settings.port, 8);
 });
 
-test('a key of the file that is no option is refused', () => {
+test('findings A11: an unknown name in the file is refused, with the name that was probably meant', () => {
   const config = fileWith({ prot: 1 });
-  assert.throws(() => readConfiguration({ config }, {}), refusal(/^prot in .*grantd\.json: no such option/));
+  assert.throws(
+    () => readConfiguration({ config }, {}),
+    refusal(/^prot in .*grantd\.json: no such option\. Did you mean port\?$/),
+  );
 });
 
 test('a file that is missing, no JSON or no object is refused without a word of its content', () => {
@@ -293,9 +296,17 @@ test('a file that is missing, no JSON or no object is refused without a word of 
   );
 });
 
-test('a variable that looks like an option but is none is noticed', () => {
-  const environment = { GRANTD_INTROSPECTION_POLCY: 'audience', GRANTD_PORT: '1', GRANTD_CONFIG: 'x' };
-  assert.deepEqual(unknownVariables(environment), ['GRANTD_INTROSPECTION_POLCY']);
+test('findings A11: a misspelt variable is warned of, with the name that was probably meant', () => {
+  const environment = {
+    GRANTD_INTROSPECTION_POLCY: 'audience',
+    GRANTD_SERVICE_HOST: '10.0.0.1',
+    GRANTD_PORT: '1',
+    GRANTD_CONFIG: 'x',
+  };
+  assert.deepEqual(unknownVariableWarnings(environment), [
+    'GRANTD_INTROSPECTION_POLCY is ignored: no such option. Did you mean GRANTD_INTROSPECTION_POLICY?',
+    'GRANTD_SERVICE_HOST is ignored: no such option',
+  ]);
 });
 
 test('what the library refuses is told by the name it was written with', () => {

@@ -231,7 +231,7 @@ describe('grantd serve', () => {
     assert.equal(code, 2);
     assert.match(
       stderr,
-      /^grantd: accessTokenLifetime in grantd\.json: expected a whole number from 1 to \d+\n$/,
+      /^grantd: accessTokenLifetime in grantd\.json: expected whole seconds from 1 to \d+\n$/,
     );
   });
 

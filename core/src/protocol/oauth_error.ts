@@ -133,12 +133,12 @@ export function retryAfter(seconds: number): Readonly<Record<string, string>> {
   return { 'cache-control': 'no-store', 'retry-after': String(seconds) };
 }
 
-/** The options of a server do not fit; the message names the option and what was expected. */
+/** An option does not fit; the message names the option and what was expected. */
 export class ConfigurationError extends Error {
   readonly option: string;
 
-  constructor(option: string, expected: string) {
-    super(`${option}: expected ${expected}`);
+  constructor(option: string, expected: string, message = `${option}: expected ${expected}`) {
+    super(message);
     this.name = 'ConfigurationError';
     this.option = option;
   }

@@ -1,4 +1,5 @@
 import type { Claims } from '../protocol/claims.ts';
+import { requireOptions } from '../protocol/known_names.ts';
 import { ConfigurationError } from '../protocol/oauth_error.ts';
 import type { Storage } from '../storage/contract.ts';
 import type { FormerParts, FormerTokenRepository } from '../storage/former_tokens.ts';
@@ -36,7 +37,8 @@ export function resolveFormerTokens(
   storage: Storage,
 ): ResolvedFormerTokens | undefined {
   if (options === undefined) return undefined;
-  const { keys, issuer: formerIssuer = issuer }: Partial<FormerTokens> = options ?? {};
+  requireOptions(options, FORMER_TOKEN_OPTIONS, 'formerTokens');
+  const { keys, issuer: formerIssuer = issuer }: Partial<FormerTokens> = options;
   const verifiers = formerVerifiers(keys, 'formerTokens.keys');
   if (typeof formerIssuer !== 'string' || formerIssuer === '')
     throw new ConfigurationError('formerTokens.issuer', 'a text that is not empty');
@@ -52,6 +54,14 @@ export function resolveFormerTokens(
     getPrincipalState: getPrincipalState.bind(storage),
   });
 }
+
+const FORMER_TOKEN_OPTIONS: Readonly<Record<keyof FormerTokens, true>> = {
+  keys: true,
+  issuer: true,
+  identify: true,
+  find: true,
+  revoke: true,
+};
 
 function method<M extends 'identify' | 'find' | 'revoke'>(options: FormerTokens, name: M): FormerTokens[M] {
   const value = options[name];

@@ -1,5 +1,5 @@
+import { seconds } from '@grantd/core/options';
 import type { GivenFlags } from '../config/configuration.ts';
-import { seconds } from '../config/kinds.ts';
 import { BadUsage } from './exit.ts';
 import { printOne, timeOf } from './output.ts';
 import type { CommandParts } from './with_instance.ts';

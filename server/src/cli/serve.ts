@@ -2,7 +2,7 @@ import { Command } from 'commander';
 import { type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import { addFlags } from '../config/flags.ts';
 import { OPTION_NAMES } from '../config/options.ts';
-import { unknownVariables } from '../config/unknown_variables.ts';
+import { unknownVariableWarnings } from '../config/unknown_variables.ts';
 import { warnOfPasswordInFlag } from '../instance/database/database_of.ts';
 
 export function serveCommand(): Command {
@@ -18,8 +18,7 @@ or "secret" in the file.`,
     )
     .action(async (flags: GivenFlags) => {
       const configuration = readConfiguration(flags, process.env);
-      for (const name of unknownVariables(process.env))
-        console.error(`grantd: ${name} is no option of grantd, and ignored`);
+      for (const warning of unknownVariableWarnings(process.env)) console.error(`grantd: ${warning}`);
       warnOfPasswordInFlag(configuration);
       // Loaded only here: the other commands start sooner without a web server, and a supervisor needs none.
       if (configuration.settings.workers === 1) {

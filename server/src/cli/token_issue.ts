@@ -1,7 +1,7 @@
 import type { OperatorIssue } from '@grantd/core';
+import { type Kind, seconds, wholeNumber } from '@grantd/core/options';
 import type { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import { type Kind, seconds, wholeNumber } from '../config/kinds.ts';
 import { collect, databaseFlags } from './database_flags.ts';
 import { BadUsage } from './exit.ts';
 import { endProgress, showProgress } from './output.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
+import { isJsonObject, unknownName } from '@grantd/core/options';
 import { ConfigurationRefused } from './configuration_refused.ts';
-import { isBlock } from './kinds.ts';
 import { OPTION_NAMES } from './options.ts';
 
 /**
@@ -9,13 +9,10 @@ import { OPTION_NAMES } from './options.ts';
  */
 export function readConfigFile(path: string): Readonly<Record<string, unknown>> {
   const content = parse(path);
-  if (!isBlock(content)) throw new ConfigurationRefused(`${path}: expected a JSON object`);
+  if (!isJsonObject(content)) throw new ConfigurationRefused(`${path}: expected a JSON object`);
   const unknown = Object.keys(content).find((key) => !OPTION_NAMES.some((name) => name === key));
-  if (unknown !== undefined) {
-    throw new ConfigurationRefused(
-      `${unknown} in ${path}: no such option; there are ${OPTION_NAMES.join(', ')}`,
-    );
-  }
+  if (unknown !== undefined)
+    throw new ConfigurationRefused(unknownName(`${unknown} in ${path}`, unknown, OPTION_NAMES));
   return content;
 }
 

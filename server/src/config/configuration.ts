@@ -1,15 +1,8 @@
 import { basename } from 'node:path';
+import type { Option } from '@grantd/core/options';
 import { readConfigFile } from './config_file.ts';
 import { ConfigurationRefused } from './configuration_refused.ts';
-import {
-  flagOf,
-  OPTION_NAMES,
-  OPTIONS,
-  type Option,
-  type OptionName,
-  type Settings,
-  variableOf,
-} from './options.ts';
+import { flagOf, OPTION_NAMES, OPTIONS, type OptionName, type Settings, variableOf } from './options.ts';
 import { typedPath } from './typed_folder.ts';
 
 /** Flags as the command line has them: text, or `true` for one that stands alone. */
@@ -52,7 +45,7 @@ function findValue(
   name: OptionName,
   { flags, environment, file, fileName }: Sources,
 ): { value: unknown; source: string } | undefined {
-  const { kind }: Option<unknown> = OPTIONS[name];
+  const { kind }: Option<unknown, unknown> = OPTIONS[name];
   const fromFlag = textOf(flags[name]);
   if (fromFlag !== undefined) return checked(kind.fromText(fromFlag), flagOf(name), kind.expected);
   // An empty variable counts as one that is not set: that is how many tools unset them.
@@ -60,7 +53,7 @@ function findValue(
   if (fromEnvironment !== undefined)
     return checked(kind.fromText(fromEnvironment), variableOf(name), kind.expected);
   if (Object.hasOwn(file, name)) {
-    return checked(kind.fromJson(file[name]), `${name} in ${fileName}`, kind.expected);
+    return checked(kind.read(file[name]), `${name} in ${fileName}`, kind.expected);
   }
   return undefined;
 }

@@ -1,52 +1,32 @@
 import { extname } from 'node:path';
+import { type ClaimsByScope, isIssuer } from '@grantd/core';
 import {
-  ASSERTION_AUDIENCES,
-  type ClaimsByScope,
-  isIssuer,
-  isScopeToken,
-  LONGEST_ID_TOKEN_LIFETIME,
-  SIGNING_ALGORITHMS,
-} from '@grantd/core';
-import { PICTURE_TYPES } from '../pages/picture.ts';
-import { DATABASE_URL_FORM, isDatabaseUrl } from './database_url.ts';
-import {
-  isBlock,
-  type Kind,
+  isJsonObject,
   milliseconds,
   oneOf,
+  option,
+  optionWithoutDefault,
+  REGISTRATION_OPTIONS,
+  SHARED_OPTIONS,
   seconds,
   switchOrBlock,
   text,
   textList,
   textOrArray,
   trueOrFalse,
+  type ValuesOf,
   wholeNumber,
-} from './kinds.ts';
+} from '@grantd/core/options';
+import { PICTURE_TYPES } from '../pages/picture.ts';
+import { DATABASE_URL_FORM, isDatabaseUrl } from './database_url.ts';
 import { parseNetwork } from './networks.ts';
-
-/**
- * One option of the program. Its name in the table is its name in the configuration file; flag and environment
- * variable follow from it: `accessTokenFormat`, `--access-token-format`, `GRANTD_ACCESS_TOKEN_FORMAT`.
- */
-export interface Option<V, D extends V | undefined = V | undefined> {
-  readonly kind: Kind<V>;
-  readonly group: Group;
-  /** One sentence, for the help. */
-  readonly about: string;
-  readonly byDefault: D;
-  /** The default in words, where it is not a fixed value. */
-  readonly defaultInWords?: string;
-  /** Secrets have none: arguments are visible to every user of the machine. */
-  readonly hasFlag: boolean;
-}
-
-export type Group = 'Server' | 'Pages' | 'Endpoints' | 'Tokens' | 'Lifetimes';
 
 const PICTURE_ENDS = [...PICTURE_TYPES.keys()];
 
-const algorithm = oneOf(...SIGNING_ALGORITHMS);
-
-/** Every option, once: flags, variables, file, validation, messages and help come from here. */
+/**
+ * Every option of the program: flags, variables, the configuration file, validation, messages and help come from here.
+ * Those of the library come from its own table.
+ */
 export const OPTIONS = {
   port: option('Server', wholeNumber(0, 65535), 'Port to listen on; 0 takes a free one.', 4000),
   host: option(
@@ -85,28 +65,24 @@ export const OPTIONS = {
     'Milliseconds after which PostgreSQL that does not answer a statement is an outage.',
     5000,
   ),
-  secret: {
-    ...optionWithoutDefault(
-      'Server',
-      textOrArray(
-        'SECRET',
-        'a text of at least 32 characters, or a JSON array of them, the newest first',
-        isSecret,
-      ),
-      'Secret that all keys derive from; of an array the first is used and all are accepted.',
-      'what is in the file PATH.secret beside an SQLite database, made at the first start; with PostgreSQL there is none',
+  secret: optionWithoutDefault(
+    'Server',
+    textOrArray(
+      'SECRET',
+      'a text of at least 32 characters, or a JSON array of them, the newest first',
+      isSecret,
     ),
-    hasFlag: false,
-  },
-  pairwiseSecret: {
-    ...optionWithoutDefault(
-      'Server',
-      text('SECRET', 'a text of at least 32 characters', isSecret),
-      'Secret from which the pairwise subject identifiers of people are calculated; it must never change, since each of them would be another.',
-      'one that is made at the first start and kept in the database, sealed under the server’s secret; a start with the former secret behind the new one seals it anew',
-    ),
-    hasFlag: false,
-  },
+    'Secret that all keys derive from; of an array the first is used and all are accepted.',
+    'what is in the file PATH.secret beside an SQLite database, made at the first start; with PostgreSQL there is none',
+    { isSecret: true },
+  ),
+  pairwiseSecret: optionWithoutDefault(
+    'Server',
+    text('SECRET', 'a text of at least 32 characters', isSecret),
+    'Secret from which the pairwise subject identifiers of people are calculated; it must never change, since each of them would be another.',
+    'one that is made at the first start and kept in the database, sealed under the server’s secret; a start with the former secret behind the new one seals it anew',
+    { isSecret: true },
+  ),
   trustedProxies: optionWithoutDefault(
     'Server',
     textList(
@@ -170,42 +146,8 @@ export const OPTIONS = {
     'a dark green',
   ),
 
-  authenticateIntrospect: option(
-    'Endpoints',
-    trueOrFalse,
-    'Whether callers of introspection authenticate (RFC 7662 §2.1).',
-    true,
-  ),
-  authenticateRevoke: option(
-    'Endpoints',
-    trueOrFalse,
-    'Whether callers of revocation authenticate (RFC 7009 §2.1).',
-    true,
-  ),
-  introspectionRequiresConfidentialClient: option(
-    'Endpoints',
-    trueOrFalse,
-    'Whether public clients are kept from introspection.',
-    true,
-  ),
-  introspectionPolicy: option(
-    'Endpoints',
-    oneOf('any_client', 'audience'),
-    'Who may introspect which token: any client, or only its own client and the APIs it is meant for.',
-    'any_client',
-  ),
-  ignoreUnknownTokenTypeHints: option(
-    'Endpoints',
-    trueOrFalse,
-    'Whether a token_type_hint that the server does not know is ignored instead of refused (RFC 7009 §2.2.1); a client can have this of its own.',
-    false,
-  ),
-  userInfoAudiences: optionWithoutDefault(
-    'Endpoints',
-    textList('AUDIENCE', 'a text or a list of texts, none empty', (one) => one !== ''),
-    'Audiences (aud) of access tokens that UserInfo accepts, such as the issuer; several separated by commas.',
-    'any',
-  ),
+  ...SHARED_OPTIONS,
+  introspectionPolicy: { ...SHARED_OPTIONS.introspectionPolicy, kind: oneOf('any_client', 'audience') },
   oidc: option(
     'Endpoints',
     switchOrBlock('true, false or {"claimsByScope": {"SCOPE": ["CLAIM", …], …}}', readOidcBlock),
@@ -218,97 +160,14 @@ export const OPTIONS = {
     'Who may register a client (RFC 7591): nobody, whoever has a token of grantd client registration-token, or anyone who reaches the server.',
     'off',
   ),
-  registrationScopes: optionWithoutDefault(
-    'Endpoints',
-    textList('SCOPE', 'a scope or a list of scopes', isScopeToken),
-    'Scopes that clients which register themselves may obtain; several separated by commas.',
-    'those of OpenID Connect and offline_access',
-  ),
-  registrationLimit: option(
-    'Endpoints',
-    wholeNumber(1, 1_000_000),
-    'How many clients there can be that have registered themselves; who comes later is refused with 429.',
-    10_000,
-  ),
-  registrationAssertionAudience: option(
-    'Endpoints',
-    oneOf(...ASSERTION_AUDIENCES),
-    'What clients which register themselves may name as the audience of their assertions: the issuer alone, or also the URL of the endpoint, by which another server could be meant as well.',
-    'issuer',
-  ),
-  requirePushedAuthorizationRequests: option(
-    'Endpoints',
-    trueOrFalse,
-    'Whether every authorization request must be pushed (RFC 9126 §5); a client can be made to by itself.',
-    false,
-  ),
-  requestUriHosts: optionWithoutDefault(
-    'Endpoints',
-    textList('HOST', 'hosts in lower case such as client.example:8443', (text) =>
-      /^[a-z0-9.[\]:-]+$/.test(text),
-    ),
-    'Hosts of which a request_uri is fetched (RFC 9101 §5.2) although the client did not register it; several separated by commas.',
-    'none',
-  ),
+  registrationScopes: REGISTRATION_OPTIONS.scopes,
+  registrationLimit: REGISTRATION_OPTIONS.mostClients,
+  registrationAssertionAudience: REGISTRATION_OPTIONS.assertionAudience,
   insecureDevelopment: option(
     'Endpoints',
     trueOrFalse,
     'For development alone: clients that register themselves may use http and localhost, and what they name by URL is fetched from private addresses too.',
     false,
-  ),
-  allowConfidentialClientsWithoutPkce: option(
-    'Endpoints',
-    trueOrFalse,
-    'Lets confidential clients leave out PKCE, which exposes them to code injection (RFC 9700 §2.1.1).',
-    false,
-  ),
-
-  accessTokenFormat: option(
-    'Tokens',
-    oneOf('jwt', 'opaque'),
-    'Format of new access tokens (RFC 9068).',
-    'jwt',
-  ),
-  accessTokenAlgorithm: option('Tokens', algorithm, 'What signs new access tokens.', 'RS256'),
-  idTokenAlgorithm: option('Tokens', algorithm, 'What signs new ID tokens.', 'RS256'),
-  useOpaqueRefreshTokens: option(
-    'Tokens',
-    trueOrFalse,
-    'Whether new refresh tokens are opaque, not JWTs.',
-    false,
-  ),
-  defaultAudience: optionWithoutDefault(
-    'Tokens',
-    textList('AUDIENCE', 'a text or a list of texts, none empty', (one) => one !== ''),
-    'Whom access tokens are meant for (aud); several separated by commas.',
-    'the issuer',
-  ),
-
-  accessTokenLifetime: option('Lifetimes', seconds(1), 'Seconds that an access token lives.', 3600),
-  refreshTokenLifetime: option(
-    'Lifetimes',
-    seconds(1),
-    'Seconds that a refresh token lives, counted anew at each rotation.',
-    14 * 24 * 60 * 60,
-  ),
-  idTokenLifetime: option(
-    'Lifetimes',
-    seconds(1, LONGEST_ID_TOKEN_LIFETIME),
-    'Seconds that an ID token lives.',
-    3600,
-  ),
-  pushedRequestLifetime: option(
-    'Lifetimes',
-    seconds(1),
-    'Seconds in which the browser must bring a pushed authorization request.',
-    60,
-  ),
-  authorizationCodeLifetime: option('Lifetimes', seconds(1), 'Seconds that an authorization code lives.', 60),
-  refreshGrace: option(
-    'Lifetimes',
-    seconds(0),
-    'Seconds in which the predecessor of a rotated refresh token may be retried.',
-    10,
   ),
 };
 
@@ -317,11 +176,7 @@ export type OptionName = keyof typeof OPTIONS;
 export const OPTION_NAMES = Object.keys(OPTIONS) as readonly OptionName[];
 
 /** The values of all options. */
-export type Settings = {
-  readonly [Name in OptionName]: (typeof OPTIONS)[Name] extends Option<infer V, infer D>
-    ? V | Extract<D, undefined>
-    : never;
-};
+export type Settings = ValuesOf<typeof OPTIONS>;
 
 export function flagOf(name: string): string {
   return `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
@@ -329,19 +184,6 @@ export function flagOf(name: string): string {
 
 export function variableOf(name: string): string {
   return `GRANTD_${name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()}`;
-}
-
-function option<V>(group: Group, kind: Kind<V>, about: string, byDefault: NoInfer<V>): Option<V, V> {
-  return { group, kind, about, byDefault, hasFlag: true };
-}
-
-function optionWithoutDefault<V>(
-  group: Group,
-  kind: Kind<V>,
-  about: string,
-  defaultInWords: string,
-): Option<V, undefined> {
-  return { group, kind, about, byDefault: undefined, defaultInWords, hasFlag: true };
 }
 
 function isHost(host: string): boolean {
@@ -362,7 +204,7 @@ function readOidcBlock(
 
 function isClaimsByScope(value: unknown): value is ClaimsByScope {
   return (
-    isBlock(value) &&
+    isJsonObject(value) &&
     Object.values(value).every(
       (claims) => Array.isArray(claims) && claims.every((claim) => typeof claim === 'string'),
     )

@@ -7,6 +7,7 @@ import {
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { documentFetcher } from '@grantd/core/node';
+import { SHARED_OPTIONS } from '@grantd/core/options';
 import type { Configuration } from '../config/configuration.ts';
 import { ConfigurationRefused } from '../config/configuration_refused.ts';
 import type { Settings } from '../config/options.ts';
@@ -22,30 +23,11 @@ export function libraryOptions(
   getUserClaims: GetUserClaims,
   fetchDocument: FetchDocument,
 ): Omit<AuthorizationServerOptions, 'issuer' | 'secret' | 'storage'> {
-  const { defaultAudience, oidc, userInfoAudiences } = settings;
+  const { oidc } = settings;
   return {
-    authenticateIntrospect: settings.authenticateIntrospect,
-    authenticateRevoke: settings.authenticateRevoke,
-    introspectionRequiresConfidentialClient: settings.introspectionRequiresConfidentialClient,
-    introspectionPolicy: settings.introspectionPolicy,
-    ignoreUnknownTokenTypeHints: settings.ignoreUnknownTokenTypeHints,
-    allowConfidentialClientsWithoutPkce: settings.allowConfidentialClientsWithoutPkce,
-    useOpaqueRefreshTokens: settings.useOpaqueRefreshTokens,
-    accessTokenFormat: settings.accessTokenFormat,
-    accessTokenAlgorithm: settings.accessTokenAlgorithm,
-    idTokenAlgorithm: settings.idTokenAlgorithm,
-    accessTokenLifetime: settings.accessTokenLifetime,
-    refreshTokenLifetime: settings.refreshTokenLifetime,
-    idTokenLifetime: settings.idTokenLifetime,
-    authorizationCodeLifetime: settings.authorizationCodeLifetime,
-    pushedRequestLifetime: settings.pushedRequestLifetime,
-    refreshGrace: settings.refreshGrace,
-    requirePushedAuthorizationRequests: settings.requirePushedAuthorizationRequests,
-    requestUriHosts: settings.requestUriHosts ?? [],
+    ...sharedOptions(settings),
     fetchDocument,
     ...registrationOptions(settings),
-    ...(userInfoAudiences !== undefined && { userInfoAudiences }),
-    ...(defaultAudience !== undefined && { defaultAudience: onlyOne(defaultAudience) }),
     ...(oidc !== false && { oidc: { getUserClaims, ...(oidc === true ? undefined : oidc) } }),
   };
 }
@@ -112,8 +94,9 @@ function registrationOptions({
   };
 }
 
-/** One audience is a text in the token, several are a list. */
-function onlyOne(audience: readonly string[]): string | readonly string[] {
-  const [first, ...others] = audience;
-  return first !== undefined && others.length === 0 ? first : audience;
+/** Options that have the same name and meaning in the library. */
+function sharedOptions(settings: Settings): Partial<AuthorizationServerOptions> {
+  const names = Object.keys(SHARED_OPTIONS) as readonly (keyof typeof SHARED_OPTIONS)[];
+  const given = names.filter((name) => settings[name] !== undefined);
+  return Object.fromEntries(given.map((name) => [name, settings[name]]));
 }

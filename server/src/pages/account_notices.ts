@@ -1,4 +1,4 @@
-import { isBlock } from '../config/kinds.ts';
+import { isJsonObject } from '@grantd/core/options';
 import type { SealedValues } from './sealed_values.ts';
 import type { AccountNotice } from './views/account.ts';
 
@@ -14,12 +14,12 @@ export async function openNotice(
   sessionId: string,
 ): Promise<AccountNotice | undefined> {
   const value = sealed === undefined ? undefined : await notices.open(sealed);
-  return isBlock(value) && value.sessionId === sessionId ? noticeOf(value.notice) : undefined;
+  return isJsonObject(value) && value.sessionId === sessionId ? noticeOf(value.notice) : undefined;
 }
 
 /** @returns `undefined` for what another version of the program sealed */
 function noticeOf(value: unknown): AccountNotice | undefined {
-  if (!isBlock(value)) return undefined;
+  if (!isJsonObject(value)) return undefined;
   const { done, application, count } = value;
   if (done === 'session_ended' || done === 'nothing_to_end') return { done };
   if (done === 'access_ended' && typeof application === 'string') return { done, application };

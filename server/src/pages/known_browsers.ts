@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
+import { isJsonObject } from '@grantd/core/options';
 import type { Context } from 'hono';
-import { isBlock } from '../config/kinds.ts';
 import type { ProgramSecret } from '../instance/program_secret.ts';
 import type { Cookies } from './cookies.ts';
 import { SealedValues } from './sealed_values.ts';
@@ -49,7 +49,7 @@ export class KnownBrowsers {
   async #read(c: Context): Promise<Content | undefined> {
     const cookie = this.#cookies.get(c, COOKIE);
     const value = cookie === undefined ? undefined : await this.#values.open(cookie);
-    if (!isBlock(value)) return undefined;
+    if (!isJsonObject(value)) return undefined;
     const { browser, subjects } = value;
     if (typeof browser !== 'string' || !Array.isArray(subjects)) return undefined;
     return { browser, subjects: subjects.filter((one) => typeof one === 'string') };

@@ -1,4 +1,4 @@
-import { isBlock } from '../config/kinds.ts';
+import { isJsonObject } from '@grantd/core/options';
 import type { ProgramSecret } from '../instance/program_secret.ts';
 import { SealedValues } from './sealed_values.ts';
 
@@ -54,7 +54,7 @@ export class PendingRequests {
   /** @returns `undefined` where the request was not begun here, or too long ago */
   async open(sealed: string): Promise<PendingRequest | undefined> {
     const value = await this.#values.open(sealed);
-    const pending = isBlock(value) ? pendingOf(value) : undefined;
+    const pending = isJsonObject(value) ? pendingOf(value) : undefined;
     return pending !== undefined && pending.begunAtMs + LONGEST_MS > Date.now() ? pending : undefined;
   }
 }
@@ -75,5 +75,5 @@ function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequest | u
 }
 
 function isParameters(value: unknown): value is Readonly<Record<string, string>> {
-  return isBlock(value) && Object.values(value).every((one) => typeof one === 'string');
+  return isJsonObject(value) && Object.values(value).every((one) => typeof one === 'string');
 }

@@ -1,0 +1,296 @@
+import { isJsonObject, parseJson } from './json.ts';
+import { requireOptions } from './known_names.ts';
+import { ConfigurationError } from './oauth_error.ts';
+
+/** A kind of value: its type, how it is written as text and in JSON, and what a message says was expected. */
+export interface Kind<V> {
+  /** Ends the sentence "expected …". Messages never repeat a value: it may be a secret. */
+  readonly expected: string;
+  /** The type in TypeScript, for the generated interface. */
+  readonly type: string;
+  /** Stands for the value in the help of a command line. */
+  readonly placeholder: string;
+  /** The value of a flag or environment variable; `undefined` if it does not fit. */
+  fromText(text: string): V | undefined;
+  /** The value in code or in a configuration file; `undefined` if it does not fit. */
+  read(value: unknown): V | undefined;
+}
+
+/** Heading of an option in the help and in the documentation. */
+export type Group = 'Server' | 'Pages' | 'Endpoints' | 'Tokens' | 'Lifetimes' | 'Host';
+
+/**
+ * One option. Its name in the table is its name in code and in the configuration file. The program's flag and environment
+ * variable follow from it: `accessTokenFormat`, `--access-token-format`, `GRANTD_ACCESS_TOKEN_FORMAT`.
+ */
+export interface Option<V, D = V | undefined> {
+  readonly group: Group;
+  readonly kind: Kind<V>;
+  /** What it does, for editors, the help and the documentation. */
+  readonly about: string;
+  /** Value if the option is left out. */
+  readonly byDefault: D;
+  /** The default in words, if it is not a fixed value. */
+  readonly defaultInWords?: string;
+  /** The document and section behind it, such as `RFC 7662 §2.1`. */
+  readonly section?: string;
+  /** Whether it must be given. */
+  readonly isRequired?: true;
+  /** Secrets have no flag: arguments are visible to every user of the machine. */
+  readonly isSecret?: true;
+}
+
+export type OptionTable = Readonly<Record<string, Option<unknown, unknown>>>;
+
+/** What an option does, with the section behind it. */
+export function describeOption({ about, section }: Option<unknown, unknown>): string {
+  return section === undefined ? about : about.replace(/\.$/, ` (${section}).`);
+}
+
+/** The values of a table's options. */
+export type ValuesOf<T> = {
+  readonly [Name in keyof T]: T[Name] extends Option<infer V, infer D> ? V | Extract<D, undefined> : never;
+};
+
+/**
+ * The value of every option, defaults included. Functions are bound to the object that they came with.
+ * @param place where the options are, such as `oidc`; without one they are the caller's whole object
+ * @throws {ConfigurationError} names the option and what was expected
+ */
+export function readOptions<T extends OptionTable>(table: T, given: object, place?: string): ValuesOf<T> {
+  requireOptions(given, table, place);
+  const values: Record<string, unknown> = {};
+  for (const [name, { kind, byDefault, isRequired, isSecret }] of Object.entries(table)) {
+    const value: unknown = Reflect.get(given, name);
+    const read = value === undefined && isRequired !== true ? byDefault : kind.read(value);
+    if (read === undefined && (value !== undefined || isRequired === true)) {
+      const path = place === undefined ? name : `${place}.${name}`;
+      throw new ConfigurationError(path, `${kind.expected}, got ${kindOf(value, isSecret)}`);
+    }
+    values[name] = typeof read === 'function' && value !== undefined ? read.bind(given) : read;
+  }
+  return values as ValuesOf<T>;
+}
+
+/** What a value is, without the value: it may be a secret. */
+function kindOf(value: unknown, isSecret = false): string {
+  if (value === undefined) return 'nothing';
+  if (value === null) return 'null';
+  if (!isSecret && (typeof value === 'number' || typeof value === 'boolean')) return String(value);
+  if (Array.isArray(value)) return 'a list';
+  if (typeof value === 'string') return value === '' ? 'an empty text' : 'a text';
+  return typeof value === 'object' ? 'an object' : `a ${typeof value}`;
+}
+
+/** An option with a fixed default. */
+export function option<V>(
+  group: Group,
+  kind: Kind<V>,
+  about: string,
+  byDefault: NoInfer<V>,
+  more: Pick<Option<V>, 'section' | 'defaultInWords'> = {},
+): Option<V, V> {
+  return { group, kind, about, byDefault, ...more };
+}
+
+/** An option whose default is no value, or follows from something else. */
+export function optionWithoutDefault<V>(
+  group: Group,
+  kind: Kind<V>,
+  about: string,
+  defaultInWords: string,
+  more: Pick<Option<V>, 'section' | 'isSecret'> = {},
+): Option<V, undefined> {
+  return { group, kind, about, byDefault: undefined, defaultInWords, ...more };
+}
+
+/** An option that must be given. */
+export function requiredOption<V>(
+  group: Group,
+  kind: Kind<V>,
+  about: string,
+  more: Pick<Option<V>, 'section' | 'isSecret'> = {},
+): Option<V, never> {
+  return { group, kind, about, isRequired: true, ...more } as Option<V, never>;
+}
+
+// ── Kinds ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function wholeNumber(least: number, most: number): Kind<number> {
+  const read = (value: unknown) =>
+    Number.isInteger(value) && Number(value) >= least && Number(value) <= most ? Number(value) : undefined;
+  return {
+    expected: `a whole number from ${least} to ${most}`,
+    type: 'number',
+    placeholder: 'N',
+    fromText: (text) => (/^\d{1,15}$/.test(text) ? read(Number(text)) : undefined),
+    read,
+  };
+}
+
+/** Seconds: ten years. Longer ones would not be exact in milliseconds. */
+const LONGEST_LIFETIME = 10 * 365 * 24 * 60 * 60;
+
+export function seconds(least: number, most = LONGEST_LIFETIME): Kind<number> {
+  return {
+    ...wholeNumber(least, most),
+    expected: `whole seconds from ${least} to ${most}`,
+    placeholder: 'SECONDS',
+  };
+}
+
+/** An hour at most. */
+export function milliseconds(least: number, most = 60 * 60 * 1000): Kind<number> {
+  return {
+    ...wholeNumber(least, most),
+    expected: `whole milliseconds from ${least} to ${most}`,
+    placeholder: 'MILLISECONDS',
+  };
+}
+
+/** Placeholder of what is on or off; its flag alone means on. */
+export const SWITCH = 'true|false';
+
+export const trueOrFalse: Kind<boolean> = {
+  expected: 'true or false',
+  type: 'boolean',
+  placeholder: SWITCH,
+  fromText: (text) => (text === 'true' ? true : text === 'false' ? false : undefined),
+  read: (value) => (typeof value === 'boolean' ? value : undefined),
+};
+
+export function oneOf<T extends string>(...allowed: readonly T[]): Kind<T> {
+  const find = (value: unknown) => allowed.find((one) => one === value);
+  return {
+    expected: `one of ${allowed.join(', ')}`,
+    type: allowed.map((one) => `'${one}'`).join(' | '),
+    placeholder: allowed.join('|'),
+    fromText: find,
+    read: find,
+  };
+}
+
+export function text(placeholder: string, expected: string, fits: (text: string) => boolean): Kind<string> {
+  const read = (value: unknown) => (typeof value === 'string' && fits(value) ? value : undefined);
+  return { expected, type: 'string', placeholder, fromText: read, read };
+}
+
+/** One text, or several as a list: each may hold any character, commas included. */
+export function textOrArray(
+  placeholder: string,
+  expected: string,
+  fits: (text: string) => boolean,
+): Kind<readonly string[]> {
+  const read = (value: unknown) => textsOf(typeof value === 'string' ? [value] : value, fits, 1);
+  return {
+    expected,
+    type: 'string | readonly string[]',
+    placeholder,
+    fromText: (given) => read(arrayOfTexts(given) ?? given),
+    read,
+  };
+}
+
+/** A list of texts; as text they are separated by commas, or a JSON array. */
+export function textList(
+  placeholder: string,
+  expected: string,
+  fits: (text: string) => boolean,
+  least = 0,
+): Kind<readonly string[]> {
+  const read = (value: unknown) => textsOf(value, fits, least);
+  return {
+    expected,
+    type: 'readonly string[]',
+    placeholder,
+    fromText: (given) => read(arrayOfTexts(given) ?? splitAtCommas(given)),
+    read,
+  };
+}
+
+/** A list of values, each one of those that are allowed. */
+export function listOf<T extends string>(type: string, allowed: readonly T[]): Kind<readonly T[]> {
+  const list = textList('LIST', `a list of ${allowed.join(', ')}`, (one) =>
+    allowed.some((known) => known === one),
+  );
+  return { ...list, type: `readonly ${type}[]` } as Kind<readonly T[]>;
+}
+
+/** One text, which stays one, or a list of them; as text they are separated by commas, or a JSON array. */
+export function textOrList(
+  placeholder: string,
+  expected: string,
+  fits: (text: string) => boolean,
+): Kind<string | readonly string[]> {
+  const read = (value: unknown) =>
+    typeof value === 'string' ? (fits(value) ? value : undefined) : textsOf(value, fits, 1);
+  return {
+    expected,
+    type: 'string | readonly string[]',
+    placeholder,
+    fromText(given) {
+      const list = arrayOfTexts(given) ?? splitAtCommas(given);
+      return read(list.length === 1 ? list[0] : list);
+    },
+    read,
+  };
+}
+
+/** A value that only code can give. */
+export function hostValue<V>(
+  type: string,
+  expected: string,
+  fits: (value: unknown) => boolean = (value) => value !== undefined,
+): Kind<V> {
+  return {
+    expected,
+    type,
+    placeholder: 'VALUE',
+    fromText: () => undefined,
+    read: (value) => (fits(value) ? (value as V) : undefined),
+  };
+}
+
+/** A function of the host. */
+export function functionOf<F extends (...args: never[]) => unknown>(type: string): Kind<F> {
+  return hostValue<F>(type, 'a function', (value) => typeof value === 'function');
+}
+
+/** `true`, `false`, or a block of members that `read` accepts. */
+export function switchOrBlock<B extends object>(
+  expected: string,
+  readBlock: (block: Readonly<Record<string, unknown>>) => B | undefined,
+): Kind<boolean | B> {
+  const read = (value: unknown) => {
+    if (typeof value === 'boolean') return value;
+    return isJsonObject(value) ? readBlock(value) : undefined;
+  };
+  return {
+    expected,
+    type: 'boolean | object',
+    placeholder: SWITCH,
+    fromText: (given) => read(parseJson(given)),
+    read,
+  };
+}
+
+function textsOf(
+  value: unknown,
+  fits: (text: string) => boolean,
+  least: number,
+): readonly string[] | undefined {
+  if (!Array.isArray(value) || value.length < least) return undefined;
+  const given: readonly unknown[] = value;
+  const texts = given.filter((one) => typeof one === 'string').filter(fits);
+  return texts.length === given.length ? Object.freeze(texts) : undefined;
+}
+
+function splitAtCommas(given: string): readonly string[] {
+  return given.split(',').map((one) => one.trim());
+}
+
+/** Only an array of texts is meant as JSON: digits alone would become a number and change. */
+function arrayOfTexts(given: string): readonly string[] | undefined {
+  const value = parseJson(given);
+  return Array.isArray(value) && value.every((one) => typeof one === 'string') ? value : undefined;
+}

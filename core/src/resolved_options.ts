@@ -1,0 +1,143 @@
+import type {
+  AuthorizationServerOptions,
+  OidcOptions,
+  RegistrationOptions,
+} from './authorization_server_options.ts';
+import type { EndpointPaths, IntrospectionPolicy } from './endpoints/context.ts';
+import { anyClientPolicy, audiencePolicy } from './endpoints/introspection_policy.ts';
+import type { ResolvedRegistration } from './endpoints/registration/registration_settings.ts';
+import { ALL_OPTIONS, DEFAULT_PATHS, OIDC_OPTIONS, REGISTRATION_OPTIONS } from './options.ts';
+import { requireKnownNames } from './protocol/known_names.ts';
+import { ConfigurationError } from './protocol/oauth_error.ts';
+import { readOptions, type ValuesOf } from './protocol/option_kinds.ts';
+import type { SigningAlgorithm } from './protocol/signing_algorithm.ts';
+import type { Storage } from './storage/contract.ts';
+import { requireMethods, requireRegistrable } from './storage/required_methods.ts';
+import type { Lifetimes } from './tokens/context.ts';
+import { type ResolvedFormerTokens, resolveFormerTokens } from './tokens/former_token_options.ts';
+import { REFRESH_TOKEN_ALGORITHM } from './tokens/refresh_token.ts';
+
+/** ASCII, since paths go into headers and are compared to the letter; neither query nor fragment. */
+const PATH = /^\/(?!.*[?#\\])[\x21-\x7E]*$/;
+
+/** The algorithms that the server signs with by itself. */
+export function requiredAlgorithms(options: ResolvedOptions): readonly SigningAlgorithm[] {
+  const algorithms = new Set<SigningAlgorithm>();
+  if (options.accessTokenFormat === 'jwt') algorithms.add(options.accessTokenAlgorithm);
+  if (!options.useOpaqueRefreshTokens) algorithms.add(REFRESH_TOKEN_ALGORITHM);
+  if (options.oidc !== undefined) algorithms.add(options.idTokenAlgorithm);
+  return [...algorithms];
+}
+
+/** Options with every default in its place. */
+export interface ResolvedOptions extends Omit<Values, ResolvedOption> {
+  readonly introspectionPolicy: IntrospectionPolicy;
+  readonly defaultAudience: string | readonly string[];
+  readonly paths: EndpointPaths;
+  readonly lifetimes: Lifetimes;
+  readonly oidc: Required<OidcOptions> | undefined;
+  readonly registration: ResolvedRegistration | undefined;
+  readonly formerTokens: ResolvedFormerTokens | undefined;
+}
+
+type Values = Omit<ValuesOf<typeof ALL_OPTIONS>, LifetimeOption>;
+type ResolvedOption =
+  | 'introspectionPolicy'
+  | 'defaultAudience'
+  | 'paths'
+  | 'oidc'
+  | 'registration'
+  | 'formerTokens';
+type LifetimeOption =
+  | 'accessTokenLifetime'
+  | 'refreshTokenLifetime'
+  | 'idTokenLifetime'
+  | 'authorizationCodeLifetime'
+  | 'pushedRequestLifetime'
+  | 'refreshGrace';
+
+/**
+ * The options with their defaults, frozen. The caller's object is only read.
+ * @throws {ConfigurationError} names the option and what was expected
+ */
+export function resolveOptions(options: AuthorizationServerOptions): ResolvedOptions {
+  const {
+    accessTokenLifetime,
+    refreshTokenLifetime,
+    idTokenLifetime,
+    authorizationCodeLifetime,
+    pushedRequestLifetime,
+    refreshGrace,
+    ...values
+  } = readOptions(ALL_OPTIONS, options);
+  requireMethods(values.storage, {
+    keys: values.jwtService === undefined,
+    pushedRequests: values.requirePushedAuthorizationRequests,
+  });
+  const oidc = resolveOidc(values.oidc);
+  return Object.freeze({
+    ...values,
+    formerTokens: resolveFormerTokens(values.formerTokens, values.issuer, values.storage),
+    oidc,
+    registration: resolveRegistration(values.registration, values.storage, scopesOfPeople(oidc)),
+    introspectionPolicy: resolvePolicy(values),
+    defaultAudience: values.defaultAudience ?? values.issuer,
+    lifetimes: Object.freeze({
+      accessToken: accessTokenLifetime,
+      refreshToken: refreshTokenLifetime,
+      idToken: idTokenLifetime,
+      authorizationCode: authorizationCodeLifetime,
+      pushedRequest: pushedRequestLifetime,
+      refreshGrace,
+    }),
+    paths: resolvePaths(values.paths),
+  });
+}
+
+/** What a person can consent to, without any API. */
+function scopesOfPeople(oidc: OidcOptions | undefined): readonly string[] {
+  return oidc === undefined ? [] : [...Object.keys(oidc.claimsByScope ?? {}), 'offline_access'];
+}
+
+function resolveOidc(oidc: OidcOptions | undefined): Required<OidcOptions> | undefined {
+  if (oidc === undefined) return undefined;
+  const { getUserClaims, claimsByScope } = readOptions(OIDC_OPTIONS, oidc, 'oidc');
+  const copied = Object.entries(claimsByScope).map(([scope, claims]) => [scope, Object.freeze([...claims])]);
+  return Object.freeze({ getUserClaims, claimsByScope: Object.freeze(Object.fromEntries(copied)) });
+}
+
+function resolveRegistration(
+  registration: RegistrationOptions | undefined,
+  { clients }: Storage,
+  personalScopes: readonly string[],
+): ResolvedRegistration | undefined {
+  if (registration === undefined) return undefined;
+  const values = readOptions(REGISTRATION_OPTIONS, registration, 'registration');
+  return Object.freeze({
+    ...values,
+    scopes: values.scopes ?? Object.freeze([...personalScopes]),
+    clients: requireRegistrable(clients),
+  });
+}
+
+function resolvePolicy({ introspectionPolicy: policy, authenticateIntrospect }: Values): IntrospectionPolicy {
+  if (policy === 'any_client') return anyClientPolicy;
+  if (policy !== 'audience') return policy;
+  if (authenticateIntrospect) return audiencePolicy;
+  throw new ConfigurationError(
+    'introspectionPolicy',
+    'any_client or a function while introspection is not authenticated',
+  );
+}
+
+function resolvePaths(paths: Partial<EndpointPaths> = {}): EndpointPaths {
+  requireKnownNames(paths, DEFAULT_PATHS, 'paths');
+  for (const [name, path] of Object.entries(paths)) {
+    if (typeof path !== 'string' || !PATH.test(path))
+      throw new ConfigurationError(`paths.${name}`, 'a path with a leading slash');
+  }
+  const resolved = { ...DEFAULT_PATHS, ...paths };
+  if (new Set(Object.values(resolved)).size < Object.keys(resolved).length)
+    throw new ConfigurationError('paths', 'a path of its own for each endpoint');
+  return Object.freeze(resolved);
+}

@@ -1,0 +1,93 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { describeOption, OPTION_TABLES, type Option, type OptionTable } from '@grantd/core/options';
+
+const TABLES_IN = 'core/src/options.ts';
+
+/** The source of the interfaces behind `new AuthorizationServer()`, from the tables in core/src/options.ts. */
+export function optionsInterfaces(path: string): string {
+  const interfaces = Object.entries(OPTION_TABLES).map(
+    ([name, { about, table }]) => `/** ${about} */\nexport interface ${name} {\n${membersOf(table)}\n}`,
+  );
+  const text = interfaces.join('\n\n');
+  return formatted(
+    path,
+    `// \`npm run docs\` writes this file from the tables in ${TABLES_IN}. Change those.\n${importsFor(text)}\n${text}\n`,
+  );
+}
+
+function membersOf(table: OptionTable): string {
+  return Object.entries(table)
+    .map(([name, option]) => {
+      const comment = wrapped(sentencesOf(option));
+      return `${comment}\n  readonly ${name}${option.isRequired ? '' : '?'}: ${option.kind.type};`;
+    })
+    .join('\n');
+}
+
+function sentencesOf(option: Option<unknown, unknown>): string {
+  const { byDefault, defaultInWords, isRequired } = option;
+  if (isRequired) return describeOption(option);
+  return `${describeOption(option)} Default: ${defaultInWords ?? `\`${String(byDefault)}\``}.`;
+}
+
+/** A doc comment of at most 120 columns. */
+function wrapped(text: string): string {
+  if (text.length <= 110) return `  /** ${text} */`;
+  const lines = [''];
+  for (const word of text.split(' ')) {
+    const last = lines.length - 1;
+    if (`   * ${lines[last]} ${word}`.length > 120) lines.push(word);
+    else lines[last] = lines[last] === '' ? word : `${lines[last]} ${word}`;
+  }
+  return `  /**\n${lines.map((line) => `   * ${line}`).join('\n')}\n   */`;
+}
+
+/** The imports of the tables' file that the interfaces need. */
+function importsFor(text: string): string {
+  const imports = readFileSync(TABLES_IN, 'utf8').matchAll(
+    /^import (?:type )?\{([^}]+)\} from '([^']+)';$/gm,
+  );
+  const lines: string[] = [];
+  for (const [, names = '', module] of imports) {
+    const needed = names
+      .split(',')
+      .map((name) => name.trim().replace(/^type /, ''))
+      .filter((name) => name !== '' && !(name in OPTION_TABLES))
+      .filter((name) => new RegExp(`^  readonly .*[^\\w.]${name}\\b`, 'm').test(text));
+    if (needed.length > 0) lines.push(`import type { ${needed.join(', ')} } from '${module}';`);
+  }
+  return lines.join('\n');
+}
+
+/** As the formatter wants it, so that both checks agree. */
+function formatted(path: string, source: string): string {
+  const biome = join(
+    dirname(createRequire(import.meta.url).resolve('@biomejs/biome/package.json')),
+    'bin',
+    'biome',
+  );
+  const { status, stdout, stderr } = spawnSync(
+    process.execPath,
+    [biome, 'check', '--write', `--stdin-file-path=${path}`],
+    { input: source, encoding: 'utf8' },
+  );
+  if (status !== 0) throw new Error(`${path} cannot be formatted: ${stderr}`);
+  return stdout;
+}
+
+/** A table of the library's options. */
+export function libraryOptionsTable(): string {
+  const rows = Object.entries(OPTION_TABLES).flatMap(([, { table, place }]) =>
+    Object.entries(table).map(([name, option]) => {
+      const byDefault = option.isRequired
+        ? 'required'
+        : (option.defaultInWords ?? `\`${String(option.byDefault)}\``);
+      const type = option.kind.type.replaceAll('|', '\\|');
+      return `| \`${place}${name}\` | \`${type}\` | ${describeOption(option)} Expected: ${option.kind.expected}. | ${byDefault} |`;
+    }),
+  );
+  return `| option | type | what it does | default |\n| --- | --- | --- | --- |\n${rows.join('\n')}`;
+}
