@@ -123,7 +123,7 @@ async function issue(
 
 async function registerClients({ storage }: Instance, server: AuthorizationServer): Promise<void> {
   for (const [{ id, secret }, registration] of REGISTRATIONS)
-    await storage.clients.add({ id, ...registration, secretHash: await server.hashClientSecret(secret) });
+    await storage.clients.add({ id, ...registration, secrets: [await server.hashClientSecret(secret)] });
   for (const client of [CLIENTS.opaque, CLIENTS.web]) await register(server, storage.clients, client);
 }
 

@@ -12,6 +12,7 @@ import {
 } from './endpoints/authorization/authorization_response.ts';
 import { isExpectedPerson } from './endpoints/authorization/parameters/expected_subject.ts';
 import { ClientSecrets } from './endpoints/client_authentication/client_secret.ts';
+import { ClientSecretUses } from './endpoints/client_authentication/client_secret_uses.ts';
 import type { Context } from './endpoints/context.ts';
 import { ENDPOINTS, type Routes, routeOf, routesOf } from './endpoints/endpoints.ts';
 import { asOAuthError, errorResponse } from './endpoints/error_response.ts';
@@ -46,6 +47,7 @@ import { fetchNothing } from './protocol/fetch_document.ts';
 import { type HttpRequest, type HttpResponse, pathOf } from './protocol/http.ts';
 import { ConfigurationError } from './protocol/oauth_error.ts';
 import { observe } from './protocol/observe.ts';
+import type { ClientRecord, ClientSecretRecord } from './protocol/records.ts';
 import type { SigningAlgorithm } from './protocol/signing_algorithm.ts';
 import { type ResolvedOptions, requiredAlgorithms, resolveOptions } from './resolved_options.ts';
 import type { NewClient } from './storage/contract.ts';
@@ -58,6 +60,7 @@ import type { TokenContext } from './tokens/context.ts';
 import { FormerJwts } from './tokens/former_jwts.ts';
 import { StoredKeysJwtService } from './tokens/jwt_service.ts';
 import { newOpaque } from './tokens/opaque_token.ts';
+import { type SecretDependents, secretDependents } from './tokens/secret_dependents.ts';
 import { ServerSecret } from './tokens/server_secret.ts';
 import { SigningKeys } from './tokens/signing_keys.ts';
 import { type SubjectAudience, sessionIdentifier, subjectIdentifier } from './tokens/subject_identifier.ts';
@@ -357,8 +360,8 @@ export class AuthorizationServer {
     return issueByOperator(this.#context, order, count);
   }
 
-  /** A client secret as storage keeps it. */
-  hashClientSecret(clientSecret: string): Promise<string> {
+  /** A client secret as storage keeps it, in `ClientRecord.secrets`. */
+  hashClientSecret(clientSecret: string): Promise<ClientSecretRecord> {
     return this.#context.clientSecrets.hash(clientSecret);
   }
 
@@ -382,12 +385,34 @@ export class AuthorizationServer {
   }
 
   /**
-   * Makes the signing keys where there are none, and opens them: a wrong server secret fails here, not later.
+   * Makes the signing keys where there are none, and opens them: a wrong server secret fails here, not later. Keys that
+   * are sealed under a former server secret are sealed under the new one.
    * @throws {Error} a key was sealed under another secret
    * @throws {StorageFault} storage could not be asked
    */
   async prepare(): Promise<void> {
     await this.#signingKeys?.prepare();
+  }
+
+  /**
+   * Writes what earlier answers left to be written: the last uses of client secrets, and their hashes under a new server
+   * secret. It happens by itself; call this before the process ends. A storage fault is no error here.
+   */
+  async flush(): Promise<void> {
+    await this.#context.clientSecretUses.flush();
+  }
+
+  /**
+   * What depends on each of the server's secrets, in their order, and on none of them.
+   * @param clients all clients
+   * @throws {StorageFault} storage could not be asked
+   */
+  async secretDependents(clients: readonly ClientRecord[]): Promise<SecretDependents> {
+    const { secret, clock } = this.#context;
+    return secretDependents(clients, (await this.#signingKeys?.seals()) ?? new Map(), {
+      fingerprints: await secret.fingerprints(),
+      nowMs: clock(),
+    });
   }
 
   /**
@@ -432,6 +457,7 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     getSubjectState: getSubjectState && guardedCall(getSubjectState),
     formerTokens,
   };
+  const clientSecrets = new ClientSecrets(secret, options.clock);
   const context: Context = {
     ...options,
     ...tokenContext,
@@ -439,7 +465,8 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     accessTokens: new AccessTokenVerifier(tokenContext),
     fetchDocument,
     canFetch: options.fetchDocument !== undefined,
-    clientSecrets: new ClientSecrets(secret),
+    clientSecrets,
+    clientSecretUses: new ClientSecretUses(storage.clients, clientSecrets, options.clock),
     clientKeys: new ClientKeys({ fetchDocument, clock: options.clock }),
     registration: registration && {
       ...registration,

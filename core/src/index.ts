@@ -40,6 +40,7 @@ export { authenticationMethodsOf, isConfidential } from './protocol/authenticati
 export { type Claims, type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
 export type { ClaimRequest, ClaimsRequest } from './protocol/claims_request.ts';
 export * from './protocol/client_metadata.ts';
+export { isLiveSecret, rotatedSecrets, type SecretRotation } from './protocol/client_secrets.ts';
 export type { Clock, RandomSource } from './protocol/environment.ts';
 export {
   DOCUMENT_LIMITS,
@@ -115,5 +116,6 @@ export type { FormerTokens } from './tokens/former_token_options.ts';
 export type { IdTokenHint } from './tokens/id_token_hint.ts';
 export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt_service.ts';
 export { opaqueKindOf } from './tokens/opaque_token.ts';
+export type { DependentsOfSecret, SecretDependents } from './tokens/secret_dependents.ts';
 export { type SecretUse, ServerSecret } from './tokens/server_secret.ts';
 export { hasPairwiseSubjects, type SubjectAudience, sectorOf } from './tokens/subject_identifier.ts';

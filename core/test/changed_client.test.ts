@@ -50,7 +50,7 @@ async function openApp(t: TestContext, client: Partial<NewClient> = {}, options:
 async function registerAnew({ storage }: World, client: Partial<NewClient>): Promise<void> {
   const before = await storage.clients.get('app');
   assert.ok(before);
-  const kept = before.secretHash === undefined ? {} : { secretHash: before.secretHash };
+  const kept = before.secrets === undefined ? {} : { secrets: before.secrets };
   assert.ok(await storage.clients.replace({ ...APP, ...kept, ...client }, before));
 }
 

@@ -681,8 +681,8 @@ incident(
     const secrets = ['a:b:c', 'a b+c', '%41%', 'ä€😀', '100%', ':', 'a=b&c=d'];
     for (const [i, secret] of secrets.entries()) {
       const id = `client ${i}`;
-      const secretHash = await world.server.hashClientSecret(secret);
-      await world.storage.clients.add({ id, secretHash, grantTypes: [], scopes: [], redirectUris: [] });
+      const secrets = [await world.server.hashClientSecret(secret)];
+      await world.storage.clients.add({ id, secrets, grantTypes: [], scopes: [], redirectUris: [] });
       const encoded = `${formEncoded(id)}:${formEncoded(secret)}`;
       for (const scheme of ['Basic', 'basic', 'BASIC', 'bAsIc']) {
         const authorization = `${scheme} ${btoa(encoded)}`;

@@ -407,10 +407,10 @@ test('RFC 9068 §2.1 the algorithm is the client’s own, or else the server’s
   assert.deepEqual(algorithms, ['EdDSA', 'PS256', 'RS256']);
   assert.deepEqual(await world.alive(access_token, refresh_token), [true, true]);
 
-  const secretHash = await world.server.hashClientSecret('x');
+  const secrets = [await world.server.hashClientSecret('x')];
   await world.storage.clients.add({
     id: 'own',
-    secretHash,
+    secrets,
     grantTypes: [],
     scopes: [],
     redirectUris: [],

@@ -445,7 +445,7 @@ test('what proves who a client is never leaves with a request', async (t) => {
     ...CLIENTS.web,
     id: 'own',
     name: 'Own',
-    secretHash: 'hash of a secret',
+    secrets: [{ hash: 'hash of a secret' }],
     registrationTokenDigest: 'digest of a token',
     metadata: { logo_uri: 'https://own.example/logo.png' },
   });

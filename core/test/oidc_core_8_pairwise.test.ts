@@ -96,9 +96,9 @@ specification('Pairwise subjects (OpenID Connect Core §8)', (spec) => {
       await addClient(world, SHOP);
       const { refresh_token, id_token } = await grantTo(world, 'shop');
       const read = await world.storage.clients.get('shop');
-      assert.ok(read?.secretHash);
-      const { secretHash } = read;
-      assert.ok(await world.storage.clients.replace({ ...CLIENTS.web, id: 'shop', secretHash }, read));
+      assert.ok(read?.secrets);
+      const { secrets } = read;
+      assert.ok(await world.storage.clients.replace({ ...CLIENTS.web, id: 'shop', secrets }, read));
       const response = await askForTokens(world, 'shop', { grant_type: 'refresh_token', refresh_token });
       assert.equal(decodeJwt(JSON.parse(response.body).id_token).sub, decodeJwt(id_token).sub);
     },

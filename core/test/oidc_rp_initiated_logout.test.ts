@@ -69,7 +69,7 @@ specification('RP-Initiated Logout', (spec) => {
           uiLocales: ['de-AT', 'en'],
         });
         assert.deepEqual([client?.id, client?.name, client?.metadata], ['app', APP.name, APP.metadata]);
-        assert.equal(client && 'secretHash' in client, false);
+        assert.equal(client && 'secrets' in client, false);
         const resumed = await world.server.resumeLogoutRequest(request.parameters);
         assert.deepEqual(resumed, { client, ...request });
       }

@@ -13,8 +13,8 @@ async function inUse(world: World) {
 }
 
 async function addAgain({ server, storage }: World): Promise<void> {
-  const secretHash = await server.hashClientSecret(secretOf('web'));
-  assert.equal(await storage.clients.add({ ...CLIENTS.web, secretHash }), true);
+  const secrets = [await server.hashClientSecret(secretOf('web'))];
+  assert.equal(await storage.clients.add({ ...CLIENTS.web, secrets }), true);
 }
 
 specification('RFC 7592, a client that was removed', (spec) => {

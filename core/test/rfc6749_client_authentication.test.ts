@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import crypto from 'node:crypto';
 import { syncBuiltinESMExports } from 'node:module';
 import { test } from 'node:test';
-import type { AdministrableStorage } from '@grantd/core';
+import type { AdministrableStorage, ClientSecretRecord } from '@grantd/core';
 import { counted } from './harness/counted_calls.ts';
 import { secondServer } from './harness/second_server.ts';
 import type { TestResponse } from './harness/transports/transport.ts';
@@ -65,8 +65,17 @@ function assertRefused(responses: readonly TestResponse[], body = FAILED, messag
 
 /** A client with a secret of its own, that may introspect, revoke and act for itself. */
 async function addClient(world: World, id: string, secret: string): Promise<void> {
-  const secretHash = await world.server.hashClientSecret(secret);
-  await world.storage.clients.add({ ...CLIENTS.machine, id, secretHash });
+  const secrets = [await world.server.hashClientSecret(secret)];
+  await world.storage.clients.add({ ...CLIENTS.machine, id, secrets });
+}
+
+async function replaceSecrets(
+  { storage }: World,
+  id: string,
+  secrets: readonly ClientSecretRecord[],
+): Promise<void> {
+  const client = await storage.clients.get(id);
+  assert.equal(await storage.clients.replaceSecrets(id, secrets, client ?? {}), true);
 }
 
 function base64(text: string): string {
@@ -127,7 +136,7 @@ specification('Client authentication (RFC 6749 §2.3)', (spec) => {
   });
 
   spec('§2.3.1 a client whose stored hash is empty is let in by no secret', async (world) => {
-    await world.storage.clients.add({ ...CLIENTS.machine, id: 'hashless', secretHash: '' });
+    await world.storage.clients.add({ ...CLIENTS.machine, id: 'hashless', secrets: [{ hash: '' }] });
     for (const secret of ['anything', secretOf('machine'), '-'])
       assertRefused(await everywhere(world, {}, `Basic ${base64(`hashless:${secret}`)}`));
     assertAdmitted(await everywhere(world, {}, basic('machine')));
@@ -143,8 +152,7 @@ specification('Client authentication (RFC 6749 §2.3)', (spec) => {
         everywhere(world, {}, `Basic ${base64(`changing:${formEncoded(secret)}`)}`);
       assertAdmitted(await authorized('the former'));
       assertAdmitted(await authorized('the former'));
-      const hash = await world.server.hashClientSecret('the new one');
-      await world.storage.clients.replaceSecretHash('changing', hash);
+      await replaceSecrets(world, 'changing', [await world.server.hashClientSecret('the new one')]);
       assertRefused(await authorized('the former'));
       assertAdmitted(await authorized('the new one'));
       assertRefused(await authorized('the former'));
@@ -216,7 +224,7 @@ specification('Client authentication (RFC 6749 §2.3)', (spec) => {
         [
           'the hash as the secret',
           {},
-          basic('machine', await world.server.hashClientSecret(secretOf('machine'))),
+          basic('machine', (await world.server.hashClientSecret(secretOf('machine'))).hash),
         ],
         ['a confidential client without a secret', { client_id: 'machine' }],
         ['a confidential client with an empty secret', { client_id: 'machine', client_secret: '' }],
@@ -268,8 +276,7 @@ specification('Client authentication (RFC 6749 §2.3)', (spec) => {
   });
 
   spec('§2.3.1 a replaced secret counts at once, and the former one no longer', async (world) => {
-    const secretHash = await world.server.hashClientSecret('a new one');
-    assert.equal(await world.storage.clients.replaceSecretHash('machine', secretHash), true);
+    await replaceSecrets(world, 'machine', [await world.server.hashClientSecret('a new one')]);
     assertRefused(await everywhere(world, {}, basic('machine')));
     assertAdmitted(await everywhere(world, {}, basic('machine', 'a new one')));
   });

@@ -316,10 +316,10 @@ specification('Revocation (RFC 7009)', (spec) => {
 
   spec('§4.2.5 a client needs no grant of its own to revoke its tokens', async (world) => {
     const { storage } = world;
-    const secretHash = await world.server.hashClientSecret('another secret');
+    const secrets = [await world.server.hashClientSecret('another secret')];
     await storage.clients.add({
       id: 'no-grants',
-      secretHash,
+      secrets,
       grantTypes: [],
       scopes: ['read'],
       redirectUris: [],

@@ -609,13 +609,13 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
   spec(
     'RFC 7591 §2 a client authenticates in the way that it is registered for, and in no other',
     async (world) => {
-      const secretHash = await world.server.hashClientSecret('its secret');
-      await addSigner(world, 'signer', {}, { secretHash });
+      const secrets = [await world.server.hashClientSecret('its secret')];
+      await addSigner(world, 'signer', {}, { secrets });
       const methods = ['client_secret_basic', 'client_secret_post', 'none'] as const;
       for (const method of methods) {
-        await addSigner(world, method, { token_endpoint_auth_method: method }, { secretHash });
+        await addSigner(world, method, { token_endpoint_auth_method: method }, { secrets });
       }
-      await addSigner(world, 'unsaid', {}, { secretHash, metadata: {} });
+      await addSigner(world, 'unsaid', {}, { secrets, metadata: {} });
       const ways: Readonly<Record<string, (id: string) => Promise<TestResponse>>> = {
         client_secret_basic: (id) =>
           world.post('/token/revoke', { token: 'x' }, null, { authorization: basic(id, 'its secret') }),

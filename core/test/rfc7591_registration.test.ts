@@ -92,7 +92,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
       });
       const stored = await world.storage.clients.get(client_id);
       assert.ok(stored && client_secret);
-      const { secretHash, registrationTokenDigest, generation: _, revision: __, ...rest } = stored;
+      const { secrets, registrationTokenDigest, generation: _, revision: __, ...rest } = stored;
       assert.deepEqual(rest, {
         id: client_id,
         name: 'Shop',
@@ -108,7 +108,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
           logo_uri: 'https://app.example/logo.png',
         },
       });
-      assert.equal(secretHash, await world.server.hashClientSecret(client_secret));
+      assert.deepEqual(secrets, [await world.server.hashClientSecret(client_secret)]);
       assert.match(registrationTokenDigest ?? '', /^[A-Za-z0-9_-]{43}$/);
       const everything = JSON.stringify(stored);
       assert.ok(!everything.includes(client_secret) && !everything.includes(registration_access_token));
@@ -166,7 +166,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
       });
       for (const { client_id, client_secret, client_secret_expires_at } of [spa, signer]) {
         assert.deepEqual([client_secret, client_secret_expires_at], [undefined, undefined]);
-        assert.equal((await world.storage.clients.get(client_id))?.secretHash, undefined);
+        assert.equal((await world.storage.clients.get(client_id))?.secrets, undefined);
       }
       assert.deepEqual(signer.metadata.jwks, { keys: [jwk] });
     },
@@ -235,7 +235,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
         ...JSON.parse('{"constructor":1,"__proto__":{"client_name":"x"},"hasOwnProperty":1,"#de":"x"}'),
         client_id: 'web',
         client_secret: 'chosen',
-        secretHash: 'chosen',
+        secrets: [{ hash: 'chosen' }],
         resource: 'https://api.example',
         access_token_format: 'opaque',
         rotate_refresh_tokens: false,

@@ -256,16 +256,15 @@ specification('RFC 7592 client configuration', (spec) => {
         jwks: { keys: [await publicJwk()] },
       });
       assert.equal(withKeys.client_secret, undefined);
-      assert.equal((await world.storage.clients.get(client_id))?.secretHash, undefined);
+      assert.equal((await world.storage.clients.get(client_id))?.secrets, undefined);
       const again = await put({ token_endpoint_auth_method: 'client_secret_post' });
       assert.ok(again.client_secret && again.client_secret !== client.client_secret);
       assert.equal(again.client_secret_expires_at, 0);
       const kept = await put({ token_endpoint_auth_method: 'client_secret_basic' });
       assert.equal(kept.client_secret, undefined, 'it stays the same, which nobody stores');
-      assert.equal(
-        (await world.storage.clients.get(client_id))?.secretHash,
+      assert.deepEqual((await world.storage.clients.get(client_id))?.secrets, [
         await world.server.hashClientSecret(again.client_secret),
-      );
+      ]);
     },
     OPEN,
   );
@@ -410,12 +409,16 @@ async function replacing(
   return { world, response, record, attempts };
 }
 
+async function replaceSecret({ clients }: World['storage'], id: string, hash: string): Promise<boolean> {
+  return clients.replaceSecrets(id, [{ hash }], (await clients.get(id)) ?? {});
+}
+
 test('RFC 7592 §2.2 a secret that an operator replaces meanwhile is not brought back', async (t) => {
   const { response, record, attempts } = await replacing(t, async ({ storage }, id, attempt) => {
-    if (attempt === 1) assert.ok(await storage.clients.replaceSecretHash(id, 'rotated'));
+    if (attempt === 1) assert.ok(await replaceSecret(storage, id, 'rotated'));
   });
   assert.deepEqual([response.status, attempts], [200, 2]);
-  assert.deepEqual([record?.name, record?.secretHash], ['Anew', 'rotated']);
+  assert.deepEqual([record?.name, record?.secrets], ['Anew', [{ hash: 'rotated' }]]);
 });
 
 test('RFC 7592 §2.2 what an operator gives the client meanwhile it keeps', async (t) => {
@@ -438,10 +441,10 @@ test('RFC 7592 §2.2 a client that is disabled or removed meanwhile is refused, 
 
 test('RFC 7592 §2.2 a client that somebody changes each time is told to try again', async (t) => {
   const { world, response, record, attempts } = await replacing(t, async ({ storage }, id, attempt) =>
-    storage.clients.replaceSecretHash(id, `rotated ${attempt}`),
+    replaceSecret(storage, id, `rotated ${attempt}`),
   );
   const description = 'the client was changed at the same time: send this again';
   assert.deepEqual(response, errorOf(409, 'invalid_request', description, JSON_HEADERS));
   assert.equal(world.lastReason, 'client_changed_meanwhile');
-  assert.deepEqual([attempts, record?.name, record?.secretHash], [3, undefined, 'rotated 3']);
+  assert.deepEqual([attempts, record?.name, record?.secrets], [3, undefined, [{ hash: 'rotated 3' }]]);
 });

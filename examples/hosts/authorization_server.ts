@@ -19,14 +19,14 @@ setInterval(() => sweep(storage).catch(console.error), 60_000).unref(); // delet
 // Does nothing where they are registered already.
 await storage.clients.add({
   id: 'my-service',
-  secretHash: await server.hashClientSecret('its secret'),
+  secrets: [await server.hashClientSecret('its secret')],
   grantTypes: ['client_credentials'],
   scopes: ['read'],
   redirectUris: [],
 });
 await storage.clients.add({
   id: 'my-api',
-  secretHash: await server.hashClientSecret("the API's secret"),
+  secrets: [await server.hashClientSecret("the API's secret")],
   grantTypes: [],
   scopes: [],
   redirectUris: [],

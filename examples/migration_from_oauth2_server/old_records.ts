@@ -28,7 +28,7 @@ export const formerTokens = (rows: OldRepositories['tokens'], keys: FormerTokens
 /** An old client; grantd keeps no secret as it is, and has neither `password` nor `implicit`. */
 export const newClient = async (server: AuthorizationServer, old: OAuthClient): Promise<NewClient> => ({
   ...{ id: old.id, name: old.name, redirectUris: old.redirectUris },
-  ...(old.secret && { secretHash: await server.hashClientSecret(old.secret) }),
+  ...(old.secret && { secrets: [await server.hashClientSecret(old.secret)] }),
   grantTypes: GRANT_TYPES.filter((grant) => old.allowedGrants.includes(grant)),
   scopes: old.scopes.map(({ name }) => name),
 });

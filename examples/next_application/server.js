@@ -11,7 +11,7 @@ await server.prepare();
 setInterval(() => sweep(storage).catch(console.error), 60_000).unref(); // deletes what has expired
 await storage.clients.add({
   id: 'my-service',
-  secretHash: await server.hashClientSecret('its secret'),
+  secrets: [await server.hashClientSecret('its secret')],
   grantTypes: ['client_credentials'],
   scopes: ['read'],
   redirectUris: [],

@@ -9,7 +9,7 @@ const [TLS, LOOPBACK, OWN_SCHEME] = [
   'com.example.app:/cb',
 ];
 
-function client(metadata: ClientMetadata, secretHash?: string): ClientRecord {
+function client(metadata: ClientMetadata, hash?: string): ClientRecord {
   return {
     id: 'app',
     generation: 0,
@@ -17,7 +17,7 @@ function client(metadata: ClientMetadata, secretHash?: string): ClientRecord {
     scopes: [],
     redirectUris: [],
     metadata,
-    ...(secretHash !== undefined && { secretHash }),
+    ...(hash !== undefined && { secrets: [{ hash }] }),
   };
 }
 

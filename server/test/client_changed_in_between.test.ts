@@ -15,7 +15,7 @@ import { ISSUER } from './harness/program_data.ts';
 
 const SHOP: NewClient = {
   id: 'shop',
-  secretHash: 'old',
+  secrets: [{ hash: 'old' }],
   grantTypes: ['client_credentials'],
   scopes: ['read'],
   redirectUris: [],
@@ -46,33 +46,37 @@ async function open(t: TestContext, meanwhile: (clients: ClientRegistry, reading
   return { parts, printed, stored: () => clients.get('shop') };
 }
 
+async function replaceSecret(clients: ClientRegistry, hash: string): Promise<boolean> {
+  return clients.replaceSecrets('shop', [{ hash }], (await clients.get('shop')) ?? {});
+}
+
 const RENAMED = { members: { client_name: 'Store' }, unset: [] };
 
 test('client update brings back no secret that was replaced since it read the client', async (t) => {
   const { parts, printed, stored } = await open(t, (clients, reading) =>
-    reading === 1 ? clients.replaceSecretHash('shop', 'rotated') : undefined,
+    reading === 1 ? replaceSecret(clients, 'rotated') : undefined,
   );
   await updateClient(parts, 'shop', RENAMED);
   const shop = await stored();
-  assert.deepEqual([shop?.name, shop?.secretHash], ['Store', 'rotated']);
+  assert.deepEqual([shop?.name, shop?.secrets], ['Store', [{ hash: 'rotated' }]]);
   assert.deepEqual(printed, ['{"id":"shop"}']);
 });
 
 test('client update says that it updated nothing where others change the client again and again', async (t) => {
   const { parts, printed, stored } = await open(t, (clients, reading) =>
-    clients.replaceSecretHash('shop', `rotated ${reading}`),
+    replaceSecret(clients, `rotated ${reading}`),
   );
   await assert.rejects(
     updateClient(parts, 'shop', RENAMED),
     new Refused('shop is being changed by others; nothing was updated: try again.'),
   );
   const shop = await stored();
-  assert.deepEqual([shop?.name, shop?.secretHash], [undefined, 'rotated 5']);
+  assert.deepEqual([shop?.name, shop?.secrets], [undefined, [{ hash: 'rotated 5' }]]);
   assert.deepEqual(printed, []);
 });
 
 const REMOVED: Readonly<Record<string, (parts: CommandParts) => Promise<void>>> = {
-  'rotate-secret': (parts) => rotateSecret(parts, 'shop', 'generate'),
+  'rotate-secret': (parts) => rotateSecret(parts, 'shop', 'generate', 0),
   remove: (parts) => removeClient(parts, 'shop'),
   disable: (parts) => setDisabled(parts, 'shop', true),
 };
@@ -88,9 +92,9 @@ for (const [command, run] of Object.entries(REMOVED)) {
 test('client rotate-secret gives no secret to a client that has none any more', async (t) => {
   const { parts, printed, stored } = await open(t, async (clients) => {
     const read = await clients.get('shop');
-    const { secretHash: _, ...isPublic } = SHOP;
+    const { secrets: _, ...isPublic } = SHOP;
     await clients.replace(isPublic, read ?? {});
   });
-  await assert.rejects(rotateSecret(parts, 'shop', 'generate'), Refused);
-  assert.deepEqual([(await stored())?.secretHash, printed], [undefined, []]);
+  await assert.rejects(rotateSecret(parts, 'shop', 'generate', 0), Refused);
+  assert.deepEqual([(await stored())?.secrets, printed], [undefined, []]);
 });

@@ -98,7 +98,7 @@ for (const database of DATABASES) {
       await server.prepare();
       await storage.clients.add({
         id: 'web',
-        secretHash: 'none',
+        secrets: [{ hash: 'none' }],
         grantTypes: ['authorization_code', 'refresh_token'],
         scopes: ['openid', 'profile', 'offline_access'],
         redirectUris: [WEB.redirect_uri],

@@ -7,6 +7,7 @@ import type { ClientKeys } from '../tokens/client_keys.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import type { FoundToken } from '../tokens/find.ts';
 import type { ClientSecrets } from './client_authentication/client_secret.ts';
+import type { ClientSecretUses } from './client_authentication/client_secret_uses.ts';
 import type { Operation, ServerEvent } from './events.ts';
 import type { ResolvedRegistration } from './registration/registration_settings.ts';
 
@@ -44,6 +45,7 @@ export interface Context extends TokenContext {
   readonly accessTokens: AccessTokenVerifier;
   readonly clientKeys: ClientKeys;
   readonly clientSecrets: ClientSecrets;
+  readonly clientSecretUses: ClientSecretUses;
   /** Refuses everything where nothing may be fetched. */
   readonly fetchDocument: FetchDocument;
   readonly canFetch: boolean;

@@ -5,7 +5,7 @@ import type { Awaitable } from '../storage/contract.ts';
 import type { Context } from './context.ts';
 
 /** A client without what proves that it is one. */
-export type AuthorizationClient = Omit<ClientRecord, 'secretHash' | 'registrationTokenDigest'>;
+export type AuthorizationClient = Omit<ClientRecord, 'secrets' | 'registrationTokenDigest'>;
 
 /** RFC 6749 Appendix A.1: VSCHAR. What has other characters names nobody, and is not looked up. */
 const CLIENT_ID = /^[\x20-\x7E]+$/;
@@ -28,7 +28,7 @@ export async function requireNamedClient(context: Context, clientId: string): Pr
 }
 
 export function withoutSecrets(client: ClientRecord): AuthorizationClient {
-  const { secretHash: _, registrationTokenDigest: __, ...known } = client;
+  const { secrets: _, registrationTokenDigest: __, ...known } = client;
   return known;
 }
 

@@ -5,7 +5,7 @@ import type { ClientRecord } from './records.ts';
 export function authenticationMethodsOf(client: ClientRecord): readonly AuthenticationMethod[] {
   const registered = client.metadata?.token_endpoint_auth_method;
   if (registered !== undefined) return [registered];
-  return client.secretHash === undefined ? ['none'] : ['client_secret_basic', 'client_secret_post'];
+  return client.secrets === undefined ? ['none'] : ['client_secret_basic', 'client_secret_post'];
 }
 
 /** Whether a client can keep a secret or a private key (RFC 6749 §2.1). All others are public. */

@@ -10,12 +10,25 @@ export type GrantType = 'authorization_code' | 'client_credentials' | 'refresh_t
 
 export type TokenFormat = 'jwt' | 'opaque';
 
+/** One secret of a client, as it is stored. */
+export interface ClientSecretRecord {
+  /** HMAC-SHA-256 (base64url) of the secret under a key derived from the server's secret. */
+  readonly hash: string;
+  /** Fingerprint of that server secret. Without it, every server secret is tried, as with all the others. */
+  readonly serverSecret?: string;
+  readonly createdAtMs?: number;
+  /** Seconds. The secret no longer authenticates from then on. */
+  readonly expiresAt?: number;
+  /** To within an hour. */
+  readonly lastUsedAtMs?: number;
+}
+
 export interface ClientRecord {
   readonly id: string;
   /** For people. */
   readonly name?: string;
-  /** HMAC-SHA-256 of the secret under a key derived from the server's secret; a client without it is public. */
-  readonly secretHash?: string;
+  /** The newest first. A client without this member is public, unless it authenticates with keys. */
+  readonly secrets?: readonly ClientSecretRecord[];
   readonly grantTypes: readonly GrantType[];
   /** Scopes that the client may obtain. */
   readonly scopes: readonly string[];

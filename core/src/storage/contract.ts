@@ -1,6 +1,7 @@
 import type {
   AuthorizationCodeRecord,
   ClientRecord,
+  ClientSecretRecord,
   EventRecord,
   GrantRecord,
   KeyRecord,
@@ -55,6 +56,16 @@ export interface ClientRepository {
    * the default audience alone.
    */
   hasResource?(resource: string): Awaitable<boolean>;
+  /**
+   * Replaces the secrets of a client that has some, and raises its revision. Compare-and-set on the basis, as
+   * `ClientRegistry.replace`. Needed to record when a secret was used, and to hash it again under a new server secret.
+   * @returns `false` if nothing was replaced
+   */
+  replaceSecrets?(
+    clientId: string,
+    secrets: readonly ClientSecretRecord[],
+    basis: ClientBasis,
+  ): Awaitable<boolean>;
 }
 
 /** Identifiers that count once, such as the `jti` of a client's assertion (RFC 7523 §3). */
@@ -172,6 +183,11 @@ export interface KeyRepository {
    * @returns `false` where another process was quicker; nothing has changed then.
    */
   rotate(currentKid: string, next: KeyRecord): Awaitable<boolean>;
+  /**
+   * Keeps a private key in another sealed form. Compare-and-set on the sealed form. Needed to drop a server secret.
+   * @returns `false` if nothing was replaced
+   */
+  reseal?(kid: string, sealed: string, resealed: string): Awaitable<boolean>;
 }
 
 /** A client to be registered. */
@@ -188,8 +204,11 @@ export interface ClientRegistry extends ClientRepository {
    */
   add(client: NewClient, mostRegistered?: number): Awaitable<boolean>;
   list(): Awaitable<readonly ClientRecord[]>;
-  /** @returns `false` where there is no such confidential client. */
-  replaceSecretHash(clientId: string, secretHash: string): Awaitable<boolean>;
+  replaceSecrets(
+    clientId: string,
+    secrets: readonly ClientSecretRecord[],
+    basis: ClientBasis,
+  ): Awaitable<boolean>;
   /**
    * Registers a client anew under its identifier. Its tokens live on. Compare-and-set: only if it is there, and since the
    * basis was read neither its registration nor its secret was changed, nor its tokens ended, nor it disabled.
@@ -215,7 +234,7 @@ export type PrincipalState = Pick<Standing, 'raisedAtMs' | 'disabledAtMs'>;
 /** What a running server needs of storage besides serving requests. */
 export interface AdministrableStorage extends Storage {
   readonly clients: ClientRegistry;
-  readonly keys: KeyRepository;
+  readonly keys: Required<KeyRepository>;
   readonly oneTimeIdentifiers: OneTimeIdentifiers;
   readonly pushedRequests: PushedRequestRepository;
 

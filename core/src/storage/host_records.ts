@@ -3,6 +3,7 @@ import { StorageFault } from '../protocol/oauth_error.ts';
 import {
   type AuthorizationCodeRecord,
   type ClientRecord,
+  type ClientSecretRecord,
   PRINCIPALS,
   type Principal,
   type PushedRequest,
@@ -23,7 +24,7 @@ type Members<T> = { readonly [M in keyof Required<T>]: T extends Record<M, T[M]>
 const CLIENT: Members<ClientRecord> = {
   id: 'required',
   name: 'optional',
-  secretHash: 'optional',
+  secrets: 'optional',
   grantTypes: 'required',
   scopes: 'required',
   redirectUris: 'required',
@@ -38,6 +39,14 @@ const CLIENT: Members<ClientRecord> = {
   generation: 'optional',
   revision: 'optional',
   disabledAtMs: 'optional',
+};
+
+const CLIENT_SECRET: Members<ClientSecretRecord> = {
+  hash: 'required',
+  serverSecret: 'optional',
+  createdAtMs: 'optional',
+  expiresAt: 'optional',
+  lastUsedAtMs: 'optional',
 };
 
 /** A token is of the kind by which it was found; whether an expiry or time of issue is there is a matter of its life. */
@@ -118,7 +127,10 @@ const CLAIMS: readonly (readonly [name: string, isOfType: Check])[] = [
 
 /** @throws {StorageFault} a member that must be there is not */
 export function clientRecord(found: ClientRecord | null | undefined): ClientRecord | undefined {
-  return found ? read(found, CLIENT, 'client') : undefined;
+  if (!found) return undefined;
+  const client = read(found, CLIENT, 'client');
+  if (client.secrets === undefined) return client;
+  return { ...client, secrets: client.secrets.map((one) => read(one, CLIENT_SECRET, 'client secret')) };
 }
 
 /**

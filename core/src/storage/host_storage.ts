@@ -52,11 +52,12 @@ function plain<T>(lookUp: (id: string) => Found<T>): (id: string) => Awaitable<T
 }
 
 function hostClients(clients: ClientRepository, isPlain: boolean): ReadableStorage['clients'] {
-  const { get, hasResource } = clients;
+  const { get, hasResource, replaceSecrets } = clients;
   return {
     get: isPlain ? plain(get) : guardedCall(async (id) => clientRecord(await get(id))),
     hasRedirectOrigin: (origin) => clients.hasRedirectOrigin(origin),
     ...(hasResource && { hasResource: (resource) => hasResource(resource) }),
+    ...(replaceSecrets && { replaceSecrets: (id, secrets, basis) => replaceSecrets(id, secrets, basis) }),
   };
 }
 

@@ -1,3 +1,4 @@
+import { base64url } from 'jose';
 import { ConfigurationError } from '../protocol/oauth_error.ts';
 
 /** What the library derives keys for. */
@@ -16,6 +17,8 @@ export type SecretUse =
 export class ServerSecret<Use extends string = SecretUse> {
   readonly #secrets: readonly string[];
   readonly #derived = new Map<Use, Promise<readonly Uint8Array<ArrayBuffer>[]>>();
+
+  #fingerprints: Promise<readonly string[]> | undefined;
 
   /** @throws {ConfigurationError} no secret, or one of fewer than 32 characters. */
   constructor(secret: string | readonly string[]) {
@@ -41,12 +44,22 @@ export class ServerSecret<Use extends string = SecretUse> {
     return keys;
   }
 
+  /** What tells the secrets apart, in their order: 8 characters from which none of them can be calculated. */
+  fingerprints(): Promise<readonly string[]> {
+    this.#fingerprints ??= Promise.all(this.#secrets.map(fingerprint));
+    return this.#fingerprints;
+  }
+
   /** The key of 32 bytes that is used for new values. */
   async key(use: Use): Promise<Uint8Array<ArrayBuffer>> {
     const [first] = await this.keys(use);
     if (first === undefined) throw new Error('a server secret is never empty');
     return first;
   }
+}
+
+async function fingerprint(secret: string): Promise<string> {
+  return base64url.encode(await deriveKey(secret, 'fingerprint')).slice(0, 8);
 }
 
 async function deriveKey(secret: string, use: string): Promise<Uint8Array<ArrayBuffer>> {

@@ -53,9 +53,31 @@ export class SigningKeys {
     this.#clock = clock;
   }
 
-  /** Makes a current and a next key where an algorithm has none, and opens those that sign. */
+  /**
+   * Makes a current and a next key where an algorithm has none, and opens those that sign. Seals every key under the
+   * first server secret that is sealed under another one.
+   */
   async prepare(): Promise<void> {
     for (const algorithm of this.#algorithms) await this.forSigning(algorithm);
+    await this.#reseal();
+  }
+
+  /** The place in the list of the server secret that each key is sealed under, by `kid`; `-1` if it is not in the list. */
+  async seals(): Promise<ReadonlyMap<string, number>> {
+    const records = await this.#repository.list();
+    const opened = records.map(async (record) => [record.kid, (await this.#unseal(record)).index] as const);
+    return new Map(await Promise.all(opened));
+  }
+
+  /** A key that no server secret opens is left alone: if it is needed to sign, its use fails. */
+  async #reseal(): Promise<void> {
+    if (this.#repository.reseal === undefined || (await this.#secret.fingerprints()).length < 2) return;
+    for (const record of await this.#repository.list()) {
+      const { index, privateJwk } = await this.#unseal(record);
+      if (index < 1 || privateJwk === undefined) continue;
+      const resealed = await this.#seal(record.kid, privateJwk);
+      await this.#repository.reseal(record.kid, record.sealedPrivateKey, resealed);
+    }
   }
 
   /**
@@ -138,15 +160,21 @@ export class SigningKeys {
       .encrypt(await this.#secret.key('signing_key'));
   }
 
-  async #open({ kid, sealedPrivateKey }: KeyRecord): Promise<JWK> {
-    for (const key of await this.#secret.keys('signing_key')) {
-      const opened = await decryptWith(key, sealedPrivateKey);
-      if (opened === undefined || opened.kid !== kid) continue;
-      return opened.privateJwk;
-    }
+  async #open(record: KeyRecord): Promise<JWK> {
+    const { privateJwk } = await this.#unseal(record);
+    if (privateJwk !== undefined) return privateJwk;
     throw new Error(
-      `the signing key ${kid} was sealed under another server secret; start with the secret that made it`,
+      `the signing key ${record.kid} was sealed under another server secret; start with the secret that made it`,
     );
+  }
+
+  /** The private key, and which of the server secrets opens it. */
+  async #unseal({ kid, sealedPrivateKey }: KeyRecord): Promise<{ index: number; privateJwk?: JWK }> {
+    for (const [index, key] of (await this.#secret.keys('signing_key')).entries()) {
+      const opened = await decryptWith(key, sealedPrivateKey);
+      if (opened?.kid === kid) return { index, privateJwk: opened.privateJwk };
+    }
+    return { index: -1 };
   }
 }
 

@@ -129,7 +129,7 @@ export async function addSigningClient(
   const jwk = { ...(await exportJWK(publicKey)), kid: `key of ${client.id}` };
   await storage.clients.add({
     ...CLIENTS.web,
-    secretHash: await server.hashClientSecret(secretOf(client.id)),
+    secrets: [await server.hashClientSecret(secretOf(client.id))],
     ...client,
     metadata: { jwks: { keys: [jwk] }, ...client.metadata },
   });

@@ -8,8 +8,8 @@ export async function setMetadata(
   metadata: ClientMetadata,
 ): Promise<void> {
   const read = await storage.clients.get(clientId);
-  const { secretHash } = read ?? {};
-  const changed = { ...CLIENTS[clientId], ...(secretHash !== undefined && { secretHash }), metadata };
+  const secrets = read?.secrets;
+  const changed = { ...CLIENTS[clientId], ...(secrets !== undefined && { secrets }), metadata };
   if (!(await storage.clients.replace(changed, read ?? {})))
     throw new Error(`there is no client ${clientId}`);
 }

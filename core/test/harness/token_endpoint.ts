@@ -27,8 +27,8 @@ export function issued(response: TestResponse): GrantedTokens & { readonly token
 
 /** A client of a test's own, confidential unless it says otherwise. */
 export async function addClient(world: World, client: NewClient, isPublic = false): Promise<void> {
-  const secretHash = isPublic ? undefined : await world.server.hashClientSecret(secretOf(client.id));
-  await world.storage.clients.add({ ...client, ...(secretHash !== undefined && { secretHash }) });
+  const secrets = isPublic ? undefined : [await world.server.hashClientSecret(secretOf(client.id))];
+  await world.storage.clients.add({ ...client, ...(secrets !== undefined && { secrets }) });
 }
 
 export function asClient(

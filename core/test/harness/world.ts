@@ -250,9 +250,8 @@ export async function openWorld(
   const server = newServer(store.storage, clock, events, options);
   await seedKeys(store.storage, clock);
   for (const client of Object.values(CLIENTS)) {
-    const secretHash =
-      CONFIDENTIAL.includes(client.id) && (await server.hashClientSecret(secretOf(client.id)));
-    await store.storage.clients.add({ ...client, ...(secretHash && { secretHash }) });
+    const secret = CONFIDENTIAL.includes(client.id) && (await server.hashClientSecret(secretOf(client.id)));
+    await store.storage.clients.add({ ...client, ...(secret && { secrets: [secret] }) });
   }
   const transport = await place.transport.open(server);
   t.after(async () => {

@@ -16,8 +16,8 @@ export function rowsBeforeGrants(schema: '' | 'grantd.'): string {
   const isFirst = schema === '' ? ['id, ', '1, '] : ['', ''];
   return `
     INSERT INTO ${schema}issuers (${isFirst[0]}issuer) VALUES (${isFirst[1]}'${ISSUER}');
-    INSERT INTO ${schema}clients (issuer_id, id, name, grant_types, scopes, redirect_uris, resource, generation)
-    VALUES (1, 'app', 'App', '["refresh_token"]', '["openid"]', '["https://app.example/cb"]', 'https://api.example', 3);
+    INSERT INTO ${schema}clients (issuer_id, id, name, secret_hash, grant_types, scopes, redirect_uris, resource, generation)
+    VALUES (1, 'app', 'App', 'hash', '["refresh_token"]', '["openid"]', '["https://app.example/cb"]', 'https://api.example', 3);
     INSERT INTO ${schema}redirect_origins (issuer_id, origin, client_id) VALUES (1, 'https://app.example', 'app');
     INSERT INTO ${schema}principals (issuer_id, kind, id, generation, keep_until)
     VALUES (1, 'subject', 'alice', 5, NULL), (1, 'session', 'session', 6, ${UNTIL}), (1, 'grant', 'grant', 7, ${UNTIL}),
@@ -42,6 +42,7 @@ export async function goesOnWithRowsBeforeGrants(storage: AdministrableStorage):
     {
       id: 'app',
       name: 'App',
+      secrets: [{ hash: 'hash' }],
       grantTypes: ['refresh_token'],
       scopes: ['openid'],
       redirectUris: ['https://app.example/cb'],

@@ -335,7 +335,7 @@ test('refresh tokens are read each time: their successors are no events', async 
 test('a remembered client is as it was stored last, whoever has changed it', async (t) => {
   const { one, other } = await openTwo(t, 'clients');
   const { access } = await issue(other);
-  await other.clients.add({ ...newClient('confidential'), secretHash: 'first' });
+  await other.clients.add({ ...newClient('confidential'), secrets: [{ hash: 'first' }] });
   const found = async () => {
     const [client] = await Promise.all([one.clients.get('confidential'), lookUp(one, access)]);
     return client;
@@ -343,8 +343,9 @@ test('a remembered client is as it was stored last, whoever has changed it', asy
   for (const [index, storage] of [other, one, other].entries()) {
     await found();
     assert.deepEqual(ofClients(await statementsOf(t, found)), []);
-    await storage.clients.replaceSecretHash('confidential', `${index}`);
-    assert.equal((await found())?.secretHash, `${index}`);
+    const secrets = [{ hash: `${index}` }];
+    await storage.clients.replaceSecrets('confidential', secrets, (await found()) ?? {});
+    assert.deepEqual((await found())?.secrets, secrets);
   }
   await other.setDisabled('client', 'confidential', true);
   assert.notEqual((await found())?.disabledAtMs, undefined);

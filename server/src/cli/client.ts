@@ -10,7 +10,14 @@ import {
   makeRegistrationToken,
   type RegistrationTokenFlags,
 } from './client_registration_token.ts';
-import { printSecret, secretFor, type WantedSecret, wantedSecret } from './client_secrets.ts';
+import {
+  overlapOf,
+  printSecret,
+  type RotationFlags,
+  secretFor,
+  type WantedSecret,
+  wantedSecret,
+} from './client_secrets.ts';
 import { described, showClient } from './client_show.ts';
 import { type ClientUpdateFlags, changeOf, updateClient } from './client_update.ts';
 import { collect, databaseFlags } from './database_flags.ts';
@@ -108,12 +115,22 @@ which is printed once.
   databaseFlags(
     group
       .command('rotate-secret <ID>')
-      .description('replace a secret; the new one is printed once, the old one is dead'),
+      .description('add a new secret, which is printed once, and let the old one expire'),
   )
     .option('--secret-stdin', 'take the secret from standard input instead of generating one')
-    .action(async (id: string, flags: ClientAddFlags) => {
+    .option('--overlap <SECONDS>', 'how long the old secret still works; a day by default, 90 days at most')
+    .option('--now', 'the old secret stops working at once')
+    .addHelpText(
+      'after',
+      `
+A client has at most two secrets that work: a further rotation ends the oldest one.
+
+  grantd client rotate-secret shop --overlap 3600`,
+    )
+    .action(async (id: string, flags: RotationFlags) => {
+      const overlap = overlapOf(flags);
       const wanted = await wantedSecret(flags);
-      await withInstance(flags, 'needs_database', (parts) => rotateSecret(parts, id, wanted));
+      await withInstance(flags, 'needs_database', (parts) => rotateSecret(parts, id, wanted, overlap));
     });
   return group;
 }
@@ -123,7 +140,7 @@ async function addClient(parts: CommandParts, registration: NewClient, wanted: W
   const secret = hasSecret(registration) ? await secretFor(parts, wanted) : undefined;
   const isAdded = await parts.storage.clients.add({
     ...registration,
-    ...(secret !== undefined && { secretHash: secret.hash }),
+    ...(secret !== undefined && { secrets: [secret.stored] }),
   });
   if (!isAdded)
     throw new Refused(`there is a client ${id} already: choose another ID, or see grantd client show ${id}.`);

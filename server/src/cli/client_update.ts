@@ -64,21 +64,18 @@ async function changed(parts: CommandParts, client: ClientRecord, change: Client
   requireFetchable(change.members, parts.configuration);
 
   const wantsSecret = hasSecret(updated) && !isPublicBySilence(client, updated);
-  const secret = !wantsSecret
-    ? undefined
-    : client.secretHash === undefined
-      ? await secretFor(parts, 'generate')
-      : { hash: client.secretHash };
-  const record = { ...updated, ...(secret !== undefined && { secretHash: secret.hash }) };
-  return { record, newSecret: secret?.toPrint };
+  if (!wantsSecret) return { record: updated };
+  if (client.secrets !== undefined) return { record: { ...updated, secrets: client.secrets } };
+  const { stored, toPrint } = await secretFor(parts, 'generate');
+  return { record: { ...updated, secrets: [stored] }, newSecret: toPrint };
 }
 
 type Authenticated = Parameters<typeof hasSecret>[0];
 
 /** A client without a secret of which nobody ever said how it authenticates is public, and stays so. */
 function isPublicBySilence(
-  { secretHash }: Pick<Authenticated, 'secretHash'>,
+  { secrets }: Pick<Authenticated, 'secrets'>,
   { metadata }: Authenticated,
 ): boolean {
-  return secretHash === undefined && metadata?.token_endpoint_auth_method === undefined;
+  return secrets === undefined && metadata?.token_endpoint_auth_method === undefined;
 }

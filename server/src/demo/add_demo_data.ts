@@ -22,7 +22,7 @@ export async function addDemoData(
     const { secret, ...registration } = { secret: undefined, ...client };
     await storage.clients.add({
       ...registration,
-      ...(secret !== undefined && { secretHash: await server.hashClientSecret(secret) }),
+      ...(secret !== undefined && { secrets: [await server.hashClientSecret(secret)] }),
     });
   }
 

@@ -1,6 +1,6 @@
 import type { NewClient } from '@grantd/core';
 
-type DemoClient = Omit<NewClient, 'secretHash'> & { readonly secret?: string };
+type DemoClient = Omit<NewClient, 'secrets'> & { readonly secret?: string };
 
 const PERSONAL = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'];
 

@@ -40,23 +40,23 @@ async function authenticateBySecret(
   call: Call,
 ): Promise<ClientRecord> {
   const client = await findNamedClient(context, clientId);
-  const match = await context.clientSecrets.indexOfMatch(secrets, client?.secretHash);
+  const match = await context.clientSecrets.match(secrets, client?.secrets);
 
   if (!client) throw refusedClient('client_unknown', undefined, { value: clientId });
   if (!authenticationMethodsOf(client).includes(method))
     throw refusedClient(wrongMethod(client, method), client);
-  if (method !== 'none' && match === -1) throw refusedClient('client_secret_wrong', client);
+  if (method !== 'none' && match === undefined) throw refusedClient('client_secret_wrong', client);
   if (client.disabledAtMs !== undefined) throw refusedClient('client_disabled', client);
   call.clientId = client.id;
-  if (match > 0) context.onEvent({ ...call, type: 'client_secret_not_decoded' });
+  if (match === undefined) return client;
+  if (match.index > 0) context.onEvent({ ...call, type: 'client_secret_not_decoded' });
+  context.clientSecretUses.note(client.id, match);
   return client;
 }
 
 function wrongMethod(client: ClientRecord, method: ClaimedCredentials['method']): RefusalReason {
   if (!isConfidential(client)) return 'client_secret_unexpected';
-  return method === 'none' && client.secretHash !== undefined
-    ? 'client_secret_missing'
-    : 'client_method_wrong';
+  return method === 'none' && client.secrets !== undefined ? 'client_secret_missing' : 'client_method_wrong';
 }
 
 /** @throws {OAuthError} `invalid_client`: the client is a public one */

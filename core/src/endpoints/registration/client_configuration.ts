@@ -14,7 +14,7 @@ import { asRefusal, documentByClient } from './checked_document.ts';
 import { recordOf } from './client_document.ts';
 import { clientInformation } from './client_information.ts';
 import { ClientMetadataError } from './client_metadata_error.ts';
-import { secretFor } from './issued_secret.ts';
+import { type ShownSecret, secretFor } from './issued_secret.ts';
 
 /** A client with the registration access token that it has shown. */
 interface Registered {
@@ -66,21 +66,20 @@ async function replaced(context: Context, request: HttpRequest, found: Registere
 const MOST_ATTEMPTS = 3;
 
 async function replacementOf(context: Context, client: ClientRecord, written: JsonObject) {
-  await requireOwnDescription(context, client, written);
+  const sent = await requireOwnDescription(context, client, written);
   const document = await documentByClient(context, requireRegistration(context), written, client);
   const { id, registeredAt, registrationTokenDigest } = client;
-  const secret = await secretFor(context, document, client.secretHash);
+  const secret = await secretFor(context, document, client.secrets);
   const replacement = recordOf(
     {
       id,
       ...(registeredAt !== undefined && { registeredAt }),
       ...(registrationTokenDigest !== undefined && { registrationTokenDigest }),
-      ...(secret !== undefined && { secretHash: secret.hash }),
+      ...(secret !== undefined && { secrets: secret.stored }),
     },
     document,
   );
-  const sent = typeof written.client_secret === 'string' ? written.client_secret : undefined;
-  return { replacement, clientSecret: secret && (secret.toShow ?? sent) };
+  return { replacement, clientSecret: secret && (secret.shown ?? sent) };
 }
 
 /** §2.3 every token of the client is dead from then on. */
@@ -117,20 +116,22 @@ const NOT_TO_BE_SENT = [
 
 /**
  * §2.2 what a client sends of what it was told.
+ * @returns the secret that it sent
  * @throws {OAuthError} `invalid_client_metadata`
  */
 async function requireOwnDescription(
   context: Context,
-  { id, secretHash }: ClientRecord,
+  { id, secrets }: ClientRecord,
   { client_id: clientId, client_secret: clientSecret, ...written }: JsonObject,
-): Promise<void> {
+): Promise<ShownSecret | undefined> {
   if (clientId !== id) throw unfit('client_id', 'expected the identifier of this client');
   const surplus = NOT_TO_BE_SENT.find((name) => Object.hasOwn(written, name));
   if (surplus !== undefined) throw unfit(surplus, 'is not the client to say');
-  if (clientSecret === undefined || clientSecret === null) return;
+  if (clientSecret === undefined || clientSecret === null) return undefined;
   const candidates = typeof clientSecret === 'string' ? [clientSecret] : [];
-  if ((await context.clientSecrets.indexOfMatch(candidates, secretHash)) === -1)
-    throw unfit('client_secret', 'expected the secret that the client has');
+  const match = await context.clientSecrets.match(candidates, secrets);
+  if (match === undefined) throw unfit('client_secret', 'expected a secret that the client has');
+  return { text: match.candidate, expiresAt: match.secret.expiresAt };
 }
 
 function unfit(member: string, problem: string): OAuthError {

@@ -31,10 +31,7 @@ export type ClientDocument = {
 } & { readonly [Name in Localized]: string };
 
 /** Who a client is and what it proves itself by: what its metadata do not say. */
-export type ClientIdentity = Pick<
-  NewClient,
-  'id' | 'secretHash' | 'registrationTokenDigest' | 'registeredAt'
->;
+export type ClientIdentity = Pick<NewClient, 'id' | 'secrets' | 'registrationTokenDigest' | 'registeredAt'>;
 
 /** The record of a client that is described by a document, whose rules it has passed. */
 export function recordOf(identity: ClientIdentity, document: ClientDocument): NewClient {

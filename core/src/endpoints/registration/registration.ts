@@ -33,13 +33,13 @@ export async function registration(
       id: newIdentifier(context.random),
       registeredAt: secondsOf(context.clock()),
       registrationTokenDigest: await sha256(registrationToken),
-      ...(secret !== undefined && { secretHash: secret.hash }),
+      ...(secret !== undefined && { secrets: secret.stored }),
     },
     document,
   );
   if (!(await settings.clients.add(client, settings.mostClients))) throw tooMany();
   call.clientId = client.id;
-  return clientInformation(context, client, { registrationToken, clientSecret: secret?.toShow }, 201);
+  return clientInformation(context, client, { registrationToken, clientSecret: secret?.shown }, 201);
 }
 
 /** An identifier of 128 random bits is never taken. */

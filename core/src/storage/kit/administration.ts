@@ -260,21 +260,30 @@ export const administration: readonly KitCase[] = [
 
   kitCase(
     'administration',
-    'a client is added once, and its secret replaced only where it has one',
+    'a client is added once, and its secrets replaced only if it has some and was not changed since they were read',
     async (stage) => {
       const { clients } = stage.administration;
       const open = await stage.client({ id: 'b' });
-      const closed = await stage.client({ id: 'a', secretHash: 'old' });
+      const closed = await stage.client({ id: 'a', secrets: [{ hash: 'old' }] });
       expectEqual(await clients.add({ ...open, name: 'another' }), false, 'adding it again');
       expectEqual((await clients.get('b'))?.name, undefined, 'its name');
-      expectEqual(await clients.replaceSecretHash('a', 'new'), true, 'replacing a secret');
+      const secrets = [
+        { hash: 'new', serverSecret: 'print', createdAtMs: 1 },
+        { hash: 'old', expiresAt: 2, lastUsedAtMs: 3 },
+      ];
+      expectEqual(await clients.replaceSecrets('a', secrets, closed), true, 'replacing secrets');
+      expectEqual(await clients.replaceSecrets('a', [], closed), false, 'replacing them as they were before');
       expectEqual(
-        await clients.replaceSecretHash('b', 'new'),
+        await clients.replaceSecrets('b', secrets, open),
         false,
-        'replacing the secret of a public client',
+        'replacing those of a public client',
       );
-      expectEqual(await clients.replaceSecretHash('unknown', 'new'), false, 'replacing the secret of nobody');
-      expectEqual((await clients.get('a'))?.secretHash, 'new', 'its secret');
+      expectEqual(
+        await clients.replaceSecrets('unknown', secrets, closed),
+        false,
+        'replacing those of nobody',
+      );
+      expectEqual((await clients.get('a'))?.secrets, secrets, 'its secrets');
       expectEqual(
         (await clients.list()).map(({ id }) => id),
         [closed.id, open.id],

@@ -7,7 +7,7 @@ import { administrationOf, basisOf, type Stage } from './stage.ts';
 
 const OLD: Omit<NewClient, 'id'> = {
   name: 'Before',
-  secretHash: 'old',
+  secrets: [{ hash: 'old' }],
   grantTypes: ['authorization_code', 'refresh_token', 'client_credentials'],
   scopes: ['openid'],
   redirectUris: ['https://old.example/cb', 'https://both.example/cb'],
@@ -28,6 +28,11 @@ const NEW: Omit<NewClient, 'id'> = {
   metadata: { token_endpoint_auth_method: 'none' },
   registrationTokenDigest: 'new',
 };
+
+const SECRETS: NonNullable<NewClient['secrets']> = [
+  { hash: 'rotated', serverSecret: 'print', createdAtMs: 1, lastUsedAtMs: 2 },
+  { hash: 'old', expiresAt: 3 },
+];
 
 async function found(stage: Stage, id: string): Promise<ClientRecord> {
   const record = await stage.storage.clients.get(id);
@@ -86,9 +91,13 @@ export const clientRegistry: readonly KitCase[] = [
       const redeemed = await stage.storage.authorizationCodes.redeem(code, [next.refresh, next.access]);
       expectEqual(redeemed, 'issued', 'redeeming a code from before');
 
-      expectEqual(await clients.replaceSecretHash(id, 'new'), false, 'the secret of what is public now');
+      expectEqual(
+        await clients.replaceSecrets(id, SECRETS, replaced),
+        false,
+        'secrets of what is public now',
+      );
       expectEqual(await clients.replace({ ...OLD, id }, replaced), true, 'replacing it with what it was');
-      expectEqual((await found(stage, id)).secretHash, 'old', 'its secret');
+      expectEqual((await found(stage, id)).secrets, OLD.secrets, 'its secrets');
       expectEqual(await knownOrigins(stage), ['old', 'both'], 'redirect origins of before');
       expectEqual(await clients.hasResource?.('https://api.example'), true, 'its resource');
       expectEqual(await stage.administration.eventsAfter(0, 10), [], 'events');
@@ -117,7 +126,7 @@ export const clientRegistry: readonly KitCase[] = [
     const { id } = await stage.client(OLD);
     const changes: Readonly<Record<string, (read: ClientRecord) => unknown>> = {
       'its replacement': (read) => clients.replace({ ...OLD, id }, read),
-      'another secret': () => clients.replaceSecretHash(id, 'rotated'),
+      'another secret': (read) => clients.replaceSecrets(id, SECRETS, read),
       'the end of its tokens': () => revokeAll({ principal: 'client', id }),
       'its disabling': () => setDisabled('client', id, true),
       'its removal and addition': async () => (await clients.remove(id)) && clients.add({ ...OLD, id }),
@@ -166,10 +175,38 @@ export const clientRegistry: readonly KitCase[] = [
             administrationOf(storage).clients.replace({ ...OLD, id, name: `${index}` }, read),
       );
       await race(stage, replacements, async (storage) => {
-        const isReplaced = await administrationOf(storage).clients.replaceSecretHash(id, 'rotated');
-        expectEqual(isReplaced, true, 'replacing its secret');
+        const { clients } = administrationOf(storage);
+        while (!(await clients.replaceSecrets(id, SECRETS, (await clients.get(id)) ?? {})));
       });
-      expectEqual((await found(stage, id)).secretHash, 'rotated', 'its secret');
+      expectEqual((await found(stage, id)).secrets, SECRETS, 'its secrets');
+    },
+  ),
+
+  kitCase('administration', 'of several that replace the secrets of a client one does', async (stage) => {
+    const read = await stage.client(OLD);
+    const attempts = Array.from(
+      { length: PARALLEL },
+      (_, index): Attempt<boolean> =>
+        (storage) =>
+          administrationOf(storage).clients.replaceSecrets(read.id, [{ hash: `${index}` }], read),
+    );
+    const outcomes = await stage.parallel(attempts);
+    expectEqual(outcomes.filter((isDone) => isDone).length, 1, 'replacements');
+    const { secrets, name } = await found(stage, read.id);
+    expectEqual(secrets, [{ hash: `${outcomes.indexOf(true)}` }], 'whose they are');
+    expectEqual(name, OLD.name, 'what was not replaced');
+  }),
+
+  kitCase(
+    'administration',
+    'the secrets of a client that was removed and added again are not replaced',
+    async (stage) => {
+      const { clients } = stage.administration;
+      const read = await stage.client(OLD);
+      await clients.remove(read.id);
+      await clients.add({ ...OLD, id: read.id });
+      expectEqual(await clients.replaceSecrets(read.id, SECRETS, read), false, 'replacing its secrets');
+      expectEqual((await found(stage, read.id)).secrets, OLD.secrets, 'its secrets');
     },
   ),
 
@@ -226,7 +263,7 @@ export const clientRegistry: readonly KitCase[] = [
 
     expectEqual(await clients.remove(id), false, 'removing it again');
     expectEqual(await clients.replace({ ...NEW, id }, removed.client), false, 'replacing it');
-    expectEqual(await clients.replaceSecretHash(id, 'new'), false, 'replacing its secret');
+    expectEqual(await clients.replaceSecrets(id, SECRETS, removed.client), false, 'replacing its secrets');
     const events = await eventsAfter(0, 10);
     expectEqual(
       events.map(({ type, target }) => [type, target]),

@@ -167,4 +167,19 @@ export const keys: readonly KitCase[] = [
       expectEqual(await statuses(stage), 'b current, c next', 'keys');
     },
   ),
+
+  kitCase(
+    'administration',
+    'a key is sealed anew only as it was read, and nothing else of it',
+    async (stage) => {
+      const { keys } = stage.administration;
+      const first = key(stage, 'a', { status: 'current' });
+      const second = key(stage, 'b');
+      await keys.initialize([first, second]);
+      expectEqual(await keys.reseal('a', first.sealedPrivateKey, 'again'), true, 'sealing it anew');
+      expectEqual(await keys.reseal('a', first.sealedPrivateKey, 'late'), false, 'as it was before');
+      expectEqual(await keys.reseal('unknown', first.sealedPrivateKey, 'late'), false, 'of no key');
+      expectEqual(await keys.list(), [{ ...first, sealedPrivateKey: 'again' }, second], 'keys');
+    },
+  ),
 ];

@@ -73,7 +73,7 @@ export const plainRecords: readonly KitCase[] = [
 
       const client = await stage.client({
         name: 'App',
-        secretHash: 'hash',
+        secrets: [{ hash: 'hash' }],
         metadata: { contacts: ['a@b.example'] },
       });
       const grant = await stage.grant({ clientId: client.id });

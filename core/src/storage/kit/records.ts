@@ -156,7 +156,10 @@ export const records: readonly KitCase[] = [
     const client: NewClient = {
       id: 'https://client.example/a b',
       name: 'Åsa’s "client"',
-      secretHash: 'hash',
+      secrets: [
+        { hash: 'hash', serverSecret: 'print', createdAtMs: 1, expiresAt: 1_893_456_000, lastUsedAtMs: 2 },
+        { hash: 'other' },
+      ],
       grantTypes: ['client_credentials'],
       scopes: ['z', 'a'],
       redirectUris: ['https://app.example/callback?x=1', 'com.example.app:/callback'],

@@ -1,6 +1,6 @@
 import type { ClientRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
-import type { ClientRegistry } from '../contract.ts';
+import type { ClientBasis, ClientRegistry } from '../contract.ts';
 import type { Principals } from './principals.ts';
 import { addEvent, type MemoryHandle, principalKey, snapshot } from './tables.ts';
 
@@ -10,6 +10,9 @@ export function memoryClients(handle: MemoryHandle, principals: Principals): Cli
     const { generation = 0, disabledAtMs } = principals.find('client', client.id) ?? {};
     return { ...client, generation, ...(disabledAtMs !== undefined && { disabledAtMs }) };
   };
+
+  const isAsRead = (client: ClientRecord, { generation = 0, revision = 0 }: ClientBasis): boolean =>
+    client.revision === revision && withGeneration(client).generation === generation;
 
   const hasEnabled = (matches: (client: ClientRecord) => boolean): boolean =>
     [...tables().clients.values()].some(
@@ -40,17 +43,16 @@ export function memoryClients(handle: MemoryHandle, principals: Principals): Cli
       const ids = [...tables().clients.values()];
       return ids.map(withGeneration).sort((one, other) => (one.id < other.id ? -1 : 1));
     },
-    replaceSecretHash(id, secretHash) {
+    replaceSecrets(id, secrets, basis) {
       const client = tables().clients.get(id);
-      if (client?.secretHash === undefined) return false;
-      tables().clients.set(id, snapshot({ ...client, secretHash, revision: revisionAfter(client) }));
+      if (client?.secrets === undefined || !isAsRead(client, basis)) return false;
+      tables().clients.set(id, snapshot({ ...client, secrets, revision: revisionAfter(client) }));
       return true;
     },
-    replace(client, { generation = 0, revision = 0 }) {
+    replace(client, basis) {
       const { clients } = tables();
       const stored = clients.get(client.id);
-      if (stored === undefined) return false;
-      if (stored.revision !== revision || withGeneration(stored).generation !== generation) return false;
+      if (stored === undefined || !isAsRead(stored, basis)) return false;
       clients.set(client.id, snapshot({ ...client, revision: revisionAfter(stored) }));
       return true;
     },

@@ -4,7 +4,7 @@ import type { KeyRepository } from '../contract.ts';
 import { RETIRED_KEY_SECONDS } from '../retention.ts';
 import { type MemoryHandle, snapshot } from './tables.ts';
 
-export function memoryKeys({ tables, clock }: MemoryHandle): KeyRepository {
+export function memoryKeys({ tables, clock }: MemoryHandle): Required<KeyRepository> {
   const find = (algorithm: SigningAlgorithm, status: KeyRecord['status']): KeyRecord | undefined =>
     [...tables().keys.values()].find(
       ({ record }) => record.algorithm === algorithm && record.status === status,
@@ -46,6 +46,12 @@ export function memoryKeys({ tables, clock }: MemoryHandle): KeyRepository {
       set(retired, Math.floor(nowMs / 1000) + RETIRED_KEY_SECONDS);
       set({ ...promoted, status: 'current' });
       set(next);
+      return true;
+    },
+    reseal(kid, sealed, resealed) {
+      const record = tables().keys.get(kid)?.record;
+      if (record?.sealedPrivateKey !== sealed) return false;
+      set({ ...record, sealedPrivateKey: resealed });
       return true;
     },
   };

@@ -5,7 +5,7 @@ import type { NewClient } from '../contract.ts';
 /** What describes a client: all that `replace` writes. */
 export const CLIENT_DESCRIPTION = [
   'name',
-  'secret_hash',
+  'secrets',
   'grant_types',
   'scopes',
   'redirect_uris',
@@ -24,7 +24,7 @@ export const CLIENT_COLUMNS = `id, ${CLIENT_DESCRIPTION.join(', ')}, generation,
 export type ClientRow = {
   readonly id: string;
   readonly name: string | null;
-  readonly secret_hash: string | null;
+  readonly secrets: string | null;
   readonly grant_types: string;
   readonly scopes: string;
   readonly redirect_uris: string;
@@ -45,7 +45,7 @@ export function toClientRecord(row: ClientRow): ClientRecord {
   return {
     id: row.id,
     ...(row.name !== null && { name: row.name }),
-    ...(row.secret_hash !== null && { secretHash: row.secret_hash }),
+    ...(row.secrets !== null && { secrets: JSON.parse(row.secrets) }),
     grantTypes: JSON.parse(row.grant_types),
     scopes: JSON.parse(row.scopes),
     redirectUris: JSON.parse(row.redirect_uris),
@@ -70,7 +70,7 @@ export function toClientColumns(client: NewClient) {
   return {
     id: client.id,
     name: client.name ?? null,
-    secret_hash: client.secretHash ?? null,
+    secrets: client.secrets === undefined ? null : JSON.stringify(client.secrets),
     grant_types: JSON.stringify(client.grantTypes),
     scopes: JSON.stringify(client.scopes),
     redirect_uris: JSON.stringify(client.redirectUris),

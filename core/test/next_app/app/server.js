@@ -13,7 +13,7 @@ export const server = new AuthorizationServer({
 await server.prepare();
 await storage.clients.add({
   id: 'machine',
-  secretHash: await server.hashClientSecret('its secret'),
+  secrets: [await server.hashClientSecret('its secret')],
   grantTypes: ['client_credentials'],
   scopes: ['read'],
   redirectUris: [],

@@ -16,7 +16,7 @@ import { isStorable } from './storable.ts';
 const COLUMNS = CLIENT_DESCRIPTION.join(', ');
 
 /** The client to be stored, `$2`. */
-const GIVEN = `json_to_record($2) AS n (id text, name text, secret_hash text, grant_types text, scopes text,
+const GIVEN = `json_to_record($2) AS n (id text, name text, secrets text, grant_types text, scopes text,
         redirect_uris text, resource text, rotate_refresh_tokens boolean, access_token_format text,
         access_token_algorithm text, id_token_algorithm text, metadata text, registration_token_digest text,
         registered_at bigint)`;
@@ -48,9 +48,9 @@ export const CLIENTS_SQL = {
       SELECT $1, o.origin, added.id FROM added, json_array_elements_text($3) AS o (origin))
     SELECT 1 FROM added`,
 
-  replaceSecretHash: `
-    UPDATE grantd.clients SET secret_hash = $3, revision = revision + 1
-    WHERE issuer_id = $1 AND id = $2 AND secret_hash IS NOT NULL`,
+  replaceSecrets: `
+    UPDATE grantd.clients SET secrets = $3, revision = revision + 1
+    WHERE issuer_id = $1 AND id = $2 AND secrets IS NOT NULL AND generation = $4 AND revision = $5`,
 
   lock: 'SELECT 1 FROM grantd.clients WHERE issuer_id = $1 AND id = $2 FOR UPDATE',
 
@@ -123,9 +123,11 @@ export async function postgresClients({
     async list() {
       return rowsOf<ClientRow>(await primary.read([sql.list, issuerId])).map(toClientRecord);
     },
-    async replaceSecretHash(id, secretHash) {
+    async replaceSecrets(id, secrets, { generation = 0, revision = 0 }) {
       if (!isStorable(id)) return false;
-      const [replaced] = await primary.write([[sql.replaceSecretHash, issuerId, id, secretHash]]);
+      const [replaced] = await primary.write([
+        [sql.replaceSecrets, issuerId, id, JSON.stringify(secrets), generation, revision],
+      ]);
       return changesOf(replaced) === 1;
     },
     async replace(client, { generation = 0, revision = 0 }) {

@@ -37,9 +37,17 @@ export const KEYS_SQL = {
   promote: `
     UPDATE grantd.signing_keys SET status = 'current'
     WHERE issuer_id = $1 AND algorithm = $2 AND status = 'next'`,
+
+  reseal: `
+    UPDATE grantd.signing_keys SET sealed_private_key = $4
+    WHERE issuer_id = $1 AND kid = $2 AND sealed_private_key = $3`,
 };
 
-export async function postgresKeys({ primary, issuerId, clock }: PostgresHandle): Promise<KeyRepository> {
+export async function postgresKeys({
+  primary,
+  issuerId,
+  clock,
+}: PostgresHandle): Promise<Required<KeyRepository>> {
   const sql = await namedStatements(KEYS_SQL);
   const asParameter = (keys: readonly KeyRecord[]) => JSON.stringify(keys.map(toKeyColumns));
   return {
@@ -80,6 +88,10 @@ export async function postgresKeys({ primary, issuerId, clock }: PostgresHandle)
           },
         };
       });
+    },
+    async reseal(kid, sealed, resealed) {
+      const [replaced] = await primary.write([[sql.reseal, issuerId, kid, sealed, resealed]]);
+      return changesOf(replaced) === 1;
     },
   };
 }

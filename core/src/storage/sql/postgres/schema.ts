@@ -206,7 +206,15 @@ const VERSION_2 = `
   CREATE INDEX pushed_requests_by_expiry ON grantd.pushed_requests (issuer_id, expires_at);
 `;
 
+/** Version 3. A client has a list of secrets. */
+const VERSION_3 = `
+  ALTER TABLE grantd.clients ADD COLUMN secrets text;
+  UPDATE grantd.clients SET secrets = json_build_array(json_build_object('hash', secret_hash))::text
+    WHERE secret_hash IS NOT NULL;
+  ALTER TABLE grantd.clients DROP COLUMN secret_hash;
+`;
+
 export const STORE_TABLES: PostgresTables = {
   versions: 'grantd.schema_versions',
-  migrations: [VERSION_1, VERSION_2],
+  migrations: [VERSION_1, VERSION_2, VERSION_3],
 };

@@ -39,9 +39,10 @@ export const CLIENTS_SQL = {
   addRedirectOrigin: `
     INSERT INTO redirect_origins (issuer_id, origin, client_id) VALUES (:issuerId, :origin, :clientId)`,
 
-  replaceSecretHash: `
-    UPDATE clients SET secret_hash = :secretHash, revision = revision + 1
-    WHERE issuer_id = :issuerId AND id = :id AND secret_hash IS NOT NULL`,
+  replaceSecrets: `
+    UPDATE clients SET secrets = :secrets, revision = revision + 1
+    WHERE issuer_id = :issuerId AND id = :id AND secrets IS NOT NULL
+      AND generation = :generation AND revision = :revision`,
 
   replace: `
     UPDATE clients SET (${DESCRIPTION}) = (${PARAMETERS}), revision = revision + 1
@@ -94,8 +95,9 @@ export function sqliteClients(
     list() {
       return (sql.list.all({ issuerId }) as ClientRow[]).map(toClientRecord);
     },
-    replaceSecretHash(id, secretHash) {
-      return transaction(() => sql.replaceSecretHash.run({ issuerId, id, secretHash }).changes === 1);
+    replaceSecrets(id, secrets, { generation = 0, revision = 0 }) {
+      const columns = { issuerId, id, secrets: JSON.stringify(secrets), generation, revision };
+      return transaction(() => sql.replaceSecrets.run(columns).changes === 1);
     },
     replace(client, { generation = 0, revision = 0 }) {
       return transaction(() => {

@@ -33,9 +33,19 @@ export const KEYS_SQL = {
   promote: `
     UPDATE signing_keys SET status = 'current'
     WHERE issuer_id = :issuerId AND algorithm = :algorithm AND status = 'next'`,
+
+  reseal: `
+    UPDATE signing_keys SET sealed_private_key = :resealed
+    WHERE issuer_id = :issuerId AND kid = :kid AND sealed_private_key = :sealed`,
 };
 
-export function sqliteKeys({ database, issuerId, clock, transaction, reads }: SqliteHandle): KeyRepository {
+export function sqliteKeys({
+  database,
+  issuerId,
+  clock,
+  transaction,
+  reads,
+}: SqliteHandle): Required<KeyRepository> {
   const sql = prepareAll(database, KEYS_SQL);
   const add = (key: KeyRecord): void => {
     sql.add.run({ issuerId, ...toKeyColumns(key) });
@@ -75,6 +85,9 @@ export function sqliteKeys({ database, issuerId, clock, transaction, reads }: Sq
         add(next);
         return true;
       });
+    },
+    reseal(kid, sealed, resealed) {
+      return transaction(() => sql.reseal.run({ issuerId, kid, sealed, resealed }).changes === 1);
     },
   };
 }

@@ -258,6 +258,11 @@ const VERSION_5 = `
     issuer_id   INTEGER PRIMARY KEY REFERENCES issuers (id),
     swept_until INTEGER NOT NULL
   ) STRICT;
+
+  -- A client has a list of secrets.
+  ALTER TABLE clients ADD COLUMN secrets TEXT;
+  UPDATE clients SET secrets = json_array(json_object('hash', secret_hash)) WHERE secret_hash IS NOT NULL;
+  ALTER TABLE clients DROP COLUMN secret_hash;
 `;
 
 /** One entry for each version, applied in order and never edited once released. */
