@@ -26,7 +26,7 @@ export async function postgresPopulation(
   { database }: Population,
   say: (text: string) => void,
 ): Promise<PostgresPopulation> {
-  const secret = readSecretFile(database);
+  const [secret] = readSecretFile(database) ?? [];
   if (secret === undefined) throw new Error(`${database} has no secret beside it`);
   const cluster = await startPostgres({ settings: { shared_buffers: '1GB', max_wal_size: '8GB' } });
   const connectionString = await disposableDatabase(cluster);

@@ -204,7 +204,7 @@ specification('RFC 7592 client configuration', (spec) => {
       const wrongClient = unfit('client_id', 'expected the identifier of this client');
       assert.deepEqual(await put({}), wrongClient);
       assert.deepEqual(await put({ client_id: 'web' }), wrongClient);
-      const wrongSecret = unfit('client_secret', 'expected the secret that the client has');
+      const wrongSecret = unfit('client_secret', 'expected a secret that the client has');
       for (const secret of ['chosen by the client', '', 7, [client.client_secret]])
         assert.deepEqual(await put({ client_id: client.client_id, client_secret: secret }), wrongSecret);
       const { client_id, client_secret } = client;

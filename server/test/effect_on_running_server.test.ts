@@ -63,13 +63,22 @@ for (const database of DATABASES) {
       assert.deepEqual(await introspect(server.url, token), { active: false });
     });
 
-    test('client rotate-secret: the old secret is refused, the new one accepted', async () => {
-      await prints('client', 'add', 'rotating', '--scope', 'a');
-      const { secret } = JSON.parse(await prints('client', 'rotate-secret', 'rotating', '--json'));
-      const ask = (used: string) =>
-        postForm(`${server.url}/token`, { grant_type: 'client_credentials' }, basic('rotating', used));
-      assert.equal((await ask('another-secret')).status, 401);
-      assert.equal((await ask(secret)).status, 200);
+    test('findings C2: client rotate-secret lets the old secret work until it ends, with --now not at all', async () => {
+      const secretFrom = async (...args: string[]): Promise<string> =>
+        JSON.parse(await prints('client', ...args, '--json')).secret;
+      const statusesOf = async (...secrets: string[]) => {
+        const grant = { grant_type: 'client_credentials' };
+        const ask = async (used: string) =>
+          (await postForm(`${server.url}/token`, grant, basic('rotating', used))).status;
+        return Promise.all(secrets.map(ask));
+      };
+      const first = await secretFrom('add', 'rotating', '--scope', 'a');
+      const second = await secretFrom('rotate-secret', 'rotating');
+      assert.deepEqual(await statusesOf(first, second, 'another-secret'), [200, 200, 401]);
+      const third = await secretFrom('rotate-secret', 'rotating', '--overlap', '3600');
+      assert.deepEqual(await statusesOf(first, second, third), [401, 200, 200]);
+      const fourth = await secretFrom('rotate-secret', 'rotating', '--now');
+      assert.deepEqual(await statusesOf(second, third, fourth), [401, 401, 200]);
     });
 
     test('keys rotate: new tokens are signed by the key that was published before, old ones stay alive', async () => {

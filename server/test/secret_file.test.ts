@@ -23,13 +23,13 @@ function refusal(message: RegExp) {
 test('each database of a folder has a secret of its own, named after it', () => {
   const [one, other] = [join(folder, 'one.db'), join(folder, 'other.db')];
   assert.equal(secretFileOf(one), `${one}.secret`);
-  assert.notEqual(createSecretFile(one), createSecretFile(other));
+  assert.notDeepEqual(createSecretFile(one), createSecretFile(other));
   assert.equal(readSecretFile(join(folder, 'third.db')), undefined);
 });
 
 test('of two that make the secret both get the first one', () => {
   const database = join(folder, 'raced.db');
-  assert.equal(createSecretFile(database), createSecretFile(database));
+  assert.deepEqual(createSecretFile(database), createSecretFile(database));
   assert.equal(statSync(secretFileOf(database)).mode & 0o777, 0o600);
 });
 
@@ -46,7 +46,7 @@ test('a secret that the group or others can read or write is refused, with what 
     );
   }
   chmodSync(secretFileOf(database), 0o400);
-  assert.equal(readSecretFile(database), secret);
+  assert.deepEqual(readSecretFile(database), secret);
 });
 
 test('a secret of another user is refused, with what to do', { skip: hasModes }, () => {

@@ -1,3 +1,4 @@
+import { secondsOf } from './environment.ts';
 import type { ClientSecretRecord } from './records.ts';
 
 /** A client has so many secrets at a time that authenticate it. */
@@ -26,6 +27,6 @@ export function rotatedSecrets(
 ): readonly ClientSecretRecord[] {
   const replaced = secrets.find((one) => isLiveSecret(one, nowMs) && one.hash !== added.hash);
   if (replaced === undefined || overlap <= 0) return [added];
-  const endsAt = Math.ceil(nowMs / 1000) + overlap;
+  const endsAt = secondsOf(nowMs) + overlap;
   return [added, { ...replaced, expiresAt: Math.min(replaced.expiresAt ?? endsAt, endsAt) }];
 }

@@ -20,6 +20,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['user', async () => (await import('./user.ts')).userCommands()],
   ['token', async () => (await import('./token.ts')).tokenCommands()],
   ['keys', async () => (await import('./keys.ts')).keysCommands()],
+  ['secrets', async () => (await import('./secrets.ts')).secretsCommands()],
   ['gc', async () => (await import('./gc.ts')).gcCommand()],
   ['copy', async () => (await import('./copy.ts')).copyCommand()],
 ]);

@@ -2,6 +2,7 @@ import {
   type AdministrableStorage,
   AuthorizationServer,
   type FetchDocument,
+  type SecretDependents,
   type ServerEvent,
   ServerSecret,
 } from '@grantd/core';
@@ -9,7 +10,7 @@ import type { Configuration } from '../config/configuration.ts';
 import { userClaims } from '../people/claims.ts';
 import type { Database, OpenDatabase } from './database/database.ts';
 import { issuerToAdminister } from './issuer.ts';
-import { pairwiseSecretOf } from './pairwise_secret.ts';
+import { pairwiseSecretOf, sealOfPairwiseSecret } from './pairwise_secret.ts';
 import type { ProgramSecret, ProgramSecretUse } from './program_secret.ts';
 import {
   documentsFromOutside,
@@ -17,6 +18,14 @@ import {
   requireAcceptable,
   rethrowAsWritten,
 } from './server_options.ts';
+
+/** Fills an option that nothing asks. */
+const UNUSED_SECRET = '-'.repeat(32);
+
+export interface InstanceDependents extends SecretDependents {
+  /** The place of the secret that the pairwise secret is sealed under; `undefined` if the database keeps none, -1 if it is lost. */
+  readonly keptPairwiseSecret: number | undefined;
+}
 
 /** One issuer's database, opened, with the secret that belongs to it. Whoever has the database closes it. */
 export interface Instance extends OpenDatabase {
@@ -27,6 +36,8 @@ export interface Instance extends OpenDatabase {
   readonly fetchDocument: FetchDocument;
   /** @throws {Refused} nobody said what the secret is */
   secret(): ProgramSecret;
+  /** What depends on each of the server's secrets. Changes nothing. */
+  secretDependents(): Promise<InstanceDependents>;
   /** The server over this database, its keys opened. */
   server(onEvent?: (event: ServerEvent) => void): Promise<AuthorizationServer>;
 }
@@ -59,6 +70,22 @@ export async function openInstance(
     database,
     fetchDocument,
     secret: () => new ServerSecret<ProgramSecretUse>(secrets()),
+    async secretDependents() {
+      const secret = secrets();
+      const server = new AuthorizationServer({
+        ...libraryOptions(settings, userClaims(people), fetchDocument),
+        ...{ issuer, secret, storage, pairwiseSecret: UNUSED_SECRET },
+      });
+      const keptPairwiseSecret =
+        settings.pairwiseSecret === undefined
+          ? await sealOfPairwiseSecret(
+              opened.pairwiseSecret,
+              new ServerSecret<ProgramSecretUse>(secret),
+              issuer,
+            )
+          : undefined;
+      return { ...(await server.secretDependents(await storage.clients.list())), keptPairwiseSecret };
+    },
     async server(onEvent) {
       const secret = secrets();
       const pairwiseSecret =

@@ -43,6 +43,21 @@ export async function pairwiseSecretOf(
   );
 }
 
+/**
+ * The place in the list of the server secret that the pairwise secret is sealed under; `undefined` if none is kept, `-1`
+ * if it is not in the list.
+ */
+export async function sealOfPairwiseSecret(
+  kept: KeptPairwiseSecret,
+  secret: ProgramSecret,
+  issuer: string,
+): Promise<number | undefined> {
+  const sealed = await kept.get();
+  if (sealed === undefined) return undefined;
+  const keys = await secret.keys('pairwise_secret');
+  return keys.findIndex((key) => unseal(key, sealed, issuer) !== undefined);
+}
+
 async function makeOne(kept: KeptPairwiseSecret, key: Uint8Array, issuer: string): Promise<string> {
   await kept.add(seal(key, randomBytes(32).toString('base64url'), issuer));
   const sealed = await kept.get();

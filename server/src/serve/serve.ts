@@ -136,7 +136,7 @@ async function serveInstance(
       log.info({ event: 'ending', signal: reason });
     }
     const isFinished = await finish(connections);
-    await Promise.all([swept, worked, unfinished.end()]);
+    await Promise.all([swept, worked, unfinished.end(), server.flush()]);
     log.info({ event: 'ended', inFlight: isFinished ? 'finished' : 'closed' });
     if (reason === 'database_replaced') throw databaseReplaced(database.name);
   } finally {

@@ -11,7 +11,7 @@ const WRITTEN_EVERY_MS = 60 * 60 * 1000;
 const MOST_WAITING = 1000;
 
 /** The answer goes out before anything is written. */
-const WRITTEN_AFTER_MS = 20;
+const WRITTEN_AFTER_MS = 250;
 
 /** After an outage, nothing is written for so long. A timer that has not fired by then is lost, as with its isolate's request. */
 const PAUSE_MS = 60_000;

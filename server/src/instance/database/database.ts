@@ -21,7 +21,14 @@ export interface Database {
    * The server's secret that is kept with the database.
    * @throws {Refused} there is none
    */
-  keptSecret(): string;
+  keptSecret(): readonly string[];
+  /**
+   * Changes the secret that is kept with the database, in one step.
+   * @param change what the secrets are to be, from what they are
+   * @returns the file
+   * @throws {Refused} there is none, or it cannot be changed
+   */
+  changeKeptSecret(change: (secrets: readonly string[]) => readonly string[]): string;
   /** Opens it for an issuer, made where it is missing. Once. */
   open(issuer: string): Promise<OpenDatabase>;
   /** Closes whatever was opened. Idempotent. */

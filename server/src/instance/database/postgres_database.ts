@@ -35,6 +35,7 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
     },
     prepareSecret: refuseWithoutSecret,
     keptSecret: refuseWithoutSecret,
+    changeKeptSecret: refuseWithoutSecret,
     async open(issuer) {
       const storage = await openPostgresStorage({ pool, issuer, ...deadlines });
       const connections = new PostgresConnections(pool, deadlines);

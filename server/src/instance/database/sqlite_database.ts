@@ -4,7 +4,7 @@ import { openSqliteStorage, readStoredIssuer } from '@grantd/core/sqlite';
 import { Refused } from '../refused.ts';
 import type { Database } from './database.ts';
 import { programData } from './program_data.ts';
-import { createSecretFile, readSecretFile, secretFileOf } from './secret_file.ts';
+import { changeSecretFile, createSecretFile, readSecretFile, secretFileOf } from './secret_file.ts';
 import { sqliteProgramTables } from './sqlite_program_tables.ts';
 import { openSqliteTables } from './sqlite_tables.ts';
 import { StoredFile } from './stored_file.ts';
@@ -26,6 +26,10 @@ export function sqliteDatabase(path: string): Database {
       });
     },
     keptSecret: () => requireSecretFile(path),
+    changeKeptSecret(change) {
+      changeSecretFile(path, change);
+      return secretFileOf(path);
+    },
     async open(issuer) {
       try {
         const storage = asDatabase(path, () => openSqliteStorage({ path, issuer }));
@@ -81,7 +85,7 @@ function isFolder(path: string): boolean {
 }
 
 /** A secret made for a database that exists already would not open its keys, and spoil what is hashed under it. */
-function requireSecretFile(path: string): string {
+function requireSecretFile(path: string): readonly string[] {
   const secret = readSecretFile(path);
   if (secret !== undefined) return secret;
   throw new Refused(

@@ -1,0 +1,180 @@
+import type { DependentsOfSecret } from '@grantd/core';
+import { ServerSecret } from '@grantd/core';
+import { Command } from 'commander';
+import type { GivenFlags } from '../config/configuration.ts';
+import { newSecret } from '../instance/database/secret_file.ts';
+import { Refused } from '../instance/refused.ts';
+import { databaseFlags } from './database_flags.ts';
+import { BadUsage } from './exit.ts';
+import { printList, printOne } from './output.ts';
+import { type CommandParts, withInstance } from './with_instance.ts';
+
+interface RotateFlags extends GivenFlags {
+  readonly generate?: true;
+}
+
+interface DropFlags extends GivenFlags {
+  readonly force?: true;
+}
+
+export function secretsCommands(): Command {
+  const group = new Command('secrets').description("the server's secret, which all keys derive from");
+  databaseFlags(
+    group.command('status').description('what depends on each secret, and whether old ones can be dropped'),
+  ).action((flags: GivenFlags) => withInstance(flags, 'needs_database', showStatus));
+  databaseFlags(
+    group.command('rotate').description('put a new secret in front; the ones before stay accepted'),
+  )
+    .option('--generate', 'print a new secret for GRANTD_SECRET, if the secret is not kept in a file')
+    .addHelpText(
+      'after',
+      `
+Restart the server right afterwards: until then it does not know the new secret. docs/secrets.md has all steps.`,
+    )
+    .action((flags: RotateFlags) =>
+      withInstance(flags, 'needs_database', (parts) => rotate(parts, flags.generate === true)),
+    );
+  databaseFlags(group.command('drop').description('drop all secrets but the first one'))
+    .option('--force', 'also if clients or keys depend on them: these stop working')
+    .action((flags: DropFlags) =>
+      withInstance(flags, 'needs_database', (parts) => drop(parts, flags.force === true)),
+    );
+  return group;
+}
+
+/** What one secret, or none of them, holds up. */
+interface StatusRow extends DependentsOfSecret {
+  /** A fingerprint; `unknown` for what may be under any, `lost` for what is under none of them. */
+  readonly secret: string;
+  readonly use: 'used for new values' | 'accepted' | 'not known' | 'missing';
+  readonly pairwiseSecret: boolean;
+}
+
+async function statusOf(parts: CommandParts): Promise<readonly StatusRow[]> {
+  const { secrets, unknown, lost, keptPairwiseSecret: pairwise } = await parts.secretDependents();
+  const listed = secrets.map(({ fingerprint, clients, signingKeys }, index): StatusRow => {
+    const use = index === 0 ? 'used for new values' : 'accepted';
+    return { secret: fingerprint, use, clients, signingKeys, pairwiseSecret: pairwise === index };
+  });
+  const others: readonly StatusRow[] = [
+    { secret: 'unknown', use: 'not known', ...unknown, pairwiseSecret: false },
+    { secret: 'lost', use: 'missing', ...lost, pairwiseSecret: pairwise === -1 },
+  ];
+  return [...listed, ...others.filter(hasDependents)];
+}
+
+function hasDependents({ clients, signingKeys, pairwiseSecret }: Omit<StatusRow, 'secret' | 'use'>): boolean {
+  return clients.length + signingKeys.length > 0 || pairwiseSecret;
+}
+
+/** What would stop working without the accepted secrets. */
+function dependentsOfAccepted(rows: readonly StatusRow[]): readonly StatusRow[] {
+  return rows.filter((row) => (row.use === 'accepted' || row.use === 'not known') && hasDependents(row));
+}
+
+async function showStatus(parts: CommandParts): Promise<void> {
+  const rows = await statusOf(parts);
+  printList(parts, rows, {
+    SECRET: ({ secret }) => secret,
+    USE: ({ use }) => use,
+    CLIENTS: ({ clients }) => String(clients.length),
+    'SIGNING KEYS': ({ signingKeys }) => String(signingKeys.length),
+    'PAIRWISE SECRET': ({ pairwiseSecret }) => (pairwiseSecret ? 'yes' : ''),
+  });
+  if (parts.isJson) return;
+  const accepted = rows.filter(({ use }) => use === 'accepted');
+  const needing = dependentsOfAccepted(rows);
+  if (accepted.length > 0) {
+    const names = accepted.map(({ secret }) => secret).join(', ');
+    const [first] = needing;
+    console.log(
+      first === undefined
+        ? `nothing depends on ${names}: grantd secrets drop`
+        : `${names} cannot be dropped yet: ${needing.map(inWords).join('; ')}`,
+    );
+  }
+}
+
+const MOST_NAMED = 10;
+
+function inWords({ secret, clients, signingKeys, pairwiseSecret }: StatusRow): string {
+  const more = clients.length > MOST_NAMED ? ` and ${clients.length - MOST_NAMED} more` : '';
+  const parts = [
+    clients.length > 0 && `the secrets of ${clients.slice(0, MOST_NAMED).join(', ')}${more}`,
+    signingKeys.length > 0 && `${signingKeys.length} signing keys`,
+    pairwiseSecret && 'the secret of pairwise subject identifiers',
+  ].filter((part) => part !== false);
+  const where = secret === 'unknown' ? 'may depend on any of them' : `depend on ${secret}`;
+  return `${parts.join(', ')} ${where}`;
+}
+
+async function rotate(parts: CommandParts, generate: boolean): Promise<void> {
+  const { settings, sourceOf } = parts.configuration;
+  if (settings.secret !== undefined) return explainRotation(parts, sourceOf('secret'), generate);
+  if (generate)
+    throw new BadUsage('--generate: the secret is kept in a file, which this command changes itself');
+  const added = newSecret();
+  let secrets: readonly string[] = [];
+  const file = parts.database.changeKeptSecret((before) => {
+    secrets = [added, ...before];
+    return secrets;
+  });
+  const [fingerprint, ...accepted] = await new ServerSecret(secrets).fingerprints();
+  printOne(parts, { file, fingerprint, accepted }, [
+    `${file} has the new secret ${fingerprint} in front; ${accepted.join(', ')} stays accepted.`,
+    'Restart the server now: it does not know the new secret yet. Then follow grantd secrets status.',
+  ]);
+}
+
+/** The secrets that are set already are not printed: whoever sets them has them. */
+function explainRotation(parts: CommandParts, source: string, generate: boolean): void {
+  const secret = generate ? newSecret() : undefined;
+  const isVariable = source.startsWith('GRANTD_');
+  const name = secret ?? 'NEW';
+  const array = (first: string, second: string) => {
+    const value = `["${first}","${second}"]`;
+    return isVariable ? `${source}='${value}'` : `"secret": ${value}`;
+  };
+  printOne(parts, { source, ...(secret !== undefined && { secret }) }, [
+    `The secret is set by ${source}. PRESENT stands for its present value:`,
+    '',
+    `  1. ${array('PRESENT', name)}, and restart every process`,
+    `  2. ${array(name, 'PRESENT')}, and restart every process`,
+    '',
+    'With a single process, begin with step 2. Then follow grantd secrets status.',
+    ...(secret === undefined ? ['For a new secret: grantd secrets rotate --generate'] : []),
+  ]);
+}
+
+async function drop(parts: CommandParts, force: boolean): Promise<void> {
+  const { settings, sourceOf } = parts.configuration;
+  const read = settings.secret ?? parts.database.keptSecret();
+  const rows = await statusOf(parts);
+  const dropped = rows.filter(({ use }) => use === 'accepted').map(({ secret }) => secret);
+  const [first] = rows;
+  if (dropped.length === 0 || first === undefined)
+    throw new Refused(
+      'there is one secret, which is in use: grantd secrets rotate puts another one in front.',
+    );
+  const needing = dependentsOfAccepted(rows);
+  if (needing.length > 0 && !force)
+    throw new Refused(
+      `${needing.map(inWords).join('; ')}. Clients move on when they authenticate, keys when the server starts. ` +
+        'For the others: grantd client rotate-secret, or --force, with which they stop working.',
+    );
+  if (settings.secret !== undefined) {
+    const source = sourceOf('secret');
+    return printOne(parts, { source, fingerprint: first.secret, canBeDropped: dropped }, [
+      `Set ${source} to its first secret alone (${first.secret}), and restart every process.`,
+    ]);
+  }
+  const file = parts.database.changeKeptSecret((secrets) => {
+    const [kept = ''] = secrets;
+    if (secrets.join() !== read.join()) throw new Refused('the secrets were changed just now: try again.');
+    return [kept];
+  });
+  printOne(parts, { file, fingerprint: first.secret, dropped }, [
+    `${file} has the secret ${first.secret} alone; ${dropped.join(', ')} is gone.`,
+    'Restart the server, so that it no longer accepts what it dropped.',
+  ]);
+}
