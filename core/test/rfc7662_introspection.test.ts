@@ -152,10 +152,10 @@ specification('Introspection (RFC 7662)', (spec) => {
   spec(
     'findings F8 §4.1.2 the operator lets one client send unknown hints; others are refused as before',
     async (world) => {
-      const { secretHash, ...api } = (await world.storage.clients.get('api')) ?? assert.fail();
+      const { secrets, ...api } = (await world.storage.clients.get('api')) ?? assert.fail();
       const metadata = { ignore_unknown_token_type_hint: true };
       const basis = { generation: api.generation ?? 0, revision: api.revision ?? 0 };
-      const tolerated = { ...api, ...(secretHash !== undefined && { secretHash }), metadata };
+      const tolerated = { ...api, ...(secrets !== undefined && { secrets }), metadata };
       assert.equal(await world.storage.clients.replace(tolerated, basis), true);
       const { access_token } = await world.grant();
       assert.equal(members(await world.introspect(access_token, 'api', 'id_token')).active, true);

@@ -56,7 +56,12 @@ for (const database of DATABASES) {
     test('client add prints a generated secret once, and never one that was brought along', async () => {
       const added = await printsJson('client', 'add', 'machine', '--scope', 'a b');
       assert.match(added.secret, /^grantd_cs_[\w-]{43}$/);
-      const shown = await printsJson('client', 'show', 'machine');
+      const { secrets, ...shown } = await printsJson('client', 'show', 'machine');
+      assert.deepEqual(
+        secrets.map((one: object) => Object.keys(one)),
+        [['createdAt', 'serverSecret']],
+        'no hash of it',
+      );
       assert.deepEqual(shown, {
         id: 'machine',
         grantTypes: ['client_credentials'],

@@ -413,7 +413,7 @@ test('findings D8: cached tokens leave memory when they have expired, or were no
   const looksAfter = async (ms: number) => {
     now.ms += ms;
     // A commit of any kind is when the cache looks at the time.
-    await one.clients.replaceSecretHash('app', `${now.ms}`);
+    await one.clients.replaceSecrets('app', [], {});
     return ofTokens(await statementsOf(t, () => lookUp(one, token))).length;
   };
   assert.equal(await looksAfter(0), 1);
@@ -423,7 +423,7 @@ test('findings D8: cached tokens leave memory when they have expired, or were no
   await one.clients.get('app');
   assert.equal(await looksAfter(minutes(5)), 0, 'used in the five minutes before the last five');
   now.ms += minutes(5);
-  await one.clients.replaceSecretHash('app', 'again');
+  await one.clients.replaceSecrets('app', [], {});
   await one.tokens.getByAccessToken('another');
   assert.equal(await looksAfter(minutes(6)), 1);
 });
