@@ -1,6 +1,6 @@
 import type { ClientSecretRecord } from '@grantd/core';
+import { seconds } from '@grantd/core/options';
 import type { GivenFlags } from '../config/configuration.ts';
-import { seconds } from '../config/kinds.ts';
 import { BadUsage } from './exit.ts';
 import { type Output, printOne } from './output.ts';
 import { readStandardInput } from './standard_input.ts';
