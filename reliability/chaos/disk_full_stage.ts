@@ -38,8 +38,10 @@ for (let times = 0; times < KEPT; times++) await revokeOne();
 const filler = join(folder, 'filler');
 fill(filler);
 const whileFull = await tryWhileFull();
+if ((await health()) !== 503) faults.push('/health was not 503 while nothing could be written');
 rmSync(filler);
 const recoveryMs = await recover();
+if ((await health()) !== 200) faults.push('/health was not 200 with room again');
 await checkAll();
 console.log(JSON.stringify({ ...whileFull, recoveryMs, faults } satisfies DiskFullReport));
 process.exit(0);
@@ -100,6 +102,11 @@ async function checkAll(): Promise<void> {
   if (lost > 0) faults.push(`${lost} tokens that nobody revoked are dead`);
   const integrityFault = await cluster.integrityFault();
   if (integrityFault !== undefined) faults.push(`the database says ${integrityFault}`);
+}
+
+async function health(): Promise<number> {
+  const [server] = cluster.servers;
+  return (await fetch(`${server?.address}/health`)).status;
 }
 
 async function revokeOne(): Promise<boolean> {

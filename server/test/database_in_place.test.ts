@@ -1,8 +1,19 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, renameSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import {
+  closeSync,
+  copyFileSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
-import { type RunningServer, until, Workbench } from './harness/program.ts';
+import { grantd, type RunningServer, until, Workbench } from './harness/program.ts';
 import { basic } from './harness/protocol.ts';
 import { begin } from './harness/wire.ts';
 
@@ -83,4 +94,79 @@ describe('a running server ends by itself, with 1, where its database is', () =>
     assert.equal(code, 1);
     assert.match(stderr, /^grantd: the database .* was replaced or deleted/m);
   });
+});
+
+function backUp(path: string): string {
+  const database = new DatabaseSync(path, { readOnly: true });
+  database.exec(`VACUUM INTO '${path}.backup'`);
+  database.close();
+  return `${path}.backup`;
+}
+
+test('findings D2: a backup that was moved over a running server’s file is served only without the log of the former one', async () => {
+  const server = await workbench.start(workbench.folder(), ['--demo']);
+  const { folder, port } = server;
+  const path = databaseOf(folder);
+  const backup = backUp(path);
+  assert.equal((await grantd(folder, ['token', 'issue', '--client', 'demo-machine'])).code, 0);
+  renameSync(backup, path);
+  const { stderr } = await server.ended;
+  assert.ok(stderr.includes(`remove ${path}-wal and ${path}-shm`), stderr);
+
+  const refused = `grantd: ${path} was replaced, and the log beside it belongs to the former file: stop every program that uses it, remove ${path}-wal and ${path}-shm, and start again.\n`;
+  for (const command of [
+    ['serve', '--port', '0'],
+    ['client', 'list'],
+  ])
+    assert.deepEqual(await grantd(folder, command), { code: 1, stdout: '', stderr: refused });
+
+  for (const suffix of ['-wal', '-shm']) rmSync(path + suffix);
+  const restored = await workbench.start(folder, ['--demo', '--port', String(port)]);
+  assert.equal((await fetch(`${restored.url}/health`)).status, 200);
+  await restored.stop();
+});
+
+/** Overwrites all of a file but its first page, in place. */
+function damage(path: string): void {
+  const file = openSync(path, 'r+');
+  writeSync(file, Buffer.alloc(statSync(path).size - 4096, 'x'), 0, undefined, 4096);
+  closeSync(file);
+}
+
+test('findings D2: the first sign of corruption makes every answer a 503, and no start serves the file', async () => {
+  const folder = workbench.folder();
+  const { port, stop } = await workbench.start(folder, ['--demo']);
+  await stop();
+  const server = await workbench.start(folder, ['--port', String(port), '--workers', '2', '--demo']);
+  const path = databaseOf(folder);
+  damage(path);
+  await until(
+    () => server.log().some(({ event }) => event === 'database_corrupt'),
+    'it is noticed',
+    5000,
+  ).catch(() => assert.fail(server.stderr() + server.stdout()));
+  const statuses = async () => {
+    const answers = ['/health', '/jwks', '/login', '/.well-known/openid-configuration'].map((url) =>
+      fetch(server.url + url),
+    );
+    return (await Promise.all(answers)).map(({ status }) => status);
+  };
+  await until(
+    () => server.log().filter(({ event }) => event === 'database_corrupt').length === 2,
+    'each worker knows',
+    5000,
+  );
+  assert.deepEqual(await statuses(), [503, 503, 503, 503]);
+  await server.stop();
+  for (const command of [
+    ['serve', '--port', '0'],
+    ['client', 'list'],
+  ]) {
+    const { code, stderr } = await grantd(folder, command);
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /grantd: the database \S+ is corrupt \(.+\): stop every program that uses it, move it away/,
+    );
+  }
 });

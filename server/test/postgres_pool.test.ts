@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { StorageFault } from '@grantd/core';
-import { migratePostgres, PostgresConnections } from '@grantd/core/postgres';
+import { migratePostgres, PostgresConnections, requireSameTables } from '@grantd/core/postgres';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { ask } from '../../core/test/harness/postgres_server.ts';
 import { peopleTable } from '../src/instance/database/people_table.ts';
@@ -61,7 +61,8 @@ describe('a pool of connections to PostgreSQL', { skip: POSTGRESQL.absence }, ()
     const { pool, close } = openPool(url, { ...limits, connections: 1 }, () => {});
     const connections = new PostgresConnections(pool, { statementTimeoutMs });
     await migratePostgres(connections, PROGRAM_TABLES);
-    return { url, people: peopleTable(postgresProgramTables(connections), ISSUER), close };
+    const tables = postgresProgramTables(connections, requireSameTables(connections, PROGRAM_TABLES));
+    return { url, people: peopleTable(tables, ISSUER), close };
   }
 
   test('rejects a statement that is not answered in time, and answers the next one', async () => {

@@ -106,6 +106,36 @@ for (const database of DATABASES) {
       assert.match(JSON.stringify(line?.cause), /belongs to https:\/\/other\.example, no longer to http/);
     });
 
+    for (const [whose, statement] of Object.entries({
+      'the library’s': database.newerStoreTables,
+      'the program’s own': `UPDATE ${schema}program_schema SET version = version + 1`,
+    })) {
+      test(`findings D6: a program whose database a newer one has migrated answers 503, ${whose} tables`, async () => {
+        const own = await workbench.start(await workbench.home(), ['--demo']);
+        const statuses = async () => {
+          const answers = [
+            await fetch(`${own.url}/health`),
+            await postForm(
+              `${own.url}/token`,
+              { grant_type: 'client_credentials' },
+              basic('demo-machine', 'demo-machine-secret'),
+            ),
+          ];
+          return answers.map(({ status }) => status);
+        };
+        assert.deepEqual(await statuses(), [200, 200]);
+        await database.run(own.folder, statement);
+        // PostgreSQL is asked about it once in a while.
+        const late = Date.now() + 4000;
+        let found = await statuses();
+        while (found[0] === 200 && Date.now() < late) found = await statuses();
+        assert.equal(found[0], 503);
+        const [health, token] = await statuses();
+        assert.equal(health, 503);
+        if (whose !== 'the program’s own') assert.equal(token, 503);
+      });
+    }
+
     test('an outage of storage is 503 everywhere, and its cause is in the log alone', async () => {
       const own = await workbench.start(await workbench.home(), ['--demo']);
       for (const table of ['clients', 'signing_keys', 'people'])

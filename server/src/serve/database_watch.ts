@@ -11,16 +11,24 @@ export interface DatabaseWatch {
   isInPlace(): boolean;
   /** Resolves once it is not. */
   readonly replaced: Promise<'database_replaced'>;
+  /** Resolves once the file was found corrupt, by whichever process. */
+  readonly damaged: Promise<void>;
   /** Looks a last time. @returns whether the file is no longer the one that was opened, as far as one can tell */
   stop(): boolean;
 }
 
-export function watchDatabase({ isInPlace }: Pick<Instance, 'isInPlace'>): DatabaseWatch {
+export function watchDatabase({
+  isInPlace,
+  isDamaged,
+}: Pick<Instance, 'isInPlace' | 'isDamaged'>): DatabaseWatch {
   const { promise: replaced, resolve } = Promise.withResolvers<'database_replaced'>();
-  if (isInPlace === undefined) return { isInPlace: () => true, replaced, stop: () => false };
+  const damaged = Promise.withResolvers<void>();
+  if (isInPlace === undefined)
+    return { isInPlace: () => true, replaced, damaged: damaged.promise, stop: () => false };
   let isReplaced = false;
   const look = (): boolean => {
     const found = isInPlace();
+    if (isDamaged?.() === true) damaged.resolve();
     if (!found) {
       isReplaced = true;
       resolve('database_replaced');
@@ -38,6 +46,7 @@ export function watchDatabase({ isInPlace }: Pick<Instance, 'isInPlace'>): Datab
   return {
     isInPlace: look,
     replaced,
+    damaged: damaged.promise,
     stop() {
       clearInterval(timer);
       lookIfPossible();

@@ -6,8 +6,8 @@ import { causeOf } from '../log/cause.ts';
 import type { Log } from '../log/log.ts';
 
 /**
- * `/health`: 200 only if storage answers all that serving asks of it, and would answer as well if it had nothing in
- * memory.
+ * `/health`: 200 only if storage answers all that serving asks of it, would answer as well if it had nothing in
+ * memory, and takes writes.
  * @param isInPlace whether the database is still the one that was opened
  */
 export function healthCheck(settings: Settings, instance: Instance, isInPlace: () => boolean, log: Log) {
@@ -25,10 +25,11 @@ export function healthCheck(settings: Settings, instance: Instance, isInPlace: (
 /** @throws {Error} something was not answered, or not as it must be */
 async function askForAll(
   { accessTokenAlgorithm, idTokenAlgorithm }: Settings,
-  { issuer, database, storage, people }: Instance,
+  { issuer, database, storage, people, isDamaged, requireWritable }: Instance,
   isInPlace: () => boolean,
 ): Promise<void> {
   const { name } = database;
+  if (isDamaged?.() === true) throw new Error(`${name} is corrupt`);
   if (!isInPlace()) throw new Error(`${name} is no longer what was opened`);
   const stored = await database.storedIssuer();
   if (stored !== issuer) throw new Error(`${name} belongs to ${stored ?? 'nobody'}, no longer to ${issuer}`);
@@ -37,6 +38,7 @@ async function askForAll(
     await storage.keys.currentKeyId(algorithm);
   await storage.tokens.getByAccessToken(randomBytes(16).toString('base64url'));
   await people.byName('');
+  await requireWritable();
 }
 
 async function answers(ask: () => Promise<void>, log: Log): Promise<boolean> {

@@ -124,6 +124,11 @@ async function serveInstance(
       database: database.name,
       ...(person !== undefined && { demo: await demoCommands(instance, server, person) }),
     });
+    void watch.damaged.then(() => {
+      log.fatal({ event: 'database_corrupt', database: database.name });
+      answerNotReady();
+      sweeping.abort();
+    });
     const asked = await Promise.race([ending, watch.replaced]);
     const reason = watch.stop() ? 'database_replaced' : asked;
     sweeping.abort();
@@ -148,13 +153,14 @@ async function serveInstance(
 
 function databaseReplaced(name: string): Refused {
   return new Refused(
-    `the database ${name}, or its log beside it, was replaced or deleted while grantd served from it: ` +
-      'start grantd again, and replace a database only while nothing runs on it.',
+    `the database ${name}, or its log beside it, was replaced or deleted while grantd served from it. ` +
+      `If you put another file in its place, remove ${name}-wal and ${name}-shm, which belong to the former file; ` +
+      'then start grantd again. Replace a database only while nothing runs on it.',
   );
 }
 
 async function sweep(
-  { database, issuer, storage, sweepProgram }: Instance,
+  { database, issuer, storage, sweepProgram, isAfterCrash = false }: Instance,
   intervalSeconds: number,
   log: Log,
   signal: AbortSignal,
@@ -165,5 +171,5 @@ async function sweep(
   if (path === undefined)
     return sweepPeriodically(sweepable(storage, sweepProgram), intervalSeconds, log, signal);
   const { sweepInThread } = await import('./sweep_in_thread.ts');
-  return sweepInThread({ path, issuer, intervalSeconds }, log, signal);
+  return sweepInThread({ path, issuer, intervalSeconds, checksFirst: isAfterCrash }, log, signal);
 }

@@ -17,11 +17,11 @@ const YOUNG_GENERATION_MB = 4;
  * Each time is another thread: one that waits takes 30 MB of memory, and to start it a tenth of a second.
  */
 export async function sweepInThread(
-  { intervalSeconds, ...order }: SweepingOrder & { readonly intervalSeconds: number },
+  { intervalSeconds, checksFirst, ...files }: SweepingOrder & { readonly intervalSeconds: number },
   log: SweepLog,
   signal: AbortSignal,
 ): Promise<void> {
-  while (!signal.aborted) {
+  for (let order = { ...files, checksFirst }; !signal.aborted; order = { ...files, checksFirst: false }) {
     try {
       await runThread(order, log, signal);
     } catch (error) {

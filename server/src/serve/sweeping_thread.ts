@@ -1,5 +1,6 @@
 /** The thread of `sweepInThread`: sweeps once on a handle of its own, and ends earlier at any message. */
 import { parentPort, workerData } from 'node:worker_threads';
+import { checkAfterCrash } from '../instance/database/damaged_file.ts';
 import { sqliteDatabase } from '../instance/database/sqlite_database.ts';
 import { sweepable, sweepOnce } from './sweeper.ts';
 
@@ -7,6 +8,8 @@ export interface SweepingOrder {
   /** The database file. */
   readonly path: string;
   readonly issuer: string;
+  /** Whether to look through the file first, which a process that was killed has left. */
+  readonly checksFirst: boolean;
 }
 
 /** A line for the log of the program. */
@@ -17,7 +20,7 @@ export interface SweepingLine {
 
 if (parentPort === null) throw new Error('sweeping_thread.ts runs as a thread');
 const port = parentPort;
-const { path, issuer }: SweepingOrder = workerData;
+const { path, issuer, checksFirst }: SweepingOrder = workerData;
 const ending = new AbortController();
 port.once('message', () => ending.abort());
 
@@ -28,6 +31,7 @@ const log = {
 };
 const database = sqliteDatabase(path);
 try {
+  if (checksFirst) checkAfterCrash(path);
   const { storage, sweepProgram } = await database.open(issuer);
   await sweepOnce(sweepable(storage, sweepProgram), log, ending.signal);
 } finally {

@@ -15,6 +15,8 @@ export interface TestDatabase {
   readonly calledAs: string;
   /** Stands before the names of tables. */
   readonly schema: '' | 'grantd.';
+  /** Does what a newer program does that migrates the library's tables. */
+  readonly newerStoreTables: string;
   /** What it says where a table is gone. */
   readonly tableIsGone: string;
   /** Variables with which the program finds a database that nobody else uses. */
@@ -28,6 +30,7 @@ const SQLITE: TestDatabase = {
   absence: false,
   calledAs: String.raw`\S+/grantd-data/grantd\.db`,
   schema: '',
+  newerStoreTables: 'PRAGMA user_version = 99',
   tableIsGone: 'no such table',
   newDatabase: async () => ({}),
   async run(folder, sql) {
@@ -42,6 +45,7 @@ export const POSTGRESQL: TestDatabase = {
   absence: POSTGRES_ABSENCE,
   calledAs: String.raw`postgres://grantd@127\.0\.0\.1:\d+/test_\w+`,
   schema: 'grantd.',
+  newerStoreTables: 'INSERT INTO grantd.schema_versions (version) VALUES (99)',
   tableIsGone: 'does not exist',
   newDatabase: async () => ({
     GRANTD_DATABASE: await disposableDatabase(await sharedPostgres()),

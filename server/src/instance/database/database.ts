@@ -43,4 +43,8 @@ export interface OpenDatabase extends ProgramData {
    * @throws {Error} nobody can tell at the moment
    */
   isInPlace?(): boolean;
+  /** Whether its file was found corrupt, by whichever process. Absent if it is in no file. */
+  isDamaged?(): boolean;
+  /** Whether a process that was killed has left its file open; absent if it is in no file. */
+  readonly isAfterCrash?: boolean;
 }

@@ -3,6 +3,7 @@ import {
   openPostgresStorage,
   PostgresConnections,
   readStoredIssuer,
+  requireSameTables,
 } from '@grantd/core/postgres';
 import { ConfigurationRefused } from '../../config/configuration_refused.ts';
 import type { Database } from './database.ts';
@@ -40,9 +41,10 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
       const storage = await openPostgresStorage({ pool, issuer, ...deadlines });
       const connections = new PostgresConnections(pool, deadlines);
       await migratePostgres(connections, PROGRAM_TABLES);
+      const tables = postgresProgramTables(connections, requireSameTables(connections, PROGRAM_TABLES));
       return {
         storage,
-        ...programData(postgresProgramTables(connections), issuer, storage.clients),
+        ...programData(tables, issuer, storage.clients),
       };
     },
     close,

@@ -7,8 +7,14 @@ import {
 import { askStorage } from './ask_storage.ts';
 import type { ProgramTables, TableRow } from './program_tables.ts';
 
-/** The program's tables beside the library's in the schema `grantd`. */
-export function postgresProgramTables(connections: PostgresConnections): ProgramTables {
+/**
+ * The program's tables beside the library's in the schema `grantd`.
+ * @param requireSameTables rejects once a newer program has migrated them
+ */
+export function postgresProgramTables(
+  connections: PostgresConnections,
+  requireSameTables: () => Promise<void>,
+): ProgramTables {
   const named = new Map<string, Promise<PostgresStatement>>();
 
   const statementOf = (sql: string): Promise<PostgresStatement> => {
@@ -22,12 +28,14 @@ export function postgresProgramTables(connections: PostgresConnections): Program
   return {
     read: async (sql, ...values) => {
       const statement = await statementOf(sql);
+      await askStorage(requireSameTables);
       return rowsOf<TableRow>(await askStorage(() => connections.read([statement, ...values])));
     },
     write: async (...calls) => {
       const statements = await Promise.all(
         calls.map(async ([sql, ...values]) => [await statementOf(sql), ...values] as const),
       );
+      await askStorage(requireSameTables);
       return (await askStorage(() => connections.write(statements))).map((result) =>
         rowsOf<TableRow>(result),
       );

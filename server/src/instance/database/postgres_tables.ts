@@ -108,6 +108,12 @@ export const PROGRAM_TABLES: PostgresTables = {
     WHERE resources = '';
     ALTER TABLE grantd.consents DROP COLUMN scopes;
     ALTER TABLE grantd.consents DROP COLUMN resources;
+
+    -- When it was last checked that something can be written.
+    CREATE TABLE grantd.write_checks (
+      issuer        text COLLATE "C" NOT NULL PRIMARY KEY,
+      checked_at_ms bigint NOT NULL
+    );
     `,
   ],
 };

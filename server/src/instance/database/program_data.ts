@@ -15,6 +15,7 @@ import { peopleTable } from './people_table.ts';
 import { sweepProgram } from './program_sweep.ts';
 import type { ProgramTables } from './program_tables.ts';
 import { sessionsTable } from './sessions_table.ts';
+import { writeCheck } from './write_check.ts';
 
 /** What the program itself remembers of one issuer, beside what the library's store does. */
 export interface ProgramData {
@@ -25,6 +26,8 @@ export interface ProgramData {
   readonly attempts: Attempts;
   readonly logoutDeliveries: LogoutDeliveries;
   readonly pairwiseSecret: KeptPairwiseSecret;
+  /** Rejects with a `StorageFault` if nothing can be written at the moment, as on a full disk. */
+  requireWritable(): Promise<void>;
   /**
    * Deletes rows whose time is over.
    * @param limit rows of each kind at most
@@ -49,6 +52,7 @@ export function programData(
     attempts: attemptsTable(tables, issuer),
     logoutDeliveries: logoutDeliveriesTable(tables, issuer),
     pairwiseSecret: pairwiseSecretTable(tables, issuer),
+    requireWritable: writeCheck(tables, issuer),
     sweepProgram: async (limit) =>
       (await sweepProgram(tables, issuer, Date.now(), limit)) + (await consentSweep.sweep(limit)),
   };

@@ -1,7 +1,8 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { openSqliteStorage, readStoredIssuer } from '@grantd/core/sqlite';
+import { Corruption, openSqliteStorage, readStoredIssuer } from '@grantd/core/sqlite';
 import { Refused } from '../refused.ts';
+import { isMarkedDamaged, markDamaged, requireUndamaged, wasLeftOpen } from './damaged_file.ts';
 import type { Database } from './database.ts';
 import { programData } from './program_data.ts';
 import { changeSecretFile, createSecretFile, readSecretFile, secretFileOf } from './secret_file.ts';
@@ -19,7 +20,11 @@ export function sqliteDatabase(path: string): Database {
   return {
     name: path,
     file: path,
-    storedIssuer: async () => asDatabase(path, () => readStoredIssuer(path)),
+    storedIssuer: async () =>
+      asDatabase(path, () => {
+        requireUndamaged(path);
+        return readStoredIssuer(path);
+      }),
     prepareSecret() {
       asDatabase(path, () => {
         if (readSecretFile(path) === undefined) createSecretFile(path);
@@ -32,15 +37,19 @@ export function sqliteDatabase(path: string): Database {
     },
     async open(issuer) {
       try {
-        const storage = asDatabase(path, () => openSqliteStorage({ path, issuer }));
+        const isAfterCrash = wasLeftOpen(path);
+        const corruption = new Corruption(({ message }) => markDamaged(path, message));
+        const storage = asDatabase(path, () => openSqliteStorage({ path, issuer, corruption }));
         opened.push(storage);
         const tables = openSqliteTables(path);
         opened.push(tables);
         const file = new StoredFile(path);
         return {
           storage,
-          ...programData(sqliteProgramTables(tables), issuer, storage.clients),
+          ...programData(sqliteProgramTables(tables, corruption), issuer, storage.clients),
           isInPlace: () => file.isInPlace(),
+          isDamaged: () => corruption.isFound || isMarkedDamaged(path),
+          isAfterCrash,
         };
       } catch (error) {
         await close();

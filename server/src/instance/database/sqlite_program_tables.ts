@@ -1,15 +1,20 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { ReadQueue, RememberedRows, WriteQueue } from '@grantd/core/sqlite';
+import { Corruption, ReadQueue, RememberedRows, WriteQueue } from '@grantd/core/sqlite';
 import { askStorage } from './ask_storage.ts';
 import type { ProgramTables, TableCall, TableRow } from './program_tables.ts';
+import { requireSameTables } from './sqlite_tables.ts';
 
 /** How long a write waits for those of other processes, as the library's own do. */
 const BUSY_TIMEOUT_MS = 2000;
 
-/** The program's tables in a file, over the connection that it has for them. */
-export function sqliteProgramTables(database: DatabaseSync): ProgramTables {
-  const writes = new WriteQueue(database, BUSY_TIMEOUT_MS);
-  const reads = new ReadQueue(database, () => writes.commits);
+/**
+ * The program's tables in a file, over the connection that it has for them.
+ * @param corruption of the file, which the library's store has in common with them
+ */
+export function sqliteProgramTables(database: DatabaseSync, corruption = new Corruption()): ProgramTables {
+  const checks = { corruption, requireSameSchema: requireSameTables(database) };
+  const writes = new WriteQueue(database, BUSY_TIMEOUT_MS, checks);
+  const reads = new ReadQueue(database, () => writes.commits, checks);
   const remembered = new RememberedRows<readonly TableRow[]>(reads);
   const prepared = new Map<string, StatementSync>();
 

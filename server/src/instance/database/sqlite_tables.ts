@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { inTransaction, openSqliteConnection } from '@grantd/core/sqlite';
+import { inTransaction, openSqliteConnection, requireSameVersion } from '@grantd/core/sqlite';
 
 /** The program's own tables, beside the library's in the same file; each entry is applied once and never edited. */
 export const SQLITE_MIGRATIONS: readonly string[] = [
@@ -109,6 +109,18 @@ export const SQLITE_MIGRATIONS: readonly string[] = [
   WHERE resources = '';
   ALTER TABLE consents DROP COLUMN scopes;
   ALTER TABLE consents DROP COLUMN resources;
+
+  -- When it was last checked that something can be written.
+  CREATE TABLE write_checks (
+    issuer        TEXT NOT NULL PRIMARY KEY,
+    checked_at_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+
+  -- Where everything was copied to, so that nothing is served from this file any more; one row, or none.
+  CREATE TABLE copied_to (
+    address      TEXT NOT NULL PRIMARY KEY,
+    copied_at_ms INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
   `,
 ];
 
@@ -136,6 +148,14 @@ export function openSqliteTables(path: string): DatabaseSync {
     database.close();
     throw error;
   }
+}
+
+/** @returns what throws once a newer program has migrated the library's tables or the program's */
+export function requireSameTables(database: DatabaseSync): () => void {
+  return requireSameVersion(database, [
+    'PRAGMA user_version',
+    'SELECT version AS user_version FROM program_schema',
+  ]);
 }
 
 /** Under the write lock, so that of several processes that start together one migrates. */

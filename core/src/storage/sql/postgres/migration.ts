@@ -12,6 +12,9 @@ export interface PostgresTables {
 /** Migrating may take longer than a request would wait. */
 const MIGRATION_TIMEOUT_MS = 10 * 60 * 1000;
 
+/** How soon a program notices that a newer one has migrated the tables. */
+const LOOK_AGAIN_MS = 1000;
+
 /**
  * Brings tables up to date. Of several processes that start together one migrates, and the others wait for it.
  * @throws Error where they are newer than this program; nothing is changed then
@@ -36,6 +39,26 @@ export async function schemaVersion(
   const [found] = rowsOf<{ is_there: boolean }>(await connections.read([sql.isThere]));
   if (found?.is_there !== true) return 0;
   return known(versionOf(rowsOf(await connections.read([sql.version]))), tables);
+}
+
+/** @returns what rejects once a newer program has migrated the tables; it asks at most once in `LOOK_AGAIN_MS` */
+export function requireSameTables(
+  connections: PostgresConnections,
+  tables: PostgresTables,
+): () => Promise<void> {
+  let goodUntilMs = Number.NEGATIVE_INFINITY;
+  let pending: Promise<void> | undefined;
+  const look = async (): Promise<void> => {
+    await schemaVersion(connections, tables);
+    goodUntilMs = performance.now() + LOOK_AGAIN_MS;
+  };
+  return async () => {
+    if (performance.now() < goodUntilMs) return;
+    pending ??= look().finally(() => {
+      pending = undefined;
+    });
+    await pending;
+  };
 }
 
 async function migrate(connections: PostgresConnections, tables: PostgresTables): Promise<void> {

@@ -25,7 +25,7 @@ import { postgresTokens } from './tokens.ts';
 export { PostgresConnections, rowsOf } from './connections.ts';
 export type { PostgresDeadlines } from './deadlines.ts';
 export { importPostgres, type PostgresImportOptions } from './import.ts';
-export { migratePostgres, type PostgresTables } from './migration.ts';
+export { migratePostgres, type PostgresTables, requireSameTables } from './migration.ts';
 export type { PostgresClient, PostgresPool, PostgresQuery, PostgresResult } from './pool.ts';
 export { namedStatements, type PostgresCall, type PostgresStatement } from './statement.ts';
 

@@ -1,5 +1,6 @@
 import { type Continuation, type PostgresConnections, rowsOf } from './connections.ts';
 import type { PostgresResult } from './pool.ts';
+import { STORE_TABLES } from './schema.ts';
 import { namedStatements, type PostgresCall, type PostgresStatement } from './statement.ts';
 
 /**
@@ -33,7 +34,8 @@ const PRIMARY_SQL = {
 
   stamp: `
     SELECT epoch, epoch_timeline IS NOT DISTINCT FROM substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) AS is_known,
-      (extract(epoch FROM clock_timestamp() - epoch_since) * 1000)::bigint AS age_ms
+      (extract(epoch FROM clock_timestamp() - epoch_since) * 1000)::bigint AS age_ms,
+      (SELECT max(version) FROM ${STORE_TABLES.versions}) AS schema_version
     FROM grantd.issuers WHERE id = $1`,
 
   // The first primary of all succeeds nobody who could still be trusted.
@@ -65,6 +67,8 @@ type StampRow = {
   readonly is_known: boolean;
   /** Milliseconds since the epoch began. */
   readonly age_ms: number;
+  /** Of the store's tables. */
+  readonly schema_version: number;
 };
 
 /**
@@ -234,6 +238,14 @@ export class Primary {
 function stampOf(result: PostgresResult | undefined): StampRow {
   const [row] = rowsOf<StampRow>(result);
   if (row === undefined) throw new Error('the issuer is no longer in the database');
+  // Every write and every renewal of the lease comes by here.
+  const known = STORE_TABLES.migrations.length;
+  if (row.schema_version !== known) {
+    throw new Error(
+      `the database was migrated to schema ${row.schema_version} while it was open, and this program knows schema ` +
+        `${known}: start the newer program instead`,
+    );
+  }
   return row;
 }
 

@@ -114,13 +114,16 @@ export function assertDurable(database: DatabaseSync): void {
   }
 }
 
+const STORE_VERSION = 'PRAGMA user_version';
+
 /**
  * A newer program migrates a file while others have it open, whose statements then say something else, or nothing.
+ * @param versions statements that each read a version as `user_version`: of the store's schema, or of a host's too
  * @returns what throws once the file has another schema than at the beginning; to be asked inside a transaction
  */
-export function requireSameSchema(database: DatabaseSync): () => void {
-  const statement = database.prepare('PRAGMA user_version');
-  const schemaNow = () => Number(statement.get()?.user_version);
+export function requireSameVersion(database: DatabaseSync, versions = [STORE_VERSION]): () => void {
+  const statements = versions.map((sql) => database.prepare(sql));
+  const schemaNow = () => statements.map((statement) => statement.get()?.user_version).join('.');
   const opened = schemaNow();
   return () => {
     const now = schemaNow();

@@ -1,3 +1,6 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { requireSameVersion } from './connection.ts';
+
 /** Result codes that say that the file's content is damaged, whatever extends them: SQLITE_CORRUPT, SQLITE_NOTADB. */
 const DAMAGED = [11, 26];
 
@@ -17,6 +20,10 @@ export class Corruption {
     this.#onFound = onFound;
   }
 
+  get isFound(): boolean {
+    return this.#found !== undefined;
+  }
+
   /** @throws Error if the file was found corrupt */
   requireNone(): void {
     if (this.#found !== undefined)
@@ -29,6 +36,21 @@ export class Corruption {
     this.#found = error;
     this.#onFound(error);
   }
+}
+
+/** What a queue checks before it reads or writes. */
+export interface FileChecks {
+  /** Of the file, shared by everything that reads and writes it. */
+  readonly corruption?: Corruption;
+  /** Throws once a newer program has migrated the file; called inside a transaction. */
+  readonly requireSameSchema?: () => void;
+}
+
+export function fileChecks(
+  database: DatabaseSync,
+  { corruption = new Corruption(), requireSameSchema = requireSameVersion(database) }: FileChecks,
+): Required<FileChecks> {
+  return { corruption, requireSameSchema };
 }
 
 function isDamage(error: Error): boolean {

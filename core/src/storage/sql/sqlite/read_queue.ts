@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { prepareAll, type Reads, requireSameSchema } from './connection.ts';
-import { Corruption } from './corruption.ts';
+import { prepareAll, type Reads } from './connection.ts';
+import { type Corruption, type FileChecks, fileChecks } from './corruption.ts';
 
 const READ_SQL = {
   begin: 'BEGIN',
@@ -33,13 +33,14 @@ export class ReadQueue implements Reads {
 
   /**
    * @param ownCommits how many the same connection has made, which its own version does not count
-   * @param corruption of the file, which all that read and write it have in common
+   * @param given what the queue checks
    */
-  constructor(database: DatabaseSync, ownCommits: () => number, corruption = new Corruption()) {
+  constructor(database: DatabaseSync, ownCommits: () => number, given: FileChecks = {}) {
+    const { corruption, requireSameSchema } = fileChecks(database, given);
     this.#corruption = corruption;
     this.#database = database;
     this.#ownCommits = ownCommits;
-    this.#requireSameSchema = requireSameSchema(database);
+    this.#requireSameSchema = requireSameSchema;
     this.#sql = prepareAll(database, READ_SQL);
   }
 

@@ -22,7 +22,7 @@ import { sqliteTokens } from './tokens.ts';
 import { inTransaction } from './transaction.ts';
 import { WriteQueue } from './write_queue.ts';
 
-export { openSqliteConnection, type SqliteConnectionOptions } from './connection.ts';
+export { openSqliteConnection, requireSameVersion, type SqliteConnectionOptions } from './connection.ts';
 export { Corruption } from './corruption.ts';
 export { exportSqlite, type SqliteExportOptions } from './export.ts';
 export { readStoredIssuer } from './issuer.ts';
@@ -94,8 +94,8 @@ function storageOn(
     corruption = new Corruption(),
   }: SqliteStorageOptions,
 ): SqliteStorage {
-  const writes = new WriteQueue(database, busyTimeoutMs, corruption);
-  const reads = new ReadQueue(database, () => writes.commits, corruption);
+  const writes = new WriteQueue(database, busyTimeoutMs, { corruption });
+  const reads = new ReadQueue(database, () => writes.commits, { corruption });
   // From here on the queues refuse another schema than they found; it must not be a newer one already.
   schemaVersion(database, path);
   const handle: SqliteHandle = { database, issuerId, clock, transaction: writes.transaction, reads };

@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
-import { isBusy, prepareAll, requireSameSchema, type Transaction } from './connection.ts';
-import { Corruption } from './corruption.ts';
+import { isBusy, prepareAll, type Transaction } from './connection.ts';
+import { type Corruption, type FileChecks, fileChecks } from './corruption.ts';
 import { committed } from './transaction.ts';
 
 /** Writes in one transaction at most: the event loop stands still while they run. */
@@ -51,14 +51,15 @@ export class WriteQueue {
 
   /**
    * @param busyTimeoutMs how long a write waits for another process's, in milliseconds
-   * @param corruption of the file, which all that read and write it have in common
+   * @param given what the queue checks
    */
-  constructor(database: DatabaseSync, busyTimeoutMs: number, corruption = new Corruption()) {
+  constructor(database: DatabaseSync, busyTimeoutMs: number, given: FileChecks = {}) {
+    const { corruption, requireSameSchema } = fileChecks(database, given);
     this.#corruption = corruption;
     this.#database = database;
     this.#busyTimeoutMs = Math.trunc(busyTimeoutMs);
     this.#savepoint = prepareAll(database, SAVEPOINT_SQL);
-    this.#requireSameSchema = requireSameSchema(database);
+    this.#requireSameSchema = requireSameSchema;
   }
 
   readonly transaction: Transaction = (work) =>
