@@ -373,10 +373,15 @@ export class AuthorizationServer {
   /**
    * A client's record from what an operator says of it, in the names of RFC 7591 §2 and this server's own; the
    * members are those of `METADATA_MEMBERS`. Nothing is stored.
+   * @param registered the client before a change: whether its URLs can be fetched is not asked again
    * @throws {ClientMetadataError} a client cannot be so
    */
-  async clientFrom(identity: ClientIdentity, members: Readonly<Record<string, unknown>>): Promise<NewClient> {
-    return recordOf(identity, await documentByOperator(this.#context, members));
+  async clientFrom(
+    identity: ClientIdentity,
+    members: Readonly<Record<string, unknown>>,
+    registered?: ClientRecord,
+  ): Promise<NewClient> {
+    return recordOf(identity, await documentByOperator(this.#context, members, registered));
   }
 
   /** A new initial access token, for the option `registration` with `openTo: 'initial_access_token'`. */

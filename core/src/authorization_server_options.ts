@@ -98,6 +98,11 @@ export interface AuthorizationServerOptions {
    */
   readonly requestUriHosts?: readonly string[];
   /**
+   * Whether every request object needs nbf and exp. By default those in the parameter request need exp, and those
+   * behind a request_uri need neither (FAPI 2.0 Message Signing §5.3.1). Default: `false`.
+   */
+  readonly strictRequestObjects?: boolean;
+  /**
    * Lets confidential clients leave out PKCE, which exposes them to code injection (RFC 9700 §2.1.1). Default: `false`.
    */
   readonly allowConfidentialClientsWithoutPkce?: boolean;

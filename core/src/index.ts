@@ -32,6 +32,7 @@ export {
 export type { InitialAccessOrder } from './endpoints/registration/initial_access_token.ts';
 export type { MetadataKind } from './endpoints/registration/metadata_kinds.ts';
 export { METADATA_MEMBERS, type MetadataMember } from './endpoints/registration/metadata_members.ts';
+export { FETCHED_MEMBERS, unreadableNameOf } from './endpoints/registration/metadata_rules.ts';
 export type { OpenTo } from './endpoints/registration/registration_settings.ts';
 export type { RevocationOrder, RevocationResult } from './endpoints/revocation.ts';
 export type { TokenTypeHint } from './endpoints/token_type_hint.ts';

@@ -138,6 +138,13 @@ export const SHARED_OPTIONS = {
     [],
     { section: 'RFC 9101 §10.4.1', defaultInWords: 'none' },
   ),
+  strictRequestObjects: option(
+    'Endpoints',
+    trueOrFalse,
+    'Whether every request object needs nbf and exp. By default those in the parameter request need exp, and those behind a request_uri need neither.',
+    false,
+    { section: 'FAPI 2.0 Message Signing §5.3.1' },
+  ),
   allowConfidentialClientsWithoutPkce: option(
     'Endpoints',
     trueOrFalse,

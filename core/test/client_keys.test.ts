@@ -23,8 +23,8 @@ async function newKey(algorithm: string, members: JWK | object = {}, options: ob
   return { jwk, ...pair };
 }
 
-const inline = (...keys: readonly JWK[]) => ({ metadata: { jwks: { keys } } });
-const remote = { metadata: { jwks_uri: URI } };
+const inline = (...keys: readonly JWK[]) => ({ id: 'signer', metadata: { jwks: { keys } } });
+const remote = { id: 'signer', metadata: { jwks_uri: URI } };
 
 /** A site that answers with whatever it is set to, and counts. */
 function site(first: FetchedDocument | DocumentError) {
@@ -44,6 +44,7 @@ const answer = (body: unknown, status = 200): FetchedDocument => ({
   body: typeof body === 'string' ? body : JSON.stringify(body),
 });
 
+const DOWN = new DocumentError('failed', 'there was no answer in time');
 const offline = () => site(new DocumentError('failed', 'nothing is to be fetched')).keys;
 
 // ── Which key ─────────────────────────────────────────────────────────────────────────────────────────────
@@ -69,7 +70,7 @@ test('OpenID Connect Core §10.1 without a kid only one key of the algorithm may
   assert.ok(await find(rsa.jwk, elliptic.jwk));
   assert.equal(await find(rsa.jwk, other.jwk), undefined);
   assert.equal(await find(elliptic.jwk), undefined);
-  assert.equal(await offline().forVerifying({}, 'RS256', undefined), undefined);
+  assert.equal(await offline().forVerifying({ id: 'signer' }, 'RS256', undefined), undefined);
 });
 
 test('RFC 7517 §4 a key for another algorithm, use or operation is no key, whatever its kid', async () => {
@@ -133,7 +134,7 @@ test('RFC 7517 §5 members that cannot be read are left out, and the others are 
     { ...jwk, crv: 'P-257' },
     { ...jwk, x: 1 },
   ];
-  const set = { metadata: { jwks: JSON.parse(JSON.stringify({ keys: [...strange, jwk] })) } };
+  const set = { id: 'signer', metadata: { jwks: JSON.parse(JSON.stringify({ keys: [...strange, jwk] })) } };
   assert.ok(await offline().forVerifying(set, 'ES256', 'one'));
   assert.equal(await offline().forVerifying(inline(off), 'ES256', 'one'), undefined, 'not on its curve');
 });
@@ -208,11 +209,10 @@ test('those who ask at once share one request', async () => {
 });
 
 test('a set that cannot be had is an error, not an absent key, and is not asked for again at once', async () => {
-  const down = new DocumentError('failed', 'there was no answer in time');
-  const { clock, state, keys } = site(down);
+  const { clock, state, keys } = site(DOWN);
   const find = () => keys.forVerifying(remote, 'ES256', 'one');
-  await assert.rejects(find, down);
-  await assert.rejects(find, down);
+  await assert.rejects(find, DOWN.ofClient('signer'));
+  await assert.rejects(find, DOWN.ofClient('signer'));
   assert.equal(state.asked, 1);
   const { jwk } = await newKey('ES256', { kid: 'one' });
   state.answer = answer({ keys: [jwk] });
@@ -224,13 +224,12 @@ test('keys that were fetched stay good for their minutes while the site is down'
   const { jwk } = await newKey('ES256', { kid: 'one' });
   const { clock, state, keys } = site(answer({ keys: [jwk] }));
   await keys.forVerifying(remote, 'ES256', 'one');
-  const down = new DocumentError('failed', 'there was no answer in time');
-  state.answer = down;
+  state.answer = DOWN;
   clock.advance(100);
-  await assert.rejects(keys.forVerifying(remote, 'ES256', 'two'), down);
+  await assert.rejects(keys.forVerifying(remote, 'ES256', 'two'), DOWN.ofClient('signer'));
   assert.ok(await keys.forVerifying(remote, 'ES256', 'one'));
   clock.advance(200);
-  await assert.rejects(keys.forVerifying(remote, 'ES256', 'one'), down);
+  await assert.rejects(keys.forVerifying(remote, 'ES256', 'one'), DOWN.ofClient('signer'));
 });
 
 test('an answer that is no key set is an error', async () => {
@@ -255,7 +254,7 @@ test('a thousand sets are remembered, and the one asked for least recently is fo
   const { jwk } = await newKey('ES256', { kid: 'one' });
   const { state, keys } = site(answer({ keys: [jwk] }));
   const find = (index: number) =>
-    keys.forVerifying({ metadata: { jwks_uri: `${URI}/${index}` } }, 'ES256', 'one');
+    keys.forVerifying({ id: 'signer', metadata: { jwks_uri: `${URI}/${index}` } }, 'ES256', 'one');
   for (let index = 0; index < 1000; index++) await find(index);
   await find(0);
   assert.equal(state.asked, 1000);

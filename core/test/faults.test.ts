@@ -16,10 +16,11 @@ import {
   bearerError,
   errorOf,
   INACTIVE,
-  JSON_HEADERS,
   OPEN_JSON_HEADERS,
   OUTAGE,
   OUTAGE_DESCRIPTION,
+  PUBLIC_JSON_HEADERS,
+  publicErrorOf,
 } from './harness/responses.ts';
 import { HOSTS_BY_REVOCATION, SQLITE } from './harness/stores.ts';
 import { FUNCTION } from './harness/transports/function.ts';
@@ -36,6 +37,10 @@ import {
 
 const OPEN_OUTAGE = errorOf(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, {
   ...OPEN_JSON_HEADERS,
+  'retry-after': '1',
+});
+const PUBLIC_OUTAGE = publicErrorOf(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, {
+  ...PUBLIC_JSON_HEADERS,
   'retry-after': '1',
 });
 const BEARER_OUTAGE = bearerError(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, { 'retry-after': '1' });
@@ -310,7 +315,7 @@ const SCENES: readonly Scene[] = [
     sentence: 'RFC 7591 §3 a registration is 503 whenever storage fails',
     asks: ['clients.add'],
     status: 201,
-    outage: OUTAGE,
+    outage: PUBLIC_OUTAGE,
     options: openRegistration(),
     arrange: async (world) => () => postRegistration(world, { redirect_uris: [CALLBACK] }),
   },
@@ -318,7 +323,7 @@ const SCENES: readonly Scene[] = [
     sentence: 'RFC 7592 §2.1 reading a registration is 503 whenever storage fails, never 401',
     asks: ['clients.get'],
     status: 200,
-    outage: OUTAGE,
+    outage: PUBLIC_OUTAGE,
     options: openRegistration(),
     async arrange(world) {
       const client = await register(world);
@@ -329,7 +334,7 @@ const SCENES: readonly Scene[] = [
     sentence: 'RFC 7592 §2.2 replacing a registration is 503 whenever storage fails',
     asks: ['clients.get', 'clients.replace'],
     status: 200,
-    outage: OUTAGE,
+    outage: PUBLIC_OUTAGE,
     options: openRegistration(),
     async arrange(world) {
       const client = await register(world);
@@ -342,7 +347,7 @@ const SCENES: readonly Scene[] = [
     asks: ['clients.get', 'clients.remove'],
     status: 204,
     statusOnceDone: 401,
-    outage: OUTAGE,
+    outage: PUBLIC_OUTAGE,
     options: openRegistration(),
     async arrange(world) {
       const client = await register(world);
@@ -353,11 +358,7 @@ const SCENES: readonly Scene[] = [
     sentence: 'RFC 7517 §5 the key set is 503 whenever storage fails, never an empty one',
     asks: ['keys.currentKeyId', 'keys.list'],
     status: 200,
-    outage: errorOf(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, {
-      ...JSON_HEADERS,
-      'retry-after': '1',
-      'access-control-allow-origin': '*',
-    }),
+    outage: PUBLIC_OUTAGE,
     arrange: async (world) => () => world.send({ method: 'GET', path: '/jwks', headers: {} }),
   },
   {

@@ -246,7 +246,8 @@ test('OpenID Connect Core §5.5 whatever the claims parameter asks for, the requ
 test('RFC 9101 §4 whatever value any claim of a request object has, the request is taken or refused', async (t) => {
   const world = await openWorld(t);
   const { header } = await addSigner(world);
-  const usual = { ...USUAL, iss: 'signer', client_id: 'signer', aud: ISSUER };
+  const exp = world.clock.seconds + 60;
+  const usual = { ...USUAL, iss: 'signer', client_id: 'signer', aud: ISSUER, exp };
   const ask = async (one: object, claims: object, what: string) => {
     const answer = await authorized(world, { client_id: 'signer', request: await signed(one, claims) });
     assertHandled(answer, what);

@@ -618,7 +618,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
     const { headers } = opened(refused, 'https://spa.example');
     const allowed = {
       'access-control-allow-methods': 'GET, HEAD, POST',
-      'access-control-allow-headers': 'Authorization, Content-Type',
+      'access-control-allow-headers': 'Authorization, Content-Type, MCP-Protocol-Version',
       'access-control-max-age': '600',
     };
     assert.deepEqual(await preflight('https://spa.example'), {

@@ -130,12 +130,43 @@ test('§8.1 the identifier is the secret’s and the person’s alone: other ser
 
 test('§8.1 without a sector there is no identifier, and never the server’s own instead', async (t) => {
   const { server } = await openWorld(t, { pairwiseSecret });
-  for (const redirectUris of [[], ['app.example:/cb'], [...SHOP.redirectUris, ...BANK.redirectUris]]) {
+  const [shop = ''] = SHOP.redirectUris;
+  for (const redirectUris of [
+    [...SHOP.redirectUris, ...BANK.redirectUris],
+    [shop, 'com.evil.app://shop.example/callback'],
+    [shop, 'http://127.0.0.1/callback'],
+  ]) {
     await assert.rejects(
       server.subjectIdentifier({ ...SHOP, redirectUris }, 'alice'),
-      /^Error: the client shop has pairwise subjects, which need redirect URIs of one host$/,
+      /^Error: the client shop has pairwise subjects, which need https redirect URIs of one host, or a sector_identi/,
     );
   }
+});
+
+test('findings A2 §8.1 only https redirect URIs prove a sector: without them a client is a sector of its own', async (t) => {
+  const { server } = await openWorld(t, { pairwiseSecret });
+  const told = async (id: string, ...redirectUris: readonly string[]) => {
+    const client = { ...SHOP, id, redirectUris };
+    return [
+      await server.subjectIdentifier(client, 'alice'),
+      await server.sessionIdentifier(client, 'session'),
+    ];
+  };
+  const victim = await told('victim', 'https://shop.example/callback');
+  const [evil, other] = [await told('evil'), await told('other')];
+  assert.notDeepEqual(evil, other);
+  for (const uri of [
+    'com.evil.app://shop.example/callback',
+    'http://shop.example/callback',
+    'http://127.0.0.1/callback',
+    'http://localhost:4711/callback',
+    'https://localhost/callback',
+  ]) {
+    assert.deepEqual(await told('evil', uri), evil, uri);
+    assert.notDeepEqual(await told('evil', uri), victim, uri);
+  }
+  const named = { ...SHOP, id: 'shop.example', redirectUris: ['com.evil.app:/callback'] };
+  assert.notEqual(await server.subjectIdentifier(named, 'alice'), victim[0], 'a client is no host');
 });
 
 test('§8 a server that has lost its secret of pairwise subjects approves nothing; a code has said already who it is about', async (t) => {
@@ -172,7 +203,7 @@ test('§8 tokens that an operator issues tell the same identifier, and no name',
   await addClient(world, { ...SHOP, id: 'many', redirectUris: [...SHOP.redirectUris, ...BANK.redirectUris] });
   await assert.rejects(
     world.server.issueTokens({ ...order, clientId: 'many' }),
-    /^OperatorIssueError: the client many has pairwise subjects, which need redirect URIs of one host$/,
+    /^OperatorIssueError: the client many has pairwise subjects, which need https redirect URIs of one host, or a/,
   );
 });
 

@@ -239,6 +239,7 @@ test('every option that is left out has its default', () => {
     acrValues: [],
     requirePushedAuthorizationRequests: false,
     requestUriHosts: [],
+    strictRequestObjects: false,
     allowConfidentialClientsWithoutPkce: false,
     paths: DEFAULT_PATHS,
     getSubjectState: undefined,

@@ -89,6 +89,7 @@ function shown(
   };
 }
 
+const MISSING_REDIRECT_URI = shown('the parameter redirect_uri is missing');
 const UNKNOWN_REDIRECT_URI = shown('the redirect_uri is not registered for this client');
 
 async function worldWith(
@@ -191,8 +192,6 @@ test('§4.1.2.1 without a client that is known and enabled the browser is sent n
 test('§3.1.2.4 a redirect URI that is not registered to the letter is never gone to', async (t) => {
   const world = await openWorld(t);
   const wrong = [
-    undefined, // OpenID Connect Core §3.1.2.1 requires it
-    '',
     'https://evil.example/callback',
     'https://web.example/callback/',
     'https://web.example/callback?x=1',
@@ -229,11 +228,20 @@ test('§3.1.2.3 the redirect URI may be left out where only one is registered', 
   const request = await validate(world, { redirect_uri: undefined, scope: 'read' });
   assert.deepEqual([request.redirectUri, request.redirectUriGiven], [CALLBACK, false]);
   const several = requestOf({ client_id: 'own', redirect_uri: undefined, scope: 'read' });
-  assert.deepEqual(await refusal(world, several), UNKNOWN_REDIRECT_URI);
+  assert.deepEqual(await refusal(world, several), MISSING_REDIRECT_URI);
   const second = await validate(world, { client_id: 'own', redirect_uri: 'https://two.example/cb' });
   assert.equal(second.redirectUri, 'https://two.example/cb');
   const none = requestOf({ client_id: 'machine', redirect_uri: undefined, scope: 'read' });
-  assert.deepEqual(await refusal(world, none), UNKNOWN_REDIRECT_URI);
+  assert.deepEqual(await refusal(world, none), MISSING_REDIRECT_URI);
+});
+
+test('findings E6: a missing redirect_uri is reported as missing, not as unregistered (RFC 6749 §3.1.2.3)', async (t) => {
+  const world = await openWorld(t);
+  for (const redirect_uri of [undefined, '']) {
+    const missing = requestOf({ redirect_uri, scope: 'openid' });
+    assert.deepEqual(await refusal(world, missing), MISSING_REDIRECT_URI);
+    assert.equal(world.lastReason, 'parameter_missing');
+  }
 });
 
 test('RFC 8252 §7.3 the port of a loopback address may vary, and nothing else of it', async (t) => {
@@ -280,6 +288,25 @@ test('RFC 8252 §7.3 the port of a loopback address may vary, and nothing else o
     'http://127.0.0.1:+1/cb',
   ];
   for (const redirect_uri of wrong) {
+    const response = await refusal(world, requestOf({ client_id: 'own', redirect_uri }));
+    assert.deepEqual(response, UNKNOWN_REDIRECT_URI, redirect_uri);
+  }
+});
+
+test('findings C12: RFC 8252 §7.3 the port of localhost may vary for a native application', async (t) => {
+  const metadata = { application_type: 'native' } as const;
+  const world = await worldWith(t, { redirectUris: ['http://localhost:4001/cb'], metadata });
+  for (const redirect_uri of ['http://localhost:50123/cb', 'http://localhost/cb']) {
+    assert.equal((await validate(world, { client_id: 'own', redirect_uri })).redirectUri, redirect_uri);
+  }
+  for (const redirect_uri of [
+    'http://127.0.0.1:4001/cb',
+    'http://app.localhost:4001/cb',
+    'http://localhost.evil.example:4001/cb',
+    'http://x@localhost:4001/cb',
+    'https://localhost:4001/cb',
+    'http://localhost:4001/CB',
+  ]) {
     const response = await refusal(world, requestOf({ client_id: 'own', redirect_uri }));
     assert.deepEqual(response, UNKNOWN_REDIRECT_URI, redirect_uri);
   }

@@ -597,7 +597,7 @@ specification('Revocation (RFC 7009)', (spec) => {
     const { headers } = opened(refused, 'https://spa.example');
     const allowed = {
       'access-control-allow-methods': 'POST',
-      'access-control-allow-headers': 'Authorization, Content-Type',
+      'access-control-allow-headers': 'Authorization, Content-Type, MCP-Protocol-Version',
       'access-control-max-age': '600',
     };
     assert.deepEqual(await preflight('https://spa.example'), {

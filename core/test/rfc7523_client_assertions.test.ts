@@ -829,12 +829,18 @@ test('RFC 7521 §4.2.1 where the keys of a client cannot be fetched, it is 503, 
   const world = await openWorld(t, { fetchDocument });
   await addSigner(world, 'signer', { jwks_uri: 'https://signer.example/jwks' });
   const body =
-    '{"error":"temporarily_unavailable","error_description":"the server cannot answer at the moment"}';
+    '{"error":"temporarily_unavailable","error_description":"a document of the client cannot be fetched at the moment"}';
   assert.deepEqual(
     await assertedEverywhere(world),
     ENDPOINTS.map(({ headers }) => ({ status: 503, headers: { ...headers, 'retry-after': '10' }, body })),
   );
   assert.equal(world.lastReason, 'document_unavailable');
+  const clients = world.events.map((event) => event.type === 'refused' && event.clientId);
+  assert.deepEqual(
+    [...new Set(clients)],
+    ['signer'],
+    'findings A14: it names the client whose keys are missing',
+  );
 });
 
 test('RFC 7521 §4.2.1 where the keys of a client may not be fetched, or are none, it is refused', async (t) => {

@@ -8,6 +8,7 @@ import {
   METADATA_MEMBERS,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
+import { documentFetcher } from '@grantd/core/node';
 import { exportJWK, generateKeyPair } from 'jose';
 import { changeClient } from './harness/client_change.ts';
 import {
@@ -19,7 +20,7 @@ import {
   postRegistration,
   register,
 } from './harness/registration.ts';
-import { DOCUMENT_OUTAGE, errorOf, JSON_HEADERS, OUTAGE } from './harness/responses.ts';
+import { OUTAGE, PUBLIC_JSON_HEADERS, publicErrorOf } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
 import {
   basic,
@@ -38,15 +39,23 @@ const BEHIND_TOKEN: WorldOptions = { registration: { openTo: 'initial_access_tok
 const PAIRWISE_SECRET = 'a secret of pairwise subjects with more than 32 characters';
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` });
 
-const unfit = (member: string, problem: string) =>
-  errorOf(400, 'invalid_client_metadata', `${member}: ${problem}`);
-const unfitRedirect = (problem: string) => errorOf(400, 'invalid_redirect_uri', `redirect_uris: ${problem}`);
+const PUBLIC_OUTAGE = { ...OUTAGE, headers: { ...OUTAGE.headers, 'access-control-allow-origin': '*' } };
 
-const REFUSED_TOKEN = errorOf(401, 'invalid_token', 'an initial access token is needed, and this is none', {
-  ...JSON_HEADERS,
-  'www-authenticate':
-    'Bearer error="invalid_token", error_description="an initial access token is needed, and this is none"',
-});
+const unfit = (member: string, problem: string) =>
+  publicErrorOf(400, 'invalid_client_metadata', `${member}: ${problem}`);
+const unfitRedirect = (problem: string) =>
+  publicErrorOf(400, 'invalid_redirect_uri', `redirect_uris: ${problem}`);
+
+const REFUSED_TOKEN = publicErrorOf(
+  401,
+  'invalid_token',
+  'an initial access token is needed, and this is none',
+  {
+    ...PUBLIC_JSON_HEADERS,
+    'www-authenticate':
+      'Bearer error="invalid_token", error_description="an initial access token is needed, and this is none"',
+  },
+);
 
 async function publicJwk(algorithm = 'ES256', members: object = {}) {
   const { publicKey } = await generateKeyPair(algorithm, { extractable: true });
@@ -68,7 +77,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
         { ...response, body: rest },
         {
           status: 201,
-          headers: JSON_HEADERS,
+          headers: PUBLIC_JSON_HEADERS,
           body: {
             client_id_issued_at: world.clock.seconds,
             client_secret_expires_at: 0,
@@ -267,11 +276,11 @@ specification('RFC 7591 dynamic client registration', (spec) => {
   spec(
     '§3.2.2 a body that is no JSON object is invalid_request',
     async (world) => {
-      const refused = errorOf(400, 'invalid_request', 'the body is no JSON object');
+      const refused = publicErrorOf(400, 'invalid_request', 'the body is no JSON object');
       for (const body of ['', '{', '[]', '"text"', 'null', '1'])
         assert.deepEqual(await postRegistration(world, body), refused, body);
       assert.equal(world.lastReason, 'body_unreadable');
-      const mediaType = errorOf(400, 'invalid_request', 'the content type must be application/json');
+      const mediaType = publicErrorOf(400, 'invalid_request', 'the content type must be application/json');
       for (const type of ['application/x-www-form-urlencoded', 'text/plain', 'application/jsonp'])
         assert.deepEqual(await postRegistration(world, {}, { 'content-type': type }), mediaType, type);
       const accepted = { 'content-type': 'Application/JSON; charset=utf-8' };
@@ -286,13 +295,16 @@ specification('RFC 7591 dynamic client registration', (spec) => {
       const response = await world.send({ method: 'GET', path: '/register', headers: {} });
       assert.deepEqual(
         response,
-        errorOf(405, 'invalid_request', 'the method is not allowed', { ...JSON_HEADERS, allow: 'POST' }),
+        publicErrorOf(405, 'invalid_request', 'the method is not allowed', {
+          ...PUBLIC_JSON_HEADERS,
+          allow: 'POST',
+        }),
       );
       const tooLarge = await postRegistration(world, {
         redirect_uris: [CALLBACK],
         client_name: 'x'.repeat(64 * 1024),
       });
-      assert.deepEqual(tooLarge, errorOf(413, 'invalid_request', 'the request body is too large'));
+      assert.deepEqual(tooLarge, publicErrorOf(413, 'invalid_request', 'the request body is too large'));
     },
     OPEN,
   );
@@ -304,7 +316,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
         'expected an absolute URI without fragment, at most 2000 characters, for each of at most 50 values';
       const web = 'expected https, and not localhost, for a web application';
       const native =
-        'expected http with a loopback host, or a private-use scheme with a period, for a native application';
+        'expected https, http with a loopback host, or a private-use scheme with a period, for a native application';
       for (const [redirectUris, problem, type] of [
         [undefined, 'expected at least one for the grant authorization_code'],
         [[], 'expected at least one for the grant authorization_code'],
@@ -332,7 +344,9 @@ specification('RFC 7591 dynamic client registration', (spec) => {
           (host) => [[`https://[${host}]/callback`], web] as const,
         ),
         [['com.example.app:/callback'], web],
-        [['https://app.example/callback'], native, 'native'],
+        [['https://localhost/callback'], native, 'native'],
+        [['http://127.0.0.1/callback', 'http://app.example/callback'], native],
+        [['http://127.0.0.1/callback'], web, 'web'],
         [['http://app.example/callback'], native, 'native'],
         [['myapp:/callback'], native, 'native'],
       ] as const) {
@@ -359,6 +373,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
         'http://[::1]:4711/callback',
         'http://localhost:3000/callback',
         'com.example.app:/callback',
+        'https://app.example/claimed',
       ];
       const { metadata } = await register(world, {
         application_type: 'native',
@@ -557,7 +572,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
       });
       assert.deepEqual(
         response,
-        errorOf(
+        publicErrorOf(
           400,
           'unapproved_software_statement',
           'software_statement: no issuer of software statements is trusted by this server',
@@ -671,10 +686,15 @@ specification('RFC 7591 dynamic client registration', (spec) => {
     '§5 no more clients register themselves than may, and the operator learns of it',
     async (world) => {
       const [first] = [await register(world), await register(world)];
-      const refusal = errorOf(429, 'temporarily_unavailable', 'no more clients can register at the moment', {
-        ...JSON_HEADERS,
-        'retry-after': '3600',
-      });
+      const refusal = publicErrorOf(
+        429,
+        'temporarily_unavailable',
+        'no more clients can register at the moment',
+        {
+          ...PUBLIC_JSON_HEADERS,
+          'retry-after': '3600',
+        },
+      );
       const { length } = await world.storage.clients.list();
       assert.deepEqual(await postRegistration(world, { redirect_uris: [CALLBACK] }), refusal);
       assert.equal(world.lastReason, 'too_many_registered');
@@ -740,38 +760,74 @@ specification('RFC 7591 dynamic client registration', (spec) => {
   }
 
   spec(
-    'OIDC §5 a sector document that cannot be had at the moment is an outage, and nothing is registered',
+    'findings A14: OIDC §5 a sector document that cannot be fetched is the request’s own error, no outage',
     async (world) => {
       const members = { redirect_uris: two, sector_identifier_uri: sector };
-      assert.deepEqual(await postRegistration(world, members), DOCUMENT_OUTAGE);
-      assert.equal(world.lastReason, 'document_unavailable');
+      const refused = unfit('sector_identifier_uri', 'the document could not be fetched');
+      assert.deepEqual(await postRegistration(world, members), refused);
+      const event = world.events.at(-1);
+      assert.ok(event?.type === 'refused' && event.cause instanceof DocumentError);
+      assert.deepEqual([event.status, event.reason], [400, 'client_metadata_unfit']);
       const client = await register(world);
       const replacement = { ...members, client_id: client.client_id };
-      assert.deepEqual(await configure(world, 'PUT', client, replacement), DOCUMENT_OUTAGE);
+      assert.deepEqual(await configure(world, 'PUT', client, replacement), refused);
     },
     pairwise(new DocumentError('failed', 'no answer')),
   );
 
   spec(
-    'OIDC §2 pairwise subjects with redirect URIs of several hosts, or of none, need a sector document',
+    'OIDC §2 pairwise subjects with redirect URIs of several hosts need a sector document',
     async (world) => {
-      const refused = unfit('sector_identifier_uri', 'is needed where the redirect URIs are not of one host');
-      assert.deepEqual(
-        await postRegistration(world, { redirect_uris: two, subject_type: 'pairwise' }),
-        refused,
-      );
-      assert.deepEqual(
-        await postRegistration(world, {
-          application_type: 'native',
-          redirect_uris: ['com.example.app:/callback'],
-          subject_type: 'pairwise',
-        }),
-        refused,
-      );
-      const one = { redirect_uris: [CALLBACK, `${CALLBACK}/other`], subject_type: 'pairwise' };
-      assert.equal((await register(world, one)).metadata.subject_type, 'pairwise');
+      const problem = 'is needed unless all redirect URIs are of one https host, or none is';
+      const refused = unfit('sector_identifier_uri', problem);
+      const mixed = [CALLBACK, 'com.example.app:/callback'];
+      for (const redirect_uris of [two, mixed, [CALLBACK, 'http://127.0.0.1/callback']]) {
+        const members = { application_type: 'native', redirect_uris, subject_type: 'pairwise' };
+        assert.deepEqual(await postRegistration(world, members), refused);
+      }
+      for (const redirect_uris of [[CALLBACK, `${CALLBACK}/other`], ['com.example.app:/callback']]) {
+        const members = { application_type: 'native', redirect_uris, subject_type: 'pairwise' };
+        assert.equal((await register(world, members)).metadata.subject_type, 'pairwise');
+      }
     },
     pairwise([]),
+  );
+
+  // ── Clients of the Model Context Protocol ───────────────────────────────────────────────────────────────
+
+  spec(
+    'findings C12: pages of any origin may register, and say which version of the protocol they speak',
+    async (world) => {
+      const origin = 'https://inspector.example';
+      const asking = {
+        origin,
+        'access-control-request-headers': 'content-type,mcp-protocol-version',
+      };
+      const registered = await register(world, { redirect_uris: [CALLBACK] }, { origin });
+      for (const [path, method, methods] of [
+        ['/register', 'POST', 'POST'],
+        [registered.registration_client_uri.slice(ISSUER.length), 'GET', 'GET, HEAD, PUT, DELETE'],
+        ['/.well-known/oauth-authorization-server', 'GET', 'GET, HEAD'],
+      ] as const) {
+        const response = await world.send({
+          method: 'OPTIONS',
+          path,
+          headers: { ...asking, 'access-control-request-method': method },
+        });
+        assert.deepEqual(response, {
+          status: 204,
+          headers: {
+            'access-control-allow-origin': '*',
+            'access-control-allow-methods': methods,
+            'access-control-allow-headers': 'Authorization, Content-Type, MCP-Protocol-Version',
+            'access-control-max-age': '600',
+            'cache-control': 'no-store',
+          },
+          body: '',
+        });
+      }
+    },
+    OPEN,
   );
 
   // ── What a stranger does not get ────────────────────────────────────────────────────────────────────────
@@ -812,7 +868,7 @@ test('RFC 7591 §3 a host may know the initial access tokens itself, and what it
   });
   await register(world, { redirect_uris: [CALLBACK] }, bearer('known'));
   assert.deepEqual(await postRegistration(world, {}, bearer('unknown')), REFUSED_TOKEN);
-  assert.deepEqual(await postRegistration(world, {}, bearer('outage')), OUTAGE);
+  assert.deepEqual(await postRegistration(world, {}, bearer('outage')), PUBLIC_OUTAGE);
 });
 
 test('RFC 7591 §3 whether an initial access token for one client was used is what storage says, or an outage', async (t) => {
@@ -821,11 +877,14 @@ test('RFC 7591 §3 whether an initial access token for one client was used is wh
   const token = await world.server.newInitialAccessToken(order);
   const unsaid = { take: () => JSON.parse('null') };
   const silent = await secondServer(world, BEHIND_TOKEN, { ...world.storage, oneTimeIdentifiers: unsaid });
-  assert.deepEqual(await postRegistration(silent, { redirect_uris: [CALLBACK] }, bearer(token)), OUTAGE);
+  assert.deepEqual(
+    await postRegistration(silent, { redirect_uris: [CALLBACK] }, bearer(token)),
+    PUBLIC_OUTAGE,
+  );
 
   const { oneTimeIdentifiers: _, ...others } = world.storage;
   const without = await secondServer(world, BEHIND_TOKEN, others as AdministrableStorage);
-  const unexpected = errorOf(500, 'server_error', 'an unexpected error');
+  const unexpected = publicErrorOf(500, 'server_error', 'an unexpected error');
   assert.deepEqual(await postRegistration(without, { redirect_uris: [CALLBACK] }, bearer(token)), unexpected);
   await assert.rejects(without.server.newInitialAccessToken(order), /needs storage\.oneTimeIdentifiers/);
   await register(
@@ -974,4 +1033,120 @@ test('OIDC §5 a sector document is what its host itself answers, wherever it ma
   });
   await register(world, { redirect_uris: two, subject_type: 'pairwise', sector_identifier_uri: sector });
   assert.deepEqual(asked, [[sector, 0]]);
+});
+
+test('findings C12: loopback redirect URIs make a client native unless it says what it is, and their ports may vary', async (t) => {
+  const world = await openWorld(t, OPEN);
+  for (const uri of ['http://localhost:33418/callback', 'http://127.0.0.1/', 'http://[::1]:8090/oauth']) {
+    const redirect_uris = [uri, 'https://vscode.example/redirect'];
+    const { client_id, metadata } = await register(world, {
+      client_name: 'MCP Inspector',
+      redirect_uris,
+      token_endpoint_auth_method: 'none',
+      grant_types: ['authorization_code', 'refresh_token'],
+      response_types: ['code'],
+    });
+    assert.deepEqual([metadata.application_type, metadata.redirect_uris], ['native', redirect_uris]);
+    const other = new URL(uri);
+    other.port = '50123';
+    for (const redirectUri of [uri, other.href]) {
+      const query = new URLSearchParams({
+        response_type: 'code',
+        client_id,
+        code_challenge: CHALLENGE,
+        code_challenge_method: 'S256',
+        redirect_uri: redirectUri,
+      });
+      const request = { method: 'GET', url: `/authorize?${query}`, headers: {} };
+      const asked = await world.server.validateAuthorizationRequest(request);
+      const { headers } = await world.server.completeAuthorization(asked, { subject: 'alice' });
+      const code = new URL(String(headers.location)).searchParams.get('code') ?? '';
+      const form = { grant_type: 'authorization_code', code, code_verifier: VERIFIER, client_id };
+      const tokens = await world.post('/token', { ...form, redirect_uri: redirectUri });
+      assert.equal(tokens.status, 200, tokens.body);
+    }
+  }
+});
+
+test('findings A15: a name that cannot be seen, or mixes scripts, is refused in every language', async (t) => {
+  const world = await openWorld(t, OPEN);
+  const seen = 'expected a name that can be seen';
+  const invisible = 'expected a name without invisible characters';
+  const mixed = 'expected a name in letters of one script';
+  for (const [name, problem] of [
+    ['\u3164', seen],
+    ['\u2800\u2800', seen],
+    ['\u115f', seen],
+    ['\u0301\u0302', seen],
+    ['Pay\u3164Pal', invisible],
+    ['\u0301Shop', invisible],
+    ['Shop\ufe0f', invisible],
+    ['Z\u0300\u0301\u0302\u0303\u0304', 'expected a name with at most four marks on a letter'],
+    ['P\u0430ypal', mixed],
+    ['Paypal \u0420\u0430\u0443', mixed],
+    ['Goo\u0261le \u0391', mixed],
+    ['\u0421\u0391', mixed],
+  ] as const) {
+    for (const member of ['client_name', 'client_name#de']) {
+      const response = await postRegistration(world, { redirect_uris: [CALLBACK], [member]: name });
+      assert.deepEqual(response, unfit('client_name', problem), JSON.stringify(name));
+    }
+  }
+});
+
+test('findings A15: names of any one script, and those that people mix every day, are accepted', async (t) => {
+  const world = await openWorld(t, OPEN);
+  for (const client_name of [
+    'Läden & Söhne, S.à r.l.',
+    'Яндекс',
+    'Ελληνικά 24/7',
+    '楽天 Rakuten カード',
+    '네이버 Naver',
+    'חנות Shop',
+    'متجر ١٢٣',
+    'ร้านค้า',
+    'हिन्दी',
+    'Việt Nam',
+    'ᏣᎳᎩ',
+    'Photos ❤️ 📷',
+    '4711',
+  ]) {
+    const { metadata } = await register(world, { redirect_uris: [CALLBACK], client_name });
+    assert.equal(metadata.client_name, client_name);
+  }
+});
+
+test('findings A14: a URL that the server never asks for cannot be registered, by the client or the operator', async (t) => {
+  const options = { ...OPEN, fetchDocument: documentFetcher(), pairwiseSecret: PAIRWISE_SECRET };
+  const world = await openWorld(t, options);
+  const address = 'the server never asks for this URL: the host has an address that is not public';
+  const port = 'the server never asks for this URL: the port is neither 443 nor 1024 or above';
+  for (const [members, member, problem] of [
+    [{ jwks_uri: 'https://127.0.0.1/' }, 'jwks_uri', address],
+    [{ backchannel_logout_uri: 'https://169.254.169.254/' }, 'backchannel_logout_uri', address],
+    [{ sector_identifier_uri: 'https://[::1]/' }, 'sector_identifier_uri', address],
+    [{ logo_uri: 'https://10.0.0.1/logo.png' }, 'logo_uri', address],
+    [{ 'logo_uri#de': 'https://localhost/logo.png' }, 'logo_uri', address],
+    [{ request_uris: ['https://app.example/r', 'https://[fd00::1]/r'] }, 'request_uris', address],
+    [{ jwks_uri: 'https://app.example:22/jwks' }, 'jwks_uri', port],
+  ] as const) {
+    const described = { redirect_uris: [CALLBACK], ...members };
+    assert.deepEqual(await postRegistration(world, described), unfit(member, problem));
+    await assert.rejects(world.server.clientFrom({ id: 'x' }, described), {
+      message: `${member}: ${problem}`,
+    });
+  }
+  const insecure = world.server.clientFrom({ id: 'x' }, { jwks_uri: 'http://app.example/jwks' });
+  await assert.rejects(insecure, /jwks_uri: the server never asks for this URL: the URL is not https/);
+
+  const development = documentFetcher({ allowPrivateAddresses: true });
+  const there = await openWorld(t, {
+    ...openRegistration({ allowInsecureUris: true }),
+    fetchDocument: development,
+  });
+  const members = { redirect_uris: [CALLBACK], backchannel_logout_uri: 'http://127.0.0.1:4001/logout' };
+  assert.equal(
+    (await register(there, members)).metadata.backchannel_logout_uri,
+    members.backchannel_logout_uri,
+  );
 });

@@ -13,20 +13,20 @@ import {
   register,
   registeredIn,
 } from './harness/registration.ts';
-import { errorOf, JSON_HEADERS } from './harness/responses.ts';
+import { PUBLIC_JSON_HEADERS, publicErrorOf } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
 import { basic, openWorld, specification, type World } from './harness/world.ts';
 
 const OPEN = openRegistration();
 
-const REFUSED = errorOf(401, 'invalid_token', 'this is no registration access token of the client', {
-  ...JSON_HEADERS,
+const REFUSED = publicErrorOf(401, 'invalid_token', 'this is no registration access token of the client', {
+  ...PUBLIC_JSON_HEADERS,
   'www-authenticate':
     'Bearer error="invalid_token", error_description="this is no registration access token of the client"',
 });
 
 const unfit = (member: string, problem: string) =>
-  errorOf(400, 'invalid_client_metadata', `${member}: ${problem}`);
+  publicErrorOf(400, 'invalid_client_metadata', `${member}: ${problem}`);
 
 /** The client with the members that an answer about it has, but for a secret that nobody has sent. */
 function answerTo(
@@ -98,8 +98,8 @@ specification('RFC 7592 client configuration', (spec) => {
       const client = await register(world);
       assert.deepEqual(
         await configure(world, 'POST', client, {}),
-        errorOf(405, 'invalid_request', 'the method is not allowed', {
-          ...JSON_HEADERS,
+        publicErrorOf(405, 'invalid_request', 'the method is not allowed', {
+          ...PUBLIC_JSON_HEADERS,
           allow: 'GET, HEAD, PUT, DELETE',
         }),
       );
@@ -122,7 +122,7 @@ specification('RFC 7592 client configuration', (spec) => {
       const client = await register(world, { redirect_uris: [CALLBACK], client_name: 'Shop' });
       world.clock.advance(60);
       const response = await configure(world, 'GET', client);
-      assert.deepEqual([response.status, response.headers], [200, JSON_HEADERS]);
+      assert.deepEqual([response.status, response.headers], [200, PUBLIC_JSON_HEADERS]);
       assert.deepEqual(registeredIn(response), answerTo(client, { ...BY_DEFAULT, client_name: 'Shop' }));
     },
     OPEN,
@@ -160,7 +160,7 @@ specification('RFC 7592 client configuration', (spec) => {
           scope: 'openid',
         },
       };
-      assert.deepEqual([response.status, response.headers], [200, JSON_HEADERS]);
+      assert.deepEqual([response.status, response.headers], [200, PUBLIC_JSON_HEADERS]);
       assert.deepEqual(registeredIn(response), expected);
       const read = registeredIn(await configure(world, 'GET', client));
       assert.deepEqual(read, answerTo(client, expected.metadata));
@@ -220,7 +220,7 @@ specification('RFC 7592 client configuration', (spec) => {
       const { client_id } = client;
       assert.deepEqual(
         await configure(world, 'PUT', client, { client_id, redirect_uris: ['http://app.example/'] }),
-        errorOf(
+        publicErrorOf(
           400,
           'invalid_redirect_uri',
           'redirect_uris: expected https, and not localhost, for a web application',
@@ -325,7 +325,7 @@ specification('RFC 7592 client configuration', (spec) => {
       const token = await tokenOf(world, client);
       assert.deepEqual(await configure(world, 'DELETE', client), {
         status: 204,
-        headers: { 'cache-control': 'no-store' },
+        headers: { 'cache-control': 'no-store', 'access-control-allow-origin': '*' },
         body: '',
       });
       assert.deepEqual(await world.alive(token), [false]);
@@ -444,7 +444,7 @@ test('RFC 7592 §2.2 a client that somebody changes each time is told to try aga
     replaceSecret(storage, id, `rotated ${attempt}`),
   );
   const description = 'the client was changed at the same time: send this again';
-  assert.deepEqual(response, errorOf(409, 'invalid_request', description, JSON_HEADERS));
+  assert.deepEqual(response, publicErrorOf(409, 'invalid_request', description, PUBLIC_JSON_HEADERS));
   assert.equal(world.lastReason, 'client_changed_meanwhile');
   assert.deepEqual([attempts, record?.name, record?.secrets], [3, undefined, [{ hash: 'rotated 3' }]]);
 });

@@ -157,7 +157,7 @@ specification('Metadata (RFC 8414, OpenID Connect Discovery)', (spec) => {
         headers: {
           'access-control-allow-origin': '*',
           'access-control-allow-methods': 'GET, HEAD',
-          'access-control-allow-headers': 'Authorization, Content-Type',
+          'access-control-allow-headers': 'Authorization, Content-Type, MCP-Protocol-Version',
           'access-control-max-age': '600',
           'cache-control': 'no-store',
         },

@@ -99,11 +99,7 @@ specification('Pushed authorization requests (RFC 9126)', (spec) => {
           'invalid_request',
           'the redirect_uri is not registered for this client',
         ],
-        [
-          { redirect_uri: undefined },
-          'invalid_request',
-          'the redirect_uri is not registered for this client',
-        ],
+        [{ redirect_uri: undefined }, 'invalid_request', 'the parameter redirect_uri is missing'],
         [{ code_challenge: undefined }, 'invalid_request', 'the parameter code_challenge is missing'],
         [{ resource: 'https://evil.example' }, 'invalid_target', 'a resource is unknown'],
         [{ claims: '[]' }, 'invalid_request', 'the claims parameter is malformed'],

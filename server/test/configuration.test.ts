@@ -136,6 +136,7 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badJson: ['App.example'],
   },
   insecureDevelopment: SWITCH_ON,
+  strictRequestObjects: SWITCH_ON,
   allowConfidentialClientsWithoutPkce: SWITCH_ON,
   accessTokenFormat: { text: 'opaque', json: 'opaque', value: 'opaque', badText: 'saml', badJson: 1 },
   accessTokenAlgorithm: ALGORITHM,

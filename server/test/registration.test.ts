@@ -127,9 +127,15 @@ describe('registration', () => {
     const refused = await post(server, members('https'));
     assert.deepEqual(await refused.json(), {
       error: 'invalid_client_metadata',
-      error_description: 'sector_identifier_uri: the document could not be fetched',
+      error_description:
+        'sector_identifier_uri: the server never asks for this URL: the host has an address that is not public',
     });
-    const refusal = await server.logged(({ reason }) => reason === 'client_metadata_unfit', 'why');
-    assert.match(JSON.stringify(refusal), /the host has an address that is not public/);
+    const unreachable = await post(server, {
+      ...members('https'),
+      sector_identifier_uri: 'https://a.invalid/',
+    });
+    assert.equal(unreachable.status, 400);
+    const refusal = await server.logged(({ cause }) => cause !== undefined, 'why');
+    assert.deepEqual([refusal.reason, refusal.level], ['client_metadata_unfit', 'info'], 'findings A14');
   });
 });

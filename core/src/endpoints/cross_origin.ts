@@ -10,6 +10,9 @@ export type CrossOrigin = 'off' | 'clients' | 'anyone';
 
 type Headers = Readonly<Record<string, string>>;
 
+/** Headers that pages may send. Clients of the Model Context Protocol send its version, which the server ignores. */
+const ALLOWED_HEADERS = 'Authorization, Content-Type, MCP-Protocol-Version';
+
 /** Seconds that a browser may remember a preflight. */
 const PREFLIGHT_SECONDS = 600;
 
@@ -49,7 +52,7 @@ export async function preflightResponse(
       : await crossOriginHeaders(crossOrigin, context, request, undefined);
   const allowed = headers['access-control-allow-origin'] !== undefined && {
     'access-control-allow-methods': endpoint.methods.join(', '),
-    'access-control-allow-headers': 'Authorization, Content-Type',
+    'access-control-allow-headers': ALLOWED_HEADERS,
     'access-control-max-age': String(PREFLIGHT_SECONDS),
   };
   return { status: 204, headers: { ...headers, ...allowed, 'cache-control': 'no-store' }, body: '' };

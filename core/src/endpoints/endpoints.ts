@@ -58,14 +58,14 @@ export const ENDPOINTS = {
   registration: {
     operation: 'registration',
     methods: ['POST'],
-    crossOrigin: 'off',
+    crossOrigin: 'anyone',
     challenges: bearerChallenge,
     answer: registration,
   },
   clientConfiguration: {
     operation: 'client_configuration',
     methods: ['GET', 'HEAD', 'PUT', 'DELETE'],
-    crossOrigin: 'off',
+    crossOrigin: 'anyone',
     challenges: bearerChallenge,
     answer: clientConfiguration,
   },

@@ -1,7 +1,6 @@
 import { DocumentError } from '../protocol/fetch_document.ts';
 import type { HttpResponse } from '../protocol/http.ts';
-import { OAuthError, StorageFault } from '../protocol/oauth_error.ts';
-import type { RefusalReason } from '../protocol/reasons.ts';
+import { OAuthError, type OAuthErrorDetails, StorageFault } from '../protocol/oauth_error.ts';
 import { refusalResponse } from '../protocol/refusal_response.ts';
 import { deliveryResponse } from './browser_delivery.ts';
 
@@ -22,22 +21,25 @@ export function errorResponse(thrown: unknown): HttpResponse {
 export function asOAuthError(thrown: unknown): OAuthError {
   if (thrown instanceof OAuthError) return thrown;
   if (thrown instanceof StorageFault) {
-    return unavailable('storage_unavailable', thrown, thrown.cause);
+    const { headers, cause } = thrown;
+    return unavailable('the server cannot answer at the moment', {
+      reason: 'storage_unavailable',
+      headers,
+      cause,
+    });
   }
   if (thrown instanceof DocumentError && thrown.outcome === 'failed') {
-    return unavailable('document_unavailable', thrown, thrown);
+    const { headers, clientId } = thrown;
+    return unavailable('a document of the client cannot be fetched at the moment', {
+      reason: 'document_unavailable',
+      headers,
+      clientId,
+      cause: thrown,
+    });
   }
   return new OAuthError('server_error', 'an unexpected error', { reason: 'unexpected', cause: thrown });
 }
 
-function unavailable(
-  reason: RefusalReason,
-  { headers }: StorageFault | DocumentError,
-  cause: unknown,
-): OAuthError {
-  return new OAuthError('temporarily_unavailable', 'the server cannot answer at the moment', {
-    reason,
-    headers,
-    cause,
-  });
+function unavailable(description: string, details: OAuthErrorDetails): OAuthError {
+  return new OAuthError('temporarily_unavailable', description, details);
 }

@@ -4,7 +4,12 @@ import { mintAccessToken } from '../tokens/access_token.ts';
 import { grantClaimsOf } from '../tokens/grant_claims.ts';
 import { newTimedIdentifier } from '../tokens/opaque_token.ts';
 import { mintRefreshToken } from '../tokens/refresh_token.ts';
-import { hasPairwiseSubjects, sectorOf, subjectIdentifier } from '../tokens/subject_identifier.ts';
+import {
+  hasPairwiseSubjects,
+  ONE_SECTOR,
+  sectorOf,
+  subjectIdentifier,
+} from '../tokens/subject_identifier.ts';
 import type { Context } from './context.ts';
 
 /** Tokens that an operator wants, as real as any that a grant leads to. */
@@ -67,9 +72,7 @@ export async function issueByOperator(
 
   const { subject, username } = order;
   if (hasPerson && hasPairwiseSubjects(client) && sectorOf(client) === undefined)
-    throw new OperatorIssueError(
-      `the client ${client.id} has pairwise subjects, which need redirect URIs of one host`,
-    );
+    throw new OperatorIssueError(`the client ${client.id} has pairwise subjects, which need ${ONE_SECTOR}`);
   const person =
     subject === undefined ? undefined : { subject, sub: await subjectIdentifier(context, client, subject) };
   const claims = grantClaimsOf(client, { username });

@@ -44,7 +44,14 @@ export interface FetchedDocument {
  * `@grantd/core/node` is made for that.
  * @throws {DocumentError}
  */
-export type FetchDocument = (url: string, request?: OutgoingRequest) => Promise<FetchedDocument>;
+export interface FetchDocument {
+  (url: string, request?: OutgoingRequest): Promise<FetchedDocument>;
+  /**
+   * Why it never asks for a URL, as far as the URL itself tells: a literal; `undefined` when it may ask. Clients cannot be
+   * registered with such a URL. Without this function every URL may be registered.
+   */
+  readonly refusalOf?: ((url: string) => string | undefined) | undefined;
+}
 
 /**
  * `refused`: the URL, what it leads to or what it answers is not acceptable, today or tomorrow. `failed`: there was no
@@ -58,15 +65,23 @@ export type DocumentOutcome = 'refused' | 'failed';
  */
 export class DocumentError extends Error {
   readonly outcome: DocumentOutcome;
+  /** The client that registered the URL, once it is known. */
+  readonly clientId: string | undefined;
   readonly status: 500 | 503;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(outcome: DocumentOutcome, message: string, cause?: unknown) {
+  constructor(outcome: DocumentOutcome, message: string, cause?: unknown, clientId?: string) {
     super(message, cause === undefined ? undefined : { cause });
     this.name = 'DocumentError';
     this.outcome = outcome;
+    this.clientId = clientId;
     this.status = outcome === 'failed' ? 503 : 500;
     this.headers = outcome === 'failed' ? retryAfter(RETRY_DOCUMENT_AFTER_SECONDS) : {};
+  }
+
+  /** The same failure, of a URL that this client registered. */
+  ofClient(clientId: string): DocumentError {
+    return new DocumentError(this.outcome, this.message, this.cause, clientId);
   }
 }
 

@@ -67,7 +67,9 @@ export function readOptions<T extends OptionTable>(table: T, given: object, plac
       const path = place === undefined ? name : `${place}.${name}`;
       throw new ConfigurationError(path, `${kind.expected}, got ${kindOf(value, isSecret)}`);
     }
-    values[name] = typeof read === 'function' && value !== undefined ? read.bind(given) : read;
+    // A bound function keeps its own members, such as `refusalOf` of `fetchDocument`.
+    const isGivenFunction = typeof read === 'function' && value !== undefined;
+    values[name] = isGivenFunction ? Object.assign(read.bind(given), read) : read;
   }
   return values as ValuesOf<T>;
 }

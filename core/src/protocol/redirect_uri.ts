@@ -1,24 +1,29 @@
+import type { ClientRecord } from './records.ts';
+
 /** Hosts whose port may vary, for applications that listen on one of their own choice (RFC 8252 §7.3). */
-const LOOPBACK_HOSTS: ReadonlySet<string> = new Set(['127.0.0.1', '[::1]']);
+const LOOPBACK_HOSTS: readonly string[] = ['127.0.0.1', '[::1]'];
+
+/** What of a client decides which redirect URIs are its own. */
+type RedirectedClient = Pick<ClientRecord, 'redirectUris' | 'metadata'>;
 
 /**
- * Whether the URI of a request is the registered one: the same text, but for the port of a loopback URI
+ * Whether the URI of a request is the registered one: the same text, except for the port of a loopback URI
  * (RFC 9700 §2.1, RFC 8252 §7.3).
+ * @param isNative whether the client is registered as native: then `localhost` counts as a loopback host
  */
-export function redirectUriMatches(registered: string, requested: string): boolean {
+export function redirectUriMatches(registered: string, requested: string, isNative = false): boolean {
   if (registered === requested) return true;
-  const registeredUrl = loopbackUrl(registered);
-  const requestedUrl = loopbackUrl(requested);
-  if (registeredUrl === undefined || requestedUrl === undefined) return false;
-  return withoutPort(registered) === withoutPort(requested);
+  const withoutPort = loopbackWithoutPort(registered, isNative);
+  return withoutPort !== undefined && withoutPort === loopbackWithoutPort(requested, isNative);
 }
 
 /** Whether a client may be answered at a URI. */
 export function isRegisteredRedirectUri(
-  { redirectUris }: { readonly redirectUris: readonly string[] },
+  { redirectUris, metadata }: RedirectedClient,
   requested: string,
 ): boolean {
-  return redirectUris.some((registered) => redirectUriMatches(registered, requested));
+  const isNative = metadata?.application_type === 'native';
+  return redirectUris.some((registered) => redirectUriMatches(registered, requested, isNative));
 }
 
 /** Whether a URI can be registered: absolute, ASCII, without fragment, and not one that a browser would run. */
@@ -34,17 +39,29 @@ export function originOf(uri: string): string | undefined {
   return url !== null && (url.protocol === 'https:' || url.protocol === 'http:') ? url.origin : undefined;
 }
 
+const OWN_IPV4 = /^(?:127|0)(?:\.\d{1,3}){3}$/;
+const OWN_IPV6 = /^\[::(?:1|(?:ffff:)?(?:7f[\da-f]{2}|[\da-f]{1,2}):[\da-f]{1,4})?\]$/;
+
+/**
+ * Whether a host is the machine that asks for it, in any spelling: names below `localhost` (RFC 6761 §6.3),
+ * 127.0.0.0/8, 0.0.0.0/8, and ::1 and :: of IPv6, which may carry an IPv4 address.
+ * @param hostname as the URL parser writes it: lower case, IPv4 as four decimals, IPv6 in brackets and shortened
+ */
+export function isOwnMachine(hostname: string): boolean {
+  const host = hostname.replace(/\.+$/, '');
+  if (host === 'localhost' || host.endsWith('.localhost')) return true;
+  return OWN_IPV4.test(host) || OWN_IPV6.test(host);
+}
+
 /** A redirect URI with parameters in its query, behind those that were registered with it (RFC 6749 §3.1.2). */
 export function withQuery(uri: string, parameters: Readonly<Record<string, string>>): string {
   return `${uri}${uri.includes('?') ? '&' : '?'}${new URLSearchParams(parameters)}`;
 }
 
-function loopbackUrl(uri: string): URL | undefined {
+/** `http://127.0.0.1:4001/cb` as `http://127.0.0.1/cb`, everything else of it to the letter. */
+function loopbackWithoutPort(uri: string, isNative: boolean): string | undefined {
   const url = URL.parse(uri);
-  return url?.protocol === 'http:' && LOOPBACK_HOSTS.has(url.hostname) ? url : undefined;
-}
-
-/** `http://127.0.0.1:4001/cb` becomes `http://127.0.0.1/cb`, everything else to the letter. */
-function withoutPort(uri: string): string {
-  return uri.replace(/^(http:\/\/(?:127\.0\.0\.1|\[::1\])):\d{1,5}(?=[/?]|$)/, '$1');
+  if (url?.protocol !== 'http:') return undefined;
+  if (!LOOPBACK_HOSTS.includes(url.hostname) && !(isNative && url.hostname === 'localhost')) return undefined;
+  return uri.replace(/^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)):\d{1,5}(?=[/?]|$)/, '$1');
 }

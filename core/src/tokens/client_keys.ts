@@ -1,7 +1,7 @@
 import type { CryptoKey, JWK } from 'jose';
 import type { EncryptionAlgorithm } from '../protocol/client_metadata.ts';
 import type { Clock } from '../protocol/environment.ts';
-import type { FetchDocument } from '../protocol/fetch_document.ts';
+import { DocumentError, type FetchDocument } from '../protocol/fetch_document.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import {
@@ -20,7 +20,7 @@ export interface EncryptionKey {
   readonly keyId: string | undefined;
 }
 
-type KeyOwner = Pick<ClientRecord, 'metadata'>;
+type KeyOwner = Pick<ClientRecord, 'id' | 'metadata'>;
 
 /**
  * The public keys of clients: what they registered as `jwks`, or what their `jwks_uri` answers (RFC 7591 §2). A key
@@ -61,7 +61,7 @@ export class ClientKeys {
   }
 
   async #find(
-    { metadata }: KeyOwner,
+    { id, metadata }: KeyOwner,
     algorithm: KeyAlgorithm,
     choose: (keys: readonly JWK[]) => JWK | undefined,
   ): Promise<{ readonly jwk: JWK; readonly key: CryptoKey } | undefined> {
@@ -69,7 +69,9 @@ export class ClientKeys {
     const jwk =
       uri === undefined
         ? choose(readPublicKeys(jwks, MOST_KEYS) ?? [])
-        : await this.#remote.find(uri, choose);
+        : await this.#remote.find(uri, choose).catch((error: unknown) => {
+            throw error instanceof DocumentError ? error.ofClient(id) : error;
+          });
     const key = jwk && (await importPublicKey(jwk, algorithm));
     return jwk && key && { jwk, key };
   }

@@ -1,5 +1,6 @@
 import { hmacSha256 } from '#hashing';
 import type { ClientRecord } from '../protocol/records.ts';
+import { isOwnMachine } from '../protocol/redirect_uri.ts';
 import type { ServerSecret } from './server_secret.ts';
 
 /** What decides how a client is told of a person. */
@@ -10,18 +11,33 @@ export function hasPairwiseSubjects({ metadata }: Pick<ClientRecord, 'metadata'>
   return metadata?.subject_type === 'pairwise';
 }
 
+/** What a client with pairwise subjects needs. */
+export const ONE_SECTOR = 'https redirect URIs of one host, or a sector_identifier_uri';
+
+/** The client itself is its sector: its identifiers are shared with no other client. */
+const OWN_SECTOR = Symbol('own sector');
+
 /**
- * The host by which the pairwise identifiers of a client are calculated (OpenID Connect Core §8.1).
- * @returns `undefined` where its redirect URIs have several, or none, and no `sector_identifier_uri` says which
+ * What the pairwise identifiers of a client are calculated for (OpenID Connect Core §8.1): the host of
+ * `sector_identifier_uri`, otherwise the one web host of its redirect URIs. Only https proves a host, so a client with
+ * private-use schemes and loopback addresses alone is a sector of its own.
+ * @returns `undefined` when the redirect URIs name several hosts, or mix a web host with URIs that prove none
  */
 export function sectorOf({
   redirectUris,
   metadata,
-}: Pick<ClientRecord, 'redirectUris' | 'metadata'>): string | undefined {
-  const uris =
-    metadata?.sector_identifier_uri === undefined ? redirectUris : [metadata.sector_identifier_uri];
-  const [only, ...others] = new Set(uris.map((uri) => URL.parse(uri)?.hostname));
-  return only === undefined || only === '' || others.length > 0 ? undefined : only;
+}: Pick<ClientRecord, 'redirectUris' | 'metadata'>): string | typeof OWN_SECTOR | undefined {
+  const { sector_identifier_uri: uri } = metadata ?? {};
+  if (uri !== undefined) return URL.parse(uri)?.hostname;
+  const [only, ...others] = new Set(redirectUris.map(webHostOf));
+  if (others.length > 0) return undefined;
+  return only ?? OWN_SECTOR;
+}
+
+/** The host that answers a redirect URI on the web; `undefined` for loopback addresses and any scheme but https. */
+export function webHostOf(uri: string): string | undefined {
+  const url = URL.parse(uri);
+  return url?.protocol === 'https:' && !isOwnMachine(url.hostname) ? url.hostname : undefined;
 }
 
 /** What is calculated of the identifiers that a client is told. */
@@ -64,8 +80,10 @@ async function ofSector(
   if (!hasPairwiseSubjects(client)) return identifier;
   const sector = sectorOf(client);
   if (pairwiseSecret === undefined || sector === undefined) {
-    const missing = sector === undefined ? 'redirect URIs of one host' : 'the option pairwiseSecret';
+    const missing = sector === undefined ? ONE_SECTOR : 'the option pairwiseSecret';
     throw new Error(`the client ${client.id} has pairwise subjects, which need ${missing}`);
   }
-  return hmacSha256(await pairwiseSecret.key(use), `${sector}\0${identifier}`);
+  // A host has no space in it, so no client is taken for a host.
+  const name = sector === OWN_SECTOR ? `client ${client.id}` : sector;
+  return hmacSha256(await pairwiseSecret.key(use), `${name}\0${identifier}`);
 }

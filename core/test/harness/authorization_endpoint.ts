@@ -121,7 +121,7 @@ export interface SigningClient {
 
 /** Adds a confidential client with one key. */
 export async function addSigningClient(
-  { server, storage }: World,
+  { server, storage, clock }: World,
   client: Partial<NewClient> & { readonly id: string },
   algorithm: 'RS256' | 'PS256' | 'ES256' | 'EdDSA' = 'ES256',
 ): Promise<SigningClient> {
@@ -137,7 +137,7 @@ export async function addSigningClient(
     publicKey,
     privateKey,
     sign: (claims, header = {}) =>
-      new SignJWT({ iss: client.id, aud: ISSUER, client_id: client.id, ...claims })
+      new SignJWT({ iss: client.id, aud: ISSUER, client_id: client.id, exp: clock.seconds + 60, ...claims })
         .setProtectedHeader({ alg: algorithm, kid: jwk.kid, typ: 'oauth-authz-req+jwt', ...header })
         .sign(privateKey),
   };

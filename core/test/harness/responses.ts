@@ -7,6 +7,9 @@ export const JSON_HEADERS = { 'content-type': 'application/json', 'cache-control
 /** The same at the endpoints that pages of other origins may use. */
 export const OPEN_JSON_HEADERS = { ...JSON_HEADERS, vary: 'Origin' };
 
+/** The same at the endpoints that pages of all origins may use. */
+export const PUBLIC_JSON_HEADERS = { ...JSON_HEADERS, 'access-control-allow-origin': '*' };
+
 export const CLIENT_CHALLENGE = `Basic realm="${ISSUER}", charset="UTF-8"`;
 
 export const INACTIVE: TestResponse = { status: 200, headers: JSON_HEADERS, body: '{"active":false}' };
@@ -26,6 +29,16 @@ export function errorOf(
   headers: Readonly<Record<string, string>> = JSON_HEADERS,
 ): TestResponse {
   return { status, headers, body: JSON.stringify({ error, error_description: description }) };
+}
+
+/** An error at an endpoint that pages of all origins may use. */
+export function publicErrorOf(
+  status: number,
+  error: string,
+  description: string,
+  headers: Readonly<Record<string, string>> = PUBLIC_JSON_HEADERS,
+): TestResponse {
+  return errorOf(status, error, description, headers);
 }
 
 /** An error of UserInfo with its challenge. */
@@ -57,11 +70,13 @@ export const OUTAGE: TestResponse = errorOf(503, 'temporarily_unavailable', OUTA
   'retry-after': '1',
 });
 
-/** A document of the client could not be had. */
-export const DOCUMENT_OUTAGE: TestResponse = errorOf(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, {
-  ...JSON_HEADERS,
-  'retry-after': '10',
-});
+/** The keys behind the `jwks_uri` of a client could not be fetched. */
+export const DOCUMENT_OUTAGE: TestResponse = errorOf(
+  503,
+  'temporarily_unavailable',
+  'a document of the client cannot be fetched at the moment',
+  { ...JSON_HEADERS, 'retry-after': '10' },
+);
 
 /** The answer, for a page of this origin to read. */
 export function opened(response: TestResponse, origin: string): TestResponse {

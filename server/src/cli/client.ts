@@ -4,7 +4,12 @@ import type { GivenFlags } from '../config/configuration.ts';
 import { Refused } from '../instance/refused.ts';
 import { removeClient, rotateSecret, setDisabled } from './client_access.ts';
 import { addClientFlags, withoutMembers } from './client_flags.ts';
-import { type ClientAddFlags, hasSecret, registrationOf } from './client_registration.ts';
+import {
+  type ClientAddFlags,
+  hasSecret,
+  registrationOf,
+  warnOfUnreadableName,
+} from './client_registration.ts';
 import {
   lifetimeOf,
   makeRegistrationToken,
@@ -151,6 +156,7 @@ async function addClient(parts: CommandParts, registration: NewClient, wanted: W
     console.error(
       `grantd: ${id} authenticates with a secret; for its keys to do so: grantd client update ${id} --auth-method private_key_jwt`,
     );
+  warnOfUnreadableName(registration);
   printSecret(parts, id, secret?.toPrint, `added ${id}`);
 }
 

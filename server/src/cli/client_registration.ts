@@ -1,4 +1,12 @@
-import { type ClientIdentity, ClientMetadataError, DocumentError, type NewClient } from '@grantd/core';
+import {
+  type ClientIdentity,
+  ClientMetadataError,
+  type ClientRecord,
+  DocumentError,
+  documentOf,
+  type NewClient,
+  unreadableNameOf,
+} from '@grantd/core';
 import { type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import { Refused } from '../instance/refused.ts';
 import { serverOverNothing } from '../instance/server_options.ts';
@@ -15,7 +23,7 @@ type Members = Readonly<Record<string, unknown>>;
 
 /** Whoever turns what is said of a client into its record: a server. */
 interface ClientMaker {
-  clientFrom(identity: ClientIdentity, members: Members): Promise<NewClient>;
+  clientFrom(identity: ClientIdentity, members: Members, registered?: ClientRecord): Promise<NewClient>;
 }
 
 /**
@@ -36,8 +44,8 @@ export async function registrationOf(id: string, flags: ClientAddFlags): Promise
     ...given,
   };
   const configuration = readConfiguration(withoutMembers(flags), process.env);
-  const client = await clientFrom(serverOverNothing(configuration), { id }, members);
   requireFetchable(given, configuration);
+  const client = await clientFrom(serverOverNothing(configuration), { id }, members);
   if (flags.secretStdin && !hasSecret(client))
     throw new BadUsage('a client with this way to authenticate has no secret: leave out --secret-stdin');
   return client;
@@ -52,14 +60,24 @@ export async function clientFrom(
   maker: ClientMaker,
   identity: ClientIdentity,
   members: Members,
+  registered?: ClientRecord,
 ): Promise<NewClient> {
   try {
-    return await maker.clientFrom(identity, members);
+    return await maker.clientFrom(identity, members, registered);
   } catch (error) {
-    if (error instanceof DocumentError)
-      throw new Refused(`what the client names cannot be fetched: ${error.message}. Try again later.`);
-    throw error instanceof ClientMetadataError ? asBadUsage(error) : error;
+    if (!(error instanceof ClientMetadataError)) throw error;
+    const { cause } = error;
+    if (cause instanceof DocumentError && cause.outcome === 'failed')
+      throw new Refused(`what the client names cannot be fetched: ${cause.message}. Try again later.`);
+    throw asBadUsage(error);
   }
+}
+
+/** Warns of a name that people could take for another; an operator may have chosen it on purpose. */
+export function warnOfUnreadableName(client: NewClient): void {
+  const expected = unreadableNameOf(documentOf(client));
+  if (expected !== undefined)
+    console.error(`grantd: people may not recognise the name of ${client.id}: expected ${expected}`);
 }
 
 /** Whether a client authenticates with a secret, where it is not public. */

@@ -2,7 +2,7 @@ import { type ClientRecord, documentOf } from '@grantd/core';
 import type { GivenFlags } from '../config/configuration.ts';
 import { Refused } from '../instance/refused.ts';
 import { memberNamed, membersOf } from './client_flags.ts';
-import { clientFrom, hasSecret } from './client_registration.ts';
+import { clientFrom, hasSecret, warnOfUnreadableName } from './client_registration.ts';
 import { printSecret, secretFor } from './client_secrets.ts';
 import { BadUsage } from './exit.ts';
 import { requireFetchable } from './fetched_urls.ts';
@@ -44,8 +44,10 @@ export async function updateClient(parts: CommandParts, id: string, change: Clie
   for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
     const client = await requireClient(parts, id);
     const { record, newSecret } = await changed(parts, client, change);
-    if (await parts.storage.clients.replace(record, client))
+    if (await parts.storage.clients.replace(record, client)) {
+      if (change.members.client_name !== undefined) warnOfUnreadableName(record);
       return printSecret(parts, id, newSecret, `updated ${id}`);
+    }
   }
   throw new Refused(`${id} is being changed by others; nothing was updated: try again.`);
 }
@@ -60,8 +62,8 @@ async function changed(parts: CommandParts, client: ClientRecord, change: Client
     ...(registrationTokenDigest !== undefined && { registrationTokenDigest }),
     ...(registeredAt !== undefined && { registeredAt }),
   };
-  const updated = await clientFrom(await parts.server(), identity, members);
   requireFetchable(change.members, parts.configuration);
+  const updated = await clientFrom(await parts.server(), identity, members, client);
 
   const wantsSecret = hasSecret(updated) && !isPublicBySilence(client, updated);
   if (!wantsSecret) return { record: updated };

@@ -1,14 +1,12 @@
+import { FETCHED_MEMBERS } from '@grantd/core';
 import { documentRefusal } from '@grantd/core/node';
 import type { Configuration } from '../config/configuration.ts';
 import { flagOf } from '../config/options.ts';
 import { flagOfMember } from './client_flags.ts';
 import { BadUsage } from './exit.ts';
 
-/** Of a client's metadata what the server itself asks for. */
-const FETCHED = ['jwks_uri', 'logo_uri', 'request_uris', 'sector_identifier_uri', 'backchannel_logout_uri'];
-
 /**
- * Refuses a URL that the server would store and then never ask for.
+ * Refuses a URL that the server would never ask for, in the words of the command line.
  * @param members of the client that are being set
  * @throws {BadUsage}
  */
@@ -18,8 +16,9 @@ export function requireFetchable(
 ): void {
   for (const [name, value] of Object.entries(members)) {
     const [member = ''] = name.split('#');
-    if (!FETCHED.includes(member)) continue;
+    if (!FETCHED_MEMBERS.has(member)) continue;
     for (const url of [value].flat()) {
+      if (!URL.canParse(String(url))) continue; // the library says what is wrong with it
       const refusal = documentRefusal(String(url), { allowPrivateAddresses: insecureDevelopment });
       if (refusal === undefined) continue;
       const way = insecureDevelopment

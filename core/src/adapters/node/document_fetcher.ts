@@ -37,7 +37,7 @@ export function documentFetcher(options: DocumentFetcherOptions = {}): FetchDocu
   const { resolveName = allowPrivateAddresses ? resolveLocalName : resolvePublicName } = options;
   const policy = { allowPrivateAddresses, resolveName };
   const shares = new SiteShares();
-  return async (text, request = {}) => {
+  const fetchDocument: FetchDocument = async (text, request = {}) => {
     const url = parseUrl(text);
     const timeoutMs = Math.min(request.timeoutMs ?? DOCUMENT_LIMITS.timeoutMs, DOCUMENT_LIMITS.timeoutMs);
     // One clock for names, connections and bodies together.
@@ -45,6 +45,9 @@ export function documentFetcher(options: DocumentFetcherOptions = {}): FetchDocu
       shares.within(url, signal, () => follow(url, request, policy, signal)),
     );
   };
+  return Object.assign(fetchDocument, {
+    refusalOf: (url: string) => documentRefusal(url, { allowPrivateAddresses }),
+  });
 }
 
 /**

@@ -20,6 +20,8 @@ export interface AuthorizationTarget {
  */
 export function requireTarget(client: ClientRecord, form: Form) {
   const redirectUri = redirectUriOf(client, form);
+  if (redirectUri === undefined && !form.has('redirect_uri'))
+    throw untrusted('the parameter redirect_uri is missing', 'parameter_missing', { clientId: client.id });
   if (redirectUri === undefined)
     throw untrusted('the redirect_uri is not registered for this client', 'redirect_uri_mismatch', {
       clientId: client.id,

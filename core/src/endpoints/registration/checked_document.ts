@@ -15,12 +15,19 @@ import { requireSameSector, requireSectorMembership } from './sector_identifier.
 
 /**
  * What an operator wrote of a client, complete.
+ * @param registered the client, when it is registered already: its URLs stay as they are
  * @throws {ClientMetadataError} it cannot be so
- * @throws {DocumentError} whether it can be so is not to be learned at the moment
  */
-export async function documentByOperator(context: Context, written: JsonObject): Promise<ClientDocument> {
+export async function documentByOperator(
+  context: Context,
+  written: JsonObject,
+  registered?: ClientRecord,
+): Promise<ClientDocument> {
+  const abilities = abilitiesOf(context);
+  const kept = new Set(registered && Object.values(documentOf(registered)).flat());
   const policy: RegistrationPolicy = {
-    ...abilitiesOf(context),
+    ...abilities,
+    refusalOf: (url) => (kept.has(url) ? undefined : abilities.refusalOf(url)),
     registrant: 'operator',
     scopes: undefined,
     grantTypes: GRANT_TYPES,
@@ -35,7 +42,6 @@ export async function documentByOperator(context: Context, written: JsonObject):
  * @param registered the client, where it is there already
  * @throws {OAuthError} `invalid_client_metadata`, `invalid_redirect_uri`, `unapproved_software_statement`
  *   (RFC 7591 §3.2.2)
- * @throws {DocumentError} whether it can be so is not to be learned at the moment
  */
 export async function documentByClient(
   context: Context,
@@ -81,10 +87,11 @@ async function complete(
   return whole;
 }
 
-function abilitiesOf({ jwt, canFetch, pairwiseSecret }: Context) {
+function abilitiesOf({ jwt, canFetch, fetchDocument, pairwiseSecret }: Context) {
   return {
     signingAlgorithms: jwt.algorithms,
     canFetch,
+    refusalOf: (url: string) => fetchDocument.refusalOf?.(url),
     hasPairwiseSubjects: pairwiseSecret !== undefined,
   };
 }

@@ -1,6 +1,7 @@
 import { DEFAULT_CONTENT_ENCRYPTION } from '../../protocol/client_metadata.ts';
 import { formatScope } from '../../protocol/scope.ts';
 import { type ClientDocument, responseTypesOf } from './client_document.ts';
+import { usualApplicationType } from './redirect_uri_rules.ts';
 import type { RegistrationPolicy } from './registration_policy.ts';
 
 /**
@@ -15,7 +16,7 @@ export function withDefaults(document: ClientDocument, policy: RegistrationPolic
   return {
     token_endpoint_auth_method: 'client_secret_basic',
     response_types: responseTypesOf(grantTypes),
-    application_type: 'web',
+    application_type: usualApplicationType(document, policy),
     subject_type: 'public',
     ...(signingAlgorithms.includes('RS256') && { id_token_signed_response_alg: 'RS256' }),
     ...(scopes.length > 0 && { scope: formatScope(scopes) }),

@@ -1,5 +1,6 @@
+import { unreadableName } from '../../protocol/display_name.ts';
 import { parseScope } from '../../protocol/scope.ts';
-import { sectorOf } from '../../tokens/subject_identifier.ts';
+import { sectorOf, webHostOf } from '../../tokens/subject_identifier.ts';
 import { type ClientDocument, type MemberName, responseTypesOf } from './client_document.ts';
 import { ClientMetadataError } from './client_metadata_error.ts';
 import { requireReturnUris } from './redirect_uri_rules.ts';
@@ -78,24 +79,40 @@ const requireSector: Rule = (document, { hasPairwiseSubjects, canFetch }) => {
   if (type !== 'pairwise') return;
   if (!hasPairwiseSubjects) throw unfit('subject_type', 'pairwise is not supported by this server');
   if (sectorOf({ redirectUris, metadata: document }) === undefined)
-    throw unfit('sector_identifier_uri', 'is needed where the redirect URIs are not of one host');
+    throw unfit(
+      'sector_identifier_uri',
+      'is needed unless all redirect URIs are of one https host, or none is',
+    );
 };
 
 /**
- * Logout tokens go where nobody has shown to be of the client, so with pairwise subjects, of which they speak, to a host
- * of its sector. An operator knows whose the place is.
+ * Logout tokens carry the subject, and the client has not proven that the URI is its own: with pairwise subjects they go
+ * to a host of its redirect URIs or sector alone. An operator knows the owner of the URI.
  */
 const requireLogoutInSector: Rule = (document, { registrant }) => {
   const { backchannel_logout_uri: uri, sector_identifier_uri: sector, redirect_uris: own = [] } = document;
   if (registrant === 'operator' || document.subject_type !== 'pairwise' || uri === undefined) return;
-  const hosts = [...own, ...(sector === undefined ? [] : [sector])].map((one) => new URL(one).hostname);
+  const hosts = [...own.map(webHostOf), sector === undefined ? undefined : new URL(sector).hostname];
   if (!hosts.includes(new URL(uri).hostname))
-    throw unfit('backchannel_logout_uri', 'expected a host of the redirect URIs, with pairwise subjects');
+    throw unfit(
+      'backchannel_logout_uri',
+      'expected an https host of the redirect URIs, with pairwise subjects',
+    );
 };
 
-const requireReachable: Rule = (document, { canFetch }) => {
+/** A URL that this server never asks for is refused at once, not when it would be needed. */
+const requireReachable: Rule = (document, { canFetch, refusalOf }) => {
   for (const name of ['request_uris', 'backchannel_logout_uri'] as const) {
     if (document[name] !== undefined && !canFetch) throw unfit(name, CANNOT_FETCH);
+  }
+  for (const [name, value] of Object.entries(document)) {
+    const [base = ''] = name.split('#');
+    if (!FETCHED_MEMBERS.has(base)) continue;
+    const refusal = [value]
+      .flat()
+      .map((url) => refusalOf(String(url)))
+      .find((one) => one !== undefined);
+    if (refusal !== undefined) throw unfit(base, `the server never asks for this URL: ${refusal}`);
   }
 };
 
@@ -111,7 +128,28 @@ const requireSecureUris: Rule = (document, { registrant, allowInsecureUris }) =>
   }
 };
 
+/** People trust a client by its name, so one that nobody checked has no name that could be read as another's. */
+const requireReadableName: Rule = (document, { registrant }) => {
+  if (registrant === 'operator') return;
+  const problem = unreadableNameOf(document);
+  if (problem !== undefined) throw unfit('client_name', `expected ${problem}`);
+};
+
+/**
+ * What is wrong with the name of a client in any language, for a person who reads it.
+ * @returns ends the sentence "expected …"
+ */
+export function unreadableNameOf(document: ClientDocument): string | undefined {
+  for (const [name, value] of Object.entries(document)) {
+    if (name.split('#')[0] !== 'client_name') continue;
+    const problem = unreadableName(String(value));
+    if (problem !== undefined) return problem;
+  }
+  return undefined;
+}
+
 const RULES: readonly Rule[] = [
+  requireReadableName,
   requireReturnUris,
   requireWorkableGrants,
   requireAllowedScopes,
@@ -121,8 +159,8 @@ const RULES: readonly Rule[] = [
   requireWholeEncryption,
   requireSector,
   requireLogoutInSector,
-  requireReachable,
   requireSecureUris,
+  requireReachable,
 ];
 
 const CANNOT_FETCH = 'this server fetches nothing from outside';
@@ -140,6 +178,15 @@ const SIGNED_BY_SERVER = [
   'introspection_signed_response_alg',
   'access_token_signed_response_alg',
 ] as const satisfies readonly MemberName[];
+
+/** Members with URLs that the server asks for by itself. */
+export const FETCHED_MEMBERS: ReadonlySet<string> = new Set<string>([
+  'jwks_uri',
+  'logo_uri',
+  'request_uris',
+  'sector_identifier_uri',
+  'backchannel_logout_uri',
+] satisfies readonly MemberName[]);
 
 const WEB_URIS: ReadonlySet<string> = new Set<string>([
   'client_uri',

@@ -1,15 +1,13 @@
+import { isOwnMachine } from '../../protocol/redirect_uri.ts';
 import type { ClientDocument } from './client_document.ts';
 import { ClientMetadataError } from './client_metadata_error.ts';
 import type { RegistrationPolicy } from './registration_policy.ts';
 
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-const OWN_IPV4 = /^(?:127|0)(?:\.\d{1,3}){3}$/;
-const OWN_IPV6 = /^\[::(?:1|(?:ffff:)?(?:7f[\da-f]{2}|[\da-f]{1,2}):[\da-f]{1,4})?\]$/;
-
 /**
- * Where browsers may be sent to on behalf of a client that registers itself, by the kind of application
- * (OpenID Connect Dynamic Client Registration §2, RFC 8252 §7, §8.4). An operator knows what the client is.
+ * Redirect URIs that a client may register for itself, by the kind of application (OpenID Connect Dynamic Client
+ * Registration §2, RFC 8252 §7, §8.4). An operator knows the client.
  * @throws {ClientMetadataError}
  */
 export function requireReturnUris(document: ClientDocument, policy: RegistrationPolicy): void {
@@ -24,35 +22,43 @@ export function requireReturnUris(document: ClientDocument, policy: Registration
   }
   if (policy.registrant === 'operator') return;
   const isNative = document.application_type === 'native';
-  const isAllowed = isNative ? isNativeUri : (uri: string) => isWebUri(uri, policy.allowInsecureUris);
+  const isAllowed = (uri: string) =>
+    isWebUri(uri, policy.allowInsecureUris) || (isNative && (isLoopbackUri(uri) || isPrivateUseUri(uri)));
   const problem = isNative
-    ? 'expected http with a loopback host, or a private-use scheme with a period, for a native application'
+    ? 'expected https, http with a loopback host, or a private-use scheme with a period, for a native application'
     : 'expected https, and not localhost, for a web application';
   if (!redirectUris.every(isAllowed))
     throw new ClientMetadataError('redirect_uris', problem, 'invalid_redirect_uri');
   if (!logoutUris.every(isAllowed)) throw new ClientMetadataError('post_logout_redirect_uris', problem);
 }
 
+/**
+ * What a client that registers itself is when it does not say so: `native` when it listens on a loopback address, as MCP
+ * clients do (RFC 8252 §7.3), otherwise `web` (OpenID Connect Dynamic Client Registration §2).
+ */
+export function usualApplicationType(
+  { redirect_uris: redirectUris = [] }: ClientDocument,
+  { allowInsecureUris }: Pick<RegistrationPolicy, 'allowInsecureUris'>,
+): 'web' | 'native' {
+  return redirectUris.some((uri) => isLoopbackUri(uri) && !isWebUri(uri, allowInsecureUris))
+    ? 'native'
+    : 'web';
+}
+
+/** A native application may claim an https URI as well (RFC 8252 §7.2). */
 function isWebUri(uri: string, allowInsecureUris: boolean): boolean {
   const { protocol, hostname } = new URL(uri);
   if (allowInsecureUris) return protocol === 'https:' || protocol === 'http:';
   return protocol === 'https:' && !isOwnMachine(hostname);
 }
 
-/**
- * Whether a host is the machine of whoever asks for it, in any of the ways to write that: names below `localhost` (RFC
- * 6761 §6.3), 127.0.0.0/8, 0.0.0.0/8 and ::1, :: of IPv6, which may carry one of IPv4.
- * @param hostname as the URL parser writes it: lower case, IPv4 as four decimals, IPv6 in brackets and shortened
- */
-function isOwnMachine(hostname: string): boolean {
-  const host = hostname.replace(/\.+$/, '');
-  if (host === 'localhost' || host.endsWith('.localhost')) return true;
-  return OWN_IPV4.test(host) || OWN_IPV6.test(host);
+function isLoopbackUri(uri: string): boolean {
+  const { protocol, hostname } = new URL(uri);
+  return protocol === 'http:' && LOOPBACK_NAMES.has(hostname);
 }
 
-/** A private-use scheme is a domain turned around, so that no two owners mean the same (RFC 8252 §7.1). */
-function isNativeUri(uri: string): boolean {
-  const { protocol, hostname } = new URL(uri);
-  if (protocol === 'http:') return LOOPBACK_NAMES.has(hostname);
-  return protocol !== 'https:' && protocol.includes('.');
+/** A private-use scheme is a reversed domain name, so that no two owners share one (RFC 8252 §7.1). */
+function isPrivateUseUri(uri: string): boolean {
+  const { protocol } = new URL(uri);
+  return protocol !== 'https:' && protocol !== 'http:' && protocol.includes('.');
 }

@@ -13,6 +13,8 @@ export interface RegistrationPolicy {
   readonly signingAlgorithms: readonly SigningAlgorithm[];
   /** Whether the server can ask for what clients name by URL. */
   readonly canFetch: boolean;
+  /** Why the server would never ask for a URL; a literal. */
+  readonly refusalOf: (url: string) => string | undefined;
   readonly hasPairwiseSubjects: boolean;
   /** Development alone: http, and applications on the very machine of the browser. */
   readonly allowInsecureUris: boolean;

@@ -8,8 +8,7 @@ import { ClientMetadataError } from './client_metadata_error.ts';
 /**
  * The document behind `sector_identifier_uri` vouches that every redirect URI is of the sector (OpenID Connect Dynamic
  * Client Registration §5).
- * @throws {ClientMetadataError} it does not, or may not be fetched
- * @throws {DocumentError} nobody can tell at the moment
+ * @throws {ClientMetadataError} it does not, or cannot be fetched
  */
 export async function requireSectorMembership(
   { sector_identifier_uri: uri, redirect_uris: redirectUris = [] }: ClientDocument,
@@ -49,8 +48,7 @@ async function fetchMembers(
     const members = parseJson(body);
     return Array.isArray(members) ? members : undefined;
   } catch (error) {
-    if (error instanceof DocumentError && error.outcome === 'refused')
-      throw unfit('the document could not be fetched', error);
+    if (error instanceof DocumentError) throw unfit('the document could not be fetched', error);
     throw error;
   }
 }

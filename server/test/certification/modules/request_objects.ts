@@ -54,7 +54,7 @@ async function refusesUnsignedBesideRedirectUri(party: RelyingParty, client: Cli
   const request = party.request(client);
   const { parameters } = await party.authorize({ ...request, request: unsigned(request) });
   assert.ok(parameters);
-  assert.equal(checkError(party.provider, parameters, request.state), 'request_not_supported');
+  assert.equal(checkError(party.provider, parameters, request.state), 'invalid_request_object');
 }
 
 async function skipsUnsigned({ provider, remarks }: RelyingParty): Promise<void> {

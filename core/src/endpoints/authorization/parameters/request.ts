@@ -15,14 +15,16 @@ const TYPES: readonly (string | undefined)[] = ['oauth-authz-req+jwt', 'jwt', un
 
 /**
  * The parameters in a request object: no others count (RFC 9101 §6.3).
- * @param outer what came beside it
- * @throws {OAuthError} `request_not_supported`: unsigned or encrypted; `invalid_request_object`: anything else is wrong
+ * @param outer parameters beside it
+ * @param origin whether the client sent the object, or keeps it behind a `request_uri`
+ * @throws {OAuthError} `request_not_supported`: encrypted; `invalid_request_object`: anything else is wrong
  */
 export async function readRequestObject(
   context: Context,
   client: ClientRecord,
   outer: Form,
   jwt: string,
+  origin: 'sent' | 'fetched',
 ): Promise<Form> {
   // §6.1: encrypted objects have five parts
   if (jwt.split('.').length === 5)
@@ -34,6 +36,7 @@ export async function readRequestObject(
 
   // §4, §6.3
   requireClaims(context, client, claims);
+  requireTimes(context, claims, origin);
   const parameters = parametersOfClaims(claims);
   if (parameters === undefined || parameters.has('request') || parameters.has('request_uri'))
     throw invalid('the request object has a parameter that is not allowed', 'wrong_claims');
@@ -47,8 +50,7 @@ export async function readRequestObject(
 function readHeader(client: ClientRecord, jwt: string) {
   const header = readJwtHeader(jwt);
   if (header === undefined) throw malformed();
-  if (header.algorithm === 'none')
-    throw refused('request_not_supported', 'unsigned request objects are not supported', 'malformed');
+  if (header.algorithm === 'none') throw invalid('the request object is not signed', 'malformed');
   const algorithm = signingAlgorithmOf(header.algorithm);
   const registered = client.metadata?.request_object_signing_alg;
   if (algorithm === undefined || (registered !== undefined && registered !== algorithm))
@@ -89,19 +91,41 @@ async function keyOf(
   }
 }
 
-/** RFC 9101 §4, §5, §10.8: made by this client, for this server, now, and as a request. */
-function requireClaims({ issuer, clock }: Context, client: ClientRecord, claims: Claims): void {
-  const { iss, aud, exp, nbf, sub, client_id: clientId } = claims;
-  const now = secondsOf(clock());
+/** RFC 9101 §4, §5, §10.8: made by this client, for this server, and as a request. */
+function requireClaims({ issuer }: Context, client: ClientRecord, claims: Claims): void {
+  const { iss, aud, sub, client_id: clientId } = claims;
   const isForServer = aud === undefined || aud === issuer || (Array.isArray(aud) && aud.includes(issuer));
   const isOfClient = clientId === client.id && (iss === undefined || iss === client.id);
+  if (!isOfClient) throw invalid('the request object is not of this client', 'wrong_claims');
+  if (!isForServer) throw invalid('the request object is not for this server', 'wrong_claims');
+  if (sub === client.id) throw invalid('a client assertion is no request object', 'wrong_claims');
+}
+
+/** Seconds that a request object may live, and that its beginning may lie in the past (FAPI 2.0 Message Signing §5.3.1). */
+const LONGEST_LIFE = 60 * 60;
+
+/**
+ * Whether an object is good now, and soon no longer. One that the client sends needs `exp`; a document behind a
+ * `request_uri` does not, since the client ends it by removing it (OpenID Connect Core §6.2). With
+ * `strictRequestObjects` all need `exp` and `nbf` (FAPI 2.0 Message Signing §5.3.1).
+ */
+function requireTimes(
+  { clock, strictRequestObjects }: Context,
+  { exp, nbf }: Claims,
+  origin: 'sent' | 'fetched',
+): void {
+  const now = secondsOf(clock());
+  const mayLackExp = origin === 'fetched' && !strictRequestObjects;
+  if (exp === undefined && !mayLackExp) throw invalid('the request object has no exp', 'wrong_claims');
+  if (nbf === undefined && strictRequestObjects)
+    throw invalid('the request object has no nbf', 'wrong_claims');
+  const begins = typeof nbf === 'number' ? nbf : now + CLIENT_CLOCK_AHEAD;
   const isCurrent =
     (exp === undefined || (typeof exp === 'number' && exp > now)) &&
     (nbf === undefined || (typeof nbf === 'number' && nbf <= now + CLIENT_CLOCK_AHEAD));
-  if (!isOfClient) throw invalid('the request object is not of this client', 'wrong_claims');
-  if (!isForServer) throw invalid('the request object is not for this server', 'wrong_claims');
   if (!isCurrent) throw invalid('the request object is not valid at this time', 'wrong_claims');
-  if (sub === client.id) throw invalid('a client assertion is no request object', 'wrong_claims');
+  if (begins < now - LONGEST_LIFE || (typeof exp === 'number' && exp > begins + LONGEST_LIFE))
+    throw invalid('the request object is valid for more than 60 minutes', 'wrong_claims');
 }
 
 type Fault = 'malformed' | 'wrong_key' | 'wrong_claims';

@@ -13,8 +13,8 @@ const LARGEST_OBJECT = 16 * 1024;
 /**
  * The request object that a URL leads to (RFC 9101 §5.2.3, OpenID Connect Core §6.2). Only what the client registered or
  * an allowed host has is asked for, since the request alone makes this server ask (RFC 9101 §10.4.1).
- * @throws {OAuthError} `request_uri_not_supported`: nothing is fetched here; `invalid_request_uri`
- * @throws {DocumentError} it cannot be had at the moment
+ * @throws {OAuthError} `request_uri_not_supported`: nothing is fetched here; `invalid_request_uri`: it is not allowed,
+ *   or cannot be fetched
  */
 export async function fetchRequestObject(
   context: Context,
@@ -54,7 +54,7 @@ async function fetched({ fetchDocument }: Context, address: string): Promise<str
     });
     return body.trim();
   } catch (error) {
-    if (!(error instanceof DocumentError) || error.outcome !== 'refused') throw error;
+    if (!(error instanceof DocumentError)) throw error;
     throw refused('the request_uri cannot be fetched', 'request_uri_unreachable', {
       value: address,
       cause: error,

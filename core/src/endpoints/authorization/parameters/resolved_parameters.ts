@@ -22,13 +22,14 @@ export async function resolvedParameters(context: Context, client: ClientRecord,
   if (mustBePushed || context.requirePushedAuthorizationRequests)
     throw refused('the request must be pushed', 'pushed_request_missing');
   if (uri === undefined) return parametersByValue(context, client, form);
-  return readRequestObject(context, client, form, await fetchRequestObject(context, client, uri));
+  const document = await fetchRequestObject(context, client, uri);
+  return readRequestObject(context, client, form, document, 'fetched');
 }
 
 /** The same without `request_uri`, as requests are pushed (RFC 9126 §2.1, §3). */
 export async function parametersByValue(context: Context, client: ClientRecord, form: Form): Promise<Form> {
   const request = form.get('request');
-  if (request !== undefined) return readRequestObject(context, client, form, request);
+  if (request !== undefined) return readRequestObject(context, client, form, request, 'sent');
   if (client.metadata?.require_signed_request_object === true)
     throw refused('the request must be a signed request object', 'request_object_missing');
   return form;
