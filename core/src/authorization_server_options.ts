@@ -9,6 +9,7 @@ import type { FetchDocument } from './protocol/fetch_document.ts';
 import type { GrantType, TokenFormat } from './protocol/records.ts';
 import type { SigningAlgorithm } from './protocol/signing_algorithm.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
+import type { ApplicationClaims } from './tokens/application_claims.ts';
 import type { SubjectState } from './tokens/context.ts';
 import type { FormerTokens } from './tokens/former_token_options.ts';
 import type { JwtService } from './tokens/jwt_service.ts';
@@ -37,6 +38,11 @@ export interface AuthorizationServerOptions {
   readonly formerTokens?: FormerTokens;
   /** OpenID Connect. Default: off. */
   readonly oidc?: OidcOptions;
+  /**
+   * Claims of the application itself, such as roles, groups or a tenant, for tokens, UserInfo and introspection.
+   * Default: none.
+   */
+  readonly applicationClaims?: ApplicationClaims;
   /** Dynamic client registration (RFC 7591, RFC 7592). Default: off. */
   readonly registration?: RegistrationOptions;
   /** Authentication context classes (acr) that a sign-in can have (OpenID Connect Core §2). Default: none. */

@@ -109,6 +109,14 @@ export type { FormerToken } from './storage/former_records.ts';
 export type { FormerTokenRepository } from './storage/former_tokens.ts';
 export { type SweepOptions, sweep } from './storage/sweep.ts';
 export type { AccessTokenVerifier } from './tokens/access_token_verifier.ts';
+export {
+  type ApplicationClaim,
+  type ApplicationClaims,
+  CLAIM_PLACES,
+  type ClaimPlace,
+  type ClaimsOccasion,
+  PROTECTED_CLAIMS,
+} from './tokens/application_claims.ts';
 export type { Lifetimes, SubjectState } from './tokens/context.ts';
 export type { FoundToken } from './tokens/find.ts';
 export type { FormerTokenName } from './tokens/former_jwts.ts';

@@ -34,6 +34,7 @@ import { type GrantType, LONGEST_ID_TOKEN_LIFETIME, type TokenFormat } from './p
 import { isScopeToken } from './protocol/scope.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from './protocol/signing_algorithm.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
+import type { ApplicationClaims } from './tokens/application_claims.ts';
 import type { SubjectState } from './tokens/context.ts';
 import type { FormerTokens } from './tokens/former_token_options.ts';
 import type { JwtService } from './tokens/jwt_service.ts';
@@ -262,6 +263,12 @@ const HOST_OPTIONS = {
     hostValue<OidcOptions>('OidcOptions', 'an object'),
     'OpenID Connect.',
     'off',
+  ),
+  applicationClaims: optionWithoutDefault(
+    'Host',
+    hostValue<ApplicationClaims>('ApplicationClaims', 'an object with claims and valuesOf', isObject),
+    'Claims of the application itself, such as roles, groups or a tenant, for tokens, UserInfo and introspection.',
+    'none',
   ),
   registration: optionWithoutDefault(
     'Host',

@@ -13,6 +13,7 @@ import { readOptions, type ValuesOf } from './protocol/option_kinds.ts';
 import type { SigningAlgorithm } from './protocol/signing_algorithm.ts';
 import type { Storage } from './storage/contract.ts';
 import { requireMethods, requireRegistrable } from './storage/required_methods.ts';
+import { type DeclaredClaims, resolveApplicationClaims } from './tokens/application_claims.ts';
 import type { Lifetimes } from './tokens/context.ts';
 import { type ResolvedFormerTokens, resolveFormerTokens } from './tokens/former_token_options.ts';
 import { REFRESH_TOKEN_ALGORITHM } from './tokens/refresh_token.ts';
@@ -36,6 +37,7 @@ export interface ResolvedOptions extends Omit<Values, ResolvedOption> {
   readonly paths: EndpointPaths;
   readonly lifetimes: Lifetimes;
   readonly oidc: Required<OidcOptions> | undefined;
+  readonly applicationClaims: DeclaredClaims | undefined;
   readonly registration: ResolvedRegistration | undefined;
   readonly formerTokens: ResolvedFormerTokens | undefined;
 }
@@ -46,6 +48,7 @@ type ResolvedOption =
   | 'defaultAudience'
   | 'paths'
   | 'oidc'
+  | 'applicationClaims'
   | 'registration'
   | 'formerTokens';
 type LifetimeOption =
@@ -79,6 +82,10 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
     ...values,
     formerTokens: resolveFormerTokens(values.formerTokens, values.issuer, values.storage),
     oidc,
+    applicationClaims: resolveApplicationClaims(
+      values.applicationClaims,
+      oidc && new Set(Object.values(oidc.claimsByScope).flat()),
+    ),
     registration: resolveRegistration(values.registration, values.storage, scopesOfPeople(oidc)),
     introspectionPolicy: resolvePolicy(values),
     defaultAudience: values.defaultAudience ?? values.issuer,

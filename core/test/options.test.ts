@@ -223,6 +223,7 @@ test('every option that is left out has its default', () => {
     introspectionRequiresConfidentialClient: true,
     ignoreUnknownTokenTypeHints: false,
     userInfoAudiences: undefined,
+    applicationClaims: undefined,
     useOpaqueRefreshTokens: false,
     accessTokenFormat: 'jwt',
     accessTokenAlgorithm: 'RS256',

@@ -12,7 +12,7 @@ import type { Call, Context, IntrospectionPolicy } from './context.ts';
 import { introspectionJwtResponse, jwtRecipient } from './introspection_response.ts';
 import { readTokenTypeHint, type TokenTypeHint } from './token_type_hint.ts';
 
-/** RFC 7662 §2.2. An inactive token has no other member. */
+/** RFC 7662 §2.2. An inactive token has no other member; an active one has those of `applicationClaims` as well. */
 export interface IntrospectionResult {
   readonly active: boolean;
   readonly scope?: string;
@@ -35,6 +35,7 @@ export interface IntrospectionResult {
   readonly auth_time?: number;
   readonly acr?: string;
   readonly amr?: readonly string[];
+  readonly [applicationClaim: string]: unknown;
 }
 
 const INACTIVE: IntrospectionResult = { active: false };
@@ -119,7 +120,9 @@ async function describe(
   const life = await lifeOf(context, found.record, found.claims);
   if (!life.alive) return inactive(context, call, life.reason, found.record.id);
   if (!(await policy(caller, found))) return inactive(context, call, 'policy', found.record.id);
-  return active(found);
+  const { applicationClaims } = context;
+  if (applicationClaims === undefined || found.record.kind !== 'access_token') return active(found);
+  return { ...active(found), ...(await applicationClaims.told('introspection', found)) };
 }
 
 /** What the record says comes from the record, the rest from the verified claims. */

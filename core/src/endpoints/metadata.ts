@@ -70,7 +70,13 @@ export function serverMetadata(context: Context): Readonly<Record<string, unknow
       subject_types_supported: context.pairwiseSecret === undefined ? ['public'] : ['public', 'pairwise'],
       id_token_signing_alg_values_supported: context.jwt.algorithms,
       scopes_supported: [...new Set([...Object.keys(oidc.claimsByScope), 'offline_access'])],
-      claims_supported: ['sub', ...new Set(Object.values(oidc.claimsByScope).flat())],
+      claims_supported: [
+        'sub',
+        ...new Set([
+          ...Object.values(oidc.claimsByScope).flat(),
+          ...(context.applicationClaims?.personal ?? []),
+        ]),
+      ],
       claim_types_supported: ['normal'],
       claims_parameter_supported: true,
       prompt_values_supported: PROMPTS,

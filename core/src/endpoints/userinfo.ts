@@ -19,7 +19,7 @@ export async function userInfo(context: Context, request: HttpRequest, call: Cal
   const found = await requireReadable(context, token, call);
 
   // §5.3.2 the answer, in the form that the token's client is registered for
-  const [claims, client] = await atOnce(personalClaims(oidc, found), async () =>
+  const [claims, client] = await atOnce(personalClaims(context, oidc, found), async () =>
     context.storage.clients.get(found.record.clientId),
   );
   return userInfoResponse(context, claims, client);
@@ -32,7 +32,7 @@ export async function userInfo(context: Context, request: HttpRequest, call: Cal
  */
 export async function userInfoOf(context: Context, token: string): Promise<Claims> {
   const oidc = requireOidc(context);
-  return personalClaims(oidc, await requireReadable(context, token, { operation: 'userinfo' }));
+  return personalClaims(context, oidc, await requireReadable(context, token, { operation: 'userinfo' }));
 }
 
 /** An access token that is alive, for an accepted audience, and was granted `openid`. */
@@ -56,11 +56,10 @@ async function requireReadable(
   });
 }
 
-/** What the scopes permit and what was asked for one by one; the subject is the token's own, whatever the host says. */
-async function personalClaims(
-  { getUserClaims, claimsByScope }: OidcContext,
-  { record, claims }: FoundToken,
-): Promise<Claims> {
+/** What the scopes permit, what was asked for one by one, and the application's claims; the subject is the token's own, whatever the host says. */
+async function personalClaims(context: Context, oidc: OidcContext, found: FoundToken): Promise<Claims> {
+  const { getUserClaims, claimsByScope } = oidc;
+  const { record, claims } = found;
   const { subject, scopes, claimsRequest } = record;
   const attributes = subject === undefined ? undefined : await getUserClaims(subject);
   if (!attributes)
@@ -70,6 +69,7 @@ async function personalClaims(
   const { sub: _, ...permitted } = {
     ...permittedClaims(attributes, scopes, claimsByScope),
     ...requestedClaims(attributes, asked),
+    ...(await context.applicationClaims?.told('userinfo', found)),
   };
   return { ...permitted, sub: claims.sub ?? subject };
 }

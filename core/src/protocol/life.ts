@@ -46,7 +46,7 @@ export function storedLife(record: Mortal, nowMs: number): Life {
 
 /** @param expiresAt seconds */
 function isOver(expiresAt: number, nowMs: number): boolean {
-  return nowMs >= expiresAt * 1000;
+  return Number.isFinite(expiresAt) && nowMs >= expiresAt * 1000;
 }
 
 function isBehind({ copied, current }: Standing): boolean {

@@ -129,6 +129,8 @@ export const REFUSAL_REASONS = {
   answer_algorithm_unsupported: 'The server does not sign with the algorithm that the answer would need.',
   document_unavailable:
     'A document of the client, such as the keys behind its jwks_uri, could not be fetched.',
+  application_claim_unfit:
+    'applicationClaims.valuesOf answered a claim that it must not, or a value that does not fit; the value names it.',
   storage_unavailable: 'Storage could not be asked, or the outcome of a write is unknown.',
   unexpected: 'An unexpected error; see its cause in the log.',
 } as const;

@@ -1,11 +1,12 @@
 import type { Claims } from '../protocol/claims.ts';
 import { secondsOf } from '../protocol/environment.ts';
 import { formatScope } from '../protocol/scope.ts';
+import { besideToken } from './application_claims.ts';
 import type { TokenContext } from './context.ts';
 import { JWT_TYPES } from './jwt_types.ts';
 import {
   jwtIdentity,
-  type MintedToken,
+  type MintedAccessToken,
   opaqueIdentity,
   purposeOfRecord,
   type TokenPurpose,
@@ -21,7 +22,7 @@ export async function mintAccessToken(
   context: TokenContext,
   purpose: TokenPurpose,
   keepUntil = 0,
-): Promise<MintedToken> {
+): Promise<MintedAccessToken> {
   const { client, scopes } = purpose;
   const { sid: _, ...grantClaims } = purpose.claims ?? {}; // an API has no business with the session
   const userinfo = purpose.claimsRequest?.userinfo;
@@ -29,10 +30,13 @@ export async function mintAccessToken(
   const iat = secondsOf(issuedAtMs);
   const exp = iat + (purpose.lifetime ?? context.lifetimes.accessToken);
   const jti = newTimedIdentifier(context);
+  const audience = purpose.audience ?? context.defaultAudience;
+  const { carried, beside } = (await applicationClaims(context, purpose, audience)) ?? {};
   const claims: Claims = {
+    ...carried,
     iss: context.issuer,
     sub: purpose.person?.sub ?? client.id,
-    aud: purpose.audience ?? context.defaultAudience,
+    aud: audience,
     client_id: client.id,
     ...(scopes.length > 0 && { scope: formatScope(scopes) }),
     ...grantClaims,
@@ -49,11 +53,32 @@ export async function mintAccessToken(
     keepUntil: Math.max(exp, keepUntil),
     ...(userinfo !== undefined && { claimsRequest: { userinfo } }),
   } as const;
+  const kept = besideToken(beside);
   if ((purpose.format ?? client.accessTokenFormat ?? context.accessTokenFormat) === 'opaque') {
     const token = newOpaque('access_token', context.random);
-    return { token, record: { ...record, ...(await opaqueIdentity(token)), claims } };
+    return {
+      token,
+      audience,
+      record: { ...record, ...(await opaqueIdentity(token)), claims: { ...claims, ...kept } },
+    };
   }
   const algorithm = client.accessTokenAlgorithm ?? context.accessTokenAlgorithm;
   const signed = await context.jwt.sign(claims, { type: JWT_TYPES.access_token, algorithm });
-  return { token: signed.token, record: { ...record, ...(await jwtIdentity(jti, signed)) } };
+  return {
+    token: signed.token,
+    audience,
+    record: { ...record, ...(await jwtIdentity(jti, signed)), ...(beside !== undefined && { claims: kept }) },
+  };
+}
+
+/** @returns `undefined` if the application adds no claims */
+function applicationClaims(
+  { applicationClaims: declared }: TokenContext,
+  { client, person, scopes, grantId, sessionId }: TokenPurpose,
+  audience: string | readonly string[],
+) {
+  const clientId = client.id;
+  return declared?.ofAccessToken({
+    ...{ clientId, subject: person?.subject, scopes, audience: [audience].flat(), grantId, sessionId },
+  });
 }

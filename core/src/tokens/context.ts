@@ -4,6 +4,7 @@ import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import type { FindFormerToken } from '../storage/former_tokens.ts';
 import type { ReadableStorage } from '../storage/host_storage.ts';
+import type { DeclaredClaims } from './application_claims.ts';
 import type { FormerJwts } from './former_jwts.ts';
 import type { JwtService } from './jwt_service.ts';
 import type { ServerSecret } from './server_secret.ts';
@@ -39,6 +40,8 @@ export interface TokenContext {
   readonly idTokenAlgorithm: SigningAlgorithm;
   readonly useOpaqueRefreshTokens: boolean;
   readonly getSubjectState: ((subject: string) => Awaitable<SubjectState>) | undefined;
+  /** `undefined` if the application adds no claims. */
+  readonly applicationClaims: DeclaredClaims | undefined;
   /** What another server signed, and where it is kept; absent where there was none. */
   readonly formerTokens: { readonly jwts: FormerJwts; readonly find: FindFormerToken } | undefined;
 }

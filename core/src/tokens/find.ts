@@ -5,6 +5,7 @@ import { equalInConstantTime } from '../protocol/hashing/constant_time.ts';
 import type { InactiveReason } from '../protocol/reasons.ts';
 import type { TokenKind, TokenRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
+import { ownClaims } from './application_claims.ts';
 import type { TokenContext } from './context.ts';
 import { inOwnTerms } from './former_jwts.ts';
 import { jwtTypeOf } from './jwt_types.ts';
@@ -70,7 +71,7 @@ async function findOpaque(context: TokenContext, token: string): Promise<FoundTo
   if (kind !== 'access_token' && kind !== 'refresh_token') return { reason: 'malformed' };
   const record = await lookUp(context, kind, await sha256(token));
   if (record === undefined) return { reason: 'no_record', kind };
-  return { record, claims: { ...(await claimsOfRecord(context, record)), ...record.claims } };
+  return { record, claims: { ...(await claimsOfRecord(context, record)), ...ownClaims(record) } };
 }
 
 function lookUp({ storage }: TokenContext, kind: TokenKind, id: string): Awaitable<TokenRecord | undefined> {

@@ -10,6 +10,11 @@ export interface MintedToken {
   readonly record: NewToken;
 }
 
+export interface MintedAccessToken extends MintedToken {
+  /** `aud` of the token. */
+  readonly audience: string | readonly string[];
+}
+
 /** Whom a token is about. */
 export interface Person {
   /** The server's own identifier. */

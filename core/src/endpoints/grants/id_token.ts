@@ -3,7 +3,7 @@ import type { ClaimsRequest } from '../../protocol/claims_request.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import { permittedRequests, requestedClaims } from '../../protocol/requested_claims.ts';
 import { mintIdToken, PROTOCOL_CLAIMS } from '../../tokens/id_token.ts';
-import type { MintedToken, Person } from '../../tokens/minting.ts';
+import type { MintedAccessToken, Person } from '../../tokens/minting.ts';
 import type { Context } from '../context.ts';
 
 /** What an ID token comes along with. */
@@ -11,7 +11,7 @@ interface IdTokenOccasion {
   readonly client: ClientRecord;
   /** Absent where the client acts for itself. */
   readonly person: Person | undefined;
-  readonly access: MintedToken;
+  readonly access: MintedAccessToken;
   /** Of the grant. */
   readonly claims: Claims;
   readonly claimsRequest: ClaimsRequest | undefined;
@@ -20,7 +20,7 @@ interface IdTokenOccasion {
 
 /**
  * The ID token beside an access token that was granted `openid` (OpenID Connect Core §3.1.3.3, §12.2), with the claims
- * that the authorization request wants in it, as far as the access token's scopes permit them.
+ * that the authorization request wants in it, as far as the access token's scopes permit them, and the application's.
  * @returns `undefined` where none is due
  */
 export async function idTokenBeside(
@@ -33,12 +33,16 @@ export async function idTokenBeside(
   const permitted = permittedNames(scopes, claimsByScope, PROTOCOL_CLAIMS);
   const wanted = permittedRequests(claimsRequest?.id_token, permitted);
   const attributes = Object.keys(wanted).length > 0 ? ((await getUserClaims(person.subject)) ?? {}) : {};
+  const { clientId, subject, grantId, sessionId } = access.record;
+  const added = await context.applicationClaims?.ofIdToken({
+    ...{ clientId, subject, scopes, audience: [access.audience].flat(), grantId, sessionId },
+  });
   return mintIdToken(context, {
     client,
     sub: person.sub,
     accessToken: access.token,
     claims,
-    attributes: requestedClaims(attributes, wanted),
+    attributes: { ...requestedClaims(attributes, wanted), ...added },
     ...(nonce !== undefined && { nonce }),
   });
 }

@@ -5,7 +5,7 @@ import { selectScopes } from '../../protocol/scope.ts';
 import { mintAccessToken } from '../../tokens/access_token.ts';
 import { type FoundToken, findToken } from '../../tokens/find.ts';
 import { grantClaimsOf } from '../../tokens/grant_claims.ts';
-import type { MintedToken, TokenPurpose } from '../../tokens/minting.ts';
+import type { MintedAccessToken, MintedToken, TokenPurpose } from '../../tokens/minting.ts';
 import { newTimedIdentifier } from '../../tokens/opaque_token.ts';
 import { mintSuccessor, recallSuccessor } from '../../tokens/refresh_token.ts';
 import { lifeOf } from '../../tokens/state.ts';
@@ -103,7 +103,7 @@ async function mintBeside(
   presented: Presented,
   refresh: MintedToken['record'] | FoundToken['record'],
   form: Form,
-): Promise<{ access: MintedToken; idToken: string | undefined }> {
+): Promise<{ access: MintedAccessToken; idToken: string | undefined }> {
   const purpose = purposeOf(presented);
   const { client, claims = {}, claimsRequest, person } = purpose;
   const scopes = selectScopes(form.get('scope'), purpose.scopes);

@@ -1,0 +1,261 @@
+import type { Claims } from '../protocol/claims.ts';
+import { isJsonObject, jsonCopy } from '../protocol/json.ts';
+import { requireOptions } from '../protocol/known_names.ts';
+import { ConfigurationError, OAuthError } from '../protocol/oauth_error.ts';
+import type { TokenRecord } from '../protocol/records.ts';
+import type { Awaitable } from '../storage/contract.ts';
+import { guardedCall } from '../storage/guarded.ts';
+
+/** Where a claim can appear. */
+export const CLAIM_PLACES = ['access_token', 'id_token', 'userinfo', 'introspection'] as const;
+export type ClaimPlace = (typeof CLAIM_PLACES)[number];
+
+/** A claim of the application's own, such as roles, groups or a tenant. */
+export interface ApplicationClaim {
+  /** Where it appears. An ID token is judged by the access token that is issued with it. */
+  readonly in: readonly ClaimPlace[];
+  /** The access token must have one of these scopes. Default: any. */
+  readonly scopes?: readonly string[];
+  /** It must be issued to one of these clients. Default: any. */
+  readonly clients?: readonly string[];
+  /** It must be for one of these APIs (`aud`). Default: any. */
+  readonly apis?: readonly string[];
+  /**
+   * Whether the value is read each time that introspection or UserInfo is asked. Otherwise it is fixed when the token is
+   * issued, and read again at each refresh. A live claim cannot be in a token. Default: `false`.
+   */
+  readonly live?: boolean;
+}
+
+/** Claims that the application adds. */
+export interface ApplicationClaims {
+  /** By name. Names that OAuth and OpenID Connect use themselves are refused (`PROTECTED_CLAIMS`). */
+  readonly claims: Readonly<Record<string, ApplicationClaim>>;
+  /**
+   * The values of claims, as JSON of at most 4096 characters together; a claim without a value is left out. A rejection
+   * is an outage (503), a name that is not declared or a value that is not JSON is a fault (500).
+   */
+  readonly valuesOf: (occasion: ClaimsOccasion) => Awaitable<Claims | undefined>;
+}
+
+/** What values are asked for. */
+export interface ClaimsOccasion {
+  /** Names of the claims that are needed now; values of others are ignored. */
+  readonly names: readonly string[];
+  /** Who asks. `issuance` fixes the values. */
+  readonly at: 'issuance' | 'introspection' | 'userinfo';
+  readonly clientId: string;
+  /** The server's own identifier of the person; absent if the client acts for itself. */
+  readonly subject?: string | undefined;
+  readonly scopes: readonly string[];
+  /** `aud` of the access token. */
+  readonly audience: readonly string[];
+  readonly grantId?: string | undefined;
+  readonly sessionId?: string | undefined;
+}
+
+/** Names that the server alone gives a meaning to. */
+export const PROTECTED_CLAIMS: ReadonlySet<string> = new Set([
+  ...['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti'], // RFC 7519 §4.1
+  ...['client_id', 'scope', 'auth_time', 'acr', 'amr'], // RFC 9068 §2.2
+  ...['active', 'username', 'token_type'], // RFC 7662 §2.2
+  ...['nonce', 'azp', 'at_hash', 'c_hash', 's_hash', 'sub_jwk', '_claim_names', '_claim_sources'], // OpenID Connect Core
+  ...['sid', 'events'], // OpenID Connect Back-Channel Logout §2.4
+  ...['cnf', 'act', 'may_act', 'authorization_details'], // RFC 7800, RFC 8693 §4, RFC 9396 §9
+  ...['token_introspection'], // RFC 9701 §5
+]);
+
+/** Visible ASCII without quotes and backslash; URIs are usual. */
+const CLAIM_NAME = /^[\x21\x23-\x5B\x5D-\x7E]{1,128}$/;
+
+/** All values of one occasion, as JSON. */
+const MOST_CHARACTERS = 4096;
+
+/** Member of a record's claims that holds what is fixed, but not part of the token. */
+const BESIDE = '_application';
+
+interface LiveToken {
+  readonly record: TokenRecord;
+  readonly claims: Claims;
+}
+
+interface DeclaredClaim extends ApplicationClaim {
+  readonly name: string;
+}
+
+/** The claims of an application, checked once. */
+export class DeclaredClaims {
+  readonly #declared: readonly DeclaredClaim[];
+  readonly #names: ReadonlySet<string>;
+  readonly #valuesOf: ApplicationClaims['valuesOf'];
+
+  constructor({ claims, valuesOf }: ApplicationClaims) {
+    this.#declared = Object.entries(claims).map(([name, claim]) => ({ ...claim, name }));
+    this.#names = new Set(Object.keys(claims));
+    this.#valuesOf = guardedCall(valuesOf);
+  }
+
+  /** Names of those that a client can find at UserInfo or in ID tokens, for metadata. */
+  get personal(): readonly string[] {
+    const isPersonal = (place: ClaimPlace) => place === 'userinfo' || place === 'id_token';
+    return this.#declared.filter((claim) => claim.in.some(isPersonal)).map(({ name }) => name);
+  }
+
+  /** What an access token carries, and what its record keeps beside it for UserInfo and introspection. */
+  async ofAccessToken(
+    token: TokenAtIssuance,
+  ): Promise<{ readonly carried: Claims; readonly beside: Claims }> {
+    const due = this.#fixed(token, ['access_token', 'userinfo', 'introspection']);
+    const values = await this.#resolve(due, 'issuance', token);
+    const isCarried = new Set(
+      due.filter((claim) => claim.in.includes('access_token')).map(({ name }) => name),
+    );
+    const entries = Object.entries(values);
+    return {
+      carried: Object.fromEntries(entries.filter(([name]) => isCarried.has(name))),
+      beside: Object.fromEntries(entries.filter(([name]) => !isCarried.has(name))),
+    };
+  }
+
+  ofIdToken(token: TokenAtIssuance): Promise<Claims> {
+    return this.#resolve(this.#fixed(token, ['id_token']), 'issuance', token);
+  }
+
+  /** What is told about an access token that is alive: the fixed claims that it has, and the live ones as they are now. */
+  async told(place: 'userinfo' | 'introspection', { record, claims }: LiveToken): Promise<Claims> {
+    const token = { ...record, audience: [claims.aud].flat().map(String) };
+    const due = this.#declared.filter((claim) => claim.in.includes(place) && isFor(claim, token));
+    const fixed = due
+      .filter((claim) => claim.live !== true)
+      .flatMap(({ name }) => {
+        const value = Object.hasOwn(claims, name) ? claims[name] : besideOf(record)[name];
+        return value === undefined || value === null ? [] : [[name, value] as const];
+      });
+    const live = due.filter((claim) => claim.live === true);
+    return { ...Object.fromEntries(fixed), ...(await this.#resolve(live, place, token)) };
+  }
+
+  #fixed(token: TokenAtIssuance, places: readonly ClaimPlace[]): readonly DeclaredClaim[] {
+    return this.#declared.filter(
+      (claim) => claim.live !== true && claim.in.some((one) => places.includes(one)) && isFor(claim, token),
+    );
+  }
+
+  async #resolve(
+    due: readonly DeclaredClaim[],
+    at: ClaimsOccasion['at'],
+    { clientId, subject, scopes, audience, grantId, sessionId }: TokenAtIssuance,
+  ): Promise<Claims> {
+    if (due.length === 0) return {};
+    const names = due.map(({ name }) => name);
+    const token = { clientId, subject, scopes, audience, grantId, sessionId };
+    const given: unknown = (await this.#valuesOf({ names, at, ...token })) ?? {};
+    if (!isJsonObject(given)) throw unfit(names.join(' '), 'valuesOf answered something else than an object');
+    const undeclared = Object.keys(given).find((name) => !this.#names.has(name));
+    if (undeclared !== undefined) throw unfit(undeclared, whyUndeclared(undeclared));
+
+    const values: Record<string, unknown> = {};
+    for (const name of names) {
+      const value = given[name];
+      if (value === undefined || value === null) continue;
+      const copy = jsonCopy(value);
+      if (copy === undefined) throw unfit(name, 'its value is not JSON');
+      values[name] = copy;
+    }
+    if (JSON.stringify(values).length > MOST_CHARACTERS)
+      throw unfit(names.join(' '), `the values are longer than ${MOST_CHARACTERS} characters`);
+    return values;
+  }
+}
+
+/** What is known of an access token when its claims are resolved. */
+type TokenAtIssuance = Omit<ClaimsOccasion, 'names' | 'at'>;
+
+function isFor({ scopes, clients, apis }: ApplicationClaim, token: TokenAtIssuance): boolean {
+  const isOneOf = (allowed: readonly string[] | undefined, values: readonly string[]) =>
+    allowed === undefined || values.some((value) => allowed.includes(value));
+  return isOneOf(scopes, token.scopes) && isOneOf(clients, [token.clientId]) && isOneOf(apis, token.audience);
+}
+
+/** What a record keeps beside its token. */
+export function besideToken(beside: Claims | undefined): Claims {
+  return beside === undefined || Object.keys(beside).length === 0 ? {} : { [BESIDE]: beside };
+}
+
+function besideOf({ claims }: Pick<TokenRecord, 'claims'>): Claims {
+  const beside = claims?.[BESIDE];
+  return isJsonObject(beside) ? beside : {};
+}
+
+/** The claims of a record that are those of its token. */
+export function ownClaims({ claims }: Pick<TokenRecord, 'claims'>): Claims | undefined {
+  if (claims === undefined || claims[BESIDE] === undefined) return claims;
+  const { [BESIDE]: _, ...own } = claims;
+  return own;
+}
+
+function whyUndeclared(name: string): string {
+  return PROTECTED_CLAIMS.has(name) ? 'the name is protected' : 'the claim is not declared';
+}
+
+/** The application's mistake: 500, and the log names the claim. */
+function unfit(name: string, why: string): OAuthError {
+  return new OAuthError('server_error', 'an unexpected error', {
+    reason: 'application_claim_unfit',
+    value: name,
+    cause: new TypeError(`application claim ${name}: ${why}`),
+  });
+}
+
+/**
+ * The option `applicationClaims`, checked.
+ * @param scopeClaims claims that scopes permit; `undefined` if OpenID Connect is off
+ * @throws {ConfigurationError} names the claim and what was expected
+ */
+export function resolveApplicationClaims(
+  option: ApplicationClaims | undefined,
+  scopeClaims: ReadonlySet<string> | undefined,
+): DeclaredClaims | undefined {
+  if (option === undefined) return undefined;
+  requireOptions(option, { claims: true, valuesOf: true }, 'applicationClaims');
+  const { claims, valuesOf }: Partial<ApplicationClaims> = option;
+  if (!isJsonObject(claims)) throw new ConfigurationError('applicationClaims.claims', 'an object');
+  if (typeof valuesOf !== 'function')
+    throw new ConfigurationError('applicationClaims.valuesOf', 'a function');
+  for (const [name, claim] of Object.entries(claims)) requireClaim(name, claim, scopeClaims);
+  return new DeclaredClaims({ claims: structuredClone(claims), valuesOf: valuesOf.bind(option) });
+}
+
+const CLAIM_MEMBERS = { in: true, scopes: true, clients: true, apis: true, live: true } satisfies Record<
+  keyof ApplicationClaim,
+  true
+>;
+
+function requireClaim(name: string, claim: unknown, scopeClaims: ReadonlySet<string> | undefined): void {
+  const at = `applicationClaims.claims.${name}`;
+  if (PROTECTED_CLAIMS.has(name) || name === BESIDE || name === '__proto__')
+    throw new ConfigurationError(at, 'a name that OAuth and OpenID Connect do not use themselves');
+  if (!CLAIM_NAME.test(name))
+    throw new ConfigurationError(at, 'a name of at most 128 visible ASCII characters without quotes');
+  requireOptions(claim, CLAIM_MEMBERS, at);
+  const { in: places, scopes, clients, apis, live = false }: Partial<ApplicationClaim> = Object(claim);
+  const isPlace = (place: unknown) => CLAIM_PLACES.some((one) => one === place);
+  if (!Array.isArray(places) || places.length === 0 || !places.every(isPlace))
+    throw new ConfigurationError(`${at}.in`, `a list of ${CLAIM_PLACES.join(', ')}`);
+  for (const [member, list] of Object.entries({ scopes, clients, apis })) {
+    const isText = (one: unknown) => typeof one === 'string' && one !== '';
+    if (list !== undefined && !(Array.isArray(list) && list.length > 0 && list.every(isText)))
+      throw new ConfigurationError(`${at}.${member}`, 'a list of texts, none empty');
+  }
+  if (typeof live !== 'boolean') throw new ConfigurationError(`${at}.live`, 'true or false');
+  if (live && places.some((place) => place === 'access_token' || place === 'id_token'))
+    throw new ConfigurationError(
+      `${at}.live`,
+      'false for a claim in access_token or id_token, since a token does not change',
+    );
+  if (!places.some((place) => place === 'userinfo' || place === 'id_token')) return;
+  if (scopeClaims === undefined)
+    throw new ConfigurationError(`${at}.in`, 'neither userinfo nor id_token while OpenID Connect is off');
+  if (scopeClaims.has(name))
+    throw new ConfigurationError(at, 'a name that no scope permits: getUserClaims supplies those');
+}
