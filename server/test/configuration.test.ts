@@ -119,6 +119,13 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: 'a b',
     badJson: [1],
   },
+  applicationClaims: {
+    text: '{"groups":{"in":["introspection"]}}',
+    json: { groups: { in: ['introspection'] } },
+    value: { groups: { in: ['introspection'] } },
+    badText: '{"groups":{"from":"groups"}}',
+    badJson: { groups: { in: ['introspection'], from: '' } },
+  },
   ignoreUnknownTokenTypeHints: SWITCH_ON,
   userInfoAudiences: {
     text: 'https://a.example, https://b.example',

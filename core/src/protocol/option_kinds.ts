@@ -263,17 +263,24 @@ export function switchOrBlock<B extends object>(
   expected: string,
   readBlock: (block: Readonly<Record<string, unknown>>) => B | undefined,
 ): Kind<boolean | B> {
-  const read = (value: unknown) => {
-    if (typeof value === 'boolean') return value;
-    return isJsonObject(value) ? readBlock(value) : undefined;
-  };
+  const members = block(expected, readBlock);
+  const read = (value: unknown) => (typeof value === 'boolean' ? value : members.read(value));
   return {
-    expected,
+    ...members,
     type: 'boolean | object',
     placeholder: SWITCH,
     fromText: (given) => read(parseJson(given)),
     read,
   };
+}
+
+/** A block of members that `readBlock` accepts; as text it is JSON. */
+export function block<B extends object>(
+  expected: string,
+  readBlock: (block: Readonly<Record<string, unknown>>) => B | undefined,
+): Kind<B> {
+  const read = (value: unknown) => (isJsonObject(value) ? readBlock(value) : undefined);
+  return { expected, type: 'object', placeholder: 'JSON', fromText: (given) => read(parseJson(given)), read };
 }
 
 function textsOf(

@@ -1,6 +1,7 @@
 import { extname } from 'node:path';
-import { type ClaimsByScope, isIssuer } from '@grantd/core';
+import { type ApplicationClaim, type ClaimsByScope, isIssuer } from '@grantd/core';
 import {
+  block,
   isJsonObject,
   milliseconds,
   oneOf,
@@ -154,6 +155,15 @@ export const OPTIONS = {
     'Whether OpenID Connect with UserInfo is on; in the file also which scope permits which claims.',
     true,
   ),
+  applicationClaims: optionWithoutDefault(
+    'Endpoints',
+    block(
+      '{"CLAIM": {"from": "STORED CLAIM", "in": ["access_token", …], "scopes": […], "clients": […], "apis": […], "live": true|false}, …}',
+      readApplicationClaims,
+    ),
+    'Claims that tokens, UserInfo and introspection have from the claims stored with a person; best given in the file (docs/application_claims.md).',
+    'none',
+  ),
   registration: option(
     'Endpoints',
     oneOf('off', 'token', 'open'),
@@ -192,6 +202,17 @@ function isHost(host: string): boolean {
 
 function isSecret(secret: string): boolean {
   return secret.length >= 32;
+}
+
+/** The declarations of claims; the library checks all but `from`. */
+export type StoredClaims = Readonly<Record<string, ApplicationClaim & { readonly from?: string }>>;
+
+function readApplicationClaims(given: Readonly<Record<string, unknown>>): StoredClaims | undefined {
+  const isClaim = (claim: unknown) =>
+    isJsonObject(claim) &&
+    Array.isArray(claim.in) &&
+    (claim.from === undefined || (typeof claim.from === 'string' && claim.from !== ''));
+  return Object.values(given).every(isClaim) ? (given as StoredClaims) : undefined;
 }
 
 function readOidcBlock(

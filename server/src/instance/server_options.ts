@@ -11,6 +11,7 @@ import { SHARED_OPTIONS } from '@grantd/core/options';
 import type { Configuration } from '../config/configuration.ts';
 import { ConfigurationRefused } from '../config/configuration_refused.ts';
 import type { Settings } from '../config/options.ts';
+import { applicationClaims } from '../people/claims.ts';
 
 /** Of which a process has one: its limits are those of the process. */
 export function documentsFromOutside({ insecureDevelopment }: Settings): FetchDocument {
@@ -23,11 +24,12 @@ export function libraryOptions(
   getUserClaims: GetUserClaims,
   fetchDocument: FetchDocument,
 ): Omit<AuthorizationServerOptions, 'issuer' | 'secret' | 'storage'> {
-  const { oidc } = settings;
+  const { oidc, applicationClaims: stored } = settings;
   return {
     ...sharedOptions(settings),
     fetchDocument,
     ...registrationOptions(settings),
+    ...(stored !== undefined && { applicationClaims: applicationClaims(stored, getUserClaims) }),
     ...(oidc !== false && { oidc: { getUserClaims, ...(oidc === true ? undefined : oidc) } }),
   };
 }
@@ -70,8 +72,11 @@ export function serverOverNothing(
  */
 export function rethrowAsWritten({ sourceOf }: Configuration, error: unknown): never {
   if (!(error instanceof ConfigurationError)) throw error;
-  const [name = ''] = error.option.split('.');
-  throw new ConfigurationRefused(error.message.replace(name, sourceOf(name)));
+  const [name = '', ...within] = error.option.split('.');
+  // The file has the declarations of claims one level higher.
+  const place = within.filter((member, at) => at > 0 || name !== 'applicationClaims' || member !== 'claims');
+  const source = [sourceOf(name), ...(place.length > 0 ? [place.join('.')] : [])].join(': ');
+  throw new ConfigurationRefused(error.message.replace(error.option, source));
 }
 
 /** Who may register, in the words of the library. */
