@@ -130,7 +130,7 @@ export const REFUSAL_REASONS = {
   document_unavailable:
     'A document of the client, such as the keys behind its jwks_uri, could not be fetched.',
   application_claim_unfit:
-    'applicationClaims.valuesOf answered a claim that it must not, or a value that does not fit; the value names it.',
+    'The function applicationClaims.valuesOf answered an undeclared claim or an unfit value; the value names the claim.',
   storage_unavailable: 'Storage could not be asked, or the outcome of a write is unknown.',
   unexpected: 'An unexpected error; see its cause in the log.',
 } as const;

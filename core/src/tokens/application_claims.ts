@@ -200,10 +200,11 @@ function whyUndeclared(name: string): string {
 
 /** The application's mistake: 500, and the log names the claim. */
 function unfit(name: string, why: string): OAuthError {
+  const cause = new TypeError(`application claim ${name}: ${why}`);
   return new OAuthError('server_error', 'an unexpected error', {
     reason: 'application_claim_unfit',
     value: name,
-    cause: new TypeError(`application claim ${name}: ${why}`),
+    cause,
   });
 }
 
