@@ -218,7 +218,8 @@ export class AuthorizationServer {
   }
 
   /**
-   * Redirects the person back to the client without a code: `access_denied`, `login_required` and the like.
+   * Redirects the person back to the client without a code: `access_denied`, `login_required` and the like. For a client
+   * that nobody checked the response has `leaving`: its page asks first.
    * @param requestId the host's identifier of the request, for its log
    */
   refuseAuthorization(
@@ -265,9 +266,10 @@ export class AuthorizationServer {
    * @throws {OAuthError} `errorResponse` renders it; it is never redirected to an application
    */
   validateLogoutRequest(request: HttpRequest): Promise<LogoutRequest> {
-    return reported(this.#context, callOf('logout', request), () => {
+    const call = callOf('logout', request);
+    return reported(this.#context, call, () => {
       requireMethod(['GET', 'POST'], request);
-      return validateLogoutRequest(this.#context, request);
+      return validateLogoutRequest(this.#context, request, (error) => report(this.#context, error, call));
     });
   }
 
@@ -295,8 +297,9 @@ export class AuthorizationServer {
   }
 
   /**
-   * Takes the person back to the client after the session has ended (RP-Initiated Logout §3).
-   * @returns `undefined` where the request named no place, and the person stays with the host
+   * Takes the person back to the client after the session has ended (RP-Initiated Logout §3). For a client that nobody
+   * checked the response has `leaving`: its page asks first.
+   * @returns `undefined` if the request named no registered place, and the person stays with the host
    */
   completeLogout(request: LogoutRequest): HttpResponse | undefined {
     return completeLogout(request);

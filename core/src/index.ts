@@ -9,6 +9,7 @@ export type { Approval } from './endpoints/authorization/approval.ts';
 export type { AuthorizationRequest } from './endpoints/authorization/authorization_request.ts';
 export type { AuthorizationRefusal } from './endpoints/authorization/authorization_response.ts';
 export type { EndpointPaths, GetUserClaims, IntrospectionPolicy } from './endpoints/context.ts';
+export { hostShown } from './endpoints/delivery_pages.ts';
 export { errorResponse } from './endpoints/error_response.ts';
 export type { Operation, ServerEvent } from './endpoints/events.ts';
 export type { Explanation } from './endpoints/explanation.ts';
@@ -17,7 +18,7 @@ export type { IntrospectionQuery, IntrospectionResult } from './endpoints/intros
 export { anyClientPolicy, audiencePolicy } from './endpoints/introspection_policy.ts';
 export type { LogoutRequest } from './endpoints/logout/logout_request.ts';
 export type { EndedSession, LogoutDelivery, LogoutOutcome } from './endpoints/logout/notification.ts';
-export type { AuthorizationClient } from './endpoints/named_client.ts';
+export { type AuthorizationClient, isUnchecked } from './endpoints/named_client.ts';
 export { type IssuedByOperator, type OperatorIssue, OperatorIssueError } from './endpoints/operator_issue.ts';
 export {
   type ClientDocument,
@@ -53,6 +54,7 @@ export {
 } from './protocol/fetch_document.ts';
 export { type Form, readForm } from './protocol/form.ts';
 export {
+  type BrowserDelivery,
   type HttpConnection,
   type HttpRequest,
   type HttpResponse,

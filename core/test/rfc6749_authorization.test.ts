@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type TestContext, test } from 'node:test';
+import { describe, type TestContext, test } from 'node:test';
 import {
   type AuthorizationRequest,
   errorResponse,
@@ -565,6 +565,66 @@ test('§4.1.2.1 a refusal by the person or the host goes back to the client', as
   const loginRequired = world.server.refuseAuthorization(silent, 'login_required', 'nobody is signed in');
   const parameters = { error: 'login_required', error_description: 'nobody is signed in', iss: ISSUER };
   assert.deepEqual(returned(loginRequired), { target: CALLBACK, parameters });
+});
+
+describe('findings A4 RFC 9700 §4.11.2 a client that registered itself', () => {
+  const EVIL = 'https://evil.example/cb';
+  const STRANGER = { ...CLIENTS.web, id: 'stranger', redirectUris: [EVIL], registeredAt: 1 } satisfies NewClient;
+  const OF_STRANGER = { client_id: 'stranger', redirect_uri: EVIL, scope: 'openid' };
+
+  /** What is answered to a request in error, to `prompt=none`, and to a person who denies. */
+  async function refusals(world: World, headers: HttpRequest['headers'] = {}, parameters: Parameters = {}) {
+    const asked = (more: Parameters) => ({ ...requestOf({ ...OF_STRANGER, ...parameters, ...more }), headers });
+    const silent = await world.server.validateAuthorizationRequest(asked({ prompt: 'none' }));
+    const denied = await world.server.validateAuthorizationRequest(asked({}));
+    return [
+      await refusal(world, asked({ response_type: 'token' })),
+      world.server.refuseAuthorization(silent, 'login_required', 'nobody is signed in'),
+      world.server.refuseAuthorization(denied, 'access_denied', 'the person said no'),
+    ];
+  }
+
+  test('findings A4 RFC 9700 §4.11.2 no error redirects the browser to it: a page names the host', async (t) => {
+    const world = await openWorld(t);
+    await world.storage.clients.add(STRANGER);
+    for (const { status, headers, body, leaving } of await refusals(world)) {
+      assert.equal(status, 200);
+      assert.deepEqual(headers, {
+        'content-type': 'text/html; charset=utf-8',
+        'cache-control': 'no-store',
+        'content-security-policy': "default-src 'none'; base-uri 'none'; frame-ancestors 'none'",
+        'x-frame-options': 'DENY',
+        'x-content-type-options': 'nosniff',
+        'referrer-policy': 'no-referrer',
+      });
+      assert.match(leaving?.redirectTo ?? '', /^https:\/\/evil\.example\/cb\?error=/);
+      const address = leaving?.redirectTo.replaceAll('&', '&#38;');
+      assert.ok(body.includes(`<a id="leave" href="${address}" rel="noreferrer">Continue to evil.example</a>`));
+      assert.doesNotMatch(body, /<script|http-equiv/);
+    }
+  });
+
+  test('findings A4 RFC 9700 §4.11.2 an error by form_post waits for its button', async (t) => {
+    const world = await openWorld(t);
+    await world.storage.clients.add(STRANGER);
+    for (const { body, leaving } of await refusals(world, {}, { response_mode: 'form_post' })) {
+      assert.equal(leaving?.redirectTo, EVIL);
+      assert.equal(leaving.formPost?.state, 'xyz');
+      assert.match(body, /<form method="post" action="https:\/\/evil\.example\/cb">/);
+      assert.match(body, /<button type="submit">Continue to evil\.example<\/button>/);
+      assert.doesNotMatch(body, /<script/);
+    }
+  });
+
+  test('findings A4 RFC 9700 §4.11.2 in a frame the error reaches it, and a code goes by itself', async (t) => {
+    const world = await openWorld(t);
+    await world.storage.clients.add(STRANGER);
+    for (const { status, leaving } of await refusals(world, { 'sec-fetch-dest': 'iframe' }))
+      assert.deepEqual([status, leaving], [303, undefined]);
+    for (const { status } of await refusals(world, { 'sec-fetch-dest': 'document' })) assert.equal(status, 200);
+    const granted = await world.server.completeAuthorization(await validate(world, OF_STRANGER), { subject: 'alice' });
+    assert.equal(granted.status, 303);
+  });
 });
 
 test('RFC 9207 §2 iss is the issuer to the letter, with its path', async (t) => {

@@ -9,8 +9,8 @@ import { deliveryResponse } from './browser_delivery.ts';
  */
 export function errorResponse(thrown: unknown): HttpResponse {
   const error = asOAuthError(thrown);
-  const { redirectTo, formPost } = error;
-  if (redirectTo !== undefined) return deliveryResponse({ redirectTo, formPost });
+  const { redirectTo, formPost, asksBeforeLeaving } = error;
+  if (redirectTo !== undefined) return deliveryResponse({ redirectTo, formPost }, asksBeforeLeaving);
   return refusalResponse(error);
 }
 

@@ -33,6 +33,18 @@ export interface HttpResponse {
   /** Names in lower case; several values are several header lines. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly body: string;
+  /**
+   * Set when the body is a page that asks before the browser leaves for a client that nobody checked (RFC 9700
+   * §4.11.2). A host may send the response as it is, or draw a page of its own from this.
+   */
+  readonly leaving?: BrowserDelivery;
+}
+
+/** What a browser takes to a client, and where. */
+export interface BrowserDelivery {
+  readonly redirectTo: string;
+  /** What the browser posts there (OAuth 2.0 Form Post Response Mode §2); without it, `redirectTo` holds it all. */
+  readonly formPost?: Readonly<Record<string, string>> | undefined;
 }
 
 /** The one value of a header; several lines are joined as RFC 9110 §5.3 does. */

@@ -1,3 +1,4 @@
+import type { BrowserDelivery } from './http.ts';
 import type { ReasonCode } from './reasons.ts';
 
 /** Every error code that goes over the wire, grouped by the document that defines it, with its status. */
@@ -61,13 +62,12 @@ export interface OAuthErrorDetails {
   /** Where the browser takes the refusal (RFC 6749 §4.1.2.1). */
   readonly redirectTo?: string | undefined;
   /** What the browser posts there (OAuth 2.0 Form Post Response Mode §2); without it, `redirectTo` holds it all. */
-  readonly formPost?: Readonly<Record<string, string>> | undefined;
+  readonly formPost?: BrowserDelivery['formPost'];
+  /** Whether a page asks the person before the browser goes there: nobody checked the client (RFC 9700 §4.11.2). */
+  readonly asksBeforeLeaving?: boolean | undefined;
   /** What happened underneath; logged, never on the wire. */
   readonly cause?: unknown;
 }
-
-/** What a browser takes to a client, and where. */
-export type BrowserDelivery = Pick<OAuthErrorDetails, 'formPost'> & { readonly redirectTo: string };
 
 /**
  * A refusal, as it goes over the wire. `description` is a literal without request data,
@@ -87,7 +87,8 @@ export class OAuthError extends Error {
   readonly clientId: string | undefined;
   readonly value: string | undefined;
   readonly redirectTo: string | undefined;
-  readonly formPost: Readonly<Record<string, string>> | undefined;
+  readonly formPost: BrowserDelivery['formPost'];
+  readonly asksBeforeLeaving: boolean;
 
   constructor(code: ErrorCode, description: string, details: OAuthErrorDetails = {}) {
     super(`${code}: ${description}`, details.cause === undefined ? undefined : { cause: details.cause });
@@ -102,6 +103,7 @@ export class OAuthError extends Error {
     this.value = details.value;
     this.redirectTo = details.redirectTo;
     this.formPost = details.formPost;
+    this.asksBeforeLeaving = details.asksBeforeLeaving ?? false;
   }
 
   /** The same refusal with more headers. */

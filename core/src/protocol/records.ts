@@ -45,7 +45,7 @@ export interface ClientRecord {
   readonly metadata?: ClientMetadata;
   /** SHA-256 (base64url) of its registration access token (RFC 7592 §3); a client without one did not register itself. */
   readonly registrationTokenDigest?: string;
-  /** Seconds: when it was registered (`client_id_issued_at`, RFC 7591 §3.2.1). */
+  /** Seconds: when it registered itself (`client_id_issued_at`, RFC 7591 §3.2.1); absent if an operator added it. */
   readonly registeredAt?: number;
   /** Raised by every mass revocation and every disabling; tokens that copied a lower one are dead. */
   readonly generation?: number;

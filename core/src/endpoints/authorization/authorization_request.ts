@@ -1,6 +1,6 @@
 import type { ClaimsRequest } from '../../protocol/claims_request.ts';
 import { type Form, readQueryOrForm, requireBearableLength, requireParameter } from '../../protocol/form.ts';
-import type { HttpRequest } from '../../protocol/http.ts';
+import { type HttpRequest, headerValue } from '../../protocol/http.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
 import type { Prompt } from '../../protocol/prompt.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
@@ -48,6 +48,8 @@ export interface AuthorizationRequest {
   readonly claims?: ClaimsRequest;
   /** What access tokens shall be for (RFC 8707 §2.1). */
   readonly resources?: readonly string[];
+  /** Whether the browser asks for a frame, such as one that renews silently (Fetch Metadata, `Sec-Fetch-Dest`). */
+  readonly isFramed?: true;
 }
 
 /**
@@ -60,10 +62,12 @@ export async function validateAuthorizationRequest(
 ): Promise<AuthorizationRequest> {
   const form = readQueryOrForm(request);
   const client = await requireNamedClient(context, requireParameter(form, 'client_id'));
-  const parameters = await toldTo(context, namedTarget(client, form), () =>
+  const frame = isForFrame(request) ? ({ isFramed: true } as const) : {};
+  const named = namedTarget(client, form);
+  const parameters = await toldTo(context, named && { ...named, ...frame }, () =>
     resolvedParameters(context, client, form),
   );
-  return checkedRequest(context, client, parameters);
+  return checkedRequest(context, client, parameters, frame);
 }
 
 /**
@@ -77,20 +81,26 @@ export async function resumeAuthorizationRequest(
 ): Promise<AuthorizationRequest> {
   const form = new Map(Object.entries(parameters));
   const client = await requireNamedClient(context, requireParameter(form, 'client_id'));
-  return checkedRequest(context, client, form);
+  return checkedRequest(context, client, form, {});
 }
 
 async function checkedRequest(
   context: Context,
   client: ClientRecord,
   parameters: Form,
+  frame: Pick<AuthorizationTarget, 'isFramed'>,
 ): Promise<AuthorizationRequest> {
   requireBearableLength(parameters);
-  const target = requireTarget(client, parameters);
+  const target = { ...requireTarget(client, parameters), ...frame };
   return toldTo(context, target, async () => {
     const request = { ...target, ...(await readAuthorizationParameters(context, client, parameters)) };
     return { ...request, parameters: Object.fromEntries(keptParameters(parameters, request)) };
   });
+}
+
+/** No link and no script of another page can say so: the header is the browser's own. */
+function isForFrame(request: HttpRequest): boolean {
+  return ['iframe', 'frame'].includes(headerValue(request, 'sec-fetch-dest') ?? '');
 }
 
 /** The client learns of a refusal, where it is certain who that is; an outage stays at the server. */

@@ -1,9 +1,10 @@
-import type { HttpResponse } from '../../protocol/http.ts';
-import { type BrowserDelivery, type ErrorCode, OAuthError } from '../../protocol/oauth_error.ts';
+import type { BrowserDelivery, HttpResponse } from '../../protocol/http.ts';
+import { type ErrorCode, OAuthError } from '../../protocol/oauth_error.ts';
 import type { RefusalReason } from '../../protocol/reasons.ts';
 import { withQuery } from '../../protocol/redirect_uri.ts';
 import { deliveryResponse } from '../browser_delivery.ts';
 import type { Context } from '../context.ts';
+import { isUnchecked } from '../named_client.ts';
 import type { AuthorizationTarget } from './target.ts';
 
 /** Why a host ends an authorization (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6), and what the operator reads of it. */
@@ -33,15 +34,20 @@ export function grantedAuthorization(
 export type Refusal = Pick<OAuthError, 'code' | 'description' | 'reason'> &
   Partial<Pick<OAuthError, 'value' | 'cause'>>;
 
-/** An error that goes back to the client through the browser (RFC 6749 §4.1.2.1). */
+/**
+ * An error that goes back to the client through the browser (RFC 6749 §4.1.2.1). If nobody checked the client, a person
+ * decides first; in a frame the answer goes at once, since the address that people see stays that of the framing page.
+ */
 export function refusedAuthorization(
   context: Context,
   target: AuthorizationTarget,
   { code, description, reason, value, cause }: Refusal,
 ): OAuthError {
+  const asksBeforeLeaving = isUnchecked(target.client) && target.isFramed !== true;
   return new OAuthError(code, description, {
     ...deliveryOf(context, target, { error: code, error_description: description }),
-    status: target.responseMode === 'form_post' ? 200 : 303,
+    status: asksBeforeLeaving || target.responseMode === 'form_post' ? 200 : 303,
+    asksBeforeLeaving,
     reason,
     value,
     cause,

@@ -7,10 +7,12 @@ import { namesRedirectUri } from './parameters/kept_parameters.ts';
 
 /** Where the answer to an authorization request goes. */
 export interface AuthorizationTarget {
-  readonly client: Pick<ClientRecord, 'id'>;
+  readonly client: Pick<ClientRecord, 'id' | 'registeredAt'>;
   readonly redirectUri: string;
   readonly responseMode: ResponseMode;
   readonly state?: string;
+  /** Whether the browser said that the answer is for a frame (Fetch Metadata, `Sec-Fetch-Dest`). */
+  readonly isFramed?: true;
 }
 
 /**

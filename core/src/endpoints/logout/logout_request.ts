@@ -1,5 +1,6 @@
 import { type Form, readQueryOrForm, requireBearableLength } from '../../protocol/form.ts';
 import type { HttpRequest } from '../../protocol/http.ts';
+import { OAuthError } from '../../protocol/oauth_error.ts';
 import { parseUiLocales } from '../../protocol/ui_locales.ts';
 import { type IdTokenHint, readIdTokenHint } from '../../tokens/id_token_hint.ts';
 import { sessionIdentifier, subjectIdentifier } from '../../tokens/subject_identifier.ts';
@@ -14,6 +15,8 @@ export interface LogoutRequest {
   readonly idTokenHint?: IdTokenHint;
   /** Registered by the client. */
   readonly postLogoutRedirectUri?: string;
+  /** Whether the client named a place that it has not registered: the person is asked, and stays at the server. */
+  readonly hasUnregisteredUri?: true;
   readonly state?: string;
   readonly logoutHint?: string;
   /** Language tags, the most wanted first (RFC 5646). */
@@ -33,10 +36,24 @@ const PARAMETERS = [
 
 /**
  * First step of the logout endpoint: what the person may be asked about (RP-Initiated Logout §2).
+ * @param refused receives what is left out of the request, for the operator
  * @throws {OAuthError} `invalid_request`, never with `redirectTo` (§4)
  */
-export async function validateLogoutRequest(context: Context, request: HttpRequest): Promise<LogoutRequest> {
-  return requestFrom(context, readQueryOrForm(request));
+export async function validateLogoutRequest(
+  context: Context,
+  request: HttpRequest,
+  refused: (error: OAuthError) => void,
+): Promise<LogoutRequest> {
+  const logout = await requestFrom(context, readQueryOrForm(request));
+  if (logout.hasUnregisteredUri === true)
+    refused(
+      new OAuthError(
+        'invalid_request',
+        'the post_logout_redirect_uri is not registered for this client',
+        { reason: 'redirect_uri_mismatch', clientId: logout.client?.id },
+      ),
+    );
+  return logout;
 }
 
 /**
@@ -62,7 +79,8 @@ async function requestFrom(context: Context, form: Form): Promise<LogoutRequest>
     clientId === undefined ? undefined : withoutSecrets(await requireNamedClient(context, clientId));
 
   // §3 where the person goes afterwards
-  const postLogoutRedirectUri = client && requireRegistered(client, form);
+  const uri = client && form.get('post_logout_redirect_uri');
+  const isRegistered = uri !== undefined && isRegisteredFor(client, uri);
   const state = form.get('state');
   const logoutHint = form.get('logout_hint');
   return {
@@ -70,7 +88,7 @@ async function requestFrom(context: Context, form: Form): Promise<LogoutRequest>
     uiLocales: parseUiLocales(form.get('ui_locales')),
     ...(client !== undefined && { client }),
     ...(idTokenHint !== undefined && { idTokenHint }),
-    ...(postLogoutRedirectUri !== undefined && { postLogoutRedirectUri }),
+    ...(uri !== undefined && (isRegistered ? { postLogoutRedirectUri: uri } : { hasUnregisteredUri: true })),
     ...(state !== undefined && { state }),
     ...(logoutHint !== undefined && { logoutHint }),
   };
@@ -94,13 +112,11 @@ async function hintOf(context: Context, form: Form): Promise<IdTokenHint | undef
 }
 
 /**
- * To the letter, the port of a loopback URI included. Where no client is certain there is none, and the person stays
- * at the server: better signed out there than refused.
+ * To the letter, the port of a loopback URI included. Without a client, or with another URI, the person stays at the
+ * server: better signed out there than refused (RP-Initiated Logout §3).
  */
-function requireRegistered({ metadata }: AuthorizationClient, form: Form): string | undefined {
-  const uri = form.get('post_logout_redirect_uri');
-  if (uri === undefined || metadata?.post_logout_redirect_uris?.includes(uri)) return uri;
-  throw untrusted('the post_logout_redirect_uri is not registered for this client', 'redirect_uri_mismatch');
+function isRegisteredFor(client: AuthorizationClient | undefined, uri: string): boolean {
+  return client?.metadata?.post_logout_redirect_uris?.includes(uri) === true;
 }
 
 /**
@@ -109,11 +125,11 @@ function requireRegistered({ metadata }: AuthorizationClient, form: Form): strin
  */
 export async function isHintedSession(
   context: Context,
-  { client, idTokenHint }: Pick<LogoutRequest, 'client' | 'idTokenHint'>,
+  { client, idTokenHint, hasUnregisteredUri }: Pick<LogoutRequest, 'client' | 'idTokenHint' | 'hasUnregisteredUri'>,
   subject: string,
   sessionId: string,
 ): Promise<boolean> {
-  if (client === undefined || idTokenHint === undefined) return false;
+  if (client === undefined || idTokenHint === undefined || hasUnregisteredUri === true) return false;
   const { sub, sid } = idTokenHint;
   if (sid !== undefined && sid !== (await sessionIdentifier(context, client, sessionId))) return false;
   return sub === (await subjectIdentifier(context, client, subject));
