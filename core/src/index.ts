@@ -61,6 +61,7 @@ export {
   headerValue,
   type ParsedForm,
   pathOf,
+  queryOf,
 } from './protocol/http.ts';
 export { withoutBearers } from './protocol/loggable.ts';
 export {

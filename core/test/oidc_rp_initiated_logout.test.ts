@@ -161,30 +161,33 @@ specification('RP-Initiated Logout', (spec) => {
     );
   });
 
-  spec('findings F9 §3 a URI that is not registered to the letter is left out, and the person is asked', async (world) => {
-    await addClient(world, APP);
-    const { id_token } = await grantTo(world, 'app');
-    for (const post_logout_redirect_uri of [
-      `${AFTERWARDS}/`,
-      `${AFTERWARDS}?more=1`,
-      AFTERWARDS.toUpperCase(),
-      'https://app.example',
-      'http://127.0.0.1:8080/bye?from=grantd',
-      'https://evil.example/',
-      'javascript:alert(1)',
-      APP.redirectUris[0],
-    ]) {
-      const request = await asked(world, { id_token_hint: id_token, post_logout_redirect_uri, state: 'x' });
-      assert.equal(request.hasUnregisteredUri, true, post_logout_redirect_uri);
-      assert.equal(request.postLogoutRedirectUri, undefined);
-      assert.equal(world.server.completeLogout(request), undefined);
-      assert.equal(await world.server.isHintedSession(request, 'alice', 'session of alice'), false);
-      assert.equal(world.lastReason, 'redirect_uri_mismatch', 'the operator learns of it');
-      const events = world.events.length;
-      assert.deepEqual(await world.server.resumeLogoutRequest(request.parameters), request);
-      assert.equal(world.events.length, events, 'once');
-    }
-  });
+  spec(
+    'findings F9 §3 a URI that is not registered to the letter is left out, and the person is asked',
+    async (world) => {
+      await addClient(world, APP);
+      const { id_token } = await grantTo(world, 'app');
+      for (const post_logout_redirect_uri of [
+        `${AFTERWARDS}/`,
+        `${AFTERWARDS}?more=1`,
+        AFTERWARDS.toUpperCase(),
+        'https://app.example',
+        'http://127.0.0.1:8080/bye?from=grantd',
+        'https://evil.example/',
+        'javascript:alert(1)',
+        APP.redirectUris[0],
+      ]) {
+        const request = await asked(world, { id_token_hint: id_token, post_logout_redirect_uri, state: 'x' });
+        assert.equal(request.hasUnregisteredUri, true, post_logout_redirect_uri);
+        assert.equal(request.postLogoutRedirectUri, undefined);
+        assert.equal(world.server.completeLogout(request), undefined);
+        assert.equal(await world.server.isHintedSession(request, 'alice', 'session of alice'), false);
+        assert.equal(world.lastReason, 'redirect_uri_mismatch', 'the operator learns of it');
+        const events = world.events.length;
+        assert.deepEqual(await world.server.resumeLogoutRequest(request.parameters), request);
+        assert.equal(world.events.length, events, 'once');
+      }
+    },
+  );
 
   spec('§3 a client that registered none has none', async (world) => {
     const request = await asked(world, {
@@ -198,13 +201,21 @@ specification('RP-Initiated Logout', (spec) => {
     'findings A4 RFC 9700 §4.11.2 after logout a client that registered itself gets a page with a link',
     async (world) => {
       await addClient(world, { ...APP, id: 'stranger', registeredAt: 1 });
-      const request = await asked(world, { client_id: 'stranger', post_logout_redirect_uri: AFTERWARDS, state: '"x' });
+      const request = await asked(world, {
+        client_id: 'stranger',
+        post_logout_redirect_uri: AFTERWARDS,
+        state: '"x',
+      });
       const answer = world.server.completeLogout(request);
       const redirectTo = `${AFTERWARDS}?state=%22x`;
       assert.equal(answer?.status, 200);
       assert.equal('location' in answer.headers, false);
       assert.deepEqual(answer.leaving, { redirectTo });
-      assert.ok(answer.body.includes(`<a id="leave" href="${redirectTo}" rel="noreferrer">Continue to app.example</a>`));
+      assert.ok(
+        answer.body.includes(
+          `<a id="leave" href="${redirectTo}" rel="noreferrer">Continue to app.example</a>`,
+        ),
+      );
       assert.doesNotMatch(answer.body, /<script/);
     },
   );

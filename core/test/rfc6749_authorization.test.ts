@@ -569,12 +569,20 @@ test('§4.1.2.1 a refusal by the person or the host goes back to the client', as
 
 describe('findings A4 RFC 9700 §4.11.2 a client that registered itself', () => {
   const EVIL = 'https://evil.example/cb';
-  const STRANGER = { ...CLIENTS.web, id: 'stranger', redirectUris: [EVIL], registeredAt: 1 } satisfies NewClient;
+  const STRANGER = {
+    ...CLIENTS.web,
+    id: 'stranger',
+    redirectUris: [EVIL],
+    registeredAt: 1,
+  } satisfies NewClient;
   const OF_STRANGER = { client_id: 'stranger', redirect_uri: EVIL, scope: 'openid' };
 
   /** What is answered to a request in error, to `prompt=none`, and to a person who denies. */
   async function refusals(world: World, headers: HttpRequest['headers'] = {}, parameters: Parameters = {}) {
-    const asked = (more: Parameters) => ({ ...requestOf({ ...OF_STRANGER, ...parameters, ...more }), headers });
+    const asked = (more: Parameters) => ({
+      ...requestOf({ ...OF_STRANGER, ...parameters, ...more }),
+      headers,
+    });
     const silent = await world.server.validateAuthorizationRequest(asked({ prompt: 'none' }));
     const denied = await world.server.validateAuthorizationRequest(asked({}));
     return [
@@ -599,7 +607,9 @@ describe('findings A4 RFC 9700 §4.11.2 a client that registered itself', () => 
       });
       assert.match(leaving?.redirectTo ?? '', /^https:\/\/evil\.example\/cb\?error=/);
       const address = leaving?.redirectTo.replaceAll('&', '&#38;');
-      assert.ok(body.includes(`<a id="leave" href="${address}" rel="noreferrer">Continue to evil.example</a>`));
+      assert.ok(
+        body.includes(`<a id="leave" href="${address}" rel="noreferrer">Continue to evil.example</a>`),
+      );
       assert.doesNotMatch(body, /<script|http-equiv/);
     }
   });
@@ -621,8 +631,11 @@ describe('findings A4 RFC 9700 §4.11.2 a client that registered itself', () => 
     await world.storage.clients.add(STRANGER);
     for (const { status, leaving } of await refusals(world, { 'sec-fetch-dest': 'iframe' }))
       assert.deepEqual([status, leaving], [303, undefined]);
-    for (const { status } of await refusals(world, { 'sec-fetch-dest': 'document' })) assert.equal(status, 200);
-    const granted = await world.server.completeAuthorization(await validate(world, OF_STRANGER), { subject: 'alice' });
+    for (const { status } of await refusals(world, { 'sec-fetch-dest': 'document' }))
+      assert.equal(status, 200);
+    const granted = await world.server.completeAuthorization(await validate(world, OF_STRANGER), {
+      subject: 'alice',
+    });
     assert.equal(granted.status, 303);
   });
 });

@@ -1,6 +1,7 @@
 import { askedBy } from '../consents/asked_consent.ts';
 import { covers } from '../consents/consents.ts';
 import type { BrowserSession } from './browser_sessions.ts';
+import { toClient } from './leaving_page.ts';
 import { toResponse } from './library_http.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import type { AuthorizationPage } from './pending_page.ts';
@@ -41,7 +42,8 @@ export async function answerWithCode(
     await withdrawal.revokeLate(parties);
     requestLog.pageEvent({ ...event, reason: 'consent_withdrawn' });
     const description = 'the person ended the access';
-    return toResponse(c, server.refuseAuthorization(authorization, 'access_denied', description, requestId));
+    const refusal = server.refuseAuthorization(authorization, 'access_denied', description, requestId);
+    return toClient(c, parts, refusal, authorization.uiLocales);
   }
   if (await browserSessions.isOver(session)) {
     await sessionEnding.revokeLate(session.id);

@@ -3,7 +3,7 @@ import { askedBy, counts, isReachedAlone } from '../consents/asked_consent.ts';
 import { covers } from '../consents/consents.ts';
 import { answerWithCode } from './authorization_answer.ts';
 import { type BrowserSession, signInName } from './browser_sessions.ts';
-import { toResponse } from './library_http.ts';
+import { toClient } from './leaving_page.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { type AuthorizationPage, sendOn } from './pending_page.ts';
 
@@ -36,7 +36,8 @@ export async function goOn(
   const isKnown = session !== undefined && (await hasAgreed(parts, page, session));
   const code = isKnown ? WITHOUT_PAGE[step.page] : 'login_required';
   const description = 'a page would have to be shown';
-  return toResponse(c, parts.server.refuseAuthorization(authorization, code, description, requestIdOf(c)));
+  const refusal = parts.server.refuseAuthorization(authorization, code, description, requestIdOf(c));
+  return toClient(c, parts, refusal, authorization.uiLocales);
 }
 
 /** In the order in which a person meets them; each page asks again whether those before it are done. */

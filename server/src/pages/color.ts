@@ -16,6 +16,21 @@ export function mix(color: string, other: string, share: number): string {
   return `#${mixed.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
 }
 
+/** @param hue in degrees; a dark colour of middling saturation */
+export function colorOfHue(hue: number): string {
+  const channel = (offset: number) => {
+    const position = (offset + hue / 30) % 12;
+    const value = LIGHTNESS - CHROMA * Math.max(-1, Math.min(position - 3, 9 - position, 1));
+    return Math.round(value * 255)
+      .toString(16)
+      .padStart(2, '0');
+  };
+  return `#${channel(0)}${channel(8)}${channel(4)}`;
+}
+
+const LIGHTNESS = 0.36;
+const CHROMA = 0.2;
+
 /** WCAG 2.2, relative luminance. */
 function luminance(color: string): number {
   const [red = 0, green = 0, blue = 0] = channels(color).map((value) => {

@@ -6,7 +6,7 @@ import { answerWithCode } from './authorization_answer.ts';
 import { goOn, nextStep } from './authorization_steps.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { renderPage } from './layout.ts';
-import { toResponse } from './library_http.ts';
+import { toClient } from './leaving_page.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { pageSetting } from './page_setting.ts';
 import { type AuthorizationPage, openAuthorizationPage, ownForm } from './pending_page.ts';
@@ -33,7 +33,6 @@ export function showConsent(parts: PageParts) {
       access: { scopes, resources, claims },
       changePerson: `${basePath}/login?pending=${sealed}&other`,
       account: `${basePath}/account`,
-      registeredItself: authorization.client.registeredAt !== undefined,
       ...(host !== undefined && { returnsTo: host }),
     };
     return renderPage(c, { ...consentPage(view, setting), formMayLeave: true });
@@ -58,9 +57,11 @@ export function submitConsent(parts: PageParts) {
 
     const requestId = requestIdOf(c);
     if (form.get('decision') !== 'allow') {
-      return toResponse(
+      return toClient(
         c,
+        parts,
         server.refuseAuthorization(authorization, 'access_denied', 'the person denied access', requestId),
+        authorization.uiLocales,
       );
     }
     if (answered !== questionOf(authorization))

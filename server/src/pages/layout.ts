@@ -23,6 +23,7 @@ export async function renderPage(c: Context, page: Page): Promise<Response> {
 /** The whole page. */
 export function documentOf(page: Page, style = styleOf(page)): Html {
   const { language, title, operator, width = 'narrow', body } = page;
+  const namesOperator = page.namesOperator ?? title === operator.name;
   const whole = title === operator.name ? title : `${title} – ${operator.name}`;
   return html`<!doctype html>
 <html lang="${language}">
@@ -37,7 +38,7 @@ export function documentOf(page: Page, style = styleOf(page)): Html {
 <main>
 ${body}
 </main>
-${title === operator.name ? '' : html`<footer>${operatorLine(operator)}</footer>`}
+${namesOperator ? '' : html`<footer>${operatorLine(operator)}</footer>`}
 </body>
 </html>
 `;

@@ -4,9 +4,10 @@ import { applicationShown, personShown } from './application_shown.ts';
 import { goOn, nextStep } from './authorization_steps.ts';
 import { type BegunSession, signInName } from './browser_sessions.ts';
 import { renderPage } from './layout.ts';
+import { toClient } from './leaving_page.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import { pageSetting } from './page_setting.ts';
-import { openPendingPage, ownForm, type PendingPage } from './pending_page.ts';
+import { type AuthorizationPage, openPendingPage, ownForm, type PendingPage } from './pending_page.ts';
 import { type SignInAgain, type SignInProblem, signInPage } from './views/sign_in.ts';
 
 /** What a person may know: whether the name exists is not among it. */
@@ -44,6 +45,7 @@ export function submitLogin(parts: PageParts) {
     const page = await openPendingPage(c, parts, 'login');
     const clientId = clientIdOf(page);
     const form = await ownForm(c, parts, { page: 'login', about: [page.sealed], clientId });
+    if (form.get('decision') === 'cancel' && 'authorization' in page) return cancel(c, parts, page);
     const username = form.get('username') ?? '';
     const checked = await attempt(c, parts, page, { username, password: form.get('password') ?? '' });
     const outcome = 'refused' in checked ? checked : await begin(c, parts, checked.person);
@@ -65,6 +67,22 @@ export function submitLogin(parts: PageParts) {
     const pending = { ...page.pending, signIn: signInName(session) };
     return goOn(c, parts, { ...page, pending }, session);
   };
+}
+
+/** The person goes back to the client without signing in; it learns nothing of them. */
+function cancel(
+  c: PageContext,
+  parts: PageParts,
+  { authorization }: AuthorizationPage,
+): Response | Promise<Response> {
+  const description = 'the person cancelled the sign-in';
+  const refusal = parts.server.refuseAuthorization(
+    authorization,
+    'access_denied',
+    description,
+    requestIdOf(c),
+  );
+  return toClient(c, parts, refusal, authorization.uiLocales);
 }
 
 async function attempt(

@@ -1,4 +1,4 @@
-import type { ClientRecord } from '@grantd/core';
+import { type ClientRecord, isUnchecked } from '@grantd/core';
 import { applicationShown } from './application_shown.ts';
 import { monogramPicture } from './brand.ts';
 import type { PageContext, PageParts } from './page_parts.ts';
@@ -9,7 +9,7 @@ import { DEFAULT_LANGUAGE, LANGUAGES } from './texts/texts.ts';
 /** Seconds that a browser keeps a logo. */
 const KEPT_SECONDS = 60 * 60;
 
-/** `/logo`: the operator's, or with `client` that of an application; its first letter where its logo is not to be had. */
+/** `/logo`: the operator's, or with `client` that of an application; its monogram if its logo is not to be had. */
 export function showLogo({ clients, logos, operatorLogo, basePath }: PageParts) {
   return async (c: PageContext): Promise<Response> => {
     const clientId = c.req.query('client');
@@ -18,7 +18,10 @@ export function showLogo({ clients, logos, operatorLogo, basePath }: PageParts) 
     const client = (/^[\x20-\x7E]+$/.test(clientId) && (await clients.get(clientId))) || undefined;
     const language = LANGUAGES.find((one) => one === c.req.query('language')) ?? DEFAULT_LANGUAGE;
     const uri = client && logoUri(client, language);
-    if (client === undefined || client.disabledAtMs !== undefined || uri === undefined) return c.notFound();
+    if (client === undefined || client.disabledAtMs !== undefined || isUnchecked(client) || uri === undefined)
+      return c.notFound();
+    // A browser draws an attachment in a page, but saves it if a person opens it by itself: it never is a page here.
+    c.header('content-disposition', 'attachment');
     const logo = await logos.get(uri);
     if (logo !== undefined) return send(c, logo, KEPT_SECONDS);
     return send(c, monogramPicture(applicationShown(client, language, basePath)), 60);

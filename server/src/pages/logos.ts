@@ -1,5 +1,5 @@
 import { type Clock, DocumentError, type FetchDocument } from '@grantd/core';
-import { isPictureType, type Picture } from './picture.ts';
+import { isRasterType, type Picture } from './picture.ts';
 
 const KEPT_MS = 60 * 60 * 1000;
 
@@ -14,7 +14,7 @@ interface Kept {
   untilMs: number;
 }
 
-/** Logos that clients have registered, fetched once and kept, so that a person's browser asks nobody else for them. */
+/** Logos that clients have registered, none of them SVG, fetched once and kept, so that a person's browser asks nobody else for them. */
 export class Logos {
   readonly #fetchDocument: FetchDocument;
   readonly #clock: Clock;
@@ -50,7 +50,7 @@ export class Logos {
         answerAs: 'base64',
       });
       const [type = ''] = contentType.toLowerCase().split(';', 1);
-      if (status !== 200 || !isPictureType(type.trim())) return undefined;
+      if (status !== 200 || !isRasterType(type.trim())) return undefined;
       return { type: type.trim(), bytes: Buffer.from(body, 'base64') };
     } catch (error) {
       if (error instanceof DocumentError) return undefined;

@@ -1,4 +1,4 @@
-import type { LogoutRequest } from '@grantd/core';
+import type { ClientRecord, LogoutRequest } from '@grantd/core';
 import { applicationShown, personShown } from './application_shown.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { renderPage } from './layout.ts';
@@ -82,6 +82,7 @@ async function askWhether(
   if (sealed === undefined) throw new PageProblem('logout', 'request_too_long', client?.id);
   const setting = pageSetting(c, parts, logout.uiLocales);
   const view = {
+    staysHere: logout.hasUnregisteredUri === true,
     action: `${basePath}/logout?pending=${sealed}`,
     formToken: await formTokens.make(c, 'logout', sealed, session.id),
     person: personShown(session.person),
@@ -122,7 +123,12 @@ async function endSession(
   );
 }
 
-/** §3: back to the client where it said where to, else a page. */
+/** Whether the library tells the client that a session has ended (Back-Channel Logout §2.2). */
+function canBeTold({ metadata, disabledAtMs }: ClientRecord): boolean {
+  return metadata?.backchannel_logout_uri !== undefined && disabledAtMs === undefined;
+}
+
+/** §3: back to the client if it said where to; else, or if nobody checked the client, a page. */
 async function leave(
   c: PageContext,
   parts: PageParts,
@@ -130,14 +136,18 @@ async function leave(
   clientIds: readonly string[],
 ): Promise<Response> {
   const answer = parts.server.completeLogout(logout);
-  if (answer !== undefined) return toResponse(c, answer);
+  if (answer !== undefined && answer.leaving === undefined) return toResponse(c, answer);
   const setting = pageSetting(c, parts, logout.uiLocales);
   const clients = await Promise.all(clientIds.map(async (id) => await parts.clients.get(id)));
-  const told = clients.flatMap((client) =>
-    client?.metadata?.backchannel_logout_uri === undefined
-      ? []
-      : [applicationShown(client, setting.language, parts.basePath)],
-  );
-  const view = { applicationsToTell: told.map(({ name }) => name), signIn: `${parts.basePath}/account` };
+  const shown = (wanted: (client: ClientRecord) => boolean) =>
+    clients.flatMap((client) =>
+      client && wanted(client) ? [applicationShown(client, setting.language, parts.basePath)] : [],
+    );
+  const view = {
+    applicationsTold: shown(canBeTold),
+    applicationsNotTold: shown((client) => !canBeTold(client)),
+    signIn: `${parts.basePath}/account`,
+    ...(answer?.leaving !== undefined && { leaving: answer.leaving }),
+  };
   return renderPage(c, signedOutPage(view, setting));
 }

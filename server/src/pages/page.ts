@@ -17,6 +17,8 @@ export interface Page extends PageSetting {
   readonly body: Html;
   /** Whose colour the page has, where it is not the operator's. */
   readonly color?: string;
+  /** Whether the body names the operator, so that the foot of the page need not. */
+  readonly namesOperator?: boolean;
   /** A page with lists has room for them. */
   readonly width?: 'narrow' | 'wide';
   readonly status?: ContentfulStatusCode;
@@ -27,6 +29,8 @@ export interface Page extends PageSetting {
 
 /** What an application is known by, and what it says about itself. */
 export interface ApplicationShown extends Brand {
+  /** It registered itself, so nobody but itself says who it is; it has no logo and no colour. */
+  readonly isUnchecked?: boolean;
   /** Addresses on the web; anything but `https:` and `http:` is not shown. */
   readonly clientUri?: string;
   readonly policyUri?: string;

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { AdministrableStorage, AuthorizationServer } from '@grantd/core';
+import { type AdministrableStorage, type AuthorizationServer, pathOf } from '@grantd/core';
 import { getRequestListener } from '@hono/node-server';
 import { Hono } from 'hono';
 import type { Settings } from '../config/options.ts';
@@ -104,7 +104,11 @@ function operatorShown({ name, color, logo }: Operator, issuer: string, basePath
 }
 
 function listenerOver(parts: PageParts): PageListener {
-  const app = new Hono<PageEnvironment>();
+  // The path as the request spells it, as the library reads it: of `/public/../account` neither makes `/account`.
+  const app = new Hono<PageEnvironment>({
+    getPath: (_, { env }: { env?: PageEnvironment['Bindings'] } = {}) =>
+      pathOf({ url: env?.incoming.url ?? '' }),
+  });
   const at = (path: string) => `${parts.basePath}${path}`;
   const toRead = refuseMethod(parts, 'GET, HEAD');
   const toFillIn = refuseMethod(parts, 'GET, HEAD, POST');

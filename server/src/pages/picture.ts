@@ -14,6 +14,7 @@ export const PICTURE_TYPES: ReadonlyMap<string, string> = new Map([
   ['.gif', 'image/gif'],
 ]);
 
-export function isPictureType(type: string): boolean {
-  return [...PICTURE_TYPES.values()].includes(type);
+/** Whether a picture is one of pixels. SVG is not: opened by itself it is a document with text and links. */
+export function isRasterType(type: string): boolean {
+  return type !== 'image/svg+xml' && [...PICTURE_TYPES.values()].includes(type);
 }

@@ -34,6 +34,8 @@ h1 .name, h3 .name, .primary .name { font-weight: inherit; }
 
 header { display: grid; gap: .5rem; margin-bottom: 1.75rem; }
 header .mark { margin-bottom: .75rem; }
+.operator { display: flex; align-items: center; gap: .75rem; margin-bottom: .75rem; font-size: 1.125rem; font-weight: 600; }
+header .operator .mark { margin-bottom: 0; }
 .mark { display: block; flex: none; width: 3rem; height: 3rem; border: 1px solid var(--line); border-radius: .6875rem; }
 .logo { padding: .25rem; object-fit: contain; background: #fff; }
 footer .logo { width: 1.5rem; height: 1.5rem; padding: .125rem; border: 1px solid var(--line); border-radius: .375rem; }
@@ -61,13 +63,15 @@ button:hover, .button:hover { background: var(--ground); }
 .primary:hover { background: var(--brand-hover); }
 .choices { display: flex; flex-wrap: wrap; gap: .75rem; }
 .choices > * { flex: 1 1 7rem; width: auto; white-space: nowrap; }
-form + .button { margin-top: .75rem; }
+form + .button, form + form, .button + .button, .leaving > * + * { margin-top: .75rem; }
 :focus-visible { outline: 3px solid var(--accent); outline-offset: 2px; }
 #problem p + p { margin-top: .75rem; }
 #problem:focus-visible { outline: none; }
 
 .problem, .notice { display: flex; gap: .625rem; padding: .75rem .875rem; border: 1px solid; border-radius: .625rem; }
 .problem .icon, .notice .icon { margin-top: .125rem; }
+.caution { display: flex; gap: .625rem; padding: .75rem .875rem; font-size: .875rem; background: var(--ground); border: 1px solid var(--edge); border-radius: .625rem; }
+.caution .icon { margin-top: .05rem; }
 .problem { color: var(--danger); background: var(--danger-ground); }
 .notice { color: var(--success); background: var(--success-ground); }
 
@@ -119,6 +123,8 @@ summary { padding: .75rem 0; font-size: .875rem; cursor: pointer; }
 
 .developers { padding-top: 1.25rem; border-top: 1px solid var(--line); font-size: .8125rem; color: var(--muted); }
 .developers h2 { font-size: inherit; }
+.developers summary { padding: 0; }
+.badge.unchecked { color: var(--muted); }
 .developers p { margin-top: .25rem; }
 .developers dl { display: grid; grid-template-columns: auto 1fr; gap: .25rem 1rem; margin-top: .5rem; }
 .unseen { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); white-space: nowrap; }

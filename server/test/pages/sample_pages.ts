@@ -5,6 +5,7 @@ import { type AccountView, accountPage } from '../../src/pages/views/account.ts'
 import { chooseAccountPage } from '../../src/pages/views/choose_account.ts';
 import { type ConsentView, consentPage } from '../../src/pages/views/consent.ts';
 import { homePage } from '../../src/pages/views/home.ts';
+import { leavingPage } from '../../src/pages/views/leaving.ts';
 import { logoutPage, signedOutPage, stillSignedInPage } from '../../src/pages/views/logout.ts';
 import { type Problem, problemPage } from '../../src/pages/views/problem.ts';
 import { type SignInView, signInPage } from '../../src/pages/views/sign_in.ts';
@@ -36,7 +37,14 @@ function sample<V>(
 }
 
 /** Members that are no texts from outside, or are checked before they get onto a page. */
-const OWN_MEMBERS: ReadonlySet<string> = new Set(['problem', 'reason', 'done', 'color', 'logo']);
+const OWN_MEMBERS: ReadonlySet<string> = new Set([
+  'problem',
+  'reason',
+  'done',
+  'color',
+  'logo',
+  'redirectTo',
+]);
 
 function written<V>(value: V, write: Write): V {
   const change = (one: unknown, member = ''): unknown => {
@@ -119,8 +127,17 @@ const EVERYTHING: ConsentView = {
 
 const DETAIL = {
   code: 'invalid_request',
-  description: 'redirect_uri is not registered for this client',
+  description: 'the redirect_uri is not registered for this client',
   requestId: '4f1c2a7be0d94c55',
+};
+
+const WAYS = { home: '/', account: '/account' };
+
+/** As anyone can register it. */
+const STRANGER: ApplicationShown = { name: 'Example Inc. Security', isUnchecked: true };
+
+const LEAVING = {
+  redirectTo: 'https://stranger.example/callback?error=login_required&iss=https%3A%2F%2Flogin.example.com',
 };
 
 const NOW_MS = Date.UTC(2026, 2, 12, 9, 30);
@@ -146,7 +163,7 @@ const ACCOUNT: AccountView = {
     },
     {
       clientId: 'notes',
-      application: { name: 'Notizen', color: '#ffdd00' },
+      application: { name: 'Notizen', isUnchecked: true },
       access: [
         { scopes: ['openid', 'notes:read'] },
         { scopes: ['notes:write'], resources: ['https://api.example.com'], claims: ['email'] },
@@ -191,8 +208,9 @@ const SAMPLES: readonly Sample[] = [
   sample('sign_in_again', signInPage, { ...SIGN_IN, username: 'alice', again: AGAIN }),
   sample('sign_in_account', signInPage, { ...FORM, username: '' }, OPERATOR),
   sample('sign_in_long', signInPage, { ...SIGN_IN, application: LONG }, OPERATOR),
+  sample('sign_in_unchecked', signInPage, { ...SIGN_IN, application: STRANGER }, OPERATOR),
   ...COLORS.map(([name, color]) =>
-    sample(`sign_in_${name}`, signInPage, { ...SIGN_IN, application: { name: `${name} pages`, color } }),
+    sample(`sign_in_${name}`, signInPage, SIGN_IN, { name: `${name} pages`, color }),
   ),
   sample('choose_account', chooseAccountPage, {
     ...FORM,
@@ -201,16 +219,30 @@ const SAMPLES: readonly Sample[] = [
     otherAccount: '/login',
   }),
   sample('consent', consentPage, CONSENT),
-  sample('consent_registered_itself', consentPage, { ...CONSENT, registeredItself: true }),
+  sample('choose_account_unchecked', chooseAccountPage, {
+    ...FORM,
+    application: STRANGER,
+    person: ALICE,
+    otherAccount: '/login',
+  }),
+  sample('consent_unchecked', consentPage, { ...CONSENT, application: STRANGER }),
   sample('consent_small', consentPage, { ...CONSENT, access: { scopes: ['openid'] } }),
   sample('consent_everything', consentPage, EVERYTHING, OPERATOR),
   sample('consent_only_own_scopes', consentPage, { ...CONSENT, access: { scopes: ['read', 'write'] } }),
   sample('logout', logoutPage, { ...FORM, person: ALICE, application: PHOTOS }),
   sample('logout_unasked', logoutPage, { ...FORM, person: ALICE }, OPERATOR),
+  sample('logout_unchecked', logoutPage, { ...FORM, person: ALICE, application: STRANGER, staysHere: true }),
   sample('signed_out', signedOutPage, { signIn: '/account' }),
   sample('signed_out_telling', signedOutPage, {
-    applicationsToTell: ['Photos', 'Mail', 'Calendar'],
+    applicationsTold: [PHOTOS, { name: 'Mail' }],
+    applicationsNotTold: [{ name: 'Calendar' }, STRANGER],
     signIn: '/account',
+  }),
+  sample('signed_out_leaving', signedOutPage, { leaving: LEAVING, signIn: '/account' }),
+  sample('leaving', leavingPage, { leaving: LEAVING, home: '/' }, OPERATOR),
+  sample('leaving_by_form', leavingPage, {
+    leaving: { redirectTo: 'com.example.app:/callback', formPost: { error: 'access_denied', state: 'x' } },
+    home: '/',
   }),
   sample('still_signed_in', stillSignedInPage, { person: ALICE, account: '/account' }),
   sample('account', accountPage, ACCOUNT),
@@ -230,12 +262,23 @@ const SAMPLES: readonly Sample[] = [
     metadata: '/.well-known/openid-configuration',
     account: '/account',
   }),
-  sample('problem_request_invalid', problemPage, { problem: 'request_invalid', detail: DETAIL }),
-  sample('problem_request_expired', problemPage, { problem: 'request_expired' }),
-  sample('problem_unavailable', problemPage, { problem: 'unavailable', secondsToWait: 5 }),
+  sample('problem_request_invalid', problemPage, {
+    problem: 'request_invalid',
+    reason: 'redirect_uri_mismatch',
+    ways: WAYS,
+    detail: DETAIL,
+  }),
+  sample('problem_request_expired', problemPage, {
+    problem: 'request_expired',
+    ways: { ...WAYS, application: { name: 'Photos', uri: 'https://photos.example.com' } },
+  }),
+  sample('problem_unavailable', problemPage, { problem: 'unavailable', secondsToWait: 5, ways: WAYS }),
   sample('problem_unexpected', problemPage, {
     problem: 'unexpected',
+    ways: WAYS,
     detail: { requestId: DETAIL.requestId },
   }),
-  ...PROBLEMS.map((problem) => sample(`problem_${problem}`, problemPage, { problem })),
+  ...PROBLEMS.map((problem) =>
+    sample(`problem_${problem}`, problemPage, { problem, ways: { ...WAYS, again: '/login?pending=x' } }),
+  ),
 ];

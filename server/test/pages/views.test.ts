@@ -104,7 +104,7 @@ describe('a page', () => {
       await drawn('signed_out'),
       /<img class="mark" src="data:image\/svg\+xml,([^"]*)"/g,
     );
-    assert.match(decodeURIComponent(mark), /<text [^>]*>L<\/text>/);
+    assert.match(decodeURIComponent(mark), /<text [^>]*>LE<\/text>/);
   });
 
   test('says in its title what is wrong before what it is for', async () => {
@@ -118,14 +118,22 @@ describe('ids by which people’s tools and tests find things', () => {
   const idsOf = (html: string) =>
     all(html, /<(?:a|button|input) [^>]*?\bid="([^"]*)"|<(?:a|button|input) id="([^"]*)"/g);
   const cases: Readonly<Record<string, readonly string[]>> = {
-    sign_in: ['username', 'password', 'login-submit'],
-    sign_in_again: ['change-person', 'username', 'password', 'login-submit'],
+    sign_in: ['username', 'password', 'login-submit', 'login-cancel'],
+    sign_in_account: ['username', 'password', 'login-submit'],
+    sign_in_unchecked: ['username', 'password', 'login-submit', 'login-cancel'],
+    sign_in_again: ['change-person', 'username', 'password', 'login-submit', 'login-cancel'],
     choose_account: ['account-continue', 'account-other'],
     consent: ['change-person', 'consent-allow', 'consent-deny'],
     logout: ['logout-yes', 'logout-no'],
     signed_out_telling: ['sign-in-again'],
     signed_out: ['sign-in-again'],
     still_signed_in: ['to-account'],
+    leaving: ['leave', 'to-home'],
+    leaving_by_form: ['leave', 'to-home'],
+    signed_out_leaving: ['leave', 'sign-in-again'],
+    problem_request_invalid: ['to-home', 'to-account'],
+    problem_request_expired: ['to-application', 'to-home', 'to-account'],
+    problem_form_foreign: ['try-again', 'to-home', 'to-account'],
     account: [
       'sign-out',
       'end-access-photos',
@@ -195,10 +203,12 @@ describe('consent', () => {
   });
 
   test('says of an application that registered itself, and of no other, that nobody has checked it', async () => {
-    const html = await draw(consentPage({ ...view, registeredItself: true }, setting));
+    const html = await draw(
+      consentPage({ ...view, application: { ...view.application, isUnchecked: true } }, setting),
+    );
     assert.match(
       html.replaceAll(/<\/?bdi[^>]*>/g, ''),
-      /<p id="registered-itself">Photos registered itself here\. x has not checked who is behind it\.<\/p>/,
+      /<p id="registered-itself" class="caution">.*Photos registered itself here\. x has not checked who is behind it\.<\/span><\/p>/,
     );
     assert.doesNotMatch(await draw(consentPage(view, setting)), /registered/);
   });

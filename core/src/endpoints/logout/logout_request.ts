@@ -47,11 +47,10 @@ export async function validateLogoutRequest(
   const logout = await requestFrom(context, readQueryOrForm(request));
   if (logout.hasUnregisteredUri === true)
     refused(
-      new OAuthError(
-        'invalid_request',
-        'the post_logout_redirect_uri is not registered for this client',
-        { reason: 'redirect_uri_mismatch', clientId: logout.client?.id },
-      ),
+      new OAuthError('invalid_request', 'the post_logout_redirect_uri is not registered for this client', {
+        reason: 'redirect_uri_mismatch',
+        clientId: logout.client?.id,
+      }),
     );
   return logout;
 }
@@ -125,7 +124,11 @@ function isRegisteredFor(client: AuthorizationClient | undefined, uri: string): 
  */
 export async function isHintedSession(
   context: Context,
-  { client, idTokenHint, hasUnregisteredUri }: Pick<LogoutRequest, 'client' | 'idTokenHint' | 'hasUnregisteredUri'>,
+  {
+    client,
+    idTokenHint,
+    hasUnregisteredUri,
+  }: Pick<LogoutRequest, 'client' | 'idTokenHint' | 'hasUnregisteredUri'>,
   subject: string,
   sessionId: string,
 ): Promise<boolean> {

@@ -28,6 +28,7 @@ export const DE: Texts = {
     password: 'Passwort',
     submit: 'Anmelden',
     submitAgain: 'Weiter',
+    cancel: 'Abbrechen',
     problems: {
       credentials_wrong: 'Der Benutzername oder das Passwort ist falsch.',
       account_disabled: 'Dieses Konto ist gesperrt. Der Betreiber dieses Dienstes kann es wieder freigeben.',
@@ -50,13 +51,12 @@ export const DE: Texts = {
     heading: (application) => html`${application} bittet um Zugriff`,
     signedInAs: 'Angemeldet als',
     notYou: 'Nicht Ihr Konto?',
-    registeredItself: (application, operator) =>
-      html`${application} hat sich hier selbst angemeldet. ${operator} hat nicht geprüft, wer dahintersteht.`,
     asksTo: 'Was Sie damit erlauben',
     ownScopes: 'Berechtigungen, wie die Anwendung sie nennt',
     claims: 'Angaben, nach denen sie einzeln fragt',
     services: 'Wo sie diesen Zugriff verwenden kann',
     returnsTo: (host) => html`In beiden Fällen geht es zurück zu ${host}.`,
+    leadsTo: (host) => html`Wenn Sie es erlauben, geht es weiter zu ${host}.`,
     endIt: (account) =>
       account === undefined
         ? html`Sie können diesen Zugriff jederzeit beenden.`
@@ -66,6 +66,22 @@ export const DE: Texts = {
     policy: 'Datenschutzerklärung',
     terms: 'Nutzungsbedingungen',
     website: 'Website',
+  },
+
+  unchecked: {
+    badge: 'ungeprüft',
+    title: 'Ungeprüfte Anwendung.',
+    note: (application, operator) =>
+      html`${application} hat sich hier selbst registriert. ${operator} hat nicht geprüft, wer dahintersteht.`,
+  },
+
+  leaving: {
+    title: 'Diese Seite verlassen?',
+    leadsTo: (host) => html`Die Anwendung möchte Sie zu ${host} schicken.`,
+    note: (operator) =>
+      html`Die Anwendung hat sich hier selbst registriert. ${operator} hat nicht geprüft, wer dahintersteht.`,
+    go: (host) => html`Weiter zu ${host}`,
+    stay: 'Hier bleiben',
   },
 
   scopes: {
@@ -85,13 +101,17 @@ export const DE: Texts = {
     question: (person) => html`Sie sind als ${person} angemeldet.`,
     askedBy: (application) => html`${application} möchte Sie abmelden.`,
     consequence:
-      'Sie werden hier abgemeldet und in den Anwendungen, bei denen Sie sich von hier aus angemeldet haben.',
+      'Sie werden hier abgemeldet. Anwendungen, die benachrichtigt werden können, melden Sie ebenfalls ab. Die anderen behalten ihre eigene Sitzung, bis Sie sich dort abmelden.',
+    staysHere:
+      'Die Anwendung hat für die Rückkehr eine Adresse genannt, die für sie nicht registriert ist. Sie bleiben hier.',
     yes: 'Abmelden',
     no: 'Angemeldet bleiben',
     doneTitle: 'Sie sind abgemeldet',
     done: 'An einem gemeinsam genutzten Computer schließen Sie jetzt am besten den Browser.',
-    telling: 'Diese Anwendungen werden benachrichtigt',
-    tellingNote: 'Das kann einen Augenblick dauern.',
+    told: 'Diese Anwendungen werden benachrichtigt',
+    toldNote: 'Das kann einen Augenblick dauern.',
+    notTold: 'Diese Anwendungen behalten ihre eigene Sitzung',
+    notToldNote: 'Sie lassen sich von hier aus nicht benachrichtigen. Melden Sie sich auch dort ab.',
     signInAgain: 'Wieder anmelden',
     stillTitle: 'Sie sind weiterhin angemeldet',
     still: 'Es hat sich nichts geändert.',
@@ -178,10 +198,40 @@ export const DE: Texts = {
       help: 'Versuchen Sie es noch einmal. Wenn das wieder geschieht, wenden Sie sich an den Betreiber dieses Dienstes.',
     },
   },
+  reasons: {
+    parameter_missing: 'Es fehlt etwas, das zu jeder solchen Anfrage gehört.',
+    parameter_repeated: 'Die Anfrage enthält etwas mehr als einmal.',
+    parameter_invalid: 'Etwas in der Anfrage hat einen Wert, der nicht erlaubt ist.',
+    parameters_too_long: 'Die Anfrage ist zu lang.',
+    wrong_media_type: 'Die Anfrage ist kein Formular.',
+    client_unknown: 'Die Anwendung ist hier nicht registriert.',
+    client_disabled: 'Die Anwendung ist hier gesperrt.',
+    client_keys_refused: 'Die Schlüssel der Anwendung lassen sich nicht lesen.',
+    redirect_uri_mismatch: 'Die Adresse für die Rückkehr ist für die Anwendung nicht registriert.',
+    id_token_hint_wrong:
+      'Der Nachweis, wer angemeldet ist, stammt nicht von diesem Server oder gilt für eine andere Anwendung.',
+    pushed_request_unknown: 'Die Anfrage wurde schon verwendet oder ist abgelaufen.',
+    pushed_request_foreign: 'Die Anfrage gehört zu einer anderen Anwendung.',
+    pushed_request_missing: 'Die Anwendung muss ihre Anfragen vorab an den Server senden.',
+    request_object_malformed: 'Die signierte Anfrage lässt sich nicht lesen.',
+    request_object_wrong_key: 'Die Signatur der Anfrage passt nicht zur Anwendung.',
+    request_object_wrong_claims:
+      'Die signierte Anfrage gilt für einen anderen Server oder eine andere Anwendung oder ist veraltet.',
+    request_object_missing: 'Die Anwendung muss ihre Anfragen signieren.',
+    request_uri_not_allowed:
+      'Die Anfrage verweist auf eine Adresse, die für die Anwendung nicht registriert ist.',
+    request_uri_unreachable: 'Die Anfrage verweist auf ein Dokument, das sich nicht abrufen ließ.',
+  },
+  problemWays: {
+    again: 'Noch einmal versuchen',
+    application: (application) => html`Zu ${application}`,
+    home: 'Startseite',
+    account: 'Ihr Konto',
+  },
   problemDetail: {
     heading: 'Für Entwickler',
     code: 'Fehler',
-    description: 'Grund',
+    description: 'Beschreibung',
     requestId: 'Anfrage',
     waitFor: (wait) => `Versuchen Sie es in ${wait} noch einmal.`,
   },

@@ -1,3 +1,4 @@
+import type { RefusalReason } from '@grantd/core';
 import { html } from 'hono/html';
 import type { Html } from '../html.ts';
 import { Formats } from './formats.ts';
@@ -32,6 +33,7 @@ export const EN = {
     password: 'Password',
     submit: 'Sign in',
     submitAgain: 'Continue',
+    cancel: 'Cancel',
     problems: {
       credentials_wrong: 'The name or the password is wrong.',
       account_disabled: 'This account is disabled. The people who run this service can enable it again.',
@@ -54,13 +56,12 @@ export const EN = {
     heading: (application: Name) => html`${application} asks for access`,
     signedInAs: 'Signed in as',
     notYou: 'Not you?',
-    registeredItself: (application: Name, operator: Name) =>
-      html`${application} registered itself here. ${operator} has not checked who is behind it.`,
     asksTo: 'What you would allow',
     ownScopes: 'Permissions, as the application calls them',
     claims: 'Details that it asks for by name',
     services: 'Where it can use this access',
     returnsTo: (host: Name) => html`Either way, you go back to ${host}.`,
+    leadsTo: (host: Name) => html`If you allow it, you go to ${host}.`,
     endIt: (account: string | undefined) =>
       account === undefined
         ? html`You can end this access at any time.`
@@ -70,6 +71,22 @@ export const EN = {
     policy: 'Privacy policy',
     terms: 'Terms of service',
     website: 'Website',
+  },
+
+  unchecked: {
+    badge: 'unchecked',
+    title: 'Unchecked application.',
+    note: (application: Name, operator: Name) =>
+      html`${application} registered itself here. ${operator} has not checked who is behind it.`,
+  },
+
+  leaving: {
+    title: 'Leave this site?',
+    leadsTo: (host: Name) => html`The application wants you to go to ${host}.`,
+    note: (operator: Name) =>
+      html`The application registered itself here. ${operator} has not checked who is behind it.`,
+    go: (host: Name) => html`Continue to ${host}`,
+    stay: 'Stay here',
   },
 
   /** What scopes mean (OpenID Connect Core §5.4, §11). */
@@ -89,13 +106,18 @@ export const EN = {
     title: 'Sign out?',
     question: (person: Name) => html`You are signed in as ${person}.`,
     askedBy: (application: Name) => html`${application} asks to sign you out.`,
-    consequence: 'You will be signed out here and in the applications that you signed in to from here.',
+    consequence:
+      'You will be signed out here. Applications that can be told are signed out as well. The others keep their own session until you sign out there.',
+    staysHere:
+      'The application named an address to return to that is not registered for it. You will stay here.',
     yes: 'Sign out',
     no: 'Stay signed in',
     doneTitle: 'You are signed out',
     done: 'On a shared computer, close the browser now.',
-    telling: 'These applications are being told',
-    tellingNote: 'That can take a moment.',
+    told: 'These applications are being told',
+    toldNote: 'That can take a moment.',
+    notTold: 'These applications keep their own session',
+    notToldNote: 'They cannot be told from here. Sign out there, too.',
     signInAgain: 'Sign in again',
     stillTitle: 'You are still signed in',
     still: 'Nothing has changed.',
@@ -179,10 +201,39 @@ export const EN = {
       help: 'Try again. If this comes again, tell the people who run this service.',
     },
   },
+  /** Why a request cannot be answered, by the library’s reason code. */
+  reasons: {
+    parameter_missing: 'Something that every such request needs is missing.',
+    parameter_repeated: 'Something is in the request more than once.',
+    parameter_invalid: 'Something in the request has a value that is not allowed.',
+    parameters_too_long: 'The request is too long.',
+    wrong_media_type: 'The request is not a form.',
+    client_unknown: 'The application is not registered here.',
+    client_disabled: 'The application is disabled here.',
+    client_keys_refused: 'The keys of the application cannot be read.',
+    redirect_uri_mismatch: 'The address to return to is not registered for the application.',
+    id_token_hint_wrong:
+      'The proof of who is signed in is not from this server, or is for another application.',
+    pushed_request_unknown: 'The request was used before, or has expired.',
+    pushed_request_foreign: 'The request belongs to another application.',
+    pushed_request_missing: 'The application has to send its requests to the server in advance.',
+    request_object_malformed: 'The signed request cannot be read.',
+    request_object_wrong_key: 'The signature of the request does not fit the application.',
+    request_object_wrong_claims: 'The signed request is for another server or application, or out of date.',
+    request_object_missing: 'The application has to sign its requests.',
+    request_uri_not_allowed: 'The request refers to an address that is not registered for the application.',
+    request_uri_unreachable: 'The request refers to a document that could not be fetched.',
+  } satisfies Partial<Record<RefusalReason, string>>,
+  problemWays: {
+    again: 'Try again',
+    application: (application: Name) => html`To ${application}`,
+    home: 'Start page',
+    account: 'Your account',
+  },
   problemDetail: {
     heading: 'For developers',
     code: 'Error',
-    description: 'Reason',
+    description: 'Description',
     requestId: 'Request',
     waitFor: (wait: string) => `Try again in ${wait}.`,
   },

@@ -1,12 +1,12 @@
 import { html } from 'hono/html';
-import { brandMark } from '../brand.ts';
+import { applicationMark, operatorMark } from '../brand.ts';
 import type { Html } from '../html.ts';
 import { icon } from '../icons.ts';
 import type { AccessShown, ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../page.ts';
 import type { Texts } from '../texts/en.ts';
 import { textsIn } from '../texts/texts.ts';
 import { codeList, scopeList, sortScopes } from './access_list.ts';
-import { idOf, named, personLine } from './name.ts';
+import { applicationName, idOf, named, personLine } from './name.ts';
 import { browserText, isPhone } from './user_agent.ts';
 
 /** Of what only the application knows the meaning of; more wait behind a line. */
@@ -61,7 +61,7 @@ export function accountPage(view: AccountView, setting: PageSetting): Page {
     title: account.title,
     width: 'wide',
     body: html`<header>
-${brandMark(setting.operator)}
+${operatorMark(setting.operator)}
 <h1>${account.title}</h1>
 </header>
 ${view.notice === undefined ? '' : html`<p role="status" id="notice" class="notice">${icon('done')}<span>${noticeText(view.notice, texts)}</span></p>`}
@@ -98,9 +98,9 @@ function applicationEntry(
 ): Html {
   const since = html`<time datetime="${new Date(sinceMs).toISOString()}">${texts.formats.date(sinceMs)}</time>`;
   return html`<li>
-${brandMark(application, operator.color)}
+${application.isUnchecked === true ? html`<span class="mark device">${icon('alert')}</span>` : applicationMark(application, operator)}
 <div class="entry">
-<h3>${named(application.name)}</h3>
+<h3>${applicationName(application, texts)}</h3>
 <p class="detail">${texts.account.since(since)}</p>
 ${access.map((one) => accessOf(one, texts))}
 </div>

@@ -1,8 +1,8 @@
 import { html } from 'hono/html';
-import { brandMark } from '../brand.ts';
+import { applicationMark } from '../brand.ts';
 import type { ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../page.ts';
 import { textsIn } from '../texts/texts.ts';
-import { named } from './name.ts';
+import { named, uncheckedNote } from './name.ts';
 
 export interface ChooseAccountView extends FormShown {
   readonly application: ApplicationShown;
@@ -21,10 +21,11 @@ export function chooseAccountPage(view: ChooseAccountView, setting: PageSetting)
     title: texts.choose.title,
     ...(application.color !== undefined && { color: application.color }),
     body: html`<header>
-${brandMark(application, setting.operator.color)}
+${applicationMark(application, setting.operator)}
 <h1>${texts.choose.title}</h1>
 <p class="lead">${texts.choose.toContinueTo(named(application.name))}</p>
 </header>
+${uncheckedNote(application, setting, texts)}
 <form method="post" action="${view.action}">
 <input type="hidden" name="form_token" value="${view.formToken}">
 <button id="account-continue" type="submit" name="account" value="continue" class="primary">${texts.choose.continueAs(named(person.name))}${person.detail === undefined ? '' : html` <bdi class="detail">${person.detail}</bdi>`}</button>

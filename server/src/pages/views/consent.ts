@@ -1,12 +1,12 @@
 import { html } from 'hono/html';
-import { brandMark } from '../brand.ts';
+import { applicationMark } from '../brand.ts';
 import type { Html } from '../html.ts';
 import type { AccessShown, ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../page.ts';
 import type { Texts } from '../texts/en.ts';
 import { textsIn } from '../texts/texts.ts';
 import { codeList, scopeList, sortScopes } from './access_list.ts';
 import { applicationLinks } from './application_links.ts';
-import { named, personLine } from './name.ts';
+import { named, personLine, uncheckedNote } from './name.ts';
 
 export interface ConsentView extends FormShown {
   readonly application: ApplicationShown;
@@ -14,8 +14,6 @@ export interface ConsentView extends FormShown {
   /** An address where another person may sign in instead. */
   readonly changePerson: string;
   readonly access: AccessShown;
-  /** Nobody but itself says who the application is. */
-  readonly registeredItself?: boolean;
   /** Host of the redirect URI, where it has one that tells people something. */
   readonly returnsTo?: string;
   /** Address of the page where access is ended. */
@@ -35,11 +33,11 @@ export function consentPage(view: ConsentView, setting: PageSetting): Page {
     title: consent.title(application.name),
     ...(application.color !== undefined && { color: application.color }),
     body: html`<header>
-${brandMark(application, setting.operator.color)}
+${applicationMark(application, setting.operator)}
 <h1${application.name.length > LONG_NAME ? html` class="long"` : ''}>${consent.heading(named(application.name))}</h1>
 </header>
 ${personLine(consent.signedInAs, person, html`<a id="change-person" href="${view.changePerson}">${consent.notYou}</a>`)}
-${view.registeredItself ? html`<p id="registered-itself">${consent.registeredItself(named(application.name), named(setting.operator.name))}</p>` : ''}
+${uncheckedNote(application, setting, texts)}
 ${accessOf(view.access, texts)}
 <form method="post" action="${view.action}">
 <input type="hidden" name="form_token" value="${view.formToken}">
@@ -48,7 +46,7 @@ ${accessOf(view.access, texts)}
 <button id="consent-deny" type="submit" name="decision" value="deny">${consent.deny}</button>
 </div>
 </form>
-<p class="note">${view.returnsTo === undefined ? '' : consent.returnsTo(named(view.returnsTo))} ${consent.endIt(view.account)}</p>
+<p class="note">${view.returnsTo === undefined ? '' : (application.isUnchecked === true ? consent.leadsTo : consent.returnsTo)(named(view.returnsTo))} ${consent.endIt(view.account)}</p>
 ${applicationLinks(application, texts)}`,
   };
 }

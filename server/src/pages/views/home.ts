@@ -1,5 +1,5 @@
 import { html } from 'hono/html';
-import { brandMark } from '../brand.ts';
+import { operatorMark } from '../brand.ts';
 import type { Page, PageSetting } from '../page.ts';
 import { textsIn } from '../texts/texts.ts';
 
@@ -18,7 +18,7 @@ export function homePage({ issuer, metadata, account }: HomeView, setting: PageS
     ...setting,
     title: home.title(setting.operator.name),
     body: html`<header>
-${brandMark(setting.operator)}
+${operatorMark(setting.operator)}
 <h1>${home.title(setting.operator.name)}</h1>
 <p class="lead">${home.text}</p>
 </header>

@@ -1,29 +1,39 @@
+import type { BrowserDelivery } from '@grantd/core';
 import { html } from 'hono/html';
-import { brandMark } from '../brand.ts';
+import { applicationMark, operatorMark } from '../brand.ts';
+import type { Html } from '../html.ts';
+import { icon } from '../icons.ts';
 import type { ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../page.ts';
+import type { Texts } from '../texts/en.ts';
 import { textsIn } from '../texts/texts.ts';
-import { named } from './name.ts';
+import { wayOut } from './leaving.ts';
+import { applicationName, named, uncheckedNote } from './name.ts';
 
 export interface LogoutView extends FormShown {
   /** Who is signed in; absent where nobody is known to be. */
   readonly person?: PersonShown;
   /** Which application sent the person here, where that is certain. */
   readonly application?: ApplicationShown;
+  /** Whether the request names a place to go to afterwards that is not registered. */
+  readonly staysHere?: boolean;
 }
 
 /** `/logout`: buttons `logout-yes` and `logout-no`, which send the field `decision` as `yes` or `no`. */
 export function logoutPage(view: LogoutView, setting: PageSetting): Page {
   const { application, person } = view;
-  const { logout } = textsIn(setting.language);
+  const texts = textsIn(setting.language);
+  const { logout } = texts;
   return {
     ...setting,
     title: logout.title,
     ...(application?.color !== undefined && { color: application.color }),
     body: html`<header>
-${brandMark(application ?? setting.operator, setting.operator.color)}
+${application === undefined ? operatorMark(setting.operator) : applicationMark(application, setting.operator)}
 <h1>${logout.title}</h1>
 ${application === undefined ? '' : html`<p class="lead">${logout.askedBy(named(application.name))}</p>`}
 </header>
+${uncheckedNote(application, setting, texts)}
+${view.staysHere === true ? html`<p id="stays-here" class="caution">${icon('alert')}<span>${logout.staysHere}</span></p>` : ''}
 <p>${person === undefined ? '' : logout.question(named(person.name))} ${logout.consequence}</p>
 <form method="post" action="${view.action}">
 <input type="hidden" name="form_token" value="${view.formToken}">
@@ -36,26 +46,45 @@ ${application === undefined ? '' : html`<p class="lead">${logout.askedBy(named(a
 }
 
 export interface SignedOutView {
-  /** Names of the applications that are being told of it. */
-  readonly applicationsToTell?: readonly string[];
+  /** The applications that are being told of it. */
+  readonly applicationsTold?: readonly ApplicationShown[];
+  /** Those that were signed in to but cannot be told. */
+  readonly applicationsNotTold?: readonly ApplicationShown[];
+  /** Where an unchecked application wants the person to go. */
+  readonly leaving?: BrowserDelivery;
   /** An address to sign in again. */
   readonly signIn?: string;
 }
 
 export function signedOutPage(view: SignedOutView, setting: PageSetting): Page {
-  const { applicationsToTell = [], signIn } = view;
-  const { logout } = textsIn(setting.language);
+  const { applicationsTold = [], applicationsNotTold = [], leaving, signIn } = view;
+  const texts = textsIn(setting.language);
+  const { logout } = texts;
   return {
     ...setting,
     title: logout.doneTitle,
     body: html`<header>
-${brandMark(setting.operator)}
+${operatorMark(setting.operator)}
 <h1>${logout.doneTitle}</h1>
 <p class="lead">${logout.done}</p>
 </header>
-${applicationsToTell.length === 0 ? '' : html`<section id="telling"><h2>${logout.telling}</h2><ul class="bullets">${applicationsToTell.map((name) => html`<li>${named(name)}</li>`)}</ul><p class="note">${logout.tellingNote}</p></section>`}
+${applicationList('told', [logout.told, logout.toldNote], applicationsTold, texts)}
+${applicationList('not-told', [logout.notTold, logout.notToldNote], applicationsNotTold, texts)}
+${leaving === undefined ? '' : wayOut(leaving, setting, texts)}
 ${signIn === undefined ? '' : html`<a id="sign-in-again" class="button" href="${signIn}">${logout.signInAgain}</a>`}`,
   };
+}
+
+function applicationList(
+  id: string,
+  [heading, note]: readonly [string, string],
+  applications: readonly ApplicationShown[],
+  texts: Texts,
+): Html | '' {
+  if (applications.length === 0) return '';
+  return html`<section id="${id}"><h2>${heading}</h2>
+<ul class="bullets">${applications.map((one) => html`<li>${applicationName(one, texts)}</li>`)}</ul>
+<p class="note">${note}</p></section>`;
 }
 
 export interface StillSignedInView {
@@ -71,7 +100,7 @@ export function stillSignedInPage({ person, account }: StillSignedInView, settin
     ...setting,
     title: logout.stillTitle,
     body: html`<header>
-${brandMark(setting.operator)}
+${operatorMark(setting.operator)}
 <h1>${logout.stillTitle}</h1>
 <p class="lead">${logout.still} ${person === undefined ? '' : logout.question(named(person.name))}</p>
 </header>

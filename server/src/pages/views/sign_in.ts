@@ -1,12 +1,12 @@
 import { html } from 'hono/html';
-import { brandMark } from '../brand.ts';
+import { operatorMark } from '../brand.ts';
 import type { Html } from '../html.ts';
 import { icon } from '../icons.ts';
 import type { ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../page.ts';
 import type { Texts } from '../texts/en.ts';
 import { textsIn } from '../texts/texts.ts';
 import { applicationLinks } from './application_links.ts';
-import { named, personLine } from './name.ts';
+import { named, personLine, uncheckedNote } from './name.ts';
 
 export type SignInProblem = keyof Texts['signIn']['problems'];
 
@@ -29,7 +29,11 @@ export interface SignInAgain {
   readonly changePerson: string;
 }
 
-/** `/login`: fields `username` and `password`, button `login-submit`. */
+/**
+ * `/login`: fields `username` and `password`, button `login-submit`; for an application also the button `login-cancel`,
+ * which sends the field `decision` as `cancel`. It wears the operator's brand alone: whoever types a password here gives
+ * it to the operator.
+ */
 export function signInPage(view: SignInView, setting: PageSetting): Page {
   const { application, again, problem } = view;
   const texts = textsIn(setting.language);
@@ -37,17 +41,27 @@ export function signInPage(view: SignInView, setting: PageSetting): Page {
   return {
     ...setting,
     title: problem === undefined ? title : texts.problemTitle(title),
-    ...(application?.color !== undefined && { color: application.color }),
+    namesOperator: true,
     body: html`<header>
-${brandMark(application ?? setting.operator, setting.operator.color)}
+<p class="operator">${operatorMark(setting.operator)}<bdi>${setting.operator.name}</bdi></p>
 <h1>${title}</h1>
 <p class="lead">${leadOf(view, texts)}</p>
 </header>
+${uncheckedNote(application, setting, texts)}
 ${problem === undefined ? '' : problemBox(view, problem, texts)}
 ${again === undefined ? '' : personLine(texts.signIn.signedInAs, again.person, html`<a id="change-person" href="${again.changePerson}">${texts.signIn.notYou}</a>`)}
 ${form(view, texts)}
-${application === undefined ? '' : applicationLinks(application, texts)}`,
+${application === undefined ? '' : cancelForm(view, texts)}
+${application === undefined || application.isUnchecked === true ? '' : applicationLinks(application, texts)}`,
   };
+}
+
+/** A form of its own: what was typed into the other one is not sent along. */
+function cancelForm({ action, formToken }: SignInView, texts: Texts): Html {
+  return html`<form method="post" action="${action}">
+<input type="hidden" name="form_token" value="${formToken}">
+<button id="login-cancel" type="submit" name="decision" value="cancel">${texts.signIn.cancel}</button>
+</form>`;
 }
 
 function leadOf({ application, again }: SignInView, texts: Texts): Html | string {
