@@ -384,6 +384,57 @@ for (const database of DATABASES) {
       assert.match(page.html, /the client is disabled/);
     });
 
+    test('findings C11: an error page says why in the reader’s language, and has a way on', async () => {
+      const browser = new Browser(server.url, { 'accept-language': 'de' });
+      for (const [url, german, english] of [
+        [
+          urlWith({ client_id: 'nobody' }),
+          'Die Anwendung ist hier nicht registriert.',
+          'the client is unknown',
+        ],
+        [
+          urlWith({ redirect_uri: 'https://attacker.example/' }),
+          'Die Adresse für die Rückkehr ist für die Anwendung nicht registriert.',
+          'the redirect_uri is not registered for this client',
+        ],
+        [
+          `${server.url}/authorize`,
+          'Es fehlt etwas, das zu jeder solchen Anfrage gehört.',
+          'the parameter client_id is missing',
+        ],
+      ] as const) {
+        const { status, html } = await browser.get(url);
+        assert.equal(status, 400);
+        assert.ok(html.includes(`<p id="reason">${german}</p>`), html);
+        const [inSight = '', details = ''] = html.split('<details class="developers">');
+        assert.ok(!inSight.includes(english), 'English is for developers');
+        assert.ok(details.includes(`<dd lang="en">${english}</dd>`), html);
+      }
+      for (const path of ['/nowhere', '/login?pending=over', '/authorize']) {
+        const { html } = await browser.get(`${server.url}${path}`);
+        assert.match(html, /<a id="to-home" href="\/">Startseite<\/a>/);
+        assert.match(html, /<a id="to-account" href="\/account">Ihr Konto<\/a>/);
+      }
+    });
+
+    test('findings C11: an error page leads back to an application that the operator added', async () => {
+      await grantdPrints(server.folder, [
+        'client',
+        'update',
+        'demo-web',
+        '--client-uri',
+        'https://web.example/',
+      ]);
+      const browser = new Browser(server.url);
+      const login = await browser.get(urlWith());
+      const { html } = await browser.submit(login, { form_token: 'x' });
+      assert.match(
+        html,
+        /<a id="to-application" class="button" href="https:\/\/web\.example\/" rel="noreferrer">/,
+      );
+      assert.ok(html.includes(`<a id="try-again" class="button" href="${formAction(login)}">`), html);
+    });
+
     test('a session’s cookie is random and says nothing; another one is no session', async () => {
       const browser = await signedIn();
       const cookie = browser.cookies.get('grantd_session') ?? '';

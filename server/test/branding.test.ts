@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { openRemoteSite } from '../../core/test/harness/remote_site.ts';
-import { Browser } from './harness/browser.ts';
+import { ALICE, Browser } from './harness/browser.ts';
 import { ENVIRONMENT_FILE, grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
 
@@ -39,7 +39,7 @@ describe('names, logos and colours by configuration', () => {
     assert.match(html, /<img class="mark logo" src="\/logo" alt="">/);
     assert.match(
       (await loginOf('demo-web')).html,
-      /--brand:#7a1f5c;[\s\S]*<footer><img class="logo" src="\/logo"/,
+      /--brand:#7a1f5c;[\s\S]*<p class="operator"><img class="mark logo" src="\/logo" alt=""><bdi>Acme &amp; Söhne<\/bdi>/,
     );
   });
 
@@ -64,7 +64,7 @@ describe('names, logos and colours by configuration', () => {
     );
   });
 
-  test('an application’s name in a language, logo and colour are on its pages, and its logo comes from here', async (t) => {
+  test('findings A9: an application’s name, logo and colour are on its pages, but not where a password is typed', async (t) => {
     const site = await openRemoteSite(t, (request, response) =>
       request.url === '/logo.png'
         ? response.writeHead(200, { 'content-type': 'image/png' }).end('PNG')
@@ -74,30 +74,37 @@ describe('names, logos and colours by configuration', () => {
       ...['client', 'update', 'demo-spa', '--logo-uri', `${site.origin}/logo.png`, '--insecure-development'],
       ...['--brand-color', '#ffdd00', '--localized', 'client_name#de=Vorführung'],
     ]);
-    const login = await loginOf('demo-spa', {
-      redirect_uri: 'http://localhost:4002/callback',
-      ui_locales: 'de-AT en',
-    });
+    const browser = new Browser(server.url);
+    const login = await browser.get(
+      authorizationUrl(server.url, newPkce(), {
+        ...{ client_id: 'demo-spa', redirect_uri: 'http://localhost:4002/callback' },
+        ...{ ui_locales: 'de-AT en', prompt: 'consent' },
+      }),
+    );
     assert.match(login.html, /<html lang="de">/);
     assert.match(login.html, /weiter zu <bdi class="name">Vorführung<\/bdi>/);
-    assert.match(login.html, /--brand:#ffdd00;--on-brand:#000000;/);
+    assert.match(login.html, /--brand:#7a1f5c;/);
+    assert.doesNotMatch(login.html, /#ffdd00|\/logo\?/);
+    const consent = await browser.submit(login, { ...ALICE });
+    assert.match(consent.html, /--brand:#ffdd00;--on-brand:#000000;/);
     const source = /<img class="mark logo" src="([^"]*)" alt="">/
-      .exec(login.html)?.[1]
+      .exec(consent.html)?.[1]
       ?.replaceAll('&amp;', '&');
     assert.equal(source, '/logo?client=demo-spa&language=de');
     const response = await fetch(`${server.url}${source}`);
     assert.equal(response.headers.get('content-type'), 'image/png');
     assert.equal(await response.text(), 'PNG');
+    assert.equal(response.headers.get('content-disposition'), 'attachment');
     assert.equal(site.requests.length, 1);
   });
 
-  test('a logo that is not to be had is the first letter of the name', async () => {
+  test('a logo that is not to be had is the monogram of the name', async () => {
     await grantdPrints(server.folder, [
       ...['client', 'update', 'demo-machine', '--insecure-development'],
       ...['--logo-uri', 'http://127.0.0.1:9/logo.png'],
     ]);
     const response = await fetch(`${server.url}/logo?client=demo-machine`);
-    assert.match(await response.text(), /<text [^>]*>D<\/text>/);
+    assert.match(await response.text(), /<text [^>]*>DM<\/text>/);
     assert.equal(response.headers.get('cache-control'), 'public, max-age=60');
   });
 

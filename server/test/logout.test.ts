@@ -131,6 +131,41 @@ for (const database of DATABASES) {
       assert.match((await browser.get(logoutUrl())).html, /You are signed out/);
     });
 
+    test('findings F9: an unregistered URI still offers to sign out, and is never led to', async () => {
+      const { browser, web, shop } = await signedIn('flo');
+      const page = await browser.get(
+        logoutUrl({
+          id_token_hint: shop.id_token ?? '',
+          post_logout_redirect_uri: 'https://attacker.example/',
+        }),
+      );
+      assert.ok(isQuestion(page), page.html);
+      assert.match(page.html, /<p id="stays-here"/);
+      assert.equal(await isActive(web.access_token), true);
+      await server.logged(
+        ({ operation, reason, clientId }) =>
+          operation === 'logout' && reason === 'redirect_uri_mismatch' && clientId === 'shop',
+        'the operator learns of it',
+      );
+      const done = await browser.submit(page, { decision: 'yes' });
+      assert.match(done.html, /You are signed out/);
+      assert.equal(new URL(done.url).origin, server.url);
+      assert.equal(await isActive(web.access_token), false);
+    });
+
+    test('findings C3: the page says which applications are told, and which keep their own session', async () => {
+      const { browser } = await signedIn('finn');
+      const question = await browser.get(logoutUrl());
+      assert.match(question.html, /The others keep their own session until you sign out there/);
+      const { html } = await browser.submit(question, { decision: 'yes' });
+      const listed = (id: string) =>
+        new RegExp(`<section id="${id}">[\\s\\S]*?</section>`).exec(html)?.[0] ?? '';
+      assert.match(listed('told'), /The shop/);
+      assert.doesNotMatch(listed('told'), /Demo web application/);
+      assert.match(listed('not-told'), /Demo web application/);
+      assert.doesNotMatch(listed('not-told'), /The shop/);
+    });
+
     test('no URI that is not registered is ever led to', async () => {
       const { browser, web } = await signedIn('fay');
       for (const parameters of [

@@ -202,6 +202,31 @@ describe('grantd serve', () => {
     }
   });
 
+  test('findings A18: pages and endpoints take a path as it is spelled, dot segments included', async () => {
+    const statusOf = async (target: string) => {
+      const head = `Host: localhost:${server.port}\r\nConnection: close\r\n`;
+      const answer = await answerTo(server.port, `GET ${target} HTTP/1.1\r\n${head}\r\n`);
+      assert.doesNotMatch(answer, /\r\nlocation:/i, target);
+      return Number(/^HTTP\/1\.1 (\d+)/.exec(answer)?.[1]);
+    };
+    assert.equal(await statusOf('/'), 200);
+    assert.equal(await statusOf('/jwks'), 200);
+    for (const prefix of [
+      '/public/..',
+      '/.',
+      '/%2e',
+      '/public/%2E%2e',
+      '/',
+      '/public/..;/..',
+      '\\',
+      '/public/.%2e',
+    ])
+      for (const path of ['/account', '/login', '/jwks', '/logout'])
+        assert.ok([400, 404].includes(await statusOf(`${prefix}${path}`)), `${prefix}${path}`);
+    for (const target of ['/%61ccount', '/account/', '/jwks/.', '/account/.', '/account%2f', '/x/../'])
+      assert.equal(await statusOf(target), 404, target);
+  });
+
   test('what the library or the demo refuses is written nowhere', async () => {
     const policy = { GRANTD_AUTHENTICATE_INTROSPECT: 'false', GRANTD_INTROSPECTION_POLICY: 'audience' };
     const issuer = ['--issuer', 'https:login.example.com'];

@@ -1,3 +1,4 @@
+import { addClient } from '../harness/clients.ts';
 import { grantdPrints, type RunningServer } from '../harness/program.ts';
 import type { Visit } from './visit.ts';
 
@@ -13,6 +14,15 @@ export interface PageCase {
   /** Selects what no other page has. */
   readonly shows: string;
 }
+
+const BYE = 'https://stranger.example/bye';
+
+/** An application that registered itself. */
+const STRANGER = {
+  client_id: 'stranger',
+  redirect_uri: 'https://stranger.example/callback',
+  scope: 'openid',
+};
 
 /** Every page: each line is looked at in every view by `pages.test.ts`. */
 export const PAGES: readonly PageCase[] = [
@@ -71,6 +81,44 @@ export const PAGES: readonly PageCase[] = [
     shows: '#login-submit',
   },
   { name: 'account', as: 'alice', open: (visit) => visit.open('/account'), shows: '#end-access-demo-web' },
+  {
+    name: 'sign-in for an unchecked application',
+    as: 'nobody',
+    open: (visit) => visit.authorize(STRANGER),
+    shows: '#registered-itself ~ form #login-cancel',
+  },
+  {
+    name: 'consent to an unchecked application',
+    as: 'alice',
+    open: (visit) => visit.authorize({ ...STRANGER, prompt: 'consent' }),
+    shows: '#registered-itself ~ form #consent-allow',
+  },
+  {
+    name: 'leaving for an unchecked application',
+    as: 'nobody',
+    open: (visit) => visit.authorize({ ...STRANGER, prompt: 'none' }),
+    shows: 'a#leave',
+  },
+  {
+    name: 'leaving for an unchecked application by form',
+    as: 'nobody',
+    open: (visit) => visit.authorize({ ...STRANGER, prompt: 'none', response_mode: 'form_post' }),
+    shows: 'button#leave',
+  },
+  {
+    name: 'signed out by an unchecked application',
+    as: 'nobody',
+    open: (visit) =>
+      visit.open(`/logout?client_id=stranger&post_logout_redirect_uri=${encodeURIComponent(BYE)}`),
+    shows: '.leaving ~ #sign-in-again',
+  },
+  {
+    name: 'logout with an unregistered address',
+    as: 'alice',
+    open: (visit) =>
+      visit.open('/logout?client_id=demo-web&post_logout_redirect_uri=https://unregistered.example/'),
+    shows: '#stays-here',
+  },
   { name: 'logout', as: 'alice', open: (visit) => visit.open('/logout'), shows: '#logout-yes' },
   {
     name: 'signed out',
@@ -106,10 +154,20 @@ export const PAGES: readonly PageCase[] = [
 ];
 
 /** What some of the pages are about. */
-export async function addPageClients({ folder }: RunningServer): Promise<void> {
+export async function addPageClients(server: RunningServer): Promise<void> {
+  const { folder } = server;
   await grantdPrints(folder, [
     ...['client', 'add', 'long', `--name=${LONG_NAME}`, '--scope=openid', `--scope=${LONG_SCOPE}`],
     '--redirect-uri=http://localhost:4001/callback',
   ]);
+  await addClient(server, {
+    id: STRANGER.client_id,
+    name: 'Example Inc. Security',
+    grantTypes: ['authorization_code'],
+    scopes: ['openid'],
+    redirectUris: [STRANGER.redirect_uri],
+    registeredAt: 1,
+    metadata: { application_type: 'web', post_logout_redirect_uris: [BYE] },
+  });
   await grantdPrints(folder, ['token', 'issue', '--client=demo-web', '--user=alice']);
 }

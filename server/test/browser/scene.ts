@@ -16,8 +16,12 @@ export interface Scene {
   visitor(options?: BrowserContextOptions): Promise<Visit>;
 }
 
-/** Sets the scene for the tests of a `describe`. @returns it, to be called once they run */
-export function scene(): () => Scene {
+/**
+ * Sets the scene for the tests of a `describe`.
+ * @param flags of the server, besides the demo's
+ * @returns it, to be called once they run
+ */
+export function scene(flags: readonly string[] = []): () => Scene {
   const workbench = new Workbench();
   let application: Application | undefined;
   let chromium: Chromium | undefined;
@@ -26,7 +30,7 @@ export function scene(): () => Scene {
     application = await startApplication();
     application.put('/callback', '<!doctype html><title>Back at the shop</title>');
     chromium = await Chromium.start();
-    set = await open(workbench, application, chromium);
+    set = await open(workbench, application, chromium, flags);
   });
   after(async () => {
     await chromium?.close();
@@ -39,9 +43,14 @@ export function scene(): () => Scene {
   };
 }
 
-async function open(workbench: Workbench, application: Application, chromium: Chromium): Promise<Scene> {
+async function open(
+  workbench: Workbench,
+  application: Application,
+  chromium: Chromium,
+  flags: readonly string[],
+): Promise<Scene> {
   const redirectUri = `${application.origin}/callback`;
-  const server = await workbench.start(workbench.folder(), ['--demo']);
+  const server = await workbench.start(workbench.folder(), ['--demo', ...flags]);
   const scopes = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'].map(
     (scope) => `--scope=${scope}`,
   );

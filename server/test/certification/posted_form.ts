@@ -1,4 +1,4 @@
-import type { Page } from '../harness/browser.ts';
+import { type Page, unescaped } from '../harness/browser.ts';
 
 /** What a browser would post to a client (OAuth 2.0 Form Post Response Mode §2). */
 export interface PostedForm {
@@ -6,17 +6,16 @@ export interface PostedForm {
   readonly fields: URLSearchParams;
 }
 
-/** The form of a page that posts itself; `undefined` where the page has none. */
+/** The form of a page that posts itself, or asks a person first; `undefined` if the page has none. */
 export function postedForm({ html }: Page): PostedForm | undefined {
   const [, action] = /<form method="post" action="([^"]*)">/.exec(html) ?? [];
-  if (action === undefined || !html.includes('document.forms[0].submit()')) return undefined;
+  if (action === undefined || !/document\.forms\[0\]\.submit\(\)|<button id="leave"/.test(html))
+    return undefined;
   const fields = html.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g);
   return {
-    action: plain(action),
-    fields: new URLSearchParams([...fields].map(([, name = '', value = '']) => [plain(name), plain(value)])),
+    action: unescaped(action),
+    fields: new URLSearchParams(
+      [...fields].map(([, name = '', value = '']) => [unescaped(name), unescaped(value)]),
+    ),
   };
-}
-
-function plain(html: string): string {
-  return html.replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)));
 }

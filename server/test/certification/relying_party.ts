@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { Browser, isConsent, isLogin, type Page } from '../harness/browser.ts';
+import { Browser, isConsent, isLogin, leavingLink, type Page } from '../harness/browser.ts';
 import { checkCode, checkError } from './checks/authorization_response.ts';
 import { checkIdToken } from './checks/id_token.ts';
 import { checkTokens, type Tokens } from './checks/token_response.ts';
@@ -135,7 +135,10 @@ export class RelyingParty {
     return { pages, page, ...(parameters !== undefined && { parameters }) };
   }
 
-  /** What the client is told: by the address that the browser is sent to, or by a form that it posts there. */
+  /**
+   * What the client is told: by the address that the browser is sent to, or by a form that it posts there; or by the link
+   * or button that a person uses, since clients that registered themselves get no error without one.
+   */
   #answerIn(
     page: Page,
     { redirect_uri: redirectUri = '', response_mode: mode }: Parameters,
@@ -148,9 +151,10 @@ export class RelyingParty {
       assert.match(page.headers.get('cache-control') ?? '', /no-store/);
       return form.fields;
     }
-    if (new URL(page.url).origin === new URL(this.provider.issuer).origin) return undefined;
+    const arrivedAt = new URL(leavingLink(page) ?? page.url);
+    if (arrivedAt.origin === new URL(this.provider.issuer).origin) return undefined;
     const expected = new URL(redirectUri);
-    const { origin, pathname, hash, searchParams } = new URL(page.url);
+    const { origin, pathname, hash, searchParams } = arrivedAt;
     assert.equal(`${origin}${pathname}`, `${expected.origin}${expected.pathname}`);
     assert.equal(hash, '');
     const parameters = new URLSearchParams(searchParams);

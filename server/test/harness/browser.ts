@@ -69,10 +69,16 @@ export function hiddenFields({ html }: Page): Record<string, string> {
   return Object.fromEntries([...fields].map(([, name = '', value = '']) => [name, unescaped(value)]));
 }
 
-function unescaped(text: string): string {
+/** Where the link leads that leaves for an unchecked application; `undefined` if the page has none. */
+export function leavingLink({ html }: Page): string | undefined {
+  const [, address] = /<a id="leave" [^>]*href="([^"]*)"/.exec(html) ?? [];
+  return address === undefined ? undefined : unescaped(address);
+}
+
+export function unescaped(text: string): string {
   return text
+    .replaceAll(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)))
     .replaceAll('&quot;', '"')
-    .replaceAll('&#39;', "'")
     .replaceAll('&lt;', '<')
     .replaceAll('&amp;', '&');
 }

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
+import { applicationMark } from '../../src/pages/brand.ts';
+import { colorOfHue, contrast, isColor } from '../../src/pages/color.ts';
 import { contentSecurityPolicy, documentOf, styleOf } from '../../src/pages/layout.ts';
 import type { Page } from '../../src/pages/page.ts';
+import { textOn } from '../../src/pages/palette.ts';
 import { LANGUAGES, type Language } from '../../src/pages/texts/texts.ts';
 import { consentPage } from '../../src/pages/views/consent.ts';
 import { samplePages } from './sample_pages.ts';
@@ -111,6 +114,28 @@ describe('a page', () => {
     assert.match(await drawn('sign_in'), /<title>Sign in – login\.example\.com<\/title>/);
     assert.match(await drawn('sign_in_wrong'), /<title>Problem: Sign in – /);
     assert.match(await drawn('problem_not_found', 'de'), /<title>Problem: Seite nicht gefunden – /);
+  });
+});
+
+describe('a monogram', () => {
+  const markOf = async (name: string) => String(await applicationMark({ name }, { name: 'Operator' }));
+
+  test('findings C11: applications with one initial, or the same initials, look different', async () => {
+    const names = ['Photos', 'Phones', 'Payroll', 'Piano', 'Pet Hotel', 'Public Health'];
+    const marks = await Promise.all(names.map(markOf));
+    assert.equal(new Set(marks).size, names.length);
+    const letters = marks.map((mark) => /%3E([^%<]*)%3C%2Ftext/.exec(mark)?.[1]);
+    assert.deepEqual(letters, ['PH', 'PH', 'PA', 'PI', 'PH', 'PH']);
+    const colors = marks.map((mark) => /%23([0-9a-f]{6})/.exec(mark)?.[1]);
+    assert.equal(new Set(colors).size, names.length);
+  });
+
+  test('can be read on every colour that a name may give', () => {
+    for (let hue = 0; hue < 360; hue++) {
+      const color = colorOfHue(hue);
+      assert.ok(isColor(color), color);
+      assert.ok(contrast(color, textOn(color)) >= 4.5, color);
+    }
   });
 });
 

@@ -51,8 +51,7 @@ ${operatorMark(setting.operator)}
 <h1>${title}</h1>
 </header>
 <div role="alert" id="problem" tabindex="-1" autofocus>
-<p>${text}</p>
-${reason === undefined ? '' : html`<p id="reason">${reason}</p>`}
+<p>${text}</p>${reason === undefined ? '' : html`\n<p id="reason">${reason}</p>`}
 <p>${view.secondsToWait === undefined ? help : problemDetail.waitFor(texts.formats.duration(view.secondsToWait))}</p>
 </div>
 ${waysOf(view.ways, texts)}
