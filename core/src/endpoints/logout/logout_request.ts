@@ -50,6 +50,7 @@ export async function validateLogoutRequest(
       new OAuthError('invalid_request', 'the post_logout_redirect_uri is not registered for this client', {
         reason: 'redirect_uri_mismatch',
         clientId: logout.client?.id,
+        value: logout.parameters.post_logout_redirect_uri,
       }),
     );
   return logout;
