@@ -1,12 +1,13 @@
 import { html } from 'hono/html';
 import { colorOfHue, isColor } from './color.ts';
 import type { Html } from './html.ts';
-import type { ApplicationShown } from './page.ts';
 import { DEFAULT_COLOR, textOn } from './palette.ts';
 import type { Picture } from './picture.ts';
 
 /** Under what name, picture and colour an application, or this server itself, meets people. */
 export interface Brand {
+  /** Set for an application that registered itself: nobody but itself says who it is, so it has no logo and no colour. */
+  readonly isUnchecked?: boolean;
   readonly name: string;
   /** A `data:` URL or a path on this server; absent: a monogram. It stands beside the name and needs no words. */
   readonly logo?: string;
@@ -20,7 +21,7 @@ export function operatorMark(operator: Brand): Html {
 }
 
 /** An application's logo, or a monogram; of an unchecked application the operator's, since anyone could imitate one. */
-export function applicationMark(application: ApplicationShown, operator: Brand): Html {
+export function applicationMark(application: Brand, operator: Brand): Html {
   return application.isUnchecked === true
     ? operatorMark(operator)
     : markOf(application, colorOf(application.name));

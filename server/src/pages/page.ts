@@ -29,8 +29,6 @@ export interface Page extends PageSetting {
 
 /** What an application is known by, and what it says about itself. */
 export interface ApplicationShown extends Brand {
-  /** It registered itself, so nobody but itself says who it is; it has no logo and no colour. */
-  readonly isUnchecked?: boolean;
   /** Addresses on the web; anything but `https:` and `http:` is not shown. */
   readonly clientUri?: string;
   readonly policyUri?: string;
