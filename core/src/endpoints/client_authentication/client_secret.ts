@@ -21,12 +21,15 @@ export interface SecretMatch {
   readonly secret: ClientSecretRecord;
   /** Whether its hash is under the server secret that is used for new ones. */
   readonly isCurrent: boolean;
+  readonly usedAtMs: number;
 }
 
 /** The secrets of clients, which are stored as HMAC-SHA-256 under a key of the server, base64url. */
 export class ClientSecrets {
   readonly #secret: ServerSecret;
   readonly #clock: Clock;
+  /** Of the server secret that is used for new hashes. */
+  #fingerprint: string | undefined;
   /** The hashes that secrets have matched, by the digests of these. It says nothing about whether they are still live. */
   readonly #matched = new RecentlyUsed<string>(MOST_REMEMBERED, () => new TextTable());
 
@@ -51,27 +54,38 @@ export class ClientSecrets {
     stored: readonly ClientSecretRecord[] = [],
   ): Promise<SecretMatch | undefined> {
     const nowMs = this.#clock();
-    const live = stored.filter((secret) => isLiveSecret(secret, nowMs));
-    const [currentSecret] = await this.#secret.fingerprints();
+    this.#fingerprint ??= (await this.#secret.fingerprints())[0];
     for (const [index, candidate] of candidates.entries()) {
       const digest = await sha256(candidate);
-      const secret = this.#remembered(digest, live) ?? (await this.#matching(candidate, digest, live));
+      const secret =
+        this.#remembered(digest, stored, nowMs) ?? (await this.#matching(candidate, digest, stored, nowMs));
       if (secret === undefined) continue;
-      return { index, candidate, secret, isCurrent: secret.serverSecret === currentSecret };
+      const isCurrent = secret.serverSecret === this.#fingerprint;
+      return { index, candidate, secret, isCurrent, usedAtMs: nowMs };
     }
     return undefined;
   }
 
-  #remembered(digest: string, live: readonly ClientSecretRecord[]): ClientSecretRecord | undefined {
+  /** The hot path: it takes no key. */
+  #remembered(
+    digest: string,
+    stored: readonly ClientSecretRecord[],
+    nowMs: number,
+  ): ClientSecretRecord | undefined {
     const matched = this.#matched.get(digest);
-    return matched === undefined ? undefined : live.find(({ hash }) => equalInConstantTime(matched, hash));
+    if (matched === undefined) return undefined;
+    for (const secret of stored)
+      if (equalInConstantTime(matched, secret.hash) && isLiveSecret(secret, nowMs)) return secret;
+    return undefined;
   }
 
   async #matching(
     candidate: string,
     digest: string,
-    live: readonly ClientSecretRecord[],
+    stored: readonly ClientSecretRecord[],
+    nowMs: number,
   ): Promise<ClientSecretRecord | undefined> {
+    const live = stored.filter((secret) => isLiveSecret(secret, nowMs));
     const compared = Math.max(MOST_LIVE_SECRETS, live.length);
     for (const key of await this.#secret.keys('client_secret')) {
       const hash = await hmacSha256(key, candidate);

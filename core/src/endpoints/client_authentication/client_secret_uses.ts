@@ -48,8 +48,7 @@ export class ClientSecretUses {
   }
 
   /** Takes note of a use. It costs nothing if there is nothing to write. */
-  note(clientId: string, { candidate, secret, isCurrent }: SecretMatch): void {
-    const usedAtMs = this.#clock();
+  note(clientId: string, { candidate, secret, isCurrent, usedAtMs }: SecretMatch): void {
     if (isCurrent && isRecent(secret, usedAtMs)) return;
     if (this.#clients.replaceSecrets === undefined || usedAtMs < this.#pausedUntilMs) return;
     const { hash } = secret;
