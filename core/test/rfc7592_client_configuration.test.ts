@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
-import type { FetchDocument } from '@grantd/core';
+import { type FetchDocument, rotatedSecrets } from '@grantd/core';
 import { exportJWK, generateKeyPair } from 'jose';
 import { changeClient } from './harness/client_change.ts';
 import {
@@ -238,6 +238,30 @@ specification('RFC 7592 client configuration', (spec) => {
         ),
       );
       assert.deepEqual(registeredIn(await configure(world, 'GET', client)), answerTo(client, BY_DEFAULT));
+    },
+    OPEN,
+  );
+
+  spec(
+    'findings C2 §3 a client that sends its former secret is told when that ends',
+    async (world) => {
+      const client = await register(world);
+      const { client_id, client_secret = '' } = client;
+      const read = await world.storage.clients.get(client_id);
+      const added = await world.server.hashClientSecret('the new one');
+      const rotation = { nowMs: world.clock.read(), overlap: 60 };
+      const secrets = rotatedSecrets(read?.secrets ?? [], added, rotation);
+      assert.ok(await world.storage.clients.replaceSecrets(client_id, secrets, read ?? {}));
+      const told = async (secret: string) => {
+        const sent = { client_id, redirect_uris: [CALLBACK], client_secret: secret };
+        const answered = registeredIn(await configure(world, 'PUT', client, sent));
+        return [answered.client_secret, answered.client_secret_expires_at];
+      };
+      assert.deepEqual(await told(client_secret), [client_secret, world.clock.seconds + 60]);
+      assert.deepEqual(await told('the new one'), ['the new one', 0]);
+      world.clock.advance(60);
+      const { status } = await configure(world, 'PUT', client, { client_id, client_secret });
+      assert.equal(status, 400);
     },
     OPEN,
   );
