@@ -2,6 +2,7 @@ import type { AuthorizationServer } from '../authorization_server.ts';
 import { type OnFault, printFault } from '../endpoints/fault.ts';
 import { type HttpRequest, type HttpResponse, pathOf, queryOf } from '../protocol/http.ts';
 import { ConfigurationError } from '../protocol/oauth_error.ts';
+import { anyFunction, anyText, type KindsOf, oneOf } from '../protocol/option_kinds.ts';
 
 /**
  * What every adapter can be told. `Incoming` is the request as the host's framework knows it, `Rest` what else the
@@ -38,11 +39,15 @@ export interface MountOptions<Incoming, Rest extends readonly unknown[] = []>
   readonly strippedPath?: string;
 }
 
-/** @throws {ConfigurationError} a host whose compiler did not look has written something else */
-export function requireKnownErrors(errors: unknown): void {
-  if (errors === undefined || errors === 'render' || errors === 'forward') return;
-  throw new ConfigurationError('errors', 'render or forward');
-}
+/** The kinds of every adapter's options. */
+export const ADAPTER_OPTIONS: KindsOf<AdapterOptions<never>> = {
+  errors: oneOf('render', 'forward'),
+  headers: anyFunction,
+  id: anyFunction,
+  onFault: anyFunction,
+};
+
+export const MOUNT_OPTIONS: KindsOf<MountOptions<never>> = { ...ADAPTER_OPTIONS, strippedPath: anyText };
 
 export type Operation = (request: HttpRequest) => Promise<HttpResponse>;
 

@@ -1,14 +1,17 @@
 /** The adapter for Fastify 5. */
+
 import type { AuthorizationServer } from '../authorization_server.ts';
 import { rendered } from '../endpoints/fault.ts';
 import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
 import { ConfigurationError } from '../protocol/oauth_error.ts';
+import { requireKinds } from '../protocol/option_kinds.ts';
 import {
+  ADAPTER_OPTIONS,
   type AdapterOptions,
+  MOUNT_OPTIONS,
   type MountOptions,
   mountedEndpoints,
   type Operation,
-  requireKnownErrors,
 } from './adapter_options.ts';
 import { answerTo } from './node/answer.ts';
 import {
@@ -62,8 +65,10 @@ export interface FastifyInstance {
  */
 export function mount(
   server: AuthorizationServer,
-  { strippedPath, ...options }: MountOptions<FastifyRequest> = {},
+  given: MountOptions<FastifyRequest> = {},
 ): (instance: FastifyInstance) => Promise<void> {
+  requireKinds(given, MOUNT_OPTIONS);
+  const { strippedPath, ...options } = given;
   const hosted = identified(hostedOf, options);
   const endpoints = mountedEndpoints<FastifyRequest>(server, strippedPath, (request) =>
     identityOf(hosted(request)),
@@ -91,11 +96,9 @@ export function mount(
  * by itself where no parser is registered for forms; `@fastify/formbody` is one.
  * @throws {ConfigurationError} an option does not fit; the message names it
  */
-export function handler(
-  operation: Operation,
-  { errors, headers, id, onFault }: AdapterOptions<FastifyRequest> = {},
-): FastifyHandler {
-  requireKnownErrors(errors);
+export function handler(operation: Operation, options: AdapterOptions<FastifyRequest> = {}): FastifyHandler {
+  requireKinds(options, ADAPTER_OPTIONS);
+  const { errors, headers, id, onFault } = options;
   const hosted = identified(hostedOf, { id });
   return async (request, reply) => {
     const render = (thrown: unknown) => rendered(thrown, onFault, request);

@@ -1,13 +1,16 @@
 /** The adapter for Koa 3. */
+
 import type { AuthorizationServer } from '../authorization_server.ts';
 import { rendered } from '../endpoints/fault.ts';
 import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
+import { requireKinds } from '../protocol/option_kinds.ts';
 import {
+  ADAPTER_OPTIONS,
   type AdapterOptions,
+  MOUNT_OPTIONS,
   type MountOptions,
   mountedEndpoints,
   type Operation,
-  requireKnownErrors,
 } from './adapter_options.ts';
 import { answerTo } from './node/answer.ts';
 import {
@@ -43,10 +46,9 @@ export type KoaMiddleware = (context: KoaContext, next: () => Promise<unknown>) 
  * `app.use(mount(server))`. Forwarded errors are thrown.
  * @throws {ConfigurationError} an option does not fit; the message names it
  */
-export function mount(
-  server: AuthorizationServer,
-  { strippedPath, ...options }: MountOptions<KoaContext> = {},
-): KoaMiddleware {
+export function mount(server: AuthorizationServer, given: MountOptions<KoaContext> = {}): KoaMiddleware {
+  requireKinds(given, MOUNT_OPTIONS);
+  const { strippedPath, ...options } = given;
   const hosted = identified(hostedOf, options);
   const endpoints = mountedEndpoints<KoaContext>(server, strippedPath, (context) =>
     identityOf(hosted(context)),
@@ -65,9 +67,10 @@ export function mount(
  */
 export function handler(
   operation: Operation,
-  { errors, headers, id, onFault }: AdapterOptions<KoaContext> = {},
+  options: AdapterOptions<KoaContext> = {},
 ): (context: KoaContext) => Promise<void> {
-  requireKnownErrors(errors);
+  requireKinds(options, ADAPTER_OPTIONS);
+  const { errors, headers, id, onFault } = options;
   const hosted = identified(hostedOf, { id });
   return async (context) => {
     const render = (thrown: unknown) => rendered(thrown, onFault, context);

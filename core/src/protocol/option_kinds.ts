@@ -303,3 +303,34 @@ function arrayOfTexts(given: string): readonly string[] | undefined {
   const value = parseJson(given);
   return Array.isArray(value) && value.every((one) => typeof one === 'string') ? value : undefined;
 }
+
+// ── Options that are checked one by one where they are used ───────────────────────────────────────────────
+
+/** The kinds of a function's options; the type requires one for each name. */
+export type KindsOf<Options> = { readonly [Name in keyof Required<Options>]: Kind<unknown> };
+
+export const anyFunction: Kind<unknown> = functionOf('Function');
+
+export const anyValue: Kind<unknown> = hostValue('unknown', 'a value');
+
+export const anyText: Kind<string> = text('TEXT', 'a text', () => true);
+
+export const anyTexts: Kind<unknown> = textOrList('TEXTS', 'a text or a list of texts', () => true);
+
+/**
+ * Refuses options with unknown names and values of a wrong type.
+ * @throws {ConfigurationError} names the option and what was expected
+ */
+export function requireKinds(
+  given: object,
+  kinds: Readonly<Record<string, Kind<unknown>>>,
+  place?: string,
+): void {
+  requireOptions(given, kinds, place);
+  for (const [name, kind] of Object.entries(kinds)) {
+    const value: unknown = Reflect.get(given, name);
+    if (value === undefined || kind.read(value) !== undefined) continue;
+    const path = place === undefined ? name : `${place}.${name}`;
+    throw new ConfigurationError(path, `${kind.expected}, got ${kindOf(value, true)}`);
+  }
+}

@@ -2,9 +2,18 @@ import type { Claims } from '../protocol/claims.ts';
 import type { Clock } from '../protocol/environment.ts';
 import { DocumentError } from '../protocol/fetch_document.ts';
 import { isJsonObject, type JsonObject, parseJson } from '../protocol/json.ts';
+import {
+  anyFunction,
+  anyText,
+  anyTexts,
+  anyValue,
+  type KindsOf,
+  requireKinds,
+  trueOrFalse,
+} from '../protocol/option_kinds.ts';
 import { ActiveTokens, type CacheOptions } from './active_tokens.ts';
 import { answerOf } from './authorization_server_fault.ts';
-import { type Ask, type AskingOptions, documentsBy, guarded } from './guarded_fetch.ts';
+import { ASKING_OPTIONS, type Ask, type AskingOptions, documentsBy, guarded } from './guarded_fetch.ts';
 import {
   type Authentication,
   authenticationBy,
@@ -57,6 +66,19 @@ export interface AccessTokenIntrospectorOptions extends AskingOptions {
   readonly clock?: Clock;
 }
 
+const INTROSPECTOR_OPTIONS: KindsOf<AccessTokenIntrospectorOptions> = {
+  ...ASKING_OPTIONS,
+  issuer: anyText,
+  audience: anyTexts,
+  credentials: anyValue,
+  introspectionEndpoint: anyText,
+  allowMissingTokenType: trueOrFalse,
+  clockTolerance: anyValue,
+  cache: anyValue,
+  maxQuestions: anyValue,
+  clock: anyFunction,
+};
+
 /**
  * Checks access tokens of any format by asking the authorization server (RFC 7662). Requests with the same token that
  * come together share one question, which never began before they came.
@@ -76,6 +98,7 @@ export class AccessTokenIntrospector implements AccessTokens {
 
   /** @throws {ConfigurationError} an option does not fit */
   constructor(options: AccessTokenIntrospectorOptions) {
+    requireKinds(options, INTROSPECTOR_OPTIONS);
     const { audience, cache, clock = Date.now, introspectionEndpoint: endpoint } = options;
     const { maxQuestions = 256 } = options;
     const policy = requireIssuer(options);

@@ -2,6 +2,14 @@ import type { Claims } from '../protocol/claims.ts';
 import type { Clock } from '../protocol/environment.ts';
 import { ConfigurationError } from '../protocol/oauth_error.ts';
 import {
+  anyFunction,
+  anyText,
+  anyTexts,
+  anyValue,
+  type KindsOf,
+  requireKinds,
+} from '../protocol/option_kinds.ts';
+import {
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
   signingAlgorithmOf,
@@ -10,7 +18,7 @@ import { JWT_TYPES } from '../tokens/jwt_types.ts';
 import { readPublicKeys } from '../tokens/public_keys.ts';
 import { claimsOfJwt, isSignedWith, readJwtHeader } from '../tokens/signature.ts';
 import { answerOf } from './authorization_server_fault.ts';
-import { type AskingOptions, documentsBy, guarded } from './guarded_fetch.ts';
+import { ASKING_OPTIONS, type AskingOptions, documentsBy, guarded } from './guarded_fetch.ts';
 import { IssuerKeys, type KeySource } from './issuer_keys.ts';
 import { IssuerMetadata } from './issuer_metadata.ts';
 import { refusedToken, requireTokenLength } from './refused_token.ts';
@@ -40,6 +48,17 @@ export interface AccessTokenVerifierOptions extends AskingOptions {
   readonly clock?: Clock;
 }
 
+const VERIFIER_OPTIONS: KindsOf<AccessTokenVerifierOptions> = {
+  ...ASKING_OPTIONS,
+  issuer: anyText,
+  audience: anyTexts,
+  jwksUri: anyText,
+  jwks: anyValue,
+  algorithms: anyTexts,
+  clockTolerance: anyValue,
+  clock: anyFunction,
+};
+
 /**
  * Checks access tokens that are JWTs (RFC 9068 §4) with the issuer's public keys, without asking about the single
  * token: one that was revoked stays good until it expires.
@@ -54,6 +73,7 @@ export class AccessTokenVerifier implements AccessTokens {
 
   /** @throws {ConfigurationError} an option does not fit */
   constructor(options: AccessTokenVerifierOptions) {
+    requireKinds(options, VERIFIER_OPTIONS);
     const { algorithms = SIGNING_ALGORITHMS, clock = Date.now } = options;
     const policy = requireIssuer(options);
     this.#issuer = policy.issuer;

@@ -1,5 +1,6 @@
 import { sha256 } from '#hashing';
 import { RecentlyUsed } from '../memories/recently_used.ts';
+import { anyValue, type KindsOf, requireKinds } from '../protocol/option_kinds.ts';
 import { requireBetween } from './resource_options.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 
@@ -9,6 +10,8 @@ export interface CacheOptions {
   /** How many tokens are remembered at most, within a factor of two; a million at most. Default: 10000. */
   readonly maxTokens?: number;
 }
+
+const CACHE_OPTIONS: KindsOf<CacheOptions> = { maxSeconds: anyValue, maxTokens: anyValue };
 
 interface Remembered {
   readonly token: VerifiedAccessToken;
@@ -22,7 +25,9 @@ export class ActiveTokens {
   readonly #tokens: RecentlyUsed<Remembered>;
 
   /** @throws {ConfigurationError} an option does not fit */
-  constructor({ maxSeconds, maxTokens = 10_000 }: CacheOptions) {
+  constructor(options: CacheOptions) {
+    requireKinds(options, CACHE_OPTIONS, 'cache');
+    const { maxSeconds, maxTokens = 10_000 } = options;
     this.#maxMs = requireBetween('cache.maxSeconds', maxSeconds, 0, 3600) * 1000;
     this.#tokens = new RecentlyUsed(
       Math.ceil(requireBetween('cache.maxTokens', maxTokens, 1, 1_000_000) / 2),

@@ -1,4 +1,6 @@
 import type { Claims } from '../protocol/claims.ts';
+import { ConfigurationError } from '../protocol/oauth_error.ts';
+import { anyTexts, anyValue, type KindsOf, requireKinds } from '../protocol/option_kinds.ts';
 import { formatScope } from '../protocol/scope.ts';
 import { answerOf } from './authorization_server_fault.ts';
 import { refusedToken, requireTokenLength } from './refused_token.ts';
@@ -32,6 +34,8 @@ export interface EmbeddedAccessTokensOptions {
   readonly audience: string | readonly string[];
 }
 
+const EMBEDDED_OPTIONS: KindsOf<EmbeddedAccessTokensOptions> = { server: anyValue, audience: anyTexts };
+
 /**
  * Checks access tokens of any format by the authorization server itself, where the API is in its process: no request is
  * sent, no credentials are needed, and a revocation is seen by the next request.
@@ -41,9 +45,12 @@ export class EmbeddedAccessTokens implements AccessTokens {
   readonly #audience: readonly string[];
 
   /** @throws {ConfigurationError} an option does not fit */
-  constructor({ server, audience }: EmbeddedAccessTokensOptions) {
-    this.#server = server;
-    this.#audience = requireAudience(audience);
+  constructor(options: EmbeddedAccessTokensOptions) {
+    requireKinds(options, EMBEDDED_OPTIONS);
+    if (typeof options.server?.accessTokens?.verify !== 'function')
+      throw new ConfigurationError('server', 'an AuthorizationServer');
+    this.#server = options.server;
+    this.#audience = requireAudience(options.audience);
   }
 
   async verify(token: string): Promise<VerifiedAccessToken> {

@@ -4,6 +4,7 @@ import {
   type FetchDocument,
   type FetchedDocument,
 } from '../protocol/fetch_document.ts';
+import { anyFunction, anyValue, type KindsOf, trueOrFalse } from '../protocol/option_kinds.ts';
 import { withinTime } from '../protocol/within_time.ts';
 import { requireBetween } from './resource_options.ts';
 
@@ -21,6 +22,12 @@ export interface AskingOptions {
    */
   readonly allowInsecureRequests?: boolean;
 }
+
+export const ASKING_OPTIONS: KindsOf<AskingOptions> = {
+  fetch: anyFunction,
+  timeoutMs: anyValue,
+  allowInsecureRequests: trueOrFalse,
+};
 
 const LONGEST_TIMEOUT_MS = 60_000;
 

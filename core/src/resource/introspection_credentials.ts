@@ -2,6 +2,7 @@ import type { JWK } from 'jose';
 import { signerOf } from '#signatures';
 import { type Clock, secondsOf } from '../protocol/environment.ts';
 import { ConfigurationError } from '../protocol/oauth_error.ts';
+import { anyText, anyValue, type KindsOf, oneOf, requireKinds } from '../protocol/option_kinds.ts';
 import { type SigningAlgorithm, signingAlgorithmOf } from '../protocol/signing_algorithm.ts';
 import { withoutUse } from '../tokens/public_keys.ts';
 import { signedJwt } from '../tokens/signature.ts';
@@ -22,6 +23,16 @@ export type IntrospectionCredentials =
       readonly privateKey: JWK;
     };
 
+type KeyCredentials = Extract<IntrospectionCredentials, { method: 'private_key_jwt' }>;
+
+const SECRET_CREDENTIALS: KindsOf<Exclude<IntrospectionCredentials, KeyCredentials>> = {
+  method: oneOf('client_secret_basic', 'client_secret_post', 'private_key_jwt'),
+  clientId: anyText,
+  clientSecret: anyText,
+};
+
+const KEY_CREDENTIALS: KindsOf<KeyCredentials> = { method: anyText, clientId: anyText, privateKey: anyValue };
+
 /** What a request carries to authenticate its client. */
 export interface Authentication {
   readonly headers: Readonly<Record<string, string>>;
@@ -40,7 +51,11 @@ export function authenticationBy(
   issuer: string,
   clock: Clock,
 ): () => Promise<Authentication> {
-  if (credentials.method === 'private_key_jwt') return byPrivateKey(credentials, issuer, clock);
+  if (credentials?.method === 'private_key_jwt') {
+    requireKinds(credentials, KEY_CREDENTIALS, 'credentials');
+    return byPrivateKey(credentials, issuer, clock);
+  }
+  requireKinds(credentials, SECRET_CREDENTIALS, 'credentials');
   const { method, clientId, clientSecret } = credentials;
   if (!clientId || !clientSecret)
     throw new ConfigurationError('credentials', 'a clientId and a clientSecret');
@@ -52,7 +67,7 @@ export function authenticationBy(
 }
 
 function byPrivateKey(
-  { clientId, privateKey }: Extract<IntrospectionCredentials, { method: 'private_key_jwt' }>,
+  { clientId, privateKey }: KeyCredentials,
   issuer: string,
   clock: Clock,
 ): () => Promise<Authentication> {

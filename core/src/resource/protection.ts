@@ -8,6 +8,15 @@ import {
 import type { Clock } from '../protocol/environment.ts';
 import { type HttpRequest, type HttpResponse, headerValue, mediaTypeOf, queryOf } from '../protocol/http.ts';
 import { ConfigurationError, OAuthError } from '../protocol/oauth_error.ts';
+import {
+  anyFunction,
+  anyText,
+  anyValue,
+  type KindsOf,
+  oneOf,
+  requireKinds,
+  textList,
+} from '../protocol/option_kinds.ts';
 import { refusalResponse } from '../protocol/refusal_response.ts';
 import { formatScope, isScopeToken } from '../protocol/scope.ts';
 import { AuthorizationServerFault, asFault } from './authorization_server_fault.ts';
@@ -41,6 +50,16 @@ export interface ProtectionOptions {
   readonly clock?: Clock;
 }
 
+const PROTECTION_OPTIONS: KindsOf<ProtectionOptions> = {
+  tokens: anyValue,
+  scopes: textList('SCOPES', 'a list of scopes', isScopeToken),
+  realm: anyText,
+  resourceMetadata: anyText,
+  errors: oneOf('render', 'forward'),
+  onFault: anyFunction,
+  clock: anyFunction,
+};
+
 /** A request as far as its protection looks at it; a body only where the host has parsed it already. */
 export type ProtectedRequest = Pick<HttpRequest, 'method' | 'url' | 'headers'> & { readonly body?: unknown };
 
@@ -61,20 +80,12 @@ export class Protection {
   readonly #faults: ToldFaults;
 
   /** @throws {ConfigurationError} an option does not fit */
-  constructor({
-    tokens,
-    scopes = [],
-    realm = 'api',
-    resourceMetadata,
-    errors = 'render',
-    onFault = reportFault,
-    clock = Date.now,
-  }: ProtectionOptions) {
+  constructor(options: ProtectionOptions) {
+    requireKinds(options, PROTECTION_OPTIONS);
+    const { tokens, scopes = [], realm = 'api', resourceMetadata, errors = 'render' } = options;
+    const { onFault = reportFault, clock = Date.now } = options;
     if (typeof tokens?.verify !== 'function')
       throw new ConfigurationError('tokens', 'what verifies tokens, such as an AccessTokenVerifier');
-    if (errors !== 'render' && errors !== 'forward')
-      throw new ConfigurationError('errors', "'render' or 'forward'");
-    if (!scopes.every(isScopeToken)) throw new ConfigurationError('scopes', 'a list of scopes');
     if (!/^[\x20-\x7E]+$/.test(realm)) throw new ConfigurationError('realm', 'a name in ASCII');
     this.#tokens = tokens;
     this.#scopes = scopes;

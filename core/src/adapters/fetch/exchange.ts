@@ -1,8 +1,14 @@
 import type { AuthorizationServer } from '../../authorization_server.ts';
 import { rendered } from '../../endpoints/fault.ts';
 import type { HttpResponse } from '../../protocol/http.ts';
-import { mountedEndpoints, type Operation, requireKnownErrors } from '../adapter_options.ts';
-import type { FetchMountOptions, FetchOptions } from './fetch_options.ts';
+import { requireKinds } from '../../protocol/option_kinds.ts';
+import { mountedEndpoints, type Operation } from '../adapter_options.ts';
+import {
+  FETCH_MOUNT_OPTIONS,
+  FETCH_OPTIONS,
+  type FetchMountOptions,
+  type FetchOptions,
+} from './fetch_options.ts';
 import { type BrokenBody, type Known, readRequest } from './http_request.ts';
 import { responseTo } from './http_response.ts';
 
@@ -16,8 +22,10 @@ export type RequestOf<Host> = (host: Host) => Request;
 export function mountedExchange<Host, Rest extends readonly unknown[]>(
   requestOf: RequestOf<Host>,
   server: AuthorizationServer,
-  { strippedPath, ...options }: FetchMountOptions<Host, Rest>,
+  given: FetchMountOptions<Host, Rest>,
 ): (host: Host, ...rest: Rest) => Promise<Response> | undefined {
+  requireKinds(given, FETCH_MOUNT_OPTIONS);
+  const { strippedPath, ...options } = given;
   const endpoints = mountedEndpoints<Host, Rest>(server, strippedPath, (host, ...rest) => ({
     url: requestOf(host).url,
     ...idOf(options.id, host, ...rest),
@@ -35,9 +43,10 @@ export function mountedExchange<Host, Rest extends readonly unknown[]>(
 export function operationExchange<Host, Rest extends readonly unknown[]>(
   requestOf: RequestOf<Host>,
   operation: Operation,
-  { errors, headers, onFault, id, connection, body }: FetchOptions<Host, Rest>,
+  options: FetchOptions<Host, Rest>,
 ): (host: Host, ...rest: Rest) => Promise<Response> {
-  requireKnownErrors(errors);
+  requireKinds(options, FETCH_OPTIONS);
+  const { errors, headers, onFault, id, connection, body } = options;
   const plainRequest = async (host: Host, ...rest: Rest) => {
     const read = await body?.(host, ...rest);
     const known: Known = {

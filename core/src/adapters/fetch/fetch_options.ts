@@ -1,5 +1,6 @@
 import type { HttpConnection, ParsedForm } from '../../protocol/http.ts';
-import type { AdapterOptions, MountOptions } from '../adapter_options.ts';
+import { anyFunction, anyText, type KindsOf } from '../../protocol/option_kinds.ts';
+import { ADAPTER_OPTIONS, type AdapterOptions, type MountOptions } from '../adapter_options.ts';
 
 /** What a host that speaks Fetch knows and a `Request` does not tell. */
 interface FromHost<Host, Rest extends readonly unknown[]> {
@@ -21,6 +22,17 @@ export type ReadBody = string | ParsedForm | undefined;
 export interface FetchOptions<Host = Request, Rest extends readonly unknown[] = []>
   extends AdapterOptions<Host, Rest>,
     FromHost<Host, Rest> {}
+
+export const FETCH_OPTIONS: KindsOf<FetchOptions<never>> = {
+  ...ADAPTER_OPTIONS,
+  connection: anyFunction,
+  body: anyFunction,
+};
+
+export const FETCH_MOUNT_OPTIONS: KindsOf<FetchMountOptions<never>> = {
+  ...FETCH_OPTIONS,
+  strippedPath: anyText,
+};
 
 export interface FetchMountOptions<Host = Request, Rest extends readonly unknown[] = []>
   extends MountOptions<Host, Rest>,

@@ -5,6 +5,7 @@ import {
   type FetchedDocument,
   type OutgoingRequest,
 } from '../../protocol/fetch_document.ts';
+import { anyFunction, type KindsOf, requireKinds, trueOrFalse } from '../../protocol/option_kinds.ts';
 import { withinTime } from '../../protocol/within_time.ts';
 import {
   type DestinationPolicy,
@@ -28,11 +29,17 @@ export interface DocumentFetcherOptions {
   readonly resolveName?: ResolveName;
 }
 
+const OPTIONS: KindsOf<DocumentFetcherOptions> = {
+  allowPrivateAddresses: trueOrFalse,
+  resolveName: anyFunction,
+};
+
 /**
  * Fetches documents that strangers name: https alone, no address that is not public, over a connection to the very
  * address that was checked, a few redirects that are checked alike, all within `DOCUMENT_LIMITS`.
  */
 export function documentFetcher(options: DocumentFetcherOptions = {}): FetchDocument {
+  requireKinds(options, OPTIONS);
   const { allowPrivateAddresses = false } = options;
   const { resolveName = allowPrivateAddresses ? resolveLocalName : resolvePublicName } = options;
   const policy = { allowPrivateAddresses, resolveName };

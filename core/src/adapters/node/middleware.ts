@@ -1,12 +1,14 @@
 import type { ServerResponse } from 'node:http';
 import type { AuthorizationServer } from '../../authorization_server.ts';
 import { rendered } from '../../endpoints/fault.ts';
+import { requireKinds } from '../../protocol/option_kinds.ts';
 import {
+  ADAPTER_OPTIONS,
   type AdapterOptions,
+  MOUNT_OPTIONS,
   type MountOptions,
   mountedEndpoints,
   type Operation,
-  requireKnownErrors,
 } from '../adapter_options.ts';
 import { answerTo } from './answer.ts';
 import { type HostedRequest, identityOf, type NodeRequest } from './http_request.ts';
@@ -21,8 +23,10 @@ export type HostedOf<Incoming> = (request: Incoming) => HostedRequest;
 export function mountedMiddleware<Incoming extends NodeRequest>(
   hostedOf: HostedOf<Incoming>,
   server: AuthorizationServer,
-  { strippedPath, ...options }: MountOptions<Incoming> = {},
+  given: MountOptions<Incoming> = {},
 ): (request: Incoming, response: ServerResponse, next?: Next) => Promise<void> {
+  requireKinds(given, MOUNT_OPTIONS);
+  const { strippedPath, ...options } = given;
   const endpoints = mountedEndpoints<Incoming>(server, strippedPath, (request) =>
     identityOf(hostedOf(request)),
   );
@@ -44,9 +48,10 @@ export function mountedMiddleware<Incoming extends NodeRequest>(
 export function operationMiddleware<Incoming extends NodeRequest>(
   hostedOf: HostedOf<Incoming>,
   operation: Operation,
-  { errors, headers, onFault }: AdapterOptions<Incoming> = {},
+  options: AdapterOptions<Incoming> = {},
 ): (request: Incoming, response: ServerResponse, next?: Next) => Promise<void> {
-  requireKnownErrors(errors);
+  requireKinds(options, ADAPTER_OPTIONS);
+  const { errors, headers, onFault } = options;
   return async (request, response, next) => {
     const render = (thrown: unknown) => rendered(thrown, onFault, request);
     try {

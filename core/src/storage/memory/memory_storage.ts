@@ -1,3 +1,12 @@
+import {
+  anyFunction,
+  anyText,
+  type KindsOf,
+  oneOf,
+  requireKinds,
+  trueOrFalse,
+  wholeNumber,
+} from '../../protocol/option_kinds.ts';
 import type { AdministrableStorage } from '../contract.ts';
 import { DEFAULT_EVENT_RETENTION_SECONDS } from '../retention.ts';
 import { memoryAdministration } from './administration.ts';
@@ -34,7 +43,16 @@ export interface MemoryStorageOptions {
  * A store in the memory of this process, for tests and for hosts that can lose their tokens with a restart. Its
  * operations run at once, so each is atomic.
  */
+const OPTIONS: KindsOf<MemoryStorageOptions> = {
+  issuer: anyText,
+  clock: anyFunction,
+  revokeBy: oneOf('flag', 'deletion', 'zero_expiry'),
+  answersIsAccessTokenRevoked: trueOrFalse,
+  eventRetentionSeconds: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+};
+
 export function memoryStorage(options: MemoryStorageOptions = {}): AdministrableStorage {
+  requireKinds(options, OPTIONS);
   const { revokeBy = 'flag', answersIsAccessTokenRevoked: tellsRevokedByMethod = false } = options;
   const tables = emptyTables();
   let isClosed = false;

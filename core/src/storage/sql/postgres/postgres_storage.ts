@@ -1,3 +1,12 @@
+import {
+  anyFunction,
+  anyText,
+  anyValue,
+  type KindsOf,
+  milliseconds,
+  requireKinds,
+  wholeNumber,
+} from '../../../protocol/option_kinds.ts';
 import type { AdministrableStorage } from '../../contract.ts';
 import { DEFAULT_EVENT_RETENTION_SECONDS } from '../../retention.ts';
 import { postgresAdministration } from './administration.ts';
@@ -43,6 +52,15 @@ export interface PostgresStorageOptions extends PostgresDeadlines {
   readonly eventRetentionSeconds?: number;
 }
 
+const OPTIONS: KindsOf<PostgresStorageOptions> = {
+  pool: anyValue,
+  issuer: anyText,
+  clock: anyFunction,
+  connectionTimeoutMs: milliseconds(1),
+  statementTimeoutMs: milliseconds(1),
+  eventRetentionSeconds: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+};
+
 /**
  * Opens a store in a PostgreSQL database (14 or later), which any number of processes on any number of machines may
  * share; its tables are in the schema `grantd`, made where it is missing.
@@ -50,6 +68,7 @@ export interface PostgresStorageOptions extends PostgresDeadlines {
  * not keep what it commits
  */
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<AdministrableStorage> {
+  requireKinds(options, OPTIONS);
   const { pool, issuer, clock = Date.now } = options;
   const connections = new PostgresConnections(pool, options);
   await assertSound(connections);

@@ -1,4 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
+import {
+  anyFunction,
+  anyText,
+  anyValue,
+  type KindsOf,
+  milliseconds,
+  requireKinds,
+  wholeNumber,
+} from '../../../protocol/option_kinds.ts';
 import type { AdministrableStorage } from '../../contract.ts';
 import { DEFAULT_EVENT_RETENTION_SECONDS } from '../../retention.ts';
 import { sqliteAdministration } from './administration.ts';
@@ -48,6 +57,16 @@ export interface SqliteStorageOptions {
   readonly cachedTokens?: number;
 }
 
+const OPTIONS: KindsOf<SqliteStorageOptions> = {
+  path: anyText,
+  issuer: anyText,
+  clock: anyFunction,
+  busyTimeoutMs: milliseconds(0),
+  eventRetentionSeconds: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+  corruption: anyValue,
+  cachedTokens: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+};
+
 export interface SqliteStorage extends AdministrableStorage {
   /** The database file. */
   readonly path: string;
@@ -61,6 +80,7 @@ export interface SqliteStorage extends AdministrableStorage {
  *   log beside it belongs to another file
  */
 export function openSqliteStorage(options: SqliteStorageOptions): SqliteStorage {
+  requireKinds(options, OPTIONS);
   const { path, issuer, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS } = options;
   const database = openDatabase(path, busyTimeoutMs);
   try {
