@@ -90,6 +90,7 @@ export {
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
 } from './protocol/signing_algorithm.ts';
+export { requireClientRecord } from './storage/client_record.ts';
 export type {
   AdministrableStorage,
   AuthorizationCodeRepository,

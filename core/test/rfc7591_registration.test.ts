@@ -313,7 +313,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
     '§3.2.2 a redirect URI that the application cannot have is invalid_redirect_uri',
     async (world) => {
       const form =
-        'expected an absolute URI without fragment, at most 2000 characters, for each of at most 50 values';
+        'expected an absolute URI without fragment and wildcard, at most 2000 characters, for each of at most 50 values';
       const web = 'expected https, and not localhost, for a web application';
       const native =
         'expected https, http with a loopback host, or a private-use scheme with a period, for a native application';

@@ -142,6 +142,60 @@ describe('settings of a client', () => {
     assert.deepEqual([grantTypes, redirectUris], [['authorization_code'], [CALLBACK]]);
   });
 
+  test('findings A13: http redirect URIs off loopback need --insecure-redirect-uris, and wildcards are refused', async () => {
+    const other = workbench.folder();
+    const expected = 'expected https, or http on loopback; --insecure-redirect-uris allows plain http';
+    for (const [args, message] of [
+      [['--redirect-uri', 'http://shop.example/cb'], `--redirect-uri: ${expected}`],
+      [
+        ['--redirect-uri', CALLBACK, '--post-logout-redirect-uri', 'http://shop.example/bye'],
+        `--post-logout-redirect-uri: ${expected}`,
+      ],
+      [
+        ['--redirect-uri', 'https://*.shop.example/cb'],
+        '--redirect-uri: https://*.shop.example/cb: expected',
+      ],
+      [['--redirect-uri', 'https://shop.example/*'], '--redirect-uri: https://shop.example/*: expected'],
+    ] as const) {
+      const { code, stderr } = await grantd(other, ['client', 'add', 'x', ...args]);
+      assert.deepEqual([code, stderr.includes(`grantd: ${message}`)], [2, true], stderr);
+    }
+    for (const uri of [
+      'http://localhost:3000/cb',
+      'http://127.0.0.1/cb',
+      'http://[::1]:1/cb',
+      'com.shop:/cb',
+    ])
+      await grantdPrints(other, ['client', 'add', `own-${uri.length}`, '--redirect-uri', uri]);
+    const insecure = ['--redirect-uri', 'http://shop.example/cb', '--insecure-redirect-uris'];
+    await grantdPrints(other, ['client', 'add', 'insecure', ...insecure]);
+    const { code, stderr } = await grantd(other, [
+      'client',
+      'update',
+      'insecure',
+      '--unset',
+      'insecure-redirect-uris',
+    ]);
+    assert.deepEqual([code, stderr.includes(`--redirect-uri: ${expected}`)], [2, true], stderr);
+  });
+
+  test('findings F10: every command on the database takes the common options, and suggests a name for a misspelt one', async () => {
+    const program = await createProgram();
+    const commands = program.commands
+      .flatMap((command) => (command.commands.length > 0 ? command.commands : [command]))
+      .filter((command) => command.name() !== 'serve');
+    assert.ok(commands.length > 15);
+    for (const command of commands)
+      for (const flag of ['--database', '--issuer', '--config', '--insecure-development', '--json'])
+        assert.ok(
+          command.options.some(({ long }) => long === flag),
+          `${command.parent?.name()} ${command.name()} does not take ${flag}`,
+        );
+    const { code, stderr } = await grantd(folder, ['client', 'show', 'shop', '--insecure-developmnt']);
+    assert.equal(code, 2);
+    assert.match(stderr, /Did you mean --insecure-development\?/);
+  });
+
   test('what does not fit is said in the words of the command line, and changes nothing', async () => {
     const other = workbench.folder();
     writeFileSync(join(other, 'key.pem'), '-----BEGIN PUBLIC KEY-----\n');

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { ConfigurationError } from '@grantd/core';
+import { readConfigFile } from '../src/config/config_file.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
 import { ConfigurationRefused } from '../src/config/configuration_refused.ts';
 import { flagOf, OPTION_NAMES, OPTIONS, type OptionName, variableOf } from '../src/config/options.ts';
@@ -167,6 +168,7 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
 function fileWith(content: unknown, name = 'grantd.json'): string {
   const path = join(folder, name);
   writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content));
+  chmodSync(path, 0o600);
   return path;
 }
 
@@ -290,18 +292,75 @@ test('findings A11: an unknown name in the file is refused, with the name that w
 test('a file that is missing, no JSON or no object is refused without a word of its content', () => {
   assert.throws(
     () => readConfiguration({ config: join(folder, 'none.json') }, {}),
-    refusal(/none\.json: expected a readable JSON file$/),
+    refusal(/none\.json: expected a readable JSON file \(ENOENT\)$/),
   );
   const broken = fileWith(`{"secret": "${SECRET}`, 'broken.json');
   assert.throws(
     () => readConfiguration({ config: broken }, {}),
-    refusal(/broken\.json: expected valid JSON$/),
+    refusal(/broken\.json:1:12: expected valid JSON$/),
   );
   const list = fileWith([], 'list.json');
   assert.throws(
     () => readConfiguration({ config: list }, {}),
     refusal(/list\.json: expected a JSON object$/),
   );
+});
+
+test('findings C10: broken JSON is refused with the line and column of the error, without the content', () => {
+  for (const [text, place] of [
+    ['', '1:1'],
+    ['{"port": 1,}', '1:12'],
+    ['{\n  "port": 1\n  "host": "::1"\n}', '3:3'],
+    ['{\n  "secret": "a secret,\n}', '2:13'],
+    ['{"port": 1', '1:11'],
+    ['{"port": 01}', '1:11'],
+    ['{"port": 1} x', '1:13'],
+    ["{'port': 1}", '1:2'],
+    ['{"secret": "\\x"}', '1:12'],
+    ['[1, [true, null], {"a": -1.5e3}, "\\u00e9", ]', '1:44'],
+  ] as const) {
+    const config = fileWith(text, 'broken.json');
+    const message = `${config}:${place}: expected valid JSON`;
+    assert.throws(() => readConfiguration({ config }, {}), { name: 'ConfigurationRefused', message });
+  }
+});
+
+test('findings A12: a file with a secret is refused if others can read or write it, or if it belongs to another user', () => {
+  const withPassword = 'postgres://grantd:password@db.example/grantd';
+  for (const [content, name] of [
+    [{ secret: SECRET }, 'secret'],
+    [{ pairwiseSecret: SECRET }, 'pairwiseSecret'],
+    [{ database: withPassword }, 'the password of database'],
+  ] as const) {
+    const config = fileWith(content);
+    for (const mode of [0o644, 0o640, 0o604, 0o620, 0o602, 0o601]) {
+      chmodSync(config, mode);
+      assert.throws(
+        () => readConfiguration({ config }, {}),
+        (error) => {
+          assert.ok(error instanceof ConfigurationRefused);
+          const octal = mode.toString(8);
+          assert.equal(
+            error.message,
+            `${name} in ${config}: the file is open to others (mode ${octal}): run chmod 600 ${config}, and replace the secret if somebody may have read it.`,
+          );
+          return true;
+        },
+      );
+    }
+    chmodSync(config, 0o400);
+    readConfiguration({ config }, {});
+    // Only root can give a file away.
+    if (process.getuid?.() === 0) {
+      chownSync(config, 12_345, 0);
+      assert.throws(() => readConfigFile(config, 0), /: the file belongs to the user 12345, who can read/);
+      chownSync(config, 0, 0);
+      readConfigFile(config, 12_345);
+    }
+  }
+  const open = fileWith({ port: 1, database: 'postgres://grantd@db.example/grantd' });
+  chmodSync(open, 0o666);
+  assert.equal(readConfiguration({ config: open }, {}).settings.port, 1);
 });
 
 test('findings A11: a misspelt variable is warned of, with the name that was probably meant', () => {

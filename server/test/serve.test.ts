@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { DATABASES } from './harness/databases.ts';
 import { grantd, type RunningServer, until, Workbench } from './harness/program.ts';
@@ -271,6 +272,53 @@ describe('grantd serve', () => {
     });
     assert.equal(code, 1);
     assert.match(stderr, /sealed under another server secret/);
+  });
+
+  test('findings A13: an http issuer off loopback needs --insecure-development', async () => {
+    const folder = workbench.folder();
+    const issuer = 'http://login.example.com';
+    const advice = 'expected https, because plain http shows passwords and tokens to everyone on the way.';
+    const refused = await grantd(folder, ['serve', '--port', '0', '--issuer', issuer]);
+    assert.deepEqual([refused.code, refused.stderr.includes(`--issuer: ${issuer}: ${advice}`)], [2, true]);
+    // A database can have one from before.
+    await grantd(folder, ['client', 'add', 'x', '--issuer', issuer, '--scope', 'a']);
+    const stored = await grantd(folder, ['serve', '--port', '0']);
+    assert.equal(stored.code, 1);
+    assert.match(
+      stored.stderr,
+      /belongs to the issuer http:\/\/login\.example\.com: expected https, because/,
+    );
+  });
+
+  test('findings C10: a database below /proc is refused at once', {
+    skip: process.platform !== 'linux',
+  }, async () => {
+    const folder = workbench.folder();
+    for (const command of [
+      ['serve', '--port', '0'],
+      ['client', 'add', 'x', '--scope', 'a'],
+    ]) {
+      const { code, stderr } = await grantd(folder, [...command, '--database', 'sqlite:/proc/x/g.db']);
+      assert.equal(code, 1);
+      assert.match(
+        stderr,
+        /\/proc\/x\/g\.db cannot be opened \(ENOENT.*\): choose a folder that this user can write/,
+      );
+    }
+  });
+
+  test('findings C10: a column that was dropped is named with its file, and what to do', async () => {
+    const folder = workbench.folder();
+    await grantd(folder, ['client', 'add', 'x', '--scope', 'a']);
+    const database = new DatabaseSync(join(folder, 'grantd-data', 'grantd.db'));
+    database.exec('ALTER TABLE clients DROP COLUMN metadata');
+    database.close();
+    const { code, stderr } = await grantd(folder, ['client', 'list']);
+    assert.equal(code, 1);
+    assert.match(
+      stderr,
+      /grantd\.db lacks a part of the tables that grantd made \(no such column: metadata\): restore the file from a backup\.\n$/,
+    );
   });
 
   test('takes all its options from a file, and tells a bad one by its name before it listens', async () => {

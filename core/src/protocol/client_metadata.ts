@@ -79,6 +79,8 @@ export interface ClientMetadata {
   readonly backchannel_logout_session_required?: boolean;
 
   // This server's own
+  /** Lets the client use plain http off loopback, where codes can be read on the way: for development only. */
+  readonly insecure_redirect_uris?: boolean;
   readonly assertion_audience?: AssertionAudience;
   readonly ignore_unknown_token_type_hint?: boolean;
   /** `#rrggbb`: the colour of buttons on pages that are shown on behalf of the client. */

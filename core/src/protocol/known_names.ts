@@ -8,13 +8,13 @@ import { ConfigurationError } from './oauth_error.ts';
  * @param place where the members are, such as `registration`; without one they are options themselves
  * @throws {ConfigurationError} names the first unknown member, and the known one that it resembles
  */
-export function requireKnownNames(given: object, known: object, place?: string): void {
+export function requireKnownNames(given: object, known: object, place?: string, noun?: string): void {
   if (place !== undefined && isInstance(given)) return;
   const names = Object.keys(known);
   const unknown = Object.keys(given).find((name) => !names.includes(name));
   if (unknown === undefined) return;
   const path = place === undefined ? unknown : `${place}.${unknown}`;
-  throw new ConfigurationError(path, `one of ${names.join(', ')}`, unknownName(path, unknown, names));
+  throw new ConfigurationError(path, `one of ${names.join(', ')}`, unknownName(path, unknown, names, noun));
 }
 
 function isInstance(given: object): boolean {
@@ -26,17 +26,22 @@ function isInstance(given: object): boolean {
  * Options as an object with known names.
  * @throws {ConfigurationError} they are no object, or one has an unknown name
  */
-export function requireOptions(given: unknown, known: object, place?: string): void {
+export function requireOptions(given: unknown, known: object, place?: string, noun?: string): void {
   if (!isJsonObject(given)) throw new ConfigurationError(place ?? 'options', 'an object');
-  requireKnownNames(given, known, place);
+  requireKnownNames(given, known, place, noun);
 }
 
 /** The message for an unknown name; it suggests a known one, or else lists them. */
-export function unknownName(path: string, unknown: string, names: readonly string[]): string {
+export function unknownName(
+  path: string,
+  unknown: string,
+  names: readonly string[],
+  noun = 'option',
+): string {
   const similar = similarName(unknown, names);
   return similar === undefined
-    ? `${path}: no such option; expected one of ${names.join(', ')}`
-    : `${path}: no such option. Did you mean ${similar}?`;
+    ? `${path}: no such ${noun}; expected one of ${names.join(', ')}`
+    : `${path}: no such ${noun}. Did you mean ${similar}?`;
 }
 
 /** The name that was probably meant; `undefined` if none resembles it. */

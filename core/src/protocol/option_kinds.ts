@@ -325,8 +325,9 @@ export function requireKinds(
   given: object,
   kinds: Readonly<Record<string, Kind<unknown>>>,
   place?: string,
+  noun?: string,
 ): void {
-  requireOptions(given, kinds, place);
+  requireOptions(given, kinds, place, noun);
   for (const [name, kind] of Object.entries(kinds)) {
     const value: unknown = Reflect.get(given, name);
     if (value === undefined || kind.read(value) !== undefined) continue;

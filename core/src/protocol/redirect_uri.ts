@@ -26,11 +26,20 @@ export function isRegisteredRedirectUri(
   return redirectUris.some((registered) => redirectUriMatches(registered, requested, isNative));
 }
 
-/** Whether a URI can be registered: absolute, ASCII, without fragment, and not one that a browser would run. */
+/**
+ * Whether a URI can be registered: absolute, ASCII, without fragment, and not one that a browser would run. Redirect URIs
+ * are compared to the letter (RFC 9700 §2.1), so a wildcard would never match.
+ */
 export function isRegistrableRedirectUri(uri: string): boolean {
   const url = URL.parse(uri);
-  if (url === null || uri.includes('#') || !/^[\x21-\x7E]+$/.test(uri)) return false;
+  if (url === null || /[#*]/.test(uri) || !/^[\x21-\x7E]+$/.test(uri)) return false;
   return !['javascript:', 'data:', 'vbscript:', 'blob:', 'file:', 'about:'].includes(url.protocol);
+}
+
+/** Whether an authorization code could be read on its way to a URI: plain http to another machine (RFC 9700 §2.6). */
+export function isExposedRedirectUri(uri: string): boolean {
+  const url = URL.parse(uri);
+  return url?.protocol === 'http:' && !isOwnMachine(url.hostname);
 }
 
 /** The web origin of a redirect URI, for CORS; `undefined` for a private-use scheme. */

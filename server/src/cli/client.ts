@@ -35,7 +35,6 @@ export function clientCommands(): Command {
   addClientFlags(
     databaseFlags(
       group.command('add <ID>').description('register a client; a generated secret is printed once'),
-      ['insecureDevelopment'],
     ),
   )
     .option('--secret-stdin', 'take the secret from standard input instead of generating one')
@@ -59,7 +58,6 @@ else client_credentials.
   addClientFlags(
     databaseFlags(
       group.command('update <ID>').description('change settings of a client; its tokens live on'),
-      ['insecureDevelopment'],
     ),
   )
     .option(

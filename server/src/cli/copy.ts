@@ -18,7 +18,7 @@ interface CopyFlags extends GivenFlags {
 export function copyCommand(): Command {
   return addFlags(
     new Command('copy').description('copy everything from an SQLite file to an empty PostgreSQL database'),
-    ['database'],
+    ['database', 'issuer', 'insecureDevelopment'],
   )
     .requiredOption('--to <URL>', 'postgres://USER@HOST:PORT/DATABASE; its password belongs into PGPASSWORD')
     .option('--json', 'print JSON')

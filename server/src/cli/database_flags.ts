@@ -2,12 +2,12 @@ import type { Command } from 'commander';
 import { addFlags } from '../config/flags.ts';
 import type { OptionName } from '../config/options.ts';
 
-/**
- * The flags of a command that works on the database, and of further options that it depends on; the server's other ones
- * it reads from variables and file.
- */
-export function databaseFlags(command: Command, further: readonly OptionName[] = []): Command {
-  return addFlags(command, ['database', 'issuer', ...further]).option('--json', 'print JSON');
+/** Options that every command on the database takes, so that a script can give the same flags to all. */
+const COMMON: readonly OptionName[] = ['database', 'issuer', 'insecureDevelopment'];
+
+/** The flags of a command that works on the database. It reads the server's other options from variables and file. */
+export function databaseFlags(command: Command): Command {
+  return addFlags(command, COMMON).option('--json', 'print JSON');
 }
 
 /** For an option that may be given several times. */

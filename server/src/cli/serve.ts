@@ -4,6 +4,7 @@ import { addFlags } from '../config/flags.ts';
 import { OPTION_NAMES } from '../config/options.ts';
 import { unknownVariableWarnings } from '../config/unknown_variables.ts';
 import { warnOfPasswordInFlag } from '../instance/database/database_of.ts';
+import { refuseInsecureIssuer } from '../instance/issuer.ts';
 
 export function serveCommand(): Command {
   return addFlags(new Command('serve').description('serve until SIGTERM or Ctrl-C'), OPTION_NAMES)
@@ -18,6 +19,7 @@ or "secret" in the file.`,
     )
     .action(async (flags: GivenFlags) => {
       const configuration = readConfiguration(flags, process.env);
+      refuseInsecureIssuer(configuration);
       for (const warning of unknownVariableWarnings(process.env)) console.error(`grantd: ${warning}`);
       warnOfPasswordInFlag(configuration);
       // Loaded only here: the other commands start sooner without a web server, and a supervisor needs none.

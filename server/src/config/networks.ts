@@ -1,4 +1,4 @@
-import { isIP } from 'node:net';
+import { isIP, isIPv4, isIPv6 } from 'node:net';
 
 /** Neighbouring addresses: those that begin with the same bits. */
 export interface Network {
@@ -15,4 +15,12 @@ export function parseNetwork(text: string): Network | undefined {
   const bits = version === 4 ? 32 : 128;
   const prefixBits = prefix === undefined ? bits : Number(prefix);
   return prefixBits <= bits ? { address, prefixBits, family: `ipv${version === 4 ? 4 : 6}` } : undefined;
+}
+
+/** Whether a host can be reached from this machine alone. */
+export function isLoopback(host: string): boolean {
+  const address = host.replace(/^\[(.*)\]$/, '$1');
+  if (isIPv4(address)) return address.startsWith('127.');
+  if (isIPv6(address)) return address === '::1' || address === '0:0:0:0:0:0:0:1';
+  return address === 'localhost' || address.endsWith('.localhost');
 }

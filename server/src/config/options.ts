@@ -176,7 +176,7 @@ export const OPTIONS = {
   insecureDevelopment: option(
     'Endpoints',
     trueOrFalse,
-    'For development alone: clients that register themselves may use http and localhost, and what they name by URL is fetched from private addresses too.',
+    'For development only. Allows an http issuer off loopback, lets clients that register themselves use http and localhost, and fetches what clients name by URL from private addresses too.',
     false,
   ),
 };

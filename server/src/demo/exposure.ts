@@ -1,6 +1,6 @@
-import { isIPv4, isIPv6 } from 'node:net';
 import type { Configuration } from '../config/configuration.ts';
 import { ConfigurationRefused } from '../config/configuration_refused.ts';
+import { isLoopback } from '../config/networks.ts';
 import type { Instance } from '../instance/instance.ts';
 import { Refused } from '../instance/refused.ts';
 
@@ -43,12 +43,4 @@ export async function refuseKnownPasswords(
         'use another --database, or a loopback --host.',
     );
   }
-}
-
-/** Whether a host can be reached from this machine alone. */
-function isLoopback(host: string): boolean {
-  const address = host.replace(/^\[(.*)\]$/, '$1');
-  if (isIPv4(address)) return address.startsWith('127.');
-  if (isIPv6(address)) return address === '::1' || address === '0:0:0:0:0:0:0:1';
-  return address === 'localhost';
 }

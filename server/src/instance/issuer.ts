@@ -1,3 +1,7 @@
+import type { Configuration } from '../config/configuration.ts';
+import { ConfigurationRefused } from '../config/configuration_refused.ts';
+import { isLoopback } from '../config/networks.ts';
+import { flagOf } from '../config/options.ts';
 import { Refused } from './refused.ts';
 
 /** An issuer that nobody chose, but that follows from the port. */
@@ -34,3 +38,28 @@ function requireSame(wanted: string, stored: string): string {
       `Use --issuer ${stored}${port}, or another --database.`,
   );
 }
+
+/**
+ * Plain http shows passwords, codes and tokens to everyone on the way (RFC 9700 §2.6).
+ * @throws {ConfigurationRefused} the given issuer is http and not on loopback
+ */
+export function refuseInsecureIssuer({ settings, sourceOf }: Configuration): void {
+  const { issuer, insecureDevelopment } = settings;
+  if (issuer === undefined || insecureDevelopment || !isInsecure(issuer)) return;
+  throw new ConfigurationRefused(`${sourceOf('issuer')}: ${issuer}: ${ADVICE}`);
+}
+
+/** @throws {Refused} the stored issuer is http and not on loopback */
+export function refuseStoredInsecureIssuer({ settings }: Configuration, issuer: string): void {
+  if (settings.insecureDevelopment || !isInsecure(issuer)) return;
+  throw new Refused(`the database belongs to the issuer ${issuer}: ${ADVICE}`);
+}
+
+function isInsecure(issuer: string): boolean {
+  const { protocol, hostname } = new URL(issuer);
+  return protocol === 'http:' && !isLoopback(hostname);
+}
+
+const ADVICE =
+  'expected https, because plain http shows passwords and tokens to everyone on the way. ' +
+  `Put a TLS proxy in front and use its https URL, or add ${flagOf('insecureDevelopment')} for development.`;

@@ -5,7 +5,7 @@ import { demoCommands } from '../demo/demo_commands.ts';
 import { refuseExposedDemo, refuseForeignDemo, refuseKnownPasswords } from '../demo/exposure.ts';
 import { databaseOf } from '../instance/database/database_of.ts';
 import { type Instance, openInstance } from '../instance/instance.ts';
-import { issuerToServe } from '../instance/issuer.ts';
+import { issuerToServe, refuseStoredInsecureIssuer } from '../instance/issuer.ts';
 import { Refused } from '../instance/refused.ts';
 import { causeOf } from '../log/cause.ts';
 import { type Log, openLog } from '../log/log.ts';
@@ -76,6 +76,7 @@ export async function serveDatabase(
     try {
       const { issuer: given } = configuration.settings;
       const issuer = issuerToServe(given, await database.storedIssuer(), role.port);
+      refuseStoredInsecureIssuer(configuration, issuer);
       refuseForeignDemo(configuration, issuer, database.name);
       const instance = await openInstance(configuration, database, issuer);
       await serveInstance(configuration, instance, operator, role);

@@ -1,6 +1,7 @@
 import type { JsonObject } from '../../protocol/json.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
+import { isExposedRedirectUri } from '../../protocol/redirect_uri.ts';
 import type { Context } from '../context.ts';
 import { GRANT_TYPES } from '../grants/grants.ts';
 import { type ClientDocument, documentOf } from './client_document.ts';
@@ -61,7 +62,10 @@ export async function documentByClient(
     const document = { ...readDocument(written, 'client'), ...givenByOperator(registered) };
     const whole = await complete(context, document, policy);
     requireSameSector(whole, registered);
-    return whole;
+    const isExposed = [...(whole.redirect_uris ?? []), ...(whole.post_logout_redirect_uris ?? [])].some(
+      isExposedRedirectUri,
+    );
+    return allowInsecureUris && isExposed ? { ...whole, insecure_redirect_uris: true } : whole;
   } catch (error) {
     if (error instanceof ClientMetadataError) throw asRefusal(error);
     throw error;

@@ -75,7 +75,7 @@ export const webUriWithoutFragment = oneText(
 /** Where a browser is sent back to, also by a private-use scheme. */
 export const returnUri = oneText(
   'URI',
-  `an absolute URI without fragment, at most ${LONGEST_URI} characters`,
+  `an absolute URI without fragment and wildcard, at most ${LONGEST_URI} characters`,
   (uri) => uri.length <= LONGEST_URI && isRegistrableRedirectUri(uri) && !hasCredentials(uri),
 );
 

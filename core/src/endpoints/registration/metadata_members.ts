@@ -110,6 +110,10 @@ export const METADATA_MEMBERS: {
     trueOrFalse,
     'whether a token_type_hint of its own is ignored instead of refused (RFC 7009 section 2.2)',
   ),
+  insecure_redirect_uris: operators(
+    trueOrFalse,
+    'lets it use http redirect URIs off loopback, where codes can be read on the way: for development only',
+  ),
   resource: operators(resourceUri, 'the API that this client is'),
   access_token_format: operators(oneOf('jwt', 'opaque'), 'format of its access tokens'),
   access_token_signed_response_alg: operators(signing, 'what signs its access tokens'),

@@ -1,4 +1,4 @@
-import { isOwnMachine } from '../../protocol/redirect_uri.ts';
+import { isExposedRedirectUri, isOwnMachine } from '../../protocol/redirect_uri.ts';
 import type { ClientDocument } from './client_document.ts';
 import { ClientMetadataError } from './client_metadata_error.ts';
 import type { RegistrationPolicy } from './registration_policy.ts';
@@ -7,7 +7,7 @@ const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '
 
 /**
  * Redirect URIs that a client may register for itself, by the kind of application (OpenID Connect Dynamic Client
- * Registration §2, RFC 8252 §7, §8.4). An operator knows the client.
+ * Registration §2, RFC 8252 §7, §8.4). An operator knows the client, but plain http to another machine needs a setting.
  * @throws {ClientMetadataError}
  */
 export function requireReturnUris(document: ClientDocument, policy: RegistrationPolicy): void {
@@ -20,7 +20,14 @@ export function requireReturnUris(document: ClientDocument, policy: Registration
       'invalid_redirect_uri',
     );
   }
-  if (policy.registrant === 'operator') return;
+  if (policy.registrant === 'operator') {
+    const isExposed = [...redirectUris, ...logoutUris].some(isExposedRedirectUri);
+    if (!isExposed || document.insecure_redirect_uris === true) return;
+    throw new ClientMetadataError(
+      redirectUris.some(isExposedRedirectUri) ? 'redirect_uris' : 'post_logout_redirect_uris',
+      'expected https, or http on loopback; insecure_redirect_uris allows plain http for development',
+    );
+  }
   const isNative = document.application_type === 'native';
   const isAllowed = (uri: string) =>
     isWebUri(uri, policy.allowInsecureUris) || (isNative && (isLoopbackUri(uri) || isPrivateUseUri(uri)));

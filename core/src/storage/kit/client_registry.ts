@@ -1,7 +1,7 @@
 import type { ClientRecord } from '../../protocol/records.ts';
 import type { NewClient } from '../contract.ts';
 import { type KitCase, kitCase } from './case.ts';
-import { expect, expectEqual } from './failure.ts';
+import { expect, expectEqual, expectRejection } from './failure.ts';
 import { type Attempt, PARALLEL, RACERS, race } from './race.ts';
 import { administrationOf, basisOf, type Stage } from './stage.ts';
 
@@ -70,7 +70,59 @@ async function expectAllDead(stage: Stage, of: Awaited<ReturnType<typeof inUse>>
   expectEqual(await stage.administration.countAlive(target), 0, 'alive');
 }
 
+/** Members that make a client unfit; JavaScript and configuration files can give them. */
+const UNFIT: readonly object[] = [
+  { secret: [{ hash: 'a misspelt name would make a public client' }] },
+  { secretHash: 'of an earlier version' },
+  { secrets: 'a hash alone' },
+  { secrets: [] },
+  { secrets: [{ hash: '' }] },
+  { redirect_uris: [] },
+  { id: '' },
+  { scopes: 'openid' },
+  { scopes: ['a b'] },
+  { grantTypes: ['implicit'] },
+  { grantTypes: undefined },
+  { redirectUris: 'https://new.example/cb' },
+  { redirectUris: ['https://*.example/cb'] },
+  { redirectUris: ['https://new.example/*'] },
+  { redirectUris: ['http://new.example/cb'] },
+  { redirectUris: ['/cb'] },
+  { resource: 'api' },
+  { rotateRefreshTokens: 'no' },
+  { accessTokenFormat: 'saml' },
+  { idTokenAlgorithm: 'HS256' },
+  { metadata: 'none' },
+];
+
 export const clientRegistry: readonly KitCase[] = [
+  kitCase(
+    'administration',
+    'findings A11, A13: a client with an unknown member or a wrong value is refused, and nothing changes',
+    async (stage) => {
+      const client = await stage.client(OLD);
+      const { clients } = stage.administration;
+      for (const members of UNFIT) {
+        const unfit = { ...NEW, id: client.id, ...members };
+        const what = JSON.stringify(members);
+        await expectRejection(
+          async () => clients.add({ ...unfit, id: unfit.id && 'another' }),
+          `adding ${what}`,
+        );
+        await expectRejection(
+          async () => clients.replace(unfit, await found(stage, client.id)),
+          `replacing by ${what}`,
+        );
+      }
+      expectEqual((await clients.list()).length, 1, 'clients');
+      expectEqual((await found(stage, client.id)).scopes, OLD.scopes, 'scopes');
+      const insecure = {
+        redirectUris: ['http://new.example/cb'],
+        metadata: { insecure_redirect_uris: true },
+      };
+      expectEqual(await clients.add({ ...NEW, ...insecure, id: 'insecure' }), true, 'adding for development');
+    },
+  ),
   kitCase(
     'administration',
     'replacing a client replaces all of it, and its tokens live on',

@@ -59,6 +59,7 @@ const METADATA: Required<ClientMetadata> = {
   backchannel_logout_session_required: true,
   assertion_audience: 'endpoint',
   ignore_unknown_token_type_hint: true,
+  insecure_redirect_uris: true,
   brand_color: '#12aB0f',
 };
 

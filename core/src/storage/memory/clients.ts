@@ -1,5 +1,6 @@
 import type { ClientRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
+import { requireClientRecord } from '../client_record.ts';
 import type { ClientBasis, ClientRegistry } from '../contract.ts';
 import type { Principals } from './principals.ts';
 import { addEvent, type MemoryHandle, principalKey, snapshot } from './tables.ts';
@@ -31,6 +32,7 @@ export function memoryClients(handle: MemoryHandle, principals: Principals): Cli
       return hasEnabled((client) => client.resource === resource);
     },
     add(client, mostRegistered = Infinity) {
+      requireClientRecord(client);
       const { clients, principals: generations, firstClientGeneration: generation } = tables();
       if (clients.has(client.id)) return false;
       const registered = [...clients.values()].filter((other) => other.registrationTokenDigest !== undefined);
@@ -50,6 +52,7 @@ export function memoryClients(handle: MemoryHandle, principals: Principals): Cli
       return true;
     },
     replace(client, basis) {
+      requireClientRecord(client);
       const { clients } = tables();
       const stored = clients.get(client.id);
       if (stored === undefined || !isAsRead(stored, basis)) return false;

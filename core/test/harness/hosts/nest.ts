@@ -71,8 +71,9 @@ function moduleOf(plan: HostPlan) {
 
 /** What decorators would say, which erased types cannot. */
 function controllerOf(plan: HostPlan) {
+  const { strippedPath: _, ...options } = optionsOf(plan); // which `mount` alone has
   const answer = handler(plan.operation ?? (async () => ownAnswer({ method: '', url: '', headers: {} })), {
-    ...optionsOf(plan),
+    ...options,
   });
   class Routes {
     async own(...exchange: NestExchange) {

@@ -5,7 +5,6 @@ import {
   fstatSync,
   fsyncSync,
   linkSync,
-  mkdirSync,
   openSync,
   readFileSync,
   renameSync,
@@ -14,6 +13,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { dirname } from 'node:path';
+import { makeFolder } from '@grantd/core/sqlite';
 import { Refused } from '../refused.ts';
 
 /** Named after its database, so that each one of a folder has its own. */
@@ -91,7 +91,7 @@ function requirePrivate(path: string, { uid, mode }: Stats, user: number): void 
 /** Makes the secret of a new database, readable by its owner alone; of two processes that try, both get the first one's. */
 export function createSecretFile(database: string): readonly string[] {
   const path = secretFileOf(database);
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(path));
   // A link appears with its whole content or not at all, and never replaces a file.
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
   writeFileSync(draft, `${newSecret()}\n`, {

@@ -41,7 +41,7 @@ export function sqliteDatabase(path: string): Database {
         const corruption = new Corruption(({ message }) => markDamaged(path, message));
         const storage = asDatabase(path, () => openSqliteStorage({ path, issuer, corruption }));
         opened.push(storage);
-        const tables = openSqliteTables(path);
+        const tables = asDatabase(path, () => openSqliteTables(path));
         opened.push(tables);
         const file = new StoredFile(path);
         return {
@@ -66,7 +66,10 @@ const SQLITE_CANTOPEN = 14;
 const SQLITE_NOTADB = 26;
 
 /** What the system says where a file or its folder may not be written. */
-const NOT_PERMITTED = new Set<unknown>(['EACCES', 'EPERM', 'EROFS']);
+const NOT_PERMITTED = new Set<unknown>(['EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENOTDIR', 'EISDIR']);
+
+/** What SQLite says if a table or column of this version is missing. */
+const MISSING_IN_SCHEMA = /^no such (?:table|column)|has no column named/;
 
 /** @throws {Refused} the file is something else, or this user may not write it */
 function asDatabase<T>(path: string, work: () => T): T {
@@ -83,7 +86,11 @@ function asDatabase<T>(path: string, work: () => T): T {
       throw new Refused(`${path} is not an SQLite database: name another with --database.`);
     if (NOT_PERMITTED.has(code) || [SQLITE_READONLY, SQLITE_CANTOPEN].includes(Number(errcode) % 256))
       throw new Refused(
-        `${path} cannot be opened (${error.message}): this user has to be able to write the file and its folder.`,
+        `${path} cannot be opened (${error.message}): choose a folder that this user can write, with --database sqlite:PATH.`,
+      );
+    if (MISSING_IN_SCHEMA.test(error.message))
+      throw new Refused(
+        `${path} lacks a part of the tables that grantd made (${error.message}): restore the file from a backup.`,
       );
     throw error;
   }

@@ -1,4 +1,5 @@
 import { originOf } from '../../../protocol/redirect_uri.ts';
+import { requireClientRecord } from '../../client_record.ts';
 import type { ClientRegistry, NewClient } from '../../contract.ts';
 import {
   CLIENT_COLUMNS,
@@ -112,6 +113,7 @@ export async function postgresClients({
       return row.resource !== null;
     },
     async add(client, mostRegistered) {
+      requireClientRecord(client);
       // One after another where they are counted: each then counts those before it.
       const alone = mostRegistered === undefined ? [] : [[sql.lockIssuer, issuerId] as const];
       const added = await primary.write([
@@ -131,6 +133,7 @@ export async function postgresClients({
       return changesOf(replaced) === 1;
     },
     async replace(client, { generation = 0, revision = 0 }) {
+      requireClientRecord(client);
       if (!isStorable(client.id)) return false;
       const [, replaced] = await primary.write([
         [sql.lock, issuerId, client.id],

@@ -1,5 +1,6 @@
 import type { ClientRecord } from '../../../protocol/records.ts';
 import { originOf } from '../../../protocol/redirect_uri.ts';
+import { requireClientRecord } from '../../client_record.ts';
 import type { ClientRegistry, NewClient } from '../../contract.ts';
 import {
   CLIENT_COLUMNS,
@@ -85,6 +86,7 @@ export function sqliteClients(
       return sql.hasResource.get({ issuerId, resource }) !== undefined;
     },
     add(client, mostRegistered) {
+      requireClientRecord(client);
       return transaction(() => {
         const columns = { issuerId, ...toClientColumns(client), mostRegistered: mostRegistered ?? null };
         if (sql.add.run(columns).changes === 0) return false;
@@ -100,6 +102,7 @@ export function sqliteClients(
       return transaction(() => sql.replaceSecrets.run(columns).changes === 1);
     },
     replace(client, { generation = 0, revision = 0 }) {
+      requireClientRecord(client);
       return transaction(() => {
         const columns = { issuerId, ...toClientColumns(client), generation, revision };
         if (sql.replace.run(columns).changes === 0) return false;

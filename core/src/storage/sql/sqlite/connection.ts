@@ -1,4 +1,4 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
@@ -159,7 +159,7 @@ export function prepareAll<Name extends string>(
  * closing it again would take away the locks of every other handle that this process has on it (POSIX `fcntl`).
  */
 function createPrivately(path: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  makeFolder(dirname(path));
   try {
     closeSync(openSync(path, 'wx', 0o600));
   } catch (error) {
@@ -194,4 +194,23 @@ export function isBusy(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   if ('errcode' in error) return Number(error.errcode) % 256 === 5;
   return error.message === 'database is locked';
+}
+
+/**
+ * Makes a folder, and those above it, for its owner alone. Node's own `recursive` never ends below `/proc`, where the
+ * parent exists and a folder in it can't be made.
+ * @throws Error with the system's code
+ */
+export function makeFolder(path: string): void {
+  const missing: string[] = [];
+  for (let folder = path; !existsSync(folder) && folder !== dirname(folder); folder = dirname(folder))
+    missing.push(folder);
+  for (const folder of missing.reverse()) {
+    try {
+      mkdirSync(folder, { mode: 0o700 });
+    } catch (error) {
+      // Another process was quicker.
+      if (!isAlreadyThere(error)) throw error;
+    }
+  }
 }

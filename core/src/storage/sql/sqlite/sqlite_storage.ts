@@ -31,7 +31,12 @@ import { sqliteTokens } from './tokens.ts';
 import { inTransaction } from './transaction.ts';
 import { WriteQueue } from './write_queue.ts';
 
-export { openSqliteConnection, requireSameVersion, type SqliteConnectionOptions } from './connection.ts';
+export {
+  makeFolder,
+  openSqliteConnection,
+  requireSameVersion,
+  type SqliteConnectionOptions,
+} from './connection.ts';
 export { Corruption } from './corruption.ts';
 export { exportSqlite, type SqliteExportOptions } from './export.ts';
 export { readStoredIssuer } from './issuer.ts';
