@@ -415,7 +415,10 @@ test('an option errors that is neither of the two is refused by every adapter, i
   const { server } = await openWorld(t);
   const operation = (request: HttpRequest) => server.introspect(request);
   const misspelt = JSON.parse('{"errors":"forwad"}');
-  const refusal = { name: 'ConfigurationError', message: 'errors: expected one of render, forward, got a text' };
+  const refusal = {
+    name: 'ConfigurationError',
+    message: 'errors: expected one of render, forward, got a text',
+  };
   for (const [name, adapter] of Object.entries(ADAPTERS)) {
     assert.throws(() => adapter.mount(server, misspelt), refusal, name);
     assert.throws(() => adapter.handler(operation, misspelt), refusal, name);

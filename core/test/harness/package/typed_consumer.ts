@@ -7,12 +7,12 @@ import { type Ended, run } from './run.ts';
 
 /** A host's own code, with the public classes and functions as values and as types. */
 const USAGE = `
-const options: core.AuthorizationServerOptions = {
+const settings: core.AuthorizationServerOptions = {
   issuer: 'https://login.example.com',
   secret: new core.ServerSecret('a secret of thirty-two characters') instanceof core.ServerSecret ? 'x' : 'y',
   storage: memory.memoryStorage(),
 };
-export const server: core.AuthorizationServer = new core.AuthorizationServer(options);
+export const server: core.AuthorizationServer = new core.AuthorizationServer(settings);
 export const answer: (request: Request) => Promise<Response> = fetch.mount(server);
 export async function isActive(token: string): Promise<boolean> {
   const result: core.IntrospectionResult = await server.introspectToken(token);
