@@ -102,7 +102,7 @@ npx grantd ${backChannelCommand('suite', SUITE).map(quoted).join(' ')}
 | --- | --- |
 ${PLANS.map(({ name, menu }) => `| \`${name}\` | ${menu} |`).join('\n')}
 
-- \`oidcc-server-rotate-keys\` waits until the keys have been rotated: \`npx grantd keys rotate --algorithm RS256\`. Without \`--algorithm\` an Ed25519 key may be among the new ones, which the module does not know.
+- \`oidcc-server-rotate-keys\` waits until the keys have been rotated: \`npx grantd keys rotate --algorithm RS256\`. In the first five minutes add \`--now\`. Without \`--algorithm\` an Ed25519 key may be among the new ones, which the module does not know.
 - Each module wants a browser without cookies, or a fresh private window.
 `;
 }

@@ -425,12 +425,29 @@ export class AuthorizationServer {
 
   /**
    * Lets the next signing key of an algorithm sign from now on, and publishes a new next one.
+   * @param options `now`: also when clients may not know the next key yet; some then refuse what it signs
    * @returns `kid` of the key that signs now
+   * @throws {SigningKeyTooYoung} clients may not know the next key yet, since they may cache the key set
    * @throws {Error} the host brought its own `JwtService`
    */
-  async rotateSigningKey(algorithm: SigningAlgorithm): Promise<string> {
+  async rotateSigningKey(
+    algorithm: SigningAlgorithm,
+    { now = false }: { readonly now?: boolean } = {},
+  ): Promise<string> {
+    return this.#ownKeys().rotate(algorithm, now);
+  }
+
+  /**
+   * Seconds until `rotateSigningKey` takes an algorithm: until then clients may not know the next key.
+   * @throws {Error} the host brought its own `JwtService`
+   */
+  async secondsUntilRotation(algorithm: SigningAlgorithm): Promise<number> {
+    return this.#ownKeys().secondsUntilRotation(algorithm);
+  }
+
+  #ownKeys(): SigningKeys {
     if (this.#signingKeys === undefined) throw new Error('the keys belong to the host’s own JwtService');
-    return this.#signingKeys.rotate(algorithm);
+    return this.#signingKeys;
   }
 }
 

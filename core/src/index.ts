@@ -131,4 +131,5 @@ export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from 
 export { opaqueKindOf } from './tokens/opaque_token.ts';
 export type { DependentsOfSecret, SecretDependents } from './tokens/secret_dependents.ts';
 export { type SecretUse, ServerSecret } from './tokens/server_secret.ts';
+export { SigningKeyTooYoung } from './tokens/signing_keys.ts';
 export { hasPairwiseSubjects, type SubjectAudience, sectorOf } from './tokens/subject_identifier.ts';

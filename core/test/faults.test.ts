@@ -356,7 +356,7 @@ const SCENES: readonly Scene[] = [
   },
   {
     sentence: 'RFC 7517 §5 the key set is 503 whenever storage fails, never an empty one',
-    asks: ['keys.currentKeyId', 'keys.list'],
+    asks: ['keys.list'],
     status: 200,
     outage: PUBLIC_OUTAGE,
     arrange: async (world) => () => world.send({ method: 'GET', path: '/jwks', headers: {} }),

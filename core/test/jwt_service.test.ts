@@ -246,7 +246,7 @@ for (const store of STORES) {
     const tokens = [await world.machineToken()];
     for (let rotation = 1; rotation <= 3; rotation++) {
       const before = await published();
-      world.clock.advance(60);
+      world.clock.advance(300);
       const kid = await world.server.rotateSigningKey('RS256');
       const token = await world.machineToken();
       assert.equal(decodeProtectedHeader(token).kid, kid);
@@ -254,7 +254,7 @@ for (const store of STORES) {
       tokens.push(token);
 
       const after = await published();
-      assert.equal(after.length, rotation + 2);
+      assert.equal(after.length, rotation + 8);
       assert.deepEqual(
         before.filter((one) => !after.includes(one)),
         [],
@@ -266,7 +266,8 @@ for (const store of STORES) {
       for (const one of tokens) assert.equal(await verifies(world, one), true);
     }
     assert.equal(new Set(tokens.map((token) => decodeProtectedHeader(token).kid)).size, 4);
-    const statuses = (await world.storage.keys.list()).map(({ status }) => status).sort();
+    const keys = (await world.storage.keys.list()).filter(({ algorithm }) => algorithm === 'RS256');
+    const statuses = keys.map(({ status }) => status).sort();
     assert.deepEqual(statuses, ['current', 'next', 'retired', 'retired', 'retired']);
   });
 
@@ -278,7 +279,7 @@ for (const store of STORES) {
       [other, one],
       [one, other],
     ] as const) {
-      const kid = await rotating.server.rotateSigningKey('RS256');
+      const kid = await rotating.server.rotateSigningKey('RS256', { now: true });
       const token = await following.machineToken();
       assert.equal(decodeProtectedHeader(token).kid, kid);
       assert.deepEqual(await rotating.alive(token), [true]);
@@ -291,8 +292,10 @@ for (const store of STORES) {
     const { storage, server } = openStore(t, store);
     const [one, other] = [server(), server()];
     await one.prepare();
-    await Promise.all([one.rotateSigningKey('RS256'), other.rotateSigningKey('RS256')]);
-    const statuses = (await storage.keys.list()).map(({ status }) => status);
+    const now = { now: true };
+    await Promise.all([one.rotateSigningKey('RS256', now), other.rotateSigningKey('RS256', now)]);
+    const keys = (await storage.keys.list()).filter(({ algorithm }) => algorithm === 'RS256');
+    const statuses = keys.map(({ status }) => status);
     assert.equal(statuses.filter((status) => status === 'current').length, 1);
     assert.equal(statuses.filter((status) => status === 'next').length, 1);
   });
@@ -325,9 +328,9 @@ for (const store of STORES) {
     const { server } = openStore(t, store);
     await server().prepare();
     const changing = server([NEW_SECRET, SECRET]);
-    await changing.rotateSigningKey('RS256');
+    await changing.rotateSigningKey('RS256', { now: true });
     await assert.rejects(server(NEW_SECRET).prepare(), /sealed under another server secret/);
-    await changing.rotateSigningKey('RS256');
+    await changing.rotateSigningKey('RS256', { now: true });
     await server(NEW_SECRET).prepare();
   });
 
@@ -340,7 +343,7 @@ for (const store of STORES) {
       while ((await world.storage.sweep(100)) > 0);
     };
     await world.server.rotateSigningKey('RS256');
-    await world.server.rotateSigningKey('RS256');
+    await world.server.rotateSigningKey('RS256', { now: true });
 
     world.clock.advance(7200 - 1);
     await sweepAll();
@@ -367,7 +370,7 @@ for (const store of STORES) {
 test('RFC 7517 §9.2 sealed keys that were swapped between rows are refused', async (t) => {
   const { storage, server } = openStore(t);
   await server().prepare();
-  await server().rotateSigningKey('RS256');
+  await server().rotateSigningKey('RS256', { now: true });
   const records = await storage.keys.list();
   const rotated = records.map((record, index): KeyRecord => {
     const { sealedPrivateKey } = records[(index + 1) % records.length] ?? record;
@@ -432,17 +435,59 @@ test('RFC 9068 §2.1 changing the algorithm kills nothing that was issued', asyn
   assert.deepEqual(await world.alive(next.access_token, access_token), [true, true]);
 });
 
-test('OpenID Connect Core §10.1.1 prepare makes a current and a next key for each algorithm of the server, once', async (t) => {
+test('findings E1: prepare makes the keys of every algorithm that the metadata list, once (OpenID Connect Core §10.1.1)', async (t) => {
   const { storage, clock } = openStore(t);
+  const options = { issuer: ISSUER, secret: SECRET, storage, clock: clock.read };
+  const server = new AuthorizationServer({ ...options, oidc: { getUserClaims: () => undefined } });
+  await Promise.all([server.prepare(), server.prepare()]);
+  await server.prepare();
+  const keys = await storage.keys.list();
+  for (const algorithm of server.serverMetadata.id_token_signing_alg_values_supported as readonly string[]) {
+    const statuses = keys.filter((key) => key.algorithm === algorithm).map(({ status }) => status);
+    assert.deepEqual(statuses.sort(), ['current', 'next'], algorithm);
+  }
+});
+
+test('findings E1: whatever algorithm a client registers, the key set had its key before the first ID token', async (t) => {
+  const { storage, clock } = openStore(t);
+  const oidc = { getUserClaims: () => undefined };
   const server = new AuthorizationServer({
     issuer: ISSUER,
     secret: SECRET,
     storage,
     clock: clock.read,
-    accessTokenAlgorithm: 'ES256',
+    oidc,
   });
-  await Promise.all([server.prepare(), server.prepare()]);
-  await server.prepare();
-  const kinds = (await storage.keys.list()).map(({ algorithm, status }) => `${algorithm} ${status}`).sort();
-  assert.deepEqual(kinds, ['ES256 current', 'ES256 next', 'RS256 current', 'RS256 next']);
+  const response = await server.handle({ method: 'GET', url: '/jwks', headers: {} });
+  const { keys }: JSONWebKeySet = JSON.parse(response?.body ?? '');
+  const service = new StoredKeysJwtService(
+    new SigningKeys(storage.keys, new ServerSecret(SECRET), clock.read, []),
+  );
+  for (const algorithm of ALGORITHMS) {
+    const { keyId } = await service.sign({}, { type: 'JWT', algorithm });
+    assert.ok(
+      keys.some(({ kid, alg }) => kid === keyId && alg === algorithm),
+      algorithm,
+    );
+  }
+});
+
+test('findings E1: a key signs only after the key set could be cached without it, unless it has to at once', async (t) => {
+  const { server, clock } = openStore(t);
+  const one = server();
+  await one.prepare();
+  const published = [];
+  for (const wait of [300, 1]) {
+    assert.equal(await one.secondsUntilRotation('ES256'), wait);
+    await assert.rejects(one.rotateSigningKey('ES256'), {
+      name: 'SigningKeyTooYoung',
+      algorithm: 'ES256',
+      waitSeconds: wait,
+    });
+    clock.advance(wait === 300 ? 299 : 1);
+  }
+  published.push(await one.rotateSigningKey('ES256'));
+  await assert.rejects(one.rotateSigningKey('ES256'), { name: 'SigningKeyTooYoung', waitSeconds: 300 });
+  published.push(await one.rotateSigningKey('ES256', { now: true }));
+  assert.equal(new Set(published).size, 2);
 });

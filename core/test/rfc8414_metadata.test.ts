@@ -263,10 +263,13 @@ specification('Metadata (RFC 8414, OpenID Connect Discovery)', (spec) => {
     assert.deepEqual([status, headers], [200, expectedHeaders]);
     const { keys, ...others } = JSON.parse(body);
     assert.deepEqual(others, {});
-    assert.equal(keys.length, 2, 'the key that signs now, and the one that will be next');
-    for (const { n, kid, ...key } of keys) {
-      assert.deepEqual(key, { kty: 'RSA', e: 'AQAB', alg: 'RS256', use: 'sig' });
-      assert.equal(Buffer.from(n, 'base64url').length, 256);
+    assert.equal(keys.length, 8, 'of each algorithm the key that signs now, and the one that will be next');
+    for (const { n, x, y, kid, ...key } of keys) {
+      const { alg } = key;
+      const kind = { ES256: { kty: 'EC', crv: 'P-256' }, EdDSA: { kty: 'OKP', crv: 'Ed25519' } }[String(alg)];
+      assert.deepEqual(key, { ...(kind ?? { kty: 'RSA', e: 'AQAB' }), alg, use: 'sig' });
+      assert.equal(Buffer.from(n ?? x, 'base64url').length, n === undefined ? 32 : 256);
+      assert.equal(y !== undefined, alg === 'ES256');
       assert.match(kid, /^[A-Za-z0-9_-]{43}$/);
     }
   });

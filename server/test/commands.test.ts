@@ -245,16 +245,25 @@ for (const database of DATABASES) {
       }
     });
 
-    test('keys rotate lets the published next key sign, of one algorithm or of all in use', async () => {
+    test('keys rotate lets the published next key sign, of one algorithm or of all', async () => {
       const keyOf = async (status: string) => {
-        const keys: { kid: string; status: string }[] = await printsJson('keys', 'list');
-        return keys.find((key) => key.status === status)?.kid;
+        const keys: { kid: string; status: string; algorithm: string }[] = await printsJson('keys', 'list');
+        return keys.find((key) => key.status === status && key.algorithm === 'RS256')?.kid;
       };
       const next = await keyOf('next');
-      assert.deepEqual(await printsJson('keys', 'rotate'), [{ algorithm: 'RS256', kid: next }]);
+      const rotated: { algorithm: string; kid: string }[] = await printsJson('keys', 'rotate', '--now');
+      const algorithms = rotated.map(({ algorithm }) => algorithm).sort();
+      assert.deepEqual(algorithms, ['ES256', 'EdDSA', 'PS256', 'RS256']);
+      assert.equal(rotated.find(({ algorithm }) => algorithm === 'RS256')?.kid, next);
       assert.equal(await keyOf('current'), next);
-      const [eddsa] = await printsJson('keys', 'rotate', '--algorithm', 'EdDSA');
+      const [eddsa] = await printsJson('keys', 'rotate', '--algorithm', 'EdDSA', '--now');
       assert.equal(eddsa.algorithm, 'EdDSA');
+    });
+
+    test('findings E1: keys rotate refuses keys that clients may not know yet, and says when it takes them', async () => {
+      const { code, stderr } = await run('keys', 'rotate');
+      assert.equal(code, 1);
+      assert.match(stderr, /may not know the next keys yet, .*: try again in \d+ seconds, or use --now\./);
     });
 
     test('gc sweeps what has expired', async () => {

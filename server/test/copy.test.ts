@@ -132,7 +132,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
         await issue('--client', 'demo-web', '--user', 'alice'),
         await issue('--client', 'demo-web', '--user', 'alice'),
       ];
-      await prints(['keys', 'rotate']);
+      await prints(['keys', 'rotate', '--now']);
       browser = new Browser(original.url);
       const signedIn = await authorize(original, ALICE, browser);
       const machine = await postForm(

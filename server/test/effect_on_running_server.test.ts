@@ -88,7 +88,7 @@ for (const database of DATABASES) {
       const old = await tokenOf();
       for (let round = 0; round < 3; round += 1) {
         const published = (await (await fetch(`${server.url}/jwks`)).json()) as { keys: { kid: string }[] };
-        await prints('keys', 'rotate');
+        await prints('keys', 'rotate', '--now');
         const kid = kidOf(await tokenOf());
         assert.notEqual(kid, kidOf(old));
         assert.ok(published.keys.some((key) => key.kid === kid));

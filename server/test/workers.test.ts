@@ -117,7 +117,7 @@ describe('four workers', () => {
     const old = await newToken(first);
     for (let round = 0; round < 3; round += 1) {
       const before = await Promise.all(lines.map((line) => newToken(line)));
-      await grantdPrints(server.folder, ['keys', 'rotate']);
+      await grantdPrints(server.folder, ['keys', 'rotate', '--now']);
       const tokens = await Promise.all(lines.map((line) => newToken(line)));
       const kids = new Set(tokens.map(kidOf));
       assert.equal(kids.size, 1);

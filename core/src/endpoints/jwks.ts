@@ -1,8 +1,6 @@
 import type { HttpResponse } from '../protocol/http.ts';
+import { PUBLIC_CACHE_SECONDS } from '../tokens/signing_keys.ts';
 import type { Context } from './context.ts';
-
-/** Seconds that a client may remember what the server says about itself. */
-export const PUBLIC_CACHE_SECONDS = 300;
 
 /** `GET /jwks` (RFC 7517 §5): next, current and retired keys. */
 export async function jwks(context: Context): Promise<HttpResponse> {

@@ -9,9 +9,9 @@ import type { HttpResponse } from '../protocol/http.ts';
 import { PROMPTS } from '../protocol/prompt.ts';
 import { RESPONSE_MODES } from '../protocol/response_mode.ts';
 import { ACCEPTED_ALGORITHMS } from '../protocol/signing_algorithm.ts';
+import { PUBLIC_CACHE_SECONDS } from '../tokens/signing_keys.ts';
 import type { Context } from './context.ts';
 import { GRANT_TYPES } from './grants/grants.ts';
-import { PUBLIC_CACHE_SECONDS } from './jwks.ts';
 
 /** Authorization server metadata (RFC 8414 §2) with what OpenID Discovery §3 adds, from the live configuration. */
 export async function metadata(context: Context): Promise<HttpResponse> {

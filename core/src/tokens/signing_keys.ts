@@ -10,7 +10,7 @@ import {
 import { signerOf, verifierOf } from '#signatures';
 import type { Clock } from '../protocol/environment.ts';
 import type { KeyRecord } from '../protocol/records.ts';
-import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
+import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import type { KeyRepository } from '../storage/contract.ts';
 import type { ServerSecret } from './server_secret.ts';
 import type { Signs, Verifies } from './signatures/signatures.ts';
@@ -25,9 +25,28 @@ interface SigningKey extends VerifyingKey {
   readonly signs: Signs;
 }
 
+/** Seconds that a client may remember what the server says about itself: its keys and its metadata. */
+export const PUBLIC_CACHE_SECONDS = 300;
+
+/** The next key was published so recently that clients may not know it yet. */
+export class SigningKeyTooYoung extends Error {
+  readonly algorithm: SigningAlgorithm;
+  readonly waitSeconds: number;
+
+  constructor(algorithm: SigningAlgorithm, waitSeconds: number) {
+    super(
+      `clients may not know the next ${algorithm} key yet, since they may cache the key set for ${PUBLIC_CACHE_SECONDS} seconds: try again in ${waitSeconds} seconds`,
+    );
+    this.name = 'SigningKeyTooYoung';
+    this.algorithm = algorithm;
+    this.waitSeconds = waitSeconds;
+  }
+}
+
 /**
  * The signing keys in storage, sealed under the server's secret. For each algorithm one key is `next`
- * (published, so that everyone knows it before it signs), one `current`, and any number `retired`.
+ * (published, so that everyone knows it before it signs), one `current`, and any number `retired`. Every algorithm that
+ * a client may register has its keys from the first start on, so that they are published before a client chooses it.
  *
  * Imported keys are remembered by `kid`. Which one is current is asked each time, so that a rotation by any
  * process is followed at once.
@@ -40,7 +59,7 @@ export class SigningKeys {
   readonly #verifying = new Map<string, VerifyingKey>();
   readonly #signing = new Map<string, SigningKey>();
 
-  /** @param algorithms those that the server signs with by itself; a client's own join when they are first used */
+  /** @param algorithms those that the server signs with by itself */
   constructor(
     repository: KeyRepository,
     secret: ServerSecret,
@@ -58,6 +77,7 @@ export class SigningKeys {
    * first server secret that is sealed under another one.
    */
   async prepare(): Promise<void> {
+    await this.#complete();
     for (const algorithm of this.#algorithms) await this.forSigning(algorithm);
     await this.#reseal();
   }
@@ -109,8 +129,7 @@ export class SigningKeys {
 
   /** Public keys with `kid`, `alg` and `use` (RFC 7517 §4). Keys are made before the first answer, not after it. */
   async published(): Promise<readonly JWK[]> {
-    for (const algorithm of this.#algorithms) await this.#currentKeyId(algorithm);
-    return (await this.#repository.list()).map(({ kid, algorithm, publicJwk }) => ({
+    return (await this.#complete()).map(({ kid, algorithm, publicJwk }) => ({
       ...publicJwk,
       kid,
       alg: algorithm,
@@ -120,25 +139,57 @@ export class SigningKeys {
 
   /**
    * Lets the next key sign from now on, and publishes a new next one.
+   * @param now rotates although clients may not know the next key yet: some refuse what it signs until then
    * @returns `kid` of the key that signs now
+   * @throws {SigningKeyTooYoung} the next key was not published for as long as clients may cache the key set
    */
-  async rotate(algorithm: SigningAlgorithm): Promise<string> {
-    const current = await this.#currentKeyId(algorithm);
-    // Where another process was quicker, its rotation is the one that was asked for.
-    await this.#repository.rotate(current, await this.#generate(algorithm, 'next'));
+  async rotate(algorithm: SigningAlgorithm, now = false): Promise<string> {
+    const records = (await this.#complete()).filter((record) => record.algorithm === algorithm);
+    const current = records.find(({ status }) => status === 'current');
+    if (current === undefined) throw new Error(`storage keeps no ${algorithm} key`);
+    const waitSeconds = this.#waitOf(records);
+    if (!now && waitSeconds > 0) throw new SigningKeyTooYoung(algorithm, waitSeconds);
+    // If another process was quicker, its rotation is the one that was asked for.
+    await this.#repository.rotate(current.kid, await this.#generate(algorithm, 'next'));
     return this.#currentKeyId(algorithm);
+  }
+
+  /** Seconds until `rotate` takes the algorithm; 0 if it does now. */
+  async secondsUntilRotation(algorithm: SigningAlgorithm): Promise<number> {
+    return this.#waitOf((await this.#complete()).filter((record) => record.algorithm === algorithm));
+  }
+
+  #waitOf(records: readonly KeyRecord[]): number {
+    const next = records.find(({ status }) => status === 'next');
+    const publishedForMs = this.#clock() - (next?.createdAtMs ?? 0);
+    return Math.max(0, Math.ceil(PUBLIC_CACHE_SECONDS - publishedForMs / 1000));
   }
 
   async #currentKeyId(algorithm: SigningAlgorithm): Promise<string> {
     const stored = await this.#repository.currentKeyId(algorithm);
     if (stored) return stored;
-    await this.#repository.initialize([
-      await this.#generate(algorithm, 'current'),
-      await this.#generate(algorithm, 'next'),
-    ]);
+    await this.#complete(algorithm);
     const initialized = await this.#repository.currentKeyId(algorithm);
     if (!initialized) throw new Error(`storage keeps no ${algorithm} key`);
     return initialized;
+  }
+
+  /**
+   * Makes a current and a next key for each algorithm without keys.
+   * @param needed an algorithm that has no current key, whatever the list says
+   * @returns all keys
+   */
+  async #complete(needed?: SigningAlgorithm): Promise<readonly KeyRecord[]> {
+    const records = await this.#repository.list();
+    const missing = SIGNING_ALGORITHMS.filter(
+      (one) => one === needed || !records.some(({ algorithm }) => algorithm === one),
+    );
+    if (missing.length === 0) return records;
+    const made = missing.map((algorithm) =>
+      Promise.all([this.#generate(algorithm, 'current'), this.#generate(algorithm, 'next')]),
+    );
+    for (const keys of await Promise.all(made)) await this.#repository.initialize(keys);
+    return this.#repository.list();
   }
 
   async #generate(algorithm: SigningAlgorithm, status: 'current' | 'next'): Promise<KeyRecord> {

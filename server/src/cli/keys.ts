@@ -1,12 +1,14 @@
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '@grantd/core';
 import { Command, Option } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
+import { Refused } from '../instance/refused.ts';
 import { databaseFlags } from './database_flags.ts';
 import { printList, timeOf } from './output.ts';
 import { type CommandParts, withInstance } from './with_instance.ts';
 
 interface RotateFlags extends GivenFlags {
   readonly algorithm?: SigningAlgorithm;
+  readonly now?: true;
 }
 
 export function keysCommands(): Command {
@@ -18,6 +20,13 @@ export function keysCommands(): Command {
     group.command('rotate').description('let the next keys sign from now on; retired ones still verify'),
   )
     .addOption(new Option('--algorithm <A>', 'only this algorithm').choices(SIGNING_ALGORITHMS))
+    .option('--now', 'although clients may not know the next key yet: some refuse what it signs until then')
+    .addHelpText(
+      'after',
+      `
+Clients may cache the key set for five minutes, so a next key that is younger does not sign yet. Use --now if the
+current key is no longer safe.`,
+    )
     .action((flags: RotateFlags) =>
       withInstance(flags, 'needs_database', (parts) => rotateKeys(parts, flags)),
     );
@@ -43,12 +52,19 @@ async function listKeys(parts: CommandParts): Promise<void> {
   });
 }
 
-async function rotateKeys(parts: CommandParts, { algorithm }: RotateFlags): Promise<void> {
+/** @throws {Refused} clients may not know a next key yet; then none is rotated */
+async function rotateKeys(parts: CommandParts, { algorithm, now }: RotateFlags): Promise<void> {
   const server = await parts.server();
-  const inUse = new Set((await parts.storage.keys.list()).map((key) => key.algorithm));
+  const algorithms = algorithm === undefined ? SIGNING_ALGORITHMS : [algorithm];
+  const waits = await Promise.all(algorithms.map((one) => server.secondsUntilRotation(one)));
+  const wait = Math.max(...waits);
+  if (wait > 0 && now !== true)
+    throw new Refused(
+      `clients may not know the next keys yet, since they may cache the key set: try again in ${wait} seconds, or use --now.`,
+    );
   const rotated = [];
-  for (const one of algorithm === undefined ? inUse : [algorithm]) {
-    rotated.push({ algorithm: one, kid: await server.rotateSigningKey(one) });
+  for (const one of algorithms) {
+    rotated.push({ algorithm: one, kid: await server.rotateSigningKey(one, { now: now === true }) });
   }
   printList(parts, rotated, { ALGORITHM: (key) => key.algorithm, 'SIGNS NOW': (key) => key.kid });
 }

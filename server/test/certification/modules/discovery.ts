@@ -83,7 +83,7 @@ function checkDynamicProvider(provider: Provider): void {
 async function rotateKeys({ provider, operator }: Parameters<Module>[0]): Promise<void> {
   const before = await provider.keys();
   checkKeys(before);
-  await operator.command(['keys', 'rotate', '--algorithm', 'RS256']);
+  await operator.command(['keys', 'rotate', '--now', '--algorithm', 'RS256']);
   const after = await provider.keys();
   checkKeys(after);
   const known = new Set(before.map(({ kid }) => kid));
