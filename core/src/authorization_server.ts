@@ -11,6 +11,7 @@ import {
   refusedAuthorization,
 } from './endpoints/authorization/authorization_response.ts';
 import { isExpectedPerson } from './endpoints/authorization/parameters/expected_subject.ts';
+import { endRequest } from './endpoints/authorization/request_end.ts';
 import { ClientSecrets } from './endpoints/client_authentication/client_secret.ts';
 import { ClientSecretUses } from './endpoints/client_authentication/client_secret_uses.ts';
 import type { Context } from './endpoints/context.ts';
@@ -206,7 +207,8 @@ export class AuthorizationServer {
   /**
    * Takes the person back to the client with a code.
    * @param requestId the host's identifier of the HTTP request in which the person approved, for events
-   * @throws {OAuthError} `access_denied`: the person or the client was disabled meanwhile
+   * @throws {OAuthError} `access_denied`: the person or the client was disabled meanwhile; `invalid_request`: the request
+   *   was answered before
    */
   completeAuthorization(
     request: AuthorizationRequest,
@@ -221,17 +223,23 @@ export class AuthorizationServer {
    * Redirects the person back to the client without a code: `access_denied`, `login_required` and the like. For a client
    * that nobody checked the response has `leaving`: its page asks first.
    * @param requestId the host's identifier of the request, for its log
+   * @throws {OAuthError} the request was answered before
    */
   refuseAuthorization(
     request: AuthorizationRequest,
     code: AuthorizationRefusal,
     description: string,
     requestId?: string,
-  ): HttpResponse {
-    const reason = REASON_OF_HOST_REFUSAL[code];
-    const error = refusedAuthorization(this.#context, request, { code, description, reason });
-    report(this.#context, error, callOf('authorization', { id: requestId }));
-    return errorResponse(error);
+  ): Promise<HttpResponse> {
+    const call = { ...callOf('authorization', { id: requestId }), clientId: request.client.id };
+    return reported(this.#context, call, async () => {
+      const ended = await endRequest(this.#context, request);
+      if (ended !== undefined) throw ended;
+      const reason = REASON_OF_HOST_REFUSAL[code];
+      const error = refusedAuthorization(this.#context, request, { code, description, reason });
+      report(this.#context, error, call);
+      return errorResponse(error);
+    });
   }
 
   /**

@@ -273,12 +273,28 @@ const SCENES: readonly Scene[] = [
   },
   {
     sentence: 'RFC 6749 §4.1.2 an approval is 503 whenever storage fails, and no code goes to the client',
-    asks: ['authorizationCodes.issue'],
+    asks: ['authorizationCodes.issue', 'oneTimeIdentifiers.take'],
     status: 303,
+    statusOnceDone: 400,
     outage: OUTAGE,
     async arrange({ server }) {
       const request = await server.validateAuthorizationRequest(authorizationRequest('web'));
       return () => asResponse(server.completeAuthorization(request, { subject: 'alice' }));
+    },
+  },
+  {
+    sentence:
+      'RFC 9126 §7.3 an approval of a pushed request is 503 whenever storage fails, and can be given again',
+    asks: ['authorizationCodes.issue', 'pushedRequests.remove', 'oneTimeIdentifiers.take'],
+    status: 303,
+    statusOnceDone: 400,
+    outage: OUTAGE,
+    async arrange(world) {
+      const { body } = await world.post('/par', parametersOf('web'), 'web');
+      const query = new URLSearchParams({ client_id: 'web', request_uri: JSON.parse(body).request_uri });
+      const pushed = { method: 'GET', url: `/authorize?${query}`, headers: {} };
+      const request = await world.server.validateAuthorizationRequest(pushed);
+      return () => asResponse(world.server.completeAuthorization(request, { subject: 'alice' }));
     },
   },
   {
@@ -300,9 +316,8 @@ const SCENES: readonly Scene[] = [
   },
   {
     sentence: 'RFC 9126 §4 a pushed request is 503 whenever storage fails, never an unknown one',
-    asks: [...CALLER, 'pushedRequests.take'],
+    asks: [...CALLER, 'pushedRequests.get'],
     status: 200,
-    statusOnceDone: 400,
     outage: OUTAGE,
     async arrange(world) {
       const { body } = await world.post('/par', parametersOf('web'), 'web');
@@ -417,7 +432,8 @@ for (const scene of SCENES) {
         assert.equal(event.reason, 'storage_unavailable', what);
         assert.equal(event.cause.message, DRIVER_MESSAGE, what);
         broken.store.repair();
-        const isDone = failure === 'rejects after it was done' && /redeem$|take$|remove$/.test(method);
+        const isDone =
+          failure === 'rejects after it was done' && /redeem$|take$|clients\.remove$/.test(method);
         const retried = (isDone ? scene.statusOnceDone : undefined) ?? scene.status;
         assert.equal((await broken.request()).status, retried, `${what}, and was repaired`);
       }
@@ -556,7 +572,8 @@ test('§7 a generator of random bytes that fails is 500 at the token endpoint an
   const world = await openWorld(t, { random: throwing(cause) });
   const expected = errorOf(500, 'server_error', 'an unexpected error', OPEN_JSON_HEADERS);
   assert.deepEqual(await world.post('/token', { grant_type: 'client_credentials' }, 'machine'), expected);
-  const request = await world.server.validateAuthorizationRequest(authorizationRequest('web'));
+  const { server } = await openWorld(t);
+  const request = await server.validateAuthorizationRequest(authorizationRequest('web'));
   const approval = world.server.completeAuthorization(request, { subject: 'alice' });
   assert.deepEqual(await asResponse(approval), errorOf(500, 'server_error', 'an unexpected error'));
   const event = world.events.at(-1);

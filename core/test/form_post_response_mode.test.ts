@@ -2,7 +2,15 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import type { HttpResponse } from '@grantd/core';
-import { accepted, CALLBACK, postedBy, refusalOf, refused, USUAL } from './harness/authorization_endpoint.ts';
+import {
+  accepted,
+  asked,
+  CALLBACK,
+  postedBy,
+  refusalOf,
+  refused,
+  USUAL,
+} from './harness/authorization_endpoint.ts';
 import { CLIENTS, ISSUER, openWorld, type World } from './harness/world.ts';
 
 const FORM_POST = { response_mode: 'form_post' };
@@ -34,7 +42,7 @@ test('§2 the code, state and iss are posted to the redirect URI by a form', asy
 test('§2 the whole page', async (t) => {
   const world = await openWorld(t);
   const request = await accepted(world, FORM_POST);
-  const page = world.server.refuseAuthorization(request, 'access_denied', 'the person said no');
+  const page = await world.server.refuseAuthorization(request, 'access_denied', 'the person said no');
   assert.deepEqual(page, {
     status: 200,
     headers: {
@@ -168,7 +176,7 @@ test('§4 the form leads to the redirect URI, to the letter, and may be led on f
   ]) {
     await addClient(world, redirectUri);
     const request = await accepted(world, { ...FORM_POST, client_id: 'own', redirect_uri: redirectUri });
-    const page = world.server.refuseAuthorization(request, 'access_denied', 'no');
+    const page = await world.server.refuseAuthorization(request, 'access_denied', 'no');
     assert.equal(postedBy(page).action, redirectUri);
     assert.doesNotMatch(String(page.headers['content-security-policy']), /form-action/);
     await world.storage.clients.remove('own');
@@ -177,9 +185,10 @@ test('§4 the form leads to the redirect URI, to the letter, and may be led on f
 
 test('§2 the host learns of the mode, and keeps it while the person is asked', async (t) => {
   const world = await openWorld(t);
-  const { parameters, responseMode } = await accepted(world, FORM_POST);
+  const request = await accepted(world, FORM_POST);
+  const { parameters, responseMode } = request;
   assert.equal(responseMode, 'form_post');
   const again = await world.server.resumeAuthorizationRequest(parameters);
   assert.equal(again.responseMode, 'form_post');
-  assert.deepEqual(parameters, { ...USUAL, ...FORM_POST });
+  assert.deepEqual(asked(request).parameters, { ...USUAL, ...FORM_POST });
 });

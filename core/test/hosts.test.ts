@@ -529,14 +529,15 @@ test('§1 what a host answers of pushed requests, identifiers and resources is r
     },
     pushedRequests: {
       add: (added) => storage.pushedRequests.add(added),
-      take: (id) => JSON.parse('{}', () => ({ none: null, ...request, [id]: null })),
+      get: (id) => JSON.parse('{}', () => ({ none: null, ...request, [id]: null })),
+      remove: (id) => storage.pushedRequests.remove(id),
     },
   });
   const { oneTimeIdentifiers, pushedRequests } = host;
   assert.ok(oneTimeIdentifiers && pushedRequests);
-  assert.deepEqual(await pushedRequests.take('unused'), request);
+  assert.deepEqual(await pushedRequests.get('unused'), request);
   await assert.rejects(
-    pushedRequests.take('clientId'),
+    async () => pushedRequests.get('clientId'),
     (error) => causeOf(error) === 'a pushed request without clientId',
   );
   assert.throws(
@@ -549,9 +550,9 @@ test('§1 what a host answers of pushed requests, identifiers and resources is r
   );
   const none = hostStorage({
     ...storage,
-    pushedRequests: { ...storage.pushedRequests, take: () => null },
+    pushedRequests: { ...storage.pushedRequests, get: () => null },
   });
-  assert.equal(await none.pushedRequests?.take('one'), undefined);
+  assert.equal(await none.pushedRequests?.get('one'), undefined);
 });
 
 test('§5.3 getUserClaims may be a method that needs its object', async (t) => {

@@ -354,6 +354,13 @@ const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
       storage: { ...REQUIRED.storage, pushedRequests: undefined },
     },
   ],
+  [
+    'storage.oneTimeIdentifiers',
+    {
+      requirePushedAuthorizationRequests: true,
+      storage: { ...REQUIRED.storage, oneTimeIdentifiers: undefined },
+    },
+  ],
   ...[-1, 0.5, '10', NaN].map((refreshGrace) => ['refreshGrace', { refreshGrace }] as const),
   ...['token', '', '/to ken', '/tökén', '/token?x', '/token#x', 5, null].map(
     (token) => ['paths.token', { paths: { token } }] as const,

@@ -8,6 +8,7 @@ import {
   type NewClient,
   OAuthError,
 } from '@grantd/core';
+import { asked } from './harness/authorization_endpoint.ts';
 import { secondServer } from './harness/second_server.ts';
 import {
   CHALLENGE,
@@ -121,7 +122,7 @@ test('§4.1.1 a request in order becomes plain data for the host to ask the pers
     ui_locales: 'de en',
     display: 'popup',
   });
-  assert.deepEqual(request, {
+  assert.deepEqual(asked(request), {
     client: { ...CLIENTS.web, generation: 0, revision: 0 },
     parameters: Object.fromEntries(
       queryOf({
@@ -153,7 +154,7 @@ test('§4.1.1 a request in order becomes plain data for the host to ask the pers
 
 test('§3.1 GET and POST are the same request, by absolute URL or by path', async (t) => {
   const world = await openWorld(t);
-  const expected = await validate(world);
+  const expected = asked(await validate(world));
   const query = queryOf(USUAL).toString();
   const headers = { 'content-type': 'application/x-www-form-urlencoded' };
   const requests: readonly HttpRequest[] = [
@@ -163,7 +164,7 @@ test('§3.1 GET and POST are the same request, by absolute URL or by path', asyn
     { method: 'POST', url: '/authorize', headers, body: Object.fromEntries(queryOf(USUAL)) },
   ];
   for (const request of requests) {
-    assert.deepEqual(await world.server.validateAuthorizationRequest(request), expected);
+    assert.deepEqual(asked(await world.server.validateAuthorizationRequest(request)), expected);
   }
 });
 
@@ -497,10 +498,9 @@ test('§4.1.2 the person approves: the browser takes code, state and iss back, o
 
 test('§4.1.2 each approval has a code of its own, and storage knows none of them', async (t) => {
   const world = await openWorld(t);
-  const request = await validate(world);
   const codes = new Set<string>();
   for (let i = 0; i < 3; i++) {
-    const response = await world.server.completeAuthorization(request, { subject: 'alice' });
+    const response = await world.server.completeAuthorization(await validate(world), { subject: 'alice' });
     const { code = '' } = returned(response).parameters;
     codes.add(code);
     assert.equal(await world.storage.authorizationCodes.get(code), undefined);
@@ -538,9 +538,9 @@ test('§3.3 an approval of more than was asked for is the host’s mistake, and 
 
 test('§4.1.2.1 an approval for somebody who was disabled meanwhile is access_denied', async (t) => {
   const world = await openWorld(t);
-  const request = await validate(world);
+  const requests = [await validate(world), await validate(world), await validate(world)];
   const complete = (server: World) =>
-    server.server.completeAuthorization(request, { subject: 'alice' }).then(
+    server.server.completeAuthorization(requests.pop() ?? assert.fail(), { subject: 'alice' }).then(
       () => assert.fail('a code was issued'),
       (error: unknown) => errorResponse(error),
     );
@@ -559,10 +559,14 @@ test('§4.1.2.1 an approval for somebody who was disabled meanwhile is access_de
 test('§4.1.2.1 a refusal by the person or the host goes back to the client', async (t) => {
   const world = await openWorld(t);
   const request = await validate(world);
-  const denied = world.server.refuseAuthorization(request, 'access_denied', 'the person said no');
+  const denied = await world.server.refuseAuthorization(request, 'access_denied', 'the person said no');
   assert.deepEqual(denied, redirected('access_denied', 'the person said no'));
   const silent = await validate(world, { prompt: 'none', state: undefined });
-  const loginRequired = world.server.refuseAuthorization(silent, 'login_required', 'nobody is signed in');
+  const loginRequired = await world.server.refuseAuthorization(
+    silent,
+    'login_required',
+    'nobody is signed in',
+  );
   const parameters = { error: 'login_required', error_description: 'nobody is signed in', iss: ISSUER };
   assert.deepEqual(returned(loginRequired), { target: CALLBACK, parameters });
 });
@@ -587,8 +591,8 @@ describe('findings A4 RFC 9700 §4.11.2 a client that registered itself', () => 
     const denied = await world.server.validateAuthorizationRequest(asked({}));
     return [
       await refusal(world, asked({ response_type: 'token' })),
-      world.server.refuseAuthorization(silent, 'login_required', 'nobody is signed in'),
-      world.server.refuseAuthorization(denied, 'access_denied', 'the person said no'),
+      await world.server.refuseAuthorization(silent, 'login_required', 'nobody is signed in'),
+      await world.server.refuseAuthorization(denied, 'access_denied', 'the person said no'),
     ];
   }
 
@@ -645,7 +649,7 @@ test('RFC 9207 §2 iss is the issuer to the letter, with its path', async (t) =>
   const world = await openWorld(t, { issuer });
   const request = await validate(world);
   const completed = await world.server.completeAuthorization(request, { subject: 'alice' });
-  const refused = world.server.refuseAuthorization(request, 'access_denied', 'no');
+  const refused = await world.server.refuseAuthorization(await validate(world), 'access_denied', 'no');
   assert.deepEqual([returned(completed).parameters.iss, returned(refused).parameters.iss], [issuer, issuer]);
 });
 

@@ -6,6 +6,7 @@ import { CompactEncrypt, CompactSign, exportSPKI, generateKeyPair, SignJWT, Unse
 import {
   accepted,
   addSigningClient,
+  asked,
   CALLBACK,
   exactly,
   type Parameters,
@@ -56,7 +57,7 @@ const MALFORMED = invalid('the request object is malformed');
 test('§5 a signed request object is a request, its client_id alone beside it', async (t) => {
   const stage = await openStage(t);
   const request = await ask(stage, { request: await stage.sign(SIGNED) });
-  assert.deepEqual(request.parameters, SIGNED);
+  assert.deepEqual(asked(request).parameters, SIGNED);
   assert.deepEqual([request.scopes, request.state], [['openid', 'read'], 'signed']);
   assert.deepEqual(await stage.world.server.resumeAuthorizationRequest(request.parameters), request);
 });
@@ -107,7 +108,7 @@ test('§4 parameters that are no texts are what a form would say', async (t) => 
   assert.equal(request.maxAge, 300);
   assert.deepEqual(request.claims, claims);
   assert.deepEqual(request.resources, [ISSUER, 'https://other.example']);
-  assert.deepEqual(request.parameters, {
+  assert.deepEqual(asked(request).parameters, {
     ...SIGNED,
     max_age: '300',
     claims: JSON.stringify(claims),

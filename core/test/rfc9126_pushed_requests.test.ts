@@ -6,6 +6,7 @@ import { sha256 } from '#hashing';
 import {
   accepted,
   addSigningClient,
+  asked,
   exactly,
   formOf,
   type Parameters,
@@ -65,14 +66,29 @@ specification('Pushed authorization requests (RFC 9126)', (spec) => {
 
   spec('§4 the authorization endpoint takes what was pushed, as if it had come there', async (world) => {
     const parameters = { nonce: 'n', prompt: 'consent', resource: [CLIENTS.api.resource, ISSUER] };
-    const expected = await accepted(world, parameters);
-    assert.deepEqual(await taken(world, await pushed(world, parameters)), expected);
+    const expected = asked(await accepted(world, parameters));
+    assert.deepEqual(asked(await taken(world, await pushed(world, parameters))), expected);
   });
 
-  spec('§4 of many that take one request at once, one gets it', async (world) => {
-    const name = await pushed(world);
-    const outcomes = await Promise.allSettled(Array.from({ length: 6 }, () => taken(world, name)));
-    assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1);
+  spec(
+    'findings E4: §4 a page with a request_uri can be reloaded until the person has answered',
+    async (world) => {
+      const name = await pushed(world);
+      const [first, second] = [await taken(world, name), await taken(world, name)];
+      assert.deepEqual(second, first);
+      await world.server.completeAuthorization(second, { subject: 'alice' });
+      assert.deepEqual(await refused(taken(world, name)), GONE);
+      assert.deepEqual(
+        await refused(world.server.completeAuthorization(first, { subject: 'alice' })),
+        shown('invalid_request', 'the authorization request was answered before'),
+      );
+    },
+  );
+
+  spec('findings E4: §4 a request_uri is gone after a refusal as well', async (world) => {
+    const name = await pushed(world, { prompt: 'none' });
+    await world.server.refuseAuthorization(await taken(world, name), 'login_required', 'nobody is signed in');
+    assert.deepEqual(await refused(taken(world, name)), GONE);
   });
 
   spec('§2.2 a name is good until its second, and not in it', async (world) => {
@@ -175,8 +191,8 @@ test('§7.1 storage knows a pushed request by a digest, and never what its clien
   const world = await openWorld(t);
   const { body } = await push(world, { client_secret: 'the secret of web' }, {});
   const { request_uri } = JSON.parse(body);
-  assert.equal(await world.storage.pushedRequests.take(request_uri), undefined);
-  assert.deepEqual(await world.storage.pushedRequests.take(await sha256(request_uri)), {
+  assert.equal(await world.storage.pushedRequests.get(request_uri), undefined);
+  assert.deepEqual(await world.storage.pushedRequests.get(await sha256(request_uri)), {
     id: await sha256(request_uri),
     clientId: 'web',
     parameters: USUAL,
@@ -184,12 +200,9 @@ test('§7.1 storage knows a pushed request by a digest, and never what its clien
   });
 });
 
-test('§4 a pushed request is used up by the first look, also where that is refused', async (t) => {
+test('§4 a name that was never given is unknown', async (t) => {
   const world = await openWorld(t);
   const name = await pushed(world);
-  await taken(world, name);
-  assert.deepEqual(await refused(taken(world, name)), GONE);
-  assert.equal(world.lastReason, 'pushed_request_unknown');
   for (const unknown of [
     `${name}x`,
     'urn:ietf:params:oauth:request_uri:',
@@ -204,7 +217,7 @@ test('§7.2 what one client pushed is nothing to another', async (t) => {
   const name = await pushed(world);
   assert.deepEqual(await refused(taken(world, name, { client_id: 'spa' })), GONE);
   assert.equal(world.lastReason, 'pushed_request_foreign');
-  assert.deepEqual(await refused(taken(world, name)), GONE);
+  assert.equal((await taken(world, name)).client.id, 'web');
 });
 
 test('§4 whatever stands beside the name is ignored', async (t) => {
@@ -226,7 +239,7 @@ test('§4 whatever stands beside the name is ignored', async (t) => {
 test('§4 a name that is not known goes back to the client only where the request names its redirect URI', async (t) => {
   const world = await openWorld(t);
   const name = await pushed(world);
-  await taken(world, name);
+  await world.server.completeAuthorization(await taken(world, name), { subject: 'alice' });
   const beside = { client_id: 'web', request_uri: name, state: 'mine' };
   const known = await refusalOf(world, { ...beside, redirect_uri: USUAL.redirect_uri }, {});
   const description = 'the pushed request is not known any more';
@@ -255,7 +268,7 @@ test('§3 a request object can be pushed; what it says counts, and nothing besid
   const response = await world.send({ method: 'POST', path: '/par', headers, body });
   assert.equal(response.status, 201, response.body);
   const { request_uri } = JSON.parse(response.body);
-  const { scopes, state, parameters } = await taken(world, request_uri, { client_id: 'signer' });
+  const { scopes, state, parameters } = asked(await taken(world, request_uri, { client_id: 'signer' }));
   assert.deepEqual([scopes, state], [['openid', 'read'], 'inside']);
   assert.deepEqual(parameters, { ...USUAL, client_id: 'signer', state: 'inside' });
 
@@ -296,12 +309,15 @@ test('§2.2 the lifetime of names is the host’s to set', async (t) => {
 
 test('§2 a store that keeps no pushed requests has no such endpoint, and knows no such name', async (t) => {
   const first = await openWorld(t);
-  const { pushedRequests: _, ...storage } = first.storage;
-  const { server } = await secondServer(first, {}, storage as World['storage']);
-  assert.equal(server.serves('/par'), false);
-  const request_uri = `urn:ietf:params:oauth:request_uri:${'A'.repeat(43)}`;
-  const request = exactly({ client_id: 'web', request_uri });
-  assert.deepEqual(await refused(server.validateAuthorizationRequest(request)), GONE);
+  for (const missing of ['pushedRequests', 'oneTimeIdentifiers'] as const) {
+    const storage: Partial<World['storage']> = { ...first.storage };
+    delete storage[missing];
+    const { server } = await secondServer(first, {}, storage as World['storage']);
+    assert.equal(server.serves('/par'), false);
+    const request_uri = `urn:ietf:params:oauth:request_uri:${'A'.repeat(43)}`;
+    const request = exactly({ client_id: 'web', request_uri });
+    assert.deepEqual(await refused(server.validateAuthorizationRequest(request)), GONE);
+  }
 });
 
 test('§1 oauth4webapi pushes a signed request, and redeems the code that comes of it', async (t) => {

@@ -115,7 +115,7 @@ describe('Redis', { skip: REDIS_ABSENCE }, () => {
       () => keys.list(),
       () => keys.currentKeyId('RS256'),
       () => storage.oneTimeIdentifiers.take('one', refresh.expiresAt),
-      () => storage.pushedRequests.take('one'),
+      () => storage.pushedRequests.get('one'),
     ];
     server.pause();
     try {

@@ -93,8 +93,11 @@ for (const database of DATABASES) {
       const again = await browser.submit(page, { decision: 'allow' });
       assert.ok(isConsent(again));
       assert.match(again.html, /Another name/);
-      assert.equal(answerOf(await browser.submit(page, { decision: 'deny' })), 'access_denied');
       assert.equal(answerOf(await browser.submit(again, { decision: 'allow' })), 'a code');
+
+      const outdated = await browser.get(urlOf(stranger, { prompt: 'consent' }));
+      await registerAnew(stranger, { client_name: 'One more name' });
+      assert.equal(answerOf(await browser.submit(outdated, { decision: 'deny' })), 'access_denied');
     });
 
     test('what was agreed with a client that registered itself is asked again once it has registered anew', async () => {

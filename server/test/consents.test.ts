@@ -12,7 +12,15 @@ import {
 import { DATABASES } from './harness/databases.ts';
 import { newPerson } from './harness/new_person.ts';
 import { grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
-import { authorizationUrl, introspect, newPkce, payloadOf, redeem } from './harness/protocol.ts';
+import {
+  authorizationUrl,
+  basic,
+  introspect,
+  newPkce,
+  payloadOf,
+  postForm,
+  redeem,
+} from './harness/protocol.ts';
 import { withDatabaseOf } from './harness/stored.ts';
 
 const SPA = { client_id: 'demo-spa', redirect_uri: 'http://localhost:4002/callback' };
@@ -60,7 +68,8 @@ for (const database of DATABASES) {
       assert.ok(isConsent(wider));
       await browser.submit(wider, { decision: 'deny' });
       assert.ok(isConsent(await browser.get(urlWith({ scope: 'openid email' }))), 'no is no consent');
-      await browser.submit(wider, { decision: 'allow' });
+      const again = await browser.get(urlWith({ scope: 'openid profile email' }));
+      await browser.submit(again, { decision: 'allow' });
 
       const other = new Browser(server.url);
       const straight = await other.submit(await other.get(urlWith({ scope: 'openid email' })), who);
@@ -147,6 +156,42 @@ for (const database of DATABASES) {
         await browser.submit(asked, { decision: 'allow' });
         assert.match((await browser.get(`${server.url}/account`)).html, /value="ended"/);
       }
+    });
+
+    test('findings A16: a consent page is answered once, also by two answers at the same time', async () => {
+      const { who, browser } = await newPerson(server, 'carl');
+      const login = await browser.get(urlWith());
+      const consent = await browser.submit(login, who);
+      assert.ok(isConsent(consent));
+      const answers = await Promise.all(
+        Array.from({ length: 4 }, () => browser.submit(consent, { decision: 'allow' })),
+      );
+      const codes = answers.filter(({ url }) => new URL(url).searchParams.has('code'));
+      assert.equal(codes.length, 1);
+      const left = answers.filter((page) => !codes.includes(page));
+      for (const page of [...left, await browser.submit(consent, { decision: 'deny' })]) {
+        assert.equal(page.status, 400);
+        assert.match(page.html, /You have answered this already/);
+      }
+      const again = await browser.get(login.url);
+      assert.match(again.html, /You have answered this already/, 'back to the sign-in page');
+      await redeem(server.url, pkce, new URL(codes[0]?.url ?? ''));
+    });
+
+    test('findings E4: a page with a pushed request_uri can be reloaded before and after sign-in', async () => {
+      const { who, browser } = await newPerson(server, 'cora');
+      const query = Object.fromEntries(new URL(urlWith()).searchParams);
+      const secret = basic('demo-web', 'demo-web-secret');
+      const pushed = await postForm(`${server.url}/par`, query, secret);
+      const { request_uri: requestUri } = await pushed.json();
+      const address = `${server.url}/authorize?${new URLSearchParams({ client_id: 'demo-web', request_uri: requestUri })}`;
+      for (let times = 0; times < 3; times++) assert.ok(isLogin(await browser.get(address)));
+      await browser.submit(await browser.get(address), who);
+      const consent = await browser.get(address);
+      assert.ok(isConsent(consent));
+      const callback = new URL((await browser.submit(consent, { decision: 'allow' })).url);
+      assert.ok((await redeem(server.url, pkce, callback)).access_token);
+      assert.equal((await browser.get(address)).status, 400);
     });
 
     test('prompt=consent asks again', async () => {

@@ -165,6 +165,9 @@ for (const database of DATABASES) {
         const consent = await browser.submit(await browser.get(urlAt(url, 'openid')), ALICE);
         await browser.submit(consent, { decision: 'allow' });
         plan(moment, () => new SessionEnding(others).end({ subject }));
+        const left = new URL((await browser.get(urlAt(url, 'openid'))).url);
+        assert.equal(left.searchParams.get('error'), 'access_denied');
+        assert.equal(left.searchParams.get('code'), null);
         assert.ok(isLogin(await browser.get(urlAt(url, 'openid'))));
         assert.deepEqual(await others.storage.grantsOf(subject), []);
         assert.deepEqual(

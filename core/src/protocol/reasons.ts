@@ -104,8 +104,11 @@ export const REFUSAL_REASONS = {
   request_object_missing: 'The client must send signed request objects, and sent none.',
   request_uri_not_allowed: 'The request_uri is neither registered for the client nor of an allowed host.',
   request_uri_unreachable: 'The document of a request_uri could not be fetched.',
-  pushed_request_unknown: 'No such pushed request: used before, expired, or never pushed.',
+  pushed_request_unknown: 'No such pushed request: answered before, expired, or never pushed.',
   pushed_request_foreign: 'The pushed request belongs to another client.',
+  authorization_request_answered: 'The person answered this authorization request before.',
+  authorization_request_expired:
+    'The authorization request came more than a day ago, and can be answered no more.',
   pushed_request_missing: 'Authorization requests must be pushed, and this one was not.',
   access_token_missing: 'The request carries no access token.',
   access_token_repeated: 'The request carries the access token in more than one way.',

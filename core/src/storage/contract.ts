@@ -27,9 +27,12 @@ export interface Storage {
   readonly authorizationCodes: AuthorizationCodeRepository;
   /** Not needed where the host brings its own `JwtService`. */
   readonly keys?: KeyRepository;
-  /** Needed for clients that authenticate with assertions, which are used once. */
+  /**
+   * Needed for clients that authenticate with assertions, which are used once, and for pushed authorization requests.
+   * Without it nobody remembers that an authorization request was answered: a person who goes back can answer it again.
+   */
   readonly oneTimeIdentifiers?: OneTimeIdentifiers;
-  /** Needed for pushed authorization requests. */
+  /** Needed for pushed authorization requests, with `oneTimeIdentifiers`. */
   readonly pushedRequests?: PushedRequestRepository;
   /**
    * When all tokens of a client or subject were ended last, and since when it is disabled; absent where nothing was
@@ -80,8 +83,10 @@ export interface OneTimeIdentifiers {
 
 export interface PushedRequestRepository {
   add(request: PushedRequest): Awaitable<void>;
-  /** Removes a request, expired or not, and gives it. Atomic: of several that take the same one at once, one gets it. */
-  take(id: string): Found<PushedRequest>;
+  /** A request, expired or not. */
+  get(id: string): Found<PushedRequest>;
+  /** Removes a request that was answered. Idempotent. */
+  remove(id: string): Awaitable<void>;
 }
 
 /**

@@ -26,9 +26,8 @@ export interface ReadableStorage {
   readonly tokens: Reading<TokenRepository, 'getByAccessToken' | 'getByRefreshToken', TokenRecord>;
   readonly authorizationCodes: Reading<AuthorizationCodeRepository, 'get', AuthorizationCodeRecord>;
   readonly oneTimeIdentifiers?: OneTimeIdentifiers;
-  readonly pushedRequests?: Omit<PushedRequestRepository, 'take'> & {
-    readonly take: (id: string) => Promise<PushedRequest | undefined>;
-  };
+  /** Only with `oneTimeIdentifiers`: without them, a pushed request would never end. */
+  readonly pushedRequests?: Reading<PushedRequestRepository, 'get', PushedRequest>;
 }
 
 type Reading<R, Lookup extends keyof R, T> = Omit<R, Lookup> & {
@@ -42,7 +41,8 @@ export function hostStorage(storage: Storage): ReadableStorage {
     tokens: hostTokens(guarded(storage.tokens), isPlain),
     authorizationCodes: hostCodes(guarded(storage.authorizationCodes), isPlain),
     ...(oneTimeIdentifiers && { oneTimeIdentifiers: guarded(oneTimeIdentifiers) }),
-    ...(pushedRequests && { pushedRequests: hostPushedRequests(guarded(pushedRequests)) }),
+    ...(pushedRequests &&
+      oneTimeIdentifiers && { pushedRequests: hostPushedRequests(guarded(pushedRequests)) }),
   };
 }
 
@@ -105,7 +105,8 @@ function hostPushedRequests(
 ): NonNullable<ReadableStorage['pushedRequests']> {
   return {
     add: (request) => requests.add(request),
-    take: guardedCall(async (id) => pushedRequest(await requests.take(id))),
+    get: guardedCall(async (id) => pushedRequest(await requests.get(id))),
+    remove: (id) => requests.remove(id),
   };
 }
 

@@ -38,7 +38,7 @@ const REPOSITORIES: {
   authorizationCodes: { issue: true, get: true, redeem: true, revoke: true },
   keys: { get: true, list: true, currentKeyId: true, initialize: true, rotate: true },
   oneTimeIdentifiers: { take: true },
-  pushedRequests: { add: true, take: true },
+  pushedRequests: { add: true, get: true, remove: true },
 };
 
 type RepositoryName = keyof typeof REPOSITORIES;
@@ -89,9 +89,8 @@ function reasonFor(name: RepositoryName, needs: StorageNeeds): string | undefine
     case 'keys':
       return needs.keys ? ' of signing keys, unless jwtService is given' : undefined;
     case 'pushedRequests':
-      return needs.pushedRequests ? ', since authorization requests must be pushed' : undefined;
     case 'oneTimeIdentifiers':
-      return undefined;
+      return needs.pushedRequests ? ', since authorization requests must be pushed' : undefined;
     default:
       return '';
   }

@@ -38,6 +38,12 @@ export function exactly(parameters: Parameters): HttpRequest {
   return { method: 'GET', url: `/authorize?${formOf(parameters)}`, headers: {} };
 }
 
+/** What a request asks for, without the identifier that the server adds, which is always another one. */
+export function asked({ parameters, ...request }: AuthorizationRequest): AuthorizationRequest {
+  const { authorization_request_id: _, ...sent } = parameters;
+  return { ...request, parameters: sent };
+}
+
 /** What the first step makes of the usual request with other parameters. */
 export function accepted({ server }: World, parameters: Parameters = {}): Promise<AuthorizationRequest> {
   return server.validateAuthorizationRequest(exactly({ ...USUAL, ...parameters }));

@@ -134,7 +134,7 @@ describe('the move from a SQLite file to PostgreSQL', { skip: POSTGRES_ABSENCE, 
       elsewhere,
     );
 
-    assert.deepEqual(await storage.pushedRequests.take('pushed'), pushed);
+    assert.deepEqual(await storage.pushedRequests.get('pushed'), pushed);
     const found = await storage.tokens.getByRefreshToken(refreshToken.id);
     assert.deepEqual({ claimsRequest: found?.claimsRequest, resources: found?.resources }, ASKED_FOR);
 

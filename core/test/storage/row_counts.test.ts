@@ -92,8 +92,8 @@ async function useABit(world: World): Promise<void> {
   await world.storage.oneTimeIdentifiers.take(randomUUID(), expiresAt);
   const pushed = { clientId: 'web', parameters: { scope: 'read' }, expiresAt };
   await world.storage.pushedRequests.add({ ...pushed, id: randomUUID() });
-  await world.storage.pushedRequests.add({ ...pushed, id: 'taken' });
-  await world.storage.pushedRequests.take('taken');
+  await world.storage.pushedRequests.add({ ...pushed, id: 'answered' });
+  await world.storage.pushedRequests.remove('answered');
   const client = { id: randomUUID(), grantTypes: [], scopes: [], redirectUris: ['https://one.example/cb'] };
   await world.storage.clients.add(client);
   await world.storage.clients.replace({ ...client, redirectUris: ['https://other.example/cb'] }, {});

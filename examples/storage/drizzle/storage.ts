@@ -184,9 +184,12 @@ export function drizzleStorage(
       async add({ expiresAt, ...request }) {
         await db.insert(pushedRequests).values({ ...request, expiresAt: new Date(expiresAt * 1000) });
       },
-      async take(id) {
-        const [row] = await db.delete(pushedRequests).where(eq(pushedRequests.id, id)).returning();
+      async get(id) {
+        const [row] = await db.select().from(pushedRequests).where(eq(pushedRequests.id, id));
         return row && { ...row, expiresAt: row.expiresAt.getTime() / 1000 };
+      },
+      async remove(id) {
+        await db.delete(pushedRequests).where(eq(pushedRequests.id, id));
       },
     },
 

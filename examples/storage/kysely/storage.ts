@@ -182,12 +182,15 @@ export function kyselyStorage(
           .values({ ...row, expires_at })
           .execute();
       },
-      async take(id) {
-        const removed = db.deleteFrom('oauth_pushed_requests').where('id', '=', id).returningAll();
-        const row = await removed.executeTakeFirst();
+      async get(id) {
+        const found = db.selectFrom('oauth_pushed_requests').selectAll().where('id', '=', id);
+        const row = await found.executeTakeFirst();
         if (row === undefined) return undefined;
         const { client_id: clientId, parameters, expires_at } = row;
         return { id, clientId, parameters, expiresAt: expires_at.getTime() / 1000 };
+      },
+      async remove(id) {
+        await db.deleteFrom('oauth_pushed_requests').where('id', '=', id).execute();
       },
     },
 

@@ -167,11 +167,12 @@ export function prismaStorage(
         const row = { id: request.id, expiresAt: new Date(request.expiresAt * 1000) };
         await db.pushedRequest.create({ data: { ...row, record: JSON.stringify(request) } });
       },
-      async take(id) {
+      async get(id): Promise<PushedRequest | undefined> {
         const row = await db.pushedRequest.findUnique({ where: { id } });
-        if (row === null) return undefined;
-        const request: PushedRequest = JSON.parse(row.record);
-        return (await db.pushedRequest.deleteMany({ where: { id } })).count === 1 ? request : undefined;
+        return row === null ? undefined : JSON.parse(row.record);
+      },
+      async remove(id) {
+        await db.pushedRequest.deleteMany({ where: { id } });
       },
     },
 

@@ -163,7 +163,9 @@ function operations.addRequest(a)
   redis.call('SET', key('pushed_request', a.id), a.record, 'EXAT', a.expiresAt + MARGIN)
 end
 
-function operations.takeRequest(a) return redis.call('GETDEL', key('pushed_request', a.id)) end
+function operations.findRequest(a) return redis.call('GET', key('pushed_request', a.id)) end
+
+function operations.removeRequest(a) return redis.call('DEL', key('pushed_request', a.id)) end
 
 function operations.findClient(a)
   local record = redis.call('HGET', CLIENTS, a.id)

@@ -101,9 +101,12 @@ export function redisStorage(
         const { id, expiresAt } = request;
         await run('addRequest', { id, expiresAt, record: JSON.stringify(request) });
       },
-      async take(id) {
-        const found = await run('takeRequest', { id });
+      async get(id) {
+        const found = await run('findRequest', { id });
         return typeof found === 'string' ? JSON.parse(found) : undefined;
+      },
+      async remove(id) {
+        await run('removeRequest', { id });
       },
     },
 

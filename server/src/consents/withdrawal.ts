@@ -45,11 +45,6 @@ export class ConsentWithdrawal {
     return half.length;
   }
 
-  /** Ends what was issued while the consent to it was withdrawn. */
-  async revokeLate({ subject, clientId }: Parties): Promise<void> {
-    await askStorage(() => this.#storage.revokeGrants(subject, clientId));
-  }
-
   async #finish(parties: Parties): Promise<number> {
     const { subject, clientId } = parties;
     const grants = await askStorage(() => this.#storage.revokeGrants(subject, clientId));

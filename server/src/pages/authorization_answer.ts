@@ -1,7 +1,6 @@
 import { askedBy } from '../consents/asked_consent.ts';
 import { covers } from '../consents/consents.ts';
 import type { BrowserSession } from './browser_sessions.ts';
-import { toClient } from './leaving_page.ts';
 import { toResponse } from './library_http.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 import type { AuthorizationPage } from './pending_page.ts';
@@ -9,7 +8,7 @@ import type { AuthorizationPage } from './pending_page.ts';
 /**
  * Back to the client with a code. Who ends the session or the consent at the same time either finds what is issued
  * here, or is seen here afterwards: then it is revoked at once, and nobody gets to know the code.
- * @returns `undefined` where the session has ended
+ * @returns `undefined` if the session had ended before
  */
 export async function answerWithCode(
   c: PageContext,
@@ -17,11 +16,21 @@ export async function answerWithCode(
   { authorization }: AuthorizationPage,
   session: BrowserSession,
 ): Promise<Response | undefined> {
-  const { server, sessions, browserSessions, sessionEnding, consents, withdrawal, requestLog } = parts;
+  const { server, sessions, browserSessions, consents, requestLog } = parts;
   const { subject, name } = session.person;
   const parties = { subject, clientId: authorization.client.id };
   const requestId = requestIdOf(c);
   const event = { type: 'refused', page: 'authorize', requestId, ...parties } as const;
+
+  const isStillApproved = async () => {
+    if (!covers(await consents.get(parties), askedBy(authorization))) {
+      requestLog.pageEvent({ ...event, reason: 'consent_withdrawn' });
+      return false;
+    }
+    if (!(await browserSessions.isOver(session))) return true;
+    requestLog.pageEvent({ ...event, reason: 'session_over', sessionId: session.id });
+    return false;
+  };
 
   // Before the client can learn of it, or a crash in between would leave it untold.
   const told = {
@@ -35,20 +44,7 @@ export async function answerWithCode(
     authTime: Math.floor(session.signedInAtMs / 1000),
     amr: session.amr,
     sessionId: session.id,
+    isStillApproved,
   };
-  const answer = await server.completeAuthorization(authorization, approval, requestId);
-
-  if (!covers(await consents.get(parties), askedBy(authorization))) {
-    await withdrawal.revokeLate(parties);
-    requestLog.pageEvent({ ...event, reason: 'consent_withdrawn' });
-    const description = 'the person ended the access';
-    const refusal = server.refuseAuthorization(authorization, 'access_denied', description, requestId);
-    return toClient(c, parts, refusal, authorization.uiLocales);
-  }
-  if (await browserSessions.isOver(session)) {
-    await sessionEnding.revokeLate(session.id);
-    requestLog.pageEvent({ ...event, reason: 'session_over', sessionId: session.id });
-    return undefined;
-  }
-  return toResponse(c, answer);
+  return toResponse(c, await server.completeAuthorization(authorization, approval, requestId));
 }

@@ -36,7 +36,8 @@ export async function goOn(
   const isKnown = session !== undefined && (await hasAgreed(parts, page, session));
   const code = isKnown ? WITHOUT_PAGE[step.page] : 'login_required';
   const description = 'a page would have to be shown';
-  const refusal = parts.server.refuseAuthorization(authorization, code, description, requestIdOf(c));
+  const { server } = parts;
+  const refusal = await server.refuseAuthorization(authorization, code, description, requestIdOf(c));
   return toClient(c, parts, refusal, authorization.uiLocales);
 }
 

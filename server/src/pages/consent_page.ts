@@ -57,12 +57,14 @@ export function submitConsent(parts: PageParts) {
 
     const requestId = requestIdOf(c);
     if (form.get('decision') !== 'allow') {
-      return toClient(
-        c,
-        parts,
-        server.refuseAuthorization(authorization, 'access_denied', 'the person denied access', requestId),
-        authorization.uiLocales,
+      const description = 'the person denied access';
+      const refusal = await server.refuseAuthorization(
+        authorization,
+        'access_denied',
+        description,
+        requestId,
       );
+      return toClient(c, parts, refusal, authorization.uiLocales);
     }
     if (answered !== questionOf(authorization))
       return c.redirect(`${basePath}/consent?pending=${sealed}`, 303);

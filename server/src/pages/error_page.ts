@@ -29,7 +29,7 @@ export function answerError(parts: PageParts, error: Error, c: PageContext): Res
   const { 'content-type': _, ...headers } = answer.headers;
   const secondsToWait = Number(headers['retry-after'] ?? 0);
   const view = {
-    problem: problemOf(answer.status),
+    problem: problemOf(error, answer.status),
     ...(secondsToWait > 0 && { secondsToWait }),
     ...(error instanceof OAuthError && error.reason !== undefined && { reason: error.reason }),
     detail: {
@@ -43,7 +43,10 @@ export function answerError(parts: PageParts, error: Error, c: PageContext): Res
 }
 
 /** By what it was, whoever noticed it: an outage is no mistake of the application. */
-function problemOf(status: number): Problem {
+function problemOf(error: Error, status: number): Problem {
+  const reason = error instanceof OAuthError ? error.reason : undefined;
+  if (reason === 'authorization_request_answered') return 'request_answered';
+  if (reason === 'authorization_request_expired') return 'request_expired';
   if (status === 503) return 'unavailable';
   if (status >= 500) return 'unexpected';
   return status === 405 ? 'method_not_allowed' : 'request_invalid';

@@ -70,13 +70,13 @@ export function submitLogin(parts: PageParts) {
 }
 
 /** The person goes back to the client without signing in; it learns nothing of them. */
-function cancel(
+async function cancel(
   c: PageContext,
   parts: PageParts,
   { authorization }: AuthorizationPage,
-): Response | Promise<Response> {
+): Promise<Response> {
   const description = 'the person cancelled the sign-in';
-  const refusal = parts.server.refuseAuthorization(
+  const refusal = await parts.server.refuseAuthorization(
     authorization,
     'access_denied',
     description,

@@ -47,18 +47,13 @@ export class SessionEnding {
     return ends;
   }
 
-  /** Ends once more what rests upon a session that was ended while something was issued for it. */
-  async revokeLate(id: string): Promise<void> {
-    await askStorage(() => this.#storage.revokeAll({ principal: 'session', id }));
-  }
-
   /** Ends what rests upon sessions of a person that were over by time: their rows are gone, and nobody is to be told. */
   async #endOver({ subject, except }: SessionsOfPerson): Promise<readonly SessionEnd[]> {
     const grants = await askStorage(() => this.#storage.grantsOf(subject));
     const ends: SessionEnd[] = [];
     for (const id of new Set(grants.map(({ sessionId }) => sessionId))) {
       if (id === undefined || id === except || (await this.#sessions.isOpen(id))) continue;
-      await this.revokeLate(id);
+      await askStorage(() => this.#storage.revokeAll({ principal: 'session', id }));
       ends.push({ id, subject, clientIds: [] });
     }
     return ends;

@@ -2,7 +2,7 @@ import { sha256 } from '#hashing';
 import type { Claims } from '../../protocol/claims.ts';
 import { secondsOf } from '../../protocol/environment.ts';
 import type { HttpResponse } from '../../protocol/http.ts';
-import type { ErrorCode } from '../../protocol/oauth_error.ts';
+import type { OAuthError } from '../../protocol/oauth_error.ts';
 import type { ReasonCode } from '../../protocol/reasons.ts';
 import { grantClaimsOf } from '../../tokens/grant_claims.ts';
 import { newOpaque, newTimedIdentifier } from '../../tokens/opaque_token.ts';
@@ -10,9 +10,10 @@ import { subjectLife } from '../../tokens/state.ts';
 import { sessionIdentifier, subjectIdentifier } from '../../tokens/subject_identifier.ts';
 import type { Context } from '../context.ts';
 import type { AuthorizationRequest } from './authorization_request.ts';
-import { grantedAuthorization, refusedAuthorization } from './authorization_response.ts';
+import { grantedAuthorization, type Refusal, refusedAuthorization } from './authorization_response.ts';
 import { requiredAcrOf, unmetAcr } from './parameters/acr_values.ts';
 import { isExpectedPerson } from './parameters/expected_subject.ts';
+import { endRequest } from './request_end.ts';
 
 /** What a person approved, and how they signed in. */
 export interface Approval {
@@ -28,13 +29,18 @@ export interface Approval {
   readonly amr?: readonly string[];
   /** From it comes the `sid` of ID tokens. What is granted ends when the host ends the session, unless `offline_access` is approved. */
   readonly sessionId?: string;
+  /**
+   * Asked once the code is stored, and before anybody knows it: whether the approval has not ended meanwhile, as by a
+   * sign-out or a withdrawn consent. With `false` the code is revoked, and the client gets `access_denied`.
+   */
+  readonly isStillApproved?: () => Promise<boolean>;
 }
 
 /**
  * Second step: the person approved. The code is durable once this has resolved.
  * @throws {OAuthError} with `redirectTo`: `access_denied` where the person or client was disabled meanwhile,
  *   `login_required` where the client means another person or the sign-in is too old,
- *   `unmet_authentication_requirements`
+ *   `unmet_authentication_requirements`; without it: the request was answered before
  */
 export async function completeAuthorization(
   context: Context,
@@ -42,27 +48,18 @@ export async function completeAuthorization(
   approval: Approval,
 ): Promise<HttpResponse> {
   requirePossible(request, approval);
+  const impossible = await refusalOf(context, request, approval);
+  if (impossible !== undefined) throw (await endRequest(context, request)) ?? impossible;
+
   const { client, redirectUri, redirectUriGiven, codeChallenge, nonce, claims, resources } = request;
   const { subject, sessionId, scopes = request.scopes } = approval;
-  const refuse = (code: ErrorCode, description: string, reason: ReasonCode) =>
-    refusedAuthorization(context, request, { code, description, reason });
-
-  const requiredAcr = requiredAcrOf(claims);
-  if (requiredAcr !== undefined && !requiredAcr.includes(approval.acr ?? ''))
-    throw refusedAuthorization(context, request, unmetAcr());
-  if (!(await isExpectedPerson(context, request, subject)))
-    throw refuse('login_required', 'another person is signed in', 'other_person');
-  if (isTooOld(context, request, approval))
-    throw refuse('login_required', 'the sign-in is older than max_age', 'sign_in_too_old');
-  const life = await subjectLife(context, subject);
-  if (!life.alive) throw refuse('access_denied', VOID, life.reason);
-
   const code = newOpaque('authorization_code', context.random);
+  const id = await sha256(code);
   const issuedAtMs = context.clock();
   const endsWithSession = sessionId !== undefined && !scopes.includes('offline_access');
   const outcome = await context.storage.authorizationCodes.issue(
     {
-      id: await sha256(code),
+      id,
       clientId: client.id,
       redirectUri,
       redirectUriGiven,
@@ -85,11 +82,43 @@ export async function completeAuthorization(
     },
     { clientGeneration: client.generation ?? 0 },
   );
-  if (outcome !== 'issued') throw refuse('access_denied', VOID, 'issuance_overtaken');
-  return grantedAuthorization(context, request, code);
+  const isGranted = outcome === 'issued' && (await (approval.isStillApproved?.() ?? true));
+  // The code comes first: if storage fails in between, the person can give the same answer again.
+  const ended = await endRequest(context, request);
+  if (isGranted && ended === undefined) return grantedAuthorization(context, request, code);
+  if (outcome === 'issued') await revokeCode(context, id);
+  throw ended ?? refusedAuthorization(context, request, overtaken('issuance_overtaken'));
 }
 
-const VOID = 'the authorization is void';
+/** Why nobody can approve this request in this way. */
+async function refusalOf(
+  context: Context,
+  request: AuthorizationRequest,
+  approval: Approval,
+): Promise<OAuthError | undefined> {
+  const refuse = (refusal: Refusal) => refusedAuthorization(context, request, refusal);
+  const requiredAcr = requiredAcrOf(request.claims);
+  if (requiredAcr !== undefined && !requiredAcr.includes(approval.acr ?? '')) return refuse(unmetAcr());
+  if (!(await isExpectedPerson(context, request, approval.subject)))
+    return refuse(signInAgain('another person is signed in', 'other_person'));
+  if (isTooOld(context, request, approval))
+    return refuse(signInAgain('the sign-in is older than max_age', 'sign_in_too_old'));
+  const life = await subjectLife(context, approval.subject);
+  return life.alive ? undefined : refuse(overtaken(life.reason));
+}
+
+function signInAgain(description: string, reason: ReasonCode): Refusal {
+  return { code: 'login_required', description, reason };
+}
+
+function overtaken(reason: ReasonCode): Refusal {
+  return { code: 'access_denied', description: 'the authorization is void', reason };
+}
+
+async function revokeCode({ storage: { authorizationCodes } }: Context, id: string): Promise<void> {
+  const issued = await authorizationCodes.get(id);
+  if (issued !== undefined) await authorizationCodes.revoke(issued);
+}
 
 /** Seconds that a person may spend on the host's pages. */
 const LONGEST_DECISION = 60 * 60;

@@ -11,6 +11,7 @@ import { refusedAuthorization } from './authorization_response.ts';
 import { keptParameters } from './parameters/kept_parameters.ts';
 import { readAuthorizationParameters } from './parameters/parameters.ts';
 import { resolvedParameters } from './parameters/resolved_parameters.ts';
+import { newRequestId, overdue, REQUEST_ID } from './request_end.ts';
 import { type AuthorizationTarget, namedTarget, requireTarget } from './target.ts';
 
 /** An authorization request that has been checked: plain data, for the host to ask the person about. */
@@ -20,7 +21,8 @@ export interface AuthorizationRequest {
   /**
    * The parameters that count: of the query or form, of the verified request object, or as they were pushed, with what
    * the client's registration decided where they said nothing. From them `resumeAuthorizationRequest` makes the same
-   * request again. At most `LONGEST_PARAMETERS` characters.
+   * request again. At most `LONGEST_PARAMETERS` characters, besides an identifier of the request that the server adds: with
+   * the first answer the request ends.
    */
   readonly parameters: Readonly<Record<string, string>>;
   readonly redirectUri: string;
@@ -64,10 +66,13 @@ export async function validateAuthorizationRequest(
   const client = await requireNamedClient(context, requireParameter(form, 'client_id'));
   const frame = isForFrame(request) ? ({ isFramed: true } as const) : {};
   const named = namedTarget(client, form);
-  const parameters = await toldTo(context, named && { ...named, ...frame }, () =>
+  const { parameters, requestId } = await toldTo(context, named && { ...named, ...frame }, () =>
     resolvedParameters(context, client, form),
   );
-  return checkedRequest(context, client, parameters, frame);
+  const checked = await checkedRequest(context, client, parameters, frame);
+  // Without a page there is one answer, to this very HTTP request.
+  const needsNone = checked.prompt.includes('none');
+  return identified(checked, requestId ?? (needsNone ? undefined : newRequestId(context)));
 }
 
 /**
@@ -80,16 +85,25 @@ export async function resumeAuthorizationRequest(
   parameters: Readonly<Record<string, string>>,
 ): Promise<AuthorizationRequest> {
   const form = new Map(Object.entries(parameters));
+  const requestId = form.get(REQUEST_ID);
+  const over = overdue(context, requestId);
+  if (over !== undefined) throw over;
   const client = await requireNamedClient(context, requireParameter(form, 'client_id'));
-  return checkedRequest(context, client, form, {});
+  return identified(await checkedRequest(context, client, form, {}), requestId);
+}
+
+function identified(request: AuthorizationRequest, requestId: string | undefined): AuthorizationRequest {
+  if (requestId === undefined) return request;
+  return { ...request, parameters: { ...request.parameters, [REQUEST_ID]: requestId } };
 }
 
 async function checkedRequest(
   context: Context,
   client: ClientRecord,
-  parameters: Form,
+  all: Form,
   frame: Pick<AuthorizationTarget, 'isFramed'>,
 ): Promise<AuthorizationRequest> {
+  const parameters = new Map([...all].filter(([name]) => name !== REQUEST_ID));
   requireBearableLength(parameters);
   const target = { ...requireTarget(client, parameters), ...frame };
   return toldTo(context, target, async () => {

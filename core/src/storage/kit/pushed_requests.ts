@@ -34,28 +34,36 @@ function request(stage: Stage, id: string): PushedRequest {
 }
 
 export const pushedRequests: readonly KitCase[] = [
-  caseOf('records', 'every field of a pushed request comes back, once', async (stage, requests) => {
-    const one = request(stage, 'one');
-    await requests.add(one);
-    await requests.add(request(stage, 'two'));
-    expectEqual(await requests.take('one'), one, 'a stored request');
-    expect((await requests.take('one')) == null, 'a request that was taken is not there any more');
-    expect((await requests.take('unknown')) == null, 'an unknown request is absence');
-    expectEqual(await requests.take('two'), request(stage, 'two'), 'another one');
-  }),
+  caseOf(
+    'records',
+    'every field of a pushed request comes back, until it is removed',
+    async (stage, requests) => {
+      const one = request(stage, 'one');
+      await requests.add(one);
+      await requests.add(request(stage, 'two'));
+      expectEqual(await requests.get('one'), one, 'a stored request');
+      expectEqual(await requests.get('one'), one, 'a request that was read before');
+      await requests.remove('one');
+      expect((await requests.get('one')) == null, 'a request that was removed is absence');
+      await requests.remove('one');
+      await requests.remove('unknown');
+      expect((await requests.get('unknown')) == null, 'an unknown request is absence');
+      expectEqual(await requests.get('two'), request(stage, 'two'), 'another one');
+    },
+  ),
 
   caseOf(
     'concurrency',
-    `${PARALLEL} that take one pushed request at once get it once`,
+    `${PARALLEL} can remove one pushed request at once, after which no handle finds it`,
     async (stage, requests) => {
-      const pushed = request(stage, 'one');
-      await requests.add(pushed);
-      const attempts = Array.from(
-        { length: PARALLEL },
-        () => (storage: Stage['storage']) => (storage.pushedRequests ?? requests).take('one'),
-      );
-      const taken = (await stage.parallel(attempts)).filter((found) => found != null);
-      expectEqual(taken, [pushed], 'what was taken');
+      await requests.add(request(stage, 'one'));
+      const attempts = Array.from({ length: PARALLEL }, () => async (storage: Stage['storage']) => {
+        const own = storage.pushedRequests ?? requests;
+        await own.remove('one');
+        return (await own.get('one')) ?? undefined;
+      });
+      const found = (await stage.parallel(attempts)).filter((one) => one !== undefined);
+      expectEqual(found, [], 'what was found after the removal');
     },
   ),
 
@@ -63,7 +71,7 @@ export const pushedRequests: readonly KitCase[] = [
     const pushed = request(stage, 'one');
     await requests.add(pushed);
     stage.advance(SECONDS + 1);
-    expectEqual(await requests.take('one'), pushed, 'an expired request');
+    expectEqual(await requests.get('one'), pushed, 'an expired request');
   }),
 
   kitCase(
@@ -82,20 +90,21 @@ export const pushedRequests: readonly KitCase[] = [
         [2, 1, 0],
         'rows swept',
       );
-      expect((await store.pushedRequests.take('a')) == null, 'a request that was swept is not there');
-      expectEqual(await store.pushedRequests.take('later'), later, 'a request that is not over');
+      expect((await store.pushedRequests.get('a')) == null, 'a request that was swept is not there');
+      expectEqual(await store.pushedRequests.get('later'), later, 'a request that is not over');
     },
   ),
 
   caseOf(
     'faults',
-    'a store that cannot be asked neither takes pushed requests nor gives them',
+    'a store that cannot be asked neither takes pushed requests nor gives or removes them',
     async (stage, requests) => {
       await requests.add(request(stage, 'one'));
       await stage.break();
       await expectRejection(() => requests.add(request(stage, 'two')), 'adding another one');
-      await expectRejection(() => requests.take('one'), 'taking one');
-      await expectRejection(() => requests.take('unknown'), 'taking an unknown one');
+      await expectRejection(() => requests.get('one'), 'reading one');
+      await expectRejection(() => requests.get('unknown'), 'reading an unknown one');
+      await expectRejection(() => requests.remove('one'), 'removing one');
     },
   ),
 ];

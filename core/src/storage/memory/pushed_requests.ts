@@ -8,11 +8,11 @@ export function memoryPushedRequests({ tables }: MemoryHandle): PushedRequestRep
       if (pushedRequests.has(request.id)) throw new Error('a request with this identifier is stored already');
       pushedRequests.set(request.id, snapshot(request));
     },
-    take(id) {
-      const { pushedRequests } = tables();
-      const request = pushedRequests.get(id);
-      pushedRequests.delete(id);
-      return request;
+    get(id) {
+      return tables().pushedRequests.get(id);
+    },
+    remove(id) {
+      tables().pushedRequests.delete(id);
     },
   };
 }

@@ -167,6 +167,11 @@ export const DE: Texts = {
       text: 'Das hat zu lange gedauert oder nicht bei einer Anwendung begonnen.',
       help: 'Gehen Sie zurück zur Anwendung und melden Sie sich von dort aus an.',
     },
+    request_answered: {
+      title: 'Das haben Sie schon beantwortet',
+      text: 'Die Anwendung hat ihre Antwort bekommen, deshalb wurde nichts weiter gesendet. Vielleicht sind Sie im Browser zurückgegangen oder haben eine Schaltfläche zweimal gedrückt.',
+      help: 'Gehen Sie zurück zur Anwendung. Wenn Sie dort nicht angemeldet sind, melden Sie sich von dort aus noch einmal an.',
+    },
     form_foreign: {
       title: 'Bitte beginnen Sie von vorn',
       text: 'Dieses Formular wurde nicht für diesen Browser erstellt oder ist veraltet.',

@@ -170,6 +170,11 @@ export const EN = {
       text: 'This took too long, or did not begin at an application.',
       help: 'Go back to the application and sign in from there.',
     },
+    request_answered: {
+      title: 'You have answered this already',
+      text: 'The application has had its answer, so nothing more was sent. You may have gone back in your browser, or pressed a button twice.',
+      help: 'Go back to the application. If you are not signed in there, sign in again from there.',
+    },
     form_foreign: {
       title: 'Please start again',
       text: 'This form was not made for this browser, or is out of date.',

@@ -6,6 +6,7 @@ import type { RefusalReason } from '../../../protocol/reasons.ts';
 import type { ClientRecord } from '../../../protocol/records.ts';
 import { newOpaqueBody } from '../../../tokens/opaque_token.ts';
 import type { Context } from '../../context.ts';
+import { pushedRequestId } from '../request_end.ts';
 
 const URN = 'urn:ietf:params:oauth:request_uri:';
 
@@ -33,18 +34,19 @@ export async function keepPushedRequest(
 }
 
 /**
- * The parameters of a pushed request, which is used up by that (RFC 9126 §4, §7.3).
- * @throws {OAuthError} `invalid_request_uri`: never pushed, used before, expired, or another client's
+ * The parameters of a pushed request. It stays until the request is answered, so that a person can reload the page
+ * (RFC 9126 §4, FAPI 2.0 Security Profile §5.3.2.2).
+ * @throws {OAuthError} `invalid_request_uri`: never pushed, answered before, expired, or another client's
  */
-export async function takePushedRequest(
+export async function findPushedRequest(
   { storage, clock }: Context,
   client: ClientRecord,
   requestUri: string,
-): Promise<Form> {
-  const pushed = await storage.pushedRequests?.take(await sha256(requestUri));
+): Promise<{ readonly parameters: Form; readonly requestId: string }> {
+  const pushed = await storage.pushedRequests?.get(await sha256(requestUri));
   if (pushed === undefined || pushed.expiresAt <= secondsOf(clock())) throw refused('pushed_request_unknown');
   if (pushed.clientId !== client.id) throw refused('pushed_request_foreign');
-  return new Map(Object.entries(pushed.parameters));
+  return { parameters: new Map(Object.entries(pushed.parameters)), requestId: pushedRequestId(pushed) };
 }
 
 function refused(reason: RefusalReason): OAuthError {

@@ -12,14 +12,18 @@ export const PUSHED_REQUESTS_SQL = {
     INSERT INTO pushed_requests (issuer_id, id, client_id, parameters, expires_at)
     VALUES (:issuerId, :id, :client_id, :parameters, :expires_at)`,
 
-  take: `
-    DELETE FROM pushed_requests WHERE issuer_id = :issuerId AND id = :id RETURNING ${PUSHED_REQUEST_COLUMNS}`,
+  get: `
+    SELECT ${PUSHED_REQUEST_COLUMNS} FROM pushed_requests WHERE issuer_id = :issuerId AND id = :id`,
+
+  remove: `
+    DELETE FROM pushed_requests WHERE issuer_id = :issuerId AND id = :id`,
 };
 
 export function sqlitePushedRequests({
   database,
   issuerId,
   transaction,
+  reads,
 }: SqliteHandle): PushedRequestRepository {
   const sql = prepareAll(database, PUSHED_REQUESTS_SQL);
   return {
@@ -27,11 +31,13 @@ export function sqlitePushedRequests({
       const columns = toPushedRequestColumns(request);
       await transaction(() => sql.add.run({ issuerId, ...columns }));
     },
-    take(id) {
-      return transaction(() => {
-        const row = sql.take.get({ issuerId, id }) as PushedRequestRow | undefined;
+    get: (id) =>
+      reads.read(() => {
+        const row = sql.get.get({ issuerId, id }) as PushedRequestRow | undefined;
         return row && toPushedRequest(row);
-      });
+      }),
+    async remove(id) {
+      await transaction(() => sql.remove.run({ issuerId, id }));
     },
   };
 }
