@@ -153,18 +153,24 @@ for (const database of DATABASES) {
       assert.equal(await isActive(web.access_token), false);
     });
 
-    test('findings C3: the page says which applications are told, and which keep their own session', async () => {
-      const { browser } = await signedIn('finn');
-      const question = await browser.get(logoutUrl());
-      assert.match(question.html, /The others keep their own session until you sign out there/);
-      const { html } = await browser.submit(question, { decision: 'yes' });
-      const listed = (id: string) =>
-        new RegExp(`<section id="${id}">[\\s\\S]*?</section>`).exec(html)?.[0] ?? '';
-      assert.match(listed('told'), /The shop/);
-      assert.doesNotMatch(listed('told'), /Demo web application/);
-      assert.match(listed('not-told'), /Demo web application/);
-      assert.doesNotMatch(listed('not-told'), /The shop/);
-    });
+    for (const [answer, list] of [
+      [200, 'told'],
+      [400, 'not-told'],
+      [500, 'telling'],
+    ] as const) {
+      test(`findings C3: the page says which applications were told, and which keep their own session (${answer})`, async () => {
+        const { browser } = await signedIn(`finn-${answer}`);
+        const question = await browser.get(logoutUrl());
+        assert.match(question.html, /The others keep their own session until you sign out there/);
+        receiver.answers.push(answer);
+        const { html } = await browser.submit(question, { decision: 'yes' });
+        for (const id of ['told', 'telling', 'not-told']) {
+          const [section = ''] = new RegExp(`<section id="${id}">[\\s\\S]*?</section>`).exec(html) ?? [];
+          assert.equal(section.includes('The shop'), id === list, id);
+          assert.equal(section.includes('Demo web application'), id === 'not-told', id);
+        }
+      });
+    }
 
     test('no URI that is not registered is ever led to', async () => {
       const { browser, web } = await signedIn('fay');

@@ -44,7 +44,7 @@ ${way}`,
 /** What tells people where an address leads: its host, or the scheme of an app's own. */
 export function hostShown(uri: string): string {
   const { protocol, host } = new URL(uri);
-  return protocol === 'https:' || protocol === 'http:' ? host : protocol;
+  return protocol === 'https:' || protocol === 'http:' ? host : protocol.slice(0, -1);
 }
 
 function htmlPage(title: string, body: string, policies: readonly string[]): HttpResponse {

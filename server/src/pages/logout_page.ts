@@ -1,4 +1,5 @@
 import type { ClientRecord, LogoutRequest } from '@grantd/core';
+import type { LogoutAnswers } from '../sessions/session_ending.ts';
 import { applicationShown, personShown } from './application_shown.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { renderPage } from './layout.ts';
@@ -8,7 +9,7 @@ import { PageProblem } from './page_problem.ts';
 import { pageSetting } from './page_setting.ts';
 import { ownForm, sendOn } from './pending_page.ts';
 import type { PendingLogout } from './pending_requests.ts';
-import { logoutPage, signedOutPage, stillSignedInPage } from './views/logout.ts';
+import { type Hearing, logoutPage, signedOutPage, stillSignedInPage } from './views/logout.ts';
 
 interface Leaving {
   readonly logout: LogoutRequest;
@@ -23,7 +24,7 @@ export function showLogout(parts: PageParts) {
   return async (c: PageContext): Promise<Response> => {
     const leaving = await openLeaving(c, parts);
     const session = await parts.browserSessions.current(c);
-    if (session === undefined) return leave(c, parts, leaving.logout, []);
+    if (session === undefined) return leave(c, parts, leaving.logout);
     if (await isMeant(parts, leaving.logout, session)) return endSession(c, parts, leaving.logout, session);
     return askWhether(c, parts, leaving, session);
   };
@@ -39,7 +40,7 @@ export function submitLogout(parts: PageParts) {
 
     const { logout } = await openLeaving(c, parts);
     const session = await browserSessions.current(c);
-    if (session === undefined) return leave(c, parts, logout, []);
+    if (session === undefined) return leave(c, parts, logout);
     const clientId = logout.client?.id;
     const form = await ownForm(c, parts, { page: 'logout', about: [sealed, session.id], clientId });
     if (form.get('decision') === 'yes') return endSession(c, parts, logout, session);
@@ -114,13 +115,9 @@ async function endSession(
     ...(clientId !== undefined && { clientId }),
   });
   // §3: whoever comes back finds the other applications informed, as far as they can be reached.
-  await parts.tellClients(ends);
-  return leave(
-    c,
-    parts,
-    logout,
-    ends.flatMap(({ clientIds }) => clientIds),
-  );
+  const answers = await parts.tellClients(ends);
+  const clientIds = ends.flatMap((end) => end.clientIds);
+  return leave(c, parts, logout, clientIds, answers);
 }
 
 /** Whether the library tells the client that a session has ended (Back-Channel Logout §2.2). */
@@ -133,19 +130,24 @@ async function leave(
   c: PageContext,
   parts: PageParts,
   logout: LogoutRequest,
-  clientIds: readonly string[],
+  clientIds: readonly string[] = [],
+  answers: LogoutAnswers = new Map(),
 ): Promise<Response> {
   const answer = parts.server.completeLogout(logout);
   if (answer !== undefined && answer.leaving === undefined) return toResponse(c, answer);
   const setting = pageSetting(c, parts, logout.uiLocales);
   const clients = await Promise.all(clientIds.map(async (id) => await parts.clients.get(id)));
-  const shown = (wanted: (client: ClientRecord) => boolean) =>
-    clients.flatMap((client) =>
-      client && wanted(client) ? [applicationShown(client, setting.language, parts.basePath)] : [],
-    );
+  const hearing = (client: ClientRecord): Hearing => {
+    if (answers.get(client.id) === 'delivered') return 'told';
+    return canBeTold(client) && answers.get(client.id) !== 'refused' ? 'telling' : 'notTold';
+  };
+  const applications = clients.flatMap((client) => {
+    if (!client) return [];
+    const application = applicationShown(client, setting.language, parts.basePath);
+    return [{ application, hearing: hearing(client) }];
+  });
   const view = {
-    applicationsTold: shown(canBeTold),
-    applicationsNotTold: shown((client) => !canBeTold(client)),
+    applications,
     signIn: `${parts.basePath}/account`,
     ...(answer?.leaving !== undefined && { leaving: answer.leaving }),
   };

@@ -15,7 +15,7 @@ const OTHERS_LOOK_EVERY_MS = 60_000;
 const LONGEST_WAIT_MS = 3_000;
 
 export interface UnfinishedWork {
-  /** Resolves once every client of these sessions has been asked to hear of their end, or after some seconds. */
+  /** Resolves once every client of these sessions has been told of their end, or after some seconds. */
   readonly tellClients: TellClients;
   /** Looks for work now and then. Resolves when it was told to stop and has. */
   run(signal: AbortSignal): Promise<void>;
@@ -55,8 +55,14 @@ export function unfinishedWork(
 
   return {
     async tellClients(ends) {
-      const told = Promise.all(ends.map((end) => deliverer.tell(end)));
-      await Promise.race([told, pause(LONGEST_WAIT_MS, undefined, { ref: false })]);
+      const answers = new Map<string, 'delivered' | 'refused'>();
+      const told = ends.map((end) =>
+        deliverer.tell(end, (clientId, outcome) => {
+          if (outcome === 'delivered' || outcome === 'refused') answers.set(clientId, outcome);
+        }),
+      );
+      await Promise.race([Promise.all(told), pause(LONGEST_WAIT_MS, undefined, { ref: false })]);
+      return answers;
     },
     async run(signal) {
       while (!signal.aborted) {

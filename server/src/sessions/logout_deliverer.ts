@@ -57,12 +57,13 @@ export class LogoutDeliverer {
   /**
    * Makes the first attempt for each client of a session that has just ended. Never rejects.
    * Resolves when it was made; not before a client that is being told something else has heard that.
+   * @param onOutcome receives what comes of each attempt that this process makes
    */
-  async tell({ id, clientIds }: Pick<SessionEnd, 'id' | 'clientIds'>): Promise<void> {
+  async tell({ id, clientIds }: Pick<SessionEnd, 'id' | 'clientIds'>, onOutcome?: OnOutcome): Promise<void> {
     const attempts: Promise<void>[] = [];
     try {
       for (let waiting = clientIds; waiting.length > 0 && !this.#isEnding; ) {
-        const { begun, busy, isFull } = await this.#take(id);
+        const { begun, busy, isFull } = await this.#take(id, onOutcome);
         attempts.push(...begun.values());
         // Whoever is neither begun nor busy is not due any more: somebody else was quicker.
         waiting = waiting.filter((clientId) => !begun.has(clientId) && (isFull || busy.has(clientId)));
@@ -84,14 +85,14 @@ export class LogoutDeliverer {
   }
 
   /** One after another, so that no client is taken twice. */
-  #take(sessionId?: string): Promise<Taken> {
+  #take(sessionId?: string, onOutcome?: OnOutcome): Promise<Taken> {
     const taken = this.#taking.then(async (): Promise<Taken> => {
       const busy = new Map(this.#underWay);
       const limit = MOST_CLIENTS_AT_ONCE - busy.size;
       if (this.#isEnding || limit === 0) return { begun: new Map(), busy, isFull: limit === 0 };
       const wanted = { sessionId, exceptClients: [...busy.keys()], limit };
       const deliveries = await this.#parts.deliveries.take(this.#clock(), LEASE_MS, wanted);
-      const begun = new Map(deliveries.map((one) => [one.clientId, this.#start(one)]));
+      const begun = new Map(deliveries.map((one) => [one.clientId, this.#start(one, onOutcome)]));
       return { begun, busy, isFull: begun.size === limit };
     });
     this.#taking = taken.catch(() => undefined);
@@ -99,9 +100,9 @@ export class LogoutDeliverer {
   }
 
   /** Never rejects: what went wrong with one is none of the others'. */
-  #start(delivery: LogoutDelivery): Promise<void> {
+  #start(delivery: LogoutDelivery, onOutcome: OnOutcome | undefined): Promise<void> {
     const { clientId } = delivery;
-    const attempt = this.#attempt(delivery)
+    const attempt = this.#attempt(delivery, onOutcome)
       .catch((error: unknown) => this.#parts.onFault(error))
       .then(() => {
         this.#underWay.delete(clientId);
@@ -111,11 +112,12 @@ export class LogoutDeliverer {
     return attempt;
   }
 
-  async #attempt(delivery: LogoutDelivery): Promise<void> {
+  async #attempt(delivery: LogoutDelivery, onOutcome: OnOutcome | undefined): Promise<void> {
     const { deliveries, server, report } = this.#parts;
     const { attempts, sid, sub, ...session } = delivery;
     const told = { clientId: session.clientId, sid, ...(sub !== undefined && { sub }) };
     const { outcome, ...known } = await server.notifyLogout(told);
+    onOutcome?.(session.clientId, outcome);
     const pauseMs = outcome === 'failed' ? PAUSES_MS[attempts - 1] : undefined;
     if (pauseMs === undefined) await deliveries.remove(delivery);
     else await deliveries.postpone(delivery, this.#clock() + pauseMs);
@@ -123,6 +125,8 @@ export class LogoutDeliverer {
       report({ type: reportOf(outcome, pauseMs), ...session, attempts, ...known });
   }
 }
+
+type OnOutcome = (clientId: string, outcome: LogoutAttempt['outcome']) => void;
 
 /** What one look has led to. */
 interface Taken {

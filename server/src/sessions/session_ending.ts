@@ -66,7 +66,10 @@ export class SessionEnding {
 }
 
 /** Tells the clients of sessions that have ended; resolves when they were told, or it takes too long to wait for. */
-export type TellClients = (ends: readonly SessionEnd[]) => Promise<void>;
+export type TellClients = (ends: readonly SessionEnd[]) => Promise<LogoutAnswers>;
+
+/** What clients have answered so far, by identifier; the others are still being told, or never are. */
+export type LogoutAnswers = ReadonlyMap<string, 'delivered' | 'refused'>;
 
 /** A session that has ended. */
 export interface SessionEnd extends EndedSession {

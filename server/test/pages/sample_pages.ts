@@ -44,6 +44,7 @@ const OWN_MEMBERS: ReadonlySet<string> = new Set([
   'color',
   'logo',
   'redirectTo',
+  'hearing',
 ]);
 
 function written<V>(value: V, write: Write): V {
@@ -234,8 +235,12 @@ const SAMPLES: readonly Sample[] = [
   sample('logout_unchecked', logoutPage, { ...FORM, person: ALICE, application: STRANGER, staysHere: true }),
   sample('signed_out', signedOutPage, { signIn: '/account' }),
   sample('signed_out_telling', signedOutPage, {
-    applicationsTold: [PHOTOS, { name: 'Mail' }],
-    applicationsNotTold: [{ name: 'Calendar' }, STRANGER],
+    applications: [
+      { application: PHOTOS, hearing: 'told' },
+      { application: { name: 'Mail' }, hearing: 'telling' },
+      { application: { name: 'Calendar' }, hearing: 'notTold' },
+      { application: STRANGER, hearing: 'notTold' },
+    ],
     signIn: '/account',
   }),
   sample('signed_out_leaving', signedOutPage, { leaving: LEAVING, signIn: '/account' }),

@@ -46,18 +46,22 @@ ${view.staysHere === true ? html`<p id="stays-here" class="caution">${icon('aler
 }
 
 export interface SignedOutView {
-  /** The applications that are being told of it. */
-  readonly applicationsTold?: readonly ApplicationShown[];
-  /** Those that were signed in to but cannot be told. */
-  readonly applicationsNotTold?: readonly ApplicationShown[];
+  /** Those that the person was signed in to, and whether they know of it. */
+  readonly applications?: readonly { readonly application: ApplicationShown; readonly hearing: Hearing }[];
   /** Where an unchecked application wants the person to go. */
   readonly leaving?: BrowserDelivery;
   /** An address to sign in again. */
   readonly signIn?: string;
 }
 
+/** Whether an application has accepted that the person is signed out, is still being told, or keeps its own session. */
+export type Hearing = 'told' | 'telling' | 'notTold';
+
+/** Lists `told`, `telling` and `not-told`, as far as there are such applications. */
 export function signedOutPage(view: SignedOutView, setting: PageSetting): Page {
-  const { applicationsTold = [], applicationsNotTold = [], leaving, signIn } = view;
+  const { applications = [], leaving, signIn } = view;
+  const those = (wanted: Hearing) =>
+    applications.flatMap(({ application, hearing }) => (hearing === wanted ? [application] : []));
   const texts = textsIn(setting.language);
   const { logout } = texts;
   return {
@@ -68,8 +72,9 @@ ${operatorMark(setting.operator)}
 <h1>${logout.doneTitle}</h1>
 <p class="lead">${logout.done}</p>
 </header>
-${applicationList('told', [logout.told, logout.toldNote], applicationsTold, texts)}
-${applicationList('not-told', [logout.notTold, logout.notToldNote], applicationsNotTold, texts)}
+${applicationList('told', [logout.told], those('told'), texts)}
+${applicationList('telling', [logout.telling, logout.tellingNote], those('telling'), texts)}
+${applicationList('not-told', [logout.notTold, logout.notToldNote], those('notTold'), texts)}
 ${leaving === undefined ? '' : wayOut(leaving, setting, texts)}
 ${signIn === undefined ? '' : html`<a id="sign-in-again" class="button" href="${signIn}">${logout.signInAgain}</a>`}`,
   };
@@ -77,14 +82,14 @@ ${signIn === undefined ? '' : html`<a id="sign-in-again" class="button" href="${
 
 function applicationList(
   id: string,
-  [heading, note]: readonly [string, string],
+  [heading, note]: readonly [heading: string, note?: string],
   applications: readonly ApplicationShown[],
   texts: Texts,
 ): Html | '' {
   if (applications.length === 0) return '';
   return html`<section id="${id}"><h2>${heading}</h2>
 <ul class="bullets">${applications.map((one) => html`<li>${applicationName(one, texts)}</li>`)}</ul>
-<p class="note">${note}</p></section>`;
+${note === undefined ? '' : html`<p class="note">${note}</p>`}</section>`;
 }
 
 export interface StillSignedInView {
