@@ -37,6 +37,7 @@ export async function startOnPostgres(
   // Not among the flags: it has a password, and arguments can be seen by everybody.
   const environmentVia = (port: number) => ({
     GRANTD_SECRET: SECRET,
+    GRANTD_CREATE: 'true',
     GRANTD_DATABASE: throughPort(database, port),
   });
   const allFlags = ['--issuer', ISSUER, '--log', 'off', ...flags];

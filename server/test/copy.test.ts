@@ -335,6 +335,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     const { url, to, environment } = await newTarget();
     await grantdPrints(folder, ['copy', '--to', to], '', environment);
     await ask({ url }, 'TRUNCATE grantd.issuers CASCADE');
+    await grantdPrints(folder, ['copy', '--undo']);
     const rows = await rowsIn(url);
     const { code, stderr } = await grantd(folder, ['copy', '--to', to], { environment });
     assert.equal(code, 1);
@@ -354,6 +355,31 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     assert.deepEqual(await rowsIn(url), NO_ROWS);
     await server.stop();
     await grantdPrints(folder, ['copy', '--to', to], '', environment);
+  });
+
+  test('findings D7: marks the file, which no server or command uses then, until that is undone', async () => {
+    const { folder, path } = await newSource();
+    const { url, to, environment } = await newTarget();
+    await grantdPrints(folder, ['copy', '--to', to], '', environment);
+    for (const command of [
+      ['serve', '--port', '0', '--issuer', 'http://localhost:4000'],
+      ['client', 'list'],
+      ['copy', '--to', to],
+    ]) {
+      const { code, stdout, stderr } = await grantd(folder, command, {
+        environment: { PGPASSWORD: environment.PGPASSWORD ?? '' },
+      });
+      assert.deepEqual([code, stdout], [1, '']);
+      if (command[0] === 'copy') continue;
+      assert.ok(
+        stderr.startsWith(`grantd: everything in ${path} was copied to ${new URL(url).protocol}//`),
+        stderr,
+      );
+      assert.ok(stderr.includes(`grantd copy --undo --database sqlite:${path}`));
+    }
+    assert.equal(await grantdPrints(folder, ['copy', '--undo']), `${path} can be used again.`);
+    assert.equal(await grantdPrints(folder, ['copy', '--undo']), `${path} was not copied.`);
+    assert.equal((await grantd(folder, ['client', 'list'])).code, 0);
   });
 
   test('takes a file that an older version has left', async () => {
@@ -414,7 +440,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
         [2, '', 'grantd: GRANTD_DATABASE: expected sqlite:PATH, the file to copy from (--database)'],
         [2, '', 'grantd: --to: expected postgres://USER@HOST:PORT/DATABASE, the database to copy to'],
         [2, '', 'grantd: --to: expected postgres://USER@HOST:PORT/DATABASE, the database to copy to'],
-        [2, '', "error: required option '--to <URL>' not specified"],
+        [2, '', 'grantd: --to: expected postgres://USER@HOST:PORT/DATABASE, the database to copy to'],
       ],
     );
     assert.equal(existsSync(join(folder, 'other.db')), false);

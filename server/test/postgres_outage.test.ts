@@ -29,6 +29,7 @@ describe('a server whose PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     environment = {
       GRANTD_DATABASE: await disposableDatabase(cluster),
       GRANTD_SECRET: 's'.repeat(32),
+      GRANTD_CREATE: 'true',
       GRANTD_DATABASE_CONNECT_TIMEOUT_MS: String(CONNECT_MS),
       GRANTD_DATABASE_STATEMENT_TIMEOUT_MS: String(STATEMENT_MS),
     };

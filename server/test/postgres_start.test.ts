@@ -96,7 +96,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     const without = changed(url, (other) => {
       other.password = '';
     });
-    const environment = { GRANTD_SECRET: 's'.repeat(32), PGPASSWORD: password };
+    const environment = { GRANTD_SECRET: 's'.repeat(32), GRANTD_CREATE: 'true', PGPASSWORD: password };
     const added = await grantd(folder, ['client', 'add', 'x', '--database', without], { environment });
     assert.deepEqual([added.code, added.stderr.includes('can read the password')], [0, false]);
 

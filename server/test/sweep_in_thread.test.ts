@@ -22,7 +22,11 @@ async function linesUntil(
     error: (line: object) => void lines.push(line),
   };
   const ending = new AbortController();
-  const swept = sweepInThread({ path, issuer, intervalSeconds, checksFirst: false }, log, ending.signal);
+  const swept = sweepInThread(
+    { path, issuer, intervalSeconds, checksFirst: false, eventRetentionSeconds: 60 },
+    log,
+    ending.signal,
+  );
   await until(() => isSeen(lines), 'the thread says so').finally(() => ending.abort());
   await swept;
   return lines;

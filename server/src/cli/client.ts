@@ -35,6 +35,7 @@ export function clientCommands(): Command {
   addClientFlags(
     databaseFlags(
       group.command('add <ID>').description('register a client; a generated secret is printed once'),
+      ['create'],
     ),
   )
     .option('--secret-stdin', 'take the secret from standard input instead of generating one')

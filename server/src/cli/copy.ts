@@ -4,14 +4,17 @@ import { type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import { isDatabaseUrl, isPostgresUrl, withoutPassword } from '../config/database_url.ts';
 import { addFlags } from '../config/flags.ts';
 import type { Settings } from '../config/options.ts';
+import { markCopied, unmarkCopied } from '../instance/database/copied_file.ts';
 import { warnOfPassword } from '../instance/database/database_of.ts';
 import { databasePath } from '../instance/database/database_path.ts';
 import { secretFileOf } from '../instance/database/secret_file.ts';
+import { Refused } from '../instance/refused.ts';
 import { BadUsage } from './exit.ts';
 import { endProgress, labelled, printOne, showProgress } from './output.ts';
 
 interface CopyFlags extends GivenFlags {
-  readonly to: string;
+  readonly to?: string;
+  readonly undo?: true;
   readonly json?: true;
 }
 
@@ -20,14 +23,16 @@ export function copyCommand(): Command {
     new Command('copy').description('copy everything from an SQLite file to an empty PostgreSQL database'),
     ['database', 'issuer', 'insecureDevelopment'],
   )
-    .requiredOption('--to <URL>', 'postgres://USER@HOST:PORT/DATABASE; its password belongs into PGPASSWORD')
+    .option('--to <URL>', 'postgres://USER@HOST:PORT/DATABASE; its password belongs into PGPASSWORD')
+    .option('--undo', 'use a file again that was copied; what changed in the copy since is not in it')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
 Stop the server first: while it still runs on the file its writes are refused, and what it writes to the file
-afterwards is not copied. Everything is copied, or nothing; the file stays as it is. The server's secret is not copied:
-every process on PostgreSQL needs the one that the file was used with, in GRANTD_SECRET.
+afterwards is not copied. Everything is copied, or nothing. The file is then marked, and no server or command uses it
+any more. The server's secret is not copied: every process on PostgreSQL needs the one that the file was used with, in
+GRANTD_SECRET.
 
   PGPASSWORD=… grantd copy --database sqlite:grantd-data/grantd.db --to postgres://grantd@db.example/grantd`,
     )
@@ -36,21 +41,32 @@ every process on PostgreSQL needs the one that the file was used with, in GRANTD
 
 async function copy(flags: CopyFlags): Promise<void> {
   const { settings, sourceOf } = readConfiguration(flags, process.env);
-  const { to } = flags;
+  const { to = '' } = flags;
   if (isPostgresUrl(settings.database))
     throw new BadUsage(`${sourceOf('database')}: expected sqlite:PATH, the file to copy from (--database)`);
+  const path = databasePath(settings.database, process.env);
+  if (flags.undo === true) return undo(path, flags);
   if (!isPostgresUrl(to) || !isDatabaseUrl(to))
     throw new BadUsage('--to: expected postgres://USER@HOST:PORT/DATABASE, the database to copy to');
   warnOfPassword(to, '--to', 'PGPASSWORD');
 
-  const path = databasePath(settings.database, process.env);
   const rows = await copyRows(path, to, settings);
+  markCopied(path, withoutPassword(to), Date.now());
   printOne(
     { isJson: flags.json === true },
     { from: path, to: withoutPassword(to), rows: Object.fromEntries(rows) },
     labelled(Object.fromEntries([...rows].map(([table, count]) => [table, String(count)]))),
   );
   console.error(nextSteps(path, to, settings));
+}
+
+function undo(path: string, { to, json }: CopyFlags): void {
+  if (to !== undefined) throw new BadUsage('--undo: expected no --to');
+  if (!existsSync(path)) throw new Refused(`there is no database ${path}: name it with --database.`);
+  const isUndone = unmarkCopied(path);
+  printOne({ isJson: json === true }, { database: path, undone: isUndone }, [
+    isUndone ? `${path} can be used again.` : `${path} was not copied.`,
+  ]);
 }
 
 async function copyRows(
@@ -83,7 +99,9 @@ ${where}, in GRANTD_SECRET, and the password in PGPASSWORD:
 
   ${variable}npx grantd serve --database ${quoted(withoutPassword(to))}
 
-${path} stays as it is; nothing may serve from it any more.`;
+${path} is marked as copied: no server or command uses it any more. To take that back, run
+
+  npx grantd copy --undo --database ${quoted(`sqlite:${path}`)}`;
 }
 
 /** As one word of a shell. */

@@ -5,9 +5,12 @@ import type { OptionName } from '../config/options.ts';
 /** Options that every command on the database takes, so that a script can give the same flags to all. */
 const COMMON: readonly OptionName[] = ['database', 'issuer', 'insecureDevelopment'];
 
-/** The flags of a command that works on the database. It reads the server's other options from variables and file. */
-export function databaseFlags(command: Command): Command {
-  return addFlags(command, COMMON).option('--json', 'print JSON');
+/**
+ * The flags of a command that works on the database. It reads the server's other options from variables and file.
+ * @param further options of this command alone
+ */
+export function databaseFlags(command: Command, further: readonly OptionName[] = []): Command {
+  return addFlags(command, [...COMMON, ...further]).option('--json', 'print JSON');
 }
 
 /** For an option that may be given several times. */

@@ -22,7 +22,7 @@ interface UserAddFlags extends GivenFlags {
 
 export function userCommands(): Command {
   const group = new Command('user').description('people who sign in');
-  databaseFlags(group.command('add <NAME>').description('add a person'))
+  databaseFlags(group.command('add <NAME>').description('add a person'), ['create'])
     .option('--password-stdin', 'take the password from standard input; required')
     .option(
       '--claim <NAME=VALUE>',

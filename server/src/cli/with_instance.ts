@@ -4,6 +4,7 @@ import { databaseOf, warnOfPasswordInFlag } from '../instance/database/database_
 import { type Instance, openInstance } from '../instance/instance.ts';
 import { defaultIssuer, issuerToAdminister } from '../instance/issuer.ts';
 import { Refused } from '../instance/refused.ts';
+import { requireMaking } from '../instance/require_making.ts';
 import type { Output } from './output.ts';
 
 export interface CommandParts extends Instance, Output {
@@ -44,6 +45,7 @@ async function issuerOf(
     );
   }
   const issuer = settings.issuer ?? defaultIssuer(settings.port);
+  await requireMaking(settings, database);
   console.error(`grantd: making the database ${database.name} for the issuer ${issuer}`);
   return issuer;
 }

@@ -48,6 +48,12 @@ export const OPTIONS = {
     'Where everything is kept: in an SQLite file, whose relative path begins in the folder where the command is typed, or on PostgreSQL, whose password belongs into PGPASSWORD, or into the URL in the variable or the file, since arguments are visible to every user of the machine.',
     'sqlite:grantd-data/grantd.db',
   ),
+  create: optionWithoutDefault(
+    'Server',
+    trueOrFalse,
+    'Whether to make a database that is missing; with false none is made.',
+    'an SQLite file is made unless something of an earlier one is left beside it; the tables in an empty PostgreSQL database are not made',
+  ),
   databaseConnections: option(
     'Server',
     wholeNumber(1, 1000),
@@ -112,6 +118,18 @@ export const OPTIONS = {
     wholeNumber(1, 24 * 60 * 60),
     'Seconds between two sweeps of expired rows.',
     60,
+  ),
+  eventRetention: option(
+    'Server',
+    seconds(1),
+    'Seconds for which events, such as revocations, are kept; then a sweep deletes them.',
+    30 * 24 * 60 * 60,
+  ),
+  cachedTokens: option(
+    'Server',
+    wholeNumber(0, 10_000_000),
+    'Access tokens that a process keeps in memory at most when it runs on SQLite, each less than 1 kB; 0 keeps none.',
+    200_000,
   ),
   sessionLifetime: option(
     'Server',

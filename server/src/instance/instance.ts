@@ -12,6 +12,7 @@ import type { Database, OpenDatabase } from './database/database.ts';
 import { issuerToAdminister } from './issuer.ts';
 import { pairwiseSecretOf, sealOfPairwiseSecret } from './pairwise_secret.ts';
 import type { ProgramSecret, ProgramSecretUse } from './program_secret.ts';
+import { requireMaking } from './require_making.ts';
 import {
   documentsFromOutside,
   libraryOptions,
@@ -46,7 +47,7 @@ export interface Instance extends OpenDatabase {
  * Opens a database for an issuer, which must be the stored one where there is one. A new database gets its secret
  * first, so that there is never one without the other. Nothing is written for options that the library refuses.
  * @throws {ConfigurationRefused} it does
- * @throws {Refused} the database has no secret, or was made for another issuer meanwhile
+ * @throws {Refused} the database has no secret, or may not be made, or was made for another issuer meanwhile
  */
 export async function openInstance(
   configuration: Configuration,
@@ -55,8 +56,10 @@ export async function openInstance(
 ): Promise<Instance> {
   const { settings } = configuration;
   requireAcceptable(configuration, issuer);
-  const isNew = (await database.storedIssuer()) === undefined;
-  if (isNew && settings.secret === undefined) database.prepareSecret();
+  if ((await database.storedIssuer()) === undefined) {
+    await requireMaking(settings, database);
+    if (settings.secret === undefined) database.prepareSecret();
+  }
   const opened = await database.open(issuer);
   // Somebody else may have made it since the caller looked.
   issuerToAdminister(issuer, (await database.storedIssuer()) ?? issuer);

@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Configuration } from '../config/configuration.ts';
+import type { Settings } from '../config/options.ts';
 import { addDemoData } from '../demo/add_demo_data.ts';
 import { demoCommands } from '../demo/demo_commands.ts';
 import { refuseExposedDemo, refuseForeignDemo, refuseKnownPasswords } from '../demo/exposure.ts';
@@ -118,7 +119,7 @@ async function serveInstance(
   );
   const sweeping = new AbortController();
   const worked = unfinished.run(sweeping.signal);
-  const swept = sweeps && sweep(instance, settings.sweepInterval, log, sweeping.signal);
+  const swept = sweeps && sweep(instance, settings, log, sweeping.signal);
   try {
     started({
       issuer: instance.issuer,
@@ -162,7 +163,7 @@ function databaseReplaced(name: string): Refused {
 
 async function sweep(
   { database, issuer, storage, sweepProgram, isAfterCrash = false }: Instance,
-  intervalSeconds: number,
+  { sweepInterval: intervalSeconds, eventRetention: eventRetentionSeconds }: Settings,
   log: Log,
   signal: AbortSignal,
 ): Promise<void> {
@@ -172,5 +173,9 @@ async function sweep(
   if (path === undefined)
     return sweepPeriodically(sweepable(storage, sweepProgram), intervalSeconds, log, signal);
   const { sweepInThread } = await import('./sweep_in_thread.ts');
-  return sweepInThread({ path, issuer, intervalSeconds, checksFirst: isAfterCrash }, log, signal);
+  return sweepInThread(
+    { path, issuer, intervalSeconds, eventRetentionSeconds, checksFirst: isAfterCrash },
+    log,
+    signal,
+  );
 }

@@ -8,6 +8,7 @@ export interface SweepingOrder {
   /** The database file. */
   readonly path: string;
   readonly issuer: string;
+  readonly eventRetentionSeconds: number;
   /** Whether to look through the file first, which a process that was killed has left. */
   readonly checksFirst: boolean;
 }
@@ -20,7 +21,7 @@ export interface SweepingLine {
 
 if (parentPort === null) throw new Error('sweeping_thread.ts runs as a thread');
 const port = parentPort;
-const { path, issuer, checksFirst }: SweepingOrder = workerData;
+const { path, issuer, eventRetentionSeconds, checksFirst }: SweepingOrder = workerData;
 const ending = new AbortController();
 port.once('message', () => ending.abort());
 
@@ -29,7 +30,7 @@ const log = {
   info: (line: object) => tell({ level: 'info', line }),
   error: (line: object) => tell({ level: 'error', line }),
 };
-const database = sqliteDatabase(path);
+const database = sqliteDatabase(path, { eventRetentionSeconds, cachedTokens: 0 });
 try {
   if (checksFirst) checkAfterCrash(path);
   const { storage, sweepProgram } = await database.open(issuer);

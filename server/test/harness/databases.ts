@@ -50,6 +50,7 @@ export const POSTGRESQL: TestDatabase = {
   newDatabase: async () => ({
     GRANTD_DATABASE: await disposableDatabase(await sharedPostgres()),
     GRANTD_SECRET: randomBytes(32).toString('base64url'),
+    GRANTD_CREATE: 'true',
   }),
   async run(folder, sql) {
     await ask({ url: environmentOf(folder).GRANTD_DATABASE ?? '' }, sql);

@@ -13,6 +13,11 @@ export interface Database {
    */
   storedIssuer(): Promise<string | undefined>;
   /**
+   * Why a database that is missing should not be made without being asked for, and what to do instead: words for a
+   * message. `undefined` if nothing hints at an earlier one.
+   */
+  doubtAboutMaking(): Promise<string | undefined>;
+  /**
    * Sees to it, before the database is made, that there will be a server's secret although no option says one.
    * @throws {Refused} an option has to
    */

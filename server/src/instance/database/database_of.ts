@@ -15,8 +15,9 @@ export async function databaseOf(
   environment: NodeJS.ProcessEnv,
   onConnectionLost: (error: Error) => void = () => {},
 ): Promise<Database> {
-  const { database: url } = settings;
-  if (!isPostgresUrl(url)) return sqliteDatabase(databasePath(url, environment));
+  const { database: url, eventRetention: eventRetentionSeconds, cachedTokens } = settings;
+  if (!isPostgresUrl(url))
+    return sqliteDatabase(databasePath(url, environment), { eventRetentionSeconds, cachedTokens });
   // Loaded only here: commands on a file start sooner without it.
   const { postgresDatabase } = await import('./postgres_database.ts');
   return postgresDatabase(url, {
@@ -24,6 +25,7 @@ export async function databaseOf(
     connectTimeoutMs: settings.databaseConnectTimeoutMs,
     statementTimeoutMs: settings.databaseStatementTimeoutMs,
     onConnectionLost,
+    eventRetentionSeconds,
   });
 }
 

@@ -14,6 +14,8 @@ import { PROGRAM_TABLES } from './postgres_tables.ts';
 import { programData } from './program_data.ts';
 
 export interface PostgresDatabaseOptions extends PostgresLimits {
+  /** As the library's store takes it. */
+  readonly eventRetentionSeconds?: number;
   /** Is told of a connection that was lost while nobody used it. */
   readonly onConnectionLost: (error: Error) => void;
 }
@@ -34,11 +36,20 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
       await requireConnection(pool, address);
       return readStoredIssuer(pool, deadlines);
     },
+    // Empty is also the wrong one, or one that was lost: nothing on this machine tells.
+    doubtAboutMaking: async () =>
+      'which is empty: name another with --database (after a restore, the one that was restored)',
     prepareSecret: refuseWithoutSecret,
     keptSecret: refuseWithoutSecret,
     changeKeptSecret: refuseWithoutSecret,
     async open(issuer) {
-      const storage = await openPostgresStorage({ pool, issuer, ...deadlines });
+      const { eventRetentionSeconds } = options;
+      const storage = await openPostgresStorage({
+        pool,
+        issuer,
+        ...deadlines,
+        ...(eventRetentionSeconds !== undefined && { eventRetentionSeconds }),
+      });
       const connections = new PostgresConnections(pool, deadlines);
       await migratePostgres(connections, PROGRAM_TABLES);
       const tables = postgresProgramTables(connections, requireSameTables(connections, PROGRAM_TABLES));

@@ -1,7 +1,14 @@
-import { statSync } from 'node:fs';
+import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { Corruption, openSqliteStorage, readStoredIssuer } from '@grantd/core/sqlite';
+import { setTimeout as pause } from 'node:timers/promises';
+import {
+  Corruption,
+  openSqliteStorage,
+  readStoredIssuer,
+  type SqliteStorageOptions,
+} from '@grantd/core/sqlite';
 import { Refused } from '../refused.ts';
+import { requireNotCopied } from './copied_file.ts';
 import { isMarkedDamaged, markDamaged, requireUndamaged, wasLeftOpen } from './damaged_file.ts';
 import type { Database } from './database.ts';
 import { programData } from './program_data.ts';
@@ -10,8 +17,11 @@ import { sqliteProgramTables } from './sqlite_program_tables.ts';
 import { openSqliteTables } from './sqlite_tables.ts';
 import { StoredFile } from './stored_file.ts';
 
+/** As the library's store takes them. */
+export type SqliteDatabaseOptions = Pick<SqliteStorageOptions, 'eventRetentionSeconds' | 'cachedTokens'>;
+
 /** A database in a file, with the server's secret in another one beside it. */
-export function sqliteDatabase(path: string): Database {
+export function sqliteDatabase(path: string, options: SqliteDatabaseOptions = {}): Database {
   const opened: { close(): unknown }[] = [];
   const close = async (): Promise<void> => {
     for (const handle of opened.splice(0).reverse()) await handle.close();
@@ -25,6 +35,10 @@ export function sqliteDatabase(path: string): Database {
         requireUndamaged(path);
         return readStoredIssuer(path);
       }),
+    async doubtAboutMaking() {
+      const left = await leftOfEarlier(path);
+      return left && `but ${left} is left of an earlier one: put the database back (is its volume mounted?)`;
+    },
     prepareSecret() {
       asDatabase(path, () => {
         if (readSecretFile(path) === undefined) createSecretFile(path);
@@ -39,10 +53,11 @@ export function sqliteDatabase(path: string): Database {
       try {
         const isAfterCrash = wasLeftOpen(path);
         const corruption = new Corruption(({ message }) => markDamaged(path, message));
-        const storage = asDatabase(path, () => openSqliteStorage({ path, issuer, corruption }));
+        const storage = asDatabase(path, () => openSqliteStorage({ ...options, path, issuer, corruption }));
         opened.push(storage);
         const tables = asDatabase(path, () => openSqliteTables(path));
         opened.push(tables);
+        requireNotCopied(tables, path);
         const file = new StoredFile(path);
         return {
           storage,
@@ -58,6 +73,21 @@ export function sqliteDatabase(path: string): Database {
     },
     close,
   };
+}
+
+/** Milliseconds for which a process that has just made the secret may take to make the database. */
+const LONGEST_MAKING_MS = 2000;
+
+/** @returns the path of what an earlier database has left beside a missing one */
+async function leftOfEarlier(path: string): Promise<string | undefined> {
+  const left = () =>
+    readStoredIssuer(path) === undefined
+      ? [secretFileOf(path), `${path}-wal`, `${path}-inodes`].find((file) => existsSync(file))
+      : undefined;
+  // Another process may be making the database right now: its secret comes first.
+  for (const endsAt = performance.now() + LONGEST_MAKING_MS; performance.now() < endsAt; await pause(20))
+    if (left() === undefined) return undefined;
+  return left();
 }
 
 /** SQLite's result codes, without what extends them. */

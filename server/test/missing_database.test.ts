@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict';
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, describe, test } from 'node:test';
+import { POSTGRESQL } from './harness/databases.ts';
+import { grantd, grantdPrints, Workbench } from './harness/program.ts';
+
+const MAKING = [
+  ['serve', '--port', '0'],
+  ['client', 'add', 'x', '--public'],
+  ['user', 'add', 'bob', '--password-stdin'],
+];
+
+describe('a missing database file', () => {
+  const workbench = new Workbench();
+  after(() => workbench.clear());
+  const pathIn = (folder: string) => join(folder, 'grantd-data', 'grantd.db');
+
+  test('findings D3: is not made anew while something of an earlier one is left, unless --create says so', async () => {
+    const folder = workbench.folder();
+    await grantdPrints(folder, ['client', 'add', 'app', '--public']);
+    const path = pathIn(folder);
+    for (const left of ['.secret', '-inodes']) {
+      rmSync(path, { force: true });
+      if (left === '-inodes') rmSync(`${path}.secret`);
+      for (const command of MAKING) {
+        const { code, stdout, stderr } = await grantd(folder, command, { input: 'a long password' });
+        assert.deepEqual([code, stdout], [1, '']);
+        assert.equal(
+          stderr,
+          `grantd: there is no database ${path}, but ${path}${left} is left of an earlier one: put the database back ` +
+            '(is its volume mounted?), or make a new one with --create.\n',
+        );
+      }
+      assert.equal(existsSync(path), false);
+    }
+    await grantdPrints(folder, ['client', 'add', 'app', '--public', '--create']);
+    const server = await workbench.start(folder, ['--issuer', 'http://localhost:4000']);
+    assert.equal((await fetch(`${server.url}/health`)).status, 200);
+  });
+
+  test('findings D3: is never made with --create false', async () => {
+    const folder = workbench.folder();
+    for (const command of MAKING) {
+      const { code, stderr } = await grantd(folder, [...command, '--create', 'false'], {
+        input: 'a long password',
+      });
+      assert.equal(code, 1);
+      assert.match(stderr, /^grantd: there is no database \S+, and with --create false none is made\.\n$/);
+    }
+    assert.equal(existsSync(pathIn(folder)), false);
+  });
+
+  test('findings D3: is made by one of several processes that start together, without --create', async () => {
+    const folder = workbench.folder();
+    const issuer = ['--issuer', 'http://localhost:4000'];
+    const servers = await Promise.all([1, 2, 3].map(() => workbench.start(folder, issuer)));
+    for (const { url } of servers) assert.equal((await fetch(`${url}/health`)).status, 200);
+  });
+});
+
+describe('an empty PostgreSQL database', { skip: POSTGRESQL.absence }, () => {
+  const workbench = new Workbench(POSTGRESQL);
+  after(() => workbench.clear());
+
+  test('findings D3: is not filled without --create', async () => {
+    const folder = await workbench.home();
+    for (const command of MAKING) {
+      const { code, stderr } = await grantd(folder, command, {
+        input: 'a long password',
+        environment: { GRANTD_CREATE: '' },
+      });
+      assert.equal(code, 1, stderr);
+      assert.match(
+        stderr,
+        /^grantd: there is no database postgres:\S+, which is empty: name another with --database .*--create\.\n$/,
+      );
+    }
+    await grantdPrints(folder, ['client', 'add', 'x', '--public', '--create'], '', { GRANTD_CREATE: '' });
+    await grantdPrints(folder, ['client', 'list'], '', { GRANTD_CREATE: '' });
+  });
+});
