@@ -24,6 +24,14 @@ ${code('old_records.ts')}
 ${code('host.ts')}
 
 Send \`/token\` to grantd. Where people sign in to clients, \`/authorize\` stays a page of the application, which validates and completes requests by grantd: [express_with_users](../examples/express_with_users/host.ts) has one. Try an old token before the switch: with a wrong \`OLD_SECRET\` none of them verifies, and each is \`{"active":false}\`. Take the option away again when the last old refresh token is over.
+
+## 3. Extra token fields
+
+If your old \`JwtService\` had \`extraTokenFields\`, declare the same claims with [\`applicationClaims\`](application_claims.md). Old tokens keep their fields: introspection tells those that you declare.
+
+${code('../test/extra_token_fields.ts')}
+
+Pass it to the server in \`host.ts\`: \`applicationClaims: applicationClaims(repositories)\`. A field that differs per API or scope gets \`apis\` or \`scopes\`.
 `;
 }
 

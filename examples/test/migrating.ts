@@ -3,13 +3,13 @@ import { createHash, randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { AuthorizationServer, type FormerKey } from '@grantd/core';
+import { type ApplicationClaims, AuthorizationServer, type FormerKey } from '@grantd/core';
 import { mount } from '@grantd/core/fetch';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import type { JwtInterface } from '@jmondi/oauth2-server';
 import { handleVanillaError, requestFromVanilla, responseToVanilla } from '@jmondi/oauth2-server/vanilla';
 import { formerTokens, newClient } from '../migration_from_oauth2_server/old_records.ts';
-import { oldRepositories } from '../migration_from_oauth2_server/old_repositories.ts';
+import { type OldRepositories, oldRepositories } from '../migration_from_oauth2_server/old_repositories.ts';
 import { oldServer } from '../migration_from_oauth2_server/old_server.ts';
 import { openTables } from '../migration_from_oauth2_server/old_tables.ts';
 
@@ -36,7 +36,15 @@ export function hostTables(path: string) {
 }
 
 /** Such a host, its old server and grantd over the same tables, put together as in `host.ts`. */
-export async function moved({ oldKey = HS256, jwt }: { oldKey?: FormerKey; jwt?: JwtInterface } = {}) {
+export async function moved({
+  oldKey = HS256,
+  jwt,
+  claims,
+}: {
+  oldKey?: FormerKey;
+  jwt?: JwtInterface;
+  claims?: (repositories: OldRepositories) => ApplicationClaims;
+} = {}) {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-migration-'));
   const tables = hostTables(join(folder, 'host.db'));
   const repositories = oldRepositories(tables);
@@ -49,6 +57,7 @@ export async function moved({ oldKey = HS256, jwt }: { oldKey?: FormerKey; jwt?:
     oidc: { getUserClaims: users.find },
     getSubjectState: (id) => (users.find(id)?.disabled === 0 ? 'active' : 'disabled'),
     formerTokens: formerTokens(tokens, [oldKey]),
+    ...(claims && { applicationClaims: claims(repositories) }),
   });
   await server.prepare();
   for (const client of clients.all()) await storage.clients.add(await newClient(server, client));

@@ -7,6 +7,7 @@ import { requestFromVanilla } from '@jmondi/oauth2-server/vanilla';
 import { decodeJwt } from 'jose';
 import { oldRepositories } from '../migration_from_oauth2_server/old_repositories.ts';
 import { oldServer } from '../migration_from_oauth2_server/old_server.ts';
+import { applicationClaims, OldJwtService } from './extra_token_fields.ts';
 import { APP, answerOf, type Fields, hostTables, ISSUER, moved, OLD_SECRET, OTHER } from './migrating.ts';
 import { started } from './started.ts';
 
@@ -27,6 +28,21 @@ test('an access token and a refresh token of the old server introspect as active
     status: 200,
     body: { ...told, exp: expire_time, iat: other.iat, jti: refresh_token_id },
   });
+});
+
+test('findings B4: what extraTokenFields added is told of old tokens, and added to new ones', async () => {
+  await using host = await moved({ jwt: new OldJwtService(OLD_SECRET), claims: applicationClaims });
+  const { access, refresh } = await host.issueOld();
+  const fields = { tenant: 'tenant of alice@example.com', app: 'app' };
+  const told = async (token: string) => {
+    const { tenant, app } = (await host.ask('/token/introspect', { ...OTHER, token })).body;
+    return { tenant, app };
+  };
+  assert.deepEqual(await told(access), fields);
+  const renewed = String((await host.refresh(refresh)).body.access_token);
+  assert.deepEqual(await told(renewed), fields);
+  const { tenant, app } = decodeJwt(renewed);
+  assert.deepEqual({ tenant, app }, fields);
 });
 
 test('a token that the old server gave to a client for itself is active, and has no person', async () => {
