@@ -60,7 +60,7 @@ ${jsonText({ issuer: ISSUER, database: 'sqlite:/var/lib/grantd/grantd.db', ...SE
 \`\`\`
 
 - \`registration\`: the suite registers its clients itself. The Dynamic plan always does.
-- \`allowConfidentialClientsWithoutPkce\`: nearly all modules leave out PKCE.
+- \`registrationInsecureAllowMissingPkce\`: nearly all modules leave out PKCE. Static clients have \`--insecure-allow-missing-pkce\` for that.
 - \`registrationAssertionAudience\`: clients of the Dynamic plan sign their assertions for the token endpoint, where grantd otherwise wants the issuer.
 - A suite on this machine, which is on a private address, needs \`"insecureDevelopment": true\` besides; the foundation's own does not.
 

@@ -108,10 +108,6 @@ export interface AuthorizationServerOptions {
    * behind a request_uri need neither (FAPI 2.0 Message Signing §5.3.1). Default: `false`.
    */
   readonly strictRequestObjects?: boolean;
-  /**
-   * Lets confidential clients leave out PKCE, which exposes them to code injection (RFC 9700 §2.1.1). Default: `false`.
-   */
-  readonly allowConfidentialClientsWithoutPkce?: boolean;
   /** Format of new access tokens. A client can have a format of its own (RFC 9068). Default: `jwt`. */
   readonly accessTokenFormat?: TokenFormat;
   /** Algorithm that signs new access tokens. Default: `RS256`. */
@@ -170,6 +166,11 @@ export interface RegistrationOptions {
    * another server as well. A client keeps the setting with which it registered. Default: `issuer`.
    */
   readonly assertionAudience?: AssertionAudience;
+  /**
+   * Lets confidential clients that register themselves leave out PKCE, which exposes them to code injection. A client
+   * keeps the setting with which it registered (RFC 9700 §2.1.1). Default: `false`.
+   */
+  readonly insecureAllowMissingPkce?: boolean;
   /**
    * How many self-registered clients there can be. Further registrations are refused. They are counted at each
    * registration. Default: `10000`.

@@ -146,13 +146,6 @@ export const SHARED_OPTIONS = {
     false,
     { section: 'FAPI 2.0 Message Signing §5.3.1' },
   ),
-  allowConfidentialClientsWithoutPkce: option(
-    'Endpoints',
-    trueOrFalse,
-    'Lets confidential clients leave out PKCE, which exposes them to code injection.',
-    false,
-    { section: 'RFC 9700 §2.1.1' },
-  ),
 
   accessTokenFormat: option(
     'Tokens',
@@ -370,6 +363,13 @@ export const REGISTRATION_OPTIONS = {
     { ...oneOf<AssertionAudience>(...ASSERTION_AUDIENCES), type: 'AssertionAudience' },
     'Audience that their assertions may name: the issuer alone, or also the URL of the endpoint, which could mean another server as well. A client keeps the setting with which it registered.',
     'issuer',
+  ),
+  insecureAllowMissingPkce: option(
+    'Endpoints',
+    trueOrFalse,
+    'Lets confidential clients that register themselves leave out PKCE, which exposes them to code injection. A client keeps the setting with which it registered.',
+    false,
+    { section: 'RFC 9700 §2.1.1' },
   ),
   mostClients: option(
     'Endpoints',

@@ -232,7 +232,7 @@ test('RFC 6749 §4.1.2 a code that is used again still ends what it led to, also
 });
 
 test('RFC 9700 §2.1.1 a code without a challenge is worth nothing to a client that has become a public one', async (t) => {
-  const world = await openApp(t, {}, { allowConfidentialClientsWithoutPkce: true });
+  const world = await openApp(t, { metadata: { insecure_allow_missing_pkce: true } });
   const request = await asked(world, { code_challenge: undefined, code_challenge_method: undefined });
   const code = codeIn(await world.server.completeAuthorization(request, { subject: 'alice' }));
   const metadata = { token_endpoint_auth_method: 'none' } as const;

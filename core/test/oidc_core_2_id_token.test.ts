@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
+import { changeClient } from './harness/client_change.ts';
 import {
   addClient,
   asClient,
@@ -35,6 +36,21 @@ specification('ID token (OpenID Connect Core §2)', (spec) => {
   spec('§3.1.3.3 without openid there is none', async (world) => {
     assert.equal('id_token' in (await world.grant('alice', 'web', 'read profile')), false);
   });
+
+  spec(
+    'findings F3, §5.4 a client whose ID tokens shall carry user claims gets those that its scopes permit',
+    async (world) => {
+      const without = decodeJwt((await world.grant()).id_token);
+      assert.deepEqual([without.name, without.email], [undefined, undefined]);
+      await changeClient(world, 'web', { metadata: { id_token_user_claims: true } });
+      const { id_token, refresh_token } = await world.grant();
+      const { iss, sub, aud, iat, exp, at_hash, auth_time, nonce, sid, ...user } = decodeJwt(id_token);
+      assert.deepEqual(user, { name: 'Alice Liddell', email: 'alice@example.org', email_verified: true });
+      assert.equal(sub, 'alice');
+      const narrowed = decodeJwt((await world.rotated(refresh_token, { scope: 'openid profile' })).id_token);
+      assert.deepEqual([narrowed.name, narrowed.email], ['Alice Liddell', undefined]);
+    },
+  );
 
   spec('§3.1.3.7 its sub is the one that UserInfo and introspection say', async (world) => {
     const { access_token, id_token } = await world.grant();

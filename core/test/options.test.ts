@@ -241,7 +241,6 @@ test('every option that is left out has its default', () => {
     requirePushedAuthorizationRequests: false,
     requestUriHosts: [],
     strictRequestObjects: false,
-    allowConfidentialClientsWithoutPkce: false,
     paths: DEFAULT_PATHS,
     getSubjectState: undefined,
   });
@@ -311,7 +310,6 @@ const BAD: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
       'authenticateRevoke',
       'introspectionRequiresConfidentialClient',
       'useOpaqueRefreshTokens',
-      'allowConfidentialClientsWithoutPkce',
     ] as const
   ).flatMap((name) => ['false', 'true', 0, 1, {}].map((value) => [name, { [name]: value }] as const)),
   ...['everyone', 5, {}, null].map(

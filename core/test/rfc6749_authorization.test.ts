@@ -9,6 +9,7 @@ import {
   OAuthError,
 } from '@grantd/core';
 import { asked } from './harness/authorization_endpoint.ts';
+import { changeClient } from './harness/client_change.ts';
 import { secondServer } from './harness/second_server.ts';
 import {
   CHALLENGE,
@@ -470,9 +471,13 @@ test('OpenID Connect Core §3.1.2.1 prompt and max_age are read for the host to 
   assert.equal('maxAge' in (await validate(world, { max_age: '' })), false);
 });
 
-test('RFC 9700 §2.1.1 confidential clients may leave out PKCE where the option says so, public ones never', async (t) => {
-  const world = await openWorld(t, { allowConfidentialClientsWithoutPkce: true });
+test('findings F2, RFC 9700 §2.1.1 a confidential client may leave out PKCE if its own setting says so, others and public ones never', async (t) => {
+  const world = await openWorld(t);
   const without = { code_challenge: undefined, code_challenge_method: undefined };
+  const pkceMissing = redirected('invalid_request', 'the parameter code_challenge is missing');
+  assert.deepEqual(await refusal(world, requestOf(without)), pkceMissing);
+  for (const client of ['web', 'spa'])
+    await changeClient(world, client, { metadata: { insecure_allow_missing_pkce: true } });
   assert.equal('codeChallenge' in (await validate(world, without)), false);
   assert.equal((await validate(world)).codeChallenge, CHALLENGE);
 

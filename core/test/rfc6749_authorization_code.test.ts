@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { changeClient } from './harness/client_change.ts';
 import { secondServer } from './harness/second_server.ts';
 import {
   addClient,
@@ -267,12 +268,12 @@ specification('Authorization code (RFC 6749 §4.1.3)', (spec) => {
     'RFC 9700 §2.1.1 a verifier for a code without a challenge is refused, as is none for a code with one',
     async (world) => {
       const redirect_uri = CLIENTS.web.redirectUris[0];
+      await changeClient(world, 'web', { metadata: { insecure_allow_missing_pkce: true } });
       const plain = await codeFor(world, { client_id: 'web', scope: 'read', redirect_uri });
       assert.deepEqual(await world.redeem(plain), WRONG_VERIFIER);
       issued(await world.redeem(plain, 'web', { code_verifier: '' }));
       assert.deepEqual(await world.redeem(await world.code(), 'web', { code_verifier: '' }), WRONG_VERIFIER);
     },
-    { allowConfidentialClientsWithoutPkce: true },
   );
 
   spec('§10.4 tokens of a code are bound to it: one grant ends and the next goes on', async (world) => {

@@ -666,8 +666,9 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     'RFC 9700 §2.1.1 where confidential clients may leave out PKCE, so may one that signs, but no public one',
     async (world) => {
       const { id: _, ...person } = CLIENTS.web;
-      await addSigner(world, 'signer', {}, person);
-      await addSigner(world, 'public', { token_endpoint_auth_method: 'none' }, person);
+      const waived = { insecure_allow_missing_pkce: true };
+      await addSigner(world, 'signer', waived, person);
+      await addSigner(world, 'public', { ...waived, token_endpoint_auth_method: 'none' }, person);
       const ask = (client_id: string) => {
         const query = new URLSearchParams({
           client_id,
@@ -684,7 +685,6 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
       assert.equal((await ask('signer')).client.id, 'signer');
       await assert.rejects(ask('public'), { reason: 'pkce_missing' });
     },
-    { allowConfidentialClientsWithoutPkce: true },
   );
 
   spec('RFC 9700 §2.2.2 refresh tokens of a client that signs may stay as they are', async (world) => {

@@ -66,6 +66,37 @@ specification('RFC 7591 dynamic client registration', (spec) => {
   // ── §3.1, §3.2.1 request and answer ─────────────────────────────────────────────────────────────────────
 
   spec(
+    'findings F2: clients that register themselves may leave out PKCE only if the option says so, and never public ones',
+    async (world) => {
+      const [secret, none] = ['client_secret_basic', 'none'];
+      const waivedFor = async (method: string) => {
+        const { client_id, metadata } = await register(world, {
+          redirect_uris: [CALLBACK],
+          token_endpoint_auth_method: method,
+          insecure_allow_missing_pkce: true, // not theirs to say
+        });
+        const client = await world.storage.clients.get(client_id);
+        assert.equal(client?.metadata?.insecure_allow_missing_pkce, metadata.insecure_allow_missing_pkce);
+        return metadata.insecure_allow_missing_pkce;
+      };
+      assert.deepEqual([await waivedFor(secret), await waivedFor(none)], [true, undefined]);
+    },
+    openRegistration({ insecureAllowMissingPkce: true }),
+  );
+
+  spec(
+    'findings F2: a client cannot waive PKCE for itself',
+    async (world) => {
+      const { metadata } = await register(world, {
+        redirect_uris: [CALLBACK],
+        insecure_allow_missing_pkce: true,
+      });
+      assert.equal(metadata.insecure_allow_missing_pkce, undefined);
+    },
+    openRegistration(),
+  );
+
+  spec(
     '§3.2.1 a registered client is answered with 201, its credentials and all that is registered',
     async (world) => {
       const response = await postRegistration(world, { redirect_uris: [CALLBACK], client_name: 'Läden' });

@@ -21,6 +21,29 @@ describe('settings of a client', () => {
   const printsJson = async (...args: string[]) => JSON.parse(await grantdPrints(folder, [...args, '--json']));
   const show = (id: string) => printsJson('client', 'show', id);
 
+  test('findings F2: a client whose PKCE is waived is warned about, and shown; a public one is refused', async () => {
+    const home = workbench.folder();
+    const add = (id: string, ...flags: string[]) =>
+      grantd(home, [
+        'client',
+        'add',
+        id,
+        '--redirect-uri',
+        CALLBACK,
+        '--insecure-allow-missing-pkce',
+        ...flags,
+      ]);
+    const warning = /grantd: old may leave out PKCE, which exposes it to code injection/;
+    assert.match((await add('old')).stderr, warning);
+    assert.match(await grantdPrints(home, ['client', 'show', 'old']), /insecure allow missing pkce +true/);
+    const update = (...flags: string[]) => grantd(home, ['client', 'update', 'old', ...flags]);
+    assert.match((await update('--insecure-allow-missing-pkce')).stderr, warning);
+    assert.doesNotMatch((await update('--unset', 'insecure-allow-missing-pkce')).stderr, warning);
+    const refused = await add('app', '--public');
+    assert.notEqual(refused.code, 0);
+    assert.match(refused.stderr, /insecure_allow_missing_pkce|insecure-allow-missing-pkce/);
+  });
+
   test('client add takes everything that a client can be', async () => {
     const { publicKey } = await generateKeyPair('ES256');
     const jwk = { ...(await exportJWK(publicKey)), kid: 'one' };

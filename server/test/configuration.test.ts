@@ -148,7 +148,7 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
   },
   insecureDevelopment: SWITCH_ON,
   strictRequestObjects: SWITCH_ON,
-  allowConfidentialClientsWithoutPkce: SWITCH_ON,
+  registrationInsecureAllowMissingPkce: SWITCH_ON,
   accessTokenFormat: { text: 'opaque', json: 'opaque', value: 'opaque', badText: 'saml', badJson: 1 },
   accessTokenAlgorithm: ALGORITHM,
   idTokenAlgorithm: ALGORITHM,

@@ -59,7 +59,6 @@ export interface Context extends TokenContext {
   readonly ignoreUnknownTokenTypeHints: boolean;
   /** `aud` values that UserInfo accepts; `undefined`: any. */
   readonly userInfoAudiences: readonly string[] | undefined;
-  readonly allowConfidentialClientsWithoutPkce: boolean;
   /** Whether request objects need `nbf` and `exp`, those behind a `request_uri` as well. */
   readonly strictRequestObjects: boolean;
   /** Authentication context classes that a sign-in with the host can have. */

@@ -33,8 +33,9 @@ export function permittedClaims(
   attributes: Claims,
   scopes: readonly string[],
   byScope: ClaimsByScope,
+  except?: ReadonlySet<string>,
 ): Claims {
-  const permitted = permittedNames(scopes, byScope);
+  const permitted = permittedNames(scopes, byScope, except);
   return Object.fromEntries(
     Object.entries(attributes).filter(
       ([name, value]) => permitted.has(name) && value !== undefined && value !== null,

@@ -83,6 +83,10 @@ export interface ClientMetadata {
   readonly insecure_redirect_uris?: boolean;
   readonly assertion_audience?: AssertionAudience;
   readonly ignore_unknown_token_type_hint?: boolean;
+  /** Confidential clients alone: exposes it to code injection (RFC 9700 §2.1.1). */
+  readonly insecure_allow_missing_pkce?: boolean;
+  /** Whether its ID tokens carry the claims that UserInfo would answer by scope. */
+  readonly id_token_user_claims?: boolean;
   /** `#rrggbb`: the colour of buttons on pages that are shown on behalf of the client. */
   readonly brand_color?: string;
 }

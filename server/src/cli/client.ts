@@ -8,6 +8,7 @@ import {
   type ClientAddFlags,
   hasSecret,
   registrationOf,
+  warnOfMissingPkce,
   warnOfUnreadableName,
 } from './client_registration.ts';
 import {
@@ -156,6 +157,7 @@ async function addClient(parts: CommandParts, registration: NewClient, wanted: W
       `grantd: ${id} authenticates with a secret; for its keys to do so: grantd client update ${id} --auth-method private_key_jwt`,
     );
   warnOfUnreadableName(registration);
+  warnOfMissingPkce(registration);
   printSecret(parts, id, secret?.toPrint, `added ${id}`);
 }
 

@@ -80,6 +80,14 @@ export function warnOfUnreadableName(client: NewClient): void {
     console.error(`grantd: people may not recognise the name of ${client.id}: expected ${expected}`);
 }
 
+/** Said each time that an operator waives it; `client show` shows it later. */
+export function warnOfMissingPkce({ id, metadata }: NewClient): void {
+  if (metadata?.insecure_allow_missing_pkce === true)
+    console.error(
+      `grantd: ${id} may leave out PKCE, which exposes it to code injection (RFC 9700 section 2.1.1): use PKCE and --unset insecure-allow-missing-pkce as soon as it can.`,
+    );
+}
+
 /** Whether a client authenticates with a secret, where it is not public. */
 export function hasSecret({ metadata }: NewClient): boolean {
   const method = metadata?.token_endpoint_auth_method;

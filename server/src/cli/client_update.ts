@@ -2,7 +2,7 @@ import { type ClientRecord, documentOf } from '@grantd/core';
 import type { GivenFlags } from '../config/configuration.ts';
 import { Refused } from '../instance/refused.ts';
 import { memberNamed, membersOf } from './client_flags.ts';
-import { clientFrom, hasSecret, warnOfUnreadableName } from './client_registration.ts';
+import { clientFrom, hasSecret, warnOfMissingPkce, warnOfUnreadableName } from './client_registration.ts';
 import { printSecret, secretFor } from './client_secrets.ts';
 import { BadUsage } from './exit.ts';
 import { requireFetchable } from './fetched_urls.ts';
@@ -46,6 +46,7 @@ export async function updateClient(parts: CommandParts, id: string, change: Clie
     const { record, newSecret } = await changed(parts, client, change);
     if (await parts.storage.clients.replace(record, client)) {
       if (change.members.client_name !== undefined) warnOfUnreadableName(record);
+      if (change.members.insecure_allow_missing_pkce !== undefined) warnOfMissingPkce(record);
       return printSecret(parts, id, newSecret, `updated ${id}`);
     }
   }

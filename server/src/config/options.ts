@@ -191,6 +191,7 @@ export const OPTIONS = {
   registrationScopes: REGISTRATION_OPTIONS.scopes,
   registrationLimit: REGISTRATION_OPTIONS.mostClients,
   registrationAssertionAudience: REGISTRATION_OPTIONS.assertionAudience,
+  registrationInsecureAllowMissingPkce: REGISTRATION_OPTIONS.insecureAllowMissingPkce,
   insecureDevelopment: option(
     'Endpoints',
     trueOrFalse,

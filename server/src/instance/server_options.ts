@@ -85,6 +85,7 @@ function registrationOptions({
   registrationScopes,
   registrationLimit,
   registrationAssertionAudience,
+  registrationInsecureAllowMissingPkce,
   insecureDevelopment,
 }: Settings): Pick<AuthorizationServerOptions, 'registration'> {
   if (registration === 'off') return {};
@@ -93,6 +94,7 @@ function registrationOptions({
       openTo: registration === 'open' ? 'anyone' : 'initial_access_token',
       allowInsecureUris: insecureDevelopment,
       assertionAudience: registrationAssertionAudience,
+      insecureAllowMissingPkce: registrationInsecureAllowMissingPkce,
       mostClients: registrationLimit,
       ...(registrationScopes !== undefined && { scopes: registrationScopes }),
     },

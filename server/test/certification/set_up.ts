@@ -4,7 +4,7 @@ import { DEMO_PERSON } from '../../src/demo/demo_people.ts';
 export const SETTINGS = {
   registration: 'open',
   registrationAssertionAudience: 'endpoint',
-  allowConfidentialClientsWithoutPkce: true,
+  registrationInsecureAllowMissingPkce: true,
 } as const;
 
 /** What stands in the configuration of a plan, and in the addresses of its clients. */
@@ -26,6 +26,7 @@ export function clientCommand(id: string, suite: string): readonly string[] {
   return [
     ...['client', 'add', id, '--secret-stdin', '--scope=openid', '--scope=offline_access'],
     ...['profile', 'email', 'address', 'phone'].map((scope) => `--scope=${scope}`),
+    '--insecure-allow-missing-pkce',
     `--redirect-uri=${at(CALLBACK)}`,
     `--post-logout-redirect-uri=${at(AFTER_LOGOUT)}`,
   ];

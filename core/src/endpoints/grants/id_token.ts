@@ -1,4 +1,4 @@
-import { type Claims, permittedNames } from '../../protocol/claims.ts';
+import { type Claims, permittedClaims, permittedNames } from '../../protocol/claims.ts';
 import type { ClaimsRequest } from '../../protocol/claims_request.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
 import { permittedRequests, requestedClaims } from '../../protocol/requested_claims.ts';
@@ -32,7 +32,10 @@ export async function idTokenBeside(
   const { getUserClaims, claimsByScope } = context.oidc;
   const permitted = permittedNames(scopes, claimsByScope, PROTOCOL_CLAIMS);
   const wanted = permittedRequests(claimsRequest?.id_token, permitted);
-  const attributes = Object.keys(wanted).length > 0 ? ((await getUserClaims(person.subject)) ?? {}) : {};
+  const hasUserClaims = client.metadata?.id_token_user_claims === true;
+  const attributes =
+    hasUserClaims || Object.keys(wanted).length > 0 ? ((await getUserClaims(person.subject)) ?? {}) : {};
+  const byScope = hasUserClaims && permittedClaims(attributes, scopes, claimsByScope, PROTOCOL_CLAIMS);
   const { clientId, subject, grantId, sessionId } = access.record;
   const added = await context.applicationClaims?.ofIdToken({
     ...{ clientId, subject, scopes, audience: [access.audience].flat(), grantId, sessionId },
@@ -42,7 +45,7 @@ export async function idTokenBeside(
     sub: person.sub,
     accessToken: access.token,
     claims,
-    attributes: { ...requestedClaims(attributes, wanted), ...added },
+    attributes: { ...byScope, ...requestedClaims(attributes, wanted), ...added },
     ...(nonce !== undefined && { nonce }),
   });
 }

@@ -34,6 +34,7 @@ export async function documentByOperator(
     grantTypes: GRANT_TYPES,
     allowInsecureUris: true,
     assertionAudience: 'issuer',
+    insecureAllowMissingPkce: false,
   };
   return complete(context, readDocument(written, 'operator'), policy);
 }
@@ -46,7 +47,13 @@ export async function documentByOperator(
  */
 export async function documentByClient(
   context: Context,
-  { scopes, grantTypes, allowInsecureUris, assertionAudience }: ResolvedRegistration,
+  {
+    scopes,
+    grantTypes,
+    allowInsecureUris,
+    assertionAudience,
+    insecureAllowMissingPkce,
+  }: ResolvedRegistration,
   written: JsonObject,
   registered?: ClientRecord,
 ): Promise<ClientDocument> {
@@ -57,6 +64,7 @@ export async function documentByClient(
     grantTypes: [...new Set([...grantTypes, ...(registered?.grantTypes ?? [])])],
     allowInsecureUris,
     assertionAudience,
+    insecureAllowMissingPkce,
   };
   try {
     const document = { ...readDocument(written, 'client'), ...givenByOperator(registered) };

@@ -21,6 +21,7 @@ export function withDefaults(document: ClientDocument, policy: RegistrationPolic
     ...(signingAlgorithms.includes('RS256') && { id_token_signed_response_alg: 'RS256' }),
     ...(scopes.length > 0 && { scope: formatScope(scopes) }),
     ...assertionDefaults(document, policy),
+    ...pkceDefaults(document, policy),
     ...complete,
     grant_types: grantTypes,
   };
@@ -33,6 +34,13 @@ function assertionDefaults(
 ): ClientDocument {
   const isToBeSaid = method === 'private_key_jwt' && assertionAudience !== 'issuer';
   return isToBeSaid ? { assertion_audience: assertionAudience } : {};
+}
+
+function pkceDefaults(
+  { token_endpoint_auth_method: method }: ClientDocument,
+  { insecureAllowMissingPkce }: RegistrationPolicy,
+): ClientDocument {
+  return insecureAllowMissingPkce && method !== 'none' ? { insecure_allow_missing_pkce: true } : {};
 }
 
 function encryptionDefaults(document: ClientDocument): ClientDocument {

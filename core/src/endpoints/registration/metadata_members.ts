@@ -106,6 +106,14 @@ export const METADATA_MEMBERS: {
     oneOf(...ASSERTION_AUDIENCES),
     'what its assertions may name as their audience',
   ),
+  insecure_allow_missing_pkce: operators(
+    trueOrFalse,
+    'whether it may leave out PKCE, which exposes it to code injection; for confidential clients that cannot do PKCE',
+  ),
+  id_token_user_claims: operators(
+    trueOrFalse,
+    'whether its ID tokens carry the user claims that the granted scopes permit, such as name and email',
+  ),
   ignore_unknown_token_type_hint: operators(
     trueOrFalse,
     'whether a token_type_hint of its own is ignored instead of refused (RFC 7009 section 2.2)',

@@ -55,6 +55,13 @@ const requireAuthentication: Rule = (document) => {
     throw unfit('token_endpoint_auth_signing_alg', 'goes with private_key_jwt alone');
 };
 
+/** Nothing but PKCE protects the codes of a public client (RFC 9700 §2.1.1). */
+const requirePkceOfPublicClients: Rule = (document) => {
+  const { token_endpoint_auth_method: method, insecure_allow_missing_pkce: isWaived } = document;
+  if (method === 'none' && isWaived === true)
+    throw unfit('insecure_allow_missing_pkce', 'a public client needs PKCE (RFC 9700 section 2.1.1)');
+};
+
 const requireSignable: Rule = (document, { signingAlgorithms }) => {
   for (const name of SIGNED_BY_SERVER) {
     const algorithm = document[name];
@@ -154,6 +161,7 @@ const RULES: readonly Rule[] = [
   requireWorkableGrants,
   requireAllowedScopes,
   requireAuthentication,
+  requirePkceOfPublicClients,
   requireKeys,
   requireSignable,
   requireWholeEncryption,

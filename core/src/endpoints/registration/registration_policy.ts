@@ -20,4 +20,6 @@ export interface RegistrationPolicy {
   readonly allowInsecureUris: boolean;
   /** Of clients that sign assertions, where nobody says otherwise. */
   readonly assertionAudience: AssertionAudience;
+  /** Of confidential clients, where nobody says otherwise. */
+  readonly insecureAllowMissingPkce: boolean;
 }

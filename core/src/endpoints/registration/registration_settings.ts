@@ -13,6 +13,7 @@ export interface ResolvedRegistration {
   readonly grantTypes: readonly GrantType[];
   readonly allowInsecureUris: boolean;
   readonly assertionAudience: AssertionAudience;
+  readonly insecureAllowMissingPkce: boolean;
   readonly mostClients: number;
   readonly clients: RegistrableClients;
 }

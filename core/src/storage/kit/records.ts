@@ -60,6 +60,8 @@ const METADATA: Required<ClientMetadata> = {
   assertion_audience: 'endpoint',
   ignore_unknown_token_type_hint: true,
   insecure_redirect_uris: true,
+  insecure_allow_missing_pkce: false,
+  id_token_user_claims: true,
   brand_color: '#12aB0f',
 };
 

@@ -23,7 +23,7 @@ export async function readAuthorizationParameters(context: Context, client: Clie
 
   // RFC 6749 §4.1.1, OAuth 2.0 Multiple Response Types §2.1
   requireResponseType(client, form);
-  const codeChallenge = requireChallenge(context, client, form);
+  const codeChallenge = requireChallenge(client, form);
   const scopes = requestedScopes(context, client, form);
 
   // OpenID Connect Core §3.1.2.1
@@ -72,9 +72,9 @@ function requireResponseType(client: ClientRecord, form: Form): void {
 }
 
 /** RFC 7636 §4.3, §4.4.1. */
-function requireChallenge(context: Context, client: ClientRecord, form: Form): string | undefined {
+function requireChallenge(client: ClientRecord, form: Form): string | undefined {
   const codeChallenge = form.get('code_challenge');
-  const mayOmitPkce = isConfidential(client) && context.allowConfidentialClientsWithoutPkce;
+  const mayOmitPkce = isConfidential(client) && client.metadata?.insecure_allow_missing_pkce === true;
   if (codeChallenge === undefined && (!mayOmitPkce || form.has('code_challenge_method'))) {
     throw refused('invalid_request', 'the parameter code_challenge is missing', 'pkce_missing');
   }
