@@ -238,7 +238,10 @@ test('RFC 9700 §2.1.1 a code without a challenge is worth nothing to a client t
   const metadata = { token_endpoint_auth_method: 'none' } as const;
   await registerAnew(world, { metadata });
   const form = { grant_type: 'authorization_code', code, redirect_uri: BARE.redirect_uri, client_id: 'app' };
-  assert.deepEqual(await world.post('/token', form), invalidGrant('the code_verifier does not match'));
+  assert.deepEqual(
+    await world.post('/token', form),
+    invalidGrant('the authorization request had no code_challenge'),
+  );
   assert.equal(world.lastReason, 'pkce_missing');
 });
 

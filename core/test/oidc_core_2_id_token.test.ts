@@ -132,3 +132,18 @@ test('§3.1.2.1 a request with max_age cannot be approved without the time of si
     /server_error/,
   );
 });
+
+test('findings C10: explainToken recognises an ID token, with its claims, and says what it is for', async (t) => {
+  const world = await openWorld(t);
+  const { id_token } = await world.grant('alice', 'web', 'openid');
+  assert.ok(id_token);
+  const { claims, ...explained } = await world.server.explainToken(id_token);
+  assert.deepEqual(explained, {
+    kind: 'id_token',
+    alive: false,
+    reason: 'wrong_type',
+    explanation:
+      'An ID token tells its client who signed in. It grants no access, and only logout and prompts accept it.',
+  });
+  assert.deepEqual([claims?.aud, claims?.sub], ['web', 'alice']);
+});

@@ -8,6 +8,8 @@ import {
   DEAD_CODE,
   DEAD_REFRESH_TOKEN,
   issued,
+  MISSING_VERIFIER,
+  NO_CHALLENGE,
   PKCE,
   verified,
   WRONG_REDIRECT_URI,
@@ -99,7 +101,7 @@ specification('Authorization code (RFC 6749 §4.1.3)', (spec) => {
         WRONG_REDIRECT_URI,
       );
       assert.deepEqual(await world.redeem(code, 'web', { code_verifier: 'x'.repeat(43) }), WRONG_VERIFIER);
-      assert.deepEqual(await world.redeem(code, 'web', { code_verifier: '' }), WRONG_VERIFIER);
+      assert.deepEqual(await world.redeem(code, 'web', { code_verifier: '' }), MISSING_VERIFIER);
       assert.equal(
         (await world.post('/token', { grant_type: 'authorization_code', code, client_id: 'web' })).status,
         401,
@@ -255,11 +257,17 @@ specification('Authorization code (RFC 6749 §4.1.3)', (spec) => {
       'short',
       'x'.repeat(129),
       `${'x'.repeat(42)}ä`,
-      '',
     ];
     for (const code_verifier of wrong) {
       assert.deepEqual(await world.redeem(code, 'web', { code_verifier }), WRONG_VERIFIER, code_verifier);
     }
+    assert.equal(world.lastReason, 'pkce_mismatch');
+    issued(await world.redeem(code));
+  });
+
+  spec('findings C10: RFC 7636 §4.6 a missing code_verifier is called missing', async (world) => {
+    const code = await world.code();
+    assert.deepEqual(await world.redeem(code, 'web', { code_verifier: '' }), MISSING_VERIFIER);
     assert.equal(world.lastReason, 'pkce_missing');
     issued(await world.redeem(code));
   });
@@ -270,9 +278,13 @@ specification('Authorization code (RFC 6749 §4.1.3)', (spec) => {
       const redirect_uri = CLIENTS.web.redirectUris[0];
       await changeClient(world, 'web', { metadata: { insecure_allow_missing_pkce: true } });
       const plain = await codeFor(world, { client_id: 'web', scope: 'read', redirect_uri });
-      assert.deepEqual(await world.redeem(plain), WRONG_VERIFIER);
+      assert.deepEqual(await world.redeem(plain), NO_CHALLENGE);
+      assert.equal(world.lastReason, 'pkce_unexpected');
       issued(await world.redeem(plain, 'web', { code_verifier: '' }));
-      assert.deepEqual(await world.redeem(await world.code(), 'web', { code_verifier: '' }), WRONG_VERIFIER);
+      assert.deepEqual(
+        await world.redeem(await world.code(), 'web', { code_verifier: '' }),
+        MISSING_VERIFIER,
+      );
     },
   );
 

@@ -4,14 +4,17 @@
 // second thread to collect garbage is in the way; and glibc's default is a heap of its own for each thread. Whoever wants
 // it otherwise starts `node` with this file. JavaScript: Node would load its TypeScript compiler for the first file alone,
 // although all others have been compiled before.
+import { readFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
 /** The oldest Node that runs TypeScript as it is, and knows Argon2. */
-const OLDEST_NODE = [24, 7];
+const { engines } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+const oldest = engines.node.slice('>='.length);
+const [oldestMajor, oldestMinor] = oldest.split('.').map(Number);
 
 const [major = 0, minor = 0] = process.versions.node.split('.').map(Number);
-if (major < OLDEST_NODE[0] || (major === OLDEST_NODE[0] && minor < OLDEST_NODE[1])) {
-  console.error(`grantd needs Node ${OLDEST_NODE.join('.')} or later; this is ${process.version}.`);
+if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
+  console.error(`grantd needs Node ${oldest} or later; this is Node ${process.versions.node}.`);
   process.exit(1);
 }
 

@@ -7,9 +7,18 @@ import { opaqueKindOf } from '../tokens/opaque_token.ts';
 import { codeLife, lifeOf } from '../tokens/state.ts';
 import type { Context } from './context.ts';
 
+/** JWTs of this server that grant no access, and what to say of them. */
+const OTHER_JWTS = {
+  id_token:
+    'An ID token tells its client who signed in. It grants no access, and only logout and prompts accept it.',
+  logout_token: 'A logout token tells a client that a session has ended. It grants no access.',
+} as const;
+
+type OtherJwt = keyof typeof OTHER_JWTS;
+
 /** What an operator may know about a token, and no caller of an endpoint. */
 export interface Explanation {
-  readonly kind: TokenKind | 'authorization_code' | 'unknown';
+  readonly kind: TokenKind | OtherJwt | 'authorization_code' | 'unknown';
   readonly alive: boolean;
   /** Why it is not alive. */
   readonly reason?: ReasonCode;
@@ -30,7 +39,16 @@ export interface Explanation {
 export async function explainToken(context: Context, token: string): Promise<Explanation> {
   if (opaqueKindOf(token) === 'authorization_code') return explainCode(context, token);
   const found = await findToken(context, token);
-  if ('reason' in found) return { ...dead(found.reason), kind: 'unknown', ...found };
+  if ('reason' in found) {
+    const { type, ...none } = found;
+    const isOther = type === 'id_token' || type === 'logout_token';
+    return {
+      ...dead(none.reason),
+      kind: 'unknown',
+      ...none,
+      ...(isOther && none.claims?.iss === context.issuer && { kind: type, explanation: OTHER_JWTS[type] }),
+    };
+  }
   const { record, claims } = found;
   const life = await lifeOf(context, record, claims);
   const known = { kind: record.kind, record, claims };

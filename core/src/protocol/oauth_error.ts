@@ -1,3 +1,5 @@
+// Every entry point loads this file, so it also checks the version of Node.
+import './supported_node.ts';
 import type { BrowserDelivery } from './http.ts';
 import type { ReasonCode } from './reasons.ts';
 

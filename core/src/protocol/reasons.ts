@@ -76,6 +76,7 @@ export const REFUSAL_REASONS = {
   scope_not_allowed: 'A scope is not registered for the client or not part of the grant.',
   redirect_uri_mismatch: 'The redirect URI is not registered for the client, or not the one of the code.',
   pkce_missing: 'The request carries no PKCE challenge or verifier.',
+  pkce_unexpected: 'The request carries a PKCE verifier, but the authorization request had no challenge.',
   pkce_mismatch: 'The PKCE verifier does not fit the challenge.',
   token_foreign: 'The token belongs to another client.',
   code_unknown: 'No such authorization code: never issued, or expired more than a day ago.',

@@ -8,7 +8,7 @@ import type { Awaitable } from '../storage/contract.ts';
 import { ownClaims } from './application_claims.ts';
 import type { TokenContext } from './context.ts';
 import { inOwnTerms } from './former_jwts.ts';
-import { jwtTypeOf } from './jwt_types.ts';
+import { type JwtType, jwtTypeOf } from './jwt_types.ts';
 import { opaqueKindOf } from './opaque_token.ts';
 import { subjectIdentifier } from './subject_identifier.ts';
 
@@ -23,6 +23,8 @@ export interface NoToken {
   readonly reason: InactiveReason;
   readonly kind?: TokenKind;
   readonly claims?: Claims;
+  /** What it is, if it is another JWT of this server. */
+  readonly type?: JwtType;
 }
 
 /** RFC 7515 §7.1. */
@@ -44,7 +46,10 @@ async function findJwt(context: TokenContext, token: string): Promise<FoundToken
   }
   const { claims } = jwt;
   const kind = kindOfType(jwt.type);
-  if (kind === undefined || typeof claims.jti !== 'string') return { reason: 'wrong_type', claims };
+  if (kind === undefined || typeof claims.jti !== 'string') {
+    const type = jwtTypeOf(jwt.type);
+    return { reason: 'wrong_type', claims, ...(type !== undefined && { type }) };
+  }
   if (claims.iss !== context.issuer) return { reason: 'wrong_issuer', kind, claims };
   const record = await lookUp(context, kind, claims.jti);
   if (record === undefined) return { reason: 'no_record', kind, claims };

@@ -6,6 +6,8 @@ import { basic, CHALLENGE, type GrantedTokens, secretOf, type World } from './wo
 export const HEADERS = { 'content-type': 'application/json', 'cache-control': 'no-store', vary: 'Origin' };
 export const DEAD_CODE = refused('invalid_grant', 'the authorization code is not valid');
 export const WRONG_REDIRECT_URI = refused('invalid_grant', 'the redirect_uri does not match');
+export const MISSING_VERIFIER = refused('invalid_grant', 'the code_verifier is missing');
+export const NO_CHALLENGE = refused('invalid_grant', 'the authorization request had no code_challenge');
 export const WRONG_VERIFIER = refused('invalid_grant', 'the code_verifier does not match');
 export const DEAD_REFRESH_TOKEN = refused('invalid_grant', 'the refresh token is not valid');
 export const OVERTAKEN = refused('invalid_grant', 'the grant is no longer valid');

@@ -33,6 +33,8 @@ const KINDS = {
   access_token: 'access token',
   refresh_token: 'refresh token',
   authorization_code: 'authorization code',
+  id_token: 'ID token',
+  logout_token: 'logout token',
   unknown: 'no token that this server knows',
 } as const;
 
@@ -43,6 +45,7 @@ export function deathOf({ reason, explanation }: Explanation): string {
 
 async function linesOf(token: Explanation, people: People): Promise<readonly string[]> {
   const { kind, alive, record, claims } = token;
+  const isOther = kind === 'id_token' || kind === 'logout_token';
   const subject = record?.subject;
   const person = subject === undefined ? undefined : await people.bySubject(subject);
   return labelled({
@@ -54,9 +57,10 @@ async function linesOf(token: Explanation, people: People): Promise<readonly str
     client: record?.clientId,
     person: person === undefined ? subject : `${person.name} (sub ${subject})`,
     scopes: record?.scopes.join(' '),
+    ...(isOther && { client: String(claims?.aud), person: String(claims?.sub) }),
     audience: [claims?.aud ?? record?.resources ?? []].flat().join(' ') || undefined,
     issued: timeOf(record?.issuedAtMs),
-    expires: timeOf(record && record.expiresAt * 1000),
+    expires: timeOf(record ? record.expiresAt * 1000 : isOther ? Number(claims?.exp) * 1000 : undefined),
     grant: record?.grantId,
     session: record?.sessionId,
   });

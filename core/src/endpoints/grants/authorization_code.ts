@@ -64,6 +64,8 @@ async function findCode({ storage }: Context, code: string): Promise<Authorizati
   return record;
 }
 
+const NO_CHALLENGE = 'the authorization request had no code_challenge';
+
 /** The code was given to this client, for this redirect URI and this verifier. */
 async function requireMatch(
   record: AuthorizationCodeRecord,
@@ -78,14 +80,16 @@ async function requireMatch(
   if (redirectUri !== expected)
     throw invalidGrant('the redirect_uri does not match', 'redirect_uri_mismatch', redirectUri);
 
-  // A verifier without a challenge is a downgrade (RFC 9700 §2.1.1).
   const verifier = form.get('code_verifier');
-  if ((verifier === undefined) !== (record.codeChallenge === undefined)) {
-    throw invalidGrant('the code_verifier does not match', 'pkce_missing');
+  const { codeChallenge } = record;
+  if (codeChallenge === undefined) {
+    if (verifier === undefined) return;
+    // A verifier without a challenge is a downgrade (RFC 9700 §2.1.1).
+    throw invalidGrant(NO_CHALLENGE, 'pkce_unexpected');
   }
-  if (verifier !== undefined && !(await verifierFits(verifier, record.codeChallenge ?? ''))) {
+  if (verifier === undefined) throw invalidGrant('the code_verifier is missing', 'pkce_missing');
+  if (!(await verifierFits(verifier, codeChallenge)))
     throw invalidGrant('the code_verifier does not match', 'pkce_mismatch');
-  }
 }
 
 /** A client that is registered anew meanwhile could not have got this code as it is now. */
@@ -97,7 +101,7 @@ function requireUnchanged(record: AuthorizationCodeRecord, client: ClientRecord)
       record.redirectUri,
     );
   if (record.codeChallenge === undefined && !isConfidential(client))
-    throw invalidGrant('the code_verifier does not match', 'pkce_missing');
+    throw invalidGrant(NO_CHALLENGE, 'pkce_missing');
 }
 
 /** `sub` as it was when the person approved. */

@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { OLDEST_NODE, requireSupportedNode } from '../src/protocol/supported_node.ts';
+
+const ROOT = join(import.meta.dirname, '..', '..');
+
+const read = (path: string) => readFileSync(join(ROOT, path), 'utf8');
+
+/** The oldest version that a manifest admits, such as `22.18`. */
+function engineOf(manifest: string): string {
+  const [, version] = /^>=([\d.]+)$/.exec(JSON.parse(read(manifest)).engines.node) ?? [];
+  assert.ok(version, `${manifest} has no engines of the form >=N`);
+  return version;
+}
+
+/** Where each version is said; `engines` of the manifest decides. */
+const SAID: readonly (readonly [string, readonly (readonly [string, (version: string) => string])[]])[] = [
+  [
+    'package.json',
+    [
+      ['README.md', (version) => `You need Node ${version} or later`],
+      ['CONTRIBUTING.md', (version) => `with Node ${version} or later`],
+    ],
+  ],
+  [
+    'core/package.json',
+    [
+      ['README.md', (version) => `for Node ${version} or later, Bun, Deno`],
+      ['core/README.md', (version) => `Node ${version} or later`],
+      ['core/package.json', (version) => `"@types/node": ">=${version}.0"`],
+      ['docs/runtimes.md', (version) => `Node ${version} and later`],
+      ['docs/runtimes.md', (version) => `| library \`@grantd/core\` | ${version} |`],
+      ['runtimes/node_22/package.json', (version) => `"node": "${version}.0"`],
+    ],
+  ],
+  [
+    'server/package.json',
+    [
+      ['server/README.md', (version) => `Node ${version} or later`],
+      ['docs/runtimes.md', (version) => `| program \`grantd\` | ${version} |`],
+      ['runtimes/node_24/package.json', (version) => `"node": "${version}.0"`],
+    ],
+  ],
+];
+
+test('findings C5: every page and manifest says the Node version that engines admits', () => {
+  assert.equal(OLDEST_NODE, engineOf('core/package.json'));
+  for (const [manifest, places] of SAID) {
+    const version = engineOf(manifest);
+    for (const [path, sentence] of places)
+      assert.ok(read(path).includes(sentence(version)), `${path} does not say: ${sentence(version)}`);
+  }
+});
+
+test('findings C5: a Node that is too old is refused in one sentence, and no other runtime', () => {
+  for (const node of ['18.20.4', '20.20.2', '22.17.9', '21.0.0'])
+    assert.throws(() => requireSupportedNode({ node }), {
+      message: `@grantd/core needs Node ${OLDEST_NODE} or later; this is Node ${node}.`,
+    });
+  for (const versions of [
+    { node: '22.18.0' },
+    { node: '22.19.1' },
+    { node: '100.0.0' },
+    { node: '20.0.0', bun: '1.4.5' },
+    { node: '20.0.0', deno: '2.9.5' },
+    {},
+    undefined,
+  ])
+    requireSupportedNode(versions);
+});
+
+for (const entry of [
+  'index.ts',
+  'resource/resource.ts',
+  'adapters/node.ts',
+  'storage/memory/memory_storage.ts',
+]) {
+  test(`findings C5: importing ${entry} on an older Node fails at once`, () => {
+    const url = pathToFileURL(join(ROOT, 'core', 'src', entry)).href;
+    const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } });`;
+    const script = `${pretend} await import(${JSON.stringify(url)}).then(() => console.log('started'), (error) => console.log(error.message));`;
+    const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
+      encoding: 'utf8',
+    });
+    assert.equal(stdout, `@grantd/core needs Node ${OLDEST_NODE} or later; this is Node 20.20.2.\n`);
+  });
+}
