@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClientMetadata, ClientRecord } from '@grantd/core';
-import { isReachedAlone } from '../src/consents/asked_consent.ts';
+import { isExempt, isReachedAlone } from '../src/consents/asked_consent.ts';
 
 const [TLS, LOOPBACK, OWN_SCHEME] = [
   'https://app.example/cb',
@@ -30,4 +30,12 @@ test('an answer reaches the client alone by TLS, or where it has to authenticate
   assert.deepEqual(reached({ token_endpoint_auth_method: 'private_key_jwt' }), [true, true, true]);
   // It has a secret, and nobody asks for it.
   assert.deepEqual(reached({ token_endpoint_auth_method: 'none' }, 'hash'), [true, false, false]);
+});
+
+test('only the operator exempts a client from consent, and never one that registered itself', () => {
+  const own = client({ consent_required: false });
+  assert.deepEqual(
+    [own, client({}), client({ consent_required: true }), { ...own, registeredAt: 1 }].map(isExempt),
+    [true, false, false, false],
+  );
 });

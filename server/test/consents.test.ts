@@ -194,6 +194,24 @@ for (const database of DATABASES) {
       assert.equal((await browser.get(address)).status, 400);
     });
 
+    test('a client with --no-consent is not asked about, except with prompt=consent', async () => {
+      const { who, browser } = await newPerson(server, 'cyd');
+      const client = { client_id: 'own', redirect_uri: 'https://own.example/cb', scope: 'openid' };
+      const add = ['client', 'add', 'own', '--public', '--scope', 'openid', '--no-consent'];
+      await grantdPrints(server.folder, [...add, '--redirect-uri', client.redirect_uri]);
+      assert.match(await grantdPrints(server.folder, ['client', 'show', 'own']), /consent required\s+false/);
+      const silent = urlWith({ ...client, prompt: 'none' });
+      assert.equal(errorOf(await browser.get(silent)), 'login_required');
+      const left = await browser.submit(await browser.get(urlWith(client)), who);
+      assert.ok(new URL(left.url).searchParams.has('code'));
+      assert.ok(new URL((await browser.get(silent)).url).searchParams.has('code'));
+      assert.ok(isConsent(await browser.get(urlWith({ ...client, prompt: 'consent' }))));
+
+      await grantdPrints(server.folder, ['client', 'update', 'own', '--consent', 'true']);
+      assert.equal(errorOf(await browser.get(silent)), 'login_required');
+      assert.ok(isConsent(await browser.get(urlWith(client))));
+    });
+
     test('prompt=consent asks again', async () => {
       const { who, browser } = await newPerson(server, 'cleo');
       await signInAndConsent(browser, urlWith(), who);

@@ -81,6 +81,8 @@ export interface ClientMetadata {
   // This server's own
   /** Lets the client use plain http off loopback, where codes can be read on the way: for development only. */
   readonly insecure_redirect_uris?: boolean;
+  /** `false` if people trust the client as they trust the server; read by the host, which asks for consent. */
+  readonly consent_required?: boolean;
   readonly assertion_audience?: AssertionAudience;
   readonly ignore_unknown_token_type_hint?: boolean;
   /** Confidential clients alone: exposes it to code injection (RFC 9700 §2.1.1). */

@@ -22,6 +22,7 @@ const OTHER_NAMES: Partial<Record<MemberName, string>> = {
   token_endpoint_auth_method: 'auth-method',
   token_endpoint_auth_signing_alg: 'auth-signing-alg',
   jwks: 'jwks-file',
+  consent_required: 'consent',
 };
 
 /** Follows from the grants, so that nobody has to say it. */
@@ -64,6 +65,11 @@ const FLAGS: readonly MemberFlag[] = (Object.keys(METADATA_MEMBERS) as MemberNam
 /** Gives a command a flag for everything that a client can be. */
 export function addClientFlags(command: Command): Command {
   for (const { option } of FLAGS) command.addOption(option);
+  command.addOption(
+    new Option('--no-consent', 'do not ask people for consent: for applications of your own').helpGroup(
+      'The client:',
+    ),
+  );
   return command.addOption(
     repeatable(new Option(`${LOCALIZED} <MEMBER#TAG=TEXT>`, 'a text in a language, as client_name#de=Laden')),
   );

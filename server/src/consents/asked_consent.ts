@@ -3,6 +3,7 @@ import {
   type AuthorizationRequest,
   type ClientRecord,
   isConfidential,
+  isUnchecked,
 } from '@grantd/core';
 import { type Asked, type Consent, comparedWith } from './consents.ts';
 
@@ -15,6 +16,11 @@ export function askedBy({ scopes, resources = [], claims = {}, client }: Authori
 
 /** Claims that say who signed in, and how: every ID token has them, or may have them. */
 const ABOUT_THE_SIGN_IN: ReadonlySet<string> = new Set(['sub', 'acr', 'amr', 'auth_time', 'sid']);
+
+/** Whether the operator has exempted the client. One that registered itself can be another one at its next change. */
+export function isExempt(client: AuthorizationClient): boolean {
+  return client.metadata?.consent_required === false && !isUnchecked(client);
+}
 
 /** Whether a consent is with the client as it is now. */
 export function counts(consent: Consent, client: AuthorizationClient | undefined | null): boolean {

@@ -1,4 +1,4 @@
-import { askedBy } from '../consents/asked_consent.ts';
+import { askedBy, isExempt } from '../consents/asked_consent.ts';
 import { covers } from '../consents/consents.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import { toResponse } from './library_http.ts';
@@ -23,7 +23,8 @@ export async function answerWithCode(
   const event = { type: 'refused', page: 'authorize', requestId, ...parties } as const;
 
   const isStillApproved = async () => {
-    if (!covers(await consents.get(parties), askedBy(authorization))) {
+    const isAgreed = covers(await consents.get(parties), askedBy(authorization));
+    if (!isAgreed && !isExempt(authorization.client)) {
       requestLog.pageEvent({ ...event, reason: 'consent_withdrawn' });
       return false;
     }

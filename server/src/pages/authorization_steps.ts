@@ -1,5 +1,5 @@
 import type { AuthorizationRefusal } from '@grantd/core';
-import { askedBy, counts, isReachedAlone } from '../consents/asked_consent.ts';
+import { askedBy, counts, isExempt, isReachedAlone } from '../consents/asked_consent.ts';
 import { covers } from '../consents/consents.ts';
 import { answerWithCode } from './authorization_answer.ts';
 import { type BrowserSession, signInName } from './browser_sessions.ts';
@@ -73,7 +73,7 @@ function isRecentEnough(
 }
 
 /**
- * Whether a person has agreed to anything with a client. Before, it learns nothing of them without their knowing: not who
+ * Whether a person has agreed to anything with a client, or need not. Before, it learns nothing of them without their knowing: not who
  * is signed in, nor since when, nor whether anybody is.
  */
 async function hasAgreed(
@@ -81,6 +81,7 @@ async function hasAgreed(
   { authorization: { client } }: AuthorizationPage,
   { person: { subject } }: BrowserSession,
 ): Promise<boolean> {
+  if (isExempt(client)) return true;
   const consent = await consents.get({ subject, clientId: client.id });
   return consent !== undefined && counts(consent, client);
 }
@@ -92,6 +93,7 @@ async function isAgreed(
   { person: { subject } }: BrowserSession,
 ): Promise<boolean> {
   if (authorization.prompt.includes('consent')) return false;
+  if (isExempt(authorization.client)) return true;
   const { id: clientId } = authorization.client;
   if (!covers(await consents.get({ subject, clientId }), askedBy(authorization))) return false;
   const client = await clients.get(clientId);

@@ -122,6 +122,10 @@ export const METADATA_MEMBERS: {
     trueOrFalse,
     'lets it use http redirect URIs off loopback, where codes can be read on the way: for development only',
   ),
+  consent_required: operators(
+    trueOrFalse,
+    'whether people are asked for consent: true unless it is false; prompt=consent always asks',
+  ),
   resource: operators(resourceUri, 'the API that this client is'),
   access_token_format: operators(oneOf('jwt', 'opaque'), 'format of its access tokens'),
   access_token_signed_response_alg: operators(signing, 'what signs its access tokens'),

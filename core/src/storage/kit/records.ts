@@ -62,6 +62,7 @@ const METADATA: Required<ClientMetadata> = {
   insecure_redirect_uris: true,
   insecure_allow_missing_pkce: false,
   id_token_user_claims: true,
+  consent_required: false,
   brand_color: '#12aB0f',
 };
 
