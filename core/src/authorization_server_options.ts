@@ -122,6 +122,11 @@ export interface AuthorizationServerOptions {
   readonly accessTokenLifetime?: number;
   /** Seconds until a refresh token expires, counted anew at each rotation. Default: `1209600`. */
   readonly refreshTokenLifetime?: number;
+  /**
+   * Seconds after which the user signs in again, however often the refresh token was rotated. 0 is without end.
+   * Default: 7776000 (90 days), or refreshTokenLifetime if that is longer.
+   */
+  readonly refreshFamilyLifetime?: number;
   /** Seconds until an ID token expires. Default: `3600`. */
   readonly idTokenLifetime?: number;
   /** Seconds until an authorization code expires (RFC 6749 §4.1.2). Default: `60`. */

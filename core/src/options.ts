@@ -181,6 +181,12 @@ export const SHARED_OPTIONS = {
     'Seconds until a refresh token expires, counted anew at each rotation.',
     14 * 24 * 60 * 60,
   ),
+  refreshFamilyLifetime: optionWithoutDefault(
+    'Lifetimes',
+    seconds(0),
+    'Seconds after which the user signs in again, however often the refresh token was rotated. 0 is without end.',
+    '7776000 (90 days), or refreshTokenLifetime if that is longer',
+  ),
   idTokenLifetime: option(
     'Lifetimes',
     seconds(1, LONGEST_ID_TOKEN_LIFETIME),

@@ -54,10 +54,14 @@ type ResolvedOption =
 type LifetimeOption =
   | 'accessTokenLifetime'
   | 'refreshTokenLifetime'
+  | 'refreshFamilyLifetime'
   | 'idTokenLifetime'
   | 'authorizationCodeLifetime'
   | 'pushedRequestLifetime'
   | 'refreshGrace';
+
+/** Seconds: 90 days. */
+const USUAL_FAMILY_LIFETIME = 90 * 24 * 60 * 60;
 
 /**
  * The options with their defaults, frozen. The caller's object is only read.
@@ -67,6 +71,7 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
   const {
     accessTokenLifetime,
     refreshTokenLifetime,
+    refreshFamilyLifetime = Math.max(USUAL_FAMILY_LIFETIME, refreshTokenLifetime),
     idTokenLifetime,
     authorizationCodeLifetime,
     pushedRequestLifetime,
@@ -92,6 +97,7 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
     lifetimes: Object.freeze({
       accessToken: accessTokenLifetime,
       refreshToken: refreshTokenLifetime,
+      refreshFamily: refreshFamilyLifetime,
       idToken: idTokenLifetime,
       authorizationCode: authorizationCodeLifetime,
       pushedRequest: pushedRequestLifetime,

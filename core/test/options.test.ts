@@ -232,6 +232,7 @@ test('every option that is left out has its default', () => {
     lifetimes: {
       accessToken: 3600,
       refreshToken: 14 * 24 * 60 * 60,
+      refreshFamily: 90 * 24 * 60 * 60,
       idToken: 3600,
       authorizationCode: 60,
       pushedRequest: 60,

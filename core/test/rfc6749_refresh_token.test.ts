@@ -110,6 +110,33 @@ specification('Refresh (RFC 6749 §6)', (spec) => {
     ]);
   });
 
+  for (const useOpaqueRefreshTokens of [false, true]) {
+    const format = useOpaqueRefreshTokens ? 'opaque tokens' : 'JWTs';
+    spec(
+      `findings A17: a family of ${format} ends when its time is over, however often it was rotated`,
+      async (world) => {
+        const family: { refresh_token: string }[] = [await world.grant()];
+        const begunAt = world.clock.seconds;
+        const newest = () => family.at(-1)?.refresh_token ?? '';
+        for (let rotation = 1; rotation <= 4; rotation++) {
+          world.clock.advance(500);
+          family.push(await world.rotated(newest()));
+        }
+        const { exp } = JSON.parse((await world.introspect(newest())).body);
+        assert.equal(exp, begunAt + 2400, 'shorter than a token’s own lifetime');
+        const explained = await world.server.explainToken(newest());
+        assert.equal(explained.claims?.family_exp, begunAt + 2400);
+        world.clock.advance(399);
+        family.push(await world.rotated(newest()));
+        world.clock.advance(1);
+        assert.deepEqual(await world.refresh(newest()), DEAD_REFRESH_TOKEN);
+        assert.equal(world.lastReason, 'expired');
+        assert.deepEqual(await world.alive(newest()), [false]);
+      },
+      { useOpaqueRefreshTokens, refreshTokenLifetime: 600, refreshFamilyLifetime: 2400 },
+    );
+  }
+
   spec('RFC 9700 §4.14.2 a retry after the grace kills the family', async (world) => {
     const { refresh_token, access_token } = await world.grant();
     const second = await world.rotated(refresh_token);
@@ -398,4 +425,31 @@ test('§2.2.2 the refresh tokens of a public client rotate, whatever its registr
   };
   const { refresh_token } = JSON.parse((await world.post('/token', form)).body);
   assert.notEqual(refresh_token, issued?.refreshToken);
+});
+
+test('findings A17: a family that began without an end gets one at its next rotation, and 0 sets none', async (t) => {
+  const options = { refreshTokenLifetime: 600, refreshFamilyLifetime: 0 };
+  const world = await openWorld(t, options);
+  const endOf = async (token: string) => (await world.server.explainToken(token)).claims?.family_exp;
+  const first = await world.rotated((await world.grant()).refresh_token);
+  assert.equal(await endOf(first.refresh_token), undefined);
+  const limited = await secondServer(world, { ...options, refreshFamilyLifetime: 1000 });
+  const second = await limited.rotated(first.refresh_token);
+  const end = world.clock.seconds + 1000;
+  assert.equal(await endOf(second.refresh_token), end);
+  world.clock.advance(100);
+  const third = await world.rotated(second.refresh_token);
+  assert.equal(await endOf(third.refresh_token), end, 'an end that was set stays');
+});
+
+test('findings A17: a family ends after 90 days, or after the lifetime of one token that is longer', async (t) => {
+  const DAY = 24 * 60 * 60;
+  for (const [refreshTokenLifetime, days] of [
+    [14 * DAY, 90],
+    [180 * DAY, 180],
+  ] as const) {
+    const world = await openWorld(t, { refreshTokenLifetime });
+    const { claims } = await world.server.explainToken((await world.grant()).refresh_token);
+    assert.equal(claims?.family_exp, world.clock.seconds + days * DAY);
+  }
 });

@@ -162,6 +162,7 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
   },
   accessTokenLifetime: LIFETIME,
   refreshTokenLifetime: LIFETIME,
+  refreshFamilyLifetime: { text: '0', json: 0, value: 0, badText: '1s', badJson: -1 },
   idTokenLifetime: LIFETIME,
   pushedRequestLifetime: LIFETIME,
   authorizationCodeLifetime: LIFETIME,

@@ -16,6 +16,8 @@ export type SubjectState = 'active' | 'disabled' | undefined;
 export interface Lifetimes {
   readonly accessToken: number;
   readonly refreshToken: number;
+  /** Of a refresh token with all its successors; 0 is without end. */
+  readonly refreshFamily: number;
   readonly idToken: number;
   readonly authorizationCode: number;
   readonly pushedRequest: number;

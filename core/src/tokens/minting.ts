@@ -39,6 +39,8 @@ export interface TokenPurpose {
   readonly resources?: readonly string[];
   readonly pairId?: string;
   readonly familyId?: string;
+  /** Seconds at which the family of a refresh token ends; absent if it begins with this token. */
+  readonly familyEnd?: number;
   readonly grantId?: string;
   readonly sessionId?: string;
   /** Seconds; instead of the server's own. */

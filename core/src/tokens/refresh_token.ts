@@ -55,11 +55,25 @@ export async function recallSuccessor(
   return undefined;
 }
 
+/** Claim of a refresh token: seconds at which its family ends, however often it rotates. Successors carry it on. */
+export const FAMILY_END = 'family_exp';
+
+/** @returns `undefined` if the family has no end: it began without one, and the server sets none */
+function familyEndOf(
+  { lifetimes }: TokenContext,
+  { familyEnd }: TokenPurpose,
+  iat: number,
+): number | undefined {
+  if (familyEnd !== undefined || lifetimes.refreshFamily === 0) return familyEnd;
+  return iat + lifetimes.refreshFamily;
+}
+
 async function mintFrom(context: TokenContext, purpose: TokenPurpose, body: string): Promise<MintedToken> {
   const { client, scopes, claimsRequest, resources } = purpose;
   const issuedAtMs = context.clock();
   const iat = secondsOf(issuedAtMs);
-  const exp = iat + (purpose.lifetime ?? context.lifetimes.refreshToken);
+  const familyEnd = familyEndOf(context, purpose, iat);
+  const exp = Math.min(iat + (purpose.lifetime ?? context.lifetimes.refreshToken), familyEnd ?? Infinity);
   const jti = context.useOpaqueRefreshTokens
     ? newTimedIdentifier(context)
     : timedIdentifier(issuedAtMs, body);
@@ -70,6 +84,7 @@ async function mintFrom(context: TokenContext, purpose: TokenPurpose, body: stri
     client_id: client.id,
     ...(scopes.length > 0 && { scope: formatScope(scopes) }),
     ...purpose.claims,
+    ...(familyEnd !== undefined && { [FAMILY_END]: familyEnd }),
     iat,
     exp,
     jti,

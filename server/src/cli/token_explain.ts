@@ -61,6 +61,7 @@ async function linesOf(token: Explanation, people: People): Promise<readonly str
     audience: [claims?.aud ?? record?.resources ?? []].flat().join(' ') || undefined,
     issued: timeOf(record?.issuedAtMs),
     expires: timeOf(record ? record.expiresAt * 1000 : isOther ? Number(claims?.exp) * 1000 : undefined),
+    'family ends': timeOf(typeof claims?.family_exp === 'number' ? claims.family_exp * 1000 : undefined),
     grant: record?.grantId,
     session: record?.sessionId,
   });

@@ -7,7 +7,7 @@ import { type FoundToken, findToken } from '../../tokens/find.ts';
 import { grantClaimsOf } from '../../tokens/grant_claims.ts';
 import type { MintedAccessToken, MintedToken, TokenPurpose } from '../../tokens/minting.ts';
 import { newTimedIdentifier } from '../../tokens/opaque_token.ts';
-import { mintSuccessor, recallSuccessor } from '../../tokens/refresh_token.ts';
+import { FAMILY_END, mintSuccessor, recallSuccessor } from '../../tokens/refresh_token.ts';
 import { lifeOf } from '../../tokens/state.ts';
 import type { Call, Context } from '../context.ts';
 import { selectAudience } from '../resource.ts';
@@ -116,12 +116,14 @@ async function mintBeside(
 /** The person stays who the client was told at first, also where it has been registered anew since. */
 function purposeOf({ record, claims, client }: Presented): TokenPurpose {
   const { scopes, subject, familyId, grantId, sessionId, claimsRequest, resources } = record;
+  const familyEnd = claims[FAMILY_END];
   return {
     client,
     scopes,
     claims: grantClaimsOf(client, claims),
     ...(subject !== undefined && { person: { subject, sub: String(claims.sub) } }),
     ...(familyId !== undefined && { familyId }),
+    ...(typeof familyEnd === 'number' && { familyEnd }),
     ...(grantId !== undefined && { grantId }),
     ...(sessionId !== undefined && { sessionId }),
     ...(claimsRequest !== undefined && { claimsRequest }),
