@@ -158,6 +158,11 @@ export interface RegistrationOptions {
    */
   readonly scopes?: readonly string[];
   /**
+   * Resource URIs of the APIs that such clients may ask for. A client keeps the list with which it registered. Default:
+   * none.
+   */
+  readonly apis?: readonly string[];
+  /**
    * Grants that they may use. With client_credentials a stranger gets tokens without any user. Default:
    * authorization_code and refresh_token.
    */

@@ -93,6 +93,7 @@ export {
 export { requireClientRecord } from './storage/client_record.ts';
 export type {
   AdministrableStorage,
+  ApiNames,
   AuthorizationCodeRepository,
   Awaitable,
   ClientRegistry,
@@ -101,6 +102,7 @@ export type {
   IssueBasis,
   IssueOutcome,
   KeyRepository,
+  MigrationAssumption,
   NewClient,
   OneTimeIdentifiers,
   PrincipalState,

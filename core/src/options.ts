@@ -31,6 +31,7 @@ import {
   wholeNumber,
 } from './protocol/option_kinds.ts';
 import { type GrantType, LONGEST_ID_TOKEN_LIFETIME, type TokenFormat } from './protocol/records.ts';
+import { isResourceUri } from './protocol/resource_uri.ts';
 import { isScopeToken } from './protocol/scope.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from './protocol/signing_algorithm.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
@@ -350,6 +351,13 @@ export const REGISTRATION_OPTIONS = {
     textList('SCOPES', 'a list of scopes', isScopeToken),
     'Scopes that such clients may obtain.',
     'those of OpenID Connect and offline_access, to which a user consents, and no scope of an API',
+  ),
+  apis: option(
+    'Endpoints',
+    textList('URIS', 'a list of absolute URIs without fragment (RFC 8707 section 2)', isResourceUri),
+    'Resource URIs of the APIs that such clients may ask for. A client keeps the list with which it registered.',
+    [],
+    { defaultInWords: 'none' },
   ),
   grantTypes: option(
     'Endpoints',

@@ -177,7 +177,7 @@ const SCENES: readonly Scene[] = [
   },
   {
     sentence: 'RFC 6749 §4.1.3 the redemption of a code is 503 whenever storage fails',
-    asks: [...CALLER, ...SIGNING, 'authorizationCodes.get', 'authorizationCodes.redeem'],
+    asks: [...CALLER, ...SIGNING, 'authorizationCodes.get', 'clients.findApis', 'authorizationCodes.redeem'],
     status: 200,
     statusOnceDone: 400,
     outage: OPEN_OUTAGE,
@@ -200,7 +200,7 @@ const SCENES: readonly Scene[] = [
   },
   {
     sentence: 'RFC 6749 §6 a refresh is 503 whenever storage fails, and a retry leads on',
-    asks: [...CALLER, ...SIGNING, ...REFRESH, 'tokens.rotate'],
+    asks: [...CALLER, ...SIGNING, ...REFRESH, 'clients.findApis', 'tokens.rotate'],
     status: 200,
     outage: OPEN_OUTAGE,
     async arrange(world) {
@@ -210,7 +210,7 @@ const SCENES: readonly Scene[] = [
   },
   {
     sentence: 'RFC 6749 §6 the retry of a refresh is 503 whenever storage fails',
-    asks: [...CALLER, 'keys.currentKeyId', ...REFRESH, 'tokens.issueBeside'],
+    asks: [...CALLER, 'keys.currentKeyId', ...REFRESH, 'clients.findApis', 'tokens.issueBeside'],
     status: 200,
     outage: OPEN_OUTAGE,
     async arrange(world) {
@@ -234,7 +234,7 @@ const SCENES: readonly Scene[] = [
   },
   {
     sentence: 'RFC 6749 §6 a refresh without rotation is 503 whenever storage fails',
-    asks: [...CALLER, ...SIGNING, ...REFRESH, 'tokens.issueBeside'],
+    asks: [...CALLER, ...SIGNING, ...REFRESH, 'clients.findApis', 'tokens.issueBeside'],
     status: 200,
     outage: OPEN_OUTAGE,
     async arrange(world) {
@@ -257,7 +257,7 @@ const SCENES: readonly Scene[] = [
   },
   {
     sentence: 'RFC 6749 §4.4 a client that asks for itself is answered with 503 whenever storage fails',
-    asks: [...CALLER, ...SIGNING, 'tokens.issue'],
+    asks: [...CALLER, ...SIGNING, 'clients.findApis', 'tokens.issue'],
     status: 200,
     outage: OPEN_OUTAGE,
     arrange: async (world) => () => world.post('/token', { grant_type: 'client_credentials' }, 'machine'),
@@ -299,7 +299,7 @@ const SCENES: readonly Scene[] = [
   },
   {
     sentence: 'RFC 8707 §2 a request for an API is 503 whenever storage fails, never an unknown resource',
-    asks: [...CALLER, 'clients.hasResource'],
+    asks: [...CALLER, 'clients.findApis'],
     status: 200,
     outage: OUTAGE,
     arrange: async (world) => () => {

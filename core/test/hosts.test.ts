@@ -513,7 +513,7 @@ test('§1 a host without the optional parts of storage serves what needs none of
   assert.deepEqual(await host.alive(access_token), [true]);
   const readable = hostStorage(storage);
   assert.deepEqual([readable.oneTimeIdentifiers, readable.pushedRequests], [undefined, undefined]);
-  assert.equal(readable.clients.hasResource, undefined);
+  assert.equal(readable.clients.findApis, undefined);
 });
 
 test('§1 what a host answers of pushed requests, identifiers and resources is read as its records are', async (t) => {
@@ -521,7 +521,7 @@ test('§1 what a host answers of pushed requests, identifiers and resources is r
   const request = { id: 'one', clientId: 'web', parameters: { scope: 'read' }, expiresAt: clock.seconds };
   const host = hostStorage({
     ...storage,
-    clients: { ...storage.clients, hasResource: () => Promise.reject(new Error('the disk is gone')) },
+    clients: { ...storage.clients, findApis: () => Promise.reject(new Error('the disk is gone')) },
     oneTimeIdentifiers: {
       take() {
         throw new Error('the disk is gone');
@@ -545,7 +545,7 @@ test('§1 what a host answers of pushed requests, identifiers and resources is r
     (error) => causeOf(error) === 'the disk is gone',
   );
   await assert.rejects(
-    async () => host.clients.hasResource?.('https://api.example'),
+    async () => host.clients.findApis?.({ resources: ['https://api.example'], scopes: [] }),
     (error) => causeOf(error) === 'the disk is gone',
   );
   const none = hostStorage({

@@ -496,7 +496,7 @@ test('findings B5: storage without a required method is refused at construction,
     'pushedRequests',
   ] as const;
   const optional = [
-    'clients.hasResource',
+    'clients.findApis',
     'clients.add',
     'clients.list',
     'clients.replace',

@@ -90,3 +90,41 @@ test('findings C4: a refused value is cut at 256 characters, escaped, and never 
     assert.ok(!cut.includes(secret.slice(0, 12)), cut);
   }
 });
+
+test('findings F6: an unregistered or foreign resource, and a scope of another API, are named', async (t) => {
+  const world = await openWorld(t);
+  const api = { grantTypes: [], scopes: [], redirectUris: [], metadata: { api_scopes: ['pay'] } };
+  await world.storage.clients.add({ ...api, id: 'bank', resource: 'https://bank.example' });
+  const of = (reason: string, value: string) => ({ reason, clientId: 'machine', value });
+  const ask = (form: Readonly<Record<string, string>>) =>
+    lastRefusal(world, world.post('/token', { grant_type: 'client_credentials', ...form }, 'machine'));
+  const nowhere = 'https://nowhere.example';
+  assert.deepEqual(await ask({ resource: nowhere }), of('resource_unknown', nowhere));
+  assert.deepEqual(
+    await ask({ resource: 'https://bank.example' }),
+    of('resource_not_allowed', 'https://bank.example'),
+  );
+  assert.deepEqual(await ask({ resource: 'nowhere' }), of('parameter_invalid', 'nowhere'));
+  assert.deepEqual(await lastRefusal(world, authorize(world, { resource: nowhere })), {
+    reason: 'resource_unknown',
+    clientId: 'web',
+    value: nowhere,
+  });
+});
+
+test('findings F6: the operator learns of a parameter audience, which is ignored', async (t) => {
+  const world = await openWorld(t);
+  const audience = 'https://api.example';
+  const ignored = () => world.events.filter(({ type }) => type === 'audience_ignored');
+  await world.post('/token', { grant_type: 'client_credentials', audience }, 'machine');
+  assert.deepEqual(ignored(), [
+    { type: 'audience_ignored', operation: 'token', clientId: 'machine', value: audience },
+  ]);
+  await authorize(world, { audience });
+  assert.deepEqual(ignored().at(-1), {
+    type: 'audience_ignored',
+    operation: 'authorization',
+    clientId: 'web',
+    value: audience,
+  });
+});

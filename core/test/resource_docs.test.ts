@@ -7,6 +7,7 @@ import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { mount } from '@grantd/core/node';
+import { changeClient } from './harness/client_change.ts';
 import { apiToken } from './harness/resource_server.ts';
 import { addClient } from './harness/token_endpoint.ts';
 import { CLIENTS, openWorld, secretOf } from './harness/world.ts';
@@ -68,6 +69,7 @@ async function openAuthorizationServer(t: TestContext) {
   answer = mount(world.server);
   world.clock.nowMs = Date.now(); // the API goes by the system's clock
   await addClient(world, { ...CLIENTS.api, id: 'my-api', resource: AUDIENCE });
+  await changeClient(world, 'machine', { metadata: { apis: [AUDIENCE] } });
   const [good, narrow] = [await apiToken(world, 'read', AUDIENCE), await apiToken(world, 'write', AUDIENCE)];
   return { issuer, good, narrow };
 }

@@ -326,6 +326,77 @@ specification('RFC 7592 client configuration', (spec) => {
   );
 
   spec(
+    'findings A7 §2.2 a client cannot change what the operator set, and is told what that is',
+    async (world) => {
+      const client = await register(world, {
+        redirect_uris: [CALLBACK],
+        client_name: 'Shop',
+        'client_name#de': 'Laden',
+        contacts: ['a@shop.example'],
+      });
+      const { client_id } = client;
+      const set = [
+        'scope',
+        'require_pushed_authorization_requests',
+        'grant_types',
+        'client_name',
+        'contacts',
+      ];
+      const restricted = { require_pushed_authorization_requests: true, set_by_operator: set };
+      await changeClient(world, client_id, {
+        scopes: ['openid'],
+        name: 'Unchecked shop',
+        metadata: restricted,
+      });
+      const response = await configure(world, 'PUT', client, {
+        client_id,
+        redirect_uris: [`${CALLBACK}/new`],
+        scope: 'openid email',
+        client_name: 'Bank',
+        contacts: ['b@shop.example'],
+        grant_types: ['authorization_code', 'refresh_token'],
+        require_pushed_authorization_requests: false,
+        set_by_operator: [],
+      });
+      const kept = {
+        ...BY_DEFAULT,
+        ...restricted,
+        redirect_uris: [`${CALLBACK}/new`],
+        client_name: 'Unchecked shop',
+        scope: 'openid',
+      };
+      assert.deepEqual(registeredIn(response).metadata, kept);
+      const again = { client_id, redirect_uris: [CALLBACK] };
+      assert.deepEqual(registeredIn(await configure(world, 'PUT', client, again)).metadata, {
+        ...kept,
+        redirect_uris: [CALLBACK],
+      });
+      await changeClient(world, client_id, { scopes: [] });
+      const without = registeredIn(await configure(world, 'PUT', client, { ...again, scope: 'openid' }));
+      assert.equal(without.metadata.scope, undefined, 'no scope is a restriction as well');
+    },
+    OPEN,
+  );
+
+  spec(
+    '§2.2 a client may ask for the APIs that were open when it registered, whatever it says',
+    async (world) => {
+      const api = 'https://api.example';
+      const client = await register(world, { redirect_uris: [CALLBACK], apis: ['https://other.example'] });
+      assert.deepEqual(client.metadata, { ...BY_DEFAULT, scope: 'openid read', apis: [api] });
+      const { client_id } = client;
+      const put = async () =>
+        registeredIn(
+          await configure(world, 'PUT', client, { client_id, redirect_uris: [CALLBACK], apis: [] }),
+        );
+      assert.deepEqual((await put()).metadata.apis, [api]);
+      await changeClient(world, client_id, { metadata: {} });
+      assert.equal((await put()).metadata.apis, undefined, 'the operator took it away');
+    },
+    openRegistration({ scopes: ['openid', 'read'], apis: ['https://api.example'] }),
+  );
+
+  spec(
     '§2.2 the tokens of a client that is replaced live on',
     async (world) => {
       const client = await register(world, { grant_types: ['client_credentials'] });

@@ -40,7 +40,7 @@ test('§2 without resource there is none', async (t) => {
 test('§2 a resource is the default audience or a registered API, to the letter, else invalid_target', async (t) => {
   const world = await openWorld(t);
   const malformed = 'a resource is no absolute URI without fragment';
-  const unknown = 'a resource is unknown';
+  const unknown = 'a resource is not registered, or not for this client';
   for (const [resource, description] of [
     ['https://api.example/', unknown],
     ['https://API.example', unknown],
@@ -68,16 +68,22 @@ test('§2 a disabled API is none', async (t) => {
   const world = await openWorld(t);
   await world.storage.setDisabled('client', 'api', true);
   const response = await refusalOf(world, { resource: API });
-  assert.deepEqual(response, redirected('invalid_target', 'a resource is unknown'));
+  assert.deepEqual(
+    response,
+    redirected('invalid_target', 'a resource is not registered, or not for this client'),
+  );
   assert.equal(world.lastReason, 'resource_unknown');
 });
 
 test('§2 a store that knows no APIs leaves the default audience', async (t) => {
   const first = await openWorld(t);
-  const { hasResource: _, ...clients } = first.storage.clients;
+  const { findApis: _, ...clients } = first.storage.clients;
   const world = await secondServer(first, {}, { ...first.storage, clients });
   const ask = { scope: 'read', resource: API };
-  assert.deepEqual(await refusalOf(world, ask), redirected('invalid_target', 'a resource is unknown'));
+  assert.deepEqual(
+    await refusalOf(world, ask),
+    redirected('invalid_target', 'a resource is not registered, or not for this client'),
+  );
   const { resources } = await accepted(world, { ...ask, resource: 'https://as.example' });
   assert.deepEqual(resources, ['https://as.example']);
 });

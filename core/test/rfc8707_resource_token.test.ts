@@ -12,7 +12,7 @@ const MAIL = 'https://mail.example/v1';
 const UNKNOWN = 'https://unknown.example';
 
 const NOT_GRANTED = refused('invalid_target', 'a resource is not part of the grant');
-const NOT_KNOWN = refused('invalid_target', 'a resource is unknown');
+const NOT_KNOWN = refused('invalid_target', 'a resource is not registered, or not for this client');
 
 /** A client, and the API beside that of the world. */
 async function addParties(world: World, client: Partial<NewClient> = {}): Promise<void> {
@@ -91,7 +91,7 @@ specification('Resources at the token endpoint (RFC 8707 §2.2)', (spec) => {
     { defaultAudience: [ISSUER, API] },
   );
 
-  spec('§2 a client that acts for itself names any API that the server knows', async (world) => {
+  spec('§2 a client that acts for itself names the APIs that it is allowed', async (world) => {
     await addParties(world);
     const ask = (fields: Fields) =>
       askForTokens(world, 'machine', { grant_type: 'client_credentials', ...fields });
@@ -127,7 +127,7 @@ test('§2.2 an opaque token says its audience at introspection', async (t) => {
 
 test('§2 a store that does not know the APIs has the default audience alone', async (t) => {
   const world = await openWorld(t);
-  const { hasResource: _, ...clients } = world.storage.clients;
+  const { findApis: _, ...clients } = world.storage.clients;
   const other = await secondServer(world, {}, { ...world.storage, clients });
   const ask = (resource: string) =>
     askForTokens(other, 'machine', { grant_type: 'client_credentials', resource });

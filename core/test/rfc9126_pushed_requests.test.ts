@@ -117,7 +117,11 @@ specification('Pushed authorization requests (RFC 9126)', (spec) => {
         ],
         [{ redirect_uri: undefined }, 'invalid_request', 'the parameter redirect_uri is missing'],
         [{ code_challenge: undefined }, 'invalid_request', 'the parameter code_challenge is missing'],
-        [{ resource: 'https://evil.example' }, 'invalid_target', 'a resource is unknown'],
+        [
+          { resource: 'https://evil.example' },
+          'invalid_target',
+          'a resource is not registered, or not for this client',
+        ],
         [{ claims: '[]' }, 'invalid_request', 'the claims parameter is malformed'],
         [{ state: 'a\0' }, 'invalid_request', 'a parameter has a character that is not allowed'],
         [{ state: 'x'.repeat(6200) }, 'invalid_request', 'the request is longer than 6144 characters'],

@@ -23,6 +23,7 @@ await storage.clients.add({
   grantTypes: ['client_credentials'],
   scopes: ['read'],
   redirectUris: [],
+  metadata: { apis: ['http://localhost:3001'] },
 });
 await storage.clients.add({
   id: 'my-api',

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { METADATA_MEMBERS } from '@grantd/core';
 import { exportJWK, generateKeyPair } from 'jose';
+import { MIGRATIONS } from '../../core/src/storage/sql/sqlite/schema.ts';
 import { createProgram } from '../src/cli/program.ts';
 import { grantd, grantdPrints, Workbench } from './harness/program.ts';
 
@@ -305,6 +307,89 @@ describe('settings of a client', () => {
       assert.deepEqual([code, /there is no client nobody/.test(stderr)], [1, true]);
     }
   });
+});
+
+describe('APIs of a client', () => {
+  const BANK = 'https://bank.example';
+  const MAIL = 'https://mail.example';
+  let folder: string;
+  before(async () => {
+    folder = workbench.folder();
+    for (const [id, uri, scope] of [
+      ['bank', BANK, 'pay'],
+      ['mail', MAIL, 'send'],
+    ] as const)
+      await grantdPrints(folder, ['client', 'add', id, '--resource', uri, '--api-scope', scope]);
+  });
+  const run = (...args: string[]) => grantd(folder, args);
+
+  test('findings A6: client add names the APIs and scopes of a client, and no API that is not there', async () => {
+    const { code, stderr } = await run('client', 'add', 'app', '--scope', 'pay', '--api', `${BANK}/`);
+    assert.deepEqual([code, stderr.includes(`no client is the API ${BANK}/`)], [1, true], stderr);
+    const added = await run('client', 'add', 'app', '--scope', 'pay', '--scope', 'send', '--api', BANK);
+    assert.equal(added.code, 0, added.stderr);
+    assert.ok(
+      added.stderr.includes(
+        `app cannot get the scope send, which belongs to ${MAIL}: grantd client update app --api ${BANK} --api ${MAIL}`,
+      ),
+      added.stderr,
+    );
+    assert.match((await run('client', 'show', 'app')).stdout, /^apis +https:\/\/bank\.example$/m);
+    assert.match((await run('client', 'show', 'bank')).stdout, /^api scopes +pay$/m);
+  });
+
+  test('findings F6: token issue names an API, and says which one it cannot', async () => {
+    const issue = ['token', 'issue', '--client', 'app'];
+    const { stdout: token } = await run(...issue, '--resource', BANK);
+    const explained = JSON.parse((await run('token', 'explain', token.trim(), '--json')).stdout);
+    assert.deepEqual(
+      [explained.claims?.aud ?? explained.aud, explained.claims?.scope ?? explained.scope],
+      [BANK, 'pay'],
+    );
+    const { code, stderr } = await run(...issue, '--resource', MAIL);
+    assert.deepEqual(
+      [code, stderr],
+      [1, `grantd: a resource is not registered, or not for this client: ${MAIL}\n`],
+    );
+  });
+});
+
+test('findings A6: the migration of a file says once what it assumed, and how to narrow it', async () => {
+  const folder = workbench.folder();
+  await grantdPrints(folder, ['client', 'add', 'api', '--resource', 'https://api.example']);
+  await grantdPrints(folder, ['client', 'add', 'job', '--scope', 'read']);
+  const path = join(folder, 'grantd-data', 'grantd.db');
+  const database = new DatabaseSync(path);
+  database.exec('PRAGMA foreign_keys = OFF');
+  const rows = database.prepare('SELECT id, grant_types, scopes, redirect_uris, resource FROM clients').all();
+  const { issuer } = database.prepare('SELECT issuer FROM issuers').get() ?? {};
+  for (const { name } of database
+    .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+    .all())
+    database.exec(`DROP TABLE "${name}"`);
+  for (const migration of MIGRATIONS.slice(0, 4)) database.exec(migration);
+  database.exec('PRAGMA user_version = 4');
+  database.prepare('INSERT INTO issuers (id, issuer) VALUES (1, ?)').run(String(issuer));
+  for (const row of rows)
+    database
+      .prepare(
+        'INSERT INTO clients (issuer_id, id, grant_types, scopes, redirect_uris, resource) VALUES (1, ?, ?, ?, ?, ?)',
+      )
+      .run(...Object.values(row));
+  database.exec(`
+    INSERT INTO clients (issuer_id, id, grant_types, scopes, redirect_uris, registration_token_digest)
+    VALUES (1, 'stranger', '["authorization_code"]', '["openid"]', '[]', 'digest')`);
+  database.close();
+
+  const issue = ['token', 'issue', '--client', 'job', '--resource', 'https://api.example'];
+  const first = await grantd(folder, issue);
+  assert.equal(first.code, 0, first.stderr);
+  assert.deepEqual(first.stderr.trim().split('\n'), [
+    'grantd: migration: each client that was added here may ask for every API that is registered: job',
+    'grantd: migration: narrow that with grantd client update ID --api URI, and let APIs declare scopes with grantd client update API --api-scope SCOPE',
+    'grantd: migration: clients that registered themselves (1) may ask for no API: grantd client update ID --api URI, and --registration-apis for new ones',
+  ]);
+  assert.deepEqual((await grantd(folder, issue)).stderr, '');
 });
 
 test('every member of a client has a flag, and no two have the same', async () => {

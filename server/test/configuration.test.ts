@@ -115,6 +115,13 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
     badText: 'token_endpoint',
     badJson: true,
   },
+  registrationApis: {
+    text: 'https://a.example, https://b.example',
+    json: ['https://a.example', 'https://b.example'],
+    value: ['https://a.example', 'https://b.example'],
+    badText: 'a.example',
+    badJson: ['https://a.example#b'],
+  },
   registrationLimit: { text: '20', json: 20, value: 20, badText: '0', badJson: '20' },
   registrationScopes: {
     text: 'openid, email',

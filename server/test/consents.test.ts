@@ -86,7 +86,10 @@ for (const database of DATABASES) {
         await grantdPrints(server.folder, ['client', 'add', id, '--resource', resource]);
       const client = { client_id: 'agent', redirect_uri: 'https://agent.example/cb' };
       const add = ['client', 'add', 'agent', '--public', '--redirect-uri', client.redirect_uri];
-      await grantdPrints(server.folder, [...add, '--scope', 'read', '--scope', 'write']);
+      await grantdPrints(server.folder, [
+        ...[...add, '--scope', 'read', '--scope', 'write'],
+        ...['--api', bank, '--api', mail],
+      ]);
       const asks = (scope: string, more: Readonly<Record<string, string>> = {}) =>
         urlWith({ ...client, scope, ...more });
 

@@ -29,7 +29,7 @@ for (const database of DATABASES) {
         .split('\n')
         .map((line) => line.trim());
       const at = lines.flatMap((line, index) => (line.startsWith('curl ') ? [index] : []));
-      assert.equal(at.length, 4);
+      assert.equal(at.length, 5);
       const answers = at.map((index) =>
         execFileSync('/bin/sh', ['-c', lines[index] ?? ''], { encoding: 'utf8' }),
       );
@@ -40,6 +40,28 @@ for (const database of DATABASES) {
       assert.equal(JSON.parse(claims ?? '').email, 'alice@example.com');
       assert.equal(revoked, '');
       assert.equal(introspectedAgain, '{"active":false}');
+    });
+
+    test('findings C9: prints how demo-machine gets a token for demo-api, and what each client needs', {
+      skip: hasCurl ? false : 'there is no curl on this machine',
+    }, async () => {
+      const printed = server.stderr();
+      const [, command = ''] = /^ {2}(curl .*client_credentials.*)$/m.exec(printed) ?? [];
+      const { access_token: token } = JSON.parse(
+        execFileSync('/bin/sh', ['-c', command], { encoding: 'utf8' }),
+      );
+      const { aud, scope, client_id } = await introspect(server.url, token);
+      assert.deepEqual([aud, scope, client_id], ['http://localhost:4003', 'api:read', 'demo-machine']);
+      for (const line of [
+        /^ {4}secret +demo-machine-secret$/m,
+        /^ {4}resource +http:\/\/localhost:4003$/m,
+        /^ {4}declares +api:read api:write$/m,
+        /^ {4}after logout +http:\/\/localhost:4002\/$/m,
+      ])
+        assert.match(printed, line);
+      const issue = ['token', 'issue', '--client', 'demo-spa', '--user', 'alice', '--scope', 'api:read'];
+      const { stdout } = await grantd(server.folder, issue);
+      assert.equal((await introspect(server.url, stdout.trim())).aud, 'http://localhost:4003');
     });
 
     test('prints a link by which alice signs in, and a command that redeems the code that it ends with', {

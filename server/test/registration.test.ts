@@ -22,6 +22,39 @@ function post({ url }: RunningServer, members: object, token?: string): Promise<
 }
 
 describe('registration', () => {
+  test('findings A7: what an operator sets of a client outlives its own updates, until the operator lets go', async () => {
+    const folder = workbench.folder();
+    const server = await workbench.start(folder, [
+      ...['--registration', 'open', '--insecure-development'],
+      ...['--registration-scopes', 'openid,read', '--registration-apis', 'https://api.example'],
+    ]);
+    const members = { redirect_uris: [CALLBACK], scope: 'openid read' };
+    const registered = await (await post(server, members)).json();
+    assert.deepEqual([registered.scope, registered.apis], ['openid read', ['https://api.example']]);
+    const put = async () => {
+      const response = await fetch(registered.registration_client_uri, {
+        method: 'PUT',
+        headers: {
+          'content-type': 'application/json',
+          authorization: `Bearer ${registered.registration_access_token}`,
+        },
+        body: JSON.stringify({ ...members, client_id: registered.client_id }),
+      });
+      const { scope, require_pushed_authorization_requests: mustPush, apis, ...rest } = await response.json();
+      return [scope, mustPush, apis, rest.set_by_operator];
+    };
+    const update = (...flags: string[]) =>
+      grantdPrints(folder, ['client', 'update', registered.client_id, ...flags]);
+    await update('--scope', 'openid', '--require-pushed-authorization-requests');
+    await update('--unset', 'api');
+    const set = ['scope', 'require_pushed_authorization_requests'];
+    assert.deepEqual(await put(), ['openid', true, undefined, set]);
+    const shown = await grantdPrints(folder, ['client', 'show', registered.client_id]);
+    assert.match(shown, /^set by operator +scope require_pushed_authorization_requests$/m);
+    await update('--unset', 'set-by-operator');
+    assert.deepEqual(await put(), ['openid read', undefined, undefined, undefined]);
+  });
+
   test('is off unless it is asked for', async () => {
     const server = await workbench.start(workbench.folder());
     assert.equal((await post(server, {})).status, 404);

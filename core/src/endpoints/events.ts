@@ -42,6 +42,8 @@ export type ServerEvent = EventOrigin &
     | { readonly type: 'refresh_token_reused'; readonly tokenId: string }
     | { readonly type: 'authorization_code_reused'; readonly tokenId: string }
     | { readonly type: 'client_secret_not_decoded' }
+    /** The client sent `audience`, which is no parameter here: what a token is for is said by `resource` (RFC 8707). */
+    | { readonly type: 'audience_ignored'; readonly value: string }
     /** A client did not learn that a session has ended. */
     | {
         readonly type: 'logout_not_delivered';

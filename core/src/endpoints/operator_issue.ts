@@ -1,4 +1,5 @@
-import type { TokenFormat } from '../protocol/records.ts';
+import { OAuthError } from '../protocol/oauth_error.ts';
+import type { ClientRecord, TokenFormat } from '../protocol/records.ts';
 import { isPersonalScope } from '../protocol/scope.ts';
 import { mintAccessToken } from '../tokens/access_token.ts';
 import { grantClaimsOf } from '../tokens/grant_claims.ts';
@@ -11,6 +12,7 @@ import {
   subjectIdentifier,
 } from '../tokens/subject_identifier.ts';
 import type { Context } from './context.ts';
+import { type Access, accessFor, audienceOf, type WantedAccess } from './resource.ts';
 
 /** Tokens that an operator wants, as real as any that a grant leads to. */
 export interface OperatorIssue {
@@ -21,6 +23,8 @@ export interface OperatorIssue {
   readonly username?: string;
   /** Default: all scopes of the client; without a person those that need none. */
   readonly scopes?: readonly string[];
+  /** What the tokens are for, by URI. Default: the default audience, or the one API that the scopes point to. */
+  readonly resources?: readonly string[];
   /** Seconds, of the access token. */
   readonly lifetime?: number;
   /** Whether a refresh token comes along; it needs a person. */
@@ -62,13 +66,19 @@ export async function issueByOperator(
     throw new OperatorIssueError('a refresh token needs a person');
   }
   const hasPerson = order.subject !== undefined;
-  const scopes = order.scopes ?? client.scopes.filter((scope) => hasPerson || !isPersonalScope(scope));
-  for (const scope of scopes) {
+  const wanted = order.scopes ?? client.scopes.filter((scope) => hasPerson || !isPersonalScope(scope));
+  for (const scope of wanted) {
     if (!client.scopes.includes(scope))
       throw new OperatorIssueError(`the client ${client.id} has no scope ${scope}`);
     if (!hasPerson && isPersonalScope(scope))
       throw new OperatorIssueError(`the scope ${scope} needs a person`);
   }
+
+  const { scopes, resources } = await possibleAccess(context, client, {
+    scopes: wanted,
+    areScopesNamed: order.scopes !== undefined,
+    ...(order.resources !== undefined && { resources: order.resources }),
+  });
 
   const { subject, username } = order;
   if (hasPerson && hasPairwiseSubjects(client) && sectorOf(client) === undefined)
@@ -82,6 +92,8 @@ export async function issueByOperator(
         client,
         scopes,
         claims,
+        audience: audienceOf(context, resources),
+        ...(resources !== undefined && { resources }),
         ...(person !== undefined && {
           person,
           grantId: newTimedIdentifier(context),
@@ -118,6 +130,16 @@ export async function issueByOperator(
     ...(refresh !== undefined && { refreshToken: refresh.token }),
     ...(access.record.grantId !== undefined && { grantId: access.record.grantId }),
   }));
+}
+
+/** @throws {OperatorIssueError} in the words of the refusal that the client would get */
+async function possibleAccess(context: Context, client: ClientRecord, wanted: WantedAccess): Promise<Access> {
+  try {
+    return await accessFor(context, client, wanted);
+  } catch (error) {
+    if (error instanceof OAuthError) throw new OperatorIssueError(`${error.description}: ${error.value}`);
+    throw error;
+  }
 }
 
 function isWholeFrom1(value: number): boolean {

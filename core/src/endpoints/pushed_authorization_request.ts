@@ -8,6 +8,7 @@ import { parametersByValue } from './authorization/parameters/resolved_parameter
 import { requireTarget } from './authorization/target.ts';
 import { authenticateClient } from './client_authentication/authenticate_client.ts';
 import type { Call, Context } from './context.ts';
+import { reportAudience } from './resource.ts';
 
 /** `POST /par` (RFC 9126). */
 export async function pushedAuthorizationRequest(
@@ -18,6 +19,7 @@ export async function pushedAuthorizationRequest(
   // §2.1 the client authenticates, and names no other one nor another request
   const form = readForm(request);
   const client = await authenticateClient(context, request, form, call);
+  reportAudience(context, form, call);
   if ((form.get('client_id') ?? client.id) !== client.id)
     throw refused('the client_id is not the authenticated client');
   if (form.has('request_uri')) throw refused('request_uri cannot be pushed');

@@ -1,83 +1,242 @@
 import type { Form } from '../protocol/form.ts';
+import { loggable } from '../protocol/loggable.ts';
 import { OAuthError } from '../protocol/oauth_error.ts';
-import type { RefusalReason } from '../protocol/reasons.ts';
+import type { ApiRecord, ClientRecord } from '../protocol/records.ts';
 import { isResourceUri } from '../protocol/resource_uri.ts';
-import type { Context } from './context.ts';
+import { formatScope, isPersonalScope, refusedScope, selectScopes } from '../protocol/scope.ts';
+import type { Call, Context } from './context.ts';
 
-/** Each one is looked up. */
+/** `resource` parameters of one request. */
 const MOST_RESOURCES = 10;
 
 /** `aud` of an access token: a text where there is one, a list where there are several. */
 export type Audience = string | readonly string[];
 
-/**
- * What access tokens shall be for: the default audience, or APIs that are registered (RFC 8707 §2).
- * @throws {OAuthError} `invalid_target`: no absolute URI without fragment, unknown, or too many
- */
-export async function requestedResources(
-  context: Context,
-  form: Form,
-): Promise<readonly string[] | undefined> {
-  const resources = askedResources(form);
-  if (resources === undefined) return undefined;
-  if (resources.length > MOST_RESOURCES)
-    throw refused('more than ten resources are asked for', 'parameter_invalid');
-  if (!resources.every(isResourceUri))
-    throw refused('a resource is no absolute URI without fragment', 'parameter_invalid');
-  const known = await Promise.all(resources.map((resource) => isKnown(context, resource)));
-  if (!known.every(Boolean)) throw refused('a resource is unknown', 'resource_unknown');
-  return resources;
+/** What tokens may be for. */
+export interface Access {
+  readonly scopes: readonly string[];
+  /** The default audience where it is absent. */
+  readonly resources?: readonly string[];
 }
 
-/**
- * Whom an access token of a grant is for: what the request names of the granted resources, or all of them (RFC 8707
- * §2.2); the default audience where no resource was granted.
- * @throws {OAuthError} `invalid_target`: a resource is not part of the grant
- */
-export function selectAudience(
-  { defaultAudience }: Context,
-  form: Form,
-  granted: readonly string[] = [],
-): Audience {
-  const asked = askedResources(form);
-  if (asked === undefined) return granted.length > 0 ? asAudience(granted) : defaultAudience;
-  const available = granted.length > 0 ? granted : [defaultAudience].flat();
-  if (!asked.every((resource) => available.includes(resource)))
-    throw refused('a resource is not part of the grant', 'resource_not_granted');
-  return asAudience(asked);
+/** What a request asks for. */
+export interface WantedAccess extends Access {
+  /** Whether the request names the scopes. Otherwise they are the client's, and those that do not fit are left out. */
+  readonly areScopesNamed: boolean;
 }
 
-/**
- * Whom an access token is for that a client wants for itself: any API that the server knows.
- * @throws {OAuthError} `invalid_target`: a resource is malformed or unknown
- */
-export async function selectOwnAudience(context: Context, form: Form): Promise<Audience> {
-  const asked = await requestedResources(context, form);
-  return asked === undefined ? context.defaultAudience : asAudience(asked);
-}
-
-/**
- * The values of `resource`, each once; `undefined` where the request has none. The parameter may have been repeated: its
- * values stand one after another, since a URI has no spaces.
- */
-function askedResources(form: Form): readonly string[] | undefined {
+/** The values of `resource`, each once, or `undefined`. A repeated parameter is one text: a URI has no spaces. */
+export function resourcesIn(form: Form): readonly string[] | undefined {
   const parameter = form.get('resource');
   return parameter === undefined ? undefined : [...new Set(parameter.split(' '))];
 }
 
-async function isKnown(
-  { storage: { clients }, defaultAudience }: Context,
-  resource: string,
-): Promise<boolean> {
-  const isDefault = [defaultAudience].flat().includes(resource);
-  return isDefault || ((await clients.hasResource?.(resource)) ?? false);
+/** Tells the operator of `audience`, which other servers know and this one ignores (RFC 6749 §3.1). */
+export function reportAudience({ onEvent }: Context, form: Form, call: Call): void {
+  const value = form.get('audience');
+  if (value !== undefined) onEvent({ ...call, type: 'audience_ignored', value: loggable(value) });
 }
 
-function asAudience(resources: readonly string[]): Audience {
+/**
+ * What a client gets of what it wants: APIs that it is allowed, with scopes that they declare (RFC 8707 §2, RFC 9700
+ * §2.3). Without a `resource`, scopes that point to one of its APIs choose that API.
+ * @throws {OAuthError} `invalid_target`, `invalid_scope`
+ */
+export async function accessFor(
+  context: Context,
+  client: ClientRecord,
+  { scopes, areScopesNamed, resources }: WantedAccess,
+): Promise<Access> {
+  if (resources !== undefined) requireWellFormed(resources);
+  const audiences = await findAudiences(context, { scopes, ...(resources !== undefined && { resources }) });
+  if (resources !== undefined) audiences.requireAllowed(client, resources);
+  const chosen = resources ?? audiences.choose(client, scopes, areScopesNamed);
+  const fitting = areScopesNamed
+    ? audiences.requireUnderstood(scopes, chosen)
+    : audiences.understood(scopes, chosen);
+  if (scopes.length > 0 && fitting.length === 0)
+    throw refusedScope('no scope of the client belongs to the resource', formatScope(scopes));
+  return { scopes: fitting, ...(chosen !== undefined && { resources: chosen }) };
+}
+
+/** What is left of a grant by the registrations of today, for tokens that are issued now. */
+export interface RemainingAccess extends Access {
+  /**
+   * Whom the next access token is for, and its scopes: what the request names of them, or all (RFC 6749 §6, RFC 8707
+   * §2.2).
+   * @throws {OAuthError} `invalid_target`, `invalid_scope`: something else, or nothing is left of it
+   */
+  select(form: Form): { readonly audience: Audience; readonly scopes: readonly string[] };
+}
+
+/**
+ * What a client still gets of what was granted: never more than it is registered for now, nor for an API that is gone.
+ * @throws {OAuthError} `invalid_target`, `invalid_scope`: nothing is left
+ */
+export async function remainingAccess(
+  context: Context,
+  client: ClientRecord,
+  granted: Access,
+): Promise<RemainingAccess> {
+  const registered = granted.scopes.filter((scope) => client.scopes.includes(scope));
+  const audiences = await findAudiences(context, { ...granted, scopes: registered });
+  const resources = granted.resources?.filter((resource) => audiences.isAllowed(client, resource));
+  if (granted.resources !== undefined && resources?.length === 0)
+    throw refusedTarget('no resource of the grant is left', 'resource_withdrawn', granted.resources);
+  const scopes = audiences.understood(registered, resources);
+  if (granted.scopes.length > 0 && scopes.length === 0)
+    throw new OAuthError('invalid_scope', 'no scope of the grant is left', {
+      reason: 'scope_withdrawn',
+      value: formatScope(granted.scopes),
+    });
+
+  return {
+    scopes,
+    ...(resources !== undefined && { resources }),
+    select(form) {
+      const asked = resourcesIn(form);
+      const available = resources ?? [context.defaultAudience].flat();
+      const foreign = asked?.filter((resource) => !available.includes(resource)) ?? [];
+      if (foreign.length > 0)
+        throw refusedTarget('a resource is not part of the grant', 'resource_not_granted', foreign);
+      const chosen = asked ?? resources;
+      const named = selectScopes(form.get('scope'), scopes);
+      const fitting = form.has('scope')
+        ? audiences.requireUnderstood(named, chosen)
+        : audiences.understood(named, chosen);
+      if (named.length > 0 && fitting.length === 0)
+        throw refusedScope('no scope of the grant belongs to the resource', formatScope(named));
+      return { audience: audienceOf(context, chosen), scopes: fitting };
+    },
+  };
+}
+
+/** `aud` of an access token for these resources. */
+export function audienceOf({ defaultAudience }: Context, resources: readonly string[] | undefined): Audience {
+  if (resources === undefined) return defaultAudience;
   const [only, ...others] = resources;
   return only !== undefined && others.length === 0 ? only : resources;
 }
 
-function refused(description: string, reason: RefusalReason): OAuthError {
-  return new OAuthError('invalid_target', description, { reason });
+/** The APIs that a request concerns. */
+async function findAudiences(context: Context, { scopes, resources = [] }: Access): Promise<Audiences> {
+  const { storage, oidc } = context;
+  const defaults = [context.defaultAudience].flat();
+  const ownScopes = Object.keys(oidc?.claimsByScope ?? {});
+  const isOwn = (scope: string) => isPersonalScope(scope) || ownScopes.includes(scope);
+  const named = { resources, scopes: scopes.filter((scope) => !isOwn(scope)) };
+  const isNeeded = named.scopes.length > 0 || resources.some((resource) => !defaults.includes(resource));
+  const apis = isNeeded ? await storage.clients.findApis?.(named) : [];
+  return new Audiences(apis ?? [], defaults, isOwn);
+}
+
+/**
+ * Which audience understands which scope. An API understands the scopes that it declares. Scopes that no API declares
+ * are understood by the default audience, and by APIs that declare none. This server's own are understood with each.
+ */
+class Audiences {
+  readonly #declared = new Map<string, readonly string[]>();
+  readonly #defaults: readonly string[];
+  readonly #isOwn: (scope: string) => boolean;
+
+  constructor(apis: readonly ApiRecord[], defaults: readonly string[], isOwn: (scope: string) => boolean) {
+    for (const { resource, scopes } of apis)
+      this.#declared.set(resource, [...(this.#declared.get(resource) ?? []), ...scopes]);
+    this.#defaults = defaults;
+    this.#isOwn = isOwn;
+  }
+
+  isAllowed(client: ClientRecord, resource: string): boolean {
+    if (this.#defaults.includes(resource)) return true;
+    return this.#declared.has(resource) && (client.metadata?.apis?.includes(resource) ?? false);
+  }
+
+  requireAllowed(client: ClientRecord, resources: readonly string[]): void {
+    const refused = resources.filter((resource) => !this.isAllowed(client, resource));
+    if (refused.length === 0) return;
+    const unknown = refused.filter((resource) => !this.#declared.has(resource));
+    const [reason, value] =
+      unknown.length > 0
+        ? (['resource_unknown', unknown] as const)
+        : (['resource_not_allowed', refused] as const);
+    throw refusedTarget('a resource is not registered, or not for this client', reason, value);
+  }
+
+  understood(scopes: readonly string[], resources: readonly string[] | undefined): readonly string[] {
+    const audiences = resources ?? this.#defaults;
+    return scopes.filter((scope) => audiences.some((audience) => this.#understands(audience, scope)));
+  }
+
+  requireUnderstood(scopes: readonly string[], resources: readonly string[] | undefined): readonly string[] {
+    const understood = this.understood(scopes, resources);
+    const others = scopes.filter((scope) => !understood.includes(scope));
+    if (others.length > 0) throw notOfAudience(others);
+    return scopes;
+  }
+
+  /**
+   * The API that scopes point to where a request names none; `undefined` is the default audience.
+   * @throws {OAuthError} there are several, or the client may ask for none of them
+   */
+  choose(
+    client: ClientRecord,
+    scopes: readonly string[],
+    areScopesNamed: boolean,
+  ): readonly string[] | undefined {
+    const understood = this.understood(scopes, undefined);
+    const others = scopes.filter((scope) => !understood.includes(scope));
+    const homes = others.map((scope) => this.#homesOf(client, scope));
+    const homeless = others.filter((_, index) => homes[index]?.length === 0);
+    if (areScopesNamed && homeless.length > 0) throw notOfAudience(homeless);
+    const candidates = homes.filter((ofOne) => ofOne.length > 0);
+    if (candidates.length === 0) return undefined;
+    const [first = [], ...rest] = candidates;
+    const shared = first.filter((resource) => rest.every((ofOne) => ofOne.includes(resource)));
+    if (shared.length === 1) return shared;
+    throw refusedTarget('the scopes belong to several resources: send resource', 'resource_needed', others);
+  }
+
+  /** The APIs that a client may ask for a scope at. */
+  #homesOf(client: ClientRecord, scope: string): readonly string[] {
+    return [...this.#declared.keys()].filter(
+      (resource) => this.isAllowed(client, resource) && this.#declares(resource, scope),
+    );
+  }
+
+  #understands(audience: string, scope: string): boolean {
+    if (this.#isOwn(scope) || this.#declares(audience, scope)) return true;
+    const isOfOthers = [...this.#declared.values()].some((scopes) => scopes.includes(scope));
+    return !isOfOthers && (this.#defaults.includes(audience) || !this.#declared.get(audience)?.length);
+  }
+
+  #declares(resource: string, scope: string): boolean {
+    return this.#declared.get(resource)?.includes(scope) ?? false;
+  }
+}
+
+function requireWellFormed(resources: readonly string[]): void {
+  if (resources.length > MOST_RESOURCES)
+    throw refusedTarget('more than ten resources are asked for', 'parameter_invalid', resources);
+  const malformed = resources.filter((resource) => !isResourceUri(resource));
+  if (malformed.length > 0)
+    throw refusedTarget('a resource is no absolute URI without fragment', 'parameter_invalid', malformed);
+}
+
+type TargetReason =
+  | 'parameter_invalid'
+  | 'resource_unknown'
+  | 'resource_not_allowed'
+  | 'resource_needed'
+  | 'resource_not_granted'
+  | 'resource_withdrawn';
+
+function refusedTarget(description: string, reason: TargetReason, values: readonly string[]): OAuthError {
+  return new OAuthError('invalid_target', description, { reason, value: values.join(' ') });
+}
+
+function notOfAudience(scopes: readonly string[]): OAuthError {
+  return new OAuthError('invalid_scope', 'a scope does not belong to the resource', {
+    reason: 'scope_outside_audience',
+    value: formatScope(scopes),
+  });
 }

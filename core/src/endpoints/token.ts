@@ -4,12 +4,14 @@ import { OAuthError } from '../protocol/oauth_error.ts';
 import { authenticateClient } from './client_authentication/authenticate_client.ts';
 import type { Call, Context } from './context.ts';
 import { grantOf } from './grants/grants.ts';
+import { reportAudience } from './resource.ts';
 
 /** `POST /token` (RFC 6749 §3.2). */
 export async function token(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse> {
   // §3.2 the request, and who asks
   const form = readForm(request);
   const client = await authenticateClient(context, request, form, call);
+  reportAudience(context, form, call);
   const grantType = requireParameter(form, 'grant_type');
 
   // §5.2 what the client may ask for

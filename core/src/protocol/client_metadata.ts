@@ -83,6 +83,12 @@ export interface ClientMetadata {
   readonly insecure_redirect_uris?: boolean;
   /** `false` if people trust the client as they trust the server; read by the host, which asks for consent. */
   readonly consent_required?: boolean;
+  /** Scopes that this API declares; only a token for it can carry them. */
+  readonly api_scopes?: readonly string[];
+  /** Resource URIs of the APIs that the client may ask for. */
+  readonly apis?: readonly string[];
+  /** Members that the operator set after the client had registered itself; the client cannot change them. */
+  readonly set_by_operator?: readonly string[];
   readonly assertion_audience?: AssertionAudience;
   readonly ignore_unknown_token_type_hint?: boolean;
   /** Confidential clients alone: exposes it to code injection (RFC 9700 §2.1.1). */

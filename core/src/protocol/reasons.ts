@@ -97,6 +97,12 @@ export const REFUSAL_REASONS = {
   other_person: 'The client means another person than the one who approved.',
   id_token_hint_wrong: 'The ID token of a hint is none of this server, or for another client.',
   resource_unknown: 'The client names a resource that is neither the default audience nor a registered API.',
+  resource_not_allowed:
+    'The client names a registered API that it may not ask for: grantd client update ID --api URI.',
+  resource_needed: 'The scopes belong to several APIs that the client may ask for: it has to send resource.',
+  resource_withdrawn: 'Every resource of the grant is gone, disabled, or no longer allowed to the client.',
+  scope_outside_audience: 'A scope is declared by another API than the token would be for.',
+  scope_withdrawn: 'Every scope of the grant was taken from the client or its APIs.',
   resource_not_granted: 'The client names a resource that is not part of the grant.',
   request_object_malformed: 'The request object cannot be read, or is not signed.',
   request_object_wrong_key: 'The signature of the request object fits no key of the client.',

@@ -54,6 +54,14 @@ export interface ClientRecord {
   readonly disabledAtMs?: number;
 }
 
+/** An API as requests find it: an enabled client with a `resource`. Several clients can be the same API. */
+export interface ApiRecord {
+  readonly clientId: string;
+  readonly resource: string;
+  /** The scopes that it declares (`api_scopes`). */
+  readonly scopes: readonly string[];
+}
+
 /** What a token's life depends on besides its own row; each has a generation number. */
 export const PRINCIPALS = ['client', 'subject', 'session', 'grant'] as const;
 export type Principal = (typeof PRINCIPALS)[number];

@@ -1,4 +1,5 @@
 import type {
+  ApiRecord,
   AuthorizationCodeRecord,
   ClientRecord,
   ClientSecretRecord,
@@ -55,10 +56,10 @@ export interface ClientRepository {
   /** Whether an enabled client has a redirect URI of this web origin. */
   hasRedirectOrigin(origin: string): Awaitable<boolean>;
   /**
-   * Whether an enabled client is the API of this URI (RFC 8707 §2). Where a store does not tell, access tokens are for
-   * the default audience alone.
+   * The enabled APIs that have one of these URIs or declare one of these scopes (RFC 8707 §2), in any order, each once.
+   * Indexed reads. A store without it has no APIs: access tokens are for the default audience alone.
    */
-  hasResource?(resource: string): Awaitable<boolean>;
+  findApis?(named: ApiNames): Awaitable<readonly ApiRecord[]>;
   /**
    * Replaces the secrets of a client that has some, and raises its revision. Compare-and-set on the basis, as
    * `ClientRegistry.replace`. Needed to record when a secret was used, and to hash it again under a new server secret.
@@ -69,6 +70,12 @@ export interface ClientRepository {
     secrets: readonly ClientSecretRecord[],
     basis: ClientBasis,
   ): Awaitable<boolean>;
+}
+
+/** What a request names of APIs. */
+export interface ApiNames {
+  readonly resources: readonly string[];
+  readonly scopes: readonly string[];
 }
 
 /** Identifiers that count once, such as the `jti` of a client's assertion (RFC 7523 §3). */
@@ -194,6 +201,12 @@ export interface KeyRepository {
    */
   reseal?(kid: string, sealed: string, resealed: string): Awaitable<boolean>;
 }
+
+/**
+ * What a migration assumed, for the operator to check. `clients_allowed_every_api`: each client of the operator may ask
+ * for every API that was registered.
+ */
+export type MigrationAssumption = 'clients_allowed_every_api';
 
 /** A client to be registered. */
 export type NewClient = Omit<ClientRecord, 'generation' | 'revision' | 'disabledAtMs'>;

@@ -1,6 +1,7 @@
 import type { Claims } from '../protocol/claims.ts';
 import { StorageFault } from '../protocol/oauth_error.ts';
 import {
+  type ApiRecord,
   type AuthorizationCodeRecord,
   type ClientRecord,
   type ClientSecretRecord,
@@ -48,6 +49,8 @@ const CLIENT_SECRET: Members<ClientSecretRecord> = {
   expiresAt: 'optional',
   lastUsedAtMs: 'optional',
 };
+
+const API: Members<ApiRecord> = { clientId: 'required', resource: 'required', scopes: 'required' };
 
 /** A token is of the kind by which it was found; whether an expiry or time of issue is there is a matter of its life. */
 const TOKEN: Members<Omit<TokenRecord, 'kind' | 'standing' | 'expiresAt' | 'issuedAtMs'>> = {
@@ -131,6 +134,11 @@ export function clientRecord(found: ClientRecord | null | undefined): ClientReco
   const client = read(found, CLIENT, 'client');
   if (client.secrets === undefined) return client;
   return { ...client, secrets: client.secrets.map((one) => read(one, CLIENT_SECRET, 'client secret')) };
+}
+
+/** @throws {StorageFault} a member that must be there is not */
+export function apiRecords(found: readonly ApiRecord[] | null | undefined): readonly ApiRecord[] {
+  return (found ?? []).map((api) => read(api, API, 'API'));
 }
 
 /**

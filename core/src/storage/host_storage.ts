@@ -15,7 +15,13 @@ import type {
   TokenRepository,
 } from './contract.ts';
 import { guarded, guardedCall } from './guarded.ts';
-import { authorizationCodeRecord, clientRecord, pushedRequest, tokenRecord } from './host_records.ts';
+import {
+  apiRecords,
+  authorizationCodeRecord,
+  clientRecord,
+  pushedRequest,
+  tokenRecord,
+} from './host_records.ts';
 
 /**
  * A host's storage as endpoints use it: failures are `StorageFault`s, and look-ups answer plain records or
@@ -52,11 +58,13 @@ function plain<T>(lookUp: (id: string) => Found<T>): (id: string) => Awaitable<T
 }
 
 function hostClients(clients: ClientRepository, isPlain: boolean): ReadableStorage['clients'] {
-  const { get, hasResource, replaceSecrets } = clients;
+  const { get, findApis, replaceSecrets } = clients;
   return {
     get: isPlain ? plain(get) : guardedCall(async (id) => clientRecord(await get(id))),
     hasRedirectOrigin: (origin) => clients.hasRedirectOrigin(origin),
-    ...(hasResource && { hasResource: (resource) => hasResource(resource) }),
+    ...(findApis && {
+      findApis: isPlain ? findApis : guardedCall(async (named) => apiRecords(await findApis(named))),
+    }),
     ...(replaceSecrets && { replaceSecrets: (id, secrets, basis) => replaceSecrets(id, secrets, basis) }),
   };
 }

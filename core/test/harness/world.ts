@@ -32,12 +32,15 @@ export const PEOPLE: Readonly<Record<string, Claims>> = {
   bob: { name: 'Bob' },
 };
 
+const APIS = ['https://api.example', 'https://mail.example/v1'] as const;
+
 export const CLIENTS = {
   web: {
     id: 'web',
     grantTypes: ['authorization_code', 'refresh_token'],
     scopes: ['openid', 'profile', 'email', 'read', 'write'],
     redirectUris: ['https://web.example/callback'],
+    metadata: { apis: APIS },
   },
   spa: {
     id: 'spa',
@@ -45,7 +48,13 @@ export const CLIENTS = {
     scopes: ['openid', 'profile', 'read'],
     redirectUris: ['https://spa.example/callback'],
   },
-  machine: { id: 'machine', grantTypes: ['client_credentials'], scopes: ['read', 'write'], redirectUris: [] },
+  machine: {
+    id: 'machine',
+    grantTypes: ['client_credentials'],
+    scopes: ['read', 'write'],
+    redirectUris: [],
+    metadata: { apis: APIS },
+  },
   api: { id: 'api', grantTypes: [], scopes: [], redirectUris: [], resource: 'https://api.example' },
 } as const satisfies Record<string, NewClient>;
 

@@ -46,7 +46,7 @@ export async function openAskedIssuer(t: TestContext): Promise<AskedIssuer> {
       grantTypes: ['client_credentials'],
       scopes: ['read'],
       redirectUris: [],
-      ...(resource !== undefined && { resource }),
+      ...(resource === undefined ? { metadata: { apis: ['https://api.example'] } } : { resource }),
     });
   }
   const mounted = mount(server);

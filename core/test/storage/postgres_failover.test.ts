@@ -206,7 +206,10 @@ describe('a failover to a synchronous standby', { skip: POSTGRES_ABSENCE, timeou
     await assert.rejects(async () => onFormer.oneTimeIdentifiers.take('taken', until), /PostgreSQL/);
     await assert.rejects(async () => onFormer.oneTimeIdentifiers.take('another', until), /PostgreSQL/);
     await assert.rejects(async () => onFormer.pushedRequests.get('unknown'), /PostgreSQL/);
-    await assert.rejects(async () => onFormer.clients.hasResource?.('https://unknown'), /PostgreSQL/);
+    await assert.rejects(
+      async () => onFormer.clients.findApis?.({ resources: ['https://unknown'], scopes: [] }),
+      /PostgreSQL/,
+    );
     await assert.rejects(async () => onFormer.clients.remove('unknown'), /PostgreSQL/);
     await assert.rejects(async () => onFormer.revokeGrants('nobody', 'client'), /PostgreSQL/);
     assert.equal(await onNew.oneTimeIdentifiers.take('taken', until), false);

@@ -23,6 +23,7 @@ const FILL = `
   SELECT 1, 'client-' || n, '[]', '[]', '[]', 'https://api-' || n || '.example' FROM generate_series(1, 5000) n;
   INSERT INTO grantd.redirect_origins SELECT 1, 'https://app-' || n || '.example', 'client-' || n
   FROM generate_series(1, 5000) n;
+  INSERT INTO grantd.api_scopes SELECT 1, 'scope-' || n, 'client-' || n FROM generate_series(1, 5000) n;
   INSERT INTO grantd.principals (issuer_id, kind, id, generation, keep_until)
   SELECT 1, kind, kind || '-' || n, 1, 2000000000 + n
   FROM generate_series(1, 10000) n, unnest(ARRAY['subject', 'session', 'grant']) kind;

@@ -1,11 +1,18 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { migratePostgres, PostgresConnections } from '@grantd/core/postgres';
+import { migratePostgres, openPostgresStorage, PostgresConnections } from '@grantd/core/postgres';
 import { STORE_TABLES } from '../../src/storage/sql/postgres/schema.ts';
 import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
 import { PostgresStores } from '../harness/postgres_store.ts';
-import { goesOnWithRowsBeforeGrants, ISSUER, NOW_MS, rowsBeforeGrants } from './rows_before_grants.ts';
+import {
+  goesOnWithRowsBeforeApis,
+  goesOnWithRowsBeforeGrants,
+  ISSUER,
+  NOW_MS,
+  rowsBeforeApis,
+  rowsBeforeGrants,
+} from './rows_before_grants.ts';
 
 describe('the schema on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, () => {
   let stores: PostgresStores;
@@ -24,5 +31,26 @@ describe('the schema on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }
     const { rows } = await stores.pool.query('SELECT max(version) AS version FROM grantd.schema_versions');
     assert.deepEqual(rows, [{ version: migrations.length }]);
     await goesOnWithRowsBeforeGrants(storage);
+  });
+
+  test('findings A6: clients in a database of version 2 keep the APIs that they could ask for, which is said once', async () => {
+    const own = new PostgresStores(await disposableDatabase(await sharedPostgres()));
+    try {
+      const { versions, migrations } = STORE_TABLES;
+      const connections = new PostgresConnections(own.pool);
+      await migratePostgres(connections, { versions, migrations: migrations.slice(0, 2) });
+      await own.pool.query(rowsBeforeApis('grantd.'));
+      const assumed: string[] = [];
+      const options = {
+        pool: own.pool,
+        issuer: ISSUER,
+        onAssumption: (assumption: string) => assumed.push(assumption),
+      };
+      await goesOnWithRowsBeforeApis(await openPostgresStorage(options));
+      await openPostgresStorage(options);
+      assert.deepEqual(assumed, ['clients_allowed_every_api']);
+    } finally {
+      await own.end();
+    }
   });
 });

@@ -35,6 +35,36 @@ export function rowsBeforeGrants(schema: '' | 'grantd.'): string {
       '{}', ${NOW_MS - 1}, ${UNTIL}, ${UNTIL}, 3, 5, 8);`;
 }
 
+/** An API, a client that registered itself and one that the operator added, in a database before APIs had scopes. */
+export function rowsBeforeApis(schema: '' | 'grantd.'): string {
+  const isFirst = schema === '' ? ['id, ', '1, '] : ['', ''];
+  return `
+    INSERT INTO ${schema}issuers (${isFirst[0]}issuer) VALUES (${isFirst[1]}'${ISSUER}');
+    INSERT INTO ${schema}clients (issuer_id, id, grant_types, scopes, redirect_uris, resource, metadata,
+      registration_token_digest)
+    VALUES (1, 'bank', '[]', '[]', '[]', 'https://bank.example', NULL, NULL),
+      (1, 'same-bank', '[]', '[]', '[]', 'https://bank.example', NULL, NULL),
+      (1, 'mail', '[]', '[]', '[]', 'https://mail.example', NULL, NULL),
+      (1, 'app', '["client_credentials"]', '["read"]', '[]', NULL, '{"contacts":["a@app.example"]}', NULL),
+      (1, 'job', '["client_credentials"]', '["read"]', '[]', NULL, NULL, NULL),
+      (1, 'stranger', '["authorization_code"]', '["openid"]', '[]', NULL, NULL, 'digest');`;
+}
+
+/** That clients of the operator may ask for every API that was there, and no others. */
+export async function goesOnWithRowsBeforeApis({ clients }: AdministrableStorage): Promise<void> {
+  const apis = ['https://bank.example', 'https://mail.example'];
+  const metadata = (await clients.list()).map((client) => [client.id, client.metadata] as const);
+  assert.deepEqual(Object.fromEntries(metadata), {
+    bank: undefined,
+    'same-bank': undefined,
+    mail: undefined,
+    app: { contacts: ['a@app.example'], apis },
+    job: { apis },
+    stranger: undefined,
+  });
+  assert.equal((await clients.findApis?.({ resources: apis, scopes: ['read'] }))?.length, 3);
+}
+
 /** That a store goes on with those rows, and knows of grants and removals from then on. */
 export async function goesOnWithRowsBeforeGrants(storage: AdministrableStorage): Promise<void> {
   const { clients, tokens, authorizationCodes } = storage;
@@ -47,12 +77,14 @@ export async function goesOnWithRowsBeforeGrants(storage: AdministrableStorage):
       scopes: ['openid'],
       redirectUris: ['https://app.example/cb'],
       resource: 'https://api.example',
+      metadata: { apis: ['https://api.example'] },
       generation: 3,
       revision: 0,
     },
   ]);
   assert.equal(await clients.hasRedirectOrigin('https://app.example'), true);
-  assert.equal(await clients.hasResource?.('https://api.example'), true);
+  const api = { clientId: 'app', resource: 'https://api.example', scopes: [] };
+  assert.deepEqual(await clients.findApis?.({ resources: [api.resource], scopes: [] }), [api]);
   assert.equal(await storage.countAlive({ principal: 'grant', id: 'grant' }), 2);
   assert.deepEqual(await storage.grantsOf('alice'), []);
 

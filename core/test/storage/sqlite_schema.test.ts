@@ -18,7 +18,14 @@ import { MIGRATIONS, SCHEMA_VERSION } from '../../src/storage/sql/sqlite/schema.
 import { openSqliteStorage } from '../../src/storage/sql/sqlite/sqlite_storage.ts';
 import { SWEEP_SQL } from '../../src/storage/sql/sqlite/sweep.ts';
 import { TOKENS_SQL } from '../../src/storage/sql/sqlite/tokens.ts';
-import { goesOnWithRowsBeforeGrants, ISSUER, NOW_MS, rowsBeforeGrants } from './rows_before_grants.ts';
+import {
+  goesOnWithRowsBeforeApis,
+  goesOnWithRowsBeforeGrants,
+  ISSUER,
+  NOW_MS,
+  rowsBeforeApis,
+  rowsBeforeGrants,
+} from './rows_before_grants.ts';
 import { newClient, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 
@@ -122,7 +129,7 @@ test('every table is strict, and every key begins with the issuer', () => {
     .prepare('PRAGMA table_list')
     .all()
     .filter(({ name }) => !String(name).startsWith('sqlite_'));
-  assert.equal(tables.length, 12);
+  assert.equal(tables.length, 13);
   for (const { name, strict } of tables) {
     assert.equal(strict, 1, `${name} is strict`);
     for (const index of database.prepare(`PRAGMA index_list(${name})`).all()) {
@@ -248,6 +255,25 @@ test('a file of version 3 is brought up to date, and its events are numbered on 
   assert.deepEqual(await other.eventsAfter(2, 10), [disabled]);
   await storage.close();
   await other.close();
+});
+
+test('findings A6: clients in a file of version 4 keep the APIs that they could ask for, which is said once', async () => {
+  const path = join(folder, 'version-4.db');
+  const old = new DatabaseSync(path);
+  old.exec('PRAGMA journal_mode = WAL');
+  for (const migration of MIGRATIONS.slice(0, 4)) old.exec(migration);
+  old.exec('PRAGMA user_version = 4');
+  old.exec(rowsBeforeApis(''));
+  old.close();
+
+  const assumed: string[] = [];
+  const options = { path, issuer: ISSUER, onAssumption: (assumption: string) => assumed.push(assumption) };
+  const storage = openSqliteStorage(options);
+  await goesOnWithRowsBeforeApis(storage);
+  await storage.close();
+  await openSqliteStorage(options).close();
+  await openSqliteStorage({ ...options, path: join(folder, 'new-without-assumption.db') }).close();
+  assert.deepEqual(assumed, ['clients_allowed_every_api']);
 });
 
 test('sweeping takes the oldest events first, and leaves those that a clock wrote which was ahead', async () => {

@@ -3,6 +3,7 @@ import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
 import { Refused } from '../instance/refused.ts';
 import { removeClient, rotateSecret, setDisabled } from './client_access.ts';
+import { requireKnownApis, warnOfForeignScopes } from './client_apis.ts';
 import { addClientFlags, withoutMembers } from './client_flags.ts';
 import {
   type ClientAddFlags,
@@ -48,7 +49,8 @@ Without --grant: authorization_code and refresh_token where there is a --redirec
 else client_credentials.
 
   grantd client add shop --redirect-uri https://shop.example/callback --scope openid --scope email
-  grantd client add reports --scope reports:read`,
+  grantd client add orders-api --resource https://orders.example --api-scope orders:read --api-scope orders:write
+  grantd client add reports --scope orders:read --api https://orders.example`,
     )
     .action(async (id: string, flags: ClientAddFlags) => {
       const registration = await registrationOf(id, flags);
@@ -142,6 +144,7 @@ A client has at most two secrets that work: a further rotation ends the oldest o
 
 async function addClient(parts: CommandParts, registration: NewClient, wanted: WantedSecret): Promise<void> {
   const { id } = registration;
+  await requireKnownApis(parts, registration.metadata?.apis);
   const secret = hasSecret(registration) ? await secretFor(parts, wanted) : undefined;
   const isAdded = await parts.storage.clients.add({
     ...registration,
@@ -151,6 +154,7 @@ async function addClient(parts: CommandParts, registration: NewClient, wanted: W
     throw new Refused(`there is a client ${id} already: choose another ID, or see grantd client show ${id}.`);
   if (registration.scopes.length === 0 && registration.grantTypes.length > 0)
     console.error('grantd: this client can obtain no scope, since there was no --scope');
+  await warnOfForeignScopes(parts, registration);
   const { jwks, jwks_uri: keysUri, token_endpoint_auth_method: method } = registration.metadata ?? {};
   if (secret !== undefined && method === undefined && (jwks ?? keysUri) !== undefined)
     console.error(

@@ -1,6 +1,7 @@
-import { type ClientRecord, documentOf } from '@grantd/core';
+import { type ClientRecord, documentOf, METADATA_MEMBERS, type MemberName } from '@grantd/core';
 import type { GivenFlags } from '../config/configuration.ts';
 import { Refused } from '../instance/refused.ts';
+import { requireKnownApis, warnOfForeignScopes } from './client_apis.ts';
 import { memberNamed, membersOf } from './client_flags.ts';
 import { clientFrom, hasSecret, warnOfMissingPkce, warnOfUnreadableName } from './client_registration.ts';
 import { printSecret, secretFor } from './client_secrets.ts';
@@ -47,6 +48,7 @@ export async function updateClient(parts: CommandParts, id: string, change: Clie
     if (await parts.storage.clients.replace(record, client)) {
       if (change.members.client_name !== undefined) warnOfUnreadableName(record);
       if (change.members.insecure_allow_missing_pkce !== undefined) warnOfMissingPkce(record);
+      await warnOfForeignScopes(parts, record);
       return printSecret(parts, id, newSecret, `updated ${id}`);
     }
   }
@@ -57,6 +59,8 @@ async function changed(parts: CommandParts, client: ClientRecord, change: Client
   const { response_types: _, ...document } = documentOf(client); // follows from the grants, which may change
   const members: Record<string, unknown> = { ...document, ...change.members };
   for (const name of change.unset) delete members[name];
+  const set = setByOperator(client, change);
+  if (set.length > 0) members.set_by_operator = set;
   const { id, registrationTokenDigest, registeredAt } = client;
   const identity = {
     id,
@@ -65,12 +69,38 @@ async function changed(parts: CommandParts, client: ClientRecord, change: Client
   };
   requireFetchable(change.members, parts.configuration);
   const updated = await clientFrom(await parts.server(), identity, members, client);
+  const { apis = [] } = updated.metadata ?? {};
+  await requireKnownApis(
+    parts,
+    apis.filter((uri) => !client.metadata?.apis?.includes(uri)),
+  );
 
   const wantsSecret = hasSecret(updated) && !isPublicBySilence(client, updated);
   if (!wantsSecret) return { record: updated };
   if (client.secrets !== undefined) return { record: { ...updated, secrets: client.secrets } };
   const { stored, toPrint } = await secretFor(parts, 'generate');
   return { record: { ...updated, secrets: [stored] }, newSecret: toPrint };
+}
+
+/**
+ * What a client that registered itself cannot change any more: what this and former updates set or unset. Empty where
+ * the operator lets go of all of it.
+ */
+function setByOperator(
+  { registrationTokenDigest, metadata }: ClientRecord,
+  { members, unset }: ClientChange,
+): readonly string[] {
+  if (registrationTokenDigest === undefined || unset.includes('set_by_operator')) return [];
+  const { set_by_operator: before = metadata?.set_by_operator ?? [] } = members;
+  const changed = [...Object.keys(members), ...unset].filter((name) => {
+    const [base = ''] = name.split('#');
+    return isMemberName(base) && METADATA_MEMBERS[base].setBy === 'client';
+  });
+  return [...new Set([...(Array.isArray(before) ? before.map(String) : []), ...changed])];
+}
+
+function isMemberName(name: string): name is MemberName {
+  return Object.hasOwn(METADATA_MEMBERS, name);
 }
 
 type Authenticated = Parameters<typeof hasSecret>[0];

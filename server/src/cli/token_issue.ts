@@ -16,6 +16,7 @@ interface IssueFlags extends GivenFlags {
   readonly client: string;
   readonly user?: string;
   readonly scope?: readonly string[];
+  readonly resource?: readonly string[];
   readonly ttl?: number;
   readonly refresh?: true;
   readonly opaque?: true;
@@ -29,6 +30,7 @@ export function addIssueCommand(group: Command): void {
     .requiredOption('--client <ID>', 'the client that they are issued to')
     .option('--user <NAME>', 'the person that they are issued for; without one the client acts for itself')
     .option('--scope <SCOPE>', 'a scope of the client; repeatable; default: all that fit', collect)
+    .option('--resource <URI>', 'an API that the client may ask for; repeatable', collect)
     .option('--ttl <SECONDS>', 'how long the access token lives', flagOfKind('--ttl', seconds(1)))
     .option('--refresh', 'a refresh token as well; needs --user')
     .option('--opaque', 'an opaque access token, whatever the format that the server is set to')
@@ -60,13 +62,14 @@ async function issueTokens(parts: CommandParts, flags: IssueFlags): Promise<void
 
 async function orderFrom(
   parts: CommandParts,
-  { client, user, scope, ttl, refresh, opaque }: IssueFlags,
+  { client, user, scope, resource, ttl, refresh, opaque }: IssueFlags,
 ): Promise<OperatorIssue> {
   const person = user === undefined ? undefined : await requirePerson(parts, user);
   return {
     clientId: client,
     ...(person !== undefined && { subject: person.subject, username: person.name }),
     ...(scope !== undefined && { scopes: [...new Set(scope.flatMap((one) => one.split(' ')))] }),
+    ...(resource !== undefined && { resources: [...new Set(resource)] }),
     ...(ttl !== undefined && { lifetime: ttl }),
     ...(refresh && { refresh }),
     ...(opaque && { format: 'opaque' as const }),

@@ -189,6 +189,7 @@ export const OPTIONS = {
     'off',
   ),
   registrationScopes: REGISTRATION_OPTIONS.scopes,
+  registrationApis: REGISTRATION_OPTIONS.apis,
   registrationLimit: REGISTRATION_OPTIONS.mostClients,
   registrationAssertionAudience: REGISTRATION_OPTIONS.assertionAudience,
   registrationInsecureAllowMissingPkce: REGISTRATION_OPTIONS.insecureAllowMissingPkce,

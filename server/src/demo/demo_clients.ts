@@ -1,8 +1,10 @@
 import type { NewClient } from '@grantd/core';
 
-type DemoClient = Omit<NewClient, 'secrets'> & { readonly secret?: string };
+export type DemoClient = Omit<NewClient, 'secrets'> & { readonly secret?: string };
 
 const PERSONAL = ['openid', 'profile', 'email', 'address', 'phone', 'offline_access'];
+
+const API = 'http://localhost:4003';
 
 /** Their secrets are known to everyone: they exist on loopback only. */
 export const DEMO_CLIENTS = {
@@ -22,16 +24,21 @@ export const DEMO_CLIENTS = {
     grantTypes: [],
     scopes: [],
     redirectUris: [],
-    resource: 'http://localhost:4003',
+    resource: API,
+    metadata: { api_scopes: ['api:read', 'api:write'] },
   },
   spa: {
     id: 'demo-spa',
     name: 'Demo single-page application',
     grantTypes: ['authorization_code', 'refresh_token'],
-    scopes: PERSONAL,
+    scopes: [...PERSONAL, 'api:read'],
     redirectUris: ['http://localhost:4002/callback'],
-    // A page that is being developed: without it, whatever listens on loopback could be meant, and is always asked about.
-    metadata: { application_type: 'web' },
+    metadata: {
+      // Without it, any program on loopback could be meant, and the person is asked each time.
+      application_type: 'web',
+      post_logout_redirect_uris: ['http://localhost:4002/'],
+      apis: [API],
+    },
   },
   machine: {
     id: 'demo-machine',
@@ -40,5 +47,6 @@ export const DEMO_CLIENTS = {
     grantTypes: ['client_credentials'],
     scopes: ['api:read', 'api:write'],
     redirectUris: [],
+    metadata: { apis: [API] },
   },
 } satisfies Record<string, DemoClient>;

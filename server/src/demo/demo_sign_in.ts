@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { DEMO_CLIENTS } from './demo_clients.ts';
+import { DEMO_CLIENTS, type DemoClient } from './demo_clients.ts';
 
 interface DemoServer {
   readonly issuer: string;
@@ -12,7 +12,7 @@ interface DemoServer {
  * @param knownPassword of the person, where it is still the one that everyone knows
  */
 export function demoSignIn(server: DemoServer, name: string, knownPassword: string | undefined): string {
-  const { spa, machine } = DEMO_CLIENTS;
+  const { api, machine } = DEMO_CLIENTS;
   const who = `${name} (${knownPassword === undefined ? 'whose password was changed' : `password ${knownPassword}`})`;
   // A link has no client that could push its request.
   const steps = server.serverMetadata.require_pushed_authorization_requests ? '' : signInSteps(server, who);
@@ -20,9 +20,30 @@ export function demoSignIn(server: DemoServer, name: string, knownPassword: stri
 
   ${server.issuer.replace(/\/$/, '')}/account
 
-There are also ${spa.id}, a public client, and ${machine.id}, which acts for itself: npx grantd client list
+${machine.id} gets a token for the API ${api.id}, for itself:
 
+  curl -s -u ${machine.id}:${machine.secret} -d grant_type=client_credentials -d scope=api:read -d resource=${api.resource} ${server.serverMetadata.token_endpoint}
+
+${clientTable()}
 `;
+}
+
+/** All that an application needs to be one of the clients of the demo. */
+function clientTable(): string {
+  const clients: readonly DemoClient[] = Object.values(DEMO_CLIENTS);
+  const rows = clients.map(({ id, secret, redirectUris, resource, scopes: own, metadata }) => {
+    const { post_logout_redirect_uris: afterLogout = [], api_scopes: scopes = [] } = metadata ?? {};
+    return [
+      `  ${id}`,
+      `    secret            ${secret ?? 'none: a public client'}`,
+      ...redirectUris.map((uri) => `    redirect URI      ${uri}`),
+      ...afterLogout.map((uri) => `    after logout      ${uri}`),
+      ...(resource === undefined ? [] : [`    resource          ${resource}`]),
+      ...(scopes.length === 0 ? [] : [`    declares          ${scopes.join(' ')}`]),
+      ...(own.length === 0 ? [] : [`    scopes            ${own.join(' ')}`]),
+    ].join('\n');
+  });
+  return `The clients of the demo:\n\n${rows.join('\n')}\n`;
 }
 
 function signInSteps({ serverMetadata }: DemoServer, who: string): string {

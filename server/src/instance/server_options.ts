@@ -83,6 +83,7 @@ export function rethrowAsWritten({ sourceOf }: Configuration, error: unknown): n
 function registrationOptions({
   registration,
   registrationScopes,
+  registrationApis,
   registrationLimit,
   registrationAssertionAudience,
   registrationInsecureAllowMissingPkce,
@@ -95,6 +96,7 @@ function registrationOptions({
       allowInsecureUris: insecureDevelopment,
       assertionAudience: registrationAssertionAudience,
       insecureAllowMissingPkce: registrationInsecureAllowMissingPkce,
+      apis: registrationApis,
       mostClients: registrationLimit,
       ...(registrationScopes !== undefined && { scopes: registrationScopes }),
     },

@@ -7,6 +7,8 @@ import type { ClientRecord } from '../../protocol/records.ts';
 import type { ResponseMode } from '../../protocol/response_mode.ts';
 import type { Context } from '../context.ts';
 import { type AuthorizationClient, requireNamedClient } from '../named_client.ts';
+import { callOf } from '../operation.ts';
+import { reportAudience } from '../resource.ts';
 import { refusedAuthorization } from './authorization_response.ts';
 import { keptParameters } from './parameters/kept_parameters.ts';
 import { readAuthorizationParameters } from './parameters/parameters.ts';
@@ -64,6 +66,7 @@ export async function validateAuthorizationRequest(
 ): Promise<AuthorizationRequest> {
   const form = readQueryOrForm(request);
   const client = await requireNamedClient(context, requireParameter(form, 'client_id'));
+  reportAudience(context, form, { ...callOf('authorization', request), clientId: client.id });
   const frame = isForFrame(request) ? ({ isFramed: true } as const) : {};
   const named = namedTarget(client, form);
   const { parameters, requestId } = await toldTo(context, named && { ...named, ...frame }, () =>

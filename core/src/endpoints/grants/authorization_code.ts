@@ -10,7 +10,7 @@ import { newTimedIdentifier, opaqueKindOf } from '../../tokens/opaque_token.ts';
 import { mintRefreshToken } from '../../tokens/refresh_token.ts';
 import { codeLife } from '../../tokens/state.ts';
 import type { Call, Context } from '../context.ts';
-import { selectAudience } from '../resource.ts';
+import { remainingAccess } from '../resource.ts';
 import type { Grant } from './grant.ts';
 import { idTokenBeside } from './id_token.ts';
 import { invalidGrant, overtaken, tokenResponse } from './token_response.ts';
@@ -23,8 +23,10 @@ export const authorizationCode: Grant = async (context, client, form, call) => {
   requireUnchanged(record, client);
   await requireAlive(context, record);
 
-  const audience = selectAudience(context, form, record.resources);
-  const { scopes, subject, grantId, sessionId, nonce, claimsRequest, resources } = record;
+  const remaining = await remainingAccess(context, client, record);
+  const selected = remaining.select(form);
+  const { subject, grantId, sessionId, nonce, claimsRequest } = record;
+  const { scopes, resources } = remaining;
   const person = { subject, sub: subjectTold(record) };
   const claims = grantClaimsOf(client, record.claims);
   const purpose = {
@@ -32,7 +34,6 @@ export const authorizationCode: Grant = async (context, client, form, call) => {
     scopes,
     person,
     claims,
-    audience,
     grantId,
     familyId: newTimedIdentifier(context),
     pairId: newTimedIdentifier(context),
@@ -43,7 +44,7 @@ export const authorizationCode: Grant = async (context, client, form, call) => {
   const refresh = client.grantTypes.includes('refresh_token')
     ? await mintRefreshToken(context, purpose)
     : undefined;
-  const access = await mintAccessToken(context, purpose, refresh?.record.keepUntil);
+  const access = await mintAccessToken(context, { ...purpose, ...selected }, refresh?.record.keepUntil);
   const tokens = refresh === undefined ? [access.record] : [access.record, refresh.record];
   const occasion = { client, person, access, claims, claimsRequest };
   const idToken = await idTokenBeside(context, { ...occasion, ...(nonce !== undefined && { nonce }) });

@@ -2,7 +2,7 @@ import { isConfidential } from '../../protocol/authentication_method.ts';
 import { OAuthError } from '../../protocol/oauth_error.ts';
 import { formatScope, isPersonalScope, refusedScope, selectScopes } from '../../protocol/scope.ts';
 import { mintAccessToken } from '../../tokens/access_token.ts';
-import { selectOwnAudience } from '../resource.ts';
+import { accessFor, audienceOf, resourcesIn } from '../resource.ts';
 import type { Grant } from './grant.ts';
 import { overtaken, tokenResponse } from './token_response.ts';
 
@@ -14,11 +14,17 @@ export const clientCredentials: Grant = async (context, client, form) => {
     });
   }
   const ownScopes = client.scopes.filter((scope) => !isPersonalScope(scope));
-  const scopes = selectScopes(form.get('scope'), client.scopes, ownScopes);
-  const personal = scopes.filter(isPersonalScope);
+  const wanted = selectScopes(form.get('scope'), client.scopes, ownScopes);
+  const personal = wanted.filter(isPersonalScope);
   if (personal.length > 0) throw refusedScope('a scope needs a person', formatScope(personal));
 
-  const audience = await selectOwnAudience(context, form);
+  const asked = resourcesIn(form);
+  const { scopes, resources } = await accessFor(context, client, {
+    scopes: wanted,
+    areScopesNamed: form.has('scope'),
+    ...(asked !== undefined && { resources: asked }),
+  });
+  const audience = audienceOf(context, resources);
   const access = await mintAccessToken(context, { client, scopes, audience });
   const basis = { clientGeneration: client.generation ?? 0 };
   if ((await context.storage.tokens.issue([access.record], basis)) !== 'issued') throw overtaken();

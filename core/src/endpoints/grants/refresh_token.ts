@@ -1,7 +1,6 @@
 import { isConfidential } from '../../protocol/authentication_method.ts';
 import { type Form, requireParameter } from '../../protocol/form.ts';
 import type { ClientRecord } from '../../protocol/records.ts';
-import { selectScopes } from '../../protocol/scope.ts';
 import { mintAccessToken } from '../../tokens/access_token.ts';
 import { type FoundToken, findToken } from '../../tokens/find.ts';
 import { grantClaimsOf } from '../../tokens/grant_claims.ts';
@@ -10,7 +9,7 @@ import { newTimedIdentifier } from '../../tokens/opaque_token.ts';
 import { FAMILY_END, mintSuccessor, recallSuccessor } from '../../tokens/refresh_token.ts';
 import { lifeOf } from '../../tokens/state.ts';
 import type { Call, Context } from '../context.ts';
-import { selectAudience } from '../resource.ts';
+import { type RemainingAccess, remainingAccess } from '../resource.ts';
 import type { Grant } from './grant.ts';
 import { idTokenBeside } from './id_token.ts';
 import { invalidGrant, overtaken, tokenResponse } from './token_response.ts';
@@ -39,10 +38,11 @@ export const refreshToken: Grant = async (context, client, form, call) => {
 
 /** The presented token makes way for its successor, with a new access token beside it. */
 async function rotate(context: Context, presented: Presented, form: Form, call: Call) {
-  const { record, token } = presented;
+  const { record, token, client } = presented;
+  const remaining = await remainingAccess(context, client, record);
   const pairId = newTimedIdentifier(context);
-  const refresh = await mintSuccessor(context, { ...purposeOf(presented), pairId }, token);
-  const beside = await mintBeside(context, presented, refresh.record, form);
+  const refresh = await mintSuccessor(context, { ...purposeOf(presented, remaining), pairId }, token);
+  const beside = await mintBeside(context, presented, refresh.record, remaining, form);
   const outcome = await context.storage.tokens.rotate(record, refresh.record, [
     beside.access.record,
     refresh.record,
@@ -63,7 +63,8 @@ function rotates(client: ClientRecord): boolean {
 
 /** For clients whose refresh tokens do not rotate. */
 async function reuse(context: Context, presented: Presented, form: Form) {
-  const beside = await mintBeside(context, presented, presented.record, form);
+  const remaining = await remainingAccess(context, presented.client, presented.record);
+  const beside = await mintBeside(context, presented, presented.record, remaining, form);
   const outcome = await context.storage.tokens.issueBeside(presented.record, [beside.access.record]);
   if (outcome !== 'issued') throw overtaken();
   return tokenResponse(context, { ...beside, refreshToken: presented.token });
@@ -86,7 +87,8 @@ async function retry(context: Context, presented: Presented, form: Form, call: C
 
   const refreshToken = await recallSuccessor(context, successor, token);
   if (refreshToken === undefined) throw dead('refresh_token_dead');
-  const beside = await mintBeside(context, presented, successor, form);
+  const remaining = await remainingAccess(context, presented.client, successor);
+  const beside = await mintBeside(context, presented, successor, remaining, form);
   const outcome = await context.storage.tokens.issueBeside(successor, [beside.access.record]);
   if (outcome === 'superseded') throw await stolen(context, presented, call);
   if (outcome !== 'issued') throw overtaken();
@@ -102,20 +104,22 @@ async function mintBeside(
   context: Context,
   presented: Presented,
   refresh: MintedToken['record'] | FoundToken['record'],
+  remaining: RemainingAccess,
   form: Form,
 ): Promise<{ access: MintedAccessToken; idToken: string | undefined }> {
-  const purpose = purposeOf(presented);
+  const purpose = { ...purposeOf(presented, remaining), ...remaining.select(form) };
   const { client, claims = {}, claimsRequest, person } = purpose;
-  const scopes = selectScopes(form.get('scope'), purpose.scopes);
-  const audience = selectAudience(context, form, purpose.resources);
   const pair = refresh.pairId === undefined ? {} : { pairId: refresh.pairId };
-  const access = await mintAccessToken(context, { ...purpose, ...pair, scopes, audience }, refresh.expiresAt);
+  const access = await mintAccessToken(context, { ...purpose, ...pair }, refresh.expiresAt);
   return { access, idToken: await idTokenBeside(context, { client, person, access, claims, claimsRequest }) };
 }
 
 /** The person stays who the client was told at first, also where it has been registered anew since. */
-function purposeOf({ record, claims, client }: Presented): TokenPurpose {
-  const { scopes, subject, familyId, grantId, sessionId, claimsRequest, resources } = record;
+function purposeOf(
+  { record, claims, client }: Presented,
+  { scopes, resources }: RemainingAccess,
+): TokenPurpose {
+  const { subject, familyId, grantId, sessionId, claimsRequest } = record;
   const familyEnd = claims[FAMILY_END];
   return {
     client,

@@ -40,7 +40,7 @@ export async function documentByOperator(
 }
 
 /**
- * What a client wrote of itself, complete. What an operator gave it, it keeps.
+ * What a client wrote of itself, complete. What the operator set stays.
  * @param registered the client, where it is there already
  * @throws {OAuthError} `invalid_client_metadata`, `invalid_redirect_uri`, `unapproved_software_statement`
  *   (RFC 7591 §3.2.2)
@@ -49,6 +49,7 @@ export async function documentByClient(
   context: Context,
   {
     scopes,
+    apis,
     grantTypes,
     allowInsecureUris,
     assertionAudience,
@@ -66,9 +67,12 @@ export async function documentByClient(
     assertionAudience,
     insecureAllowMissingPkce,
   };
+  const given = apis.length > 0 ? { apis } : {};
   try {
-    const document = { ...readDocument(written, 'client'), ...givenByOperator(registered) };
-    const whole = await complete(context, document, policy);
+    const described = readDocument(written, 'client');
+    const document =
+      registered === undefined ? { ...described, ...given } : withOperatorsMembers(described, registered);
+    const whole = await complete(context, document, policy, registered?.metadata?.set_by_operator);
     requireSameSector(whole, registered);
     const isExposed = [...(whole.redirect_uris ?? []), ...(whole.post_logout_redirect_uris ?? [])].some(
       isExposedRedirectUri,
@@ -92,8 +96,12 @@ async function complete(
   { fetchDocument }: Context,
   document: ClientDocument,
   policy: RegistrationPolicy,
+  setByOperator: readonly string[] = [],
 ): Promise<ClientDocument> {
-  const whole = withDefaults(document, policy);
+  // The defaults would bring back what the operator left out.
+  const isLeftOut = (name: string) => setByOperator.includes(name) && !Object.hasOwn(document, name);
+  const members = Object.entries(withDefaults(document, policy)).filter(([name]) => !isLeftOut(name));
+  const whole = readDocument(Object.fromEntries(members), 'operator');
   requireRules(whole, policy);
   await requireSectorMembership(whole, fetchDocument);
   return whole;
@@ -108,9 +116,18 @@ function abilitiesOf({ jwt, canFetch, fetchDocument, pairwiseSecret }: Context) 
   };
 }
 
-/** Members of a client that only an operator can have set. */
-function givenByOperator(client: ClientRecord | undefined): ClientDocument {
-  const members = client === undefined ? [] : Object.entries(documentOf(client));
-  const given = members.filter(([name]) => isMemberName(name) && METADATA_MEMBERS[name].setBy === 'operator');
-  return readDocument(Object.fromEntries(given), 'operator');
+/** What a client says of itself, with the members that are the operator's alone and those that the operator has set. */
+function withOperatorsMembers(described: ClientDocument, registered: ClientRecord): ClientDocument {
+  const before = documentOf(registered);
+  const isOperators = (name: string) => isMemberName(name) && METADATA_MEMBERS[name].setBy === 'operator';
+  const { set_by_operator: set = [] } = before;
+  const kept = new Set([...set, ...(set.includes('grant_types') ? ['response_types'] : [])]);
+  const isKept = ([name]: readonly [string, unknown]) => isOperators(name) || kept.has(name);
+  return readDocument(
+    Object.fromEntries([
+      ...Object.entries(described).filter((member) => !isKept(member)),
+      ...Object.entries(before).filter(isKept),
+    ]),
+    'operator',
+  );
 }

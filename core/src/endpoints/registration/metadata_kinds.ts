@@ -2,7 +2,7 @@ import type { JWK } from 'jose';
 import { isJsonObject } from '../../protocol/json.ts';
 import { isRegistrableRedirectUri } from '../../protocol/redirect_uri.ts';
 import { isResourceUri } from '../../protocol/resource_uri.ts';
-import { parseScope } from '../../protocol/scope.ts';
+import { isPersonalScope, isScopeToken, parseScope } from '../../protocol/scope.ts';
 import { MOST_KEYS, readPublicKeys } from '../../tokens/public_keys.ts';
 
 /** A kind of value that a client's metadata can have. */
@@ -95,13 +95,20 @@ export const scope = oneText('SCOPE', 'scopes parted by spaces (RFC 6749 section
   }
 });
 
-export function listOf<T>(kind: MetadataKind<T>): MetadataKind<readonly T[]> {
+/** A scope that an API can declare: one that this server gives no meaning of its own. */
+export const apiScope = oneText(
+  'SCOPE',
+  'one scope (RFC 6749 section 3.3) that OpenID Connect does not define',
+  (value) => value.length <= LONGEST_URI && isScopeToken(value) && !isPersonalScope(value),
+);
+
+export function listOf<T>(kind: MetadataKind<T>, most = LONGEST_LIST): MetadataKind<readonly T[]> {
   return {
-    expected: `${kind.expected}, for each of at most ${LONGEST_LIST} values`,
+    expected: `${kind.expected}, for each of at most ${most} values`,
     placeholder: kind.placeholder,
     form: 'list',
     read(value) {
-      if (!Array.isArray(value) || value.length > LONGEST_LIST) return undefined;
+      if (!Array.isArray(value) || value.length > most) return undefined;
       const values = value.map(kind.read).filter((one) => one !== undefined);
       return values.length === value.length ? [...new Set(values)] : undefined;
     },

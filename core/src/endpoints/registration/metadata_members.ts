@@ -13,6 +13,7 @@ import {
 import { GRANT_TYPES } from '../grants/grants.ts';
 import type { ClientDocument, MemberName } from './client_document.ts';
 import {
+  apiScope,
   color,
   keySet,
   listOf,
@@ -47,6 +48,9 @@ const clientSigning: MetadataKind<SigningAlgorithm> = {
 };
 const keyManagement = oneOf(...ENCRYPTION_ALGORITHMS);
 const contentEncryption = oneOf(...CONTENT_ENCRYPTIONS);
+
+/** APIs of a client, or scopes of an API. */
+const MOST_NAMES = 200;
 
 /** Every member that this server knows, once: registrations, updates and the operator's flags come from here. */
 export const METADATA_MEMBERS: {
@@ -127,6 +131,12 @@ export const METADATA_MEMBERS: {
     'whether people are asked for consent: true unless it is false; prompt=consent always asks',
   ),
   resource: operators(resourceUri, 'the API that this client is'),
+  api_scopes: operators(listOf(apiScope, MOST_NAMES), 'the scopes that this API declares'),
+  apis: operators(listOf(resourceUri, MOST_NAMES), 'the APIs that it may ask for'),
+  set_by_operator: operators(
+    listOf(text(200), MOST_NAMES),
+    'settings that a client which registered itself cannot change; client update adds what it sets',
+  ),
   access_token_format: operators(oneOf('jwt', 'opaque'), 'format of its access tokens'),
   access_token_signed_response_alg: operators(signing, 'what signs its access tokens'),
   rotate_refresh_tokens: operators(trueOrFalse, 'whether its refresh tokens are replaced when used'),

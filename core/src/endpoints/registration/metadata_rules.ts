@@ -34,6 +34,10 @@ const requireAllowedScopes: Rule = ({ scope }, { scopes: allowed }) => {
     throw unfit('scope', `open to clients that register themselves: ${allowed.join(', ') || 'none'}`);
 };
 
+const requireApi: Rule = ({ resource, api_scopes: scopes }) => {
+  if (scopes !== undefined && resource === undefined) throw unfit('api_scopes', 'needs resource');
+};
+
 /** Keys are given once (RFC 7591 §2), and there where something rests upon them. */
 const requireKeys: Rule = (document, { canFetch }) => {
   const { jwks, jwks_uri: uri, token_endpoint_auth_method: method } = document;
@@ -160,6 +164,7 @@ const RULES: readonly Rule[] = [
   requireReturnUris,
   requireWorkableGrants,
   requireAllowedScopes,
+  requireApi,
   requireAuthentication,
   requirePkceOfPublicClients,
   requireKeys,

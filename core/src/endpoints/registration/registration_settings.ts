@@ -10,6 +10,7 @@ export type OpenTo = 'anyone' | 'initial_access_token' | ((initialAccessToken: s
 export interface ResolvedRegistration {
   readonly openTo: OpenTo;
   readonly scopes: readonly string[];
+  readonly apis: readonly string[];
   readonly grantTypes: readonly GrantType[];
   readonly allowInsecureUris: boolean;
   readonly assertionAudience: AssertionAudience;

@@ -1,5 +1,5 @@
-import type { ClientRecord } from '../../protocol/records.ts';
-import type { NewClient } from '../contract.ts';
+import type { ApiRecord, ClientRecord } from '../../protocol/records.ts';
+import type { ApiNames, NewClient } from '../contract.ts';
 import { type KitCase, kitCase } from './case.ts';
 import { expect, expectEqual, expectRejection } from './failure.ts';
 import { type Attempt, PARALLEL, RACERS, race } from './race.ts';
@@ -45,6 +45,16 @@ async function knownOrigins(stage: Stage): Promise<string[]> {
   for (const name of ['old', 'both', 'new'])
     if (await stage.storage.clients.hasRedirectOrigin(`https://${name}.example`)) known.push(name);
   return known;
+}
+
+async function apisNamed({ storage }: Stage, named: Partial<ApiNames>): Promise<ApiRecord[]> {
+  const apis = (await storage.clients.findApis?.({ resources: [], scopes: [], ...named })) ?? [];
+  return apis.toSorted((one, other) => (one.resource < other.resource ? -1 : 1));
+}
+
+async function resourcesOf(stage: Stage): Promise<string[]> {
+  const apis = await apisNamed(stage, { resources: ['https://api.example'] });
+  return apis.map(({ resource }) => resource);
 }
 
 /** A client of a grant with tokens, and with a code that was not redeemed yet. */
@@ -137,7 +147,7 @@ export const clientRegistry: readonly KitCase[] = [
       expectEqual(Object.entries(record).toSorted(), Object.entries({ ...NEW, id }).toSorted(), 'the client');
       expectEqual(generation, client.generation, 'its generation');
       expectEqual(await knownOrigins(stage), ['both', 'new'], 'redirect origins');
-      expectEqual(await clients.hasResource?.('https://api.example'), false, 'its former resource');
+      expectEqual(await resourcesOf(stage), [], 'its former resource');
       await stage.expectAlive(refresh, access);
       const next = stage.pair(grant);
       const redeemed = await stage.storage.authorizationCodes.redeem(code, [next.refresh, next.access]);
@@ -151,7 +161,7 @@ export const clientRegistry: readonly KitCase[] = [
       expectEqual(await clients.replace({ ...OLD, id }, replaced), true, 'replacing it with what it was');
       expectEqual((await found(stage, id)).secrets, OLD.secrets, 'its secrets');
       expectEqual(await knownOrigins(stage), ['old', 'both'], 'redirect origins of before');
-      expectEqual(await clients.hasResource?.('https://api.example'), true, 'its resource');
+      expectEqual(await resourcesOf(stage), ['https://api.example'], 'its resource');
       expectEqual(await stage.administration.eventsAfter(0, 10), [], 'events');
     },
   ),
@@ -308,7 +318,7 @@ export const clientRegistry: readonly KitCase[] = [
     expect((await clients.get(id)) == null, 'a removed client is not found');
     expect(!(await clients.list()).some((client) => client.id === id), 'a removed client is not listed');
     expectEqual(await knownOrigins(stage), [], 'redirect origins');
-    expectEqual(await clients.hasResource?.('https://api.example'), false, 'its resource');
+    expectEqual(await resourcesOf(stage), [], 'its resource');
     expect((await stage.administration.getPrincipalState('client', id)) == null, 'it has no state');
     await expectAllDead(stage, removed);
     await stage.expectAlive(other.refresh, other.access);
@@ -397,17 +407,51 @@ export const clientRegistry: readonly KitCase[] = [
     await stage.expectDead(refresh);
   }),
 
-  kitCase('administration', 'the resources of enabled clients are known, and only they', async (stage) => {
-    const { clients, setDisabled } = stage.administration;
-    const { id } = await stage.client({ resource: 'https://api.example/v1' });
+  kitCase('administration', 'an API is found by its resource while it is enabled', async (stage) => {
+    const { setDisabled } = stage.administration;
+    const resource = 'https://api.example/v1';
+    const { id } = await stage.client({ resource });
     await stage.client();
-    expectEqual(await clients.hasResource?.('https://api.example/v1'), true, 'a known one');
-    for (const resource of ['https://api.example', 'https://api.example/v1/', 'HTTPS://API.EXAMPLE/v1', '']) {
-      expectEqual(await clients.hasResource?.(resource), false, `"${resource}"`);
+    const api = { clientId: id, resource, scopes: [] };
+    expectEqual(await apisNamed(stage, { resources: [resource] }), [api], 'a known one');
+    for (const other of [
+      'https://api.example',
+      'https://api.example/v1/',
+      'HTTPS://API.EXAMPLE/v1',
+      '',
+      '\0',
+    ]) {
+      expectEqual(await apisNamed(stage, { resources: [other] }), [], `"${other}"`);
     }
     await setDisabled('client', id, true);
-    expectEqual(await clients.hasResource?.('https://api.example/v1'), false, 'while disabled');
+    expectEqual(await apisNamed(stage, { resources: [resource] }), [], 'while disabled');
     await setDisabled('client', id, false);
-    expectEqual(await clients.hasResource?.('https://api.example/v1'), true, 'while enabled');
+    expectEqual(await apisNamed(stage, { resources: [resource] }), [api], 'while enabled');
+  }),
+
+  kitCase('administration', 'an API is found by each scope that it declares, and once', async (stage) => {
+    const { clients, setDisabled } = stage.administration;
+    const [bank, mail] = ['https://bank.example', 'https://mail.example'];
+    const first = await stage.client({ resource: bank, metadata: { api_scopes: ['read', 'pay'] } });
+    const second = await stage.client({ resource: mail, metadata: { api_scopes: ['read'] } });
+    const bankApi = { clientId: first.id, resource: bank, scopes: ['read', 'pay'] };
+    const mailApi = { clientId: second.id, resource: mail, scopes: ['read'] };
+    expectEqual(await apisNamed(stage, {}), [], 'nothing is asked');
+    expectEqual(await apisNamed(stage, { scopes: ['pay', 'other', '\0'] }), [bankApi], 'one scope');
+    expectEqual(await apisNamed(stage, { scopes: ['read'] }), [bankApi, mailApi], 'a scope of two');
+    const both = { resources: [bank, mail], scopes: ['pay', 'read'] };
+    expectEqual(await apisNamed(stage, both), [bankApi, mailApi], 'each once');
+    expectEqual(await apisNamed(stage, { scopes: ['READ', 'rea', ''] }), [], 'other scopes');
+
+    await setDisabled('client', second.id, true);
+    expectEqual(await apisNamed(stage, both), [bankApi], 'while the other is disabled');
+    const { id } = first;
+    const change = { ...first, metadata: { api_scopes: ['pay', 'close'] } };
+    expectEqual(await clients.replace(change, first), true, 'replacing');
+    const changed = { clientId: id, resource: bank, scopes: ['pay', 'close'] };
+    expectEqual(await apisNamed(stage, { scopes: ['read'] }), [], 'a scope that is gone');
+    expectEqual(await apisNamed(stage, { scopes: ['close', 'pay'] }), [changed], 'scopes of now');
+    expectEqual(await clients.remove(id), true, 'removing');
+    expectEqual(await apisNamed(stage, { resources: [bank], scopes: ['close'] }), [], 'once it is removed');
   }),
 ];

@@ -1,4 +1,4 @@
-import type { ClientRecord } from '../../protocol/records.ts';
+import type { ApiRecord, ClientRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
 import type { ClientBasis, ClientRegistry } from '../contract.ts';
@@ -15,9 +15,9 @@ export function memoryClients(handle: MemoryHandle, principals: Principals): Cli
   const isAsRead = (client: ClientRecord, { generation = 0, revision = 0 }: ClientBasis): boolean =>
     client.revision === revision && withGeneration(client).generation === generation;
 
-  const hasEnabled = (matches: (client: ClientRecord) => boolean): boolean =>
-    [...tables().clients.values()].some(
-      (client) => principals.find('client', client.id)?.disabledAtMs === undefined && matches(client),
+  const enabled = (): ClientRecord[] =>
+    [...tables().clients.values()].filter(
+      ({ id }) => principals.find('client', id)?.disabledAtMs === undefined,
     );
 
   return {
@@ -26,10 +26,12 @@ export function memoryClients(handle: MemoryHandle, principals: Principals): Cli
       return client && withGeneration(client);
     },
     hasRedirectOrigin(origin) {
-      return hasEnabled(({ redirectUris }) => redirectUris.some((uri) => originOf(uri) === origin));
+      return enabled().some(({ redirectUris }) => redirectUris.some((uri) => originOf(uri) === origin));
     },
-    hasResource(resource) {
-      return hasEnabled((client) => client.resource === resource);
+    findApis({ resources, scopes }) {
+      const isNamed = (api: ApiRecord) =>
+        resources.includes(api.resource) || api.scopes.some((scope) => scopes.includes(scope));
+      return enabled().flatMap(apiOf).filter(isNamed);
     },
     add(client, mostRegistered = Infinity) {
       requireClientRecord(client);
@@ -69,6 +71,10 @@ export function memoryClients(handle: MemoryHandle, principals: Principals): Cli
       return true;
     },
   };
+}
+
+function apiOf({ id: clientId, resource, metadata }: ClientRecord): readonly ApiRecord[] {
+  return resource === undefined ? [] : [{ clientId, resource, scopes: metadata?.api_scopes ?? [] }];
 }
 
 function revisionAfter({ revision = 0 }: ClientRecord): number {

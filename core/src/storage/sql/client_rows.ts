@@ -1,4 +1,5 @@
-import type { ClientRecord, TokenFormat } from '../../protocol/records.ts';
+import type { ClientMetadata } from '../../protocol/client_metadata.ts';
+import type { ApiRecord, ClientRecord, TokenFormat } from '../../protocol/records.ts';
 import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
 import type { NewClient } from '../contract.ts';
 
@@ -63,6 +64,13 @@ export function toClientRecord(row: ClientRow): ClientRecord {
     revision: row.revision,
     ...(row.disabled_at_ms !== null && { disabledAtMs: row.disabled_at_ms }),
   };
+}
+
+export type ApiRow = { readonly id: string; readonly resource: string; readonly metadata: string | null };
+
+export function toApiRecord({ id: clientId, resource, metadata }: ApiRow): ApiRecord {
+  const { api_scopes: scopes = [] }: ClientMetadata = metadata === null ? {} : JSON.parse(metadata);
+  return { clientId, resource, scopes };
 }
 
 /** What is stored of a new client, by column. */

@@ -9,6 +9,7 @@ export const TABLES = [
   'issuers',
   'clients',
   'redirect_origins',
+  'api_scopes',
   'principals',
   'grants',
   'tokens',

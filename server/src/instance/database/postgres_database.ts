@@ -1,3 +1,4 @@
+import type { MigrationAssumption } from '@grantd/core';
 import {
   migratePostgres,
   openPostgresStorage,
@@ -7,6 +8,7 @@ import {
 } from '@grantd/core/postgres';
 import { ConfigurationRefused } from '../../config/configuration_refused.ts';
 import type { Database } from './database.ts';
+import { reportAssumptions } from './migration_notes.ts';
 import { addressOf, deadlinesOf, openPool, type PostgresLimits } from './postgres_pool.ts';
 import { postgresProgramTables } from './postgres_program_tables.ts';
 import { requireConnection } from './postgres_refusal.ts';
@@ -44,12 +46,16 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
     changeKeptSecret: refuseWithoutSecret,
     async open(issuer) {
       const { eventRetentionSeconds } = options;
+      const assumptions: MigrationAssumption[] = [];
+      const onAssumption = (assumption: MigrationAssumption) => assumptions.push(assumption);
       const storage = await openPostgresStorage({
         pool,
         issuer,
+        onAssumption,
         ...deadlines,
         ...(eventRetentionSeconds !== undefined && { eventRetentionSeconds }),
       });
+      await reportAssumptions(storage, assumptions);
       const connections = new PostgresConnections(pool, deadlines);
       await migratePostgres(connections, PROGRAM_TABLES);
       const tables = postgresProgramTables(connections, requireSameTables(connections, PROGRAM_TABLES));

@@ -1,6 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import type { MigrationAssumption } from '@grantd/core';
 import {
   Corruption,
   openSqliteStorage,
@@ -11,6 +12,7 @@ import { Refused } from '../refused.ts';
 import { requireNotCopied } from './copied_file.ts';
 import { isMarkedDamaged, markDamaged, requireUndamaged, wasLeftOpen } from './damaged_file.ts';
 import type { Database } from './database.ts';
+import { reportAssumptions } from './migration_notes.ts';
 import { programData } from './program_data.ts';
 import { changeSecretFile, createSecretFile, readSecretFile, secretFileOf } from './secret_file.ts';
 import { sqliteProgramTables } from './sqlite_program_tables.ts';
@@ -51,10 +53,15 @@ export function sqliteDatabase(path: string, options: SqliteDatabaseOptions = {}
     },
     async open(issuer) {
       try {
+        const assumptions: MigrationAssumption[] = [];
+        const onAssumption = (assumption: MigrationAssumption) => assumptions.push(assumption);
         const isAfterCrash = wasLeftOpen(path);
         const corruption = new Corruption(({ message }) => markDamaged(path, message));
-        const storage = asDatabase(path, () => openSqliteStorage({ ...options, path, issuer, corruption }));
+        const storage = asDatabase(path, () =>
+          openSqliteStorage({ ...options, path, issuer, corruption, onAssumption }),
+        );
         opened.push(storage);
+        await reportAssumptions(storage, assumptions);
         const tables = asDatabase(path, () => openSqliteTables(path));
         opened.push(tables);
         requireNotCopied(tables, path);

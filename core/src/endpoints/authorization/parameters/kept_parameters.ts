@@ -8,6 +8,7 @@ interface Decided {
   readonly scopes: readonly string[];
   readonly maxAge?: number;
   readonly acrValues: readonly string[];
+  readonly resources?: readonly string[];
 }
 
 /** Says, by being there with no value, that `redirect_uri` is the only one that was registered. */
@@ -20,10 +21,11 @@ const REDIRECT_URI_OMITTED = 'redirect_uri_omitted';
  * @throws {OAuthError} `invalid_request`: too long to be taken along
  */
 export function keptParameters(parameters: Form, decided: Decided): Form {
-  const { redirectUri, redirectUriGiven, scopes, maxAge, acrValues } = decided;
+  const { redirectUri, redirectUriGiven, scopes, maxAge, acrValues, resources } = decided;
   const kept = new Map([
     ['scope', formatScope(scopes)],
     ...(maxAge === undefined ? [] : [['max_age', String(maxAge)] as const]),
+    ...(resources === undefined ? [] : [['resource', resources.join(' ')] as const]),
     ...(acrValues.length === 0 ? [] : [['acr_values', acrValues.join(' ')] as const]),
     ...parameters,
   ]);

@@ -10,7 +10,7 @@ import { isResponseMode } from '../../../protocol/response_mode.ts';
 import { selectScopes } from '../../../protocol/scope.ts';
 import { parseUiLocales } from '../../../protocol/ui_locales.ts';
 import type { Context } from '../../context.ts';
-import { requestedResources } from '../../resource.ts';
+import { accessFor, resourcesIn } from '../../resource.ts';
 import { acrValuesOf } from './acr_values.ts';
 import { expectedSubjectOf } from './expected_subject.ts';
 
@@ -24,7 +24,7 @@ export async function readAuthorizationParameters(context: Context, client: Clie
   // RFC 6749 §4.1.1, OAuth 2.0 Multiple Response Types §2.1
   requireResponseType(client, form);
   const codeChallenge = requireChallenge(client, form);
-  const scopes = requestedScopes(context, client, form);
+  const wanted = requestedScopes(context, client, form);
 
   // OpenID Connect Core §3.1.2.1
   const prompt = parsePrompt(form.get('prompt'));
@@ -38,7 +38,12 @@ export async function readAuthorizationParameters(context: Context, client: Clie
   const claims = claimsOf(context, form);
   const acrValues = acrValuesOf(context, client, form, claims);
   const expectedSubject = await expectedSubjectOf(context, client, form, claims);
-  const resources = await requestedResources(context, form);
+  const asked = resourcesIn(form);
+  const { scopes, resources } = await accessFor(context, client, {
+    scopes: wanted,
+    areScopesNamed: form.has('scope'),
+    ...(asked !== undefined && { resources: asked }),
+  });
 
   // There are databases whose texts end at this character, and pages that cannot hold it.
   if ([...form.values()].some((value) => value.includes('\0')))

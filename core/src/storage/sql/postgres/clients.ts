@@ -2,9 +2,11 @@ import { originOf } from '../../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../../client_record.ts';
 import type { ClientRegistry, NewClient } from '../../contract.ts';
 import {
+  type ApiRow,
   CLIENT_COLUMNS,
   CLIENT_DESCRIPTION,
   type ClientRow,
+  toApiRecord,
   toClientColumns,
   toClientRecord,
 } from '../client_rows.ts';
@@ -30,9 +32,17 @@ export const CLIENTS_SQL = {
     JOIN grantd.clients c ON c.issuer_id = o.issuer_id AND c.id = o.client_id
     WHERE o.issuer_id = $1 AND o.origin = $2 AND c.disabled_at_ms IS NULL LIMIT 1`,
 
-  hasResource: underLease(`
-    SELECT resource FROM grantd.clients
-    WHERE issuer_id = $1 AND resource = $2 AND disabled_at_ms IS NULL LIMIT 1`),
+  // One row for all, so that the lease comes along although there is none.
+  findApis: underLease(`
+    SELECT coalesce(json_agg(a), '[]')::text AS apis FROM (
+      SELECT id, resource, metadata FROM grantd.clients
+      WHERE issuer_id = $1 AND disabled_at_ms IS NULL
+        AND resource = ANY (ARRAY(SELECT json_array_elements_text($2::json)))
+      UNION
+      SELECT c.id, c.resource, c.metadata FROM grantd.api_scopes s
+      JOIN grantd.clients c ON c.issuer_id = s.issuer_id AND c.id = s.client_id
+      WHERE s.issuer_id = $1 AND s.scope = ANY (ARRAY(SELECT json_array_elements_text($3::json)))
+        AND c.resource IS NOT NULL AND c.disabled_at_ms IS NULL) a`),
 
   // The issuer's row is locked until the end: what removes the same identifier meanwhile comes before or after.
   add: `
@@ -40,13 +50,16 @@ export const CLIENTS_SQL = {
     added AS (
       INSERT INTO grantd.clients (issuer_id, id, ${COLUMNS}, generation)
       SELECT $1, n.*, first.first_client_generation FROM ${GIVEN}, first
-      WHERE $4::bigint IS NULL OR $4 > (
+      WHERE $5::bigint IS NULL OR $5 > (
         SELECT count(*) FROM grantd.clients WHERE issuer_id = $1 AND registration_token_digest IS NOT NULL)
       ON CONFLICT (issuer_id, id) DO NOTHING
       RETURNING id),
     origins AS (
       INSERT INTO grantd.redirect_origins (issuer_id, origin, client_id)
-      SELECT $1, o.origin, added.id FROM added, json_array_elements_text($3) AS o (origin))
+      SELECT $1, o.origin, added.id FROM added, json_array_elements_text($3) AS o (origin)),
+    api_scopes AS (
+      INSERT INTO grantd.api_scopes (issuer_id, scope, client_id)
+      SELECT $1, s.scope, added.id FROM added, json_array_elements_text($4) AS s (scope))
     SELECT 1 FROM added`,
 
   replaceSecrets: `
@@ -59,7 +72,7 @@ export const CLIENTS_SQL = {
     WITH replaced AS (
       UPDATE grantd.clients c SET (${COLUMNS}) = (
         SELECT ${COLUMNS} FROM ${GIVEN}), revision = revision + 1
-      WHERE c.issuer_id = $1 AND c.id = $4 AND c.generation = $5 AND c.revision = $6
+      WHERE c.issuer_id = $1 AND c.id = $5 AND c.generation = $6 AND c.revision = $7
       RETURNING c.id),
     left_behind AS (
       DELETE FROM grantd.redirect_origins o USING replaced
@@ -68,6 +81,14 @@ export const CLIENTS_SQL = {
     origins AS (
       INSERT INTO grantd.redirect_origins (issuer_id, origin, client_id)
       SELECT $1, o.origin, replaced.id FROM replaced, json_array_elements_text($3) AS o (origin)
+      ON CONFLICT DO NOTHING),
+    scopes_left_behind AS (
+      DELETE FROM grantd.api_scopes s USING replaced
+      WHERE s.issuer_id = $1 AND s.client_id = replaced.id
+        AND s.scope <> ALL (ARRAY(SELECT json_array_elements_text($4)))),
+    api_scopes AS (
+      INSERT INTO grantd.api_scopes (issuer_id, scope, client_id)
+      SELECT $1, s.scope, replaced.id FROM replaced, json_array_elements_text($4) AS s (scope)
       ON CONFLICT DO NOTHING)
     SELECT 1 FROM replaced`,
 
@@ -76,6 +97,7 @@ export const CLIENTS_SQL = {
   // Its tokens are left behind: the generation of whoever is registered from now on is ahead of what they copied.
   remove: `
     WITH origins AS (DELETE FROM grantd.redirect_origins WHERE issuer_id = $1 AND client_id = $2),
+    api_scopes AS (DELETE FROM grantd.api_scopes WHERE issuer_id = $1 AND client_id = $2),
     removed AS (DELETE FROM grantd.clients WHERE issuer_id = $1 AND id = $2 RETURNING generation),
     raised AS (
       UPDATE grantd.issuers i SET first_client_generation = greatest(first_client_generation, r.generation + 1)
@@ -84,10 +106,15 @@ export const CLIENTS_SQL = {
     SELECT $1, $3::bigint, 'client_revoked', $2 FROM removed`,
 };
 
-/** `$2` and `$3` of what stores a client. */
-function asParameters(client: NewClient): readonly [client: string, origins: string] {
+/** `$2` to `$4` of what stores a client. */
+function asParameters(client: NewClient): readonly [client: string, origins: string, apiScopes: string] {
   const origins = new Set(client.redirectUris.map(originOf).filter((origin) => origin !== undefined));
-  return [JSON.stringify(toClientColumns(client)), JSON.stringify([...origins])];
+  const apiScopes = new Set(client.metadata?.api_scopes);
+  return [
+    JSON.stringify(toClientColumns(client)),
+    JSON.stringify([...origins]),
+    JSON.stringify([...apiScopes]),
+  ];
 }
 
 export async function postgresClients({
@@ -103,14 +130,14 @@ export async function postgresClients({
       if (!isStorable(origin)) return false;
       return changesOf(await primary.read([sql.hasRedirectOrigin, issuerId, origin])) > 0;
     },
-    async hasResource(resource) {
-      if (!isStorable(resource)) return false;
-      const row = await primary.readUnderLease<Found<Pick<ClientRow, 'resource'>, 'resource'>>([
-        sql.hasResource,
+    async findApis({ resources, scopes }) {
+      const named = [resources, scopes].map((names) => JSON.stringify(names.filter(isStorable)));
+      const row = await primary.readUnderLease<Found<{ apis: string }, 'apis'>>([
+        sql.findApis,
         issuerId,
-        resource,
+        ...named,
       ]);
-      return row.resource !== null;
+      return row.apis === null ? [] : (JSON.parse(row.apis) as ApiRow[]).map(toApiRecord);
     },
     async add(client, mostRegistered) {
       requireClientRecord(client);

@@ -17,14 +17,16 @@ const LOOK_AGAIN_MS = 1000;
 
 /**
  * Brings tables up to date. Of several processes that start together one migrates, and the others wait for it.
+ * @returns the version that they had before; 0 if there were none
  * @throws Error where they are newer than this program; nothing is changed then
  */
 export async function migratePostgres(
   connections: PostgresConnections,
   tables: PostgresTables,
-): Promise<void> {
-  if ((await schemaVersion(connections, tables)) === tables.migrations.length) return;
-  await migrate(connections.withStatementTimeout(MIGRATION_TIMEOUT_MS), tables);
+): Promise<number> {
+  const version = await schemaVersion(connections, tables);
+  if (version === tables.migrations.length) return version;
+  return migrate(connections.withStatementTimeout(MIGRATION_TIMEOUT_MS), tables);
 }
 
 /**
@@ -61,19 +63,19 @@ export function requireSameTables(
   };
 }
 
-async function migrate(connections: PostgresConnections, tables: PostgresTables): Promise<void> {
+async function migrate(connections: PostgresConnections, tables: PostgresTables): Promise<number> {
   const sql = await namedStatements(statementsOn(tables));
   const prepare = [sql.lock, sql.createSchema, sql.createVersions, sql.version] as const;
-  await connections.transaction(
+  return connections.transaction(
     prepare.map((statement) => [statement]),
     (found) => {
       const version = known(versionOf(rowsOf(found.at(-1))), tables);
       const newest = tables.migrations.length;
-      if (version === newest) return ended(undefined);
+      if (version === newest) return ended(version);
       const missing = tables.migrations.slice(version).map(unnamed);
       return {
         calls: [...missing.map((script) => [script] as const), [sql.addVersion, newest]],
-        outcome: () => undefined,
+        outcome: () => version,
       };
     },
   );

@@ -7,7 +7,7 @@ import {
   requireKinds,
   wholeNumber,
 } from '../../../protocol/option_kinds.ts';
-import type { AdministrableStorage } from '../../contract.ts';
+import type { AdministrableStorage, MigrationAssumption } from '../../contract.ts';
 import { DEFAULT_EVENT_RETENTION_SECONDS } from '../../retention.ts';
 import { postgresAdministration } from './administration.ts';
 import { postgresAuthorizationCodes } from './authorization_codes.ts';
@@ -26,7 +26,7 @@ import type { PostgresPool } from './pool.ts';
 import { Primary } from './primary.ts';
 import { postgresPrincipals } from './principals.ts';
 import { postgresPushedRequests } from './pushed_requests.ts';
-import { STORE_TABLES } from './schema.ts';
+import { ALLOWED_APIS_SINCE, STORE_TABLES } from './schema.ts';
 import { assertSound } from './soundness.ts';
 import { postgresSweep } from './sweep.ts';
 import { postgresTokens } from './tokens.ts';
@@ -50,6 +50,8 @@ export interface PostgresStorageOptions extends PostgresDeadlines {
   readonly clock?: () => number;
   /** Age in seconds at which events are swept; 30 days unless said otherwise. */
   readonly eventRetentionSeconds?: number;
+  /** Receives what a migration assumed, once, when opening brought the tables up to date. */
+  readonly onAssumption?: (assumption: MigrationAssumption) => void;
 }
 
 const OPTIONS: KindsOf<PostgresStorageOptions> = {
@@ -59,6 +61,7 @@ const OPTIONS: KindsOf<PostgresStorageOptions> = {
   connectionTimeoutMs: milliseconds(1),
   statementTimeoutMs: milliseconds(1),
   eventRetentionSeconds: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+  onAssumption: anyFunction,
 };
 
 /**
@@ -72,7 +75,8 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   const { pool, issuer, clock = Date.now } = options;
   const connections = new PostgresConnections(pool, options);
   await assertSound(connections);
-  await migratePostgres(connections, STORE_TABLES);
+  const version = await migratePostgres(connections, STORE_TABLES);
+  if (version > 0 && version < ALLOWED_APIS_SINCE) options.onAssumption?.('clients_allowed_every_api');
   const issuerId = await issuerIdOf(connections, issuer);
   const primary = await Primary.of(connections, issuerId);
   const handle = { primary, lookUps: await LookUps.of(primary, issuerId), issuerId, clock };

@@ -206,13 +206,35 @@ const VERSION_2 = `
   CREATE INDEX pushed_requests_by_expiry ON grantd.pushed_requests (issuer_id, expires_at);
 `;
 
-/** Version 3. A client has a list of secrets. */
+/**
+ * Version 3. APIs own scopes, and clients are allowed APIs. Every client that the operator added may ask for the APIs
+ * that are there, as it could before; those that registered themselves may ask for none.
+ */
 const VERSION_3 = `
+  -- A client has a list of secrets.
   ALTER TABLE grantd.clients ADD COLUMN secrets text;
   UPDATE grantd.clients SET secrets = json_build_array(json_build_object('hash', secret_hash))::text
     WHERE secret_hash IS NOT NULL;
   ALTER TABLE grantd.clients DROP COLUMN secret_hash;
+
+  CREATE TABLE grantd.api_scopes (
+    issuer_id integer NOT NULL,
+    scope     text COLLATE "C" NOT NULL,
+    client_id text COLLATE "C" NOT NULL,
+    PRIMARY KEY (issuer_id, scope, client_id),
+    FOREIGN KEY (issuer_id, client_id) REFERENCES grantd.clients (issuer_id, id)
+  );
+  CREATE INDEX api_scopes_by_client ON grantd.api_scopes (issuer_id, client_id);
+
+  UPDATE grantd.clients c SET metadata = (coalesce(c.metadata, '{}')::jsonb || jsonb_build_object('apis', a.uris))::text
+  FROM (
+    SELECT issuer_id, jsonb_agg(DISTINCT resource) AS uris FROM grantd.clients
+    WHERE resource IS NOT NULL GROUP BY issuer_id) a
+  WHERE a.issuer_id = c.issuer_id AND c.registration_token_digest IS NULL AND c.grant_types <> '[]';
 `;
+
+/** Databases of versions before this one get an assumption of their migration. */
+export const ALLOWED_APIS_SINCE = 3;
 
 export const STORE_TABLES: PostgresTables = {
   versions: 'grantd.schema_versions',

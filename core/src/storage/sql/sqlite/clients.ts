@@ -3,9 +3,11 @@ import { originOf } from '../../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../../client_record.ts';
 import type { ClientRegistry, NewClient } from '../../contract.ts';
 import {
+  type ApiRow,
   CLIENT_COLUMNS,
   CLIENT_DESCRIPTION,
   type ClientRow,
+  toApiRecord,
   toClientColumns,
   toClientRecord,
 } from '../client_rows.ts';
@@ -25,9 +27,14 @@ export const CLIENTS_SQL = {
     SELECT 1 FROM redirect_origins o JOIN clients c ON c.issuer_id = o.issuer_id AND c.id = o.client_id
     WHERE o.issuer_id = :issuerId AND o.origin = :origin AND c.disabled_at_ms IS NULL LIMIT 1`,
 
-  hasResource: `
-    SELECT 1 FROM clients
-    WHERE issuer_id = :issuerId AND resource = :resource AND disabled_at_ms IS NULL LIMIT 1`,
+  apisOfResource: `
+    SELECT id, resource, metadata FROM clients
+    WHERE issuer_id = :issuerId AND resource = :resource AND disabled_at_ms IS NULL`,
+
+  apisOfScope: `
+    SELECT c.id, c.resource, c.metadata FROM api_scopes s
+    JOIN clients c ON c.issuer_id = s.issuer_id AND c.id = s.client_id
+    WHERE s.issuer_id = :issuerId AND s.scope = :scope AND c.resource IS NOT NULL AND c.disabled_at_ms IS NULL`,
 
   add: `
     INSERT INTO clients (issuer_id, id, ${DESCRIPTION}, generation)
@@ -40,6 +47,9 @@ export const CLIENTS_SQL = {
   addRedirectOrigin: `
     INSERT INTO redirect_origins (issuer_id, origin, client_id) VALUES (:issuerId, :origin, :clientId)`,
 
+  addApiScope: `
+    INSERT INTO api_scopes (issuer_id, scope, client_id) VALUES (:issuerId, :scope, :clientId)`,
+
   replaceSecrets: `
     UPDATE clients SET secrets = :secrets, revision = revision + 1
     WHERE issuer_id = :issuerId AND id = :id AND secrets IS NOT NULL
@@ -51,6 +61,8 @@ export const CLIENTS_SQL = {
 
   removeRedirectOrigins: `
     DELETE FROM redirect_origins WHERE issuer_id = :issuerId AND client_id = :id`,
+
+  removeApiScopes: 'DELETE FROM api_scopes WHERE issuer_id = :issuerId AND client_id = :id',
 
   // Its tokens are left behind: the generation of whoever is registered from now on is ahead of what they copied.
   raiseFirstGeneration: `
@@ -65,10 +77,16 @@ export function sqliteClients(
   events: Events,
 ): ClientRegistry {
   const sql = prepareAll(database, CLIENTS_SQL);
-  const addRedirectOrigins = ({ id: clientId, redirectUris }: NewClient): void => {
+  const addIndexRows = ({ id: clientId, redirectUris, metadata }: NewClient): void => {
     for (const origin of new Set(redirectUris.map(originOf))) {
       if (origin !== undefined) sql.addRedirectOrigin.run({ issuerId, origin, clientId });
     }
+    for (const scope of new Set(metadata?.api_scopes)) sql.addApiScope.run({ issuerId, scope, clientId });
+  };
+
+  const removeIndexRows = (id: string): void => {
+    sql.removeRedirectOrigins.run({ issuerId, id });
+    sql.removeApiScopes.run({ issuerId, id });
   };
 
   const remembered = new RememberedRows<ClientRecord>(reads);
@@ -82,15 +100,19 @@ export function sqliteClients(
     hasRedirectOrigin(origin) {
       return sql.hasRedirectOrigin.get({ issuerId, origin }) !== undefined;
     },
-    hasResource(resource) {
-      return sql.hasResource.get({ issuerId, resource }) !== undefined;
+    findApis({ resources, scopes }) {
+      const rows = [
+        ...resources.flatMap((resource) => sql.apisOfResource.all({ issuerId, resource })),
+        ...scopes.flatMap((scope) => sql.apisOfScope.all({ issuerId, scope })),
+      ] as ApiRow[];
+      return [...new Map(rows.map((row) => [row.id, row])).values()].map(toApiRecord);
     },
     add(client, mostRegistered) {
       requireClientRecord(client);
       return transaction(() => {
         const columns = { issuerId, ...toClientColumns(client), mostRegistered: mostRegistered ?? null };
         if (sql.add.run(columns).changes === 0) return false;
-        addRedirectOrigins(client);
+        addIndexRows(client);
         return true;
       });
     },
@@ -106,15 +128,15 @@ export function sqliteClients(
       return transaction(() => {
         const columns = { issuerId, ...toClientColumns(client), generation, revision };
         if (sql.replace.run(columns).changes === 0) return false;
-        sql.removeRedirectOrigins.run({ issuerId, id: client.id });
-        addRedirectOrigins(client);
+        removeIndexRows(client.id);
+        addIndexRows(client);
         return true;
       });
     },
     remove(id) {
       return transaction(() => {
         if (sql.raiseFirstGeneration.run({ issuerId, id }).changes === 0) return false;
-        sql.removeRedirectOrigins.run({ issuerId, id });
+        removeIndexRows(id);
         sql.remove.run({ issuerId, id });
         events.add('client_revoked', id);
         return true;

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import type { MigrationAssumption } from '../../contract.ts';
 
 /**
  * Version 1. Every key begins with the issuer. Times ending in `_ms` are milliseconds, all others seconds; lists and
@@ -251,7 +252,10 @@ const VERSION_4 = `
   ALTER TABLE events_4 RENAME TO events;
 `;
 
-/** Version 5. */
+/**
+ * Version 5. APIs own scopes, and clients are allowed APIs. Every client that the operator added may ask for the APIs
+ * that are there, as it could before; those that registered themselves may ask for none.
+ */
 const VERSION_5 = `
   -- The latest time, in seconds, at which a sweep deleted rows that were no longer kept.
   CREATE TABLE sweeps (
@@ -263,7 +267,26 @@ const VERSION_5 = `
   ALTER TABLE clients ADD COLUMN secrets TEXT;
   UPDATE clients SET secrets = json_array(json_object('hash', secret_hash)) WHERE secret_hash IS NOT NULL;
   ALTER TABLE clients DROP COLUMN secret_hash;
+
+  CREATE TABLE api_scopes (
+    issuer_id INTEGER NOT NULL,
+    scope     TEXT NOT NULL,
+    client_id TEXT NOT NULL,
+    PRIMARY KEY (issuer_id, scope, client_id),
+    FOREIGN KEY (issuer_id, client_id) REFERENCES clients (issuer_id, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX api_scopes_by_client ON api_scopes (issuer_id, client_id);
+
+  UPDATE clients SET metadata = json_set(coalesce(metadata, '{}'), '$.apis', (
+    SELECT json_group_array(resource) FROM (
+      SELECT DISTINCT a.resource FROM clients a
+      WHERE a.issuer_id = clients.issuer_id AND a.resource IS NOT NULL ORDER BY a.resource)))
+  WHERE registration_token_digest IS NULL AND grant_types <> '[]' AND EXISTS (
+    SELECT 1 FROM clients a WHERE a.issuer_id = clients.issuer_id AND a.resource IS NOT NULL);
 `;
+
+/** Databases of versions before this one get an assumption of their migration. */
+const ALLOWED_APIS_SINCE = 5;
 
 /** One entry for each version, applied in order and never edited once released. */
 export const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
@@ -274,14 +297,16 @@ export const SCHEMA_VERSION = MIGRATIONS.length;
 /**
  * Brings the schema up to date. To be called inside a write transaction, so that of several processes that
  * start together one migrates and the others find it done.
+ * @returns what was assumed of the rows that were there
  * @throws Error where the file belongs to a newer program, or to another one
  */
-export function migrate(database: DatabaseSync, path: string): void {
+export function migrate(database: DatabaseSync, path: string): readonly MigrationAssumption[] {
   const version = schemaVersion(database, path);
-  if (version === SCHEMA_VERSION) return;
+  if (version === SCHEMA_VERSION) return [];
   if (version === 0 && hasTables(database)) throw new Error(`${path} is not a grantd database`);
   for (const migration of MIGRATIONS.slice(version)) database.exec(migration);
   database.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+  return version > 0 && version < ALLOWED_APIS_SINCE ? ['clients_allowed_every_api'] : [];
 }
 
 /**

@@ -8,7 +8,7 @@ import {
   requireKinds,
   wholeNumber,
 } from '../../../protocol/option_kinds.ts';
-import type { AdministrableStorage } from '../../contract.ts';
+import type { AdministrableStorage, MigrationAssumption } from '../../contract.ts';
 import { DEFAULT_EVENT_RETENTION_SECONDS } from '../../retention.ts';
 import { sqliteAdministration } from './administration.ts';
 import { sqliteAuthorizationCodes } from './authorization_codes.ts';
@@ -60,6 +60,8 @@ export interface SqliteStorageOptions {
   readonly corruption?: Corruption;
   /** Access tokens that this handle keeps in memory at most, each less than 1 kB; 0 keeps none. Default: 200,000. */
   readonly cachedTokens?: number;
+  /** Receives what a migration assumed, once, when opening brought the file up to date. */
+  readonly onAssumption?: (assumption: MigrationAssumption) => void;
 }
 
 const OPTIONS: KindsOf<SqliteStorageOptions> = {
@@ -68,6 +70,7 @@ const OPTIONS: KindsOf<SqliteStorageOptions> = {
   clock: anyFunction,
   busyTimeoutMs: milliseconds(0),
   eventRetentionSeconds: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+  onAssumption: anyFunction,
   corruption: anyValue,
   cachedTokens: wholeNumber(0, Number.MAX_SAFE_INTEGER),
 };
@@ -89,12 +92,14 @@ export function openSqliteStorage(options: SqliteStorageOptions): SqliteStorage 
   const { path, issuer, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS } = options;
   const database = openDatabase(path, busyTimeoutMs);
   try {
+    const assumptions: MigrationAssumption[] = [];
     const issuerId =
       knownIssuerId(database, path, issuer) ??
       inTransaction(database, () => {
-        migrate(database, path);
+        assumptions.push(...migrate(database, path));
         return addIssuer(database, issuer);
       });
+    for (const assumption of assumptions) options.onAssumption?.(assumption);
     return storageOn(database, issuerId, options);
   } catch (error) {
     database.close();
