@@ -78,7 +78,7 @@ The configuration of a plan in the suite, with clients that register themselves:
 ${jsonText(planConfiguration())}
 \`\`\`
 
-\`browser\` lets the suite fill in the pages. The ids of fields and buttons do not change. When a person signs in again (\`oidcc-prompt-login\`, \`oidcc-max-age-1\`), the user name cannot be edited; the selector and \`optional\` of the first command skip it. Clients that register themselves get errors through a page with a link, which the third task follows ([ADR 38](adr/0038-the-browser-leaves-for-unchecked-clients-by-a-link.md)); their logos are not shown, so the picture of \`oidcc-registration-logo-uri\` has none. A module that wants a picture needs a person, or an entry of its own below \`override\`.
+\`browser\` lets the suite fill in the pages. The ids of fields and buttons do not change. When a person signs in again (\`oidcc-prompt-login\`, \`oidcc-max-age-1\`), the user name cannot be edited; the selector and \`optional\` of the first command skip it. Clients that register themselves get errors, and people back after signing out, through a page with a link (\`leave\`), which a task follows ([ADR 38](adr/0038-the-browser-leaves-for-unchecked-clients-by-a-link.md)); their logos are not shown, so the picture of \`oidcc-registration-logo-uri\` has none. A module that wants a picture needs a person, or an entry of its own below \`override\`.
 
 With static clients (\`static_client\`; not for the Dynamic plan), add two of them. Their addresses contain the \`alias\`:
 

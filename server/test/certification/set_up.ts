@@ -88,6 +88,12 @@ export function browserTasks(issuer: string, { username, password }: Person) {
           match: `${issuer}/logout*`,
           commands: [['click', 'id', 'logout-yes', 'optional']],
         },
+        {
+          task: 'Go on to a client that registered itself',
+          optional: true,
+          match: `${issuer}/logout*`,
+          commands: [['click', 'id', 'leave', 'optional']],
+        },
       ],
     },
   ] as const;
