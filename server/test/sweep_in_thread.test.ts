@@ -45,6 +45,16 @@ test('a thread sweeps what is over, says how much, and ends when it is told to, 
   await storage.close();
 });
 
+test('findings D8: events are swept once they are older than the option says', async () => {
+  const path = join(workbench.folder(), 'grantd.db');
+  const storage = openSqliteStorage({ path, issuer, clock: () => Date.now() - 2 * 60 * 1000 });
+  await storage.revokeAll({ issuedBeforeMs: 1 });
+  const lines = await linesUntil(path, 86_400, ({ length }) => length > 0);
+  assert.deepEqual(lines, [{ event: 'swept', rows: 1 }]);
+  assert.deepEqual(await storage.eventsAfter(0, 10), []);
+  await storage.close();
+});
+
 test('a thread that fails is told of and replaced', async () => {
   const path = join(workbench.folder(), 'no.db');
   writeFileSync(path, 'this is no database, and longer than the header of one would be'.repeat(20));
