@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { closeSync, existsSync, openSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import { sweepInThread } from '../src/serve/sweep_in_thread.ts';
@@ -15,6 +16,7 @@ async function linesUntil(
   path: string,
   intervalSeconds: number,
   isSeen: (lines: readonly object[]) => boolean,
+  checksFirst = false,
 ): Promise<readonly object[]> {
   const lines: object[] = [];
   const log = {
@@ -23,7 +25,7 @@ async function linesUntil(
   };
   const ending = new AbortController();
   const swept = sweepInThread(
-    { path, issuer, intervalSeconds, checksFirst: false, eventRetentionSeconds: 60 },
+    { path, issuer, intervalSeconds, checksFirst, eventRetentionSeconds: 60 },
     log,
     ending.signal,
   );
@@ -53,6 +55,24 @@ test('findings D8: events are swept once they are older than the option says', a
   assert.deepEqual(lines, [{ event: 'swept', rows: 1 }]);
   assert.deepEqual(await storage.eventsAfter(0, 10), []);
   await storage.close();
+});
+
+test('findings D2: after a crash a thread looks through the file, and marks it if it is damaged', async () => {
+  const path = join(workbench.folder(), 'grantd.db');
+  openSqliteStorage({ path, issuer, clock: () => Date.now() - 2 * 60 * 1000 }).close();
+  const isMarked = () => existsSync(`${path}-corrupt`);
+  const database = new DatabaseSync(path);
+  database.exec(`INSERT INTO events VALUES (1, 1, 0, 'issued_before_revoked', '1')`);
+  const row = database.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'grants'").get();
+  database.close();
+  await linesUntil(path, 86_400, ({ length }) => length > 0, true);
+  assert.equal(isMarked(), false);
+
+  const file = openSync(path, 'r+');
+  writeSync(file, Buffer.alloc(4096, 'x'), 0, undefined, (Number(row?.rootpage) - 1) * 4096);
+  closeSync(file);
+  await linesUntil(path, 86_400, isMarked, true);
+  assert.equal(isMarked(), true);
 });
 
 test('a thread that fails is told of and replaced', async () => {
