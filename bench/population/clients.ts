@@ -19,7 +19,7 @@ export const BENCH_CLIENTS = {
   web: client('bench-web'),
 };
 
-export const REGISTRATIONS: readonly (readonly [BenchClient, Omit<NewClient, 'id' | 'secretHash'>])[] = [
+export const REGISTRATIONS: readonly (readonly [BenchClient, Omit<NewClient, 'id' | 'secrets'>])[] = [
   [BENCH_CLIENTS.api, { grantTypes: [], scopes: [], redirectUris: [], resource: API_RESOURCE }],
   [BENCH_CLIENTS.machine_rs256, { ...machine(), accessTokenFormat: 'jwt', accessTokenAlgorithm: 'RS256' }],
   [BENCH_CLIENTS.machine_es256, { ...machine(), accessTokenFormat: 'jwt', accessTokenAlgorithm: 'ES256' }],
@@ -57,6 +57,6 @@ function client(id: string): BenchClient {
   return { id, secret: `secret-of-${id}-with-as-many-characters` };
 }
 
-function machine(): Omit<NewClient, 'id' | 'secretHash'> {
+function machine(): Omit<NewClient, 'id' | 'secrets'> {
   return { grantTypes: ['client_credentials'], scopes: ['read'], redirectUris: [] };
 }
