@@ -136,7 +136,8 @@ specification('Client authentication (RFC 6749 §2.3)', (spec) => {
   });
 
   spec('§2.3.1 a client whose stored hash is empty is let in by no secret', async (world) => {
-    await world.storage.clients.add({ ...CLIENTS.machine, id: 'hashless', secrets: [{ hash: '' }] });
+    await addClient(world, 'hashless', 'x');
+    await replaceSecrets(world, 'hashless', [{ hash: '' }]);
     for (const secret of ['anything', secretOf('machine'), '-'])
       assertRefused(await everywhere(world, {}, `Basic ${base64(`hashless:${secret}`)}`));
     assertAdmitted(await everywhere(world, {}, basic('machine')));

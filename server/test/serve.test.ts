@@ -268,10 +268,13 @@ describe('grantd serve', () => {
     assert.deepEqual(await introspect(second.url, 'grantd_at_x'), { active: false });
     await second.stop();
     const { code, stderr } = await grantd(folder, ['serve', ...port], {
-      environment: { GRANTD_SECRET: newer },
+      environment: { GRANTD_SECRET: old },
     });
     assert.equal(code, 1);
     assert.match(stderr, /sealed under another server secret/);
+    const third = await workbench.start(folder, ['--demo', ...port], { GRANTD_SECRET: newer });
+    assert.deepEqual(await introspect(third.url, 'grantd_at_x'), { active: false });
+    await third.stop();
   });
 
   test('findings A13: an http issuer off loopback needs --insecure-development', async () => {

@@ -164,7 +164,7 @@ for (const database of DATABASES) {
       assert.equal(refreshed.status, 200);
       const { access_token: newest } = (await refreshed.json()) as { access_token: string };
       assert.equal(await isActive(newest), true);
-      await prints('keys', 'rotate');
+      await prints('keys', 'rotate', '--now');
       assert.equal((await authenticateAll()).length, 200);
       await server.stop();
     });
