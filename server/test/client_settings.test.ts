@@ -295,6 +295,23 @@ describe('settings of a client', () => {
     await grantdPrints(own, [...update, '--logo-uri', 'https://x.example/logo.png']);
   });
 
+  test('findings A15: an operator is warned of a name that people may take for another, and may keep it', async () => {
+    const mixed = ['--name', 'P\u0430ypal'];
+    for (const args of [
+      ['add', 'named', '--scope', 'read', ...mixed],
+      ['update', 'named', ...mixed],
+    ]) {
+      const { code, stderr } = await grantd(folder, ['client', ...args]);
+      assert.equal(code, 0, stderr);
+      assert.match(
+        stderr,
+        /people may not recognise the name of named: expected a name in letters of one script/,
+      );
+    }
+    const { stderr } = await grantd(folder, ['client', 'update', 'named', '--name', 'Paypal']);
+    assert.doesNotMatch(stderr, /recognise/);
+  });
+
   test('client remove ends its tokens, also when its identifier is given again', async () => {
     await grantdPrints(folder, ['client', 'add', 'gone', '--scope', 'read']);
     const token = await grantdPrints(folder, ['token', 'issue', '--client', 'gone']);
