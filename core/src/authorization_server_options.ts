@@ -114,6 +114,11 @@ export interface AuthorizationServerOptions {
   readonly accessTokenAlgorithm?: SigningAlgorithm;
   /** Algorithm that signs new ID tokens. Default: `RS256`. */
   readonly idTokenAlgorithm?: SigningAlgorithm;
+  /**
+   * APIs (resource URIs) whose access tokens have the typ header JWT instead of at+jwt, because their verifier refuses
+   * at+jwt. It applies to tokens for such an API alone; UserInfo refuses them (RFC 9068 §2.1). Default: none.
+   */
+  readonly apisWithPlainJwts?: readonly string[];
   /** Whether new refresh tokens are opaque instead of JWTs. Default: `false`. */
   readonly useOpaqueRefreshTokens?: boolean;
   /** Audience (aud) of access tokens for which the client named no resource. Default: the issuer. */

@@ -162,6 +162,13 @@ export const SHARED_OPTIONS = {
     'RS256',
   ),
   idTokenAlgorithm: option('Tokens', signingAlgorithm, 'Algorithm that signs new ID tokens.', 'RS256'),
+  apisWithPlainJwts: option(
+    'Tokens',
+    textList('RESOURCES', 'a list of absolute URIs without fragment', isResourceUri),
+    'APIs (resource URIs) whose access tokens have the typ header JWT instead of at+jwt, because their verifier refuses at+jwt. It applies to tokens for such an API alone; UserInfo refuses them.',
+    [],
+    { section: 'RFC 9068 §2.1', defaultInWords: 'none' },
+  ),
   useOpaqueRefreshTokens: option(
     'Tokens',
     trueOrFalse,

@@ -226,6 +226,7 @@ test('every option that is left out has its default', () => {
     applicationClaims: undefined,
     useOpaqueRefreshTokens: false,
     accessTokenFormat: 'jwt',
+    apisWithPlainJwts: [],
     accessTokenAlgorithm: 'RS256',
     idTokenAlgorithm: 'RS256',
     defaultAudience: ISSUER,

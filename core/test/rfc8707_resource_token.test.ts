@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NewClient } from '@grantd/core';
-import { decodeJwt } from 'jose';
+import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { approvedCode, askForTokens, type Fields, grantTo, redeemed } from './harness/granting.ts';
+import { bearerError } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
+import { forgedWithStolenKey } from './harness/stolen_key.ts';
 import { addClient, issued, refused } from './harness/token_endpoint.ts';
-import { CLIENTS, ISSUER, openWorld, specification, type World } from './harness/world.ts';
+import { basic, CLIENTS, ISSUER, openWorld, specification, type World } from './harness/world.ts';
 
 const API = 'https://api.example';
 const MAIL = 'https://mail.example/v1';
@@ -31,6 +33,30 @@ function audienceOf(tokens: { readonly access_token: string }): unknown {
 }
 
 specification('Resources at the token endpoint (RFC 8707 §2.2)', (spec) => {
+  spec(
+    'findings F1: tokens for an API whose verifier refuses at+jwt are plain JWTs, for that API alone',
+    async (world) => {
+      await addParties(world);
+      const openid = { request: { resource: API, scope: 'openid read' } };
+      const { access_token, id_token } = await grantTo(world, 'app', openid);
+      assert.equal(decodeProtectedHeader(access_token).typ, 'JWT');
+      const { access_token: forBoth } = await grantTo(world, 'app', granted);
+      const { access_token: forMail } = await grantTo(world, 'app', { request: { resource: MAIL } });
+      for (const other of [forBoth, forMail]) assert.equal(decodeProtectedHeader(other).typ, 'at+jwt');
+
+      assert.deepEqual(await world.alive(access_token, id_token), [true, false]);
+      const refusal = bearerError(401, 'invalid_token', 'the token is not an access token');
+      assert.deepEqual(await world.userInfo(access_token), refusal);
+      const forged = await forgedWithStolenKey(world, { jti: decodeJwt(access_token).jti }, { typ: 'JWT' });
+      assert.deepEqual(await world.alive(forged), [false]);
+      const withoutOption = await secondServer(world);
+      assert.deepEqual(await withoutOption.alive(access_token), [true]);
+      await world.post('/token/revoke', { token: access_token }, null, { authorization: basic('app') });
+      assert.deepEqual(await world.alive(access_token), [false]);
+    },
+    { apisWithPlainJwts: [API] },
+  );
+
   spec('§2.2 an access token is for all resources that were granted, where none is named', async (world) => {
     await addParties(world);
     assert.deepEqual(audienceOf(await grantTo(world, 'app', granted)), [API, MAIL]);

@@ -157,6 +157,13 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
   strictRequestObjects: SWITCH_ON,
   registrationInsecureAllowMissingPkce: SWITCH_ON,
   accessTokenFormat: { text: 'opaque', json: 'opaque', value: 'opaque', badText: 'saml', badJson: 1 },
+  apisWithPlainJwts: {
+    text: 'https://a.example, https://b.example',
+    json: ['https://a.example', 'https://b.example'],
+    value: ['https://a.example', 'https://b.example'],
+    badText: 'a.example',
+    badJson: ['https://a.example#x'],
+  },
   accessTokenAlgorithm: ALGORITHM,
   idTokenAlgorithm: ALGORITHM,
   useOpaqueRefreshTokens: SWITCH_ON,

@@ -3,7 +3,7 @@ import { secondsOf } from '../protocol/environment.ts';
 import { formatScope } from '../protocol/scope.ts';
 import { besideToken } from './application_claims.ts';
 import type { TokenContext } from './context.ts';
-import { JWT_TYPES } from './jwt_types.ts';
+import { JWT_TYPES, PLAIN_JWT_TYPE } from './jwt_types.ts';
 import {
   jwtIdentity,
   type MintedAccessToken,
@@ -63,12 +63,19 @@ export async function mintAccessToken(
     };
   }
   const algorithm = client.accessTokenAlgorithm ?? context.accessTokenAlgorithm;
-  const signed = await context.jwt.sign(claims, { type: JWT_TYPES.access_token, algorithm });
+  const signed = await context.jwt.sign(claims, { type: typeFor(context, audience), algorithm });
   return {
     token: signed.token,
     audience,
     record: { ...record, ...(await jwtIdentity(jti, signed)), ...(beside !== undefined && { claims: kept }) },
   };
+}
+
+/** A token for several APIs is one by RFC 9068 for all of them. */
+function typeFor({ apisWithPlainJwts }: TokenContext, audience: string | readonly string[]): string {
+  const [only, ...others] = [audience].flat();
+  const isPlain = only !== undefined && others.length === 0 && apisWithPlainJwts.includes(only);
+  return isPlain ? PLAIN_JWT_TYPE : JWT_TYPES.access_token;
 }
 
 /** @returns `undefined` if the application adds no claims */

@@ -21,6 +21,7 @@ export class AccessTokenVerifier {
    */
   async verify(token: string): Promise<FoundToken> {
     const found = await findToken(this.#context, token);
+    if (found.isPlainJwt) throw refused('wrong_type'); // the typ header must be at+jwt
     if ('reason' in found) throw refused(found.reason);
     if (found.record.kind !== 'access_token') throw refused('wrong_type');
     if (found.claims.exp === undefined) throw refused('malformed'); // RFC 9068 §2.2; a host's own JWT

@@ -38,6 +38,8 @@ export interface TokenContext {
   readonly lifetimes: Lifetimes;
   readonly defaultAudience: string | readonly string[];
   readonly accessTokenFormat: TokenFormat;
+  /** Resource URIs of APIs whose access tokens have the `typ` of any JWT. */
+  readonly apisWithPlainJwts: readonly string[];
   readonly accessTokenAlgorithm: SigningAlgorithm;
   readonly idTokenAlgorithm: SigningAlgorithm;
   readonly useOpaqueRefreshTokens: boolean;

@@ -16,6 +16,8 @@ import { subjectIdentifier } from './subject_identifier.ts';
 export interface FoundToken {
   readonly record: TokenRecord;
   readonly claims: Claims;
+  /** Whether its `typ` is `JWT`: it is for one API alone (`apisWithPlainJwts`). */
+  readonly isPlainJwt?: boolean;
 }
 
 /** Or why there is none; `kind` and `claims` where the signature has verified. */
@@ -25,6 +27,7 @@ export interface NoToken {
   readonly claims?: Claims;
   /** What it is, if it is another JWT of this server. */
   readonly type?: JwtType;
+  readonly isPlainJwt?: boolean;
 }
 
 /** RFC 7515 §7.1. */
@@ -45,17 +48,20 @@ async function findJwt(context: TokenContext, token: string): Promise<FoundToken
     return (await findFormer(context, token)) ?? { reason: jwt.reason };
   }
   const { claims } = jwt;
-  const kind = kindOfType(jwt.type);
-  if (kind === undefined || typeof claims.jti !== 'string') {
-    const type = jwtTypeOf(jwt.type);
+  const type = jwtTypeOf(jwt.type);
+  const isPlainJwt = type === 'id_token' && claims.jti !== undefined;
+  const kind = isPlainJwt ? 'access_token' : kindOfType(jwt.type);
+  if (kind === undefined || typeof claims.jti !== 'string')
     return { reason: 'wrong_type', claims, ...(type !== undefined && { type }) };
-  }
   if (claims.iss !== context.issuer) return { reason: 'wrong_issuer', kind, claims };
   const record = await lookUp(context, kind, claims.jti);
-  if (record === undefined) return { reason: 'no_record', kind, claims };
-  if (!isAsIssued(record, jwt.digest ?? (await sha256(token))))
-    return { reason: 'differs_from_issued', kind, claims };
-  return { record, claims };
+  const plain = isPlainJwt && { isPlainJwt };
+  if (record === undefined) return { reason: 'no_record', kind, claims, ...plain };
+  // Only the digest tells a plain JWT from others that the key has signed.
+  const isIssued =
+    (!isPlainJwt || record.digest !== undefined) && isAsIssued(record, jwt.digest ?? (await sha256(token)));
+  if (!isIssued) return { reason: 'differs_from_issued', kind, claims, ...plain };
+  return { record, claims, ...plain };
 }
 
 /** @returns `undefined` where the token names no key of a former server, or there was none */

@@ -9,6 +9,9 @@ export const JWT_TYPES = {
   logout_token: 'logout+jwt',
 } as const;
 
+/** Of access tokens for APIs that refuse `at+jwt`. An ID token has the same, and no `jti`. */
+export const PLAIN_JWT_TYPE = JWT_TYPES.id_token;
+
 export type JwtType = keyof typeof JWT_TYPES;
 
 /**
