@@ -81,6 +81,7 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
   requireMethods(values.storage, {
     keys: values.jwtService === undefined,
     pushedRequests: values.requirePushedAuthorizationRequests,
+    registration: values.registration !== undefined,
   });
   const oidc = resolveOidc(values.oidc);
   return Object.freeze({

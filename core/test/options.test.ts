@@ -520,6 +520,12 @@ test('findings B5: storage without a required method is refused at construction,
   }
   // What other options need.
   const registration = { openTo: 'anyone' } as const;
+  const { oneTimeIdentifiers: _, ...reusable } = storage;
+  new AuthorizationServer({ ...REQUIRED, storage: reusable });
+  assert.throws(() => new AuthorizationServer({ ...REQUIRED, registration, storage: reusable }), {
+    message:
+      'storage.oneTimeIdentifiers: expected a repository, since registered clients can authenticate with private_key_jwt',
+  });
   for (const method of ['add', 'replace', 'remove']) {
     const without = { ...storage, clients: { ...storage.clients, [method]: undefined } };
     new AuthorizationServer({ ...REQUIRED, storage: without });

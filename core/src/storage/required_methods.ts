@@ -57,6 +57,7 @@ export interface StorageNeeds {
   /** Whether the host has no `JwtService` of its own. */
   readonly keys: boolean;
   readonly pushedRequests: boolean;
+  readonly registration: boolean;
 }
 
 /**
@@ -89,12 +90,18 @@ function reasonFor(name: RepositoryName, needs: StorageNeeds): string | undefine
     case 'keys':
       return needs.keys ? ' of signing keys, unless jwtService is given' : undefined;
     case 'pushedRequests':
+      return needs.pushedRequests ? PUSHED : undefined;
     case 'oneTimeIdentifiers':
-      return needs.pushedRequests ? ', since authorization requests must be pushed' : undefined;
+      if (needs.pushedRequests) return PUSHED;
+      return needs.registration
+        ? ', since registered clients can authenticate with private_key_jwt'
+        : undefined;
     default:
       return '';
   }
 }
+
+const PUSHED = ', since authorization requests must be pushed';
 
 function requireEach(owner: object, path: string, methods: object, reason: string): void {
   for (const method of Object.keys(methods)) {
