@@ -106,6 +106,25 @@ test('findings C2: a secret that authenticates under an old server secret is has
   assert.deepEqual(await admitted(world, OLD, 'the new one'), [false, false]);
 });
 
+test('findings C2: processes that disagree about the first server secret hash a secret at most once a minute', async (t) => {
+  const world = await openWorld(t);
+  const one = await secondServer(world, { secret: [NEW_SECRET, SECRET] });
+  const other = await secondServer(world, { secret: [SECRET, NEW_SECRET] });
+  const revision = async () => (await world.storage.clients.get('machine'))?.revision;
+  const use = async () => {
+    for (const server of [one, other, one, other]) {
+      assert.deepEqual(await admitted(server, OLD), [true]);
+      await server.server.flush();
+    }
+    return revision();
+  };
+  assert.equal(await use(), 1);
+  world.clock.advance(59);
+  assert.equal(await use(), 1);
+  world.clock.advance(1);
+  assert.equal(await use(), 2);
+});
+
 test('findings C2: a hash that does not say its server secret gets to say it', async (t) => {
   const world = await openWorld(t);
   const { hash } = await world.server.hashClientSecret(OLD);

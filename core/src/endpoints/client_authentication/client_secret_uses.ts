@@ -7,6 +7,9 @@ import type { ClientSecrets, SecretMatch } from './client_secret.ts';
 /** How exact the time of the last use is: a secret causes one write in this time. */
 const WRITTEN_EVERY_MS = 60 * 60 * 1000;
 
+/** While processes disagree which server secret is the first, each would hash again what the other has hashed. */
+const REHASHED_EVERY_MS = 60_000;
+
 /** Uses that wait to be written. Further ones are dropped; the next authentication notes them again. */
 const MOST_WAITING = 1000;
 
@@ -49,7 +52,7 @@ export class ClientSecretUses {
 
   /** Takes note of a use. It costs nothing if there is nothing to write. */
   note(clientId: string, { candidate, secret, isCurrent, usedAtMs }: SecretMatch): void {
-    if (isCurrent && isRecent(secret, usedAtMs)) return;
+    if (isRecent(secret, usedAtMs, isCurrent)) return;
     if (this.#clients.replaceSecrets === undefined || usedAtMs < this.#pausedUntilMs) return;
     const { hash } = secret;
     const key = `${clientId} ${hash}`;
@@ -91,7 +94,7 @@ export class ClientSecretUses {
       const client = await this.#clients.get(clientId);
       const secret = client?.secrets?.find((one) => one.hash === hash);
       if (client?.secrets === undefined || secret === undefined) return;
-      if (underNewSecret === undefined && isRecent(secret, usedAtMs)) return;
+      if (isRecent(secret, usedAtMs, underNewSecret === undefined)) return;
       const replacement = {
         ...secret,
         ...(underNewSecret && { hash: underNewSecret.hash, serverSecret: underNewSecret.serverSecret }),
@@ -103,6 +106,8 @@ export class ClientSecretUses {
   }
 }
 
-function isRecent({ lastUsedAtMs }: ClientSecretRecord, nowMs: number): boolean {
-  return lastUsedAtMs !== undefined && nowMs - lastUsedAtMs < WRITTEN_EVERY_MS;
+/** Whether a use was written a short time ago. */
+function isRecent({ lastUsedAtMs }: ClientSecretRecord, nowMs: number, isCurrent: boolean): boolean {
+  const every = isCurrent ? WRITTEN_EVERY_MS : REHASHED_EVERY_MS;
+  return lastUsedAtMs !== undefined && nowMs - lastUsedAtMs < every;
 }
