@@ -325,7 +325,7 @@ test('every command tells its options and the exit codes with --help', async () 
     'token issue',
     'token explain',
   ];
-  const others = ['token revoke', 'keys list', 'keys rotate', 'gc', 'copy'];
+  const others = ['token revoke', 'scope add', 'scope list', 'keys list', 'keys rotate', 'gc', 'copy'];
   const outcomes = await Promise.all(
     [...commands, ...others].map((command) => grantd(folder, [...command.split(' '), '--help'])),
   );

@@ -11,7 +11,7 @@ import {
 } from './harness/browser.ts';
 import { DATABASES } from './harness/databases.ts';
 import { newPerson } from './harness/new_person.ts';
-import { grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
+import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
 import {
   authorizationUrl,
   basic,
@@ -213,6 +213,114 @@ for (const database of DATABASES) {
       await grantdPrints(server.folder, ['client', 'update', 'own', '--consent', 'true']);
       assert.equal(errorOf(await browser.get(silent)), 'login_required');
       assert.ok(isConsent(await browser.get(urlWith(client))));
+    });
+
+    test('a scope with a text is shown in it, under the name of its API and in the reader’s language', async () => {
+      const { who, browser } = await newPerson(server, 'dan');
+      const run = (...args: readonly string[]) => grantdPrints(server.folder, [...args]);
+      const resource = 'https://vault.example/api';
+      await run('client', 'add', 'vault', '--resource', resource, '--name', 'Example Vault');
+      const texts = [
+        '--name',
+        'Open your vault',
+        '--name',
+        '#de=Ihren Tresor öffnen',
+        '--description',
+        'Only to look',
+      ];
+      const added = JSON.parse(await run('scope', 'add', 'open', '--api', 'vault', ...texts, '--json'));
+      const expected = {
+        scope: 'open',
+        api: 'vault',
+        texts: { name: 'Open your vault', 'name#de': 'Ihren Tresor öffnen', description: 'Only to look' },
+      };
+      assert.deepEqual(added, expected);
+      await run('scope', 'add', 'ring', '--name', 'Ring <your> bell');
+      const client = { client_id: 'keys', redirect_uri: 'https://keys.example/cb' };
+      await run(
+        'client',
+        'add',
+        'keys',
+        '--public',
+        '--redirect-uri',
+        client.redirect_uri,
+        '--scope',
+        'open',
+        '--scope',
+        'ring',
+        '--scope',
+        'plain',
+      );
+      const asked = { ...client, scope: 'open ring plain', resource };
+      const page = await browser.submit(await browser.get(urlWith(asked)), who);
+      assert.match(
+        page.html,
+        /What you would allow at <bdi class="name">Example Vault<\/bdi>[\s\S]*Open your vault[\s\S]*Only to look/,
+      );
+      assert.match(page.html, /Ring &lt;your&gt; bell/);
+      assert.match(page.html, /<code>plain<\/code>/);
+      assert.doesNotMatch(page.html, /<code>(open|ring|https:\/\/vault\.example\/api)<\/code>/);
+      const german = await browser.get(urlWith({ ...asked, ui_locales: 'de' }));
+      assert.match(
+        german.html,
+        /Was Sie damit bei <bdi class="name">Example Vault<\/bdi> erlauben[\s\S]*Ihren Tresor öffnen/,
+      );
+      await browser.submit(page, { decision: 'allow' });
+      const account = () => browser.get(`${server.url}/account`);
+      assert.match((await account()).html, /At <bdi class="name">Example Vault<\/bdi>[\s\S]*Open your vault/);
+
+      await run(
+        'scope',
+        'update',
+        'open',
+        '--api',
+        'vault',
+        '--name',
+        'Look into your vault',
+        '--name',
+        '#de=',
+      );
+      assert.deepEqual(JSON.parse(await run('scope', 'show', 'open', '--api', 'vault', '--json')), {
+        ...expected,
+        texts: { name: 'Look into your vault', description: 'Only to look' },
+      });
+      assert.match((await account()).html, /Look into your vault/);
+      await run('scope', 'remove', 'open', '--api', 'vault');
+      assert.deepEqual(JSON.parse(await run('scope', 'list', '--json')), [
+        { scope: 'ring', texts: { name: 'Ring <your> bell' } },
+      ]);
+      assert.match((await account()).html, /<code>open<\/code>/);
+    });
+
+    test('scope texts are refused that nobody could read, or for an API that is none', async () => {
+      for (const [args, code, message] of [
+        [['add', 'x'], 2, /--name: expected a text/],
+        [
+          ['add', 'x', '--name', '#de=Nur deutsch'],
+          2,
+          /--name: expected a text, also one without a language/,
+        ],
+        [['add', 'x', '--name', '#German=X', '--name', '#=X'], 2, /--name: #=X: expected '#de=TEXT'/],
+        [['add', 'x', '--name', 'two\nlines'], 2, /expected one line of at most 100 characters/],
+        [['add', 'x', '--name', 'x'.repeat(101)], 2, /at most 100 characters/],
+        [['add', 'a b', '--name', 'X'], 2, /a b: expected a scope/],
+        [['add', 'x', '--name', 'X', '--api', 'nobody'], 1, /there is no client nobody/],
+        [['add', 'x', '--name', 'X', '--api', 'demo-web'], 1, /demo-web is not an API/],
+        [['update', 'x'], 2, /nothing to update/],
+        [['update', 'x', '--name', 'X'], 1, /the scope x has no texts: grantd scope list/],
+        [['show', 'x', '--api', 'demo-api'], 1, /the scope x of demo-api has no texts/],
+        [['remove', 'x'], 1, /has no texts/],
+      ] as const) {
+        const outcome = await grantd(server.folder, ['scope', ...args]);
+        assert.equal(outcome.code, code, `${args.join(' ')}: ${outcome.stderr}`);
+        assert.match(outcome.stderr, message);
+      }
+      await grantdPrints(server.folder, ['scope', 'add', 'twice', '--name', 'X']);
+      const again = await grantd(server.folder, ['scope', 'add', 'twice', '--name', 'Y']);
+      assert.match(again.stderr, /the scope twice has texts already: grantd scope update/);
+      const update = ['scope', 'update', 'twice', '--name', ''];
+      assert.match((await grantd(server.folder, update)).stderr, /the text without a language cannot go/);
+      await grantdPrints(server.folder, ['scope', 'remove', 'twice']);
     });
 
     test('prompt=consent asks again', async () => {

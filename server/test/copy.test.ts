@@ -34,6 +34,7 @@ const TABLES = [
   'sessions',
   'session_clients',
   'consents',
+  'scope_texts',
   'logout_deliveries',
   'pairwise_secrets',
 ];

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { PROGRAM_TABLES } from '../src/instance/database/postgres_tables.ts';
-import { SQLITE_MIGRATIONS, SQLITE_TABLES_TO_COPY } from '../src/instance/database/sqlite_tables.ts';
+import { SQLITE_MIGRATIONS } from '../src/instance/database/sqlite_tables.ts';
 import { Browser, isConsent, signInAndConsent } from './harness/browser.ts';
 import { DATABASES } from './harness/databases.ts';
 import { grantdPrints, Workbench } from './harness/program.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
 import { databaseIn } from './harness/stored.ts';
 
-/** What came with the second version, those that others refer to last. */
+/** What came after the first version, those that others refer to last. */
 const NEW_TABLES = [
   'session_clients',
   'sessions',
@@ -16,6 +16,9 @@ const NEW_TABLES = [
   'sign_in_attempts',
   'logout_deliveries',
   'pairwise_secrets',
+  'scope_texts',
+  'write_checks',
+  'copied_to',
 ];
 
 for (const database of DATABASES) {
@@ -31,7 +34,8 @@ for (const database of DATABASES) {
       const first = await workbench.start(folder, ['--demo']);
       await grantdPrints(folder, ['user', 'add', 'ada', '--password-stdin'], who.password);
       await first.stop();
-      for (const table of NEW_TABLES) await database.run(folder, `DROP TABLE ${database.schema}${table}`);
+      for (const table of NEW_TABLES)
+        await database.run(folder, `DROP TABLE IF EXISTS ${database.schema}${table}`);
       const { schema } = database;
       await database.run(folder, `UPDATE ${schema}program_schema SET version = 1`);
       await database.run(
@@ -72,8 +76,8 @@ for (const database of DATABASES) {
       await today.close();
       const { schema } = database;
       const run = (sql: string) => database.run(folder, sql);
-      const known = [...SQLITE_TABLES_TO_COPY, 'sign_in_attempts'].filter((name) => name !== 'sessions');
-      for (const table of [...known, 'sessions']) await run(`DROP TABLE ${schema}${table}`);
+      for (const table of [...NEW_TABLES, 'people', 'demo_issuers'])
+        await run(`DROP TABLE IF EXISTS ${schema}${table}`);
       const all = database.name === 'SQLite' ? SQLITE_MIGRATIONS : PROGRAM_TABLES.migrations;
       for (const migration of all.slice(0, UNIONS)) await run(migration);
       await run(`UPDATE ${schema}program_schema SET version = ${UNIONS}`);

@@ -17,6 +17,7 @@ const NARROW: Partial<Help> = {
 const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['serve', async () => (await import('./serve.ts')).serveCommand()],
   ['client', async () => (await import('./client.ts')).clientCommands()],
+  ['scope', async () => (await import('./scope.ts')).scopeCommands()],
   ['user', async () => (await import('./user.ts')).userCommands()],
   ['token', async () => (await import('./token.ts')).tokenCommands()],
   ['keys', async () => (await import('./keys.ts')).keysCommands()],

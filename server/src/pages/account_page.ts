@@ -1,6 +1,7 @@
 import type { ClientRecord, GrantRecord } from '@grantd/core';
 import { counts } from '../consents/asked_consent.ts';
 import { type ConsentEntry, withEntry } from '../consents/consents.ts';
+import { ScopeGlossary } from './access_shown.ts';
 import { openNotice, sealNotice } from './account_notices.ts';
 import { applicationShown, personShown } from './application_shown.ts';
 import type { BrowserSession } from './browser_sessions.ts';
@@ -119,13 +120,16 @@ function reportEnd(c: PageContext, parts: PageParts, { person }: BrowserSession,
 
 /** What was agreed to, and what was granted and is alive, whether or not it was agreed to here. */
 async function applicationsOf(
-  { consents, grants, clients, basePath }: PageParts,
+  parts: PageParts,
   { person: { subject } }: BrowserSession,
   language: Language,
 ): Promise<readonly ApplicationWithAccess[]> {
+  const { consents, grants, clients, basePath } = parts;
   const [agreed, granted] = await Promise.all([consents.ofSubject(subject), grants.grantsOf(subject)]);
   const ids = new Set([...agreed, ...granted].map(({ clientId }) => clientId));
   const found = await Promise.all([...ids].map((id) => clients.get(id)));
+  const scopes = [...agreed.flatMap(({ entries }) => entries), ...granted].flatMap((one) => one.scopes);
+  const glossary = await ScopeGlossary.open(parts, new Set(scopes), language);
   return found
     .flatMap((client) => {
       if (!client) return [];
@@ -134,7 +138,7 @@ async function applicationsOf(
         .flatMap((consent) => consent.entries);
       const own = granted.filter(({ clientId }) => clientId === client.id).map(asEntry);
       const all = [...own.sort((one, other) => one.scopes.length - other.scopes.length), ...entries];
-      return all.length === 0 ? [] : [shownOf(client, all, language, basePath)];
+      return all.length === 0 ? [] : [shownOf(client, all, glossary, language, basePath)];
     })
     .sort((a, b) => b.sinceMs - a.sinceMs);
 }
@@ -146,13 +150,16 @@ function asEntry({ scopes, createdAtMs }: GrantRecord): ConsentEntry {
 function shownOf(
   client: ClientRecord,
   entries: readonly ConsentEntry[],
+  glossary: ScopeGlossary,
   language: Language,
   basePath: string,
 ): ApplicationWithAccess {
   return {
     clientId: client.id,
     application: applicationShown(client, language, basePath),
-    access: entries.reduce<readonly ConsentEntry[]>((shown, entry) => withEntry(shown, entry), []),
+    access: entries
+      .reduce<readonly ConsentEntry[]>((shown, entry) => withEntry(shown, entry), [])
+      .map((entry) => glossary.shown(entry)),
     sinceMs: Math.min(...entries.map(({ givenAtMs }) => givenAtMs)),
   };
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { AuthorizationRequest } from '@grantd/core';
 import { askedBy } from '../consents/asked_consent.ts';
+import { ScopeGlossary } from './access_shown.ts';
 import { applicationShown, personShown } from './application_shown.ts';
 import { answerWithCode } from './authorization_answer.ts';
 import { goOn, nextStep } from './authorization_steps.ts';
@@ -21,16 +22,17 @@ export function showConsent(parts: PageParts) {
     const opened = await openConsenting(c, parts);
     if (opened instanceof Response) return opened;
     const { sealed, authorization, session } = opened;
-    const { scopes, resources, claims } = askedBy(authorization);
+    const asked = askedBy(authorization);
     const setting = pageSetting(c, parts, authorization.uiLocales);
     const host = hostOf(authorization.redirectUri);
     const question = questionOf(authorization);
+    const glossary = await ScopeGlossary.open(parts, new Set(asked.scopes), setting.language);
     const view = {
       action: `${basePath}/consent?pending=${sealed}&question=${question}`,
       formToken: await formTokens.make(c, 'consent', sealed, session.id, question),
       application: applicationShown(authorization.client, setting.language, parts.basePath),
       person: personShown(session.person),
-      access: { scopes, resources, claims },
+      access: glossary.shown(asked),
       changePerson: `${basePath}/login?pending=${sealed}&other`,
       account: `${basePath}/account`,
       ...(host !== undefined && { returnsTo: host }),

@@ -42,8 +42,24 @@ export interface PersonShown {
   readonly detail?: string;
 }
 
+/** A scope in the operator's words. */
+export interface ScopeShown {
+  readonly scope: string;
+  readonly title: string;
+  readonly detail?: string;
+}
+
+/** Scopes of one API, or of this server. */
+export interface ScopeGroup {
+  readonly api?: { readonly name: string; readonly resource: string };
+  readonly scopes: readonly ScopeShown[];
+}
+
 /** What an application asks for at once, or what a person agreed to at once. */
 export interface AccessShown {
+  /** Scopes that the operator has texts for. */
+  readonly groups?: readonly ScopeGroup[];
+  /** The others. */
   readonly scopes: readonly string[];
   /** What access tokens are for (RFC 8707), where it is more than this server. */
   readonly resources?: readonly string[];

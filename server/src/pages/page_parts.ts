@@ -2,6 +2,7 @@ import type { AdministrableStorage, AuthorizationServer, ClientRepository, HttpR
 import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import type { Consents } from '../consents/consents.ts';
+import type { ScopeTexts } from '../consents/scope_texts.ts';
 import type { ConsentWithdrawal } from '../consents/withdrawal.ts';
 import type { RequestLog } from '../log/request_log.ts';
 import type { SignInParts } from '../people/sign_in.ts';
@@ -26,6 +27,7 @@ export interface PageParts {
   readonly sessions: Sessions;
   readonly sessionEnding: SessionEnding;
   readonly consents: Consents;
+  readonly scopeTexts: Pick<ScopeTexts, 'list'>;
   readonly withdrawal: ConsentWithdrawal;
   readonly formTokens: FormTokens;
   readonly knownBrowsers: KnownBrowsers;

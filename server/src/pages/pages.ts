@@ -46,7 +46,15 @@ interface Surroundings {
 /** What the pages need of an instance. */
 type PageData = Pick<
   Instance,
-  'issuer' | 'storage' | 'people' | 'sessions' | 'consents' | 'attempts' | 'secret' | 'fetchDocument'
+  | 'issuer'
+  | 'storage'
+  | 'people'
+  | 'sessions'
+  | 'consents'
+  | 'scopeTexts'
+  | 'attempts'
+  | 'secret'
+  | 'fetchDocument'
 >;
 
 /** The pages for people over one database. */
@@ -54,7 +62,7 @@ export function openPages(
   instance: PageData,
   { settings, server, requestLog, operator, tellClients }: Surroundings,
 ): PageListener {
-  const { issuer, people, sessions, consents, attempts, fetchDocument } = instance;
+  const { issuer, people, sessions, consents, scopeTexts, attempts, fetchDocument } = instance;
   const storage = guardedStorage(instance);
   const secret = instance.secret();
   const cookies = new Cookies(issuer);
@@ -70,6 +78,7 @@ export function openPages(
     sessions,
     sessionEnding,
     consents,
+    scopeTexts,
     clients: storage,
     grants: storage,
     operator: operatorShown(operator, issuer, basePath),

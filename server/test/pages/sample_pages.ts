@@ -116,6 +116,16 @@ const EVERYTHING: ConsentView = {
     policyUri: 'https://portal.example.com/p',
   },
   access: {
+    groups: [
+      { scopes: [{ scope: 'tenant', title: 'See which organisation you belong to' }] },
+      {
+        api: { name: 'Example Statements', resource: 'https://statements.example.com' },
+        scopes: [
+          { scope: 'statements.read', title: 'Read your statements', detail: 'Of the last ten years' },
+          { scope: 'statements.send', title: 'Send statements by email' },
+        ],
+      },
+    ],
     scopes: [
       ...['openid', 'profile', 'email', 'address', 'phone', 'offline_access'],
       ...Array.from({ length: 22 }, (_, at) => `records.${at + 1}:${at % 2 === 0 ? 'read' : 'write'}`),

@@ -109,6 +109,15 @@ export const PROGRAM_TABLES: PostgresTables = {
     ALTER TABLE grantd.consents DROP COLUMN scopes;
     ALTER TABLE grantd.consents DROP COLUMN resources;
 
+    -- What scopes mean; api is a client identifier, or empty for the server's own.
+    CREATE TABLE grantd.scope_texts (
+      issuer text COLLATE "C" NOT NULL,
+      api    text COLLATE "C" NOT NULL,
+      scope  text COLLATE "C" NOT NULL,
+      texts  text NOT NULL,
+      PRIMARY KEY (issuer, api, scope)
+    );
+
     -- When it was last checked that something can be written.
     CREATE TABLE grantd.write_checks (
       issuer        text COLLATE "C" NOT NULL PRIMARY KEY,

@@ -1,6 +1,7 @@
 import type { ClientRepository } from '@grantd/core';
 import { ConsentSweep } from '../../consents/consent_sweep.ts';
 import type { Consents } from '../../consents/consents.ts';
+import type { ScopeTexts } from '../../consents/scope_texts.ts';
 import type { Attempts } from '../../people/attempts.ts';
 import type { People } from '../../people/people.ts';
 import type { LogoutDeliveries } from '../../sessions/logout_deliveries.ts';
@@ -14,6 +15,7 @@ import { pairwiseSecretTable } from './pairwise_secret_table.ts';
 import { peopleTable } from './people_table.ts';
 import { sweepProgram } from './program_sweep.ts';
 import type { ProgramTables } from './program_tables.ts';
+import { scopeTextsTable } from './scope_texts_table.ts';
 import { sessionsTable } from './sessions_table.ts';
 import { writeCheck } from './write_check.ts';
 
@@ -23,6 +25,7 @@ export interface ProgramData {
   readonly demoMark: DemoMark;
   readonly sessions: Sessions;
   readonly consents: Consents;
+  readonly scopeTexts: ScopeTexts;
   readonly attempts: Attempts;
   readonly logoutDeliveries: LogoutDeliveries;
   readonly pairwiseSecret: KeptPairwiseSecret;
@@ -49,6 +52,7 @@ export function programData(
     demoMark: demoMark(tables, issuer),
     sessions: sessionsTable(tables, issuer),
     consents,
+    scopeTexts: scopeTextsTable(tables, issuer),
     attempts: attemptsTable(tables, issuer),
     logoutDeliveries: logoutDeliveriesTable(tables, issuer),
     pairwiseSecret: pairwiseSecretTable(tables, issuer),

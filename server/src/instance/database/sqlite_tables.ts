@@ -110,6 +110,15 @@ export const SQLITE_MIGRATIONS: readonly string[] = [
   ALTER TABLE consents DROP COLUMN scopes;
   ALTER TABLE consents DROP COLUMN resources;
 
+  -- What scopes mean; api is a client identifier, or empty for the server's own.
+  CREATE TABLE scope_texts (
+    issuer TEXT NOT NULL,
+    api    TEXT NOT NULL,
+    scope  TEXT NOT NULL,
+    texts  TEXT NOT NULL,
+    PRIMARY KEY (issuer, api, scope)
+  ) STRICT, WITHOUT ROWID;
+
   -- When it was last checked that something can be written.
   CREATE TABLE write_checks (
     issuer        TEXT NOT NULL PRIMARY KEY,
@@ -131,6 +140,7 @@ export const SQLITE_TABLES_TO_COPY = [
   'sessions',
   'session_clients',
   'consents',
+  'scope_texts',
   'logout_deliveries',
   'pairwise_secrets',
 ];

@@ -52,6 +52,8 @@ export const DE: Texts = {
     signedInAs: 'Angemeldet als',
     notYou: 'Nicht Ihr Konto?',
     asksTo: 'Was Sie damit erlauben',
+    also: 'Und',
+    at: (api) => html`Was Sie damit bei ${api} erlauben`,
     ownScopes: 'Berechtigungen, wie die Anwendung sie nennt',
     claims: 'Angaben, nach denen sie einzeln fragt',
     services: 'Wo sie diesen Zugriff verwenden kann',
@@ -126,6 +128,7 @@ export const DE: Texts = {
     applications: 'Anwendungen mit Zugriff',
     noApplications: 'Keine Anwendung hat Zugriff auf Ihr Konto.',
     since: (date) => html`Seit dem ${date}`,
+    at: (api) => html`Bei ${api}`,
     claims: (names) => html`Einzeln erfragt: ${names}`,
     usedAt: (services) => html`Zu verwenden bei ${services}`,
     more: (count) =>

@@ -57,6 +57,8 @@ export const EN = {
     signedInAs: 'Signed in as',
     notYou: 'Not you?',
     asksTo: 'What you would allow',
+    also: 'And',
+    at: (api: Name) => html`What you would allow at ${api}`,
     ownScopes: 'Permissions, as the application calls them',
     claims: 'Details that it asks for by name',
     services: 'Where it can use this access',
@@ -132,6 +134,7 @@ export const EN = {
     applications: 'Applications with access',
     noApplications: 'No application has access to your account.',
     since: (date: Html) => html`Since ${date}`,
+    at: (api: Name) => html`At ${api}`,
     claims: (names: Html) => html`Asked for by name: ${names}`,
     usedAt: (services: Html) => html`For use at ${services}`,
     more: (count: number) =>

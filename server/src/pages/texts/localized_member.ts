@@ -7,7 +7,7 @@ import type { Language } from './texts.ts';
  */
 export function localizedMember(
   metadata: Readonly<Record<string, unknown>>,
-  member: LocalizedMember,
+  member: LocalizedMember | 'name' | 'description',
   language: Language,
 ): string | undefined {
   const tags = Object.keys(metadata)

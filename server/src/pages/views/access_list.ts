@@ -1,6 +1,7 @@
 import { html } from 'hono/html';
 import type { Html } from '../html.ts';
 import { icon } from '../icons.ts';
+import type { ScopeShown } from '../page.ts';
 import type { Texts } from '../texts/en.ts';
 
 type KnownScope = keyof Texts['scopes'];
@@ -25,6 +26,13 @@ export function scopeList(scopes: readonly KnownScope[], as: 'full' | 'brief', t
   if (scopes.length === 0) return '';
   return html`<ul class="scopes ${as}" role="list">
 ${scopes.map((scope) => scopeEntry(scope, as === 'full', texts))}</ul>`;
+}
+
+/** Scopes in the operator's words. */
+export function describedList(scopes: readonly ScopeShown[], as: 'full' | 'brief'): Html | '' {
+  if (scopes.length === 0) return '';
+  return html`<ul class="scopes ${as}" role="list">
+${scopes.map(({ title, detail }) => html`<li>${icon('check')}<span>${title}</span>${as === 'full' && detail !== undefined ? html` <span class="detail">${detail}</span>` : ''}</li>\n`)}</ul>`;
 }
 
 function scopeEntry(scope: KnownScope, inFull: boolean, texts: Texts): Html {

@@ -5,7 +5,7 @@ import { icon } from '../icons.ts';
 import type { AccessShown, ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../page.ts';
 import type { Texts } from '../texts/en.ts';
 import { textsIn } from '../texts/texts.ts';
-import { codeList, scopeList, sortScopes } from './access_list.ts';
+import { codeList, describedList, scopeList, sortScopes } from './access_list.ts';
 import { applicationName, idOf, named, personLine } from './name.ts';
 import { browserText, isPhone } from './user_agent.ts';
 
@@ -109,9 +109,10 @@ ${access.map((one) => accessOf(one, texts))}
 `;
 }
 
-function accessOf({ scopes, resources = [], claims = [] }: AccessShown, texts: Texts): Html {
+function accessOf({ groups = [], scopes, resources = [], claims = [] }: AccessShown, texts: Texts): Html {
   const { known, own } = sortScopes(scopes, texts);
   return html`<div class="agreed">
+${groups.map(({ api, scopes: described }) => html`${api === undefined ? '' : html`<p class="detail">${texts.account.at(named(api.name))}</p>`}${describedList(described, 'brief')}`)}
 ${scopeList(known, 'brief', texts)}
 ${own.length > MOST_IN_SIGHT ? html`<details><summary>${texts.account.more(own.length)}</summary>${codeList(own)}</details>` : codeList(own)}
 ${claims.length === 0 ? '' : html`<p class="detail">${texts.account.claims(codes(claims))}</p>`}

@@ -4,7 +4,7 @@ import type { Html } from '../html.ts';
 import type { AccessShown, ApplicationShown, FormShown, Page, PageSetting, PersonShown } from '../page.ts';
 import type { Texts } from '../texts/en.ts';
 import { textsIn } from '../texts/texts.ts';
-import { codeList, scopeList, sortScopes } from './access_list.ts';
+import { codeList, describedList, scopeList, sortScopes } from './access_list.ts';
 import { applicationLinks } from './application_links.ts';
 import { named, personLine, uncheckedNote } from './name.ts';
 
@@ -51,18 +51,19 @@ ${applicationLinks(application, texts)}`,
   };
 }
 
-function accessOf({ scopes, resources = [], claims = [] }: AccessShown, texts: Texts): Html {
+function accessOf({ groups = [], scopes, resources = [], claims = [] }: AccessShown, texts: Texts): Html {
   const { consent } = texts;
   const { known, own } = sortScopes(scopes, texts);
   return html`<div id="scopes" class="access">
-${under(consent.asksTo, scopeList(known, 'full', texts))}
+${groups.map(({ api, scopes: described }) => under(api === undefined ? consent.asksTo : consent.at(named(api.name)), describedList(described, 'full')))}
+${under(groups.some(({ api }) => api === undefined) ? consent.also : consent.asksTo, scopeList(known, 'full', texts))}
 ${under(consent.ownScopes, codeList(own))}
 ${under(consent.claims, codeList(claims))}
 ${under(consent.services, resourceList(resources))}
 </div>`;
 }
 
-function under(heading: string, list: Html | ''): Html | '' {
+function under(heading: Html | string, list: Html | ''): Html | '' {
   return list === '' ? '' : html`<section><h2>${heading}</h2>${list}</section>`;
 }
 

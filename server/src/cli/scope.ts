@@ -1,0 +1,149 @@
+import { Command } from 'commander';
+import type { GivenFlags } from '../config/configuration.ts';
+import type { ScopeText } from '../consents/scope_texts.ts';
+import { Refused } from '../instance/refused.ts';
+import { collect, databaseFlags } from './database_flags.ts';
+import { BadUsage } from './exit.ts';
+import { labelled, printList, printOne } from './output.ts';
+import { requireClient } from './require_client.ts';
+import { type CommandParts, withInstance } from './with_instance.ts';
+
+interface ScopeFlags extends GivenFlags {
+  readonly api?: string;
+  readonly name?: readonly string[];
+  readonly description?: readonly string[];
+}
+
+/** Of a scope (RFC 6749 §3.3). */
+const SCOPE = /^[\x21\x23-\x5B\x5D-\x7E]{1,200}$/;
+
+const LONGEST = { name: 100, description: 300 } as const;
+
+export function scopeCommands(): Command {
+  const group = new Command('scope').description('what scopes mean, for the pages that people see');
+  const named = (name: string, description: string) =>
+    databaseFlags(group.command(`${name} <scope>`).description(description)).option(
+      '--api <CLIENT>',
+      'the API that the scope belongs to, by its client identifier; without it, this server',
+    );
+  const withTexts = (command: Command) =>
+    command
+      .option('--name <TEXT>', "what it allows, as '#de=TEXT' in a language; repeatable", collect)
+      .option('--description <TEXT>', "one more sentence, as '#de=TEXT' in a language; repeatable", collect);
+
+  withTexts(named('add', 'say what a scope means'))
+    .addHelpText(
+      'after',
+      `
+Example:
+  grantd scope add read --api my-api --name 'Read your statements' --name '#de=Ihre Kontoauszüge lesen'`,
+    )
+    .action((scope: string, flags: ScopeFlags) => run(flags, (parts) => addScope(parts, scope, flags)));
+  withTexts(named('update', "say it otherwise; an empty text goes, as in --name '#de='")).action(
+    (scope: string, flags: ScopeFlags) => run(flags, (parts) => updateScope(parts, scope, flags)),
+  );
+  named('show', 'what is said of a scope').action((scope: string, flags: ScopeFlags) =>
+    run(flags, async (parts) => show(parts, await requireText(parts, scope, flags))),
+  );
+  named('remove', 'show a scope by its bare name again').action((scope: string, flags: ScopeFlags) =>
+    run(flags, (parts) => removeScope(parts, scope, flags)),
+  );
+  databaseFlags(group.command('list').description('all scopes with texts')).action((flags: ScopeFlags) =>
+    run(flags, listScopes),
+  );
+  return group;
+}
+
+function run(flags: ScopeFlags, work: (parts: CommandParts) => Promise<void>): Promise<void> {
+  return withInstance(flags, 'needs_database', work);
+}
+
+async function addScope(parts: CommandParts, scope: string, flags: ScopeFlags): Promise<void> {
+  const texts = withoutEmpty(textsOf(flags));
+  if (!SCOPE.test(scope)) throw new BadUsage(`${scope}: expected a scope, without spaces and quotes`);
+  if (texts.name === undefined) throw new BadUsage('--name: expected a text, also one without a language');
+  const { api } = flags;
+  if (api !== undefined && (await requireClient(parts, api)).resource === undefined)
+    throw new Refused(
+      `${api} is not an API: it has no resource URI (grantd client update ${api} --resource).`,
+    );
+  const text = { scope, api, texts };
+  if (!(await parts.scopeTexts.add(text)))
+    throw new Refused(`${inWords(text)} has texts already: grantd scope update changes them.`);
+  show(parts, text);
+}
+
+const MOST_ATTEMPTS = 5;
+
+async function updateScope(parts: CommandParts, scope: string, flags: ScopeFlags): Promise<void> {
+  const said = textsOf(flags);
+  if (Object.keys(said).length === 0) throw new BadUsage('nothing to update: give --name or --description');
+  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+    const before = await requireText(parts, scope, flags);
+    const texts = withoutEmpty({ ...before.texts, ...said });
+    if (texts.name === undefined) throw new BadUsage('--name: the text without a language cannot go');
+    if (await parts.scopeTexts.replace(before, texts)) return show(parts, { ...before, texts });
+  }
+  throw new Refused(`${scope} is being changed by others; nothing was updated: try again.`);
+}
+
+async function removeScope(parts: CommandParts, scope: string, { api }: ScopeFlags): Promise<void> {
+  const text = { scope, api };
+  if (!(await parts.scopeTexts.remove(text))) throw unknown(text);
+  printOne(parts, named(text), [`removed the texts of ${inWords(text)}`]);
+}
+
+async function listScopes(parts: CommandParts): Promise<void> {
+  printList(parts, (await parts.scopeTexts.list()).map(described), {
+    SCOPE: ({ scope }) => scope,
+    API: ({ api = '' }) => api,
+    NAME: ({ texts }) => texts.name ?? '',
+  });
+}
+
+async function requireText(parts: CommandParts, scope: string, { api }: ScopeFlags): Promise<ScopeText> {
+  const found = (await parts.scopeTexts.list()).find((one) => one.scope === scope && one.api === api);
+  if (found === undefined) throw unknown({ scope, api });
+  return found;
+}
+
+/** By member and language; one without a language is meant if there is no `#tag=`. */
+function textsOf(flags: ScopeFlags): Readonly<Record<string, string>> {
+  const texts: Record<string, string> = {};
+  for (const member of ['name', 'description'] as const) {
+    for (const given of flags[member] ?? []) {
+      const [, tag, tagged] = /^#([A-Za-z]{2,8}(?:-[A-Za-z0-9]{1,8})*)=(.*)$/s.exec(given) ?? [];
+      const text = (tagged ?? given).trim();
+      if (given.startsWith('#') && tag === undefined)
+        throw new BadUsage(`--${member}: ${given}: expected '#de=TEXT' with a language tag`);
+      if (text.length > LONGEST[member] || /\p{C}/u.test(text))
+        throw new BadUsage(`--${member}: expected one line of at most ${LONGEST[member]} characters`);
+      texts[tag === undefined ? member : `${member}#${tag.toLowerCase()}`] = text;
+    }
+  }
+  return texts;
+}
+
+function withoutEmpty(texts: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(Object.entries(texts).filter(([, text]) => text !== ''));
+}
+
+function show(parts: CommandParts, text: ScopeText): void {
+  printOne(parts, described(text), labelled({ scope: text.scope, api: text.api, ...text.texts }));
+}
+
+function described({ texts, ...text }: ScopeText) {
+  return { ...named(text), texts };
+}
+
+function named({ scope, api }: Pick<ScopeText, 'scope' | 'api'>) {
+  return { scope, ...(api !== undefined && { api }) };
+}
+
+function inWords({ scope, api }: Pick<ScopeText, 'scope' | 'api'>): string {
+  return api === undefined ? `the scope ${scope}` : `the scope ${scope} of ${api}`;
+}
+
+function unknown(text: Pick<ScopeText, 'scope' | 'api'>): Refused {
+  return new Refused(`${inWords(text)} has no texts: grantd scope list shows all.`);
+}
