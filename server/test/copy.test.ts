@@ -21,6 +21,7 @@ const TABLES = [
   'issuers',
   'clients',
   'redirect_origins',
+  'api_scopes',
   'principals',
   'grants',
   'tokens',
