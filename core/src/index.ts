@@ -18,7 +18,7 @@ export type { IntrospectionQuery, IntrospectionResult } from './endpoints/intros
 export { anyClientPolicy, audiencePolicy } from './endpoints/introspection_policy.ts';
 export type { LogoutRequest } from './endpoints/logout/logout_request.ts';
 export type { EndedSession, LogoutDelivery, LogoutOutcome } from './endpoints/logout/notification.ts';
-export { type AuthorizationClient, isUnchecked } from './endpoints/named_client.ts';
+export type { AuthorizationClient } from './endpoints/named_client.ts';
 export { type IssuedByOperator, type OperatorIssue, OperatorIssueError } from './endpoints/operator_issue.ts';
 export {
   type ClientDocument,

@@ -27,14 +27,6 @@ export async function requireNamedClient(context: Context, clientId: string): Pr
   return client;
 }
 
-/**
- * Whether nobody but the client itself says who it is: it registered itself, so anyone may have. The browser is not
- * sent to it by itself with an error or after a logout, or the server would lead people to any site (RFC 9700 §4.11.2).
- */
-export function isUnchecked({ registeredAt }: Pick<ClientRecord, 'registeredAt'>): boolean {
-  return registeredAt !== undefined;
-}
-
 export function withoutSecrets(client: ClientRecord): AuthorizationClient {
   const { secrets: _, registrationTokenDigest: __, ...known } = client;
   return known;

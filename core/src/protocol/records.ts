@@ -62,6 +62,14 @@ export interface ApiRecord {
   readonly scopes: readonly string[];
 }
 
+/**
+ * Whether nobody but the client itself says who it is: it registered itself, so anyone may have. The browser is not
+ * sent to it by itself with an error or after a logout, or the server would lead people to any site (RFC 9700 §4.11.2).
+ */
+export function isUnchecked({ registeredAt }: Pick<ClientRecord, 'registeredAt'>): boolean {
+  return registeredAt !== undefined;
+}
+
 /** What a token's life depends on besides its own row; each has a generation number. */
 export const PRINCIPALS = ['client', 'subject', 'session', 'grant'] as const;
 export type Principal = (typeof PRINCIPALS)[number];

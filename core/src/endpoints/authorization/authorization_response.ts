@@ -1,10 +1,10 @@
 import type { BrowserDelivery, HttpResponse } from '../../protocol/http.ts';
 import { type ErrorCode, OAuthError } from '../../protocol/oauth_error.ts';
 import type { RefusalReason } from '../../protocol/reasons.ts';
+import { isUnchecked } from '../../protocol/records.ts';
 import { withQuery } from '../../protocol/redirect_uri.ts';
 import { deliveryResponse } from '../browser_delivery.ts';
 import type { Context } from '../context.ts';
-import { isUnchecked } from '../named_client.ts';
 import type { AuthorizationTarget } from './target.ts';
 
 /** Why a host ends an authorization (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6), and what the operator reads of it. */

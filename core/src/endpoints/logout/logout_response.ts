@@ -1,7 +1,7 @@
 import type { HttpResponse } from '../../protocol/http.ts';
+import { isUnchecked } from '../../protocol/records.ts';
 import { withQuery } from '../../protocol/redirect_uri.ts';
 import { deliveryResponse } from '../browser_delivery.ts';
-import { isUnchecked } from '../named_client.ts';
 import type { LogoutRequest } from './logout_request.ts';
 
 /**
