@@ -51,6 +51,8 @@ export interface ClientRecord {
   readonly generation?: number;
   /** Raised by every change of its registration, its secret included. */
   readonly revision?: number;
+  /** Raised by every change of what it registered. The use or rotation of a secret does not raise it. */
+  readonly registrationRevision?: number;
   readonly disabledAtMs?: number;
 }
 

@@ -60,6 +60,7 @@ const MEMBERS: KindsOf<ClientRecord> = {
   registeredAt: wholeNumber(0, Number.MAX_SAFE_INTEGER),
   generation: anyValue,
   revision: anyValue,
+  registrationRevision: anyValue,
   disabledAtMs: anyValue,
 };
 

@@ -209,7 +209,10 @@ export interface KeyRepository {
 export type MigrationAssumption = 'clients_allowed_every_api';
 
 /** A client to be registered. */
-export type NewClient = Omit<ClientRecord, 'generation' | 'revision' | 'disabledAtMs'>;
+export type NewClient = Omit<
+  ClientRecord,
+  'generation' | 'revision' | 'registrationRevision' | 'disabledAtMs'
+>;
 
 /** A client as the caller read it; a number that is absent is 0. */
 export type ClientBasis = Pick<ClientRecord, 'generation' | 'revision'>;

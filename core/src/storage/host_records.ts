@@ -39,6 +39,7 @@ const CLIENT: Members<ClientRecord> = {
   registeredAt: 'optional',
   generation: 'optional',
   revision: 'optional',
+  registrationRevision: 'optional',
   disabledAtMs: 'optional',
 };
 

@@ -10,7 +10,15 @@ import { labelled, type Output, printOne, timeOf } from './output.ts';
 
 /** A client as it may be shown: without the digests of what it holds. */
 export function described(client: ClientRecord) {
-  const { secrets, registrationTokenDigest, generation: _, revision: __, disabledAtMs, ...rest } = client;
+  const {
+    secrets,
+    registrationTokenDigest,
+    generation: _,
+    revision: __,
+    registrationRevision: ___,
+    disabledAtMs,
+    ...rest
+  } = client;
   const disabledAt = timeOf(disabledAtMs);
   return {
     ...rest,

@@ -27,8 +27,11 @@ export function counts(consent: Consent, client: AuthorizationClient | undefined
   return !!client && comparedWith(consent, asItIs(client)) === 0;
 }
 
-function asItIs({ generation = 0, revision = 0, registeredAt }: AuthorizationClient) {
-  return { clientGeneration: generation, clientRevision: registeredAt === undefined ? 0 : revision };
+function asItIs({ generation = 0, registrationRevision = 0, registeredAt }: AuthorizationClient) {
+  return {
+    clientGeneration: generation,
+    clientRevision: registeredAt === undefined ? 0 : registrationRevision,
+  };
 }
 
 /**

@@ -283,7 +283,13 @@ export const administration: readonly KitCase[] = [
         false,
         'replacing those of nobody',
       );
-      expectEqual((await clients.get('a'))?.secrets, secrets, 'its secrets');
+      const changed = await clients.get('a');
+      expectEqual(changed?.secrets, secrets, 'its secrets');
+      expectEqual(
+        [(changed?.revision ?? 0) > (closed.revision ?? 0), changed?.registrationRevision ?? 0],
+        [true, closed.registrationRevision ?? 0],
+        'the use of a secret is a change of the row, and not of the registration',
+      );
       expectEqual(
         (await clients.list()).map(({ id }) => id),
         [closed.id, open.id],

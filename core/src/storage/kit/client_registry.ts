@@ -143,9 +143,14 @@ export const clientRegistry: readonly KitCase[] = [
       expectEqual(await clients.replace({ ...NEW, id }, client), true, 'replacing');
 
       const replaced = await found(stage, id);
-      const { generation, revision: _, ...record } = replaced;
+      const { generation, revision: _, registrationRevision, ...record } = replaced;
       expectEqual(Object.entries(record).toSorted(), Object.entries({ ...NEW, id }).toSorted(), 'the client');
       expectEqual(generation, client.generation, 'its generation');
+      expectEqual(
+        registrationRevision,
+        (client.registrationRevision ?? 0) + 1,
+        'revision of its registration',
+      );
       expectEqual(await knownOrigins(stage), ['both', 'new'], 'redirect origins');
       expectEqual(await resourcesOf(stage), [], 'its former resource');
       await stage.expectAlive(refresh, access);

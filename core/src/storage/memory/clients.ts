@@ -39,7 +39,7 @@ export function memoryClients(handle: MemoryHandle, principals: Principals): Cli
       if (clients.has(client.id)) return false;
       const registered = [...clients.values()].filter((other) => other.registrationTokenDigest !== undefined);
       if (registered.length >= mostRegistered) return false;
-      clients.set(client.id, snapshot({ ...client, revision: 0 }));
+      clients.set(client.id, snapshot({ ...client, revision: 0, registrationRevision: 0 }));
       generations.set(principalKey('client', client.id), { generation, keepUntil: Infinity });
       return true;
     },
@@ -50,7 +50,7 @@ export function memoryClients(handle: MemoryHandle, principals: Principals): Cli
     replaceSecrets(id, secrets, basis) {
       const client = tables().clients.get(id);
       if (client?.secrets === undefined || !isAsRead(client, basis)) return false;
-      tables().clients.set(id, snapshot({ ...client, secrets, revision: revisionAfter(client) }));
+      tables().clients.set(id, snapshot({ ...client, secrets, revision: after(client.revision) }));
       return true;
     },
     replace(client, basis) {
@@ -58,7 +58,9 @@ export function memoryClients(handle: MemoryHandle, principals: Principals): Cli
       const { clients } = tables();
       const stored = clients.get(client.id);
       if (stored === undefined || !isAsRead(stored, basis)) return false;
-      clients.set(client.id, snapshot({ ...client, revision: revisionAfter(stored) }));
+      const revision = after(stored.revision);
+      const registrationRevision = after(stored.registrationRevision);
+      clients.set(client.id, snapshot({ ...client, revision, registrationRevision }));
       return true;
     },
     remove(id) {
@@ -77,6 +79,6 @@ function apiOf({ id: clientId, resource, metadata }: ClientRecord): readonly Api
   return resource === undefined ? [] : [{ clientId, resource, scopes: metadata?.api_scopes ?? [] }];
 }
 
-function revisionAfter({ revision = 0 }: ClientRecord): number {
+function after(revision = 0): number {
   return revision + 1;
 }

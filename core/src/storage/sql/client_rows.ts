@@ -20,7 +20,7 @@ export const CLIENT_DESCRIPTION = [
   'registered_at',
 ] as const;
 
-export const CLIENT_COLUMNS = `id, ${CLIENT_DESCRIPTION.join(', ')}, generation, revision, disabled_at_ms`;
+export const CLIENT_COLUMNS = `id, ${CLIENT_DESCRIPTION.join(', ')}, generation, revision, registration_revision, disabled_at_ms`;
 
 export type ClientRow = {
   readonly id: string;
@@ -39,6 +39,7 @@ export type ClientRow = {
   readonly registered_at: number | null;
   readonly generation: number;
   readonly revision: number;
+  readonly registration_revision: number;
   readonly disabled_at_ms: number | null;
 };
 
@@ -62,6 +63,7 @@ export function toClientRecord(row: ClientRow): ClientRecord {
     ...(row.registered_at !== null && { registeredAt: row.registered_at }),
     generation: row.generation,
     revision: row.revision,
+    registrationRevision: row.registration_revision,
     ...(row.disabled_at_ms !== null && { disabledAtMs: row.disabled_at_ms }),
   };
 }

@@ -71,7 +71,8 @@ export const CLIENTS_SQL = {
   replace: `
     WITH replaced AS (
       UPDATE grantd.clients c SET (${COLUMNS}) = (
-        SELECT ${COLUMNS} FROM ${GIVEN}), revision = revision + 1
+        SELECT ${COLUMNS} FROM ${GIVEN}),
+        revision = c.revision + 1, registration_revision = c.registration_revision + 1
       WHERE c.issuer_id = $1 AND c.id = $5 AND c.generation = $6 AND c.revision = $7
       RETURNING c.id),
     left_behind AS (

@@ -211,6 +211,10 @@ const VERSION_2 = `
  * that are there, as it could before; those that registered themselves may ask for none.
  */
 const VERSION_3 = `
+  -- What consent rests upon: writing when a secret was used changes the row, but not what the client registered.
+  ALTER TABLE grantd.clients ADD COLUMN registration_revision bigint NOT NULL DEFAULT 0;
+  UPDATE grantd.clients SET registration_revision = revision;
+
   -- A client has a list of secrets.
   ALTER TABLE grantd.clients ADD COLUMN secrets text;
   UPDATE grantd.clients SET secrets = json_build_array(json_build_object('hash', secret_hash))::text

@@ -56,7 +56,8 @@ export const CLIENTS_SQL = {
       AND generation = :generation AND revision = :revision`,
 
   replace: `
-    UPDATE clients SET (${DESCRIPTION}) = (${PARAMETERS}), revision = revision + 1
+    UPDATE clients SET (${DESCRIPTION}) = (${PARAMETERS}),
+      revision = revision + 1, registration_revision = registration_revision + 1
     WHERE issuer_id = :issuerId AND id = :id AND generation = :generation AND revision = :revision`,
 
   removeRedirectOrigins: `

@@ -263,6 +263,10 @@ const VERSION_5 = `
     swept_until INTEGER NOT NULL
   ) STRICT;
 
+  -- What consent rests upon: writing when a secret was used changes the row, but not what the client registered.
+  ALTER TABLE clients ADD COLUMN registration_revision INTEGER NOT NULL DEFAULT 0;
+  UPDATE clients SET registration_revision = revision;
+
   -- A client has a list of secrets.
   ALTER TABLE clients ADD COLUMN secrets TEXT;
   UPDATE clients SET secrets = json_array(json_object('hash', secret_hash)) WHERE secret_hash IS NOT NULL;
