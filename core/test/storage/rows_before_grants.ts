@@ -80,6 +80,7 @@ export async function goesOnWithRowsBeforeGrants(storage: AdministrableStorage):
       metadata: { apis: ['https://api.example'] },
       generation: 3,
       revision: 0,
+      registrationRevision: 0,
     },
   ]);
   assert.equal(await clients.hasRedirectOrigin('https://app.example'), true);

@@ -1,6 +1,6 @@
 import type { Clock } from '../../protocol/environment.ts';
 import { StorageFault } from '../../protocol/oauth_error.ts';
-import { type ClientSecretRecord, isUnchecked } from '../../protocol/records.ts';
+import type { ClientSecretRecord } from '../../protocol/records.ts';
 import type { ReadableStorage } from '../../storage/host_storage.ts';
 import type { ClientSecrets, SecretMatch } from './client_secret.ts';
 
@@ -95,8 +95,6 @@ export class ClientSecretUses {
       const secret = client?.secrets?.find((one) => one.hash === hash);
       if (client?.secrets === undefined || secret === undefined) return;
       if (isRecent(secret, usedAtMs, underNewSecret === undefined)) return;
-      // A write raises the revision, and what people agreed to with a client that registered itself counts by that.
-      if (underNewSecret === undefined && isUnchecked(client)) return;
       const replacement = {
         ...secret,
         ...(underNewSecret && { hash: underNewSecret.hash, serverSecret: underNewSecret.serverSecret }),
