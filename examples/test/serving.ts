@@ -65,12 +65,15 @@ export function testServing(name: string, store: () => ExampleStore): void {
     const { keys } = storage;
     assert.ok(keys);
     await Promise.all([server.prepare(), server.prepare()]);
-    const [current, next] = await keys.list();
+    const listed = async () => (await keys.list()).filter(({ algorithm }) => algorithm === 'RS256');
+    const atFirst = await listed();
+    assert.equal(atFirst.length, 2);
+    const current = atFirst.find(({ status }) => status === 'current');
+    const next = atFirst.find(({ status }) => status === 'next');
     assert.ok(current && next);
-    assert.deepEqual([current.status, next.status], ['current', 'next']);
     const attempts = ['a', 'b', 'c'].map(async (kid) => keys.rotate(current.kid, { ...next, kid }));
     assert.equal((await Promise.all(attempts)).filter((isDone) => isDone).length, 1);
-    const statuses = new Map((await keys.list()).map(({ kid, status }) => [kid, status]));
+    const statuses = new Map((await listed()).map(({ kid, status }) => [kid, status]));
     assert.deepEqual([...statuses.values()].toSorted(), ['current', 'next', 'retired']);
     assert.deepEqual([statuses.get(current.kid), statuses.get(next.kid)], ['retired', 'current']);
     assert.equal(await keys.currentKeyId(current.algorithm), next.kid);

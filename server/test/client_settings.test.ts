@@ -415,6 +415,9 @@ test('every member of a client has a flag, and no two have the same', async () =
     ?.commands.find((command) => command.name() === 'add');
   const flags = add?.options.map(({ long }) => long) ?? [];
   assert.equal(new Set(flags).size, flags.length);
-  // One for each but response_types, and those of the database, the secret, languages, JSON, development and a public client.
-  assert.equal(flags.length, Object.keys(METADATA_MEMBERS).length - 1 + 8);
+  const besides = ['config', 'database', 'issuer', 'create', 'insecure-development', 'json'];
+  const ofClients = ['localized', 'secret-stdin', 'public', 'no-consent'];
+  // One for each member but response_types, which follows from the grants.
+  assert.equal(flags.length, Object.keys(METADATA_MEMBERS).length - 1 + besides.length + ofClients.length);
+  for (const name of [...besides, ...ofClients]) assert.ok(flags.includes(`--${name}`), name);
 });
