@@ -70,10 +70,10 @@ specification('ID token (OpenID Connect Core §2)', (spec) => {
       });
       query.set('redirect_uri', CLIENTS.web.redirectUris[0]);
       const url = `/authorize?${query}`;
-      const request = await world.server.validateAuthorizationRequest({ method: 'GET', url, headers: {} });
       const known = { subject: 'bob', acr: 'urn:mace:incommon:iap:silver', amr: ['pwd', 'otp'] };
       const payloads = [];
       for (const approval of [known, { subject: 'bob' }]) {
+        const request = await world.server.validateAuthorizationRequest({ method: 'GET', url, headers: {} });
         const { headers } = await world.server.completeAuthorization(request, approval);
         const code = new URL(String(headers.location)).searchParams.get('code') ?? '';
         const { access_token, id_token } = issued(await world.redeem(code));

@@ -460,5 +460,6 @@ test('what proves who a client is never leaves with a request', async (t) => {
     metadata: { logo_uri: 'https://own.example/logo.png' },
     generation: 0,
     revision: 0,
+    registrationRevision: 0,
   });
 });

@@ -95,6 +95,7 @@ specification('Pairwise subjects (OpenID Connect Core §8)', (spec) => {
     async (world) => {
       await addClient(world, SHOP);
       const { refresh_token, id_token } = await grantTo(world, 'shop');
+      await world.server.flush(); // the use of its secret, which changes the client's row
       const read = await world.storage.clients.get('shop');
       assert.ok(read?.secrets);
       const { secrets } = read;

@@ -55,13 +55,14 @@ async function addSigner(
   const keys = await Promise.all(SIGNING_ALGORITHMS.map(async (alg) => (await clientKey(alg)).publicJwk));
   await storage.clients.add({
     ...CLIENTS.machine,
+    ...others,
     id,
     metadata: {
+      ...others.metadata,
       token_endpoint_auth_method: 'private_key_jwt',
       ...(metadata.jwks_uri === undefined && { jwks: { keys } }),
       ...metadata,
     },
-    ...others,
   });
 }
 
