@@ -379,6 +379,28 @@ specification('RFC 7592 client configuration', (spec) => {
   );
 
   spec(
+    'findings A7 §2.2 what the operator set, a client cannot say in another language either',
+    async (world) => {
+      const client = await register(world, { redirect_uris: [CALLBACK], client_name: 'Shop' });
+      const { client_id } = client;
+      const set = { set_by_operator: ['client_name', 'tos_uri#de'], 'tos_uri#de': `${CALLBACK}/agb` };
+      await changeClient(world, client_id, { name: 'Unchecked shop', metadata: set });
+      const response = await configure(world, 'PUT', client, {
+        client_id,
+        redirect_uris: [CALLBACK],
+        'client_name#en': 'Bank',
+        'client_name#de-AT': 'Bank',
+        'tos_uri#de': `${CALLBACK}/other`,
+        'tos_uri#fr': `${CALLBACK}/conditions`,
+      });
+      const { metadata } = registeredIn(response);
+      const kept = { ...BY_DEFAULT, ...set, client_name: 'Unchecked shop' };
+      assert.deepEqual(metadata, { ...kept, 'tos_uri#fr': `${CALLBACK}/conditions` });
+    },
+    OPEN,
+  );
+
+  spec(
     '§2.2 a client may ask for the APIs that were open when it registered, whatever it says',
     async (world) => {
       const api = 'https://api.example';

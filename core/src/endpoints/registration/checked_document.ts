@@ -116,13 +116,17 @@ function abilitiesOf({ jwt, canFetch, fetchDocument, pairwiseSecret }: Context) 
   };
 }
 
-/** What a client says of itself, with the members that are the operator's alone and those that the operator has set. */
+/**
+ * What a client says of itself, with the members that are the operator's alone and those that the operator has set, in
+ * every language.
+ */
 function withOperatorsMembers(described: ClientDocument, registered: ClientRecord): ClientDocument {
   const before = documentOf(registered);
   const isOperators = (name: string) => isMemberName(name) && METADATA_MEMBERS[name].setBy === 'operator';
   const { set_by_operator: set = [] } = before;
   const kept = new Set([...set, ...(set.includes('grant_types') ? ['response_types'] : [])]);
-  const isKept = ([name]: readonly [string, unknown]) => isOperators(name) || kept.has(name);
+  const isKept = ([name]: readonly [string, unknown]) =>
+    isOperators(name) || kept.has(name) || kept.has(name.split('#', 1)[0] ?? name);
   return readDocument(
     Object.fromEntries([
       ...Object.entries(described).filter((member) => !isKept(member)),
