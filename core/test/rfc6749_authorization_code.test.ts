@@ -59,6 +59,14 @@ specification('Authorization code (RFC 6749 §4.1.3)', (spec) => {
     assert.deepEqual(Object.keys(tokens), ['access_token', 'token_type', 'expires_in', 'scope']);
   });
 
+  spec('§4.1.3 a scope has no place in the redemption of a code: it is ignored', async (world) => {
+    const expected = 'openid profile email read write';
+    for (const scope of ['read', 'admin openid', '"']) {
+      const tokens = issued(await world.redeem(await world.code(), 'web', { scope }));
+      assert.deepEqual([tokens.scope, typeof tokens.id_token], [expected, 'string'], scope);
+    }
+  });
+
   spec('§4.1.3 a public client redeems its code with the verifier alone', async (world) => {
     const tokens = await world.grant('alice', 'spa');
     assert.equal(tokens.scope, 'openid profile read');

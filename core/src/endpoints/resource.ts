@@ -62,11 +62,15 @@ export async function accessFor(
 /** What is left of a grant by the registrations of today, for tokens that are issued now. */
 export interface RemainingAccess extends Access {
   /**
-   * Whom the next access token is for, and its scopes: what the request names of them, or all (RFC 6749 §6, RFC 8707
-   * §2.2).
+   * Whom the next access token is for, and its scopes: what the request names of them, or all.
+   * @param asked resources (RFC 8707 §2.2)
+   * @param scope of a refresh (RFC 6749 §6); a code is redeemed without one (§4.1.3)
    * @throws {OAuthError} `invalid_target`, `invalid_scope`: something else, or nothing is left of it
    */
-  select(form: Form): { readonly audience: Audience; readonly scopes: readonly string[] };
+  select(
+    asked: readonly string[] | undefined,
+    scope?: string,
+  ): { readonly audience: Audience; readonly scopes: readonly string[] };
 }
 
 /**
@@ -93,17 +97,15 @@ export async function remainingAccess(
   return {
     scopes,
     ...(resources !== undefined && { resources }),
-    select(form) {
-      const asked = resourcesIn(form);
+    select(asked, scope) {
       const available = resources ?? [context.defaultAudience].flat();
       const foreign = asked?.filter((resource) => !available.includes(resource)) ?? [];
       if (foreign.length > 0)
         throw refusedTarget('a resource is not part of the grant', 'resource_not_granted', foreign);
       const chosen = asked ?? resources;
-      const named = selectScopes(form.get('scope'), scopes);
-      const fitting = form.has('scope')
-        ? audiences.requireUnderstood(named, chosen)
-        : audiences.understood(named, chosen);
+      const named = selectScopes(scope, scopes);
+      const fitting =
+        scope === undefined ? audiences.understood(named, chosen) : audiences.requireUnderstood(named, chosen);
       if (named.length > 0 && fitting.length === 0)
         throw refusedScope('no scope of the grant belongs to the resource', formatScope(named));
       return { audience: audienceOf(context, chosen), scopes: fitting };

@@ -10,7 +10,7 @@ import { newTimedIdentifier, opaqueKindOf } from '../../tokens/opaque_token.ts';
 import { mintRefreshToken } from '../../tokens/refresh_token.ts';
 import { codeLife } from '../../tokens/state.ts';
 import type { Call, Context } from '../context.ts';
-import { remainingAccess } from '../resource.ts';
+import { remainingAccess, resourcesIn } from '../resource.ts';
 import type { Grant } from './grant.ts';
 import { idTokenBeside } from './id_token.ts';
 import { invalidGrant, overtaken, tokenResponse } from './token_response.ts';
@@ -24,7 +24,7 @@ export const authorizationCode: Grant = async (context, client, form, call) => {
   await requireAlive(context, record);
 
   const remaining = await remainingAccess(context, client, record);
-  const selected = remaining.select(form);
+  const selected = remaining.select(resourcesIn(form));
   const { subject, grantId, sessionId, nonce, claimsRequest } = record;
   const { scopes, resources } = remaining;
   const person = { subject, sub: subjectTold(record) };

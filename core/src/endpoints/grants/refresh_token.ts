@@ -9,7 +9,7 @@ import { newTimedIdentifier } from '../../tokens/opaque_token.ts';
 import { FAMILY_END, mintSuccessor, recallSuccessor } from '../../tokens/refresh_token.ts';
 import { lifeOf } from '../../tokens/state.ts';
 import type { Call, Context } from '../context.ts';
-import { type RemainingAccess, remainingAccess } from '../resource.ts';
+import { type RemainingAccess, remainingAccess, resourcesIn } from '../resource.ts';
 import type { Grant } from './grant.ts';
 import { idTokenBeside } from './id_token.ts';
 import { invalidGrant, overtaken, tokenResponse } from './token_response.ts';
@@ -107,7 +107,7 @@ async function mintBeside(
   remaining: RemainingAccess,
   form: Form,
 ): Promise<{ access: MintedAccessToken; idToken: string | undefined }> {
-  const purpose = { ...purposeOf(presented, remaining), ...remaining.select(form) };
+  const purpose = { ...purposeOf(presented, remaining), ...remaining.select(resourcesIn(form), form.get('scope')) };
   const { client, claims = {}, claimsRequest, person } = purpose;
   const pair = refresh.pairId === undefined ? {} : { pairId: refresh.pairId };
   const access = await mintAccessToken(context, { ...purpose, ...pair }, refresh.expiresAt);
