@@ -15,10 +15,13 @@ import {
   USUAL,
 } from './harness/authorization_endpoint.ts';
 import { changeClient } from './harness/client_change.ts';
+import { grantTo } from './harness/granting.ts';
 import { seedKeys } from './harness/keys.ts';
 import { secondServer } from './harness/second_server.ts';
+import { addClient } from './harness/token_endpoint.ts';
 import { CLIENTS, openWorld, specification, type World, type WorldOptions } from './harness/world.ts';
 
+const API = 'https://bank.example';
 const PASSWORD = 'urn:example:password';
 const KEY = 'urn:example:key';
 
@@ -195,6 +198,19 @@ specification('Whom an authorization request means (OpenID Connect Core §3.1.2.
       }
       assert.equal(world.lastReason, 'id_token_hint_wrong');
     },
+  );
+
+  spec(
+    'findings F1 §3.1.2.1 a plain JWT for an API is no hint, also where the API is a client of that name',
+    async (world) => {
+      await addClient(world, { ...CLIENTS.web, id: API, resource: API });
+      await addClient(world, { ...CLIENTS.web, id: 'app', metadata: { apis: [API] } });
+      const { access_token } = await grantTo(world, 'app', { request: { resource: API, scope: 'read' } });
+      assert.equal(decodeJwt(access_token).aud, API);
+      const refusal = await refusalOf(world, { client_id: API, id_token_hint: access_token });
+      assert.deepEqual(refusal, NO_HINT);
+    },
+    { apisWithPlainJwts: [API] },
   );
 });
 

@@ -21,9 +21,10 @@ export async function readIdTokenHint(
 ): Promise<IdTokenHint | undefined> {
   const verified = await jwt.verify(hint);
   if (!verified.verified || jwtTypeOf(verified.type) !== 'id_token') return undefined;
-  const { iss, sub, aud, exp, iat, sid } = verified.claims;
-  // Its times tell it from the server's other JWTs of this type: an answer of UserInfo has none.
-  if (iss !== issuer || typeof exp !== 'number' || typeof iat !== 'number') return undefined;
+  const { iss, sub, aud, exp, iat, jti, sid } = verified.claims;
+  // Of the server's other JWTs of this type an answer of UserInfo has no times, and an access token has a `jti`.
+  const isIdToken = typeof exp === 'number' && typeof iat === 'number' && jti === undefined;
+  if (iss !== issuer || !isIdToken) return undefined;
   const [clientId, ...others] = [aud].flat();
   if (typeof clientId !== 'string' || others.length > 0 || typeof sub !== 'string') return undefined;
   return { clientId, sub, ...(typeof sid === 'string' && { sid }) };
