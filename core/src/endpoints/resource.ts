@@ -105,7 +105,9 @@ export async function remainingAccess(
       const chosen = asked ?? resources;
       const named = selectScopes(scope, scopes);
       const fitting =
-        scope === undefined ? audiences.understood(named, chosen) : audiences.requireUnderstood(named, chosen);
+        scope === undefined
+          ? audiences.understood(named, chosen)
+          : audiences.requireUnderstood(named, chosen);
       if (named.length > 0 && fitting.length === 0)
         throw refusedScope('no scope of the grant belongs to the resource', formatScope(named));
       return { audience: audienceOf(context, chosen), scopes: fitting };

@@ -107,7 +107,10 @@ async function mintBeside(
   remaining: RemainingAccess,
   form: Form,
 ): Promise<{ access: MintedAccessToken; idToken: string | undefined }> {
-  const purpose = { ...purposeOf(presented, remaining), ...remaining.select(resourcesIn(form), form.get('scope')) };
+  const purpose = {
+    ...purposeOf(presented, remaining),
+    ...remaining.select(resourcesIn(form), form.get('scope')),
+  };
   const { client, claims = {}, claimsRequest, person } = purpose;
   const pair = refresh.pairId === undefined ? {} : { pairId: refresh.pairId };
   const access = await mintAccessToken(context, { ...purpose, ...pair }, refresh.expiresAt);
