@@ -124,7 +124,7 @@ test('§4.1.1 a request in order becomes plain data for the host to ask the pers
     display: 'popup',
   });
   assert.deepEqual(asked(request), {
-    client: { ...CLIENTS.web, generation: 0, revision: 0 },
+    client: { ...CLIENTS.web, generation: 0, revision: 0, registrationRevision: 0 },
     parameters: Object.fromEntries(
       queryOf({
         ...USUAL,

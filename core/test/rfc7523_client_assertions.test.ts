@@ -616,7 +616,7 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
       for (const method of methods) {
         await addSigner(world, method, { token_endpoint_auth_method: method }, { secrets });
       }
-      await addSigner(world, 'unsaid', {}, { secrets, metadata: {} });
+      await world.storage.clients.add({ ...CLIENTS.machine, id: 'unsaid', secrets });
       const ways: Readonly<Record<string, (id: string) => Promise<TestResponse>>> = {
         client_secret_basic: (id) =>
           world.post('/token/revoke', { token: 'x' }, null, { authorization: basic(id, 'its secret') }),
