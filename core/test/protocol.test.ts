@@ -478,6 +478,11 @@ test('RFC 6749 §3.1.2 a redirect URI is absolute, ASCII, without fragment, and 
     'about:blank',
     'https://',
     'https://a.example:99999/',
+    'https:a.example/cb',
+    'http:/localhost/cb',
+    'HTTPS:///a.example/cb',
+    'https:\\\\a.example/cb',
+    'https://a.example\\@b.example/cb',
   ]) {
     assert.equal(isRegistrableRedirectUri(uri), false, uri);
   }

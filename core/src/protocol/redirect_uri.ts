@@ -27,12 +27,19 @@ export function isRegisteredRedirectUri(
 }
 
 /**
+ * What of the web is no URI (RFC 3986 §3), although parsers read a host in it: in an answer of this server a browser
+ * takes `https:a.example` for a path of this server.
+ */
+const MISSPELT_WEB_URI = /^https?:(?!\/\/[^/])|\\/i;
+
+/**
  * Whether a URI can be registered: absolute, ASCII, without fragment, and not one that a browser would run. Redirect URIs
  * are compared to the letter (RFC 9700 §2.1), so a wildcard would never match.
  */
 export function isRegistrableRedirectUri(uri: string): boolean {
   const url = URL.parse(uri);
   if (url === null || /[#*]/.test(uri) || !/^[\x21-\x7E]+$/.test(uri)) return false;
+  if (MISSPELT_WEB_URI.test(uri)) return false;
   return !['javascript:', 'data:', 'vbscript:', 'blob:', 'file:', 'about:'].includes(url.protocol);
 }
 
