@@ -5,6 +5,9 @@ import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
 import { PostgresStores } from '../harness/postgres_store.ts';
 import { newClient, newCode, newToken } from './samples.ts';
 
+/** Seconds. */
+const DAY = 24 * 60 * 60;
+
 describe('sweeping on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, () => {
   let stores: PostgresStores;
   before(async () => {
@@ -41,10 +44,10 @@ describe('sweeping on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }, 
     const over = ['a', 'b', 'c'].map((id) => newCode('client', id));
     const later = newCode('client', 'later');
     for (const code of over) await storage.authorizationCodes.issue(code, {});
-    await storage.authorizationCodes.issue({ ...later, expiresAt: later.expiresAt + 7200 }, {});
+    await storage.authorizationCodes.issue({ ...later, expiresAt: later.expiresAt + 2 * DAY }, {});
     const rowsOf = async (sql: string) => (await stores.pool.query(sql)).rows.map(({ id }) => id);
 
-    clock.nowMs += 2 * 3600 * 1000;
+    clock.nowMs += (DAY + 3600) * 1000; // an expired code stays for a day
     const twoOfEach = 2 + 2 + 2;
     assert.deepEqual(
       [await storage.sweep(2), await storage.sweep(2), await storage.sweep(2)],
