@@ -43,6 +43,7 @@ export { type Claims, type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './pro
 export type { ClaimRequest, ClaimsRequest } from './protocol/claims_request.ts';
 export * from './protocol/client_metadata.ts';
 export { isLiveSecret, rotatedSecrets, type SecretRotation } from './protocol/client_secrets.ts';
+export { unreadableName } from './protocol/display_name.ts';
 export type { Clock, RandomSource } from './protocol/environment.ts';
 export {
   DOCUMENT_LIMITS,

@@ -1,42 +1,83 @@
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import { Refused } from '../instance/refused.ts';
 import { claimsOf } from '../people/claims.ts';
-import { isName } from '../people/names.ts';
-import { PasswordHasher } from '../people/password_hasher.ts';
+import { isPasswordHash, PasswordHasher } from '../people/password_hasher.ts';
 import type { NewPerson } from '../people/people.ts';
 import { collect, databaseFlags } from './database_flags.ts';
 import { BadUsage } from './exit.ts';
 import { printList, printOne, timeOf } from './output.ts';
 import { requirePerson } from './require_person.ts';
 import { readStandardInput } from './standard_input.ts';
-import { endSessions, endSessionsOf, setPassword, showPerson } from './user_sessions.ts';
+import {
+  type ClaimFlags,
+  changeOf,
+  claimFlags,
+  claimsAfter,
+  nameTaken,
+  requireName,
+  type UserUpdateFlags,
+  updatePerson,
+} from './user_claims.ts';
+import { endSessions, endSessionsOf, removePerson, setPassword, showPerson } from './user_sessions.ts';
 import { type CommandParts, withInstance } from './with_instance.ts';
 
 const LEAST_PASSWORD_CHARACTERS = 8;
 
-interface UserAddFlags extends GivenFlags {
+interface PasswordFlags extends GivenFlags {
   readonly passwordStdin?: true;
-  readonly claim?: readonly string[];
+}
+
+interface UserAddFlags extends PasswordFlags, ClaimFlags {}
+
+interface UserRemoveFlags extends GivenFlags {
+  readonly yes?: true;
 }
 
 export function userCommands(): Command {
   const group = new Command('user').description('people who sign in');
-  databaseFlags(group.command('add <NAME>').description('add a person'), ['create'])
-    .option('--password-stdin', 'take the password from standard input; required')
-    .option(
-      '--claim <NAME=VALUE>',
-      'what UserInfo tells about them: JSON where it is JSON, else text; repeatable',
-      collect,
-    )
+  const add = databaseFlags(group.command('add <NAME>').description('add a person'), ['create']).option(
+    '--password-stdin',
+    'take the password from standard input; required',
+  );
+  claimFlags(add)
     .addHelpText(
       'after',
       `
-  grantd user add bob --password-stdin --claim name="Bob Builder" --claim email_verified=true < password.txt`,
+  grantd user add bob --password-stdin --claim name="Bob Builder" --email bob@example.com < password.txt`,
     )
     .action(async (name: string, flags: UserAddFlags) => {
       const person = await personFrom(name, flags);
       await withInstance(flags, 'may_make_database', (parts) => addPerson(parts, person));
+    });
+  const update = databaseFlags(
+    group
+      .command('update <NAME>')
+      .description(
+        'change a person’s claims or user name; UserInfo shows it at once, tokens from the next one on',
+      ),
+  )
+    .option('--username <NEW>', 'the name to sign in with from now on')
+    .option('--remove-claim <NAME>', 'a claim that is to go; repeatable', collect);
+  claimFlags(update)
+    .addHelpText(
+      'after',
+      `
+  grantd user update bob --claim name="Bob B. Builder" --email bob@example.org --email-verified --remove-claim nickname`,
+    )
+    .action(async (name: string, flags: UserUpdateFlags) => {
+      const change = changeOf(flags);
+      await withInstance(flags, 'needs_database', (parts) => updatePerson(parts, name, change));
+    });
+  databaseFlags(
+    group
+      .command('remove <NAME>')
+      .description('delete a person’s data, and end all their tokens and sessions, for good'),
+  )
+    .option('--yes', 'required: nothing brings the person back')
+    .action((name: string, { yes, ...flags }: UserRemoveFlags) => {
+      if (!yes)
+        throw new BadUsage('--yes: expected, since a removal cannot be undone (grantd user disable can)');
+      return withInstance(flags, 'needs_database', (parts) => removePerson(parts, name));
     });
   databaseFlags(group.command('list').description('all people')).action((flags: GivenFlags) =>
     withInstance(flags, 'needs_database', listPeople),
@@ -52,7 +93,7 @@ export function userCommands(): Command {
       .description('give a person another password, and end their sessions and all their tokens'),
   )
     .option('--password-stdin', 'take the password from standard input; required')
-    .action(async (name: string, flags: UserAddFlags) => {
+    .action(async (name: string, flags: PasswordFlags) => {
       const passwordHash = await typedPasswordHash(flags);
       await withInstance(flags, 'needs_database', (parts) => setPassword(parts, name, passwordHash));
     });
@@ -78,17 +119,20 @@ export function userCommands(): Command {
   return group;
 }
 
-async function personFrom(name: string, { claim = [], ...flags }: UserAddFlags): Promise<NewPerson> {
-  if (!isName(name))
-    throw new BadUsage('NAME: expected visible characters, at most 128, without space around them');
-  const claims = Object.fromEntries(claim.map(claimFrom));
+async function personFrom(name: string, flags: UserAddFlags): Promise<NewPerson> {
+  requireName('NAME', name);
+  const claims = claimsAfter({}, changeOf(flags));
   return { name, claims, passwordHash: await typedPasswordHash(flags) };
 }
 
 /** The flag is asked for only after the name, which people forget rather. */
-async function typedPasswordHash({ passwordStdin }: UserAddFlags): Promise<string> {
+async function typedPasswordHash({ passwordStdin }: PasswordFlags): Promise<string> {
   if (!passwordStdin) throw new BadUsage('--password-stdin: expected, with the password on standard input');
   const password = await readStandardInput('the password');
+  if (isPasswordHash(password))
+    throw new BadUsage(
+      '--password-stdin: expected a password, got the hash of one: the person could not sign in with what was hashed',
+    );
   if (password.length < LEAST_PASSWORD_CHARACTERS)
     throw new BadUsage(`--password-stdin: expected at least ${LEAST_PASSWORD_CHARACTERS} characters`);
   return new PasswordHasher().hash(password);
@@ -96,22 +140,9 @@ async function typedPasswordHash({ passwordStdin }: UserAddFlags): Promise<strin
 
 async function addPerson(parts: CommandParts, newPerson: NewPerson): Promise<void> {
   const person = await parts.people.add(newPerson);
-  if (person === undefined)
-    throw new Refused(`there is a person ${newPerson.name} already: choose another name.`);
+  if (person === undefined) throw nameTaken(newPerson.name);
   const { name, subject } = person;
   printOne(parts, { name, sub: subject }, [`added ${name}, sub ${subject}`]);
-}
-
-/** `name=value`, the value as JSON where it is JSON. */
-function claimFrom(text: string): [string, unknown] {
-  const [name, value] = [text.slice(0, text.indexOf('=')), text.slice(text.indexOf('=') + 1)];
-  if (!text.includes('=') || name === '') throw new BadUsage('--claim: expected NAME=VALUE');
-  if (name === 'sub') throw new BadUsage('--claim: sub is random and cannot be chosen');
-  try {
-    return [name, JSON.parse(value)];
-  } catch {
-    return [name, value];
-  }
 }
 
 async function listPeople(parts: CommandParts): Promise<void> {

@@ -3,6 +3,7 @@ import type { Consent } from '../consents/consents.ts';
 import { Refused } from '../instance/refused.ts';
 import { claimsOf } from '../people/claims.ts';
 import type { Person } from '../people/people.ts';
+import { PersonRemoval } from '../people/removal.ts';
 import { SessionEnding } from '../sessions/session_ending.ts';
 import { labelled, printOne, timeOf } from './output.ts';
 import { requirePerson } from './require_person.ts';
@@ -35,6 +36,17 @@ export async function setPassword(parts: CommandParts, name: string, passwordHas
   await parts.storage.revokeAll({ principal: 'subject', id: person.subject });
   printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, [
     `${name} has another password; ${sessionsInWords(ended)} ended, and all their tokens are dead`,
+  ]);
+}
+
+/** @throws {Refused} there is no such person */
+export async function removePerson(parts: CommandParts, name: string): Promise<void> {
+  const { name: kept, subject } = await requirePerson(parts, name);
+  const { people, consents, storage } = parts;
+  const ending = new SessionEnding(parts);
+  const ended = await new PersonRemoval({ people, consents, ending, storage }).remove(subject);
+  printOne(parts, { name: kept, sub: subject, removed: true, sessionsEnded: ended }, [
+    `removed ${kept}; ${sessionsInWords(ended)} ended, and all their tokens are dead; sub ${subject} is never given again`,
   ]);
 }
 

@@ -57,6 +57,8 @@ export interface Consents {
   clientAfter(clientId: string): Promise<KnownClient | undefined>;
   /** Removes what people agreed to with a client of this generation. @returns how much: at most `limit` */
   forget(client: KnownClient, limit: number): Promise<number>;
+  /** Removes all that a person agreed to; grants are another matter. */
+  forgetPerson(subject: string): Promise<void>;
   /** Whose withdrawal was begun before a time and not finished: a process died in between. */
   halfWithdrawn(beforeMs: number, limit: number): Promise<readonly Parties[]>;
 }

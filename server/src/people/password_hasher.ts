@@ -8,6 +8,15 @@ const SALT_BYTES = 16;
 /** The PHC string format keeps the cost beside the hash, so that it can be raised later. */
 const PHC = /^\$argon2id\$v=19\$m=(\d+),t=(\d+),p=(\d+)\$([A-Za-z0-9+/]+)\$([A-Za-z0-9+/]+)$/;
 
+/** How other programs write the hashes of passwords: as modular crypt, PHC strings, LDAP schemes, Django's and Werkzeug's. */
+const HASH_FORM =
+  /^(?:\$(?:1|2[abxy]?|5|6|7|y|gy|apr1|argon2\w*|scrypt|pbkdf2[\w-]*)\$.+|\{[A-Z][\w-]*\}.{16,}|(?:pbkdf2|scrypt|argon2|bcrypt)\w*[:$].+[:$].+)$/i;
+
+/** Whether a text is the hash of a password instead of a password. */
+export function isPasswordHash(text: string): boolean {
+  return HASH_FORM.test(text);
+}
+
 /** A hash takes 64 MiB and a thread of the pool that signatures need as well: a flood of sign-ins must not stop tokens. */
 const MOST_AT_ONCE = 2;
 

@@ -4,6 +4,7 @@ import { ConsentWithdrawal } from '../consents/withdrawal.ts';
 import type { Instance } from '../instance/instance.ts';
 import { causeOf } from '../log/cause.ts';
 import type { Log } from '../log/log.ts';
+import { PersonRemoval } from '../people/removal.ts';
 import { LogoutDeliverer } from '../sessions/logout_deliverer.ts';
 import { SessionEnding, type TellClients } from '../sessions/session_ending.ts';
 
@@ -25,12 +26,13 @@ export interface UnfinishedWork {
 
 /** What goes on after the answer: clients are told of logouts, and what a dead process has left half-done is finished. */
 export function unfinishedWork(
-  { sessions, consents, storage, logoutDeliveries }: Instance,
+  { people, sessions, consents, storage, logoutDeliveries }: Instance,
   server: AuthorizationServer,
   log: Log,
   sweeps: boolean,
 ): UnfinishedWork {
   const ending = new SessionEnding({ sessions, storage });
+  const removal = new PersonRemoval({ people, consents, ending, storage });
   const withdrawal = new ConsentWithdrawal({ consents, storage });
   const onFault = (error: unknown) => log.error({ event: 'unfinished_work_failed', cause: causeOf(error) });
   const deliverer = new LogoutDeliverer({
@@ -49,6 +51,8 @@ export function unfinishedWork(
       log.warn({ event: 'session_end_finished', ...session });
     const withdrawals = await withdrawal.finishHalfWithdrawn();
     if (withdrawals > 0) log.warn({ event: 'withdrawals_finished', withdrawals });
+    for (const subject of await removal.finishHalfRemoved())
+      log.info({ event: 'person_removal_finished', subject });
     await deliverer.begin();
   };
   const interval = sweeps ? LOOK_EVERY_MS : OTHERS_LOOK_EVERY_MS;

@@ -53,6 +53,8 @@ const SQL = {
       WHERE issuer = $1 AND client_id = $2 AND client_generation = $3 LIMIT $4)
     RETURNING subject`,
 
+  forgetPerson: 'DELETE FROM grantd.consents WHERE issuer = $1 AND subject = $2',
+
   halfWithdrawn: `
     SELECT subject, client_id FROM grantd.consents WHERE issuer = $1 AND withdrawn_at_ms < $2
     ORDER BY withdrawn_at_ms LIMIT $3`,
@@ -120,6 +122,9 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
     async forget({ clientId, clientGeneration }, limit) {
       const [forgotten] = await tables.write([SQL.forget, issuer, clientId, clientGeneration, limit]);
       return forgotten?.length ?? 0;
+    },
+    async forgetPerson(subject) {
+      await tables.write([SQL.forgetPerson, issuer, subject]);
     },
     halfWithdrawn: async (beforeMs, limit) =>
       (await tables.read(SQL.halfWithdrawn, issuer, beforeMs, limit)).map((row) => ({

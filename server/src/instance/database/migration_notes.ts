@@ -24,6 +24,16 @@ export async function reportAssumptions(
   for (const line of lines) console.error(`grantd: migration: ${line}`);
 }
 
+/** Says on stderr which people have names that are too much like another's. */
+export function reportSharedNames(names: readonly string[]): void {
+  if (names.length === 0) return;
+  const shown = idsOf(names.map((name) => ({ id: JSON.stringify(name) })));
+  console.error(
+    `grantd: people whose name differs from another's only by case, width or look-alike letters: ${shown}. ` +
+      'They sign in with exactly this spelling: rename them with grantd user update NAME --username NEW.',
+  );
+}
+
 /** More are counted. */
 const MOST_NAMED = 10;
 

@@ -8,7 +8,7 @@ import {
 } from '@grantd/core/postgres';
 import { ConfigurationRefused } from '../../config/configuration_refused.ts';
 import type { Database } from './database.ts';
-import { reportAssumptions } from './migration_notes.ts';
+import { reportAssumptions, reportSharedNames } from './migration_notes.ts';
 import { addressOf, deadlinesOf, openPool, type PostgresLimits } from './postgres_pool.ts';
 import { postgresProgramTables } from './postgres_program_tables.ts';
 import { requireConnection } from './postgres_refusal.ts';
@@ -59,10 +59,9 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
       const connections = new PostgresConnections(pool, deadlines);
       await migratePostgres(connections, PROGRAM_TABLES);
       const tables = postgresProgramTables(connections, requireSameTables(connections, PROGRAM_TABLES));
-      return {
-        storage,
-        ...programData(tables, issuer, storage.clients),
-      };
+      const data = programData(tables, issuer, storage.clients);
+      reportSharedNames(await data.people.keyNames());
+      return { storage, ...data };
     },
     close,
   };

@@ -118,6 +118,21 @@ export const PROGRAM_TABLES: PostgresTables = {
       PRIMARY KEY (issuer, api, scope)
     );
 
+    -- A name without a key was stored before names had them.
+    ALTER TABLE grantd.people ADD COLUMN name_key text COLLATE "C";
+    ALTER TABLE grantd.people ADD COLUMN revision bigint NOT NULL DEFAULT 0;
+    CREATE UNIQUE INDEX people_by_name_key ON grantd.people (issuer, name_key);
+
+    -- Subject identifiers of people who were removed: they are never given again.
+    CREATE TABLE grantd.removed_people (
+      issuer         text COLLATE "C" NOT NULL,
+      subject        text COLLATE "C" NOT NULL,
+      removed_at_ms  bigint NOT NULL,
+      finished_at_ms bigint,
+      PRIMARY KEY (issuer, subject)
+    );
+    CREATE INDEX removed_people_to_finish ON grantd.removed_people (issuer, removed_at_ms) WHERE finished_at_ms IS NULL;
+
     -- When it was last checked that something can be written.
     CREATE TABLE grantd.write_checks (
       issuer        text COLLATE "C" NOT NULL PRIMARY KEY,

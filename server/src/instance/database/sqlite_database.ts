@@ -12,7 +12,7 @@ import { Refused } from '../refused.ts';
 import { requireNotCopied } from './copied_file.ts';
 import { isMarkedDamaged, markDamaged, requireUndamaged, wasLeftOpen } from './damaged_file.ts';
 import type { Database } from './database.ts';
-import { reportAssumptions } from './migration_notes.ts';
+import { reportAssumptions, reportSharedNames } from './migration_notes.ts';
 import { programData } from './program_data.ts';
 import { changeSecretFile, createSecretFile, readSecretFile, secretFileOf } from './secret_file.ts';
 import { sqliteProgramTables } from './sqlite_program_tables.ts';
@@ -66,9 +66,11 @@ export function sqliteDatabase(path: string, options: SqliteDatabaseOptions = {}
         opened.push(tables);
         requireNotCopied(tables, path);
         const file = new StoredFile(path);
+        const data = programData(sqliteProgramTables(tables, corruption), issuer, storage.clients);
+        reportSharedNames(await data.people.keyNames());
         return {
           storage,
-          ...programData(sqliteProgramTables(tables, corruption), issuer, storage.clients),
+          ...data,
           isInPlace: () => file.isInPlace(),
           isDamaged: () => corruption.isFound || isMarkedDamaged(path),
           isAfterCrash,

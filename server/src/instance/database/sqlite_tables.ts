@@ -125,6 +125,21 @@ export const SQLITE_MIGRATIONS: readonly string[] = [
     checked_at_ms INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 
+  -- A name without a key was stored before names had them.
+  ALTER TABLE people ADD COLUMN name_key TEXT;
+  ALTER TABLE people ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+  CREATE UNIQUE INDEX people_by_name_key ON people (issuer, name_key);
+
+  -- Subject identifiers of people who were removed: they are never given again.
+  CREATE TABLE removed_people (
+    issuer         TEXT NOT NULL,
+    subject        TEXT NOT NULL,
+    removed_at_ms  INTEGER NOT NULL,
+    finished_at_ms INTEGER,
+    PRIMARY KEY (issuer, subject)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX removed_people_to_finish ON removed_people (issuer, removed_at_ms) WHERE finished_at_ms IS NULL;
+
   -- Where everything was copied to, so that nothing is served from this file any more; one row, or none.
   CREATE TABLE copied_to (
     address      TEXT NOT NULL PRIMARY KEY,
@@ -136,6 +151,7 @@ export const SQLITE_MIGRATIONS: readonly string[] = [
 /** Those of them that hold rows to take along to another database; what is counted of attempts is over soon. */
 export const SQLITE_TABLES_TO_COPY = [
   'people',
+  'removed_people',
   'demo_issuers',
   'sessions',
   'session_clients',
