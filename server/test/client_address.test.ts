@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { addressUnit } from '@grantd/core/node';
 import { clientAddress } from '../src/pages/client_address.ts';
 
 const PROXIES = ['10.0.0.0/8', '2001:db8:ffff::/48'];
@@ -54,4 +55,21 @@ test('an address is one, however it is written', () => {
 
 test('a connection that is gone has no address', () => {
   assert.equal(addressOf(undefined, '192.0.2.1'), '');
+});
+
+test('findings A3: the unit of an address is the IPv4 address or the IPv6 /64, however it is written', () => {
+  for (const [address, unit] of [
+    ['192.0.2.1', '192.0.2.1'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['::ffff:c000:201', '192.0.2.1'],
+    ['2001:db8:1:2:3:4:5:6', '2001:db8:1:2::/64'],
+    ['2001:0DB8:1:2::', '2001:db8:1:2::/64'],
+    ['[2001:db8:1:2:ffff::]', '2001:db8:1:2::/64'],
+    ['2001:db8::1', '2001:db8:0:0::/64'],
+    ['2001:db8:0:0:1::', '2001:db8:0:0::/64'],
+    ['::1', '0:0:0:0::/64'],
+    ['fe80::1%eth0', 'fe80:0:0:0::/64'],
+    ['', ''],
+  ] as const)
+    assert.equal(addressUnit(address), unit, address);
 });

@@ -31,6 +31,7 @@ const TABLES = [
   'pushed_requests',
   'events',
   'people',
+  'removed_people',
   'demo_issuers',
   'sessions',
   'session_clients',
@@ -126,7 +127,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
       path = join(folder, 'grantd-data', 'grantd.db');
       environment = {};
       const original = await workbench.start(folder, ['--demo']);
-      for (const name of ['bob', 'mallory'])
+      for (const name of ['bob', 'mallory', 'gone'])
         await prints(['user', 'add', name, '--password-stdin', '--claim', 'email=x@y.example'], BOB.password);
       await prints(['client', 'add', 'reports', '--scope', 'a', '--name', 'Ein “Name”']);
       const issue = async (...args: string[]) => prints(['token', 'issue', ...args]);
@@ -156,6 +157,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
         200,
       );
       await prints(['user', 'disable', 'mallory']);
+      await prints(['user', 'remove', 'gone', '--yes']);
       await original.stop();
       const file = openSqliteStorage({ path, issuer: original.url });
       asItWas = await told(file);
@@ -168,6 +170,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
       const output = copied.stdout + copied.stderr;
       assert.deepEqual([copied.code, output.includes(secret)], [0, false], copied.stderr);
       const counts = await rowsIn(target.url);
+      assert.equal(counts.removed_people, 1);
       assert.equal(
         copied.stdout,
         TABLES.map((table) => `${table.padEnd('one_time_identifiers'.length)}  ${counts[table]}\n`).join(''),
@@ -193,7 +196,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
         asItWas.explained.map(({ alive }) => alive),
         Object.keys(tokens).map((name) => name !== 'revoked' && name !== 'disabled'),
       );
-      assert.equal(asItWas.events.length, 2);
+      assert.equal(asItWas.events.length, 3);
     });
 
     test('lets the endpoints answer as before: what lived lives, what was dead stays dead', async () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { PasswordHasher, type Place } from '../src/people/password_hasher.ts';
+import { isPasswordHash, PasswordHasher, type Place } from '../src/people/password_hasher.ts';
 
 const hasher = new PasswordHasher();
 const HERE = { name: '192.0.2.1', isKnown: false };
@@ -80,4 +80,22 @@ test('nobody’s password costs as much as somebody’s, and never fits', async 
   };
   const [known, nobody] = [await timed(stored), await timed(undefined)];
   assert.ok(nobody > known / 3, `${nobody} ms for nobody, ${known} ms for somebody`);
+});
+
+test('findings C1: the hash of a password is told from a password', () => {
+  for (const hash of [
+    '$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW',
+    '$2y$10$abcdefghijklmnopqrstuuabcdefghijklmnopqrstuvwxyz012345678',
+    '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc',
+    '$scrypt$ln=16,r=8,p=1$aM15713r3Xsvxbi31lqr1Q$nFNh2CVHVjNldFVKDHDlm4CbdRSCdEBsjjJxD+iCs5E',
+    '$7$C6..../....SodiumChloride$kBGj9fHznVYFQMEn/qDCfrDevf9YDtcDdKvEqHJLV8D',
+    '$pbkdf2-sha256$29000$fa3Vui8.JyQ$nvVvFgGKjYLMHEFGSVKSHL1nyHRwKyJSm0xHmd6qh0M',
+    '$6$rounds=5000$saltstring$svn8UoSVapNtMuq1ukKS4tPQd8iKwSMHWjlO/O817G3uBnIFNjnQJu',
+    'pbkdf2_sha256$600000$salt$Wq5bJz0bRkyYQwzDoXqz7K0bJ2YkY0Y2m0l9n3k1Z9E=',
+    'pbkdf2:sha256:260000$salt$0123456789abcdef',
+    '{SSHA}DkMTwBl+a/3DQTxCYEApdUtNXGgdUac3',
+  ])
+    assert.equal(isPasswordHash(hash), true, hash);
+  for (const password of ['correct horse', '$2 for tea', '{braces} are fine', 'a$b$c$d$e', '$dollar$signs$'])
+    assert.equal(isPasswordHash(password), false, password);
 });

@@ -17,6 +17,7 @@ const NEW_TABLES = [
   'logout_deliveries',
   'pairwise_secrets',
   'scope_texts',
+  'removed_people',
   'write_checks',
   'copied_to',
 ];
@@ -37,6 +38,9 @@ for (const database of DATABASES) {
       for (const table of NEW_TABLES)
         await database.run(folder, `DROP TABLE IF EXISTS ${database.schema}${table}`);
       const { schema } = database;
+      await database.run(folder, `DROP INDEX ${schema}people_by_name_key`);
+      for (const column of ['name_key', 'revision'])
+        await database.run(folder, `ALTER TABLE ${schema}people DROP COLUMN ${column}`);
       await database.run(folder, `UPDATE ${schema}program_schema SET version = 1`);
       await database.run(
         folder,
@@ -64,13 +68,12 @@ for (const database of DATABASES) {
 const UNIONS = 4;
 
 for (const database of DATABASES) {
-  describe(`consents of an earlier version on ${database.name}`, { skip: database.absence }, () => {
+  describe(`data of an earlier version on ${database.name}`, { skip: database.absence }, () => {
     const workbench = new Workbench(database);
     after(() => workbench.clear());
 
-    test('findings A1: a consent that may be a mixture of decisions is asked for again, one without APIs is kept', async () => {
-      const folder = await workbench.home();
-      const issuer = 'https://id.example';
+    /** Makes a database, with the program's tables as that version had them. */
+    async function earlierTables(folder: string, issuer: string) {
       const today = databaseIn(folder);
       await today.open(issuer);
       await today.close();
@@ -81,6 +84,41 @@ for (const database of DATABASES) {
       const all = database.name === 'SQLite' ? SQLITE_MIGRATIONS : PROGRAM_TABLES.migrations;
       for (const migration of all.slice(0, UNIONS)) await run(migration);
       await run(`UPDATE ${schema}program_schema SET version = ${UNIONS}`);
+      return { run, schema };
+    }
+
+    test('findings A15: people whose names are too much alike are all kept, and found as they are written', async () => {
+      const folder = await workbench.home();
+      const issuer = 'https://id.example';
+      const { run, schema } = await earlierTables(folder, issuer);
+      for (const [subject, name, createdAtMs] of [
+        ['first', 'Alice', 1],
+        ['second', 'alice', 2],
+        ['third', 'bob', 3],
+      ])
+        await run(`INSERT INTO ${schema}people (issuer, subject, name, password_hash, claims, created_at_ms)
+          VALUES ('${issuer}', '${subject}', '${name}', 'hash', '{}', ${createdAtMs})`);
+
+      const again = databaseIn(folder);
+      const { people } = await again.open(issuer);
+      assert.deepEqual(await people.keyNames(), ['alice'], 'reported at each start');
+      const found = async (name: string) => (await people.byName(name))?.subject;
+      assert.deepEqual(await Promise.all(['Alice', 'alice', 'ALICE', 'BOB'].map(found)), [
+        ...['first', 'second', 'first', 'third'],
+      ]);
+      assert.equal(await people.add({ name: 'aLICE', passwordHash: '', claims: {} }), undefined);
+      const second = await people.bySubject('second');
+      assert.ok(second !== undefined);
+      assert.equal(await people.update({ ...second, name: 'alice2' }), 'updated');
+      assert.deepEqual(await people.keyNames(), []);
+      assert.equal(await found('alice'), 'first');
+      await again.close();
+    });
+
+    test('findings A1: a consent that may be a mixture of decisions is asked for again, one without APIs is kept', async () => {
+      const folder = await workbench.home();
+      const issuer = 'https://id.example';
+      const { run, schema } = await earlierTables(folder, issuer);
       const rows = [
         ['plain', 'openid profile', '', 'NULL'],
         ['empty', '', '', 'NULL'],

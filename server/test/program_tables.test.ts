@@ -50,7 +50,8 @@ test('rows that are remembered are those of now, whoever has changed them', asyn
 
   assert.deepEqual(await names(), []);
   await elsewhere.write([
-    "INSERT INTO grantd.people VALUES ('https://id.example', 'alice', 'first', '', '{}', 0)",
+    `INSERT INTO grantd.people (issuer, subject, name, password_hash, claims, created_at_ms)
+     VALUES ('https://id.example', 'alice', 'first', '', '{}', 0)`,
   ]);
   assert.deepEqual(await names(), ['first', 'first', 'first']);
   await rename(elsewhere, 'second');

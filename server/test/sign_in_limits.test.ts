@@ -49,6 +49,40 @@ test('behind a trusted proxy a place is the client’s own address: strangers el
   assert.ok(isConsent(await newBrowser.submit(await newBrowser.get(url), { ...ALICE })));
 });
 
+test('findings A3: forty addresses of one IPv6 /64 have ten attempts together, and another /64 has its own', async () => {
+  const own = await workbench.start(workbench.folder(), ['--demo', '--trusted-proxies', '127.0.0.1,::1']);
+  const url = authorizationUrl(own.url, pkce);
+  const guessFrom = async (address: string) => {
+    const stranger = new Browser(own.url, { 'x-forwarded-for': address });
+    const guess = { username: 'alice', password: 'guessed' };
+    return (await stranger.submit(await stranger.get(url), guess)).status;
+  };
+  const statuses: number[] = [];
+  for (let host = 1; host <= 40; host += 1)
+    statuses.push(await guessFrom(`2001:db8:0:7:${host.toString(16)}::1`));
+  assert.deepEqual(statuses, [...Array(10).fill(403), ...Array(30).fill(429)]);
+  assert.equal(await guessFrom('2001:db8:0:8::1'), 403);
+});
+
+test('findings A3: a flood of sign-ins from one IPv6 /64 does not hold up a person elsewhere', async () => {
+  const own = await workbench.start(workbench.folder(), ['--demo', '--trusted-proxies', '127.0.0.1,::1']);
+  const url = authorizationUrl(own.url, pkce);
+  const honest = new Browser(own.url, { 'x-forwarded-for': '192.0.2.1' });
+  const form = await honest.get(url);
+  let checked = 0;
+  const flood = Array.from({ length: 60 }, async (_, host) => {
+    const stranger = new Browser(own.url, { 'x-forwarded-for': `2001:db8::${host + 1}` });
+    const guess = { username: `nobody-${host}`, password: 'guessed' };
+    const { status } = await stranger.submit(await stranger.get(url), guess);
+    if (status === 403) checked += 1;
+  });
+  await until(() => checked > 0, 'the flood has begun');
+  const before = checked;
+  assert.ok(isConsent(await honest.submit(form, { ...ALICE })));
+  assert.ok(checked - before <= 8, `${checked - before} of the flood were before`);
+  await Promise.all(flood);
+});
+
 test('more sign-ins than can be checked are sent away with a time to come back, and are no attempts', async () => {
   const own = await workbench.start(workbench.folder(), ['--demo']);
   const browser = new Browser(own.url);

@@ -134,6 +134,101 @@ for (const database of DATABASES) {
       }
     });
 
+    test('findings C1: update changes claims and the name; UserInfo shows it at once, tokens from the next one on', async () => {
+      const { who, browser, tied } = await signedIn('hal');
+      const change = ['--claim', 'nickname=Hal', '--email', 'hal@example.com', '--email-verified'];
+      const { sub, ...printed } = JSON.parse(
+        await prints(['user', 'update', 'hal', '--username', 'Hal9000', ...change, '--json']),
+      );
+      const claims = { nickname: 'Hal', email: 'hal@example.com', email_verified: true };
+      assert.deepEqual(printed, { name: 'Hal9000', claims: { preferred_username: 'Hal9000', ...claims } });
+      const shown = async () => JSON.parse(await prints(['user', 'show', 'hal9000', '--json']));
+      assert.deepEqual((await shown()).claims, printed.claims);
+      const { scope } = await introspect(server.url, tied.access_token);
+      assert.equal(scope, 'openid', 'tokens live on');
+
+      const named = { ...who, username: 'hal9000' };
+      const anew = new Browser(server.url);
+      const openUrl = url({ scope: 'openid profile email' });
+      const tokens = await redeem(server.url, pkce, await signInAndConsent(anew, openUrl, named));
+      const told = async () =>
+        (
+          await fetch(`${server.url}/userinfo`, {
+            headers: { authorization: `Bearer ${tokens.access_token}` },
+          })
+        ).json();
+      assert.deepEqual(await told(), { sub, ...printed.claims });
+      assert.equal((await introspect(server.url, tokens.access_token)).username, 'Hal9000');
+      const changed = ['--email', 'hal@example.org', '--remove-claim', 'nickname'];
+      assert.equal(await prints(['user', 'update', 'HAL9000', ...changed]), 'updated Hal9000');
+      assert.deepEqual(await told(), { sub, preferred_username: 'Hal9000', email: 'hal@example.org' });
+      assert.equal(await isSignedIn(browser), true);
+
+      for (const [args, code, said] of [
+        [[], 2, /nothing to update/],
+        [['--username', 'ha\u0456'], 2, /--username: expected a name in letters of one script/],
+        [['--email', 'hal'], 2, /--email: expected an address .* got "hal"/],
+        [['--claim', 'sub=1'], 2, /sub is random/],
+        [['--claim', 'a=1', '--remove-claim', 'a'], 2, /the claim a is set or removed by two flags/],
+        [['--remove-claim', 'nickname'], 1, /has no claim nickname/],
+        [
+          ['--username', 'Alice'],
+          1,
+          /there is a person Alice already, or one whose name differs only by case/,
+        ],
+      ] as const) {
+        const refused = await grantd(server.folder, ['user', 'update', 'hal9000', ...args]);
+        assert.deepEqual([refused.code, refused.stdout], [code, ''], refused.stderr);
+        assert.match(refused.stderr, said);
+      }
+    });
+
+    test('findings C1: a removed person is gone with all tokens, sessions and codes; the name is free, the subject is not', async () => {
+      const { who, browser, offline, tied } = await signedIn('iris');
+      const pending = new URL((await browser.get(url({ scope: 'openid' }))).url);
+      const { sub } = JSON.parse(await prints(['user', 'show', 'iris', '--json']));
+      const unsure = await grantd(server.folder, ['user', 'remove', 'iris']);
+      assert.deepEqual([unsure.code, unsure.stdout], [2, '']);
+      assert.match(unsure.stderr, /--yes: expected, since a removal cannot be undone/);
+      assert.equal(await isActive(tied.access_token), true);
+
+      const removed = JSON.parse(await prints(['user', 'remove', 'iris', '--yes', '--json']));
+      assert.deepEqual(removed, { name: 'iris', sub, removed: true, sessionsEnded: 1 });
+      for (const { access_token, refresh_token } of [offline, tied]) {
+        assert.deepEqual([await isActive(access_token), await isActive(refresh_token)], [false, false]);
+        const headers = { authorization: `Bearer ${access_token}` };
+        assert.equal((await fetch(`${server.url}/userinfo`, { headers })).status, 401);
+      }
+      assert.equal((await redeem(server.url, pkce, pending)).error, 'invalid_grant', 'a pending code');
+      assert.equal(await isSignedIn(browser), false);
+      const form = await browser.get(url());
+      assert.equal((await browser.submit(form, who)).status, 403);
+      assert.ok(!(await prints(['user', 'list'])).includes('iris'));
+      const twice = await grantd(server.folder, ['user', 'remove', 'iris', '--yes']);
+      assert.deepEqual(
+        [twice.code, twice.stderr],
+        [1, 'grantd: there is no person iris: grantd user list shows all.\n'],
+      );
+
+      const again = await signedIn('iris');
+      assert.equal(await isActive(again.tied.access_token), true);
+      assert.notEqual(JSON.parse(await prints(['user', 'show', 'iris', '--json'])).sub, sub);
+    });
+
+    test('findings C1: the hash of a password is refused as a password', async () => {
+      const hash = '$2b$12$R9h/cIPz0gi.URNNX3kh2OPST9/PgBkqquzi.Ss7KIUgO2t0jWMUW';
+      for (const command of [
+        ['add', 'hashed'],
+        ['set-password', 'alice'],
+      ]) {
+        const args = ['user', ...command, '--password-stdin'];
+        const { code, stdout, stderr } = await grantd(server.folder, args, { input: hash });
+        assert.deepEqual([code, stdout], [2, '']);
+        assert.match(stderr, /expected a password, got the hash of one/);
+        assert.ok(!stderr.includes(hash));
+      }
+    });
+
     test('a name that nobody has is refused', async () => {
       for (const command of [['show'], ['end-sessions'], ['set-password', '--password-stdin']]) {
         const { code, stderr } = await grantd(server.folder, ['user', ...command, 'nobody'], {

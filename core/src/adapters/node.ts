@@ -10,6 +10,7 @@ export type { AdapterOptions, MountOptions, Operation } from './adapter_options.
 export { type DocumentFetcherOptions, documentFetcher, documentRefusal } from './node/document_fetcher.ts';
 export type { NodeRequest } from './node/http_request.ts';
 export { sendResponse } from './node/http_response.ts';
+export { addressUnit, plainAddress } from './node/remote_address.ts';
 
 export type NodeHandler = (request: NodeRequest, response: ServerResponse, next?: Next) => Promise<void>;
 

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { BlockList, isIP } from 'node:net';
+import { plainAddress } from '@grantd/core/node';
 import { parseNetwork } from '../config/networks.ts';
 
 /** Where a request comes from, as an IP address. */
@@ -36,27 +37,4 @@ export function clientAddress(trustedProxies: readonly string[]): ClientAddress 
 function forwardedFor(headers: IncomingHttpHeaders): string[] {
   const lines = headers['x-forwarded-for'] ?? [];
   return [lines].flat().flatMap((line) => line.split(','));
-}
-
-/** An IPv4 address as IPv6 writes it (RFC 4291 §2.5.5.2), in the one way in which a URL's host does. */
-const IPV4_MAPPED = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
-
-/** An address in one way of writing it: without port and zone, and IPv4 as IPv4. */
-function plainAddress(text: string): string | undefined {
-  const [, bracketed, before] = /^(?:\[([^\]]+)\](?::\d+)?|([\d.]+):\d+)$/.exec(text.trim()) ?? [];
-  const address = (bracketed ?? before ?? text.trim()).replace(/%.*$/, '');
-  const version = isIP(address);
-  if (version === 0) return undefined;
-  if (version === 4) return address;
-  const written = new URL(`http://[${address}]`).hostname.slice(1, -1);
-  const [, high, low] = IPV4_MAPPED.exec(written) ?? [];
-  return high === undefined || low === undefined ? written : ipv4Of(high, low);
-}
-
-/** @param halves 16 bits each, in hexadecimal */
-function ipv4Of(...halves: readonly [string, string]): string {
-  return halves
-    .map((half) => Number.parseInt(half, 16))
-    .flatMap((bits) => [bits >> 8, bits & 0xff])
-    .join('.');
 }

@@ -1,3 +1,4 @@
+import { addressUnit } from '@grantd/core/node';
 import type { Person } from '../people/people.ts';
 import { type SignIn, signIn } from '../people/sign_in.ts';
 import { applicationShown, personShown } from './application_shown.ts';
@@ -94,7 +95,7 @@ async function attempt(
   const placeOf = async (person: Person | undefined) => {
     const browser = person && (await knownBrowsers.nameOf(c, person.subject));
     return browser === undefined
-      ? { name: clientAddress(c.env.incoming), isKnown: false }
+      ? { name: addressUnit(clientAddress(c.env.incoming)), isKnown: false }
       : { name: `browser ${browser}`, isKnown: true };
   };
   const outcome = await signIn(signInParts, username, password, placeOf);

@@ -6,7 +6,7 @@ const MOST_ATTEMPTS = 10;
 const WINDOW_MS = 5 * 60 * 1000;
 
 /**
- * Counts attempts to sign in by name and place, for all processes together. A place is an address, or a browser that
+ * Counts attempts to sign in by name and place, for all processes together. A place is an IPv4 address, an IPv6 /64, or a browser that
  * the person is known to use; such a browser keeps attempts of its own. An address is shared by all behind it: by a
  * household, and, where the option `trustedProxies` does not name it, by everyone behind a proxy. Ten guesses from
  * there keep the name from every new browser at the same address until the window ends. Strangers at other addresses

@@ -31,7 +31,7 @@ const MORE_OF_KNOWN = MOST_OF_ONE_PLACE;
 
 /** Where somebody types a password. */
 export interface Place {
-  /** An address, or a browser. */
+  /** The unit of an address (`addressUnit`), or a browser. */
   readonly name: string;
   /** Whether the person has signed in from there before. */
   readonly isKnown: boolean;

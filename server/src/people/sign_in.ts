@@ -1,6 +1,6 @@
 import type { AdministrableStorage } from '@grantd/core';
 import type { AttemptLimit } from './attempt_limit.ts';
-import { isName, nameAsKept } from './names.ts';
+import { isName, nameKey } from './names.ts';
 import type { PasswordHasher, Place } from './password_hasher.ts';
 import type { People, Person } from './people.ts';
 
@@ -30,8 +30,8 @@ export async function signIn(
   placeOf: (person: Person | undefined) => Promise<Place>,
 ): Promise<SignIn> {
   // Nothing is counted by the name as it was typed: another way of typing it would tell whether somebody has it.
-  const name = isName(typedName) ? nameAsKept(typedName) : '';
-  const person = name === '' ? undefined : await people.byName(name);
+  const name = isName(typedName) ? nameKey(typedName) : '';
+  const person = name === '' ? undefined : await people.byName(typedName);
   const place = await placeOf(person);
   const check = async (): Promise<SignIn> => {
     const secondsToWait = await limit.begin(name, place.name);

@@ -1,4 +1,5 @@
 import { DocumentError } from '../../protocol/fetch_document.ts';
+import { addressUnit } from './remote_address.ts';
 
 /** Requests under way at once; further ones fail, so that slow strangers cannot pile up here. */
 const MOST_AT_ONCE = 64;
@@ -75,7 +76,7 @@ export class SiteShares {
  */
 function siteOf({ hostname }: URL): string {
   const isAddress = hostname.startsWith('[') || /^[\d.]+$/.test(hostname);
-  return isAddress ? hostname : hostname.split('.').filter(Boolean).slice(-2).join('.');
+  return isAddress ? addressUnit(hostname) : hostname.split('.').filter(Boolean).slice(-2).join('.');
 }
 
 function tooMany(): DocumentError {

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { nameKey, nameProblem } from '../src/people/names.ts';
+import { PersonRemoval } from '../src/people/removal.ts';
+import { SessionEnding } from '../src/sessions/session_ending.ts';
+import { DATABASES } from './harness/databases.ts';
+import { addPerson, openDatabase, openDatabases } from './harness/program_data.ts';
+
+test('findings A15: names that differ only by case, width or look-alike letters have one key', () => {
+  for (const [name, ...others] of [
+    ['kate', 'Kate', 'KATE', '\u212Aate', '\uFF4B\uFF41\uFF54\uFF45'],
+    ['caf\u00e9', 'cafe\u0301', 'CAF\u00c9'],
+    ['pecox', '\u0440\u0435\u0441\u043e\u0445', '\u0420\u0415\u0421\u041E\u0425'],
+    ['\u03bf\u03b4\u03bf\u03c2', '\u039f\u0394\u039f\u03a3'],
+  ] as const)
+    for (const other of others) assert.equal(nameKey(other), nameKey(name), other);
+  const different = ['kate', 'cate', 'kate1', 'k ate', '\u043a\u0430\u0442\u044f'];
+  assert.equal(new Set(different.map(nameKey)).size, different.length);
+});
+
+test('findings A15: names with invisible characters, mixed scripts or compatibility characters are refused', () => {
+  for (const name of ['kate', 'Zo\u00eb 2', '\u041a\u0430\u0442\u044f', '\u5c71\u7530 kate', '\uFF4Bate'])
+    assert.equal(nameProblem(name), undefined, name);
+  for (const [name, problem] of [
+    ['al\u0456ce', /letters of one script/],
+    ['ali\u3164ce', /invisible/],
+    ['\u2800', /seen/],
+    ['ali\u200bce', /visible/],
+    ['\u{1D41A}lice', /ordinary form/],
+    [' alice', /space around/],
+    ['', /visible/],
+    ['a'.repeat(129), /at most 128/],
+  ] as const)
+    assert.match(nameProblem(name) ?? '', problem, name);
+});
+
+for (const database of DATABASES) {
+  describe(`people on ${database.name}`, { skip: database.absence }, () => {
+    test('findings A15: a name is taken for every spelling of it, and found by every spelling', async (t) => {
+      const opened = await openDatabase(t, database);
+      const { people } = opened;
+      const kate = await addPerson(opened, 'Kate');
+      assert.equal(kate.name, 'Kate');
+      for (const other of ['kate', 'KATE', '\uFF4Bate', '\u212Aate']) {
+        assert.equal(await people.add({ name: other, passwordHash: '', claims: {} }), undefined, other);
+        assert.equal((await people.byName(other))?.subject, kate.subject, other);
+      }
+      assert.equal(await people.byName('cate'), undefined);
+      const bob = await addPerson(opened, 'bob');
+      assert.equal(await people.update({ ...bob, name: 'kate' }), 'name_taken');
+      assert.equal(await people.update({ ...kate, name: 'KATE' }), 'updated', 'her own');
+    });
+
+    test('findings C1: of several changes at once to what a person was like, one is made', async (t) => {
+      const [one, other] = await openDatabases(t, database, 2);
+      assert.ok(one && other);
+      const alice = await addPerson(one, 'alice');
+      const outcomes = await Promise.all([
+        one.people.update({ ...alice, claims: { a: 1 } }),
+        other.people.update({ ...alice, claims: { b: 1 } }),
+      ]);
+      assert.deepEqual(outcomes.sort(), ['changed', 'updated']);
+      const now = await one.people.bySubject(alice.subject);
+      assert.equal(now?.revision, 1);
+      assert.equal(await one.people.setPasswordHash(alice.subject, 'another'), true);
+      assert.equal(await other.people.update({ ...now, name: 'Alice B', claims: { c: 1 } }), 'updated');
+      const { revision, ...changed } = (await one.people.byName('alice b')) ?? assert.fail();
+      assert.deepEqual(
+        [revision, changed],
+        [
+          2,
+          {
+            subject: alice.subject,
+            name: 'Alice B',
+            passwordHash: 'another',
+            claims: { c: 1 },
+            createdAtMs: alice.createdAtMs,
+          },
+        ],
+      );
+      assert.equal(await one.people.byName('alice'), undefined);
+    });
+
+    test('findings C1: a removed person leaves nothing but the subject identifier, which is never given again', async (t) => {
+      const opened = await openDatabase(t, database);
+      const { people, sessions, consents, storage } = opened;
+      const alice = await addPerson(opened, 'alice');
+      const { subject } = alice;
+      const session = { id: 'sid-1', subject, amr: ['pwd'], userAgent: '', signedInAtMs: 1, lastSeenAtMs: 1 };
+      await sessions.add(session, 'digest-1', 9000, alice);
+      const asked = { scopes: ['openid'], resources: [], claims: [], clientGeneration: 0, clientRevision: 0 };
+      await consents.give({ subject, clientId: 'web' }, asked, 1);
+
+      const removal = new PersonRemoval({ ...opened, ending: new SessionEnding(opened) });
+      assert.equal(await removal.remove(subject), 1);
+      assert.equal(await people.bySubject(subject), undefined);
+      assert.deepEqual(await people.list(), []);
+      assert.equal(await sessions.bySecret('digest-1'), undefined);
+      assert.deepEqual(await consents.ofSubject(subject), []);
+      assert.ok((await storage.getPrincipalState('subject', subject))?.disabledAtMs !== undefined);
+      assert.equal(await sessions.add({ ...session, id: 'sid-2' }, 'digest-2', 9000, alice), false);
+      const again = await addPerson(opened, 'alice');
+      assert.notEqual(again.subject, subject);
+    });
+
+    test('findings C1: a removal that a dead process left half-done is finished, once its time is over', async (t) => {
+      const opened = await openDatabase(t, database);
+      const { people, storage } = opened;
+      const { subject } = await addPerson(opened, 'alice');
+      const begunAtMs = Date.now();
+      await people.beginRemoval(subject, begunAtMs);
+      assert.equal((await people.byName('alice'))?.subject, subject, 'the command can be repeated');
+      const removalAt = (nowMs: number) =>
+        new PersonRemoval({ ...opened, ending: new SessionEnding(opened), clock: () => nowMs });
+      assert.deepEqual(await removalAt(begunAtMs + 30_000).finishHalfRemoved(), []);
+      assert.deepEqual(await removalAt(begunAtMs + 30_001).finishHalfRemoved(), [subject]);
+      assert.equal(await people.byName('alice'), undefined);
+      assert.ok((await storage.getPrincipalState('subject', subject))?.disabledAtMs !== undefined);
+      assert.deepEqual(await removalAt(begunAtMs + 60_001).finishHalfRemoved(), [], 'once');
+    });
+  });
+}
