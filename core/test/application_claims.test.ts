@@ -264,6 +264,7 @@ for (const [option, applicationClaims] of [
   ['applicationClaims.valueOf', { claims: {}, valueOf: () => ({}) }],
   ['applicationClaims.valuesOf', { claims: {}, valuesOf: {} }],
   [AT, { claims: { groups: true } }],
+  ['applicationClaims.claims.constructor', { claims: { constructor: HERE } }],
   [`${AT}.scope`, { claims: { groups: { ...HERE, scope: ['a'] } } }],
   [`${AT}.in`, { claims: { groups: {} } }],
   [`${AT}.in`, { claims: { groups: { in: [] } } }],

@@ -234,8 +234,10 @@ const CLAIM_MEMBERS = { in: true, scopes: true, clients: true, apis: true, live:
 
 function requireClaim(name: string, claim: unknown, scopeClaims: ReadonlySet<string> | undefined): void {
   const at = `applicationClaims.claims.${name}`;
-  if (PROTECTED_CLAIMS.has(name) || name === BESIDE || name === '__proto__')
+  if (PROTECTED_CLAIMS.has(name) || name === BESIDE)
     throw new ConfigurationError(at, 'a name that OAuth and OpenID Connect do not use themselves');
+  if (name in Object.prototype)
+    throw new ConfigurationError(at, 'a name that not every object of JavaScript has by itself');
   if (!CLAIM_NAME.test(name))
     throw new ConfigurationError(at, 'a name of at most 128 visible ASCII characters without quotes');
   requireOptions(claim, CLAIM_MEMBERS, at);
