@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { Browser, isConsent, isLogin, type Page, signInAndConsent } from './harness/browser.ts';
+import { Browser, isConsent, isLogin, leavingLink, type Page, signInAndConsent } from './harness/browser.ts';
 import { DATABASES } from './harness/databases.ts';
 import { type LogoutReceiver, openLogoutReceiver } from './harness/logout_receiver.ts';
 import { newPerson } from './harness/new_person.ts';
@@ -42,7 +42,9 @@ for (const database of DATABASES) {
     const pkce = newPkce();
     const urlOf = ({ client_id }: Stranger, parameters: Readonly<Record<string, string>> = {}) =>
       authorizationUrl(server.url, pkce, { client_id, redirect_uri: CALLBACK, scope: '', ...parameters });
-    const answerOf = ({ url }: Page) => {
+    /** The browser leaves for an unchecked client by a link, if the answer is an error. */
+    const answerOf = (page: Page) => {
+      const url = leavingLink(page) ?? page.url;
       const { searchParams } = new URL(url);
       return searchParams.has('code') ? 'a code' : searchParams.get('error');
     };

@@ -250,6 +250,8 @@ for (const database of DATABASES) {
         'ring',
         '--scope',
         'plain',
+        '--api',
+        resource,
       );
       const asked = { ...client, scope: 'open ring plain', resource };
       const page = await browser.submit(await browser.get(urlWith(asked)), who);
