@@ -44,11 +44,11 @@ function configuration(): string {
 
 ## Options of the program
 
-A value is taken from its flag, else from its variable, else from the JSON file that \`--config\` or \`GRANTD_CONFIG\` names,
-else it is the default. A value that does not fit is refused at the start, with its name and what was expected.
+A flag wins over a variable, and a variable over the JSON file that \`--config\` or \`GRANTD_CONFIG\` names. A wrong value or an
+unknown name in the file is an error at the start, which names the option and what was expected.
 
-What Node is told of its memory stands in the first line of \`server/bin/grantd.mjs\`, and wins over \`NODE_OPTIONS\` and
-\`MALLOC_ARENA_MAX\`. To tell it otherwise, start \`node\` with this file and your own flags.
+The first line of \`server/bin/grantd.mjs\` sets Node's memory flags. They win over \`NODE_OPTIONS\` and \`MALLOC_ARENA_MAX\`. For
+other settings, start \`node\` with this file and your own flags.
 
 | name in the file | flag | variable | what it is | default |
 | --- | --- | --- | --- | --- |

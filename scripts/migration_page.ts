@@ -27,11 +27,11 @@ Send \`/token\` to grantd. Where people sign in to clients, \`/authorize\` stays
 
 ## 3. Extra token fields
 
-If your old \`JwtService\` had \`extraTokenFields\`, declare the same claims with [\`applicationClaims\`](application_claims.md). Old tokens keep their fields: introspection tells those that you declare.
+If your old \`JwtService\` had \`extraTokenFields\`, declare the same claims with [\`applicationClaims\`](application_claims.md). Old tokens keep their fields; introspection answers the ones that you declare.
 
 ${code('../test/extra_token_fields.ts')}
 
-Pass it to the server in \`host.ts\`: \`applicationClaims: applicationClaims(repositories)\`. A field that differs per API or scope gets \`apis\` or \`scopes\`.
+In \`host.ts\`, pass it to the server as \`applicationClaims: applicationClaims({ clients, tokens, users })\`. If a field is for some APIs or scopes only, add \`apis\` or \`scopes\` to its declaration.
 `;
 }
 

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { withoutBearers } from '@grantd/core';
+import { openRegistration, postRegistration } from './harness/registration.ts';
 import { CHALLENGE, CLIENTS, openWorld, type World } from './harness/world.ts';
 
 const AUTHORIZE = {
@@ -110,6 +111,21 @@ test('findings F6: an unregistered or foreign resource, and a scope of another A
     clientId: 'web',
     value: nowhere,
   });
+});
+
+test('a refused registration names the member and what was expected, and never its value', async (t) => {
+  const world = await openWorld(t, openRegistration());
+  const register = (members: object) =>
+    lastRefusal(world, postRegistration(world, { redirect_uris: ['https://app.example/'], ...members }));
+  assert.deepEqual(await register({ logo_uri: 'http://app.example/logo.png' }), {
+    reason: 'client_metadata_unfit',
+    clientId: undefined,
+    value: 'logo_uri: expected https',
+  });
+  const privateJwk = { kty: 'EC', crv: 'P-256', x: 'x', y: 'y', d: 'hidden' };
+  const { value = '' } = await register({ jwks: { keys: [privateJwk] } });
+  assert.match(value, /^jwks: expected /);
+  assert.doesNotMatch(value, /hidden/);
 });
 
 test('findings F6: the operator learns of a parameter audience, which is ignored', async (t) => {

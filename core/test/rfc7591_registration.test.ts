@@ -46,16 +46,11 @@ const unfit = (member: string, problem: string) =>
 const unfitRedirect = (problem: string) =>
   publicErrorOf(400, 'invalid_redirect_uri', `redirect_uris: ${problem}`);
 
-const REFUSED_TOKEN = publicErrorOf(
-  401,
-  'invalid_token',
-  'an initial access token is needed, and this is none',
-  {
-    ...PUBLIC_JSON_HEADERS,
-    'www-authenticate':
-      'Bearer error="invalid_token", error_description="an initial access token is needed, and this is none"',
-  },
-);
+const REFUSED_TOKEN = publicErrorOf(401, 'invalid_token', 'registration needs a valid initial access token', {
+  ...PUBLIC_JSON_HEADERS,
+  'www-authenticate':
+    'Bearer error="invalid_token", error_description="registration needs a valid initial access token"',
+});
 
 async function publicJwk(algorithm = 'ES256', members: object = {}) {
   const { publicKey } = await generateKeyPair(algorithm, { extractable: true });
@@ -346,7 +341,8 @@ specification('RFC 7591 dynamic client registration', (spec) => {
     async (world) => {
       const form =
         'expected an absolute URI without fragment and wildcard, at most 2000 characters, for each of at most 50 values';
-      const web = 'expected https, and not localhost, for a web application';
+      const web =
+        'expected https, and not localhost, for a web application; native applications send application_type native';
       const native =
         'expected https, http with a loopback host, or a private-use scheme with a period, for a native application';
       for (const [redirectUris, problem, type] of [
@@ -568,7 +564,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
         [
           { post_logout_redirect_uris: ['http://app.example/'] },
           'post_logout_redirect_uris',
-          'expected https, and not localhost, for a web application',
+          'expected https, and not localhost, for a web application; native applications send application_type native',
         ],
         [
           { backchannel_logout_uri: 'https://app.example/#x' },

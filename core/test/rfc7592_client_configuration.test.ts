@@ -223,7 +223,7 @@ specification('RFC 7592 client configuration', (spec) => {
         publicErrorOf(
           400,
           'invalid_redirect_uri',
-          'redirect_uris: expected https, and not localhost, for a web application',
+          'redirect_uris: expected https, and not localhost, for a web application; native applications send application_type native',
         ),
       );
       assert.deepEqual(

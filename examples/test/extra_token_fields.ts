@@ -5,7 +5,7 @@ import type { OldRepositories } from '../migration_from_oauth2_server/old_reposi
 // before
 export class OldJwtService extends JwtService {
   extraTokenFields({ user, client }: ExtraAccessTokenFieldArgs) {
-    return { tenant: `tenant of ${user?.email}`, app: client.name };
+    return { tenant: `tenant of ${user?.email}`, app: client.id };
   }
 }
 

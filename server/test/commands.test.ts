@@ -8,6 +8,12 @@ import { grantd, grantdPrints, Workbench } from './harness/program.ts';
 const files = new Workbench();
 after(() => files.clear());
 
+test('a configuration file that cannot be read is reported with one reason', async () => {
+  const { code, stderr } = await grantd(files.folder(), ['client', 'list', '--config', 'none.json']);
+  assert.equal(code, 2);
+  assert.match(stderr, /none\.json: expected a readable JSON file \(ENOENT: [^()]+\)\n$/);
+});
+
 for (const database of DATABASES) {
   describe(`commands on ${database.name} that no server runs on`, { skip: database.absence }, () => {
     const workbench = new Workbench(database);

@@ -130,8 +130,9 @@ export const REFUSAL_REASONS = {
   too_many_registered:
     'As many clients have registered themselves as may: remove some, or let more in (registrationLimit).',
   client_changed_meanwhile: 'Somebody else changed the client each time that it was about to be replaced.',
-  redirect_uri_unfit: 'A redirect URI is not one that the client could have.',
-  client_metadata_unfit: 'The client cannot be as it describes itself.',
+  redirect_uri_unfit: 'The client may not register a redirect URI. The value says what was expected.',
+  client_metadata_unfit:
+    'A member of the client metadata is wrong. The value names it and says what was expected.',
   body_unreadable: 'The body is no JSON object.',
   oidc_off: 'OpenID Connect is not configured, so there is no UserInfo.',
   no_person: 'The access token belongs to no person, or to one without claims.',

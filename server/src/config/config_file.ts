@@ -31,8 +31,7 @@ function read(path: string): { text: string; status: Stats } {
       closeSync(file);
     }
   } catch (error) {
-    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : '';
-    throw new ConfigurationRefused(`${path}: expected a readable JSON file${code}`, { cause: error });
+    throw new ConfigurationRefused(`${path}: expected a readable JSON file`, { cause: error });
   }
 }
 

@@ -52,5 +52,5 @@ export async function useAdmission(context: Context, access: InitialAccess | und
 }
 
 function refused(reason: RefusalReason): OAuthError {
-  return new OAuthError('invalid_token', 'an initial access token is needed, and this is none', { reason });
+  return new OAuthError('invalid_token', 'registration needs a valid initial access token', { reason });
 }

@@ -88,6 +88,7 @@ export async function documentByClient(
 export function asRefusal({ code, message, cause }: ClientMetadataError): OAuthError {
   return new OAuthError(code, message, {
     reason: code === 'invalid_redirect_uri' ? 'redirect_uri_unfit' : 'client_metadata_unfit',
+    value: message, // not the member's own value: a JWK may be private
     cause,
   });
 }

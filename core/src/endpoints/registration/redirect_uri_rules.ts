@@ -33,7 +33,7 @@ export function requireReturnUris(document: ClientDocument, policy: Registration
     isWebUri(uri, policy.allowInsecureUris) || (isNative && (isLoopbackUri(uri) || isPrivateUseUri(uri)));
   const problem = isNative
     ? 'expected https, http with a loopback host, or a private-use scheme with a period, for a native application'
-    : 'expected https, and not localhost, for a web application';
+    : 'expected https, and not localhost, for a web application; native applications send application_type native';
   if (!redirectUris.every(isAllowed))
     throw new ClientMetadataError('redirect_uris', problem, 'invalid_redirect_uri');
   if (!logoutUris.every(isAllowed)) throw new ClientMetadataError('post_logout_redirect_uris', problem);
