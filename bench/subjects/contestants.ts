@@ -53,7 +53,8 @@ export function grantd(
       command: (port) => [
         ...[...start.command, '--database', `sqlite:${database}`, '--port', String(port), ...flags],
       ],
-      environment: start.environment,
+      // No balancer has to notice the end.
+      environment: { ...start.environment, GRANTD_SHUTDOWN_DELAY: '0' },
       isReady,
       ...(cores !== undefined && { cores }),
     },

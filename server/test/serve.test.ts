@@ -89,10 +89,13 @@ for (const database of DATABASES) {
       assert.equal((await fetch(`${second.url}/authorize`)).status, 404);
     });
 
-    test('/health answers 200 where storage does', async () => {
-      const response = await fetch(`${server.url}/health`);
-      assert.equal(response.status, 200);
-      assert.deepEqual(await response.json(), { status: 'ok' });
+    test('findings C7: health checks answer 200 if storage answers, on three paths', async () => {
+      for (const path of ['/health', '/health/ready', '/health/live']) {
+        const response = await fetch(`${server.url}${path}`);
+        assert.equal(response.status, 200);
+        assert.deepEqual(await response.json(), { status: 'ok' });
+      }
+      assert.equal((await fetch(`${server.url}/health/other`)).status, 404);
     });
 
     test('/health answers 503 where the database belongs to another issuer by now', async () => {
@@ -137,13 +140,14 @@ for (const database of DATABASES) {
       });
     }
 
-    test('an outage of storage is 503 everywhere, and its cause is in the log alone', async () => {
+    test('findings C7: an outage of storage is 503 everywhere but at /health/live, and its cause is in the log alone', async () => {
       const own = await workbench.start(await workbench.home(), ['--demo']);
       for (const table of ['clients', 'signing_keys', 'people'])
         await database.run(own.folder, `ALTER TABLE ${schema}${table} RENAME TO gone_${table}`);
       const authorization = basic('demo-api', 'demo-api-secret');
+      assert.equal((await fetch(`${own.url}/health/live`)).status, 200);
       const answers = [
-        await fetch(`${own.url}/health`),
+        await fetch(`${own.url}/health/ready`),
         await fetch(`${own.url}/authorize?client_id=demo-web`),
         await postForm(`${own.url}/token/introspect`, { token: 'grantd_at_x' }, authorization),
         await postForm(`${own.url}/token/revoke`, { token: 'grantd_at_x' }, authorization),

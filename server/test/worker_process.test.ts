@@ -78,7 +78,7 @@ describe('a worker is killed that', () => {
   test('lives, but does not end when it is told to', async () => {
     const { worker, events } = start('endless', `${READY} ${BEATS}`, { end: 1 });
     await until(() => events.includes('ready'), 'it is ready');
-    worker.end('SIGTERM');
+    worker.end();
     const { servedMs: _, ...end } = await worker.ended;
     assert.deepEqual(end, { code: null, signal: 'SIGKILL', overdue: 'end' });
   });

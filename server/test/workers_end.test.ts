@@ -46,8 +46,8 @@ async function requestsInFlight(server: RunningServer, count: number) {
 describe('what is in flight on every worker is answered before all end, with 0, on', () => {
   const waysToEnd: Readonly<Record<string, (server: RunningServer) => void>> = {
     SIGTERM: ({ pid }) => process.kill(pid, 'SIGTERM'),
-    'SIGHUP, and others after it': ({ pid }) => {
-      for (const signal of ['SIGHUP', 'SIGTERM', 'SIGINT'] as const) process.kill(pid, signal);
+    'SIGTERM, and others after it': ({ pid }) => {
+      for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.kill(pid, signal);
     },
     // As a terminal does it.
     'SIGINT to all processes at once': (server) => {

@@ -101,6 +101,12 @@ export const OPTIONS = {
     'none',
   ),
   workers: option('Server', wholeNumber(1, 64), 'Processes that share the port and the database.', 1),
+  shutdownDelay: option(
+    'Server',
+    seconds(0, 3600),
+    'Seconds after SIGTERM for which requests are still answered while /health/ready already fails and every answer closes its connection.',
+    5,
+  ),
   demo: option(
     'Server',
     trueOrFalse,

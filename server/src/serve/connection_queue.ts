@@ -12,6 +12,7 @@ export class ConnectionQueue {
   #waiting: Socket[] = [];
   #free: ConnectionTaker[] = [];
   #isClosed = false;
+  readonly #onEmpty: (() => void)[] = [];
 
   /** A connection that was accepted. */
   add(connection: Socket): void {
@@ -39,6 +40,14 @@ export class ConnectionQueue {
     this.#free = this.#free.filter((one) => one !== worker);
   }
 
+  /** Resolves when no connection waits. */
+  emptied(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#onEmpty.push(resolve);
+      this.#match();
+    });
+  }
+
   close(): void {
     this.#isClosed = true;
     for (const connection of this.#waiting.splice(0)) connection.destroy();
@@ -49,5 +58,6 @@ export class ConnectionQueue {
       const [connection, worker] = [this.#waiting.shift(), this.#free.shift()];
       if (connection !== undefined) worker?.hand(connection);
     }
+    if (this.#waiting.length === 0) for (const resolve of this.#onEmpty.splice(0)) resolve();
   }
 }

@@ -40,13 +40,19 @@ export class Crew {
     this.#fill(1);
   }
 
+  /** Workers that die from now on are not replaced. The others still take connections. */
+  announceEnd(signal: NodeJS.Signals): void {
+    this.#ending.abort();
+    for (const worker of this.#workers) worker.announceEnd(signal);
+  }
+
   /**
    * Resolves when all have ended.
    * @throws {Refused} the database cannot be served, or no longer
    */
-  async end(signal: NodeJS.Signals): Promise<void> {
+  async end(): Promise<void> {
     this.#ending.abort();
-    for (const worker of this.#workers) worker.end(signal);
+    for (const worker of this.#workers) worker.end();
     await Promise.all(this.#posts);
     if (this.#failure !== undefined) throw this.#failure;
   }

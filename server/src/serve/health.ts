@@ -5,21 +5,62 @@ import type { Instance } from '../instance/instance.ts';
 import { causeOf } from '../log/cause.ts';
 import type { Log } from '../log/log.ts';
 
+/** Whether the process runs, for whoever restarts it. A restart does not help against an outage of the database. */
+export const LIVE_PATH = '/health/live';
+
+/** Whether requests should be sent here. */
+const READY_PATHS: ReadonlySet<string> = new Set(['/health', '/health/ready']);
+
+/** Says that the process runs. */
+export function answerLive(response: ServerResponse): void {
+  answerHealth(response, 'ok');
+}
+
+export interface ReadinessParts {
+  readonly settings: Settings;
+  readonly instance: Instance;
+  /** Whether the database is still the one that was opened. */
+  readonly isInPlace: () => boolean;
+  /** Whether the server was asked to end. */
+  readonly isEnding: () => boolean;
+  readonly log: Log;
+}
+
+/** Answers requests for the paths of health checks. */
+export type HealthListener = (path: string, response: ServerResponse) => Promise<boolean>;
+
 /**
- * `/health`: 200 only if storage answers all that serving asks of it, would answer as well if it had nothing in
- * memory, and takes writes.
- * @param isInPlace whether the database is still the one that was opened
+ * The health checks. The server is ready only if storage answers everything that serving asks of it, would do so with
+ * nothing in memory, and takes writes; and until the server is asked to end.
+ * @returns a listener that resolves with whether the path is that of a health check
  */
-export function healthCheck(settings: Settings, instance: Instance, isInPlace: () => boolean, log: Log) {
-  return async (response: ServerResponse): Promise<void> => {
-    const isHealthy = await answers(() => askForAll(settings, instance, isInPlace), log);
-    response.writeHead(isHealthy ? 200 : 503, {
-      'content-type': 'application/json',
-      'cache-control': 'no-store',
-      ...(!isHealthy && { 'retry-after': '1' }),
-    });
-    response.end(JSON.stringify({ status: isHealthy ? 'ok' : 'unavailable' }));
+export function healthListener({
+  settings,
+  instance,
+  isInPlace,
+  isEnding,
+  log,
+}: ReadinessParts): HealthListener {
+  return async (path, response) => {
+    if (path === LIVE_PATH) {
+      answerLive(response);
+      return true;
+    }
+    if (!READY_PATHS.has(path)) return false;
+    const isReady = await answers(() => askForAll(settings, instance, isInPlace), log);
+    answerHealth(response, isEnding() ? 'ending' : isReady ? 'ok' : 'unavailable');
+    return true;
   };
+}
+
+function answerHealth(response: ServerResponse, status: 'ok' | 'unavailable' | 'ending'): void {
+  const isOk = status === 'ok';
+  response.writeHead(isOk ? 200 : 503, {
+    'content-type': 'application/json',
+    'cache-control': 'no-store',
+    ...(!isOk && { 'retry-after': '1' }),
+  });
+  response.end(JSON.stringify({ status }));
 }
 
 /** @throws {Error} something was not answered, or not as it must be */

@@ -1,20 +1,36 @@
 import { createServer, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { pathOf } from '@grantd/core';
+import { answerLive, LIVE_PATH } from './health.ts';
 
-/** An HTTP server that does not listen yet; until it is told how to answer, it asks its callers to come back. */
+/** An HTTP server that does not listen yet. Until `answerWith` is called, it answers 503. */
 export interface HttpServer {
   readonly http: Server;
   answerWith(listener: RequestListener): void;
-  /** Asks them again to come back, or to go elsewhere. */
+  /** Answers 503 again. */
   answerNotReady(): void;
+  /** From now on every answer closes its connection, so that callers open the next one elsewhere. */
+  closeAfterAnswers(): void;
 }
 
-export function createHttpServer(): HttpServer {
+/** Time limits, in milliseconds. */
+export interface TimeLimits {
+  /** For a whole request, with its body. */
+  readonly request: number;
+  /** Between two looks for requests that exceed a limit. */
+  readonly look: number;
+}
+
+const TIME_LIMITS: TimeLimits = { request: 30_000, look: 1000 };
+
+export function createHttpServer({ request: requestTimeout, look } = TIME_LIMITS): HttpServer {
   const http = createServer({
     // A repeated header must not hide the first one: two credentials are refused, not one of them ignored.
     joinDuplicateHeaders: true,
-    headersTimeout: 10_000,
-    requestTimeout: 30_000,
+    headersTimeout: Math.min(10_000, requestTimeout),
+    requestTimeout,
+    // Node looks every 30 seconds by default, so that a limit could be exceeded by as much.
+    connectionsCheckingInterval: look,
     // Longer than the 60 seconds of common load balancers, which must be the first to close.
     keepAliveTimeout: 65_000,
     maxHeaderSize: 16 * 1024,
@@ -22,9 +38,16 @@ export function createHttpServer(): HttpServer {
     requireHostHeader: false,
   });
   const answering = new WeakMap<Duplex, ServerResponse>();
+  const open = new Set<Duplex>();
   let answer = notReady;
+  let isEnding = false;
+  http.on('connection', (socket: Duplex) => {
+    open.add(socket);
+    socket.once('close', () => open.delete(socket));
+  });
   http.on('request', (request, response) => {
     answering.set(request.socket, response);
+    if (isEnding) response.shouldKeepAlive = false;
     // RFC 9112 §3.2
     if (request.httpVersion === '1.1' && request.headers.host === undefined) refuse(response, 400);
     else answer(request, response);
@@ -39,10 +62,18 @@ export function createHttpServer(): HttpServer {
     answerNotReady() {
       answer = notReady;
     },
+    closeAfterAnswers() {
+      isEnding = true;
+      for (const socket of open) {
+        const response = answering.get(socket);
+        if (response !== undefined) response.shouldKeepAlive = false;
+      }
+    },
   };
 }
 
-const notReady: RequestListener = (_request, response) => {
+const notReady: RequestListener = (request, response) => {
+  if (pathOf({ url: request.url ?? '' }) === LIVE_PATH) return answerLive(response);
   response.writeHead(503, { 'retry-after': '1', 'cache-control': 'no-store', 'content-length': 0 }).end();
 };
 

@@ -9,10 +9,14 @@ const LOAD_AFTER_MS = 1_000;
 export function lateListener(load: () => Promise<Listener>): Listener {
   let listener: Promise<Listener> | undefined;
   const loaded = (): Promise<Listener> => {
-    listener ??= load();
+    // A failure is not kept: it may have been a moment without free file descriptors.
+    listener ??= load().catch((error: unknown) => {
+      listener = undefined;
+      throw error;
+    });
     return listener;
   };
-  // Where it cannot be loaded, each of its requests says so.
+  // If loading fails, each request tries again and reports the error.
   setTimeout(() => void loaded().catch(() => undefined), LOAD_AFTER_MS).unref();
   return async (request, response) => (await loaded())(request, response);
 }

@@ -13,13 +13,14 @@ import { type Log, openLog } from '../log/log.ts';
 import { RequestLog } from '../log/request_log.ts';
 import { type Operator, readOperator } from '../pages/operator.ts';
 import { watchDatabase } from './database_watch.ts';
-import { healthCheck } from './health.ts';
+import { healthListener } from './health.ts';
 import { createHttpServer, type HttpServer } from './http_server.ts';
 import { lateListener } from './late_listener.ts';
 import { listenOn } from './listen_on.ts';
 import { requestListener } from './request_listener.ts';
-import { askedToEnd, type Connections, finish } from './shutdown.ts';
+import { type Connections, type Ending, finish, listenForEnd } from './shutdown.ts';
 import { announce, type Started } from './started.ts';
+import { sweepInThread } from './sweep_in_thread.ts';
 import { sweepable, sweepPeriodically } from './sweeper.ts';
 import { unfinishedWork } from './unfinished_work.ts';
 
@@ -32,8 +33,7 @@ export interface Role {
   readonly connections: Connections;
   readonly port: number;
   readonly log: Log;
-  /** Resolves when the process has to end. */
-  readonly ending: Promise<NodeJS.Signals>;
+  readonly ending: Ending;
   /** Of several processes one is enough for each of these. */
   readonly sweeps: boolean;
   readonly bringsDemo: boolean;
@@ -46,7 +46,7 @@ export async function serve(configuration: Configuration, environment: NodeJS.Pr
   const { settings } = configuration;
   refuseExposedDemo(configuration);
   const log = await openLog(settings.log);
-  const ending = askedToEnd();
+  const ending = listenForEnd(settings.shutdownDelay, log);
 
   // The port first: the issuer may follow from it, and a start that cannot listen leaves no files behind.
   const server = createHttpServer();
@@ -94,7 +94,7 @@ async function serveInstance(
   configuration: Configuration,
   instance: Instance,
   operator: Operator,
-  { server: { answerWith, answerNotReady }, connections, log, ending, sweeps, bringsDemo, started }: Role,
+  { server: http, connections, log, ending, sweeps, bringsDemo, started }: Role,
 ): Promise<void> {
   const { settings } = configuration;
   const { database } = instance;
@@ -105,11 +105,16 @@ async function serveInstance(
 
   const unfinished = unfinishedWork(instance, server, log, sweeps);
   const watch = watchDatabase(instance);
-  answerWith(
+  let isEnding = false;
+  http.answerWith(
     requestListener({
       server,
       requestLog,
-      health: healthCheck(settings, instance, watch.isInPlace, log),
+      health: healthListener({
+        ...{ settings, instance, log },
+        isInPlace: watch.isInPlace,
+        isEnding: () => isEnding,
+      }),
       pages: lateListener(async () => {
         const { openPages } = await import('../pages/pages.ts');
         const { tellClients } = unfinished;
@@ -128,24 +133,28 @@ async function serveInstance(
     });
     void watch.damaged.then(() => {
       log.fatal({ event: 'database_corrupt', database: database.name });
-      answerNotReady();
+      http.answerNotReady();
       sweeping.abort();
     });
-    const asked = await Promise.race([ending, watch.replaced]);
-    const reason = watch.stop() ? 'database_replaced' : asked;
+    const asked = await Promise.race([ending.asked, watch.replaced]);
+    isEnding = true;
+    http.closeAfterAnswers();
     sweeping.abort();
-    if (reason === 'database_replaced') {
-      log.fatal({ event: reason, database: database.name });
-      answerNotReady();
-      // Whatever is still in flight gets a 503 as well, instead of the outcome of a write that nobody will find.
+    if (asked !== 'database_replaced') {
+      log.info({ event: 'ending', signal: asked });
+      await Promise.race([ending.closing, watch.replaced]);
+    }
+    const isReplaced = watch.stop();
+    if (isReplaced) {
+      log.fatal({ event: 'database_replaced', database: database.name });
+      http.answerNotReady();
+      // Requests in flight get a 503 as well, instead of the outcome of a write that is lost.
       await database.close();
-    } else {
-      log.info({ event: 'ending', signal: reason });
     }
     const isFinished = await finish(connections);
     await Promise.all([swept, worked, unfinished.end(), server.flush()]);
     log.info({ event: 'ended', inFlight: isFinished ? 'finished' : 'closed' });
-    if (reason === 'database_replaced') throw databaseReplaced(database.name);
+    if (isReplaced) throw databaseReplaced(database.name);
   } finally {
     // Also where the start fails half-way: neither may keep the process from ending.
     watch.stop();
@@ -172,7 +181,6 @@ async function sweep(
   const { file: path } = database;
   if (path === undefined)
     return sweepPeriodically(sweepable(storage, sweepProgram), intervalSeconds, log, signal);
-  const { sweepInThread } = await import('./sweep_in_thread.ts');
   return sweepInThread(
     { path, issuer, intervalSeconds, eventRetentionSeconds, checksFirst: isAfterCrash },
     log,

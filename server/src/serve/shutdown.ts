@@ -1,8 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { isatty } from 'node:tty';
+import type { Log } from '../log/log.ts';
 
 const LONGEST_MS = 10_000;
 
-/** What is open between a server and its callers. A server of `node:http` that listens is one. */
+/** The open connections between a server and its callers. A listening server of `node:http` is one. */
 export interface Connections {
   /** Accepts nothing new. @param done called when the last connection is closed */
   close(done?: () => void): void;
@@ -10,15 +12,40 @@ export interface Connections {
   closeAllConnections(): void;
 }
 
-/** Resolves with the signal that asks the program to end. Later ones change nothing: the end is bounded anyway. */
-export function askedToEnd(): Promise<NodeJS.Signals> {
-  return new Promise((resolve) => {
-    for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => resolve(signal));
-    if (process.env.npm_lifecycle_event !== undefined) onceOrphaned(() => resolve('SIGTERM'));
-  });
+/** The end of a server has two steps, so that balancers stop sending requests before connections close. */
+export interface Ending {
+  /** Resolves with the signal that asks the program to end. The server still accepts connections. */
+  readonly asked: Promise<NodeJS.Signals>;
+  /** Resolves when the server should accept nothing new and close. */
+  readonly closing: Promise<void>;
 }
 
-/** npm starts programs through a shell that keeps SIGTERM to itself: when the shell is gone, we were told to end. */
+/**
+ * Listens for signals. After SIGTERM, `closing` follows `delaySeconds` later, after SIGINT immediately; a second signal
+ * ends the delay. Later ones change nothing, since the rest of the end is bounded. SIGHUP ends the program only if a
+ * terminal hangs up.
+ */
+export function listenForEnd(delaySeconds: number, log: Log): Ending {
+  const asked = Promise.withResolvers<NodeJS.Signals>();
+  const closing = Promise.withResolvers<void>();
+  let isAsked = false;
+  const end = (signal: NodeJS.Signals): void => {
+    if (isAsked || signal !== 'SIGTERM') closing.resolve();
+    else setTimeout(closing.resolve, delaySeconds * 1000).unref();
+    isAsked = true;
+    asked.resolve(signal);
+  };
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, end);
+  process.on('SIGHUP', (signal) => {
+    // Without a terminal it is a request to reload; nothing can be reloaded yet.
+    if (isatty(0)) end(signal);
+    else log.warn({ event: 'hangup', reloaded: [] });
+  });
+  if (process.env.npm_lifecycle_event !== undefined) onceOrphaned(() => end('SIGTERM'));
+  return { asked: asked.promise, closing: closing.promise };
+}
+
+/** npm starts programs through a shell that keeps SIGTERM to itself. If the shell is gone, we have to end. */
 function onceOrphaned(end: () => void): void {
   const shell = process.ppid;
   const timer = setInterval(() => {
@@ -30,12 +57,12 @@ function onceOrphaned(end: () => void): void {
 }
 
 /**
- * Accepts nothing new, lets what is in flight finish, and closes what has not after ten seconds.
+ * Accepts nothing new, lets requests in flight finish, and closes the rest after ten seconds.
  * @returns whether everything finished by itself
  */
 export async function finish(connections: Connections, longestMs = LONGEST_MS): Promise<boolean> {
   const closed = new Promise<true>((resolve) => connections.close(() => resolve(true)));
-  // A connection that was busy becomes idle once its answer is out, and would stay open for more.
+  // A busy connection becomes idle when its answer is out, and would otherwise stay open.
   const idle = setInterval(() => connections.closeIdleConnections(), 50);
   const isFinished = await Promise.race([closed, pause(longestMs, false, { ref: false })]);
   clearInterval(idle);

@@ -1,5 +1,6 @@
 import { Socket } from 'node:net';
 import type { HandedConnections } from './handed_connections.ts';
+import type { Ending } from './shutdown.ts';
 import type { Started } from './started.ts';
 import type { FromWorker, Order, ToWorker } from './worker_messages.ts';
 
@@ -8,20 +9,25 @@ const BEAT_MS = 1000;
 /** The supervisor as its worker sees it. When it dies, the worker ends at once: nobody would tell it to any more. */
 export class SupervisorChannel {
   readonly order: Promise<Order>;
-  /** Resolves with the signal that the supervisor got. */
-  readonly ending: Promise<NodeJS.Signals>;
+  readonly ending: Ending;
   #connections: HandedConnections | undefined;
 
   constructor() {
     const order = Promise.withResolvers<Order>();
-    const ending = Promise.withResolvers<NodeJS.Signals>();
+    const asked = Promise.withResolvers<NodeJS.Signals>();
+    const closing = Promise.withResolvers<void>();
     this.order = order.promise;
-    this.ending = ending.promise;
+    this.ending = { asked: asked.promise, closing: closing.promise };
     process.on('disconnect', exitAtOnce);
     process.on('message', (content, socket) => {
       const message = content as ToWorker;
       if (message.type === 'serve') order.resolve(message.order);
-      if (message.type === 'end') ending.resolve(message.signal);
+      if (message.type === 'ending') asked.resolve(message.signal);
+      if (message.type === 'end') {
+        // Without a signal: another worker has failed.
+        asked.resolve('SIGTERM');
+        closing.resolve();
+      }
       if (message.type === 'connection') this.#take(socket instanceof Socket ? socket : undefined);
     });
   }

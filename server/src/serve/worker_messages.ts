@@ -9,7 +9,10 @@ export type ToWorker =
   | { readonly type: 'serve'; readonly order: Order }
   /** Comes with a socket, unless its caller has gone meanwhile. */
   | { readonly type: 'connection' }
-  | { readonly type: 'end'; readonly signal: NodeJS.Signals };
+  /** The supervisor got this signal. Connections still come. */
+  | { readonly type: 'ending'; readonly signal: NodeJS.Signals }
+  /** No more connections come. */
+  | { readonly type: 'end' };
 
 /** What a worker tells the supervisor. */
 export type FromWorker =

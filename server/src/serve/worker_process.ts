@@ -87,10 +87,15 @@ export class WorkerProcess implements ConnectionTaker {
     this.#tell({ type: 'connection' }, connection);
   }
 
+  /** Lets it say that it is not ready any more. It still takes connections. */
+  announceEnd(signal: NodeJS.Signals): void {
+    this.#tell({ type: 'ending', signal });
+  }
+
   /** Lets it finish what is in flight. */
-  end(signal: NodeJS.Signals): void {
+  end(): void {
     this.#expect('end');
-    this.#tell({ type: 'end', signal });
+    this.#tell({ type: 'end' });
   }
 
   #tell(message: ToWorker, connection?: Socket): void {

@@ -19,8 +19,8 @@ export const ENVIRONMENT_FILE = 'environment.json';
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** Nothing of the machine's own settings, and not the folder that npm was started in. */
-const BARE_ENVIRONMENT: Environment = { PATH: process.env.PATH ?? '' };
+/** Nothing of the machine's own settings, and not the folder that npm was started in. Tests do not wait for balancers. */
+const BARE_ENVIRONMENT: Environment = { PATH: process.env.PATH ?? '', GRANTD_SHUTDOWN_DELAY: '0' };
 
 export interface Outcome {
   readonly code: number | null;
