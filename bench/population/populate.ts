@@ -46,7 +46,7 @@ export async function populate(
     throw new Error(`${order.records} records are fewer than the tokens that are asked for need`);
   const database = sqliteDatabase(path);
   const settings = readConfiguration({ refreshTokenLifetime: String(LIFETIME) }, {});
-  const instance = await openInstance(settings, database, ISSUER);
+  const instance = await openInstance(settings, database, ISSUER, 'cli');
   const server = await instance.server();
   const rows = new DatabaseSync(path);
   try {

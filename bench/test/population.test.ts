@@ -29,7 +29,7 @@ test('a population has as many records as were ordered, and real tokens of each 
   rows.close();
 
   const database = sqliteDatabase(path);
-  const instance = await openInstance(readConfiguration({}, {}), database, ISSUER);
+  const instance = await openInstance(readConfiguration({}, {}), database, ISSUER, 'cli');
   const server = await instance.server();
   for (const kind of TOKEN_KINDS) {
     const distinct = new Set(tokensOf('each', kind));

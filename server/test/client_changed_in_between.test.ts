@@ -28,7 +28,7 @@ async function open(t: TestContext, meanwhile: (clients: ClientRegistry, reading
   const configuration = readConfiguration({}, { GRANTD_ISSUER: ISSUER });
   const database = sqliteDatabase(join(folder, 'grantd.db'));
   t.after(() => database.close());
-  const instance = await openInstance(configuration, database, ISSUER);
+  const instance = await openInstance(configuration, database, ISSUER, 'server');
   const { clients } = instance.storage;
   await clients.add(SHOP);
 

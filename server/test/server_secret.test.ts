@@ -32,7 +32,7 @@ async function addClients(folder: string): Promise<void> {
   const configuration = readConfiguration({}, { ...environment, ...environmentOf(folder) });
   const database = await databaseOf(configuration, {});
   try {
-    const instance = await openInstance(configuration, database, ISSUER);
+    const instance = await openInstance(configuration, database, ISSUER, 'cli');
     const server = await instance.server();
     for (const [index, { id, secret }] of CLIENTS.entries()) {
       const hashed = await server.hashClientSecret(secret);

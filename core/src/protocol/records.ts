@@ -212,7 +212,7 @@ export interface KeyRecord {
 /** Seconds. Keys that are retired stay published at least so long, since nothing tells when the last ID token ends. */
 export const LONGEST_ID_TOKEN_LIFETIME = 24 * 60 * 60;
 
-/** Something that ended the life of tokens; written in the transaction that did it. */
+/** Something that ended the life of tokens, written in the transaction that did it; or an act that was recorded. */
 export interface EventRecord {
   /** Increases with every event of an issuer. */
   readonly sequence: number;
@@ -220,9 +220,24 @@ export interface EventRecord {
   readonly type: EventType;
   /** What it was done to: a token's or code's `id`, or a principal's. */
   readonly target: string;
+  /** Who acted, if it was recorded as an act: `cli`, `registration`, or what the host calls them. */
+  readonly actor?: string;
 }
 
+/** What a host records of those who administer it. Tokens do not depend on it. */
+export interface Act extends Pick<EventRecord, 'target'> {
+  readonly type: ActType;
+  readonly actor: string;
+}
+
+export type ActType =
+  | `client_${'added' | 'changed' | 'secret_rotated' | 'removed'}`
+  | 'key_rotated'
+  | `person_${'added' | 'changed' | 'password_set' | 'removed'}`
+  | 'scope_texts_changed';
+
 export type EventType =
+  | ActType
   | 'token_revoked'
   | 'family_revoked'
   | 'code_revoked'

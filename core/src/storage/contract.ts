@@ -1,4 +1,5 @@
 import type {
+  Act,
   ApiRecord,
   AuthorizationCodeRecord,
   ClientRecord,
@@ -290,6 +291,9 @@ export interface AdministrableStorage extends Storage {
    * ever issued or done. For a host's own sign-in. One indexed read.
    */
   getPrincipalState(principal: 'client' | 'subject', id: string): Found<PrincipalState>;
+
+  /** Writes an act as an event, for those who look afterwards who did what. */
+  recordAct(act: Act): Awaitable<void>;
 
   /** Events after a sequence number, in order. */
   eventsAfter(sequence: number, limit: number): Awaitable<readonly EventRecord[]>;

@@ -22,6 +22,7 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['token', async () => (await import('./token.ts')).tokenCommands()],
   ['keys', async () => (await import('./keys.ts')).keysCommands()],
   ['secrets', async () => (await import('./secrets.ts')).secretsCommands()],
+  ['events', async () => (await import('./events.ts')).eventsCommands()],
   ['gc', async () => (await import('./gc.ts')).gcCommand()],
   ['copy', async () => (await import('./copy.ts')).copyCommand()],
 ]);

@@ -25,7 +25,7 @@ export async function withInstance(
   const database = await databaseOf(configuration, process.env);
   try {
     const issuer = await issuerOf(configuration, database, beginning);
-    const instance = await openInstance(configuration, database, issuer);
+    const instance = await openInstance(configuration, database, issuer, 'cli');
     await work({ ...instance, configuration, isJson: flags.json === true });
   } finally {
     await database.close();

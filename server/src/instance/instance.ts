@@ -8,6 +8,7 @@ import {
 } from '@grantd/core';
 import type { Configuration } from '../config/configuration.ts';
 import { userClaims } from '../people/claims.ts';
+import { type ActorKind, audited } from './audit.ts';
 import type { Database, OpenDatabase } from './database/database.ts';
 import { issuerToAdminister } from './issuer.ts';
 import { pairwiseSecretOf, sealOfPairwiseSecret } from './pairwise_secret.ts';
@@ -46,6 +47,7 @@ export interface Instance extends OpenDatabase {
 /**
  * Opens a database for an issuer, which must be the stored one where there is one. A new database gets its secret
  * first, so that there is never one without the other. Nothing is written for options that the library refuses.
+ * @param actor who does what is done through the instance
  * @throws {ConfigurationRefused} it does
  * @throws {Refused} the database has no secret, or may not be made, or was made for another issuer meanwhile
  */
@@ -53,6 +55,7 @@ export async function openInstance(
   configuration: Configuration,
   database: Database,
   issuer: string,
+  actor: ActorKind,
 ): Promise<Instance> {
   const { settings } = configuration;
   requireAcceptable(configuration, issuer);
@@ -60,7 +63,8 @@ export async function openInstance(
     await requireMaking(settings, database);
     if (settings.secret === undefined) database.prepareSecret();
   }
-  const opened = await database.open(issuer);
+  const bare = await database.open(issuer);
+  const opened = { ...bare, ...audited(bare, actor) };
   // Somebody else may have made it since the caller looked.
   issuerToAdminister(issuer, (await database.storedIssuer()) ?? issuer);
   const { storage, people } = opened;

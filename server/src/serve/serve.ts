@@ -79,7 +79,7 @@ export async function serveDatabase(
       const issuer = issuerToServe(given, await database.storedIssuer(), role.port);
       refuseStoredInsecureIssuer(configuration, issuer);
       refuseForeignDemo(configuration, issuer, database.name);
-      const instance = await openInstance(configuration, database, issuer);
+      const instance = await openInstance(configuration, database, issuer, 'server');
       await serveInstance(configuration, instance, operator, role);
     } finally {
       await database.close();

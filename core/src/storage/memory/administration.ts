@@ -5,7 +5,7 @@ import { addEvent, type MemoryHandle, type PrincipalRow, type TokenRow } from '.
 
 type Administration = Pick<
   AdministrableStorage,
-  'revokeAll' | 'countAlive' | 'setDisabled' | 'getPrincipalState' | 'eventsAfter'
+  'revokeAll' | 'countAlive' | 'setDisabled' | 'getPrincipalState' | 'recordAct' | 'eventsAfter'
 >;
 
 export function memoryAdministration(handle: MemoryHandle, principals: Principals): Administration {
@@ -38,6 +38,9 @@ export function memoryAdministration(handle: MemoryHandle, principals: Principal
     getPrincipalState(principal, id) {
       const row = principals.find(principal, id);
       return row && principalState(row);
+    },
+    recordAct({ type, target, actor }) {
+      addEvent(handle, type, target, actor);
     },
     eventsAfter(sequence, limit) {
       return tables()

@@ -92,10 +92,21 @@ export function principalKey(principal: Principal, id: string): string {
   return `${principal} ${id}`;
 }
 
-export function addEvent({ tables, clock }: MemoryHandle, type: EventType, target: string): void {
+export function addEvent(
+  { tables, clock }: MemoryHandle,
+  type: EventType,
+  target: string,
+  actor?: string,
+): void {
   const held = tables();
   held.lastSequence += 1;
-  held.events.push({ sequence: held.lastSequence, atMs: clock(), type, target });
+  held.events.push({
+    sequence: held.lastSequence,
+    atMs: clock(),
+    type,
+    target,
+    ...(actor !== undefined && { actor }),
+  });
 }
 
 /** A copy that neither the caller's changes nor a reader's can reach. */

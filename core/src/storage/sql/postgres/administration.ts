@@ -22,6 +22,9 @@ export const ADMINISTRATION_SQL = {
     INSERT INTO grantd.events (issuer_id, at_ms, type, target)
     SELECT $1, $3::bigint, 'issued_before_revoked', $2::bigint::text FROM raised`,
 
+  recordAct: `
+    INSERT INTO grantd.events (issuer_id, at_ms, type, target, actor) VALUES ($1, $2, $3, $4, $5)`,
+
   countOfClient: `${COUNT_ALIVE} AND t.client_id = $3`,
   countOfSubject: `${COUNT_ALIVE} AND t.subject = $3`,
   countOfSession: `${COUNT_ALIVE} AND t.session_id = $3`,
@@ -31,7 +34,7 @@ export const ADMINISTRATION_SQL = {
 
 type Administration = Pick<
   AdministrableStorage,
-  'revokeAll' | 'countAlive' | 'setDisabled' | 'getPrincipalState'
+  'revokeAll' | 'countAlive' | 'setDisabled' | 'getPrincipalState' | 'recordAct'
 >;
 
 export async function postgresAdministration(
@@ -71,6 +74,10 @@ export async function postgresAdministration(
     async setDisabled(principal, id, disabled) {
       if (!isStorable(id)) return;
       await primary.write([principals.setDisabled(principal, id, disabled)]);
+    },
+
+    async recordAct({ type, target, actor }) {
+      await primary.write([[sql.recordAct, issuerId, clock(), type, target, actor]]);
     },
 
     getPrincipalState(principal, id) {

@@ -21,7 +21,7 @@ export const EVENTS_SQL = {
     WHERE id = $1 AND EXISTS (SELECT 1 FROM numbered)`,
 
   after: `
-    SELECT sequence, at_ms, type, target FROM grantd.events
+    SELECT sequence, at_ms, type, target, actor FROM grantd.events
     WHERE issuer_id = $1 AND sequence > $2 ORDER BY sequence LIMIT $3`,
 };
 
@@ -30,6 +30,7 @@ type EventRow = {
   readonly at_ms: number;
   readonly type: EventType;
   readonly target: string;
+  readonly actor: string | null;
 };
 
 export async function postgresEvents({
@@ -44,7 +45,11 @@ export async function postgresEvents({
         [sql.number, issuerId, limit],
         [sql.after, issuerId, sequence, limit],
       ]);
-      return rowsOf<EventRow>(found).map(({ at_ms, ...row }) => ({ ...row, atMs: at_ms }));
+      return rowsOf<EventRow>(found).map(({ at_ms: atMs, actor, ...row }) => ({
+        ...row,
+        atMs,
+        ...(actor !== null && { actor }),
+      }));
     },
   };
 }

@@ -211,6 +211,9 @@ const VERSION_2 = `
  * that are there, as it could before; those that registered themselves may ask for none.
  */
 const VERSION_3 = `
+  -- Who acted, of events that were recorded as acts.
+  ALTER TABLE grantd.events ADD COLUMN actor text;
+
   -- What consent rests upon: writing when a secret was used changes the row, but not what the client registered.
   ALTER TABLE grantd.clients ADD COLUMN registration_revision bigint NOT NULL DEFAULT 0;
   UPDATE grantd.clients SET registration_revision = revision;

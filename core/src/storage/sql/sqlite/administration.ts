@@ -25,7 +25,7 @@ export const ADMINISTRATION_SQL = {
 
 type Administration = Pick<
   AdministrableStorage,
-  'revokeAll' | 'countAlive' | 'setDisabled' | 'getPrincipalState'
+  'revokeAll' | 'countAlive' | 'setDisabled' | 'getPrincipalState' | 'recordAct'
 >;
 
 export function sqliteAdministration(
@@ -71,6 +71,10 @@ export function sqliteAdministration(
         if (!principals.setDisabled(principal, id, disabled)) return;
         events.add(`${principal}_${disabled ? 'disabled' : 'enabled'}`, id);
       });
+    },
+
+    recordAct({ type, target, actor }) {
+      return transaction(() => events.add(type, target, actor));
     },
 
     getPrincipalState(principal, id) {

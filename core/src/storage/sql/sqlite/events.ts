@@ -12,8 +12,8 @@ const onlyGrantOf = (column: 'pair_id' | 'family_id', id: string) => `
 
 export const EVENTS_SQL = {
   add: `
-    INSERT INTO events (issuer_id, sequence, at_ms, type, target)
-    SELECT id, 1 + ${LAST_NUMBER}, :nowMs, :type, :target FROM issuers WHERE id = :issuerId`,
+    INSERT INTO events (issuer_id, sequence, at_ms, type, target, actor)
+    SELECT id, 1 + ${LAST_NUMBER}, :nowMs, :type, :target, :actor FROM issuers WHERE id = :issuerId`,
 
   lastNumber: `SELECT ${LAST_NUMBER} AS last FROM issuers WHERE id = :issuerId`,
 
@@ -41,7 +41,7 @@ export const EVENTS_SQL = {
     WHERE e.issuer_id = :issuerId AND e.sequence > :after AND e.sequence <= :last`,
 
   after: `
-    SELECT sequence, at_ms, type, target FROM events
+    SELECT sequence, at_ms, type, target, actor FROM events
     WHERE issuer_id = :issuerId AND sequence > :sequence ORDER BY sequence LIMIT :limit`,
 };
 
@@ -50,6 +50,7 @@ type EventRow = {
   readonly at_ms: number;
   readonly type: EventType;
   readonly target: string;
+  readonly actor: string | null;
 };
 
 type EndingRow = Pick<EventRow, 'sequence' | 'type' | 'target'> & {
@@ -57,9 +58,9 @@ type EndingRow = Pick<EventRow, 'sequence' | 'type' | 'target'> & {
   readonly grant_id: string | null;
 };
 
-/** What has ended, or changed how those of it stand: a token by itself, or all of a principal. */
+/** What has ended, or changed how those of it stand: a token by itself, all of a principal, or nothing. */
 export interface Ending {
-  readonly of: 'token' | Principal;
+  readonly of: 'token' | Principal | 'nothing';
   readonly id: string;
   /** Of the event that tells it. */
   readonly sequence: number;
@@ -75,7 +76,7 @@ export interface Position {
 
 export interface Events {
   /** Writes an event as part of the caller's transaction. */
-  add(type: EventType, target: string): void;
+  add(type: EventType, target: string, actor?: string): void;
   after(sequence: number, limit: number): readonly EventRecord[];
   /** The greatest number that an event has ever had, be it swept or not; 0 where there was none. */
   lastNumber(): number;
@@ -92,8 +93,8 @@ export interface Events {
 export function sqliteEvents({ database, issuerId, clock }: SqliteHandle): Events {
   const sql = prepareAll(database, EVENTS_SQL);
   return {
-    add(type, target) {
-      sql.add.run({ issuerId, nowMs: clock(), type, target });
+    add(type, target, actor) {
+      sql.add.run({ issuerId, nowMs: clock(), type, target, actor: actor ?? null });
     },
     lastNumber() {
       return Number(sql.lastNumber.get({ issuerId })?.last ?? 0);
@@ -112,9 +113,13 @@ export function sqliteEvents({ database, issuerId, clock }: SqliteHandle): Event
     },
     after(sequence, limit) {
       const rows = sql.after.all({ issuerId, sequence, limit }) as EventRow[];
-      return rows.map(({ at_ms, ...row }) => ({ ...row, atMs: at_ms }));
+      return rows.map(toEventRecord);
     },
   };
+}
+
+function toEventRecord({ at_ms: atMs, actor, ...row }: EventRow): EventRecord {
+  return { ...row, atMs, ...(actor !== null && { actor }) };
 }
 
 function toEnding({ sequence, type, target, token_alone, grant_id }: EndingRow): Ending | undefined {
@@ -136,7 +141,9 @@ function toEnding({ sequence, type, target, token_alone, grant_id }: EndingRow):
     case 'client_disabled':
     case 'client_enabled':
       return { of: 'client', id: target, sequence };
-    default:
+    case 'issued_before_revoked':
       return undefined;
+    default:
+      return { of: 'nothing', id: target, sequence };
   }
 }

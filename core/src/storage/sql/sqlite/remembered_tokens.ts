@@ -129,7 +129,7 @@ export class RememberedTokens {
       isFirstLook || lastEvent - former > MOST_EVENTS ? undefined : this.#events.endings(former, lastEvent);
     for (const { of, id, sequence } of endings ?? []) {
       if (of === 'token') this.#tokens.delete(id);
-      else this.#ended.add(of, id, sequence);
+      else if (of !== 'nothing') this.#ended.add(of, id, sequence);
     }
     if (endings === undefined || this.#ended.size > MOST_ENDED) this.#clear();
   }

@@ -263,6 +263,9 @@ const VERSION_5 = `
     swept_until INTEGER NOT NULL
   ) STRICT;
 
+  -- Who acted, of events that were recorded as acts.
+  ALTER TABLE events ADD COLUMN actor TEXT;
+
   -- What consent rests upon: writing when a secret was used changes the row, but not what the client registered.
   ALTER TABLE clients ADD COLUMN registration_revision INTEGER NOT NULL DEFAULT 0;
   UPDATE clients SET registration_revision = revision;

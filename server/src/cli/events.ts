@@ -1,0 +1,72 @@
+import type { EventRecord } from '@grantd/core';
+import { Command } from 'commander';
+import type { GivenFlags } from '../config/configuration.ts';
+import { databaseFlags } from './database_flags.ts';
+import { BadUsage } from './exit.ts';
+import { printList, timeOf } from './output.ts';
+import { type CommandParts, withInstance } from './with_instance.ts';
+
+interface EventsFlags extends GivenFlags {
+  readonly after?: string;
+  readonly type?: string;
+  readonly target?: string;
+}
+
+interface Wanted {
+  readonly after: number;
+  readonly type?: string;
+  readonly target?: string;
+}
+
+export function eventsCommands(): Command {
+  const group = new Command('events').description('what was done to clients, people, keys and tokens');
+  databaseFlags(group.command('list').description('all events that are kept, in order'))
+    .option('--after <NUMBER>', 'only events with a greater number')
+    .option('--type <TYPE>', 'only events of this type, such as client_changed')
+    .option('--target <ID>', 'only events about this client, subject, key, session, grant or token')
+    .addHelpText(
+      'after',
+      `
+  grantd events list --after 120 --type person_removed --json`,
+    )
+    .action(({ after = '0', type, target, ...flags }: EventsFlags) => {
+      if (!/^\d{1,15}$/.test(after))
+        throw new BadUsage(`--after: expected the number of an event, got ${JSON.stringify(after)}`);
+      const wanted = {
+        after: Number(after),
+        ...(type !== undefined && { type }),
+        ...(target !== undefined && { target }),
+      };
+      return withInstance(flags, 'needs_database', (parts) => listEvents(parts, wanted));
+    });
+  return group;
+}
+
+/** Events of one read. */
+const MOST_AT_ONCE = 1000;
+
+async function listEvents(parts: CommandParts, { after, type, target }: Wanted): Promise<void> {
+  const found: EventRecord[] = [];
+  for (let last = after; ; ) {
+    const events = await parts.storage.eventsAfter(last, MOST_AT_ONCE);
+    found.push(
+      ...events.filter(
+        (event) => (type ?? event.type) === event.type && (target ?? event.target) === event.target,
+      ),
+    );
+    last = events.at(-1)?.sequence ?? last;
+    if (events.length < MOST_AT_ONCE) break;
+  }
+  const shown = found.map(({ sequence, atMs, ...event }) => ({
+    number: sequence,
+    at: timeOf(atMs),
+    ...event,
+  }));
+  printList(parts, shown, {
+    NUMBER: ({ number }) => String(number),
+    AT: ({ at }) => at ?? '',
+    TYPE: (event) => event.type,
+    TARGET: (event) => event.target,
+    ACTOR: ({ actor }) => actor ?? '',
+  });
+}

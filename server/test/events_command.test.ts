@@ -1,0 +1,81 @@
+import assert from 'node:assert/strict';
+import { after, describe, test } from 'node:test';
+import { DATABASES } from './harness/databases.ts';
+import { grantd, grantdPrints, Workbench } from './harness/program.ts';
+
+interface Event {
+  readonly number: number;
+  readonly type: string;
+  readonly target: string;
+  readonly actor?: string;
+}
+
+for (const database of DATABASES) {
+  describe(`events on ${database.name}`, { skip: database.absence }, () => {
+    const workbench = new Workbench(database);
+    after(() => workbench.clear());
+
+    test('findings C8: each act of a command and each registration leaves an event with its actor', async () => {
+      const folder = await workbench.home();
+      const server = await workbench.start(folder, ['--registration', 'open']);
+      const prints = (args: readonly string[], input = '') => grantdPrints(folder, args, input);
+      const listed = async (...args: string[]): Promise<readonly Event[]> =>
+        JSON.parse(await prints(['events', 'list', ...args, '--json']));
+      const before = (await listed()).at(-1)?.number ?? 0;
+
+      await prints(['client', 'add', 'web', '--redirect-uri', 'https://web.example/callback']);
+      await prints(['client', 'update', 'web', '--name', 'Web']);
+      await prints(['client', 'rotate-secret', 'web']);
+      await prints(['client', 'disable', 'web']);
+      await prints(['client', 'remove', 'web']);
+      await prints(['keys', 'rotate', '--algorithm', 'RS256', '--now']);
+      await prints(['user', 'add', 'ada', '--password-stdin'], 'correct horse');
+      const { sub } = JSON.parse(
+        await prints(['user', 'update', 'ada', '--email', 'ada@x.example', '--json']),
+      );
+      await prints(['user', 'set-password', 'ada', '--password-stdin'], 'battery staple');
+      await prints(['user', 'remove', 'ada', '--yes']);
+      const registration = await fetch(`${server.url}/register`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ redirect_uris: ['https://own.example/callback'] }),
+      });
+      assert.equal(registration.status, 201);
+      const { client_id, registration_client_uri, registration_access_token } = await registration.json();
+      const headers = { authorization: `Bearer ${registration_access_token}` };
+      assert.equal((await fetch(registration_client_uri, { method: 'DELETE', headers })).status, 204);
+
+      const events = await listed('--after', String(before));
+      const [rotated] = events.filter(({ type }) => type === 'key_rotated');
+      assert.deepEqual(
+        events.map(({ type, target, actor = '' }) => `${type} ${target} ${actor}`.trim()),
+        [
+          'client_added web cli',
+          'client_changed web cli',
+          'client_secret_rotated web cli',
+          'client_disabled web',
+          'client_revoked web',
+          'client_removed web cli',
+          `key_rotated ${rotated?.target} cli`,
+          `person_added ${sub} cli`,
+          `person_changed ${sub} cli`,
+          `person_password_set ${sub} cli`,
+          `person_removed ${sub} cli`,
+          `subject_disabled ${sub}`,
+          `client_added ${client_id} registration`,
+          `client_revoked ${client_id}`,
+          `client_removed ${client_id} registration`,
+        ],
+      );
+      assert.deepEqual(
+        (await listed('--type', 'client_added', '--target', client_id)).map(({ number }) => number),
+        [events.at(-3)?.number],
+      );
+      assert.deepEqual(await listed('--after', String(events.at(-1)?.number)), []);
+      assert.match(await prints(['events', 'list']), /^NUMBER +AT +TYPE +TARGET +ACTOR\n/);
+      const unsure = await grantd(folder, ['events', 'list', '--after', 'yesterday']);
+      assert.deepEqual([unsure.code, unsure.stdout], [2, '']);
+      assert.match(unsure.stderr, /--after: expected the number of an event, got "yesterday"/);
+    });
+  });
+}
