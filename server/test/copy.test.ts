@@ -196,7 +196,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
         asItWas.explained.map(({ alive }) => alive),
         Object.keys(tokens).map((name) => name !== 'revoked' && name !== 'disabled'),
       );
-      assert.equal(asItWas.events.length, 3);
+      assert.equal(asItWas.events.filter(({ actor }) => actor === undefined).length, 3);
     });
 
     test('lets the endpoints answer as before: what lived lives, what was dead stays dead', async () => {
@@ -296,7 +296,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     const { folder, path } = await newSource();
     const { url, to, environment } = await newTarget();
     const { code, stdout, stderr } = await grantd(folder, ['copy', '--to', url, '--json']);
-    const rows = { ...NO_ROWS, issuers: 1, clients: 1, people: 1, signing_keys: 0 };
+    const rows = { ...NO_ROWS, issuers: 1, clients: 1, people: 1, signing_keys: 0, events: 2 };
     assert.deepEqual(JSON.parse(stdout), { from: path, to, rows });
     assert.match(
       stderr,
@@ -339,7 +339,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     const { folder } = await newSource();
     const { url, to, environment } = await newTarget();
     await grantdPrints(folder, ['copy', '--to', to], '', environment);
-    await ask({ url }, 'TRUNCATE grantd.issuers CASCADE');
+    await ask({ url }, 'TRUNCATE grantd.issuers, grantd.events CASCADE');
     await grantdPrints(folder, ['copy', '--undo']);
     const rows = await rowsIn(url);
     const { code, stderr } = await grantd(folder, ['copy', '--to', to], { environment });
