@@ -6,6 +6,7 @@ import { type Operator, startOperator } from './operator.ts';
 import { PLANS, type PlannedModule } from './plans.ts';
 import { discovered } from './provider.ts';
 import { RelyingParty } from './relying_party.ts';
+import { backChannelCommand, clientCommand } from './set_up.ts';
 import { present, verdictOf } from './verdict.ts';
 
 /** Some modules wait for half a minute, while others go on. */
@@ -42,6 +43,24 @@ describe('certification', { concurrency: PLANS.length }, () => {
       }
     });
   }
+});
+
+test('findings E3: only the client of the Back-Channel plan has a back-channel logout URI', () => {
+  const flag = /^--backchannel-logout-uri=/;
+  const [added, updated] = [
+    clientCommand('suite', 'https://suite.example'),
+    backChannelCommand('suite', 'x'),
+  ];
+  assert.deepEqual(
+    [added.some((word) => flag.test(word)), updated.some((word) => flag.test(word))],
+    [false, true],
+  );
+});
+
+test('findings E7: the plans name their modules as version 5.2.4 of the suite does', () => {
+  const names = PLANS.flatMap(({ modules }) => modules.map(({ name }) => String(name)));
+  assert.ok(names.includes('oidcc-alternate-happy-flow'));
+  assert.ok(!names.includes('oidcc-ensure-other-scope-order-succeeds'));
 });
 
 /** So that nobody waits at the end, when nothing else is left to do. */
