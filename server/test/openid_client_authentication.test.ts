@@ -54,13 +54,13 @@ describe('private_key_jwt of openid-client', () => {
     await addClient(server, {
       id: 'robbed',
       grantTypes: ['client_credentials'],
-      scopes: ['api:read'],
+      scopes: ['reports'],
       redirectUris: [],
       metadata: { jwks: { keys: [own.publicKey] }, token_endpoint_auth_method: 'private_key_jwt' },
     });
     const as = (key: CryptoKey) =>
       discovered(server, 'robbed', client.PrivateKeyJwt({ key, kid: 'ES256' })).then((configuration) =>
-        client.clientCredentialsGrant(configuration, { scope: 'api:read' }),
+        client.clientCredentialsGrant(configuration, { scope: 'reports' }),
       );
     assert.ok((await as(own.privateKey)).access_token);
     await assert.rejects(

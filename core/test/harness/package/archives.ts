@@ -1,4 +1,13 @@
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after } from 'node:test';
@@ -23,8 +32,24 @@ export function installedProgram({ core, program }: Packed): string {
   const names = [...dependenciesOf('grantd')].filter((name) => name !== '@grantd/core');
   const sources = Object.fromEntries(names.map((name) => [name, join(ROOT, 'node_modules', name)]));
   const files = Object.entries(archivesOf(folder, sources)).map(([name, { file }]) => [name, file]);
-  install(folder, { '@grantd/core': core.file, grantd: program.file, ...Object.fromEntries(files) });
+  const archives = { '@grantd/core': core.file, grantd: program.file, ...Object.fromEntries(files) };
+  install(folder, archives, nestedArchives(names));
   return folder;
+}
+
+/** What packages have in a version of their own, by package. */
+function nestedArchives(parents: readonly string[]): Record<string, Record<string, string>> {
+  const nested: Record<string, Record<string, string>> = {};
+  for (const parent of parents) {
+    const own = join(ROOT, 'node_modules', parent, 'node_modules');
+    const names = existsSync(own) ? readdirSync(own).filter((name) => !/^[.@]/.test(name)) : [];
+    if (names.length === 0) continue;
+    const sources = Object.fromEntries(names.map((name) => [name, join(own, name)]));
+    const folder = disposable(mkdtempSync(join(tmpdir(), 'grantd-nested-')));
+    const packed = Object.entries(archivesOf(folder, sources)).map(([name, { file }]) => [name, file]);
+    nested[parent] = Object.fromEntries(packed);
+  }
+  return nested;
 }
 
 function disposable(folder: string): string {

@@ -79,12 +79,22 @@ export function archivesOf<Key extends string>(
   return Object.fromEntries(archives);
 }
 
-/** Makes a folder in which npm has installed archives, each by the name of its package, as a stranger would. */
-export function install(folder: string, archives: Readonly<Record<string, string>>): void {
+/**
+ * Makes a folder in which npm has installed archives, each by the name of its package, as a stranger would.
+ * @param ofParents archives of a package in another version, for the packages that depend on that one
+ */
+export function install(
+  folder: string,
+  archives: Readonly<Record<string, string>>,
+  ofParents: Readonly<Record<string, Readonly<Record<string, string>>>> = {},
+): void {
   mkdirSync(folder, { recursive: true });
-  const dependencies = Object.fromEntries(
-    Object.entries(archives).map(([name, file]) => [name, `file:${file}`]),
+  const specifiersOf = (files: Readonly<Record<string, string>>) =>
+    Object.fromEntries(Object.entries(files).map(([name, file]) => [name, `file:${file}`]));
+  const overrides = Object.fromEntries(
+    Object.entries(ofParents).map(([parent, files]) => [parent, specifiersOf(files)]),
   );
-  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies }));
+  const manifest = { private: true, dependencies: specifiersOf(archives), overrides };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
   output('npm', ['install', '--offline', '--no-audit', '--no-fund', '--loglevel=error'], folder);
 }
