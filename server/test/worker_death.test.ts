@@ -1,13 +1,21 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { Line, sendAlone } from './harness/line.ts';
-import { type Environment, grantd, type RunningServer, until, Workbench } from './harness/program.ts';
+import {
+  type Environment,
+  grantd,
+  grantdPrints,
+  type RunningServer,
+  until,
+  Workbench,
+} from './harness/program.ts';
 import { basic } from './harness/protocol.ts';
 
 const workbench = new Workbench();
 after(() => workbench.clear());
 
 const API = basic('demo-api', 'demo-api-secret');
+const WEB = basic('demo-web', 'demo-web-secret');
 const MACHINE = basic('demo-machine', 'demo-machine-secret');
 
 const eventsOf = (server: RunningServer, name: string) => server.log().filter(({ event }) => event === name);
@@ -37,6 +45,27 @@ function isRunning(pid: number): boolean {
     return false;
   }
 }
+
+test('findings C2: a worker that is replaced after secrets rotate uses the secret of the others, until the restart', async () => {
+  const server = await startWorkers(['--demo', '--workers', '2']);
+  const { folder, url } = server;
+  await grantdPrints(folder, ['secrets', 'rotate']);
+  const order = ['token', 'issue', '--client', 'demo-web', '--user', 'alice', '--refresh', '--json'];
+  // The command seals the signing keys under the new secret, which the replacement has to open as well.
+  const lines = (await grantdPrints(folder, [...order, '--count', '6'])).trim().split('\n');
+  await replace(server, 2);
+  for (const line of lines) {
+    const form = { grant_type: 'refresh_token', refresh_token: JSON.parse(line).refreshToken };
+    const successors = new Set<string>();
+    for (let retry = 0; retry < 3; retry += 1) {
+      const answer = await sendAlone(`${url}/token`, { form, authorization: WEB });
+      assert.equal(answer.status, 200, answer.body);
+      successors.add(JSON.parse(answer.body).refresh_token);
+    }
+    assert.equal(successors.size, 1);
+  }
+  await server.stop();
+});
 
 test('each worker is killed in turn under a stream of requests: all are replaced, and no answer is wrong', async () => {
   const server = await startWorkers(['--demo', '--workers', '3']);

@@ -38,6 +38,8 @@ export interface Instance extends OpenDatabase {
   readonly fetchDocument: FetchDocument;
   /** @throws {Refused} nobody said what the secret is */
   secret(): ProgramSecret;
+  /** The texts of the secret, read once: a file that `secrets rotate` changes meanwhile is for the next start. */
+  secretTexts(): readonly string[];
   /** What depends on each of the server's secrets. Changes nothing. */
   secretDependents(): Promise<InstanceDependents>;
   /** The server over this database, its keys opened. */
@@ -48,6 +50,8 @@ export interface Instance extends OpenDatabase {
  * Opens a database for an issuer, which must be the stored one where there is one. A new database gets its secret
  * first, so that there is never one without the other. Nothing is written for options that the library refuses.
  * @param actor who does what is done through the instance
+ * @param secretOfStart what the secret was when processes began to serve that this one serves with; what was added since
+ *   is accepted as well, but not used for new values
  * @throws {ConfigurationRefused} it does
  * @throws {Refused} the database has no secret, or may not be made, or was made for another issuer meanwhile
  */
@@ -56,6 +60,7 @@ export async function openInstance(
   database: Database,
   issuer: string,
   actor: ActorKind,
+  secretOfStart: readonly string[] = [],
 ): Promise<Instance> {
   const { settings } = configuration;
   requireAcceptable(configuration, issuer);
@@ -69,7 +74,11 @@ export async function openInstance(
   issuerToAdminister(issuer, (await database.storedIssuer()) ?? issuer);
   const { storage, people } = opened;
   const fetchDocument = documentsFromOutside(settings);
-  const secrets = () => settings.secret ?? database.keptSecret();
+  let read: readonly string[] | undefined;
+  const secrets = () => {
+    read ??= settings.secret ?? [...new Set([...secretOfStart, ...database.keptSecret()])];
+    return read;
+  };
 
   return {
     ...opened,
@@ -77,6 +86,7 @@ export async function openInstance(
     database,
     fetchDocument,
     secret: () => new ServerSecret<ProgramSecretUse>(secrets()),
+    secretTexts: secrets,
     async secretDependents() {
       const secret = secrets();
       const server = new AuthorizationServer({

@@ -24,6 +24,7 @@ export class Crew {
   readonly #failed = Promise.withResolvers<void>();
   #failure: Error | undefined;
   #started: Started | undefined;
+  #secretOfStart: readonly string[] | undefined;
   #isComplete = false;
 
   constructor(order: Omit<Order, 'worker'>, queue: ConnectionQueue, log: Log) {
@@ -90,9 +91,13 @@ export class Crew {
   #startWorker(number: number): WorkerProcess {
     const bringsDemo = this.#order.bringsDemo && number === 1 && !this.#isComplete;
     const worker = new WorkerProcess(
-      { ...this.#order, worker: number, bringsDemo },
       {
-        ready: (started) => this.#welcome(number, worker, started),
+        ...this.#order,
+        ...{ worker: number, bringsDemo },
+        ...(this.#secretOfStart !== undefined && { secretOfStart: this.#secretOfStart }),
+      },
+      {
+        ready: (started, secret) => this.#welcome(number, worker, started, secret),
         free: () => this.#queue.offer(worker),
         leaving: () => this.#queue.withdraw(worker),
         returned: (connection) => this.#queue.putBack(connection),
@@ -102,10 +107,11 @@ export class Crew {
     return worker;
   }
 
-  #welcome(number: number, worker: WorkerProcess, started: Started): void {
+  #welcome(number: number, worker: WorkerProcess, started: Started, secret: readonly string[]): void {
     this.#log.info({ event: 'worker_started', worker: number, pid: worker.pid });
     if (this.#started === undefined) {
       this.#started = started;
+      this.#secretOfStart = secret;
       for (let other = 2; other <= this.#size; other += 1) this.#fill(other);
     }
     const areReady = [...this.#workers].filter((one) => one.isReady).length;

@@ -37,8 +37,10 @@ export interface Role {
   /** Of several processes one is enough for each of these. */
   readonly sweeps: boolean;
   readonly bringsDemo: boolean;
+  /** The server's secret when the first of several processes began to serve. */
+  readonly secretOfStart?: readonly string[];
   /** Called once, when requests are answered. */
-  started(what: Started): void;
+  started(what: Started, secret: readonly string[]): void;
 }
 
 /** Serves in this process alone until it is told to end. What people read goes to stderr; stdout is the log. */
@@ -79,7 +81,7 @@ export async function serveDatabase(
       const issuer = issuerToServe(given, await database.storedIssuer(), role.port);
       refuseStoredInsecureIssuer(configuration, issuer);
       refuseForeignDemo(configuration, issuer, database.name);
-      const instance = await openInstance(configuration, database, issuer, 'server');
+      const instance = await openInstance(configuration, database, issuer, 'server', role.secretOfStart);
       await serveInstance(configuration, instance, operator, role);
     } finally {
       await database.close();
@@ -126,11 +128,9 @@ async function serveInstance(
   const worked = unfinished.run(sweeping.signal);
   const swept = sweeps && sweep(instance, settings, log, sweeping.signal);
   try {
-    started({
-      issuer: instance.issuer,
-      database: database.name,
-      ...(person !== undefined && { demo: await demoCommands(instance, server, person) }),
-    });
+    const demo = person && (await demoCommands(instance, server, person));
+    const what = { issuer: instance.issuer, database: database.name, ...(demo !== undefined && { demo }) };
+    started(what, instance.secretTexts());
     void watch.damaged.then(() => {
       log.fatal({ event: 'database_corrupt', database: database.name });
       http.answerNotReady();

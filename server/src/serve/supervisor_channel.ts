@@ -33,9 +33,9 @@ export class SupervisorChannel {
   }
 
   /** Says that this worker is ready, and takes what it is handed from now on. */
-  takeConnections(connections: HandedConnections, started: Started): void {
+  takeConnections(connections: HandedConnections, started: Started, secret: readonly string[]): void {
     this.#connections = connections;
-    this.tell({ type: 'ready', started });
+    this.tell({ type: 'ready', started, secret });
     setInterval(() => this.tell({ type: 'beat' }), BEAT_MS).unref();
   }
 

@@ -20,7 +20,7 @@ try {
 supervisor.leave();
 
 async function serveAs(order: Order): Promise<void> {
-  const { worker, settings, port, bringsDemo } = order;
+  const { worker, settings, port, bringsDemo, secretOfStart } = order;
   const server = createHttpServer();
   const connections = new HandedConnections(server.http, () => supervisor.tell({ type: 'leaving' }));
   await serveDatabase(configurationOf(order), process.env, {
@@ -31,6 +31,7 @@ async function serveAs(order: Order): Promise<void> {
     ending: supervisor.ending,
     sweeps: worker === 1,
     bringsDemo,
-    started: (what) => supervisor.takeConnections(connections, what),
+    ...(secretOfStart !== undefined && { secretOfStart }),
+    started: (what, secret) => supervisor.takeConnections(connections, what, secret),
   });
 }

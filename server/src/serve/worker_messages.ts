@@ -16,7 +16,8 @@ export type ToWorker =
 
 /** What a worker tells the supervisor. */
 export type FromWorker =
-  | { readonly type: 'ready'; readonly started: Started }
+  /** With the server's secret as this worker uses it, for those that serve beside it. */
+  | { readonly type: 'ready'; readonly started: Started; readonly secret: readonly string[] }
   /** Sent every second, since a process that hangs cannot say so. */
   | { readonly type: 'beat' }
   | { readonly type: 'taken' }
@@ -34,6 +35,8 @@ export interface Order {
   readonly sources: Readonly<Record<string, string>>;
   readonly port: number;
   readonly bringsDemo: boolean;
+  /** The server's secret as the first worker had it: all use the same one for new values, even if its file has changed. */
+  readonly secretOfStart?: readonly string[];
 }
 
 export function sourcesOf({ sourceOf }: Configuration): Order['sources'] {

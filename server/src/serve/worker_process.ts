@@ -21,7 +21,7 @@ const PROGRAM = join(import.meta.dirname, `worker${extname(import.meta.filename)
 
 /** What the supervisor wants to know of its workers. */
 export interface WorkerEvents {
-  ready(started: Started): void;
+  ready(started: Started, secret: readonly string[]): void;
   /** It can take a connection. */
   free(): void;
   /** It takes no more connections. */
@@ -108,7 +108,7 @@ export class WorkerProcess implements ConnectionTaker {
       case 'ready':
         this.#readySince = performance.now();
         this.#answered();
-        this.#events.ready(message.started);
+        this.#events.ready(message.started, message.secret);
         this.#events.free();
         return;
       case 'beat':
