@@ -8,7 +8,7 @@ import { AUTHORIZATION_CODES_SQL } from '../../src/storage/sql/sqlite/authorizat
 import { CLIENTS_SQL } from '../../src/storage/sql/sqlite/clients.ts';
 import { EVENTS_SQL } from '../../src/storage/sql/sqlite/events.ts';
 import { GRANTS_SQL } from '../../src/storage/sql/sqlite/grants.ts';
-import { ISSUER_SQL } from '../../src/storage/sql/sqlite/issuer.ts';
+import { ISSUER_SQL, readStoredIssuer } from '../../src/storage/sql/sqlite/issuer.ts';
 import { ISSUING_SQL } from '../../src/storage/sql/sqlite/issuing.ts';
 import { KEYS_SQL } from '../../src/storage/sql/sqlite/keys.ts';
 import { ONE_TIME_IDENTIFIERS_SQL } from '../../src/storage/sql/sqlite/one_time_identifiers.ts';
@@ -337,13 +337,18 @@ test('a file that a newer program wrote is refused and left as it is', () => {
   assert.equal(newer.prepare('PRAGMA user_version').get()?.user_version, SCHEMA_VERSION + 1);
 });
 
-test('a database of another program is refused', () => {
-  const path = join(folder, 'foreign.db');
-  const foreign = new DatabaseSync(path);
-  foreign.exec('CREATE TABLE songs (title TEXT)');
-  foreign.close();
-  assert.throws(() => openSqliteStorage({ path, issuer }), /foreign\.db is not a grantd database/);
-});
+for (const version of [0, 3, SCHEMA_VERSION, SCHEMA_VERSION + 1])
+  test(`a database of another program, with user_version ${version}, is refused and left as it is`, () => {
+    const path = join(folder, `foreign_${version}.db`);
+    const foreign = new DatabaseSync(path);
+    foreign.exec(`CREATE TABLE songs (title TEXT); PRAGMA user_version = ${version}`);
+    foreign.close();
+    const before = readFileSync(path);
+    const refusal = { message: `${path} is not a grantd database` };
+    assert.throws(() => readStoredIssuer(path), refusal);
+    assert.throws(() => openSqliteStorage({ path, issuer }), refusal);
+    assert.deepEqual(readFileSync(path), before);
+  });
 
 test('a file that is no database is refused and left as it is', () => {
   const path = import.meta.filename;

@@ -32,7 +32,12 @@ export function requireUndamaged(path: string): void {
     rmSync(markOf(path), { force: true });
     return;
   }
-  throw new Refused(
+  throw corruptionRefused(path, damage);
+}
+
+/** @param damage what is wrong, in SQLite's words */
+export function corruptionRefused(path: string, damage: string): Refused {
+  return new Refused(
     `the database ${path} is corrupt (${damage}): stop every program that uses it, move it away with ${path}-wal and ` +
       `${path}-shm, and put a backup in its place.`,
   );

@@ -10,7 +10,13 @@ import {
 } from '@grantd/core/sqlite';
 import { Refused } from '../refused.ts';
 import { requireNotCopied } from './copied_file.ts';
-import { isMarkedDamaged, markDamaged, requireUndamaged, wasLeftOpen } from './damaged_file.ts';
+import {
+  corruptionRefused,
+  isMarkedDamaged,
+  markDamaged,
+  requireUndamaged,
+  wasLeftOpen,
+} from './damaged_file.ts';
 import type { Database } from './database.ts';
 import { reportAssumptions, reportSharedNames } from './migration_notes.ts';
 import { programData } from './program_data.ts';
@@ -101,6 +107,7 @@ async function leftOfEarlier(path: string): Promise<string | undefined> {
 
 /** SQLite's result codes, without what extends them. */
 const SQLITE_READONLY = 8;
+const SQLITE_CORRUPT = 11;
 const SQLITE_CANTOPEN = 14;
 const SQLITE_NOTADB = 26;
 
@@ -121,6 +128,7 @@ function asDatabase<T>(path: string, work: () => T): T {
       throw new Refused(
         `${path} is a folder: name a file with --database sqlite:${join(path, 'grantd.db')}.`,
       );
+    if (Number(errcode) % 256 === SQLITE_CORRUPT) throw corruptionRefused(path, error.message);
     if (Number(errcode) % 256 === SQLITE_NOTADB)
       throw new Refused(`${path} is not an SQLite database: name another with --database.`);
     if (NOT_PERMITTED.has(code) || [SQLITE_READONLY, SQLITE_CANTOPEN].includes(Number(errcode) % 256))

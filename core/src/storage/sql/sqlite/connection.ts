@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { noteOwnLog, requireOwnLog } from './log_owner.ts';
+import { requireNotForeign } from './schema.ts';
 
 /**
  * Runs `work` as one write, after those that were asked for before.
@@ -40,14 +41,14 @@ export interface SqliteHandle {
  * Opens a database file, made with mode 0600 where it is missing, so that what a write has returned from survives a
  * crash of the machine.
  * @param busyTimeoutMs how long a statement waits for another process's write
- * @throws Error if it cannot be opened, or kept durable, or the log beside it belongs to another file
+ * @throws Error if it cannot be opened, or kept durable, or it or the log beside it belongs to something else
  */
 export function openDatabase(path: string, busyTimeoutMs: number): DatabaseSync {
   createPrivately(path);
   requireOwnLog(path);
   const database = new DatabaseSync(path);
   try {
-    switchToWal(database, busyTimeoutMs);
+    switchToWal(database, path, busyTimeoutMs);
     database.exec(`PRAGMA busy_timeout = ${Math.trunc(busyTimeoutMs)}`);
     prepared(database);
     // SQLite opens the log with the first statement that reads.
@@ -175,11 +176,12 @@ function isAlreadyThere(error: unknown): boolean {
  * Where several processes do this at once, SQLite now and then answers "locked" without the wait it was told. So it
  * is told none yet, and the pauses here are all of it.
  */
-function switchToWal(database: DatabaseSync, busyTimeoutMs: number): void {
+function switchToWal(database: DatabaseSync, path: string, busyTimeoutMs: number): void {
   const pause = new Int32Array(new SharedArrayBuffer(4));
   const pauseMs = 10;
   for (let waitedMs = 0; ; waitedMs += pauseMs) {
     try {
+      requireNotForeign(database, path);
       database.exec('PRAGMA journal_mode = WAL');
       return;
     } catch (error) {

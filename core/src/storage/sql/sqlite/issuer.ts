@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { DEFAULT_BUSY_TIMEOUT_MS } from './connection.ts';
 import { requireOwnLog } from './log_owner.ts';
-import { schemaVersion } from './schema.ts';
+import { requireNotForeign, schemaVersion } from './schema.ts';
 
 export const ISSUER_SQL = {
   find: 'SELECT id FROM issuers WHERE issuer = ?',
@@ -28,13 +28,14 @@ export function addIssuer(database: DatabaseSync, issuer: string): number {
  * The issuer for which a database file was opened first. Neither makes the file nor changes it.
  * @param busyTimeoutMs how long it waits for a process that is just making the file
  * @returns `undefined` where there is no such file, or no issuer in it yet
- * @throws Error where the file is no database, or belongs to a newer program, or its log to another file
+ * @throws Error where the file is no database, or belongs to another program or a newer one, or its log to another file
  */
 export function readStoredIssuer(path: string, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS): string | undefined {
   if (!existsSync(path)) return undefined;
   requireOwnLog(path);
   const database = new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
   try {
+    requireNotForeign(database, path);
     if (schemaVersion(database, path) === 0) return undefined;
     const row = database.prepare(ISSUER_SQL.first).get();
     return row && String(row.issuer);

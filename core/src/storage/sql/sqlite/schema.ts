@@ -305,12 +305,11 @@ export const SCHEMA_VERSION = MIGRATIONS.length;
  * Brings the schema up to date. To be called inside a write transaction, so that of several processes that
  * start together one migrates and the others find it done.
  * @returns what was assumed of the rows that were there
- * @throws Error where the file belongs to a newer program, or to another one
+ * @throws Error where the file belongs to a newer program
  */
 export function migrate(database: DatabaseSync, path: string): readonly MigrationAssumption[] {
   const version = schemaVersion(database, path);
   if (version === SCHEMA_VERSION) return [];
-  if (version === 0 && hasTables(database)) throw new Error(`${path} is not a grantd database`);
   for (const migration of MIGRATIONS.slice(version)) database.exec(migration);
   database.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
   return version > 0 && version < ALLOWED_APIS_SINCE ? ['clients_allowed_every_api'] : [];
@@ -328,6 +327,18 @@ export function schemaVersion(database: DatabaseSync, path: string): number {
   );
 }
 
-function hasTables(database: DatabaseSync): boolean {
-  return database.prepare("SELECT 1 FROM sqlite_schema WHERE type = 'table' LIMIT 1").get() !== undefined;
+/**
+ * To be asked before anything is changed. Other programs number their schemas as well, so the tables tell.
+ * @throws Error if the file has tables that are not a store's
+ */
+export function requireNotForeign(database: DatabaseSync, path: string): void {
+  // One statement, since another process may be making the tables.
+  const found = database
+    .prepare(`
+      SELECT count(*) AS tables, total(name = 'issuers') AS own, (SELECT user_version FROM pragma_user_version) AS version
+      FROM sqlite_schema WHERE type = 'table'`)
+    .get();
+  if (Number(found?.tables) === 0) return;
+  if (Number(found?.own) === 0 || Number(found?.version) === 0)
+    throw new Error(`${path} is not a grantd database`);
 }
