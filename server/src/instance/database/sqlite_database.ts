@@ -117,7 +117,7 @@ const NOT_PERMITTED = new Set<unknown>(['EACCES', 'EPERM', 'EROFS', 'ENOENT', 'E
 /** What SQLite says if a table or column of this version is missing. */
 const MISSING_IN_SCHEMA = /^no such (?:table|column)|has no column named/;
 
-/** @throws {Refused} the file is something else, or this user may not write it */
+/** @throws {Refused} the file is something else, or corrupt, which is marked, or this user may not write it */
 function asDatabase<T>(path: string, work: () => T): T {
   try {
     return work();
@@ -128,7 +128,10 @@ function asDatabase<T>(path: string, work: () => T): T {
       throw new Refused(
         `${path} is a folder: name a file with --database sqlite:${join(path, 'grantd.db')}.`,
       );
-    if (Number(errcode) % 256 === SQLITE_CORRUPT) throw corruptionRefused(path, error.message);
+    if (Number(errcode) % 256 === SQLITE_CORRUPT) {
+      markDamaged(path, error.message);
+      throw corruptionRefused(path, error.message);
+    }
     if (Number(errcode) % 256 === SQLITE_NOTADB)
       throw new Refused(`${path} is not an SQLite database: name another with --database.`);
     if (NOT_PERMITTED.has(code) || [SQLITE_READONLY, SQLITE_CANTOPEN].includes(Number(errcode) % 256))
