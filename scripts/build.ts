@@ -16,7 +16,13 @@ const { into } = parseArgs({ options: { into: { type: 'string' } } }).values;
 
 for (const name of ['core', 'server']) {
   const folder = join(root, name);
-  await build(folder, into === undefined ? join(folder, 'dist') : join(into, name));
+  const target = into === undefined ? join(folder, 'dist') : join(into, name);
+  const startedAtMs = performance.now();
+  console.error(`Compiling ${name} …`);
+  await build(folder, target);
+  const files = globSync(join(target, '**'), { withFileTypes: true }).filter((entry) => entry.isFile());
+  const seconds = ((performance.now() - startedAtMs) / 1000).toFixed(1);
+  console.error(`Built ${relative(root, target)}: ${files.length} files in ${seconds} s`);
 }
 
 async function build(folder: string, target: string): Promise<void> {

@@ -1,7 +1,7 @@
 // Runs a script under the Node that package.json pins, after installing what is missing.
 // Plain JavaScript without dependencies: it is what a Node 20 without node_modules can start.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { settingsOf } from './first_line.mjs';
@@ -31,7 +31,33 @@ function lockedPackages(file) {
   return JSON.stringify(wanted.map(([path, entry]) => [path, entry.version ?? entry.resolved]).sort());
 }
 
+/** A file for each server that was started from here, named after its process. */
+const running = join(root, 'node_modules', '.grantd_running');
+
+/** @returns {string | undefined} the process of a running server */
+function runningServer() {
+  return existsSync(running) ? readdirSync(running).find(isAlive) : undefined;
+}
+
+/** @param {string} pid */
+function isAlive(pid) {
+  try {
+    return process.kill(Number(pid), 0);
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
 if (!isInstalled()) {
+  const server = runningServer();
+  if (server !== undefined) {
+    console.error(
+      `${name} needs modules that are not installed, and grantd runs from this clone (process ${server}). ` +
+        'Installing them would replace the modules of the running server. Stop it first, or use another clone. ' +
+        `If that process is not grantd, remove ${join(running, server)}.`,
+    );
+    process.exit(1);
+  }
   const time = isProgram ? 'a few seconds' : 'a minute or two';
   console.error(`Installing dependencies (first start only; this takes ${time}) …`);
   const npm = process.env.npm_execpath;
@@ -50,6 +76,13 @@ if (!isInstalled()) {
     console.error('The installation failed; run `npm ci` to see why.');
     process.exit(1);
   }
+}
+
+if (isProgram && args[0] === 'serve') {
+  mkdirSync(running, { recursive: true });
+  const note = join(running, String(process.pid));
+  writeFileSync(note, '');
+  process.on('exit', () => rmSync(note, { force: true }));
 }
 
 const script = join(root, name);
