@@ -245,6 +245,16 @@ test('RFC 9700 §2.1.1 a code without a challenge is worth nothing to a client t
   assert.equal(world.lastReason, 'pkce_missing');
 });
 
+test('findings F2 RFC 9700 §2.1.1 a code without a challenge is worth nothing once PKCE is waived no more', async (t) => {
+  const world = await openApp(t, { metadata: { insecure_allow_missing_pkce: true } });
+  const request = await asked(world, { code_challenge: undefined, code_challenge_method: undefined });
+  const code = codeIn(await world.server.completeAuthorization(request, { subject: 'alice' }));
+  await registerAnew(world, {});
+  const form = { grant_type: 'authorization_code', code, redirect_uri: BARE.redirect_uri };
+  const answer = await world.post('/token', form, null, { authorization: basic('app') });
+  assert.deepEqual(answer, invalidGrant('the authorization request had no code_challenge'));
+});
+
 test('RFC 6749 §3.2.1 a code is redeemed in the way that the client is registered for by then', async (t) => {
   const world = await openApp(t);
   const code = await approvedCode(world, 'app');

@@ -1,5 +1,5 @@
 import { sha256 } from '#hashing';
-import { isConfidential } from '../../protocol/authentication_method.ts';
+import { mayOmitPkce } from '../../protocol/authentication_method.ts';
 import { type Form, requireParameter } from '../../protocol/form.ts';
 import { verifierFits } from '../../protocol/pkce.ts';
 import type { AuthorizationCodeRecord, ClientRecord } from '../../protocol/records.ts';
@@ -101,7 +101,7 @@ function requireUnchanged(record: AuthorizationCodeRecord, client: ClientRecord)
       'redirect_uri_mismatch',
       record.redirectUri,
     );
-  if (record.codeChallenge === undefined && !isConfidential(client))
+  if (record.codeChallenge === undefined && !mayOmitPkce(client))
     throw invalidGrant(NO_CHALLENGE, 'pkce_missing');
 }
 

@@ -1,4 +1,4 @@
-import { isConfidential } from '../../../protocol/authentication_method.ts';
+import { mayOmitPkce } from '../../../protocol/authentication_method.ts';
 import { parseClaimsParameter } from '../../../protocol/claims_parameter.ts';
 import type { Form } from '../../../protocol/form.ts';
 import { type ErrorCode, OAuthError } from '../../../protocol/oauth_error.ts';
@@ -79,8 +79,7 @@ function requireResponseType(client: ClientRecord, form: Form): void {
 /** RFC 7636 §4.3, §4.4.1. */
 function requireChallenge(client: ClientRecord, form: Form): string | undefined {
   const codeChallenge = form.get('code_challenge');
-  const mayOmitPkce = isConfidential(client) && client.metadata?.insecure_allow_missing_pkce === true;
-  if (codeChallenge === undefined && (!mayOmitPkce || form.has('code_challenge_method'))) {
+  if (codeChallenge === undefined && (!mayOmitPkce(client) || form.has('code_challenge_method'))) {
     throw refused('invalid_request', 'the parameter code_challenge is missing', 'pkce_missing');
   }
   if (codeChallenge !== undefined && form.get('code_challenge_method') !== 'S256') {
