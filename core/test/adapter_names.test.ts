@@ -23,10 +23,13 @@ export type Options = [
   [node.AdapterOptions<never>, node.MountOptions<never>, node.Operation],
 ];
 
-test('§1.2 every adapter exports the same names; that for node:http also what fetches documents', () => {
+test('§1.2 every adapter exports the same names; that for node:http also what fetches documents and reads addresses', () => {
   const NAMES = ['handler', 'mount', 'sendResponse', 'toHttpRequest'];
   for (const [name, adapter] of Object.entries({ express, fastify, fetching, h3, hono, koa, nest, next })) {
     assert.deepEqual(Object.keys(adapter), NAMES, name);
   }
-  assert.deepEqual(Object.keys(node), [...NAMES, 'documentFetcher', 'documentRefusal'].sort());
+  assert.deepEqual(
+    Object.keys(node),
+    [...NAMES, 'addressUnit', 'documentFetcher', 'documentRefusal', 'plainAddress'].sort(),
+  );
 });
