@@ -90,10 +90,10 @@ which is printed once.
   databaseFlags(
     group
       .command('registration-token')
-      .description('print a token by which clients may register themselves (--registration token)'),
+      .description('print a token with which clients can register themselves (--registration token)'),
   )
-    .option('--lifetime <SECONDS>', 'how long it is good; a day unless it is said, 90 days at most')
-    .option('--once', 'for one client alone')
+    .option('--lifetime <SECONDS>', 'how long it is valid; default: one day, at most 90 days')
+    .option('--once', 'for one client only')
     .action(async (flags: RegistrationTokenFlags) => {
       const lifetime = lifetimeOf(flags);
       await withInstance(flags, 'needs_database', (parts) =>

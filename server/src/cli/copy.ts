@@ -23,8 +23,8 @@ export function copyCommand(): Command {
     new Command('copy').description('copy everything from an SQLite file to an empty PostgreSQL database'),
     ['database', 'issuer', 'insecureDevelopment'],
   )
-    .option('--to <URL>', 'postgres://USER@HOST:PORT/DATABASE; its password belongs into PGPASSWORD')
-    .option('--undo', 'use a file again that was copied; what changed in the copy since is not in it')
+    .option('--to <URL>', 'postgres://USER@HOST:PORT/DATABASE; set its password in PGPASSWORD')
+    .option('--undo', 'use a copied file again; it lacks what has changed in the copy since')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',

@@ -20,7 +20,10 @@ export function keysCommands(): Command {
     group.command('rotate').description('let the next keys sign from now on; retired ones still verify'),
   )
     .addOption(new Option('--algorithm <A>', 'only this algorithm').choices(SIGNING_ALGORITHMS))
-    .option('--now', 'although clients may not know the next key yet: some refuse what it signs until then')
+    .option(
+      '--now',
+      'even if clients may not know the next key yet: until they do, some refuse its signatures',
+    )
     .addHelpText(
       'after',
       `

@@ -39,14 +39,14 @@ Example:
   grantd scope add read --api my-api --name 'Read your statements' --name '#de=Ihre Kontoauszüge lesen'`,
     )
     .action((scope: string, flags: ScopeFlags) => run(flags, (parts) => addScope(parts, scope, flags)));
-  withTexts(named('update', "say it otherwise; an empty text goes, as in --name '#de='")).action(
-    (scope: string, flags: ScopeFlags) => run(flags, (parts) => updateScope(parts, scope, flags)),
-  );
-  named('show', 'what is said of a scope').action((scope: string, flags: ScopeFlags) =>
+  withTexts(
+    named('update', "change the texts of a scope; an empty text removes one, as in --name '#de='"),
+  ).action((scope: string, flags: ScopeFlags) => run(flags, (parts) => updateScope(parts, scope, flags)));
+  named('show', 'the texts of a scope').action((scope: string, flags: ScopeFlags) =>
     run(flags, async (parts) => show(parts, await requireText(parts, scope, flags))),
   );
-  named('remove', 'show a scope by its bare name again').action((scope: string, flags: ScopeFlags) =>
-    run(flags, (parts) => removeScope(parts, scope, flags)),
+  named('remove', 'remove the texts of a scope; pages show its bare name again').action(
+    (scope: string, flags: ScopeFlags) => run(flags, (parts) => removeScope(parts, scope, flags)),
   );
   databaseFlags(group.command('list').description('all scopes with texts')).action((flags: ScopeFlags) =>
     run(flags, listScopes),

@@ -57,7 +57,7 @@ export function userCommands(): Command {
       ),
   )
     .option('--username <NEW>', 'the name to sign in with from now on')
-    .option('--remove-claim <NAME>', 'a claim that is to go; repeatable', collect);
+    .option('--remove-claim <NAME>', 'a claim to remove; repeatable', collect);
   claimFlags(update)
     .addHelpText(
       'after',
@@ -100,7 +100,7 @@ export function userCommands(): Command {
   databaseFlags(
     group
       .command('end-sessions <NAME>')
-      .description('sign a person out of all browsers, and end what rests upon their sessions, at once'),
+      .description('end all sessions of a person and revoke their tokens, at once'),
   ).action((name: string, flags: GivenFlags) =>
     withInstance(flags, 'needs_database', (parts) => endSessions(parts, name)),
   );

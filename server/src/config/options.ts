@@ -45,14 +45,14 @@ export const OPTIONS = {
   database: option(
     'Server',
     text('URL', DATABASE_URL_FORM, isDatabaseUrl),
-    'Where everything is kept: in an SQLite file, whose relative path begins in the folder where the command is typed, or on PostgreSQL, whose password belongs into PGPASSWORD, or into the URL in the variable or the file, since arguments are visible to every user of the machine.',
+    'The database: an SQLite file, relative to the current folder, or PostgreSQL. Set the password of PostgreSQL in PGPASSWORD, or in the URL of the variable or the file, never in the flag: every user of the machine can see arguments.',
     'sqlite:grantd-data/grantd.db',
   ),
   create: optionWithoutDefault(
     'Server',
     trueOrFalse,
-    'Whether to make a database that is missing; with false none is made.',
-    'an SQLite file is made unless something of an earlier one is left beside it; the tables in an empty PostgreSQL database are not made',
+    'Whether to create a missing database.',
+    'an SQLite file is created unless traces of an earlier one are left beside it; the tables in an empty PostgreSQL database are not',
   ),
   databaseConnections: option(
     'Server',
@@ -63,13 +63,13 @@ export const OPTIONS = {
   databaseConnectTimeoutMs: option(
     'Server',
     milliseconds(1),
-    'Milliseconds after which PostgreSQL that lets nobody in, or a free connection that does not come, is an outage.',
+    'Milliseconds to wait for a connection to PostgreSQL; then the request fails with 503.',
     2000,
   ),
   databaseStatementTimeoutMs: option(
     'Server',
     milliseconds(1),
-    'Milliseconds after which PostgreSQL that does not answer a statement is an outage.',
+    'Milliseconds to wait for PostgreSQL to answer a statement; then the request fails with 503.',
     5000,
   ),
   secret: optionWithoutDefault(
@@ -79,15 +79,15 @@ export const OPTIONS = {
       'a text of at least 32 characters, or a JSON array of them, the newest first',
       isSecret,
     ),
-    'Secret that all keys derive from; of an array the first is used and all are accepted.',
-    'what is in the file PATH.secret beside an SQLite database, made at the first start; with PostgreSQL there is none',
+    'Secret from which all keys derive. To rotate it, set an array: the server uses the first and accepts all (docs/secrets.md).',
+    'with SQLite, the file PATH.secret beside the database, created at the first start; with PostgreSQL it is required',
     { isSecret: true },
   ),
   pairwiseSecret: optionWithoutDefault(
     'Server',
     text('SECRET', 'a text of at least 32 characters', isSecret),
-    'Secret from which the pairwise subject identifiers of people are calculated; it must never change, since each of them would be another.',
-    'one that is made at the first start and kept in the database, sealed under the server’s secret; a start with the former secret behind the new one seals it anew',
+    'Secret for pairwise subject identifiers. It must never change, since each identifier would change with it.',
+    'created at the first start and kept in the database, sealed under the server’s secret',
     { isSecret: true },
   ),
   trustedProxies: optionWithoutDefault(
@@ -97,7 +97,7 @@ export const OPTIONS = {
       'IP addresses or networks such as 10.0.0.0/8, separated by commas, or a list of them',
       (network) => parseNetwork(network) !== undefined,
     ),
-    'Proxies whose X-Forwarded-For is believed; everyone behind any other proxy counts as one place, from which ten wrong passwords keep a name from all browsers that are new to it.',
+    'Proxies whose X-Forwarded-For is trusted. Behind any other proxy all visitors share one IP address, so ten wrong passwords lock a username in every new browser.',
     'none',
   ),
   workers: option('Server', wholeNumber(1, 64), 'Processes that share the port and the database.', 1),
@@ -134,26 +134,26 @@ export const OPTIONS = {
   cachedTokens: option(
     'Server',
     wholeNumber(0, 10_000_000),
-    'Access tokens that a process keeps in memory at most when it runs on SQLite, each less than 1 kB; 0 keeps none.',
+    'Access tokens that a process on SQLite caches at most, each less than 1 kB; 0 turns the cache off.',
     200_000,
   ),
   sessionLifetime: option(
     'Server',
     seconds(1),
-    'Seconds after which a person signs in again, however often a browser was used meanwhile.',
+    'Seconds after which a person signs in again, even in a browser that is in use.',
     12 * 60 * 60,
   ),
   sessionIdleLifetime: option(
     'Server',
     seconds(1),
-    'Seconds after which a browser that no application has sent here meanwhile is signed out.',
+    'Seconds without a visit from an application after which a browser is signed out.',
     4 * 60 * 60,
   ),
 
   operatorName: optionWithoutDefault(
     'Pages',
     text('NAME', 'a text of at most 80 characters', (name) => /^\S.{0,79}$/u.test(name)),
-    'Who runs this server, as people know them.',
+    'Name of the operator, as people know it.',
     'the host of the issuer',
   ),
   operatorLogo: optionWithoutDefault(
@@ -161,13 +161,13 @@ export const OPTIONS = {
     text('FILE', `a file that ends in ${PICTURE_ENDS.join(', ')}`, (path) =>
       PICTURE_ENDS.includes(extname(path).toLowerCase()),
     ),
-    'Their logo, a file of at most 256 KiB; it can be read on white.',
+    'Logo of the operator, readable on white: a file of at most 256 KiB.',
     'the first letter of the name',
   ),
   operatorColor: optionWithoutDefault(
     'Pages',
     text('#RRGGBB', 'a colour as #rrggbb', (color) => /^#[0-9a-f]{6}$/i.test(color)),
-    'Their colour, of pages that are shown on behalf of no application, or of one without a colour.',
+    'Colour of the operator, for pages without an application, or whose application has no colour.',
     'a dark green',
   ),
 
@@ -185,13 +185,13 @@ export const OPTIONS = {
       '{"CLAIM": {"from": "STORED CLAIM", "in": ["access_token", …], "scopes": […], "clients": […], "apis": […], "live": true|false}, …}',
       readApplicationClaims,
     ),
-    'Claims that tokens, UserInfo and introspection have from the claims stored with a person; best given in the file (docs/application_claims.md).',
+    'Claims of a person that tokens, UserInfo and introspection carry. Declare them in the file (docs/application_claims.md).',
     'none',
   ),
   registration: option(
     'Endpoints',
     oneOf('off', 'token', 'open'),
-    'Who may register a client (RFC 7591): nobody, whoever has a token of grantd client registration-token, or anyone who reaches the server.',
+    'Who may register a client (RFC 7591): no one, callers with a token of grantd client registration-token, or anyone.',
     'off',
   ),
   registrationScopes: REGISTRATION_OPTIONS.scopes,

@@ -70,7 +70,7 @@ export const METADATA_MEMBERS: {
   policy_uri: localizable(webUri, 'its privacy policy'),
   jwks_uri: member(webUri, 'where its public keys are'),
   jwks: member(keySet, 'its public keys'),
-  software_id: member(text(200), 'identifies the software, whichever installation of it this is'),
+  software_id: member(text(200), 'identifies the software across its installations'),
   software_version: member(text(200), 'version of the software'),
 
   // OpenID Connect Dynamic Client Registration §2
@@ -83,10 +83,10 @@ export const METADATA_MEMBERS: {
   userinfo_encrypted_response_enc: member(contentEncryption, 'content encryption of UserInfo'),
   request_object_signing_alg: member(clientSigning, 'what its request objects must be signed with'),
   token_endpoint_auth_signing_alg: member(clientSigning, 'what its assertions must be signed with'),
-  default_max_age: member(seconds, 'how old a sign-in may be where a request says nothing else'),
+  default_max_age: member(seconds, 'max_age of requests that have none'),
   require_auth_time: member(trueOrFalse, 'whether its ID tokens carry auth_time'),
-  default_acr_values: member(listOf(text(200)), 'what a request asks for where it says nothing else'),
-  initiate_login_uri: member(webUri, 'where others may start a sign-in at it'),
+  default_acr_values: member(listOf(text(200)), 'acr_values of requests that have none'),
+  initiate_login_uri: member(webUri, 'where others can start a sign-in with it'),
   request_uris: member(listOf(webUri), 'where its request objects may be fetched'),
 
   // RFC 9126 §6, RFC 9101 §10.5, RFC 9701 §6
@@ -98,10 +98,10 @@ export const METADATA_MEMBERS: {
 
   // RP-Initiated Logout §3.1, Back-Channel Logout §2.2
   post_logout_redirect_uris: member(listOf(returnUri), 'where people are sent after logout'),
-  backchannel_logout_uri: member(webUriWithoutFragment, 'is told of each session that ends'),
+  backchannel_logout_uri: member(webUriWithoutFragment, 'receives a message for each session that ends'),
   backchannel_logout_session_required: member(
     trueOrFalse,
-    'whether it must be told which session, which it always is',
+    'whether logout messages must name the session; they always do',
   ),
 
   // This server's own
@@ -128,7 +128,7 @@ export const METADATA_MEMBERS: {
   ),
   consent_required: operators(
     trueOrFalse,
-    'whether people are asked for consent: true unless it is false; prompt=consent always asks',
+    'whether people are asked for consent; default: true; prompt=consent always asks',
   ),
   resource: operators(resourceUri, 'the API that this client is'),
   api_scopes: operators(listOf(apiScope, MOST_NAMES), 'the scopes that this API declares'),
