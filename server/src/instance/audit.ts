@@ -74,12 +74,28 @@ export function audited({ storage, people, scopeTexts }: Audited, kind: ActorKin
   };
 }
 
+/** Milliseconds. A client that registered itself could fill the database with events of its changes. */
+const OWN_CHANGE_RECORDED_EVERY_MS = 60_000;
+
+/** Clients whose last own change is remembered; whoever forgets one records its next change. */
+const MOST_REMEMBERED = 10_000;
+
 function auditedClients(
   clients: ClientRegistry,
   record: (type: Act['type'], target: string, actor?: string) => Promise<void>,
   kind: ActorKind,
 ): ClientRegistry {
   const actor = kind === 'server' ? 'registration' : kind;
+  const ownChanges = new Map<string, number>();
+  const isToBeRecorded = (clientId: string): boolean => {
+    if (kind !== 'server') return true;
+    const nowMs = Date.now();
+    const sinceMs = Math.abs(nowMs - (ownChanges.get(clientId) ?? Number.NEGATIVE_INFINITY));
+    if (sinceMs < OWN_CHANGE_RECORDED_EVERY_MS) return false;
+    if (ownChanges.size >= MOST_REMEMBERED) ownChanges.clear();
+    ownChanges.set(clientId, nowMs);
+    return true;
+  };
   return {
     ...clients,
     async add(client, mostRegistered) {
@@ -89,7 +105,7 @@ function auditedClients(
     },
     async replace(client, basis) {
       const isDone = await clients.replace(client, basis);
-      if (isDone) await record('client_changed', client.id, actor);
+      if (isDone && isToBeRecorded(client.id)) await record('client_changed', client.id, actor);
       return isDone;
     },
     async replaceSecrets(clientId, secrets, basis) {
