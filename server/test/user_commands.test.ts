@@ -169,6 +169,9 @@ for (const database of DATABASES) {
         [['--username', 'ha\u0456'], 2, /--username: expected a name in letters of one script/],
         [['--email', 'hal'], 2, /--email: expected an address .* got "hal"/],
         [['--claim', 'sub=1'], 2, /sub is random/],
+        [['--claim', 'email_verified=no'], 2, /--claim: email_verified: expected true or false, got "no"/],
+        [['--claim', 'updated_at=today'], 2, /updated_at: expected seconds since 1970/],
+        [['--claim', 'address=["Paris"]'], 2, /address: expected a JSON object/],
         [['--claim', 'a=1', '--remove-claim', 'a'], 2, /the claim a is set or removed by two flags/],
         [['--remove-claim', 'nickname'], 1, /has no claim nickname/],
         [
@@ -181,6 +184,30 @@ for (const database of DATABASES) {
         assert.deepEqual([refused.code, refused.stdout], [code, ''], refused.stderr);
         assert.match(refused.stderr, said);
       }
+    });
+
+    test('OpenID Connect Core §5.1: standard claims have the type that clients expect', async () => {
+      const given = [
+        ...['phone_number=5551234', 'nickname=null', 'name="Ida"', 'roles=["admin"]', 'level=3'],
+        ...['phone_number_verified=false', 'updated_at=1700000000', 'address={"locality":"Paris"}'],
+      ];
+      const args = [
+        'add',
+        'ida',
+        '--password-stdin',
+        ...given.flatMap((claim) => ['--claim', claim]),
+        '--json',
+      ];
+      const { code, stderr } = await grantd(server.folder, ['user', ...args], {
+        input: 'a password of ida',
+      });
+      assert.equal(code, 0, stderr);
+      const { claims } = JSON.parse(await prints(['user', 'show', 'ida', '--json']));
+      assert.deepEqual(claims, {
+        ...{ preferred_username: 'ida', name: 'Ida', nickname: 'null', level: 3, roles: ['admin'] },
+        ...{ phone_number: '5551234', phone_number_verified: false },
+        ...{ updated_at: 1700000000, address: { locality: 'Paris' } },
+      });
     });
 
     test('findings C1: a removed person is gone with all tokens, sessions and codes; the name is free, the subject is not', async () => {

@@ -1,4 +1,4 @@
-import type { Claims } from '@grantd/core';
+import { type Claims, STANDARD_CLAIMS_BY_SCOPE } from '@grantd/core';
 import type { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
 import { Refused } from '../instance/refused.ts';
@@ -116,14 +116,35 @@ export async function updatePerson(parts: CommandParts, name: string, change: Pe
   throw new Refused(`${name} is being changed by others; nothing was updated: try again.`);
 }
 
-/** `name=value`, the value as JSON if it is JSON. */
+/** OpenID Connect Core §5.1: standard claims that are no text. A client takes the text `no` for true. */
+const KINDS_OF_CLAIMS: ReadonlyMap<string, { readonly type: string; readonly expected: string }> = new Map([
+  ['email_verified', { type: 'boolean', expected: 'true or false' }],
+  ['phone_number_verified', { type: 'boolean', expected: 'true or false' }],
+  ['updated_at', { type: 'number', expected: 'seconds since 1970, as a number' }],
+  ['address', { type: 'object', expected: 'a JSON object such as {"locality": "Paris"}' }],
+]);
+
+const STANDARD_CLAIMS = new Set(Object.values(STANDARD_CLAIMS_BY_SCOPE).flat());
+
+/**
+ * `name=value`, the value as JSON if it is JSON. A standard claim has the type that clients expect: `phone_number=5551234`
+ * is text.
+ */
 function claimFrom(text: string): [string, unknown] {
   const [name, value] = [text.slice(0, text.indexOf('=')), text.slice(text.indexOf('=') + 1)];
   if (!text.includes('=') || name === '') throw new BadUsage('--claim: expected NAME=VALUE');
   if (name === 'sub') throw new BadUsage('--claim: sub is random and cannot be chosen');
+  const read = asJson(value);
+  const kind = KINDS_OF_CLAIMS.get(name);
+  if (kind === undefined) return [name, STANDARD_CLAIMS.has(name) && typeof read !== 'string' ? value : read];
+  if (typeof read === kind.type && read !== null && !Array.isArray(read)) return [name, read];
+  throw new BadUsage(`--claim: ${name}: expected ${kind.expected}, got ${JSON.stringify(value)}`);
+}
+
+function asJson(text: string): unknown {
   try {
-    return [name, JSON.parse(value)];
+    return JSON.parse(text);
   } catch {
-    return [name, value];
+    return text;
   }
 }
