@@ -55,6 +55,25 @@ describe('registration', () => {
     assert.deepEqual(await put(), ['openid read', undefined, undefined, undefined]);
   });
 
+  test('findings A7: a name that an operator gives a client replaces what it called itself in every language', async () => {
+    const folder = workbench.folder();
+    const server = await workbench.start(folder, ['--registration', 'open', '--insecure-development']);
+    const names = { client_name: 'Bank', 'client_name#de': 'Bank', 'client_name#en': 'Bank' };
+    const { client_id: id } = await (await post(server, { redirect_uris: [CALLBACK], ...names })).json();
+    await grantdPrints(folder, [
+      'client',
+      'update',
+      id,
+      '--name',
+      'Shop',
+      '--localized',
+      'client_name#en=Store',
+    ]);
+    const shown = await grantdPrints(folder, ['client', 'show', id]);
+    assert.equal(shown.includes('Bank'), false, shown);
+    assert.match(shown, /Shop.*Store/s);
+  });
+
   test('is off unless it is asked for', async () => {
     const server = await workbench.start(workbench.folder());
     assert.equal((await post(server, {})).status, 404);

@@ -57,7 +57,10 @@ export async function updateClient(parts: CommandParts, id: string, change: Clie
 
 async function changed(parts: CommandParts, client: ClientRecord, change: ClientChange) {
   const { response_types: _, ...document } = documentOf(client); // follows from the grants, which may change
-  const members: Record<string, unknown> = { ...document, ...change.members };
+  const members: Record<string, unknown> = {
+    ...withoutOverruled(document, client, change),
+    ...change.members,
+  };
   for (const name of change.unset) delete members[name];
   const set = setByOperator(client, change);
   if (set.length > 0) members.set_by_operator = set;
@@ -80,6 +83,18 @@ async function changed(parts: CommandParts, client: ClientRecord, change: Client
   if (client.secrets !== undefined) return { record: { ...updated, secrets: client.secrets } };
   const { stored, toPrint } = await secretFor(parts, 'generate');
   return { record: { ...updated, secrets: [stored] }, newSecret: toPrint };
+}
+
+/** What a client that registered itself said in other languages goes with what it said without one. */
+function withoutOverruled(
+  document: Readonly<Record<string, unknown>>,
+  { registrationTokenDigest }: ClientRecord,
+  { members, unset }: ClientChange,
+) {
+  if (registrationTokenDigest === undefined) return document;
+  const said = new Set([...Object.keys(members), ...unset]);
+  const isOverruled = (name: string) => name.includes('#') && said.has(name.split('#')[0] ?? name);
+  return Object.fromEntries(Object.entries(document).filter(([name]) => !isOverruled(name)));
 }
 
 /**
