@@ -106,7 +106,7 @@ describe('the package', () => {
     }
   }
 
-  test('a bundle of the Fetch adapter and introspection holds no store, no adapter for Node, no page', async (t) => {
+  test('a bundle of the Fetch adapter and introspection holds no store, no adapter for Node, no page, and the check of Node’s version', async (t) => {
     const { bytes, files, others } = await bundled(folder, INTROSPECTION_ALONE);
     t.diagnostic(`${bytes} bytes minified, ${files.length} files of the core`);
     assert.deepEqual(others, ['jose']);
@@ -117,6 +117,7 @@ describe('the package', () => {
       [],
     );
     assert.ok(bytes < LARGEST_BUNDLE_BYTES, `${bytes} bytes`);
+    assert.ok(files.includes('protocol/supported_node.js'), 'it refuses a Node that is too old');
   });
 
   test('a bundle that uses nothing holds nothing', async () => {
