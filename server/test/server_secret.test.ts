@@ -123,7 +123,13 @@ for (const database of DATABASES) {
 
       // docs/secrets.md, step 1: a new secret in front.
       const rotated = await prints('secrets', 'rotate', ...(isInFile ? [] : ['--generate', '--json']));
-      if (isInFile) assert.match(rotated, /has the new secret [\w-]{8} in front; [\w-]{8} stays accepted/);
+      if (isInFile) {
+        assert.match(rotated, /has the new secret [\w-]{8} in front; [\w-]{8} stays accepted/);
+        assert.match(
+          rotated,
+          /Restart the server now: until then it refuses client secrets that a command makes/,
+        );
+      }
       const { secret: added = '' } = isInFile ? {} : JSON.parse(rotated);
       assert.equal(rotated.includes(old) && old !== '', false, 'no existing secret is printed');
       setSecret(JSON.stringify([added, old]));

@@ -122,7 +122,7 @@ async function rotate(parts: CommandParts, generate: boolean): Promise<void> {
   const [fingerprint, ...accepted] = await new ServerSecret(secrets).fingerprints();
   printOne(parts, { file, fingerprint, accepted }, [
     `${file} has the new secret ${fingerprint} in front; ${accepted.join(', ')} stays accepted.`,
-    'Restart the server now: it does not know the new secret yet. Then follow grantd secrets status.',
+    'Restart the server now: until then it refuses client secrets that a command makes. Then follow grantd secrets status.',
   ]);
 }
 
