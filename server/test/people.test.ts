@@ -81,6 +81,22 @@ for (const database of DATABASES) {
       assert.equal(await one.people.byName('alice'), undefined);
     });
 
+    test('findings C1: of several people who ask for one name at once, one gets it', async (t) => {
+      const [one, other] = await openDatabases(t, database, 2);
+      assert.ok(one && other);
+      const alice = await addPerson(one, 'alice');
+      const bob = await addPerson(one, 'bob');
+      const rename = async ({ people }: typeof one, { subject }: typeof alice, name: string) =>
+        people.update({ ...((await people.bySubject(subject)) ?? assert.fail()), name });
+      for (const name of ['carol', 'Dave', 'eve', 'Frank', 'grace', 'Heidi']) {
+        const outcomes: string[] = await Promise.all([
+          rename(one, alice, name),
+          rename(other, bob, name.toUpperCase()),
+        ]);
+        assert.deepEqual(outcomes.sort(), ['name_taken', 'updated'], name);
+      }
+    });
+
     test('findings C1: a removed person leaves nothing but the subject identifier, which is never given again', async (t) => {
       const opened = await openDatabase(t, database);
       const { people, sessions, consents, storage } = opened;

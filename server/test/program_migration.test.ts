@@ -87,7 +87,7 @@ for (const database of DATABASES) {
       return { run, schema };
     }
 
-    test('findings A15: people whose names are too much alike are all kept, and found as they are written', async () => {
+    test('findings A15: people whose names are too much alike are all kept, found as they are written, and can be changed', async () => {
       const folder = await workbench.home();
       const issuer = 'https://id.example';
       const { run, schema } = await earlierTables(folder, issuer);
@@ -109,7 +109,15 @@ for (const database of DATABASES) {
       assert.equal(await people.add({ name: 'aLICE', passwordHash: '', claims: {} }), undefined);
       const second = await people.bySubject('second');
       assert.ok(second !== undefined);
-      assert.equal(await people.update({ ...second, name: 'alice2' }), 'updated');
+      assert.equal(await people.update({ ...second, claims: { age: 7 } }), 'updated', 'the name stays');
+      assert.equal(
+        await people.update({ ...second, claims: { age: 8 } }),
+        'changed',
+        'of an earlier revision',
+      );
+      assert.deepEqual((await people.byName('alice'))?.claims, { age: 7 });
+      assert.equal(await people.update({ ...second, revision: 1, name: 'aLICE' }), 'name_taken');
+      assert.equal(await people.update({ ...second, revision: 1, name: 'alice2' }), 'updated');
       assert.deepEqual(await people.keyNames(), []);
       assert.equal(await found('alice'), 'first');
       await again.close();

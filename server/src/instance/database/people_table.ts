@@ -4,9 +4,11 @@ import type { ProgramTables, TableRow } from './program_tables.ts';
 
 const COLUMNS = 'subject, name, password_hash, claims, created_at_ms, revision';
 
-/** Of somebody else. A name without a key is older than keys are. */
-const TAKEN =
-  'SELECT 1 FROM grantd.people WHERE issuer = $1 AND (name_key = $3 OR name = $4) AND subject <> $2';
+/** By somebody else, who may have the key of a name that is older than keys are: whose name it is keeps it. */
+const TAKEN = `
+  SELECT 1 FROM grantd.people AS others
+  WHERE others.issuer = $1 AND others.subject <> $2 AND (others.name_key = $3 OR others.name = $4)
+    AND NOT EXISTS (SELECT 1 FROM grantd.people AS own WHERE own.issuer = $1 AND own.subject = $2 AND own.name = $4)`;
 
 const SQL = {
   add: `
@@ -23,7 +25,8 @@ const SQL = {
     UPDATE grantd.people SET password_hash = $3 WHERE issuer = $1 AND subject = $2 RETURNING subject`,
 
   update: `
-    UPDATE grantd.people SET name = $4, name_key = $3, claims = $5, revision = revision + 1
+    UPDATE grantd.people SET name = $4, name_key = CASE WHEN name = $4 THEN name_key ELSE $3 END, claims = $5,
+      revision = revision + 1
     WHERE issuer = $1 AND subject = $2 AND revision = $6 AND NOT EXISTS (${TAKEN}) RETURNING subject`,
   taken: TAKEN,
 

@@ -16,8 +16,11 @@ export function ended<T>(outcome: T): Continuation<T> {
   return { calls: [], outcome: () => outcome };
 }
 
-/** Server errors after which nothing has happened and a new attempt may succeed. */
-const LOST_RACE: ReadonlySet<string> = new Set(['40001', '40P01']);
+/**
+ * Server errors after which nothing has happened and a new attempt may succeed. A statement looks for a taken name
+ * itself; that a unique index refuses it (23505) means that another transaction took the name after the look.
+ */
+const LOST_RACE: ReadonlySet<string> = new Set(['40001', '40P01', '23505']);
 
 /** What a pooler that gives each transaction another connection answers to prepared statements that it does not know. */
 const NOT_PREPARED: ReadonlySet<string> = new Set(['26000', '42P05']);
