@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { sqliteDatabase } from '../src/instance/database/sqlite_database.ts';
 import { nameKey, nameProblem } from '../src/people/names.ts';
 import { PersonRemoval } from '../src/people/removal.ts';
 import { SessionEnding } from '../src/sessions/session_ending.ts';
 import { DATABASES } from './harness/databases.ts';
-import { addPerson, openDatabase, openDatabases } from './harness/program_data.ts';
+import { addPerson, ISSUER, openDatabase, openDatabases } from './harness/program_data.ts';
 
 test('findings A15: names that differ only by case, width or look-alike letters have one key', () => {
   for (const [name, ...others] of [
@@ -32,6 +36,33 @@ test('findings A15: names with invisible characters, mixed scripts or compatibil
     ['a'.repeat(129), /at most 128/],
   ] as const)
     assert.match(nameProblem(name) ?? '', problem, name);
+});
+
+test('findings C1: a file keeps nothing of a removed person, once its log has been written over', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-removed-'));
+  t.after(() => rmSync(folder, { recursive: true }));
+  const database = sqliteDatabase(join(folder, 'grantd.db'));
+  const opened = await database.open(ISSUER);
+  // Enough for more than one page, so that pages become free.
+  const people = [];
+  for (let number = 0; number < 60; number += 1)
+    people.push(await addPerson(opened, `quixote${number}`, `hash of quixote ${'h'.repeat(90)}`));
+  for (const person of people) {
+    const claims = { email: `${person.name}@example.com` };
+    assert.equal(await opened.people.update({ ...person, claims }), 'updated');
+    const { subject } = person;
+    const times = { signedInAtMs: 1, lastSeenAtMs: 1 };
+    const session = { id: `sid-${subject}`, subject, amr: ['pwd'], userAgent: 'quixote browser', ...times };
+    await opened.sessions.add(session, `digest-${subject}`, 9000, person);
+  }
+  const removal = new PersonRemoval({ ...opened, ending: new SessionEnding(opened) });
+  for (const { subject } of people) await removal.remove(subject);
+  // Closing moves the log over and deletes it.
+  await database.close();
+  const left = readdirSync(folder).filter((name) =>
+    readFileSync(join(folder, name), 'latin1').includes('quixote'),
+  );
+  assert.deepEqual(left, []);
 });
 
 for (const database of DATABASES) {

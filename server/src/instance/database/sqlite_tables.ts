@@ -168,6 +168,8 @@ export const SQLITE_TABLES_TO_COPY = [
 export function openSqliteTables(path: string): DatabaseSync {
   const database = openSqliteConnection(path);
   try {
+    // What is deleted about people is written over, also in pages that become free.
+    database.exec('PRAGMA secure_delete = ON');
     if (storedVersion(database) !== SQLITE_MIGRATIONS.length) migrate(database, path);
     return database;
   } catch (error) {
