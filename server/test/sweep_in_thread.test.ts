@@ -62,7 +62,9 @@ test('findings D2: after a crash a thread looks through the file, and marks it i
   openSqliteStorage({ path, issuer, clock: () => Date.now() - 2 * 60 * 1000 }).close();
   const isMarked = () => existsSync(`${path}-corrupt`);
   const database = new DatabaseSync(path);
-  database.exec(`INSERT INTO events VALUES (1, 1, 0, 'issued_before_revoked', '1')`);
+  database.exec(
+    `INSERT INTO events (issuer_id, sequence, at_ms, type, target) VALUES (1, 1, 0, 'issued_before_revoked', '1')`,
+  );
   const row = database.prepare("SELECT rootpage FROM sqlite_schema WHERE name = 'grants'").get();
   database.close();
   await linesUntil(path, 86_400, ({ length }) => length > 0, true);
