@@ -3,7 +3,10 @@ import { test } from 'node:test';
 import { DOCUMENT_LIMITS, DocumentError, type DocumentOutcome } from '@grantd/core';
 import { documentFetcher } from '@grantd/core/node';
 import { isPublicAddress } from '../src/adapters/node/public_address.ts';
+import { CALLBACK, openRegistration, postRegistration, register } from './harness/registration.ts';
 import { openRemoteSite } from './harness/remote_site.ts';
+import { publicErrorOf } from './harness/responses.ts';
+import { openWorld } from './harness/world.ts';
 
 const fetchAnywhere = documentFetcher({ allowPrivateAddresses: true });
 const fetchSafely = documentFetcher();
@@ -395,4 +398,42 @@ test('more than 64 requests at once fail at once, and the next ones have their p
   waiting.resolve([]);
   for (const attempt of first) await assertNotFetched(attempt, 'failed', 'the name has no address');
   await assertNotFetched(fetchDocument('https://slow.example/'), 'failed', 'the name has no address');
+});
+
+// ── What cannot be registered ─────────────────────────────────────────────────────────────────────────────
+
+test('findings A14: a URL that the server never asks for cannot be registered, by the client or the operator', async (t) => {
+  const pairwiseSecret = 'a secret of pairwise subjects with more than 32 characters';
+  const options = { ...openRegistration(), fetchDocument: fetchSafely, pairwiseSecret };
+  const world = await openWorld(t, options);
+  const address = 'the server never asks for this URL: the host has an address that is not public';
+  const port = 'the server never asks for this URL: the port is neither 443 nor 1024 or above';
+  for (const [members, member, problem] of [
+    [{ jwks_uri: 'https://127.0.0.1/' }, 'jwks_uri', address],
+    [{ backchannel_logout_uri: 'https://169.254.169.254/' }, 'backchannel_logout_uri', address],
+    [{ sector_identifier_uri: 'https://[::1]/' }, 'sector_identifier_uri', address],
+    [{ logo_uri: 'https://10.0.0.1/logo.png' }, 'logo_uri', address],
+    [{ 'logo_uri#de': 'https://localhost/logo.png' }, 'logo_uri', address],
+    [{ request_uris: ['https://app.example/r', 'https://[fd00::1]/r'] }, 'request_uris', address],
+    [{ jwks_uri: 'https://app.example:22/jwks' }, 'jwks_uri', port],
+  ] as const) {
+    const described = { redirect_uris: [CALLBACK], ...members };
+    const unfit = publicErrorOf(400, 'invalid_client_metadata', `${member}: ${problem}`);
+    assert.deepEqual(await postRegistration(world, described), unfit);
+    await assert.rejects(world.server.clientFrom({ id: 'x' }, described), {
+      message: `${member}: ${problem}`,
+    });
+  }
+  const insecure = world.server.clientFrom({ id: 'x' }, { jwks_uri: 'http://app.example/jwks' });
+  await assert.rejects(insecure, /jwks_uri: the server never asks for this URL: the URL is not https/);
+
+  const there = await openWorld(t, {
+    ...openRegistration({ allowInsecureUris: true }),
+    fetchDocument: fetchAnywhere,
+  });
+  const members = { redirect_uris: [CALLBACK], backchannel_logout_uri: 'http://127.0.0.1:4001/logout' };
+  assert.equal(
+    (await register(there, members)).metadata.backchannel_logout_uri,
+    members.backchannel_logout_uri,
+  );
 });

@@ -8,7 +8,6 @@ import {
   METADATA_MEMBERS,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
-import { documentFetcher } from '@grantd/core/node';
 import { exportJWK, generateKeyPair } from 'jose';
 import { changeClient } from './harness/client_change.ts';
 import {
@@ -1137,39 +1136,4 @@ test('findings A15: names of any one script, and those that people mix every day
     const { metadata } = await register(world, { redirect_uris: [CALLBACK], client_name });
     assert.equal(metadata.client_name, client_name);
   }
-});
-
-test('findings A14: a URL that the server never asks for cannot be registered, by the client or the operator', async (t) => {
-  const options = { ...OPEN, fetchDocument: documentFetcher(), pairwiseSecret: PAIRWISE_SECRET };
-  const world = await openWorld(t, options);
-  const address = 'the server never asks for this URL: the host has an address that is not public';
-  const port = 'the server never asks for this URL: the port is neither 443 nor 1024 or above';
-  for (const [members, member, problem] of [
-    [{ jwks_uri: 'https://127.0.0.1/' }, 'jwks_uri', address],
-    [{ backchannel_logout_uri: 'https://169.254.169.254/' }, 'backchannel_logout_uri', address],
-    [{ sector_identifier_uri: 'https://[::1]/' }, 'sector_identifier_uri', address],
-    [{ logo_uri: 'https://10.0.0.1/logo.png' }, 'logo_uri', address],
-    [{ 'logo_uri#de': 'https://localhost/logo.png' }, 'logo_uri', address],
-    [{ request_uris: ['https://app.example/r', 'https://[fd00::1]/r'] }, 'request_uris', address],
-    [{ jwks_uri: 'https://app.example:22/jwks' }, 'jwks_uri', port],
-  ] as const) {
-    const described = { redirect_uris: [CALLBACK], ...members };
-    assert.deepEqual(await postRegistration(world, described), unfit(member, problem));
-    await assert.rejects(world.server.clientFrom({ id: 'x' }, described), {
-      message: `${member}: ${problem}`,
-    });
-  }
-  const insecure = world.server.clientFrom({ id: 'x' }, { jwks_uri: 'http://app.example/jwks' });
-  await assert.rejects(insecure, /jwks_uri: the server never asks for this URL: the URL is not https/);
-
-  const development = documentFetcher({ allowPrivateAddresses: true });
-  const there = await openWorld(t, {
-    ...openRegistration({ allowInsecureUris: true }),
-    fetchDocument: development,
-  });
-  const members = { redirect_uris: [CALLBACK], backchannel_logout_uri: 'http://127.0.0.1:4001/logout' };
-  assert.equal(
-    (await register(there, members)).metadata.backchannel_logout_uri,
-    members.backchannel_logout_uri,
-  );
 });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import { StatementSync } from 'node:sqlite';
+import { DatabaseSync, StatementSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import { openDatabase } from '../../src/storage/sql/sqlite/connection.ts';
 import { ReadQueue } from '../../src/storage/sql/sqlite/read_queue.ts';
@@ -12,12 +12,14 @@ import { temporaryFolder } from './temporary_folder.ts';
 
 const folder = temporaryFolder();
 
-/** Two connections to a file with one table, each with its queues. */
+/** Two connections to a file with one table besides what tells that it is a store's, each with its queues. */
 function openTwo(t: TestContext) {
   const path = join(folder, `${randomUUID()}.db`);
+  const made = new DatabaseSync(path);
+  made.exec('CREATE TABLE issuers (id INTEGER); CREATE TABLE notes (text TEXT); PRAGMA user_version = 1');
+  made.close();
   const open = () => {
     const database = openDatabase(path, 100);
-    database.exec('CREATE TABLE IF NOT EXISTS notes (text TEXT) STRICT');
     t.after(() => database.isOpen && database.close());
     const writes = new WriteQueue(database, 100);
     const reads = new ReadQueue(database, () => writes.commits);
@@ -161,7 +163,7 @@ test('once another program has migrated the file, nothing is read or written any
   const { one, other } = openTwo(t);
   assert.equal(await one.reads.read(one.count), 0);
   other.database.exec('PRAGMA user_version = 7');
-  const migrated = /migrated from schema 0 to 7 while it was open: the program has to be started again/;
+  const migrated = /migrated from schema 1 to 7 while it was open: the program has to be started again/;
   for (const _ of ['at first', 'again']) {
     await assert.rejects(one.reads.read(one.count), migrated);
     await assert.rejects(one.writes.transaction(one.note), migrated);
