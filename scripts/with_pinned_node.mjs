@@ -1,7 +1,7 @@
 // Runs a script under the Node that package.json pins, after installing what is missing.
 // Plain JavaScript without dependencies: it is what a Node 20 without node_modules can start.
 import { spawn, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { settingsOf } from './first_line.mjs';
@@ -31,7 +31,7 @@ function lockedPackages(file) {
   return JSON.stringify(wanted.map(([path, entry]) => [path, entry.version ?? entry.resolved]).sort());
 }
 
-/** A file for each server that was started from here, named after its process. */
+/** A file for each server that runs from here, named after its process; server/bin/grantd.mjs writes it. */
 const running = join(root, 'node_modules', '.grantd_running');
 
 /** @returns {string | undefined} the process of a running server */
@@ -76,13 +76,6 @@ if (!isInstalled()) {
     console.error('The installation failed; run `npm ci` to see why.');
     process.exit(1);
   }
-}
-
-if (isProgram && args[0] === 'serve') {
-  mkdirSync(running, { recursive: true });
-  const note = join(running, String(process.pid));
-  writeFileSync(note, '');
-  process.on('exit', () => rmSync(note, { force: true }));
 }
 
 const script = join(root, name);

@@ -4,7 +4,7 @@
 // second thread to collect garbage is in the way; and glibc's default is a heap of its own for each thread. Whoever wants
 // it otherwise starts `node` with this file. JavaScript: Node would load its TypeScript compiler for the first file alone,
 // although all others have been compiled before.
-import { readFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 
 /** The oldest Node that runs TypeScript as it is, and knows Argon2. */
@@ -21,6 +21,20 @@ if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor)) {
 const { keepCompiledCode } = await import('./compiled_code.mjs');
 // In its repository the program is beside its dependencies, installed it is among them.
 const above = join(import.meta.dirname, '..', '..');
-keepCompiledCode(basename(above) === 'node_modules' ? above : join(above, 'node_modules'));
+const isInstalled = basename(above) === 'node_modules';
+keepCompiledCode(isInstalled ? above : join(above, 'node_modules'));
+if (!isInstalled && process.argv[2] === 'serve') noteServer(join(above, 'node_modules', '.grantd_running'));
 const { run } = await import('../src/cli/run.ts');
 await run(process.argv);
+
+/** Tells `npm run build` that a server runs from this clone, so that it does not replace its modules. */
+function noteServer(folder) {
+  const note = join(folder, String(process.pid));
+  try {
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(note, '');
+    process.on('exit', () => rmSync(note, { force: true }));
+  } catch {
+    // A folder that cannot be written cannot be installed into either.
+  }
+}

@@ -48,3 +48,11 @@ describe('findings C6: npm run build, if modules have to be installed,', () => {
     assert.deepEqual([status, installed], [0, 'ci']);
   });
 });
+
+test('findings C6: a server that runs from a clone is noted, however it was started, until it has ended', async () => {
+  const server = await workbench.start(workbench.folder());
+  const note = join(SCRIPTS, '..', 'node_modules', '.grantd_running', String(server.pid));
+  assert.ok(existsSync(note));
+  await server.stop();
+  assert.ok(!existsSync(note));
+});
