@@ -55,7 +55,7 @@ for (const database of DATABASES) {
       assert.deepEqual([last?.event, last?.inFlight], ['ended', 'finished']);
     });
 
-    for (const signal of ['SIGINT', 'SIGHUP'] as const) {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       test(`ends at ${signal} with idle connections open`, async () => {
         const own = await workbench.start(await workbench.home());
         await (await fetch(`${own.url}/health`)).text();
