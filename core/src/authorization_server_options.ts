@@ -119,7 +119,10 @@ export interface AuthorizationServerOptions {
    * at+jwt. It applies to tokens for such an API alone; UserInfo refuses them (RFC 9068 §2.1). Default: none.
    */
   readonly apisWithPlainJwts?: readonly string[];
-  /** Whether new refresh tokens are opaque instead of JWTs. Default: `false`. */
+  /**
+   * Whether new refresh tokens are opaque instead of JWTs. Refresh tokens of either kind stay valid when this changes.
+   * Default: `false`.
+   */
   readonly useOpaqueRefreshTokens?: boolean;
   /** Audience (aud) of access tokens for which the client named no resource. Default: the issuer. */
   readonly defaultAudience?: string | readonly string[];

@@ -172,7 +172,7 @@ export const SHARED_OPTIONS = {
   useOpaqueRefreshTokens: option(
     'Tokens',
     trueOrFalse,
-    'Whether new refresh tokens are opaque instead of JWTs.',
+    'Whether new refresh tokens are opaque instead of JWTs. Refresh tokens of either kind stay valid when this changes.',
     false,
   ),
   defaultAudience: optionWithoutDefault(

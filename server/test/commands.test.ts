@@ -139,7 +139,7 @@ for (const database of DATABASES) {
       assert.equal(new Set(tokens.map(({ accessToken }) => accessToken)).size, 3);
       for (const { accessToken, refreshToken, expiresAt, scopes } of tokens) {
         assert.match(accessToken, /^grantd_at_/);
-        assert.match(refreshToken, /^ey/);
+        assert.match(refreshToken, /^grantd_rt_/);
         assert.ok(expiresAt - Date.now() / 1000 <= 700);
         assert.deepEqual(scopes, ['email']);
       }

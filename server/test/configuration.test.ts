@@ -167,7 +167,7 @@ const EXAMPLES: Readonly<Record<OptionName, Example>> = {
   },
   accessTokenAlgorithm: ALGORITHM,
   idTokenAlgorithm: ALGORITHM,
-  useOpaqueRefreshTokens: SWITCH_ON,
+  useOpaqueRefreshTokens: SWITCH_OFF,
   defaultAudience: {
     text: 'https://a.example, https://b.example',
     json: ['https://a.example', 'https://b.example'],

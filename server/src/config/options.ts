@@ -173,6 +173,8 @@ export const OPTIONS = {
 
   ...SHARED_OPTIONS,
   introspectionPolicy: { ...SHARED_OPTIONS.introspectionPolicy, kind: oneOf('any_client', 'audience') },
+  // Shorter, and cheaper than a signature. The library's own default is what hosts of its contract expect.
+  useOpaqueRefreshTokens: { ...SHARED_OPTIONS.useOpaqueRefreshTokens, byDefault: true },
   oidc: option(
     'Endpoints',
     switchOrBlock('true, false or {"claimsByScope": {"SCOPE": ["CLAIM", …], …}}', readOidcBlock),
