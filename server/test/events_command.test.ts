@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
 import { DATABASES } from './harness/databases.ts';
-import { grantd, grantdPrints, Workbench } from './harness/program.ts';
+import { environmentOf, grantd, grantdPrints, Workbench } from './harness/program.ts';
 
 interface Event {
   readonly number: number;
@@ -83,6 +83,37 @@ for (const database of DATABASES) {
       const unsure = await grantd(folder, ['events', 'list', '--after', 'yesterday']);
       assert.deepEqual([unsure.code, unsure.stdout], [2, '']);
       assert.match(unsure.stderr, /--after: expected the number of an event, got "yesterday"/);
+      const unknown = await grantd(folder, ['events', 'list', '--type', 'nope']);
+      assert.deepEqual([unknown.code, unknown.stdout], [2, '']);
+      assert.match(
+        unknown.stderr,
+        /--type: expected one of client_added, .*issued_before_revoked, got "nope"/,
+      );
+    });
+
+    test('findings C8: secrets rotate and drop leave events if they change the secret', async () => {
+      const folder = await workbench.home();
+      const isInFile = environmentOf(folder).GRANTD_SECRET === undefined;
+      const prints = (...args: string[]) => grantdPrints(folder, [...args, '--json']);
+      const secretEvents = async (): Promise<readonly string[]> => {
+        const events: readonly Event[] = JSON.parse(await prints('events', 'list'));
+        const ofSecrets = events.filter(({ type }) => type.startsWith('server_secret_'));
+        return ofSecrets.map(({ type, target, actor }) => `${type} ${target} ${actor}`);
+      };
+      await prints('client', 'add', 'web', '--redirect-uri', 'https://web.example/callback');
+      const first = JSON.parse(await prints('secrets', 'rotate'));
+      if (!isInFile) return assert.deepEqual(await secretEvents(), [], 'the command only says what to set');
+      const second = JSON.parse(await prints('secrets', 'rotate'));
+      const refused = await grantd(folder, ['secrets', 'drop']);
+      assert.equal(refused.code, 1);
+      const { dropped } = JSON.parse(await prints('secrets', 'drop', '--force'));
+      assert.equal(dropped.length, 2);
+      assert.deepEqual(await secretEvents(), [
+        `server_secret_rotated ${first.fingerprint} cli`,
+        `server_secret_rotated ${second.fingerprint} cli`,
+        `server_secret_dropped ${dropped[0]} cli`,
+        `server_secret_dropped ${dropped[1]} cli`,
+      ]);
     });
   });
 }

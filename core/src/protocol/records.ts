@@ -230,20 +230,38 @@ export interface Act extends Pick<EventRecord, 'target'> {
   readonly actor: string;
 }
 
-export type ActType =
-  | `client_${'added' | 'changed' | 'secret_rotated' | 'removed'}`
-  | 'key_rotated'
-  | `person_${'added' | 'changed' | 'password_set' | 'removed'}`
-  | 'scope_texts_changed';
+const ACT_TYPES = [
+  'client_added',
+  'client_changed',
+  'client_secret_rotated',
+  'client_removed',
+  'server_secret_rotated',
+  'server_secret_dropped',
+  'key_rotated',
+  'person_added',
+  'person_changed',
+  'person_password_set',
+  'person_removed',
+  'scope_texts_changed',
+] as const;
 
-export type EventType =
-  | ActType
-  | 'token_revoked'
-  | 'family_revoked'
-  | 'code_revoked'
-  | `${Principal}_revoked`
-  | 'client_disabled'
-  | 'subject_disabled'
-  | 'client_enabled'
-  | 'subject_enabled'
-  | 'issued_before_revoked';
+export type ActType = (typeof ACT_TYPES)[number];
+
+/** Every type of event. */
+export const EVENT_TYPES = [
+  ...ACT_TYPES,
+  'client_disabled',
+  'client_enabled',
+  'client_revoked',
+  'subject_disabled',
+  'subject_enabled',
+  'subject_revoked',
+  'session_revoked',
+  'grant_revoked',
+  'token_revoked',
+  'family_revoked',
+  'code_revoked',
+  'issued_before_revoked',
+] as const;
+
+export type EventType = (typeof EVENT_TYPES)[number];

@@ -1,4 +1,5 @@
-import type { EventRecord } from '@grantd/core';
+import { EVENT_TYPES, type EventRecord } from '@grantd/core';
+import { oneOf } from '@grantd/core/options';
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
 import { databaseFlags } from './database_flags.ts';
@@ -32,6 +33,8 @@ export function eventsCommands(): Command {
     .action(({ after = '0', type, target, ...flags }: EventsFlags) => {
       if (!/^\d{1,15}$/.test(after))
         throw new BadUsage(`--after: expected the number of an event, got ${JSON.stringify(after)}`);
+      if (type !== undefined && EVENT_TYPE.read(type) === undefined)
+        throw new BadUsage(`--type: expected ${EVENT_TYPE.expected}, got ${JSON.stringify(type)}`);
       const wanted = {
         after: Number(after),
         ...(type !== undefined && { type }),
@@ -41,6 +44,8 @@ export function eventsCommands(): Command {
     });
   return group;
 }
+
+const EVENT_TYPE = oneOf(...EVENT_TYPES);
 
 /** Events of one read. */
 const MOST_AT_ONCE = 1000;

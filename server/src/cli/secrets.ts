@@ -1,7 +1,7 @@
-import type { DependentsOfSecret } from '@grantd/core';
-import { ServerSecret } from '@grantd/core';
+import { type Act, type DependentsOfSecret, ServerSecret } from '@grantd/core';
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
+import { askStorage } from '../instance/database/ask_storage.ts';
 import { newSecret } from '../instance/database/secret_file.ts';
 import { Refused } from '../instance/refused.ts';
 import { databaseFlags } from './database_flags.ts';
@@ -119,11 +119,17 @@ async function rotate(parts: CommandParts, generate: boolean): Promise<void> {
     secrets = [added, ...before];
     return secrets;
   });
-  const [fingerprint, ...accepted] = await new ServerSecret(secrets).fingerprints();
+  const [fingerprint = '', ...accepted] = await new ServerSecret(secrets).fingerprints();
   printOne(parts, { file, fingerprint, accepted }, [
     `${file} has the new secret ${fingerprint} in front; ${accepted.join(', ')} stays accepted.`,
     'Restart the server now: until then it refuses client secrets that a command makes. Then follow grantd secrets status.',
   ]);
+  await record(parts, 'server_secret_rotated', fingerprint);
+}
+
+/** After the outcome is printed: if it cannot be written, the file is changed all the same. */
+function record({ storage }: CommandParts, type: Act['type'], fingerprint: string): Promise<void> {
+  return askStorage(() => storage.recordAct({ type, target: fingerprint, actor: 'cli' }));
 }
 
 /** The secrets that are set already are not printed: whoever sets them has them. */
@@ -177,4 +183,5 @@ async function drop(parts: CommandParts, force: boolean): Promise<void> {
     `${file} has the secret ${first.secret} alone; ${dropped.join(', ')} is gone.`,
     'Restart the server, so that it no longer accepts what it dropped.',
   ]);
+  for (const secret of dropped) await record(parts, 'server_secret_dropped', secret);
 }
