@@ -486,6 +486,43 @@ test('findings A11: a value of a wrong type is named without the value if it is 
   }
 });
 
+test('a list with a wrong element is refused by the index and the type of the element', () => {
+  const texts = 'a list of texts, none empty';
+  const hosts = 'a list of hosts in lower case, such as client.example:8443';
+  const audience = 'a text or a list of texts, none empty';
+  for (const [options, message] of [
+    [
+      { userInfoAudiences: ['a', 7] },
+      `userInfoAudiences: expected ${texts}, got a list with a number at index 1`,
+    ],
+    [
+      { userInfoAudiences: [''] },
+      `userInfoAudiences: expected ${texts}, got a list with an empty text at index 0`,
+    ],
+    [{ userInfoAudiences: [] }, `userInfoAudiences: expected ${texts}, got an empty list`],
+    [
+      { requestUriHosts: ['a.example', 'B.example'] },
+      `requestUriHosts: expected ${hosts}, got a list with a text at index 1`,
+    ],
+    [
+      { defaultAudience: ['a', 'b', null] },
+      `defaultAudience: expected ${audience}, got a list with null at index 2`,
+    ],
+    [{ acrValues: 'urn:a' }, 'acrValues: expected a list of texts without spaces, got a text'],
+    [
+      { secret: ['s'.repeat(32), 's'.repeat(31)] },
+      'secret: expected a text of at least 32 characters, or a list of them, the newest first, got a list with a text at index 1',
+    ],
+    [
+      { registration: { openTo: 'anyone', grantTypes: ['refresh_token', ['client_credentials']] } },
+      'registration.grantTypes: expected a list of authorization_code, refresh_token, client_credentials, got a list with a list at index 1',
+    ],
+  ] as const) {
+    const given = { ...REQUIRED, ...options } as unknown as AuthorizationServerOptions;
+    assert.throws(() => new AuthorizationServer(given), { name: 'ConfigurationError', message });
+  }
+});
+
 test('findings B5: storage without a required method is refused at construction, which names the method', () => {
   const { storage } = REQUIRED;
   const parts = [

@@ -14,6 +14,8 @@ export interface Kind<V> {
   fromText(text: string): V | undefined;
   /** The value in code or in a configuration file; `undefined` if it does not fit. */
   read(value: unknown): V | undefined;
+  /** Of a kind that takes a list: the index of the first element that does not fit, or -1. */
+  misfitIn?(list: readonly unknown[]): number;
 }
 
 /** Heading of an option in the help and in the documentation. */
@@ -65,13 +67,21 @@ export function readOptions<T extends OptionTable>(table: T, given: object, plac
     const read = value === undefined && isRequired !== true ? byDefault : kind.read(value);
     if (read === undefined && (value !== undefined || isRequired === true)) {
       const path = place === undefined ? name : `${place}.${name}`;
-      throw new ConfigurationError(path, `${kind.expected}, got ${kindOf(value, isSecret)}`);
+      throw new ConfigurationError(path, `${kind.expected}, got ${received(kind, value, isSecret)}`);
     }
     // A bound function keeps its own members, such as `refusalOf` of `fetchDocument`.
     const isGivenFunction = typeof read === 'function' && value !== undefined;
     values[name] = isGivenFunction ? Object.assign(read.bind(given), read) : read;
   }
   return values as ValuesOf<T>;
+}
+
+/** What a value is that does not fit; of a list, which element does not. */
+function received(kind: Kind<unknown>, value: unknown, isSecret?: boolean): string {
+  if (!Array.isArray(value) || kind.misfitIn === undefined) return kindOf(value, isSecret);
+  if (value.length === 0) return 'an empty list';
+  const index = kind.misfitIn(value);
+  return index === -1 ? 'a list' : `a list with ${kindOf(value[index], true)} at index ${index}`;
 }
 
 /** What a value is, without the value: it may be a secret. */
@@ -190,6 +200,7 @@ export function textOrArray(
     placeholder,
     fromText: (given) => read(arrayOfTexts(given) ?? given),
     read,
+    misfitIn: (list) => indexOfMisfit(list, fits),
   };
 }
 
@@ -207,6 +218,7 @@ export function textList(
     placeholder,
     fromText: (given) => read(arrayOfTexts(given) ?? splitAtCommas(given)),
     read,
+    misfitIn: (list) => indexOfMisfit(list, fits),
   };
 }
 
@@ -235,6 +247,7 @@ export function textOrList(
       return read(list.length === 1 ? list[0] : list);
     },
     read,
+    misfitIn: (list) => indexOfMisfit(list, fits),
   };
 }
 
@@ -289,9 +302,11 @@ function textsOf(
   least: number,
 ): readonly string[] | undefined {
   if (!Array.isArray(value) || value.length < least) return undefined;
-  const given: readonly unknown[] = value;
-  const texts = given.filter((one) => typeof one === 'string').filter(fits);
-  return texts.length === given.length ? Object.freeze(texts) : undefined;
+  return indexOfMisfit(value, fits) === -1 ? Object.freeze(value.slice()) : undefined;
+}
+
+function indexOfMisfit(list: readonly unknown[], fits: (text: string) => boolean): number {
+  return list.findIndex((one) => typeof one !== 'string' || !fits(one));
 }
 
 function splitAtCommas(given: string): readonly string[] {
@@ -332,6 +347,6 @@ export function requireKinds(
     const value: unknown = Reflect.get(given, name);
     if (value === undefined || kind.read(value) !== undefined) continue;
     const path = place === undefined ? name : `${place}.${name}`;
-    throw new ConfigurationError(path, `${kind.expected}, got ${kindOf(value, true)}`);
+    throw new ConfigurationError(path, `${kind.expected}, got ${received(kind, value, true)}`);
   }
 }
