@@ -2,7 +2,7 @@
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { installPeers } from './install.ts';
+import { installPackages } from './install.ts';
 import { generatorOf } from './load/generators.ts';
 import { BadUsage, type BenchOptions, benchOptions, HELP } from './options.ts';
 import { measurePrimitives } from './primitives/measure_primitives.ts';
@@ -92,7 +92,7 @@ async function measure(options: BenchOptions, folder: string): Promise<RunResult
 }
 
 async function main(options: BenchOptions): Promise<void> {
-  installPeers();
+  installPackages();
   const folder = mkdtempSync(join(tmpdir(), 'grantd-bench-'));
   process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(1));

@@ -1,17 +1,19 @@
 // `npm run bench:compare -- REF`: grantd as it is in this repository against what it was at a git ref, in turns.
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { generatorOf } from './load/generators.ts';
 import { BadUsage, type BenchOptions, benchOptions, MEASURING_FLAGS } from './options.ts';
-import type { PopulationOrder } from './population/order.ts';
-import type { Population, population } from './population/population.ts';
+import { population } from './population/population.ts';
+import { populationBy } from './population/population_by.ts';
 import { schemaOf } from './population/schema.ts';
 import { comparisonLine } from './report/comparison.ts';
 import { say, sayingRarely } from './report/progress.ts';
 import { measureRounds } from './rounds.ts';
 import { programIn } from './subjects/program.ts';
+import { introspectionJwtBesideWriter } from './works/introspection_jwt_beside_writer.ts';
+import { introspectionPostgres } from './works/introspection_postgres.ts';
 import { Stage } from './works/stage.ts';
 import type { Contestant, Work } from './works/work.ts';
 import { WORKS } from './works/works.ts';
@@ -21,16 +23,18 @@ const HERE = 'this one';
 
 const HELP = `npm run bench:compare -- REF [FLAGS]
 
-Measures grantd as it is in this repository, committed or not, against what it is at a git ref, in turns, and prints how
-many times as much it does. Unless --work says otherwise it measures introspection-jwt, introspection-opaque, userinfo
-and client-credentials.
+Measures grantd as it is in this repository, committed or not, against grantd at a git ref, in turns, and prints the
+ratio of their throughput. Default: --work introspection-jwt,introspection-opaque,userinfo,client-credentials
 
 ${MEASURING_FLAGS}`;
 
 const UNLESS_CHOSEN = ['introspection-jwt', 'introspection-opaque', 'userinfo', 'client-credentials'];
 
-/** Works that have the program among their contestants; the growth of its database is of several. */
+/** Works that have the program among their contestants; `growth` has it several times. */
 const COMPARABLE = WORKS.filter(({ name }) => name !== 'growth');
+
+/** Works that open the other version's database by the code of this one, so both need the same tables. */
+const NEED_SAME_SCHEMA = [introspectionJwtBesideWriter, introspectionPostgres];
 
 async function compare(ref: string, options: BenchOptions): Promise<void> {
   const generator = generatorOf(options.generator);
@@ -47,6 +51,11 @@ async function compare(ref: string, options: BenchOptions): Promise<void> {
   const commit = commitOf(ref);
   git('worktree', 'add', '--detach', tree, commit);
   isCheckedOut = true;
+  const hasSameSchema = schemaOf(tree) === schemaOf(ROOT);
+  const refused = hasSameSchema ? undefined : NEED_SAME_SCHEMA.find(({ name }) => works.includes(name));
+  if (refused !== undefined)
+    throw new BadUsage(`--work ${refused.name}: ${ref} has other tables, and this work needs the same ones`);
+  const populate = hasSameSchema ? population : populationBy(tree);
   installIn(tree);
   const here = new Stage({ folder: newFolder(folder, 'here'), sizes, say: sayingRarely(), hasPeers: false });
   const there = new Stage({
@@ -55,7 +64,7 @@ async function compare(ref: string, options: BenchOptions): Promise<void> {
     say: sayingRarely(),
     hasPeers: false,
     program: programIn(tree),
-    ...(schemaOf(tree) !== schemaOf(ROOT) && { populate: populationBy(tree) }),
+    populate,
   });
   const name = `${ref} (${commit.slice(0, 9)})`;
   for (const work of COMPARABLE.filter((work) => works.includes(work.name))) {
@@ -71,25 +80,8 @@ async function grantdOf(work: Work, stage: Stage, name: string): Promise<Contest
   return { ...grantd, name };
 }
 
-/** A database by the code of another version, which today's way to fill it is laid over. */
-function populationBy(tree: string): typeof population {
-  for (const overlaid of ['bench', 'reliability'])
-    cpSync(join(ROOT, overlaid), join(tree, overlaid), {
-      recursive: true,
-      filter: (source) => !source.endsWith('node_modules'),
-    });
-  const main = join(tree, 'bench', 'population', 'main.ts');
-  return async (order: PopulationOrder) => {
-    const printed = execFileSync(process.execPath, [main, JSON.stringify(order)], {
-      encoding: 'utf8',
-      stdio: ['ignore', 'pipe', 'inherit'],
-    });
-    return JSON.parse(printed) as Population;
-  };
-}
-
 function installIn(tree: string): void {
-  say('installing what that version needs');
+  say('installing the dependencies of that version');
   const npm = process.env.npm_execpath;
   const [command, args] = npm === undefined ? ['npm', []] : ['node', [npm]];
   execFileSync(command, [...args, 'ci', '--no-audit', '--no-fund', '--loglevel=error'], {

@@ -5,14 +5,14 @@ import { join } from 'node:path';
 const HERE = import.meta.dirname;
 
 /**
- * Installs what grantd is measured against, which nothing else needs, unless that has been done.
- * @throws Error npm could not
+ * Installs the packages that only the benchmark needs, the peers and autocannon, unless they are there.
+ * @throws Error npm failed
  */
-export function installPeers(): void {
+export function installPackages(): void {
   const marker = join(HERE, 'node_modules', '.package-lock.json');
   const lock = join(HERE, 'package-lock.json');
   if (existsSync(marker) && statSync(lock).mtimeMs <= statSync(marker).mtimeMs) return;
-  console.error('Installing what grantd is measured against into bench/node_modules (first use only) …');
+  console.error('Installing the packages of the benchmark into bench/node_modules (first use only) …');
   const npm = process.env.npm_execpath;
   const [command, args] = npm === undefined ? ['npm', []] : ['node', [npm]];
   const { status } = spawnSync(command, [...args, 'ci', '--no-audit', '--no-fund', '--loglevel=error'], {

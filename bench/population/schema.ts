@@ -1,16 +1,22 @@
 import { createHash } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What says how the tables of the store and of the program are made. */
+/** The schema of the store, and of the program. */
 const FILES = [
   'core/src/storage/sql/sqlite/schema.ts',
   'server/src/instance/database/sqlite_tables.ts',
 ] as const;
 
-/** The same for two versions of grantd whose databases are alike. @param root of its repository */
-export function schemaOf(root: string): string {
+/**
+ * The same for two versions of grantd whose databases have the same tables.
+ * @param root of its repository
+ * @returns `undefined` if that version keeps its schema in other files
+ */
+export function schemaOf(root: string): string | undefined {
+  const files = FILES.map((file) => join(root, file));
+  if (!files.every((file) => existsSync(file))) return undefined;
   const digest = createHash('sha256');
-  for (const file of FILES) digest.update(readFileSync(join(root, file)));
+  for (const file of files) digest.update(readFileSync(file));
   return digest.digest('hex');
 }
