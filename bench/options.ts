@@ -16,23 +16,23 @@ export interface BenchOptions {
   readonly name: string | undefined;
 }
 
-/** Those that say what is measured, and how. */
-export const MEASURING_FLAGS = `  --work NAME,…     only these; --list says which there are
-  --rounds N        rounds of which the medians are taken (5)
-  --seconds S       of each measurement (3)
+/** Flags of every command that measures. */
+export const MEASURING_FLAGS = `  --work NAME,…     the works to measure; --list prints all of them
+  --rounds N        rounds, of which the median is reported (5)
+  --seconds S       length of each measurement (3)
   --records N       live records in grantd's database (1000000)
-  --tokens N        distinct tokens that are drawn from (100000)
-  --generator NAME  wrk or autocannon; wrk where it is installed
-  --quick           1 round of 2 s, 100000 records and 10000 tokens, unless said otherwise
-  --list            says what is measured
-  --help            says this`;
+  --tokens N        distinct tokens (100000)
+  --generator NAME  wrk or autocannon. Default: wrk if it is installed
+  --quick           1 round of 2 s, 100000 records, 10000 tokens; other flags take precedence
+  --list            prints the works
+  --help            prints this`;
 
 export const HELP = `npm run bench [-- FLAGS]
 
 ${MEASURING_FLAGS}
-  --name NAME       keeps the results in bench/results/NAME.json; latest, where everything is measured in full`;
+  --name NAME       writes bench/results/NAME.json and NAME.svg. Default without other flags: latest`;
 
-/** A flag that nothing can be done with; the message says what was expected. */
+/** A flag or value that is not accepted; the message says what was expected. */
 export class BadUsage extends Error {
   override readonly name = 'BadUsage';
 }

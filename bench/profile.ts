@@ -14,8 +14,8 @@ import { WORKS } from './works/works.ts';
 
 const HELP = `npm run bench:profile [-- FLAGS]
 
-  --work NAME     which work; introspection-jwt unless said otherwise
-  --seconds S, --records N, --tokens N, --generator NAME, --list: as of npm run bench`;
+  --work NAME     the work to profile. Default: introspection-jwt
+  --seconds S, --records N, --tokens N, --generator NAME, --list: as for npm run bench`;
 
 /** Between two looks at the stack. */
 const INTERVAL_MICROSECONDS = 200;

@@ -1,4 +1,4 @@
-// `npm run bench:runs -- NAME…`: the goals of runs that were kept, beside each other, as a table in Markdown.
+// `npm run bench:runs -- NAME…`: the goals of stored runs side by side, as a table in Markdown.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { boundOf, formatValue } from './report/formats.ts';
@@ -9,8 +9,8 @@ import { verdict } from './report/verdict.ts';
 
 const HELP = `npm run bench:runs -- NAME…
 
-Prints the goals of runs that were kept as bench/results/NAME.json, beside each other: what each has measured, and
-whether that met the goal. (–): no verdict, since something else may have been measured; npm run bench says why.`;
+Prints the goals of the runs in bench/results/NAME.json side by side, with each result: ✔ met, ✘ missed, (–) not judged,
+because something else may have been measured. The tables of npm run bench say why.`;
 
 function resultsOf(name: string): RunResults | undefined {
   const file = join(import.meta.dirname, 'results', `${name}.json`);
@@ -36,7 +36,7 @@ const names = process.argv.slice(2);
 const missing = names.filter((name) => name.startsWith('-') || resultsOf(name) === undefined);
 if (names.length === 0 || names.includes('--help')) console.log(HELP);
 else if (missing.length > 0) {
-  console.error(`there is no bench/results/${missing[0]}.json; --help says more`);
+  console.error(`bench/results/${missing[0]}.json does not exist; see --help`);
   process.exitCode = 2;
 } else {
   const runs = names.map((name) => resultsOf(name)).filter((run) => run !== undefined);

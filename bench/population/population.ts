@@ -30,8 +30,8 @@ export interface Population {
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** To be raised with what `populate` fills in. */
-const VERSION = 2;
+/** Raise it when `populate` fills in other rows or tokens. */
+const VERSION = 3;
 
 /**
  * The population that is kept for an order, made where it is missing or has become old.

@@ -24,9 +24,9 @@ export interface PrimitivesOrder {
   readonly population: Population;
   /** Which the measuring process is kept to. */
   readonly core: number;
-  /** Of which the medians are taken; 5 unless said otherwise. */
+  /** Of which the medians are taken; default: 5. */
   readonly runs?: number;
-  /** Seconds that each operation is measured in each run; 0.3 unless said otherwise. */
+  /** Seconds that each operation is measured in each run; default: 0.3. */
   readonly seconds?: number;
 }
 

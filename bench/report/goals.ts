@@ -80,14 +80,14 @@ export const GOALS: readonly Goal[] = [
   },
   {
     work: 'revocation-1',
-    of: 'of the file’s own rate of commits',
+    of: 'of the commit rate of the file',
     restsOn: [PARTS_OF_CEILINGS],
     atLeast: 0.5,
     value: (results) => ratio(rate(results, 'revocation-1'), commitRate(results)),
   },
   {
     work: 'revocation-64',
-    of: 'of the smaller of 3 times the rate of commits and half of opaque introspection',
+    of: 'of the lower of 3 times the commit rate and half of opaque introspection',
     restsOn: [PARTS_OF_CEILINGS, 'introspection-opaque'],
     atLeast: 1,
     value: (results) => {
@@ -105,7 +105,7 @@ export const GOALS: readonly Goal[] = [
   },
   {
     work: 'mix',
-    of: 'of twice the ceiling of one core, two workers',
+    of: 'of twice the ceiling of one core, 2 workers',
     atLeast: 0.6,
     leastCores: CORES_FOR_TWO_WORKERS,
     restsOn: [PARTS_OF_CEILINGS],
@@ -116,7 +116,7 @@ export const GOALS: readonly Goal[] = [
   },
   {
     work: 'mix',
-    of: 'times one process, by two workers',
+    of: 'times one process, 2 workers',
     atLeast: 1.6,
     leastCores: CORES_FOR_TWO_WORKERS,
     value: (results) => ratio(rate(results, 'mix', TWO_WORKERS), rate(results, 'mix')),
@@ -124,19 +124,19 @@ export const GOALS: readonly Goal[] = [
   ofCeiling('client-credentials', { sign: 'ES256', inserts: 1, commits: 1 / 64 }, 0.6),
   {
     work: 'growth',
-    of: 'of the throughput, with a thousand times as many records, none remembered',
+    of: 'of the throughput with 1,000 times as many records, none cached',
     atLeast: 0.9,
     value: (results) => growth(results, ({ perSecond }) => perSecond.median),
   },
   {
     work: 'growth',
-    of: 'times the 99th percentile, with a thousand times as many records, none remembered',
+    of: 'times the 99th percentile with 1,000 times as many records, none cached',
     atMost: 2,
     value: (results) => growth(results, ({ p99Ms }) => p99Ms.median),
   },
   {
     work: 'growth',
-    of: 'of the throughput, with a thousand times as many records, of which fewer are remembered',
+    of: 'of the throughput with 1,000 times as many records, fewer of them cached',
     value: (results) => growth(results, ({ perSecond }) => perSecond.median, ACCESS_TOKENS),
   },
   {
@@ -154,7 +154,7 @@ export const GOALS: readonly Goal[] = [
   },
   {
     work: 'memory-of-many',
-    of: 'MiB resident, three times as many tokens, of machines and people, most of them opaque',
+    of: 'MiB resident after 3 times as many tokens, of machines and people, most of them opaque',
     value: ({ memoryOfMany }) => memoryOfMany && Math.max(...memoryOfMany.afterPasses) / MEBIBYTE,
   },
   { work: 'start', of: 'ms to the first right answer', atMost: 300, value: ({ start }) => start?.median },

@@ -25,12 +25,12 @@ test('the time of a part is that of its calls, whatever they call, within the ti
   };
   const times = timeByPart(profile, { from: 1000, until: 1400 }, partOfRequest);
   assert.deepEqual(Object.fromEntries(times), {
-    'the endpoint': 100,
-    'the form': 200,
+    endpoint: 100,
+    form: 200,
     'garbage collection': 100,
   });
   assert.deepEqual(Object.fromEntries(timeByPart(profile, { from: 1100, until: 1100 }, partOfRequest)), {
-    'the form': 100,
+    form: 100,
   });
 });
 
@@ -38,8 +38,8 @@ test('a hash of the caller’s secret is part of the caller, the token’s is no
   const hash = 'sha256 file:///core/src/protocol/hashing/node.ts';
   const caller = 'indexOfMatch file:///core/src/endpoints/client_authentication/client_secret.ts';
   const verify = 'verify file:///core/src/tokens/jwt_service.ts';
-  assert.equal(partOfRequest([hash, caller]), 'the caller: credentials and registration');
-  assert.equal(partOfRequest([hash, verify]), 'the digest of the token');
-  assert.equal(partOfRequest([verify]), 'whether the token has verified');
+  assert.equal(partOfRequest([hash, caller]), 'client authentication');
+  assert.equal(partOfRequest([hash, verify]), 'token digest');
+  assert.equal(partOfRequest([verify]), 'signature check, or its cache');
   assert.equal(partOfRequest(['something file:///elsewhere.ts']), 'other');
 });
