@@ -208,6 +208,30 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     );
   });
 
+  test('findings C10: a column or table that was dropped is named at the start, and what to do', async () => {
+    for (const [drop, missing] of [
+      ['ALTER TABLE grantd.clients DROP COLUMN metadata', 'column "metadata" does not exist'],
+      ['ALTER TABLE grantd.tokens DROP COLUMN claims', 'column t\\.claims does not exist'],
+      ['DROP TABLE grantd.api_scopes', 'relation "grantd\\.api_scopes" does not exist'],
+      ['ALTER TABLE grantd.people DROP COLUMN name_key', 'column "name_key" does not exist'],
+      ['ALTER TABLE grantd.issuers DROP COLUMN issuer CASCADE', 'column "issuer" does not exist'],
+    ] as const) {
+      const folder = await workbench.home();
+      await grantdPrints(folder, ['client', 'add', 'x', '--public']);
+      await POSTGRESQL.run(folder, drop);
+      const name = 'postgres://grantd@[^ ]+';
+      const expected = `^grantd: ${name} lacks a part of the tables that grantd made \\(${missing}\\): restore the database from a backup\\.\n$`;
+      for (const args of [
+        ['serve', '--port', '0', '--issuer', 'http://localhost:4000'],
+        ['client', 'list'],
+      ]) {
+        const { code, stdout, stderr } = await grantd(folder, args);
+        assert.match(stderr, new RegExp(expected));
+        assert.deepEqual([code, stdout], [1, '']);
+      }
+    }
+  });
+
   test('serves several processes: each knows at once what another one did', async () => {
     const folder = await workbench.home();
     const issuer = ['--issuer', 'http://localhost:4000'];

@@ -11,7 +11,7 @@ import type { Database } from './database.ts';
 import { reportAssumptions, reportSharedNames } from './migration_notes.ts';
 import { addressOf, deadlinesOf, openPool, type PostgresLimits } from './postgres_pool.ts';
 import { postgresProgramTables } from './postgres_program_tables.ts';
-import { requireConnection } from './postgres_refusal.ts';
+import { asDatabase, requireConnection } from './postgres_refusal.ts';
 import { PROGRAM_TABLES } from './postgres_tables.ts';
 import { programData } from './program_data.ts';
 
@@ -36,7 +36,7 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
     name: address.name,
     async storedIssuer() {
       await requireConnection(pool, address);
-      return readStoredIssuer(pool, deadlines);
+      return asDatabase(address, () => readStoredIssuer(pool, deadlines));
     },
     // Empty is also the wrong one, or one that was lost: nothing on this machine tells.
     doubtAboutMaking: async () =>
@@ -44,25 +44,26 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
     prepareSecret: refuseWithoutSecret,
     keptSecret: refuseWithoutSecret,
     changeKeptSecret: refuseWithoutSecret,
-    async open(issuer) {
-      const { eventRetentionSeconds } = options;
-      const assumptions: MigrationAssumption[] = [];
-      const onAssumption = (assumption: MigrationAssumption) => assumptions.push(assumption);
-      const storage = await openPostgresStorage({
-        pool,
-        issuer,
-        onAssumption,
-        ...deadlines,
-        ...(eventRetentionSeconds !== undefined && { eventRetentionSeconds }),
-      });
-      await reportAssumptions(storage, assumptions);
-      const connections = new PostgresConnections(pool, deadlines);
-      await migratePostgres(connections, PROGRAM_TABLES);
-      const tables = postgresProgramTables(connections, requireSameTables(connections, PROGRAM_TABLES));
-      const data = programData(tables, issuer, storage.clients);
-      reportSharedNames(await data.people.keyNames());
-      return { storage, ...data };
-    },
+    open: (issuer) =>
+      asDatabase(address, async () => {
+        const { eventRetentionSeconds } = options;
+        const assumptions: MigrationAssumption[] = [];
+        const onAssumption = (assumption: MigrationAssumption) => assumptions.push(assumption);
+        const storage = await openPostgresStorage({
+          pool,
+          issuer,
+          onAssumption,
+          ...deadlines,
+          ...(eventRetentionSeconds !== undefined && { eventRetentionSeconds }),
+        });
+        await reportAssumptions(storage, assumptions);
+        const connections = new PostgresConnections(pool, deadlines);
+        await migratePostgres(connections, PROGRAM_TABLES);
+        const tables = postgresProgramTables(connections, requireSameTables(connections, PROGRAM_TABLES));
+        const data = programData(tables, issuer, storage.clients);
+        reportSharedNames(await data.people.keyNames());
+        return { storage, ...data };
+      }),
     close,
   };
 }

@@ -38,6 +38,23 @@ export function requireConnection(pool: Pool, address: PostgresAddress): Promise
   });
 }
 
+/** SQLSTATE of a table or column that does not exist. */
+const MISSING: ReadonlySet<unknown> = new Set(['42P01', '42703']);
+
+/** @throws {Refused} a table or column is missing that grantd made */
+export async function asDatabase<T>({ name }: PostgresAddress, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    const reasons = error instanceof Error ? [error, error.cause] : [];
+    const missing = reasons.find((reason) => MISSING.has(codeOf(reason)));
+    if (missing === undefined) throw error;
+    throw new Refused(
+      `${name} lacks a part of the tables that grantd made (${messageOf(missing)}): restore the database from a backup.`,
+    );
+  }
+}
+
 /** Why no connection came about, in one line with the host, the port and the code. */
 function noConnection({ name, host, port }: PostgresAddress, error: unknown): Refused {
   const [code, message] = [codeOf(error), messageOf(error)];

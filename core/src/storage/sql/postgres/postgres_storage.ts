@@ -9,27 +9,27 @@ import {
 } from '../../../protocol/option_kinds.ts';
 import type { AdministrableStorage, MigrationAssumption } from '../../contract.ts';
 import { DEFAULT_EVENT_RETENTION_SECONDS } from '../../retention.ts';
-import { postgresAdministration } from './administration.ts';
-import { postgresAuthorizationCodes } from './authorization_codes.ts';
-import { postgresClients } from './clients.ts';
+import { ADMINISTRATION_SQL, postgresAdministration } from './administration.ts';
+import { AUTHORIZATION_CODES_SQL, postgresAuthorizationCodes } from './authorization_codes.ts';
+import { CLIENTS_SQL, postgresClients } from './clients.ts';
 import { PostgresConnections } from './connections.ts';
 import type { PostgresDeadlines } from './deadlines.ts';
-import { postgresEvents } from './events.ts';
-import { postgresGrants } from './grants.ts';
+import { EVENTS_SQL, postgresEvents } from './events.ts';
+import { GRANTS_SQL, postgresGrants } from './grants.ts';
 import type { PostgresHandle } from './handle.ts';
 import { firstIssuer, issuerIdOf } from './issuer.ts';
-import { postgresKeys } from './keys.ts';
-import { LookUps } from './look_ups.ts';
+import { KEYS_SQL, postgresKeys } from './keys.ts';
+import { LOOK_UPS_SQL, LookUps } from './look_ups.ts';
 import { migratePostgres, schemaVersion } from './migration.ts';
-import { postgresOneTimeIdentifiers } from './one_time_identifiers.ts';
+import { ONE_TIME_IDENTIFIERS_SQL, postgresOneTimeIdentifiers } from './one_time_identifiers.ts';
 import type { PostgresPool } from './pool.ts';
 import { Primary } from './primary.ts';
-import { postgresPrincipals } from './principals.ts';
-import { postgresPushedRequests } from './pushed_requests.ts';
+import { PRINCIPALS_SQL, postgresPrincipals } from './principals.ts';
+import { PUSHED_REQUESTS_SQL, postgresPushedRequests } from './pushed_requests.ts';
 import { ALLOWED_APIS_SINCE, STORE_TABLES } from './schema.ts';
-import { assertSound } from './soundness.ts';
-import { postgresSweep } from './sweep.ts';
-import { postgresTokens } from './tokens.ts';
+import { assertSound, requireTables } from './soundness.ts';
+import { postgresSweep, SWEEP_SQL } from './sweep.ts';
+import { postgresTokens, TOKENS_SQL } from './tokens.ts';
 
 export { PostgresConnections, rowsOf } from './connections.ts';
 export type { PostgresDeadlines } from './deadlines.ts';
@@ -64,11 +64,26 @@ const OPTIONS: KindsOf<PostgresStorageOptions> = {
   onAssumption: anyFunction,
 };
 
+const STATEMENTS: readonly string[] = [
+  CLIENTS_SQL,
+  KEYS_SQL,
+  TOKENS_SQL,
+  LOOK_UPS_SQL,
+  AUTHORIZATION_CODES_SQL,
+  ONE_TIME_IDENTIFIERS_SQL,
+  PUSHED_REQUESTS_SQL,
+  PRINCIPALS_SQL,
+  ADMINISTRATION_SQL,
+  GRANTS_SQL,
+  EVENTS_SQL,
+  SWEEP_SQL,
+].flatMap((statements) => Object.values<string>(statements));
+
 /**
  * Opens a store in a PostgreSQL database (14 or later), which any number of processes on any number of machines may
  * share; its tables are in the schema `grantd`, made where it is missing.
- * @throws Error where the database cannot be reached in time, was written by a newer program, is a standby, or does
- * not keep what it commits
+ * @throws Error where the database cannot be reached in time, was written by a newer program, lacks a table
+ * or column, is a standby, or does not keep what it commits
  */
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<AdministrableStorage> {
   requireKinds(options, OPTIONS);
@@ -77,6 +92,7 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
   await assertSound(connections);
   const version = await migratePostgres(connections, STORE_TABLES);
   if (version > 0 && version < ALLOWED_APIS_SINCE) options.onAssumption?.('clients_allowed_every_api');
+  await requireTables(connections, STATEMENTS);
   const issuerId = await issuerIdOf(connections, issuer);
   const primary = await Primary.of(connections, issuerId);
   const handle = { primary, lookUps: await LookUps.of(primary, issuerId), issuerId, clock };

@@ -1,5 +1,5 @@
 import { type PostgresConnections, rowsOf } from './connections.ts';
-import { namedStatements } from './statement.ts';
+import { namedStatements, unnamed } from './statement.ts';
 
 const SOUNDNESS_SQL = {
   settings: `
@@ -34,6 +34,32 @@ export async function assertSound(connections: PostgresConnections): Promise<voi
   if (!DURABLE.includes(row.synchronous_commit)) {
     throw new Error(
       `PostgreSQL runs with synchronous_commit=${row.synchronous_commit} instead of on: a commit could be lost`,
+    );
+  }
+}
+
+/** SQLSTATE of a table or column that does not exist. */
+const MISSING: ReadonlySet<unknown> = new Set(['42P01', '42703']);
+
+/**
+ * Lets PostgreSQL read every statement without running it, so that a missing table or column is found when the store
+ * opens, and not by the first request that needs it.
+ * @throws Error naming what is missing; `cause` is the driver's error
+ */
+export async function requireTables(
+  connections: PostgresConnections,
+  statements: readonly string[],
+): Promise<void> {
+  const readings = statements.map(
+    (text, index) => `PREPARE grantd_reading_${index} AS ${text}; DEALLOCATE grantd_reading_${index};`,
+  );
+  try {
+    await connections.read([unnamed(readings.join('\n'))]);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && MISSING.has(error.code))) throw error;
+    throw new Error(
+      `the database lacks a part of the tables that grantd made (${error.message}): restore it from a backup`,
+      { cause: error },
     );
   }
 }
