@@ -52,6 +52,34 @@ const ADAPTERS = {
 
 /** What is called, with what, and the message. */
 const REFUSED: readonly (readonly [string, () => unknown, string])[] = [
+  ...(
+    [
+      [{ jwk_uri: 'https://app.example/jwks' }, 'jwk_uri: no such member. Did you mean jwks_uri?'],
+      [
+        { require_signed_request_objects: true },
+        'require_signed_request_objects: no such member. Did you mean require_signed_request_object?',
+      ],
+      [
+        { 'contacts#de': ['a@b.example'] },
+        'contacts#de: expected a language tag, on one of client_name, client_uri, logo_uri, policy_uri, tos_uri',
+      ],
+      [
+        { 'client_name#de_AT': 'Laden' },
+        'client_name#de_AT: expected a language tag, on one of client_name, client_uri, logo_uri, policy_uri, tos_uri',
+      ],
+    ] as const
+  ).map(
+    ([metadata, message]) =>
+      [
+        `metadata of a client: ${Object.keys(metadata)[0]}`,
+        () =>
+          called(memoryStorage().clients.add, {
+            ...{ id: 'app', grantTypes: [], scopes: [], redirectUris: [] },
+            metadata,
+          }),
+        `client.metadata.${message}`,
+      ] as const,
+  ),
   ...Object.entries(APIS).map(
     ([name, { protect }]) =>
       [

@@ -26,7 +26,11 @@ export type ContentEncryption = (typeof CONTENT_ENCRYPTIONS)[number];
 export const DEFAULT_CONTENT_ENCRYPTION: ContentEncryption = 'A128CBC-HS256';
 
 /** Human-readable members that may be given in several languages (RFC 7591 §2.2). */
-export type LocalizedMember = 'client_name' | 'client_uri' | 'logo_uri' | 'policy_uri' | 'tos_uri';
+export const LOCALIZED_MEMBERS = ['client_name', 'client_uri', 'logo_uri', 'policy_uri', 'tos_uri'] as const;
+export type LocalizedMember = (typeof LOCALIZED_MEMBERS)[number];
+
+/** BCP 47, as far as its shape goes. */
+export const LANGUAGE_TAG = /^[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,5}$/;
 
 /**
  * What a client registered besides what its record has members of its own for. Names and values as on the wire, so that
@@ -98,3 +102,6 @@ export interface ClientMetadata {
   /** `#rrggbb`: the colour of buttons on pages that are shown on behalf of the client. */
   readonly brand_color?: string;
 }
+
+/** Names of its members, without language tags. */
+export type MetadataName = Exclude<keyof ClientMetadata, `${LocalizedMember}#${string}`>;

@@ -1,4 +1,11 @@
+import {
+  type ClientMetadata,
+  LANGUAGE_TAG,
+  LOCALIZED_MEMBERS,
+  type MetadataName,
+} from '../protocol/client_metadata.ts';
 import { isJsonObject } from '../protocol/json.ts';
+import { requireKnownNames } from '../protocol/known_names.ts';
 import { ConfigurationError } from '../protocol/oauth_error.ts';
 import {
   anyText,
@@ -64,6 +71,69 @@ const MEMBERS: KindsOf<ClientRecord> = {
   disabledAtMs: anyValue,
 };
 
+/** Every member of a client's metadata. */
+const METADATA: Readonly<Record<MetadataName, true>> = {
+  token_endpoint_auth_method: true,
+  client_uri: true,
+  logo_uri: true,
+  policy_uri: true,
+  tos_uri: true,
+  contacts: true,
+  jwks_uri: true,
+  jwks: true,
+  software_id: true,
+  software_version: true,
+  application_type: true,
+  subject_type: true,
+  sector_identifier_uri: true,
+  token_endpoint_auth_signing_alg: true,
+  userinfo_signed_response_alg: true,
+  userinfo_encrypted_response_alg: true,
+  userinfo_encrypted_response_enc: true,
+  request_object_signing_alg: true,
+  request_uris: true,
+  default_max_age: true,
+  require_auth_time: true,
+  default_acr_values: true,
+  initiate_login_uri: true,
+  require_pushed_authorization_requests: true,
+  require_signed_request_object: true,
+  introspection_signed_response_alg: true,
+  introspection_encrypted_response_alg: true,
+  introspection_encrypted_response_enc: true,
+  post_logout_redirect_uris: true,
+  backchannel_logout_uri: true,
+  backchannel_logout_session_required: true,
+  insecure_redirect_uris: true,
+  consent_required: true,
+  api_scopes: true,
+  apis: true,
+  set_by_operator: true,
+  assertion_audience: true,
+  ignore_unknown_token_type_hint: true,
+  insecure_allow_missing_pkce: true,
+  id_token_user_claims: true,
+  brand_color: true,
+};
+
+/**
+ * A misspelt `require_signed_request_object` would have no effect. Registration checks the values as well.
+ * @throws {ConfigurationError} names the member, such as `client.metadata.jwks`
+ */
+function requireMetadataNames(metadata: ClientMetadata): void {
+  const localized = Object.keys(metadata).filter((name) => name.includes('#'));
+  for (const name of localized) {
+    const [base, tag = ''] = name.split(/#(.*)/s, 2);
+    if (!LOCALIZED_MEMBERS.some((one) => one === base) || !LANGUAGE_TAG.test(tag))
+      throw new ConfigurationError(
+        `client.metadata.${name}`,
+        `a language tag, on one of ${LOCALIZED_MEMBERS.join(', ')}`,
+      );
+  }
+  const plain = Object.entries(metadata).filter(([name]) => !localized.includes(name));
+  requireKnownNames(Object.fromEntries(plain), METADATA, 'client.metadata', 'member');
+}
+
 /**
  * Checks a client before a store keeps it: a misspelt `secrets` would make a public client.
  * @throws {ConfigurationError} names the member, such as `client.redirectUris`
@@ -73,6 +143,7 @@ export function requireClientRecord(client: NewClient): void {
   for (const name of ['id', 'grantTypes', 'scopes', 'redirectUris'] as const) {
     if (client[name] === undefined) throw new ConfigurationError(`client.${name}`, MEMBERS[name].expected);
   }
+  if (client.metadata !== undefined) requireMetadataNames(client.metadata);
   if (client.metadata?.insecure_redirect_uris !== true && client.redirectUris.some(isExposedRedirectUri))
     throw new ConfigurationError(
       'client.redirectUris',

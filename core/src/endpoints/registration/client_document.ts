@@ -1,4 +1,4 @@
-import type { ClientMetadata, LocalizedMember } from '../../protocol/client_metadata.ts';
+import type { ClientMetadata, LocalizedMember, MetadataName } from '../../protocol/client_metadata.ts';
 import type { ClientRecord, GrantType, TokenFormat } from '../../protocol/records.ts';
 import { formatScope, parseScope } from '../../protocol/scope.ts';
 import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
@@ -23,7 +23,7 @@ interface OwnMembers {
 type Localized = `${LocalizedMember}#${string}`;
 
 /** Names of all members, without language tags. */
-export type MemberName = keyof OwnMembers | Exclude<keyof ClientMetadata, Localized>;
+export type MemberName = keyof OwnMembers | MetadataName;
 
 /** What a client is, in the names of RFC 7591 §2 and of those that extend it. */
 export type ClientDocument = {

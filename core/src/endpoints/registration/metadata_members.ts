@@ -3,6 +3,7 @@ import {
   AUTHENTICATION_METHODS,
   CONTENT_ENCRYPTIONS,
   ENCRYPTION_ALGORITHMS,
+  type LocalizedMember,
 } from '../../protocol/client_metadata.ts';
 import {
   ACCEPTED_ALGORITHMS,
@@ -54,7 +55,9 @@ const MOST_NAMES = 200;
 
 /** Every member that this server knows, once: registrations, updates and the operator's flags come from here. */
 export const METADATA_MEMBERS: {
-  readonly [Name in MemberName]-?: MetadataMember<NonNullable<ClientDocument[Name]>>;
+  readonly [Name in MemberName]-?: MetadataMember<NonNullable<ClientDocument[Name]>> & {
+    readonly isLocalizable: Name extends LocalizedMember ? true : false;
+  };
 } = {
   // RFC 7591 §2
   redirect_uris: member(listOf(returnUri), 'where people are sent back to'),
@@ -150,14 +153,14 @@ export const UNSUPPORTED_MEMBERS: ReadonlySet<string> = new Set([
   'request_object_encryption_enc',
 ]);
 
-function member<T>(kind: MetadataKind<T>, about: string): MetadataMember<T> {
-  return { kind, about, setBy: 'client', isLocalizable: false };
+function member<T>(kind: MetadataKind<T>, about: string) {
+  return { kind, about, setBy: 'client', isLocalizable: false } as const;
 }
 
-function localizable<T>(kind: MetadataKind<T>, about: string): MetadataMember<T> {
-  return { kind, about, setBy: 'client', isLocalizable: true };
+function localizable<T>(kind: MetadataKind<T>, about: string) {
+  return { kind, about, setBy: 'client', isLocalizable: true } as const;
 }
 
-function operators<T>(kind: MetadataKind<T>, about: string): MetadataMember<T> {
-  return { kind, about, setBy: 'operator', isLocalizable: false };
+function operators<T>(kind: MetadataKind<T>, about: string) {
+  return { kind, about, setBy: 'operator', isLocalizable: false } as const;
 }

@@ -1,3 +1,4 @@
+import { LANGUAGE_TAG } from '../../protocol/client_metadata.ts';
 import type { JsonObject } from '../../protocol/json.ts';
 import type { ClientDocument, MemberName } from './client_document.ts';
 import { ClientMetadataError } from './client_metadata_error.ts';
@@ -5,9 +6,6 @@ import { METADATA_MEMBERS, type MetadataMember, UNSUPPORTED_MEMBERS } from './me
 
 /** Who describes a client: itself, or the operator. */
 export type Registrant = 'client' | 'operator';
-
-/** BCP 47, as far as its shape goes. */
-const LANGUAGE_TAG = /^[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,5}$/;
 
 /** Members in several languages, all together. */
 const MOST_LOCALIZED = 50;

@@ -103,6 +103,11 @@ const UNFIT: readonly object[] = [
   { accessTokenFormat: 'saml' },
   { idTokenAlgorithm: 'HS256' },
   { metadata: 'none' },
+  { metadata: { require_pushed_authorization_request: true } },
+  { metadata: { client_name: 'a member of the record itself' } },
+  { metadata: { 'contacts#de': ['a@example.com'] } },
+  { metadata: { 'client_name#': 'without a language' } },
+  { metadata: { 'client_name#de_AT': 'with what is no language' } },
 ];
 
 export const clientRegistry: readonly KitCase[] = [
