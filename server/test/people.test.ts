@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import crypto from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
@@ -146,8 +148,15 @@ for (const database of DATABASES) {
       assert.deepEqual(await consents.ofSubject(subject), []);
       assert.ok((await storage.getPrincipalState('subject', subject))?.disabledAtMs !== undefined);
       assert.equal(await sessions.add({ ...session, id: 'sid-2' }, 'digest-2', 9000, alice), false);
-      const again = await addPerson(opened, 'alice');
-      assert.notEqual(again.subject, subject);
+      // Even if the generator repeats itself.
+      const repeating = t.mock.method(crypto, 'randomBytes', () => Buffer.from(subject, 'base64url'));
+      syncBuiltinESMExports();
+      const repeated = await people.add({ name: 'alice', passwordHash: '', claims: {} });
+      repeating.mock.restore();
+      syncBuiltinESMExports();
+      assert.equal(repeating.mock.callCount(), 1);
+      assert.equal(repeated, undefined);
+      assert.notEqual((await addPerson(opened, 'alice')).subject, subject);
     });
 
     test('findings C1: a removal that a dead process left half-done is finished, once its time is over', async (t) => {
