@@ -1,11 +1,14 @@
 import {
+  ASSERTION_AUDIENCES,
+  AUTHENTICATION_METHODS,
   type ClientMetadata,
+  CONTENT_ENCRYPTIONS,
+  ENCRYPTION_ALGORITHMS,
   LANGUAGE_TAG,
   LOCALIZED_MEMBERS,
   type MetadataName,
 } from '../protocol/client_metadata.ts';
 import { isJsonObject } from '../protocol/json.ts';
-import { requireKnownNames } from '../protocol/known_names.ts';
 import { ConfigurationError } from '../protocol/oauth_error.ts';
 import {
   anyText,
@@ -71,56 +74,61 @@ const MEMBERS: KindsOf<ClientRecord> = {
   disabledAtMs: anyValue,
 };
 
+const texts = textList('TEXTS', 'a list of texts', () => true);
+const keyManagement = oneOf(...ENCRYPTION_ALGORITHMS);
+const contentEncryption = oneOf(...CONTENT_ENCRYPTIONS);
+
 /** Every member of a client's metadata. */
-const METADATA: Readonly<Record<MetadataName, true>> = {
-  token_endpoint_auth_method: true,
-  client_uri: true,
-  logo_uri: true,
-  policy_uri: true,
-  tos_uri: true,
-  contacts: true,
-  jwks_uri: true,
-  jwks: true,
-  software_id: true,
-  software_version: true,
-  application_type: true,
-  subject_type: true,
-  sector_identifier_uri: true,
-  token_endpoint_auth_signing_alg: true,
-  userinfo_signed_response_alg: true,
-  userinfo_encrypted_response_alg: true,
-  userinfo_encrypted_response_enc: true,
-  request_object_signing_alg: true,
-  request_uris: true,
-  default_max_age: true,
-  require_auth_time: true,
-  default_acr_values: true,
-  initiate_login_uri: true,
-  require_pushed_authorization_requests: true,
-  require_signed_request_object: true,
-  introspection_signed_response_alg: true,
-  introspection_encrypted_response_alg: true,
-  introspection_encrypted_response_enc: true,
-  post_logout_redirect_uris: true,
-  backchannel_logout_uri: true,
-  backchannel_logout_session_required: true,
-  insecure_redirect_uris: true,
-  consent_required: true,
-  api_scopes: true,
-  apis: true,
-  set_by_operator: true,
-  assertion_audience: true,
-  ignore_unknown_token_type_hint: true,
-  insecure_allow_missing_pkce: true,
-  id_token_user_claims: true,
-  brand_color: true,
+const METADATA: Readonly<Record<MetadataName, Kind<unknown>>> = {
+  token_endpoint_auth_method: oneOf(...AUTHENTICATION_METHODS),
+  client_uri: anyText,
+  logo_uri: anyText,
+  policy_uri: anyText,
+  tos_uri: anyText,
+  contacts: texts,
+  jwks_uri: anyText,
+  jwks: hostValue('JWKS', 'a key set', (value) => isJsonObject(value) && Array.isArray(value.keys)),
+  software_id: anyText,
+  software_version: anyText,
+  application_type: oneOf('web', 'native'),
+  subject_type: oneOf('public', 'pairwise'),
+  sector_identifier_uri: anyText,
+  token_endpoint_auth_signing_alg: algorithm,
+  userinfo_signed_response_alg: algorithm,
+  userinfo_encrypted_response_alg: keyManagement,
+  userinfo_encrypted_response_enc: contentEncryption,
+  request_object_signing_alg: algorithm,
+  request_uris: texts,
+  default_max_age: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+  require_auth_time: trueOrFalse,
+  default_acr_values: texts,
+  initiate_login_uri: anyText,
+  require_pushed_authorization_requests: trueOrFalse,
+  require_signed_request_object: trueOrFalse,
+  introspection_signed_response_alg: algorithm,
+  introspection_encrypted_response_alg: keyManagement,
+  introspection_encrypted_response_enc: contentEncryption,
+  post_logout_redirect_uris: texts,
+  backchannel_logout_uri: anyText,
+  backchannel_logout_session_required: trueOrFalse,
+  insecure_redirect_uris: trueOrFalse,
+  consent_required: trueOrFalse,
+  api_scopes: textList('SCOPES', 'a list of scopes', isScopeToken),
+  apis: textList('URIS', 'a list of absolute URIs without fragment', isResourceUri),
+  set_by_operator: texts,
+  assertion_audience: oneOf(...ASSERTION_AUDIENCES),
+  ignore_unknown_token_type_hint: trueOrFalse,
+  insecure_allow_missing_pkce: trueOrFalse,
+  id_token_user_claims: trueOrFalse,
+  brand_color: anyText,
 };
 
 /**
- * A misspelt `require_signed_request_object` would have no effect. Registration checks the values as well.
+ * A misspelt `require_signed_request_object` would have no effect, and `apis` as a text would allow every URI within it.
+ * Registration is stricter about values, such as URLs.
  * @throws {ConfigurationError} names the member, such as `client.metadata.jwks`
  */
-function requireMetadataNames(metadata: ClientMetadata): void {
+function requireMetadata(metadata: ClientMetadata): void {
   const localized = Object.keys(metadata).filter((name) => name.includes('#'));
   for (const name of localized) {
     const [base, tag = ''] = name.split(/#(.*)/s, 2);
@@ -130,8 +138,8 @@ function requireMetadataNames(metadata: ClientMetadata): void {
         `a language tag, on one of ${LOCALIZED_MEMBERS.join(', ')}`,
       );
   }
-  const plain = Object.entries(metadata).filter(([name]) => !localized.includes(name));
-  requireKnownNames(Object.fromEntries(plain), METADATA, 'client.metadata', 'member');
+  const kinds = { ...METADATA, ...Object.fromEntries(localized.map((name) => [name, anyText])) };
+  requireKinds(metadata, kinds, 'client.metadata', 'member');
 }
 
 /**
@@ -143,7 +151,7 @@ export function requireClientRecord(client: NewClient): void {
   for (const name of ['id', 'grantTypes', 'scopes', 'redirectUris'] as const) {
     if (client[name] === undefined) throw new ConfigurationError(`client.${name}`, MEMBERS[name].expected);
   }
-  if (client.metadata !== undefined) requireMetadataNames(client.metadata);
+  if (client.metadata !== undefined) requireMetadata(client.metadata);
   if (client.metadata?.insecure_redirect_uris !== true && client.redirectUris.some(isExposedRedirectUri))
     throw new ConfigurationError(
       'client.redirectUris',

@@ -108,6 +108,13 @@ const UNFIT: readonly object[] = [
   { metadata: { 'contacts#de': ['a@example.com'] } },
   { metadata: { 'client_name#': 'without a language' } },
   { metadata: { 'client_name#de_AT': 'with what is no language' } },
+  { metadata: { 'client_name#de': 7 } },
+  { metadata: { apis: 'https://api.example' } },
+  { metadata: { apis: ['api'] } },
+  { metadata: { subject_type: 'pairwis' } },
+  { metadata: { token_endpoint_auth_method: 'private_key' } },
+  { metadata: { id_token_user_claims: 'false' } },
+  { metadata: { jwks: 'https://new.example/jwks' } },
 ];
 
 export const clientRegistry: readonly KitCase[] = [
