@@ -73,16 +73,27 @@ test('findings C5: a Node that is too old is refused in one sentence, and no oth
     requireSupportedNode(versions);
 });
 
+/** Node 20 has no node:sqlite. */
+const WITHOUT_SQLITE = `
+  process.getBuiltinModule = () => undefined;
+  const resolve = (name, context, next) => {
+    if (name === 'node:sqlite') throw new Error('No such built-in module: node:sqlite');
+    return next(name, context);
+  };
+  (await import('node:module')).registerHooks({ resolve });
+`;
+
 for (const entry of [
   'index.ts',
   'resource/resource.ts',
   'adapters/node.ts',
   'storage/memory/memory_storage.ts',
+  'storage/sql/sqlite/sqlite_storage.ts',
 ]) {
   test(`findings C5: importing ${entry} on an older Node fails at once`, () => {
     const url = pathToFileURL(join(ROOT, 'core', 'src', entry)).href;
     const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } });`;
-    const script = `${pretend} await import(${JSON.stringify(url)}).then(() => console.log('started'), (error) => console.log(error.message));`;
+    const script = `${pretend} ${WITHOUT_SQLITE} await import(${JSON.stringify(url)}).then(() => console.log('started'), (error) => console.log(error.message));`;
     const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
       encoding: 'utf8',
     });

@@ -1,9 +1,16 @@
 import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { DatabaseSync, type SQLInputValue, type StatementSync } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
+import '../../../protocol/supported_node.ts';
 import { noteOwnLog, requireOwnLog } from './log_owner.ts';
 import { requireNotForeign } from './schema.ts';
+
+/**
+ * Not imported: before 22.5 Node has no such module, and would say so before `supported_node.ts` can name the version
+ * that is needed.
+ */
+export const { DatabaseSync: Database } = process.getBuiltinModule('node:sqlite');
 
 /**
  * Runs `work` as one write, after those that were asked for before.
@@ -46,7 +53,7 @@ export interface SqliteHandle {
 export function openDatabase(path: string, busyTimeoutMs: number): DatabaseSync {
   createPrivately(path);
   requireOwnLog(path);
-  const database = new DatabaseSync(path);
+  const database = new Database(path);
   try {
     switchToWal(database, path, busyTimeoutMs);
     database.exec(`PRAGMA busy_timeout = ${Math.trunc(busyTimeoutMs)}`);
@@ -76,7 +83,7 @@ export function openSqliteConnection(path: string, options: SqliteConnectionOpti
   // Never a file of its own, which would have the mode that the process happens to give.
   const url = pathToFileURL(path);
   url.searchParams.set('mode', 'rw');
-  const database = new DatabaseSync(url, { timeout: options.busyTimeoutMs ?? DEFAULT_BUSY_TIMEOUT_MS });
+  const database = new Database(url, { timeout: options.busyTimeoutMs ?? DEFAULT_BUSY_TIMEOUT_MS });
   try {
     return prepared(database);
   } catch (error) {

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
-import { DEFAULT_BUSY_TIMEOUT_MS } from './connection.ts';
+import type { DatabaseSync } from 'node:sqlite';
+import { Database, DEFAULT_BUSY_TIMEOUT_MS } from './connection.ts';
 import { requireOwnLog } from './log_owner.ts';
 import { requireNotForeign, schemaVersion } from './schema.ts';
 
@@ -33,7 +33,7 @@ export function addIssuer(database: DatabaseSync, issuer: string): number {
 export function readStoredIssuer(path: string, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS): string | undefined {
   if (!existsSync(path)) return undefined;
   requireOwnLog(path);
-  const database = new DatabaseSync(path, { readOnly: true, timeout: busyTimeoutMs });
+  const database = new Database(path, { readOnly: true, timeout: busyTimeoutMs });
   try {
     requireNotForeign(database, path);
     if (schemaVersion(database, path) === 0) return undefined;
