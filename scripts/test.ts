@@ -1,9 +1,9 @@
 // Every check and test, in the order in which they are quickest to fail. `npm test -- PATTERN…` runs only those test
-// files; a folder stands for those in it. With `--every-pair` the specifications run through every adapter on every
-// store, and not through each on one.
+// files; a folder stands for those in it. With `--every-pair` only the specifications run, each rule through every
+// adapter on every store, and on every runtime.
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { globSync, mkdirSync, statSync } from 'node:fs';
+import { globSync, mkdirSync, readFileSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
 import { withPackages } from './packed_for_tests.ts';
@@ -20,9 +20,12 @@ const TESTS = ['core', 'server', 'reliability', 'bench', 'examples'].map(
 const LONGEST_FILE_MS = 300_000;
 const bin = (name: string) => join(root, 'node_modules', '.bin', name);
 const EVERY_PAIR = '--every-pair';
+const isEveryPair = process.argv.includes(EVERY_PAIR);
+if (isEveryPair) process.env.TEST_EVERY_PAIR = 'yes';
 const chosen = process.argv.slice(2).filter((argument) => argument !== EVERY_PAIR);
-if (process.argv.includes(EVERY_PAIR)) process.env.TEST_EVERY_PAIR = 'yes';
-const files = globSync(chosen.length > 0 ? chosen.map(testsIn) : TESTS);
+const isWhole = chosen.length === 0 && !isEveryPair;
+const found = globSync(chosen.length > 0 ? chosen.map(testsIn) : TESTS);
+const files = isEveryPair && chosen.length === 0 ? found.filter(runsSpecifications) : found;
 if (files.length === 0) {
   console.error(`No test file matches ${chosen.join(' ')}.`);
   process.exit(2);
@@ -63,7 +66,7 @@ async function succeeds(command: string, args: readonly string[]): Promise<boole
   return status === 0 && !interrupted;
 }
 
-for (const [name, command, args] of chosen.length > 0 ? steps.filter(([step]) => step === 'tests') : steps) {
+for (const [name, command, args] of isWhole ? steps : steps.filter(([step]) => step === 'tests')) {
   const startedAt = performance.now();
   console.log(`— ${name}`);
   const run = () => succeeds(command, args);
@@ -83,6 +86,12 @@ function withWhatIsShared(run: () => Promise<boolean>): Promise<boolean> {
 
 function usesPackages(file: string): boolean {
   return /(?:^|\/)(?:runtimes\/[^/]+|package)\.test\.ts$/.test(file);
+}
+
+function runsSpecifications(file: string): boolean {
+  return (
+    /(?:^|\/)runtimes\/[^/]+\.test\.ts$/.test(file) || /^specification\(/m.test(readFileSync(file, 'utf8'))
+  );
 }
 
 function testsIn(chosen: string): string {

@@ -9,6 +9,7 @@ import {
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { decodeJwt } from 'jose';
+import { ON_EVERY_STORE } from './harness/places.ts';
 import { errorOf, INACTIVE, OPEN_JSON_HEADERS, OUTAGE } from './harness/responses.ts';
 import { ISSUER, openWorld, SECRET, specification, type World } from './harness/world.ts';
 
@@ -37,7 +38,7 @@ async function told(world: World, token: string): Promise<Record<string, unknown
 const FAULT = errorOf(500, 'server_error', 'an unexpected error', OPEN_JSON_HEADERS);
 const OPENED_OUTAGE = { ...OUTAGE, headers: { ...OUTAGE.headers, vary: 'Origin' } };
 
-specification('Claims of the application', (spec) => {
+specification('Claims of the application', ON_EVERY_STORE, (spec) => {
   for (const accessTokenFormat of ['jwt', 'opaque'] as const) {
     spec(
       `findings B4: a claim is fixed when a token is issued, and read again at refresh (${accessTokenFormat})`,

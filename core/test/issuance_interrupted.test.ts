@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AdministrableStorage } from '@grantd/core';
+import { ON_EVERY_HOST } from './harness/places.ts';
 import { secondServer } from './harness/second_server.ts';
 import {
   DEAD_CODE,
@@ -59,7 +60,7 @@ function interruptedBeforeIssuing(
   };
 }
 
-specification('What comes in between (RFC 6749 §10)', (spec) => {
+specification('What comes in between (RFC 6749 §10)', ON_EVERY_HOST, (spec) => {
   for (const [interference, happen] of INTERFERENCES) {
     spec(`§4.1.4 nothing is issued for a code while ${interference}`, async (world) => {
       const code = await world.code();

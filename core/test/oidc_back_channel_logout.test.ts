@@ -6,6 +6,7 @@ import { documentFetcher } from '@grantd/core/node';
 import { decodeJwt } from 'jose';
 import { BreakableStore } from './harness/breakable_store.ts';
 import { grantTo } from './harness/granting.ts';
+import { ON_EVERY_STORE } from './harness/places.ts';
 import { openRemoteSite } from './harness/remote_site.ts';
 import { INACTIVE } from './harness/responses.ts';
 import { MEMORY } from './harness/stores.ts';
@@ -38,7 +39,7 @@ function logoutTokenOf({ requests }: Awaited<ReturnType<typeof openRemoteSite>>)
   return new URLSearchParams(request.body).get('logout_token') ?? '';
 }
 
-specification('Back-Channel Logout', (spec) => {
+specification('Back-Channel Logout', ON_EVERY_STORE, (spec) => {
   spec(
     '§2.5 a client is told by a form with a logout token, which verifies and has every claim',
     async (world, t) => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import type { NewClient } from '@grantd/core';
 import { decodeJwt } from 'jose';
 import { approvedCode, askForTokens, grantTo, redeemed } from './harness/granting.ts';
+import { ON_EVERY_HOST } from './harness/places.ts';
 import { addClient, DEAD_CODE, DEAD_REFRESH_TOKEN, issued } from './harness/token_endpoint.ts';
 import { CLIENTS, specification, type World } from './harness/world.ts';
 
@@ -18,7 +19,7 @@ async function refreshed(world: World, refresh_token: string) {
   return askForTokens(world, 'app', { grant_type: 'refresh_token', refresh_token });
 }
 
-specification('What outlives a session (OpenID Connect Core §11)', (spec) => {
+specification('What outlives a session (OpenID Connect Core §11)', ON_EVERY_HOST, (spec) => {
   spec('§11 what was granted ends with the session, after refreshes as well', async (world) => {
     await addClient(world, APP);
     const first = await grantTo(world, 'app', ONLINE);

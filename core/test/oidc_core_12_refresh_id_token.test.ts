@@ -4,6 +4,7 @@ import { test } from 'node:test';
 import type { SigningAlgorithm } from '@grantd/core';
 import { decodeJwt } from 'jose';
 import { askForTokens, grantTo } from './harness/granting.ts';
+import { ON_EVERY_STORE } from './harness/places.ts';
 import { secondServer } from './harness/second_server.ts';
 import { addClient, currentKeyId, HEADERS, issued, verified } from './harness/token_endpoint.ts';
 import { CLIENTS, ISSUER, openWorld, specification } from './harness/world.ts';
@@ -12,7 +13,7 @@ function leftHalfOf(token: string): string {
   return createHash('sha256').update(token).digest().subarray(0, 16).toString('base64url');
 }
 
-specification('ID tokens at refresh (OpenID Connect Core §12)', (spec) => {
+specification('ID tokens at refresh (OpenID Connect Core §12)', ON_EVERY_STORE, (spec) => {
   spec(
     '§12.2 a refresh brings an ID token about the same sign-in of the same person, new in its times, without nonce',
     async (world) => {

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { test } from 'node:test';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { changeClient } from './harness/client_change.ts';
+import { ON_MEMORY } from './harness/places.ts';
 import {
   addClient,
   asClient,
@@ -14,7 +15,7 @@ import {
 } from './harness/token_endpoint.ts';
 import { CHALLENGE, CLIENTS, ISSUER, openWorld, specification, VERIFIER } from './harness/world.ts';
 
-specification('ID token (OpenID Connect Core §2)', (spec) => {
+specification('ID token (OpenID Connect Core §2)', ON_MEMORY, (spec) => {
   spec('§2 it verifies against JWKS and has every claim that a client checks', async (world) => {
     const { access_token, id_token } = await world.grant();
     const iat = world.clock.seconds;

@@ -17,6 +17,7 @@ import {
 import { changeClient } from './harness/client_change.ts';
 import { grantTo } from './harness/granting.ts';
 import { seedKeys } from './harness/keys.ts';
+import { ON_EVERY_STORE, ON_MEMORY } from './harness/places.ts';
 import { secondServer } from './harness/second_server.ts';
 import { addClient } from './harness/token_endpoint.ts';
 import { CLIENTS, openWorld, specification, type World, type WorldOptions } from './harness/world.ts';
@@ -157,7 +158,7 @@ test('§3.1.2.5 by fragment, the parameters stand behind the redirect URI and it
 
 // ── Whom it means ──────────────────────────────────────────────────────────────────────────────────────────
 
-specification('Whom an authorization request means (OpenID Connect Core §3.1.2.1)', (spec) => {
+specification('Whom an authorization request means (OpenID Connect Core §3.1.2.1)', ON_MEMORY, (spec) => {
   spec(
     '§3.1.2.1 an ID token as a hint says whom the answer must be about, also long after its end',
     async (world) => {
@@ -253,7 +254,7 @@ test('§8 a client with pairwise subjects means people by what it was told of th
 
 // ── claims ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-specification('The claims parameter (OpenID Connect Core §5.5)', (spec) => {
+specification('The claims parameter (OpenID Connect Core §5.5)', ON_EVERY_STORE, (spec) => {
   spec('§5.5 what is asked for is read, and kept with the code', async (world) => {
     const asked = {
       userinfo: {
@@ -395,7 +396,7 @@ test('§3.1.2.1 a sign-in that is older than max_age, by more than an hour on th
   assert.match(String((await approved(world, anyAge, { authTime: 1 })).headers.location), /code=/);
 });
 
-specification('Sessions and approvals (OpenID Connect Core §11)', (spec) => {
+specification('Sessions and approvals (OpenID Connect Core §11)', ON_EVERY_STORE, (spec) => {
   spec('§11 what is granted ends with the session, unless offline_access was approved', async (world) => {
     const { storage } = world;
     const scopes = ['openid', 'offline_access'];

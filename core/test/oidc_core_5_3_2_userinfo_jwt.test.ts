@@ -3,6 +3,7 @@ import { ENCRYPTION_ALGORITHMS, SIGNING_ALGORITHMS } from '@grantd/core';
 import { decryptedAnswer, signedAnswer } from './harness/answer_jwts.ts';
 import { clientKey } from './harness/client_keys.ts';
 import { setMetadata } from './harness/client_metadata.ts';
+import { ON_MEMORY } from './harness/places.ts';
 import { bearerError, INACTIVE, OPEN_JSON_HEADERS, opened } from './harness/responses.ts';
 import type { TestResponse } from './harness/transports/transport.ts';
 import { ISSUER, PEOPLE, specification, type World } from './harness/world.ts';
@@ -31,7 +32,7 @@ async function everyWay(world: World, token: string): Promise<readonly TestRespo
   ];
 }
 
-specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', (spec) => {
+specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', ON_MEMORY, (spec) => {
   spec('§5.3.2 without a registration the answer is JSON, whatever is asked for', async (world) => {
     const { access_token } = await world.grant();
     const headers = { authorization: `Bearer ${access_token}`, accept: 'application/jwt' };
@@ -39,7 +40,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', (spec) => {
     assert.deepEqual(response, { status: 200, headers: OPEN_JSON_HEADERS, body: JSON.stringify(ALICE) });
   });
 
-  spec('§5.3.2 a signed answer is a JWT with the claims, the issuer and the client', async (world) => {
+  spec.http('§5.3.2 a signed answer is a JWT with the claims, the issuer and the client', async (world) => {
     const { access_token } = await world.grant();
     for (const algorithm of SIGNING_ALGORITHMS) {
       await setMetadata(world, 'web', { userinfo_signed_response_alg: algorithm });
@@ -119,7 +120,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', (spec) => {
     assert.equal(world.lastReason, 'client_key_missing');
   });
 
-  spec('§5.3.3 errors stay what they are', async (world) => {
+  spec.http('§5.3.3 errors stay what they are', async (world) => {
     await setMetadata(world, 'web', { userinfo_signed_response_alg: 'RS256' });
     const { access_token } = await world.grant();
     await world.revoke(access_token);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { base64url, decodeJwt, type JWK, SignJWT } from 'jose';
+import { ON_EVERY_HOST } from './harness/places.ts';
 import { bearerError, errorOf, OPEN_JSON_HEADERS, OUTAGE_DESCRIPTION, opened } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
 import { forgedWithStolenKey, withBrokenSignature } from './harness/stolen_key.ts';
@@ -30,10 +31,10 @@ function claims(body: string): TestResponse {
   return { status: 200, headers: OPEN_JSON_HEADERS, body };
 }
 
-specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
+specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   // ── Where the token is ─────────────────────────────────────────────────────────────────────────────────
 
-  spec(
+  spec.http(
     '§4.3 the claims of the person are answered to a token in the header, by GET and by POST',
     async (world) => {
       const headers = { authorization: `Bearer ${(await world.grant()).access_token}` };
@@ -43,7 +44,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
     },
   );
 
-  spec('findings B6: HEAD /userinfo is answered as GET, without the body', async (world) => {
+  spec.http('findings B6: HEAD /userinfo is answered as GET, without the body', async (world) => {
     const { access_token } = await world.grant();
     for (const authorization of [`Bearer ${access_token}`, 'Bearer bad']) {
       const send = (method: string) => world.send({ method, path: '/userinfo', headers: { authorization } });
@@ -53,19 +54,19 @@ specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
     }
   });
 
-  spec('§4.3 the scheme is read without regard to case', async (world) => {
+  spec.http('§4.3 the scheme is read without regard to case', async (world) => {
     const { access_token } = await world.grant();
     for (const authorization of [`bearer ${access_token}`, `BEARER  ${access_token} `]) {
       assert.deepEqual(await withHeader(world, authorization), claims(ALICE));
     }
   });
 
-  spec('§4.3 without a header the token is taken from the form body of a POST', async (world) => {
+  spec.http('§4.3 without a header the token is taken from the form body of a POST', async (world) => {
     const { access_token } = await world.grant();
     assert.deepEqual(await world.post('/userinfo', { access_token, other: 'ignored' }), claims(ALICE));
   });
 
-  spec('§4.3 the header wins over the form body, whichever of the two is good', async (world) => {
+  spec.http('§4.3 the header wins over the form body, whichever of the two is good', async (world) => {
     const good = (await world.grant()).access_token;
     const bob = (await world.grant('bob')).access_token;
     const post = (authorization: string, access_token: string) =>
@@ -88,7 +89,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
     },
   );
 
-  spec('§4.3 a token in the query is not accepted, and does not help one elsewhere', async (world) => {
+  spec.http('§4.3 a token in the query is not accepted, and does not help one elsewhere', async (world) => {
     const { access_token } = await world.grant();
     const path = `/userinfo?access_token=${access_token}`;
     assert.deepEqual(await world.send({ method: 'GET', path, headers: {} }), MISSING);
@@ -97,13 +98,13 @@ specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
     assert.deepEqual(await world.post('/userinfo?access_token=bad', { access_token }), claims(ALICE));
   });
 
-  spec('§7 a missing or empty token is 401 invalid_token, with its challenge', async (world) => {
+  spec.http('§7 a missing or empty token is 401 invalid_token, with its challenge', async (world) => {
     assert.deepEqual(await world.send({ method: 'GET', path: '/userinfo', headers: {} }), MISSING);
     assert.deepEqual(await world.post('/userinfo', {}), MISSING);
     assert.deepEqual(await world.post('/userinfo', { access_token: '' }), MISSING);
   });
 
-  spec('§7 a header that carries no well-formed bearer token is 401 invalid_token', async (world) => {
+  spec.http('§7 a header that carries no well-formed bearer token is 401 invalid_token', async (world) => {
     const { access_token } = await world.grant();
     const headers = [
       'Bearer',
@@ -117,7 +118,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
     }
   });
 
-  spec('§7 another method is 405 with Allow and a challenge', async (world) => {
+  spec.http('§7 another method is 405 with Allow and a challenge', async (world) => {
     const { access_token } = await world.grant();
     for (const method of ['PUT', 'DELETE', 'PATCH']) {
       const headers = { authorization: `Bearer ${access_token}` };
@@ -128,7 +129,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
     }
   });
 
-  spec(
+  spec.http(
     '§7 a repeated parameter and another media type are 400 invalid_request, with a challenge',
     async (world) => {
       const { access_token } = await world.grant();
@@ -144,12 +145,12 @@ specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
     },
   );
 
-  spec('§8 a body of more than 64 KiB is 413, with a challenge', async (world) => {
+  spec.http('§8 a body of more than 64 KiB is 413, with a challenge', async (world) => {
     const expected = bearerError(413, 'invalid_request', 'the request body is too large');
     assert.deepEqual(await world.post('/userinfo', { access_token: 'x'.repeat(64 * 1024) }), expected);
   });
 
-  spec('§7 storage that cannot be asked is 503 with Retry-After and a challenge', async (world) => {
+  spec.http('§7 storage that cannot be asked is 503 with Retry-After and a challenge', async (world) => {
     const { access_token } = await world.grant();
     await world.storage.close();
     assert.deepEqual(await world.userInfo(access_token), OUTAGE);
@@ -242,7 +243,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
     assert.deepEqual(await world.userInfo(without.access_token), OPENID_MISSING);
   });
 
-  spec(
+  spec.http(
     '§7 a token without the scope openid is 403 insufficient_scope, with the exact challenge',
     async (world) => {
       const { access_token } = await world.grant('alice', 'web', 'profile email');
@@ -500,7 +501,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
     },
   );
 
-  spec(
+  spec.http(
     '§7 an unexpected error is 500 with a challenge, and its text is not seen',
     async (world) => {
       const expected = bearerError(500, 'server_error', 'an unexpected error');
@@ -523,7 +524,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
     },
   );
 
-  spec('§4.3 JSON is answered whatever Accept says, to errors too', async (world) => {
+  spec.http('§4.3 JSON is answered whatever Accept says, to errors too', async (world) => {
     const { access_token } = await world.grant();
     for (const accept of ['text/html', 'application/jwt']) {
       const headers = { accept, authorization: `Bearer ${access_token}` };
@@ -564,7 +565,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
     assert.equal(world.server.serverMetadata.userinfo_endpoint, 'https://as.example/userinfo');
   });
 
-  spec(
+  spec.http(
     '§4.3 with OpenID Connect off the endpoint is not there, neither at its path nor in the metadata',
     async (world) => {
       const { access_token } = await world.grant('alice', 'web', 'read');
@@ -582,7 +583,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
     { oidc: OIDC_OFF },
   );
 
-  spec(
+  spec.http(
     '§4.3 a page reads answer and errors where its origin is that of the client, and errors from any client before',
     async (world) => {
       const { access_token } = await world.grant('alice', 'spa');
@@ -609,7 +610,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', (spec) => {
     },
   );
 
-  spec('§4.3 a preflight lets the pages of enabled clients send the header', async (world) => {
+  spec.http('§4.3 a preflight lets the pages of enabled clients send the header', async (world) => {
     const preflight = (origin: string) => {
       const headers = { origin, 'access-control-request-method': 'GET' };
       return world.send({ method: 'OPTIONS', path: '/userinfo', headers });

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { ClaimsRequest, NewClient, OidcOptions } from '@grantd/core';
 import { decodeJwt } from 'jose';
 import { approvedCode, askForTokens, type Granting, grantTo, redeemed } from './harness/granting.ts';
+import { ON_EVERY_STORE } from './harness/places.ts';
 import { addClient } from './harness/token_endpoint.ts';
 import { CLIENTS, ISSUER, openWorld, specification, type World } from './harness/world.ts';
 
@@ -45,7 +46,7 @@ async function userInfo(world: World, accessToken: string) {
   return JSON.parse((await world.userInfo(accessToken)).body);
 }
 
-specification('The claims parameter (OpenID Connect Core §5.5)', (spec) => {
+specification('The claims parameter (OpenID Connect Core §5.5)', ON_EVERY_STORE, (spec) => {
   spec(
     '§5.5 the ID token has what was asked for in it, voluntary or essential, and nothing else of the person',
     async (world) => {

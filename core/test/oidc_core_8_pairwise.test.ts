@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { NewClient } from '@grantd/core';
 import { decodeJwt } from 'jose';
 import { approvedCode, askForTokens, grantTo } from './harness/granting.ts';
+import { ON_EVERY_STORE } from './harness/places.ts';
 import { secondServer } from './harness/second_server.ts';
 import { addClient, NEW_SECRET } from './harness/token_endpoint.ts';
 import {
@@ -36,7 +37,7 @@ async function toldBy(world: World, { access_token, refresh_token, id_token }: G
   };
 }
 
-specification('Pairwise subjects (OpenID Connect Core §8)', (spec) => {
+specification('Pairwise subjects (OpenID Connect Core §8)', ON_EVERY_STORE, (spec) => {
   spec(
     '§8 ID token, UserInfo and introspection tell one identifier, which is not the server’s own',
     async (world) => {

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { errorResponse, type HttpResponse, type LogoutRequest, type NewClient } from '@grantd/core';
 import { decodeJwt } from 'jose';
 import { grantTo } from './harness/granting.ts';
+import { ON_MEMORY } from './harness/places.ts';
 import { JSON_HEADERS } from './harness/responses.ts';
 import { forgedWithStolenKey } from './harness/stolen_key.ts';
 import { addClient } from './harness/token_endpoint.ts';
@@ -44,7 +45,7 @@ function refused(description: string): HttpResponse {
 
 const NO_HINT = refused('the id_token_hint is not valid');
 
-specification('RP-Initiated Logout', (spec) => {
+specification('RP-Initiated Logout', ON_MEMORY, (spec) => {
   spec(
     '§2 a request by GET or POST becomes plain data for the host to ask the person about',
     async (world) => {

@@ -12,6 +12,7 @@ import {
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { resolveOptions } from '../src/resolved_options.ts';
+import { ON_MEMORY } from './harness/places.ts';
 import { secondServer } from './harness/second_server.ts';
 import {
   basic,
@@ -746,7 +747,7 @@ test('time is what the clock says, whatever the system’s says', async (t) => {
 
 // ── Introspection policies ────────────────────────────────────────────────────────────────────────────────
 
-specification('Introspection policy (RFC 7662 §4)', (spec) => {
+specification('Introspection policy (RFC 7662 §4)', ON_MEMORY, (spec) => {
   spec('§4 by default every authenticated confidential client may ask', async (world) => {
     const token = await world.machineToken();
     for (const client of ['web', 'api', 'machine'] as const) {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { ON_EVERY_HOST } from './harness/places.ts';
 import { bearerError, CLIENT_REFUSED, errorOf, INACTIVE, OPEN_JSON_HEADERS } from './harness/responses.ts';
 import { CLIENTS, secretOf, specification, type World } from './harness/world.ts';
 
@@ -17,7 +18,7 @@ async function addAgain({ server, storage }: World): Promise<void> {
   assert.equal(await storage.clients.add({ ...CLIENTS.web, secrets }), true);
 }
 
-specification('RFC 7592, a client that was removed', (spec) => {
+specification('RFC 7592, a client that was removed', ON_EVERY_HOST, (spec) => {
   for (const format of ['jwt', 'opaque'] as const) {
     const options = { accessTokenFormat: format, useOpaqueRefreshTokens: format === 'opaque' };
 

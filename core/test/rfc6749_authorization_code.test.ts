@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { changeClient } from './harness/client_change.ts';
+import { ON_EVERY_HOST } from './harness/places.ts';
 import { secondServer } from './harness/second_server.ts';
 import {
   addClient,
@@ -17,7 +18,7 @@ import {
 } from './harness/token_endpoint.ts';
 import { CHALLENGE, CLIENTS, ISSUER, specification, VERIFIER } from './harness/world.ts';
 
-specification('Authorization code (RFC 6749 §4.1.3)', (spec) => {
+specification('Authorization code (RFC 6749 §4.1.3)', ON_EVERY_HOST, (spec) => {
   spec('§4.1.4 the response has access, refresh and ID token, and the scope', async (world) => {
     const tokens = issued(await world.redeem(await world.code()));
     const { access_token, refresh_token, id_token } = tokens;
@@ -307,7 +308,7 @@ specification('Authorization code (RFC 6749 §4.1.3)', (spec) => {
   });
 });
 
-specification('What outlives its own expiry', (spec) => {
+specification('What outlives its own expiry', ON_EVERY_HOST, (spec) => {
   spec('§4.1.2 a code that comes back long after its expiry still ends what it issued', async (world) => {
     const code = await world.code();
     const { refresh_token } = JSON.parse((await world.redeem(code)).body);

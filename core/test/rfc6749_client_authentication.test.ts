@@ -4,6 +4,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { test } from 'node:test';
 import type { AdministrableStorage, ClientSecretRecord } from '@grantd/core';
 import { counted } from './harness/counted_calls.ts';
+import { ON_EVERY_STORE } from './harness/places.ts';
 import { secondServer } from './harness/second_server.ts';
 import type { TestResponse } from './harness/transports/transport.ts';
 import {
@@ -87,15 +88,15 @@ function formEncoded(text: string): string {
   return new URLSearchParams([['', text]]).toString().slice(1);
 }
 
-specification('Client authentication (RFC 6749 §2.3)', (spec) => {
-  spec('§2.3.1 the scheme Basic is known in any case, with any number of spaces', async (world) => {
+specification('Client authentication (RFC 6749 §2.3)', ON_EVERY_STORE, (spec) => {
+  spec.http('§2.3.1 the scheme Basic is known in any case, with any number of spaces', async (world) => {
     const credentials = base64(`machine:${encodeURIComponent(secretOf('machine'))}`);
     for (const start of ['Basic ', 'basic ', 'BASIC ', 'bAsIc   ']) {
       assertAdmitted(await everywhere(world, {}, start + credentials), start);
     }
   });
 
-  spec('§2.3.1 identifier and secret are form-decoded, whatever characters they have', async (world) => {
+  spec.http('§2.3.1 identifier and secret are form-decoded, whatever characters they have', async (world) => {
     const secrets = ['a:b', 'a+b', 'a%b', '100%', '%41', 'a b', '::', '&=?#', 'geheim-ä€😀', 'ends with :'];
     for (const [index, secret] of secrets.entries()) {
       const id = `the +1%: client ${index}`;
@@ -129,7 +130,7 @@ specification('Client authentication (RFC 6749 §2.3)', (spec) => {
     }
   });
 
-  spec('§2.3.1 credentials in the body are as good as Basic', async (world) => {
+  spec.http('§2.3.1 credentials in the body are as good as Basic', async (world) => {
     assertAdmitted(await everywhere(world, { client_id: 'machine', client_secret: secretOf('machine') }));
     await addClient(world, 'odd', 'a+b:%41 ä');
     assertAdmitted(await everywhere(world, { client_id: 'odd', client_secret: 'a+b:%41 ä' }));
@@ -167,7 +168,7 @@ specification('Client authentication (RFC 6749 §2.3)', (spec) => {
       assertRefused(await everywhere(world, {}, `Basic ${base64(`${id}:${secret}`)}`));
   });
 
-  spec('§2.3 a secret in the body beside Basic is 400, however right both are', async (world) => {
+  spec.http('§2.3 a secret in the body beside Basic is 400, however right both are', async (world) => {
     const right = { client_id: 'machine', client_secret: secretOf('machine') };
     const expected = ENDPOINTS.map(({ headers }) => ({ status: 400, headers, body: REPEATED }));
     assert.deepEqual(await everywhere(world, right, basic('machine')), expected);
@@ -183,7 +184,7 @@ specification('Client authentication (RFC 6749 §2.3)', (spec) => {
     assert.deepEqual(await everywhere(world, { client_id: 'MACHINE' }, basic('machine')), expected);
   });
 
-  spec(
+  spec.http(
     '§2.3 the same identifier in Basic and in the body is ordinary, an empty one is none',
     async (world) => {
       assertAdmitted(await everywhere(world, { client_id: 'machine' }, basic('machine')));
@@ -191,25 +192,28 @@ specification('Client authentication (RFC 6749 §2.3)', (spec) => {
     },
   );
 
-  spec('§5.2 an Authorization header that cannot be read as Basic is 401 with a challenge', async (world) => {
-    const unreadable = [
-      'Basic',
-      'Basic !',
-      'Basic =',
-      `Basic ${base64('no colon')}`,
-      'Basic machine:secret',
-      `Basic ${btoa('machine:\u00ff')}`, // no UTF-8
-      `Basic ${base64('machine:x')} y`,
-      'Bearer x',
-      'Digest username="machine"',
-      base64(`machine:${secretOf('machine')}`),
-    ];
-    for (const header of unreadable) assertRefused(await everywhere(world, {}, header), MALFORMED, header);
-    const rightBody = { client_id: 'machine', client_secret: secretOf('machine') };
-    assertRefused(await everywhere(world, rightBody, 'Bearer x'), MALFORMED);
-  });
+  spec.http(
+    '§5.2 an Authorization header that cannot be read as Basic is 401 with a challenge',
+    async (world) => {
+      const unreadable = [
+        'Basic',
+        'Basic !',
+        'Basic =',
+        `Basic ${base64('no colon')}`,
+        'Basic machine:secret',
+        `Basic ${btoa('machine:\u00ff')}`, // no UTF-8
+        `Basic ${base64('machine:x')} y`,
+        'Bearer x',
+        'Digest username="machine"',
+        base64(`machine:${secretOf('machine')}`),
+      ];
+      for (const header of unreadable) assertRefused(await everywhere(world, {}, header), MALFORMED, header);
+      const rightBody = { client_id: 'machine', client_secret: secretOf('machine') };
+      assertRefused(await everywhere(world, rightBody, 'Bearer x'), MALFORMED);
+    },
+  );
 
-  spec(
+  spec.http(
     '§5.2 whatever was wrong with the credentials, the answer is the same 401 with a challenge',
     async (world) => {
       await world.storage.setDisabled('client', 'web', true);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { decodeJwt } from 'jose';
+import { ON_EVERY_STORE, ON_MEMORY } from './harness/places.ts';
 import {
   addClient,
   asClient,
@@ -14,7 +15,7 @@ import {
 } from './harness/token_endpoint.ts';
 import { basic, CLIENTS, ISSUER, specification, VERIFIER } from './harness/world.ts';
 
-specification('Token endpoint (RFC 6749 §3.2)', (spec) => {
+specification('Token endpoint (RFC 6749 §3.2)', ON_MEMORY, (spec) => {
   spec('§5.2 a grant that the server does not have is unsupported_grant_type', async (world) => {
     const expected = refused('unsupported_grant_type', 'the grant_type is not supported');
     for (const grantType of [
@@ -30,7 +31,7 @@ specification('Token endpoint (RFC 6749 §3.2)', (spec) => {
     assert.equal(world.lastReason, 'grant_unknown');
   });
 
-  spec('§5.2 a missing or empty parameter is invalid_request', async (world) => {
+  spec.http('§5.2 a missing or empty parameter is invalid_request', async (world) => {
     const missing = (name: string) => refused('invalid_request', `the parameter ${name} is missing`);
     const ask = (form: Readonly<Record<string, string>>) => world.post('/token', form, 'web');
     assert.deepEqual(await ask({}), missing('grant_type'));
@@ -41,7 +42,7 @@ specification('Token endpoint (RFC 6749 §3.2)', (spec) => {
     assert.equal(world.lastReason, 'parameter_missing');
   });
 
-  spec('§3.2 a repeated parameter is invalid_request, an unknown one is ignored', async (world) => {
+  spec.http('§3.2 a repeated parameter is invalid_request, an unknown one is ignored', async (world) => {
     const send = (body: string) =>
       world.send({
         method: 'POST',
@@ -56,7 +57,7 @@ specification('Token endpoint (RFC 6749 §3.2)', (spec) => {
     issued(await send('grant_type=client_credentials&colour=red&audience='));
   });
 
-  spec('§3.2 parameters in the query do not count', async (world) => {
+  spec.http('§3.2 parameters in the query do not count', async (world) => {
     const response = await world.send({
       method: 'POST',
       path: '/token?grant_type=client_credentials',
@@ -66,7 +67,7 @@ specification('Token endpoint (RFC 6749 §3.2)', (spec) => {
     assert.deepEqual(response, refused('invalid_request', 'the parameter grant_type is missing'));
   });
 
-  spec('§3.2 another method is 405 with Allow', async (world) => {
+  spec.http('§3.2 another method is 405 with Allow', async (world) => {
     for (const method of ['GET', 'PUT', 'DELETE']) {
       const response = await world.send({
         method,
@@ -97,8 +98,8 @@ specification('Token endpoint (RFC 6749 §3.2)', (spec) => {
   });
 });
 
-specification('Client credentials (RFC 6749 §4.4)', (spec) => {
-  spec('§4.4.3 the response has an access token and no refresh token', async (world) => {
+specification('Client credentials (RFC 6749 §4.4)', ON_EVERY_STORE, (spec) => {
+  spec.http('§4.4.3 the response has an access token and no refresh token', async (world) => {
     const response = await world.post(
       '/token',
       { grant_type: 'client_credentials', scope: 'read' },

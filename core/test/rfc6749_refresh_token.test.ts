@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AdministrableStorage } from '@grantd/core';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
+import { ON_EVERY_HOST } from './harness/places.ts';
 import { secondServer } from './harness/second_server.ts';
 import {
   addClient,
@@ -17,7 +18,7 @@ import {
 } from './harness/token_endpoint.ts';
 import { basic, CLIENTS, ISSUER, openWorld, SECRET, specification, VERIFIER } from './harness/world.ts';
 
-specification('Refresh (RFC 6749 §6)', (spec) => {
+specification('Refresh (RFC 6749 §6)', ON_EVERY_HOST, (spec) => {
   spec('§6 a refresh token is exchanged for a new pair, and is spent', async (world) => {
     const first = await world.grant();
     world.clock.advance(60);

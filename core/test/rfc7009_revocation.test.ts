@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { decodeJwt } from 'jose';
+import { ON_EVERY_HOST } from './harness/places.ts';
 import {
   CLIENT_REFUSED,
   errorOf,
@@ -18,10 +19,10 @@ function badRequest(error: string, description: string): TestResponse {
   return errorOf(400, error, description, OPEN_JSON_HEADERS);
 }
 
-specification('Revocation (RFC 7009)', (spec) => {
+specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   // ── What goes along ────────────────────────────────────────────────────────────────────────────────────
 
-  spec('§3 a revoked access token takes its refresh token along', async (world) => {
+  spec.http('§3 a revoked access token takes its refresh token along', async (world) => {
     const { access_token, refresh_token } = await world.grant();
     assert.deepEqual(await world.revoke(access_token), REVOKED);
     await assertDead(world, access_token, refresh_token);
@@ -192,7 +193,7 @@ specification('Revocation (RFC 7009)', (spec) => {
     await assertDead(world, access_token, refresh_token);
   });
 
-  spec('§4.2.2 a code that is unknown, malformed or expired is the same empty 200', async (world) => {
+  spec.http('§4.2.2 a code that is unknown, malformed or expired is the same empty 200', async (world) => {
     const expired = await world.code();
     world.clock.advance(60);
     for (const code of [expired, `grantd_ac_${'A'.repeat(43)}`, 'grantd_ac_x', 'x']) {
@@ -230,7 +231,7 @@ specification('Revocation (RFC 7009)', (spec) => {
     assert.deepEqual(await world.alive(access_token, refresh_token), [true, true]);
   });
 
-  spec(
+  spec.http(
     '§4.2.4 a forged JWT is ignored where nobody authenticates as well',
     async (world) => {
       const { access_token, refresh_token } = await world.grant();
@@ -243,7 +244,7 @@ specification('Revocation (RFC 7009)', (spec) => {
     { authenticateRevoke: false },
   );
 
-  spec(
+  spec.http(
     '§4.2 an unknown, malformed, forged, expired, revoked or foreign token is the same empty 200 to the byte',
     async (world) => {
       const expired = await world.grant();
@@ -335,7 +336,7 @@ specification('Revocation (RFC 7009)', (spec) => {
     assert.deepEqual(await world.alive(token, issued?.accessToken ?? ''), [false, false]);
   });
 
-  spec('§5.1 a public client revokes its own tokens by its client_id alone', async (world) => {
+  spec.http('§5.1 a public client revokes its own tokens by its client_id alone', async (world) => {
     for (const kind of ['access_token', 'refresh_token'] as const) {
       const tokens = await world.grant('alice', 'spa');
       assert.deepEqual(await world.revoke(tokens[kind], 'spa'), REVOKED);
@@ -343,14 +344,14 @@ specification('Revocation (RFC 7009)', (spec) => {
     }
   });
 
-  spec('§5.1 credentials in the form body are as good as Basic', async (world) => {
+  spec.http('§5.1 credentials in the form body are as good as Basic', async (world) => {
     const { access_token: token, refresh_token } = await world.grant();
     const form = { token, client_id: 'web', client_secret: 'the secret of web' };
     assert.deepEqual(await world.post('/token/revoke', form), REVOKED);
     await assertDead(world, token, refresh_token);
   });
 
-  spec(
+  spec.http(
     '§7 client authentication that fails is 401 invalid_client with a challenge, and nothing is revoked',
     async (world) => {
       const { access_token: token, refresh_token } = await world.grant();
@@ -371,7 +372,7 @@ specification('Revocation (RFC 7009)', (spec) => {
     },
   );
 
-  spec('§7 an Authorization header that cannot be read is 401 as well', async (world) => {
+  spec.http('§7 an Authorization header that cannot be read is 401 as well', async (world) => {
     const { access_token: token } = await world.grant('alice', 'spa');
     const unreadable = ['Basic', 'Basic !', `Basic ${btoa('no colon')}`, 'Basic /w==', `Bearer ${token}`];
     const description = 'the Authorization header carries no Basic credentials';
@@ -384,7 +385,7 @@ specification('Revocation (RFC 7009)', (spec) => {
     assert.deepEqual(await world.alive(token), [true]);
   });
 
-  spec(
+  spec.http(
     '§7 two credentials, or two client_ids, are 400 invalid_request; the same client_id twice is not',
     async (world) => {
       const { access_token: token } = await world.grant();
@@ -479,13 +480,13 @@ specification('Revocation (RFC 7009)', (spec) => {
 
   // ── The request ────────────────────────────────────────────────────────────────────────────────────────
 
-  spec('§2.4 a missing or empty token is 400 invalid_request', async (world) => {
+  spec.http('§2.4 a missing or empty token is 400 invalid_request', async (world) => {
     const expected = badRequest('invalid_request', 'the parameter token is missing');
     assert.deepEqual(await world.post('/token/revoke', {}, 'web'), expected);
     assert.deepEqual(await world.revoke(''), expected);
   });
 
-  spec(
+  spec.http(
     '§7 a repeated parameter and another media type are 400 invalid_request, and nothing is revoked',
     async (world) => {
       const { access_token, refresh_token } = await world.grant();
@@ -510,7 +511,7 @@ specification('Revocation (RFC 7009)', (spec) => {
     },
   );
 
-  spec('§4.2 unknown parameters are ignored, and so is a token in the query', async (world) => {
+  spec.http('§4.2 unknown parameters are ignored, and so is a token in the query', async (world) => {
     const { access_token: token } = await world.grant();
     const inQuery = await world.post(`/token/revoke?token=${token}`, {}, 'web');
     assert.deepEqual(inQuery, badRequest('invalid_request', 'the parameter token is missing'));
@@ -518,7 +519,7 @@ specification('Revocation (RFC 7009)', (spec) => {
     assert.deepEqual(await world.alive(token), [false]);
   });
 
-  spec('§4.2 another method is 405 with Allow', async (world) => {
+  spec.http('§4.2 another method is 405 with Allow', async (world) => {
     const { access_token } = await world.grant();
     for (const method of ['GET', 'PUT', 'DELETE']) {
       const headers = { authorization: basic('web') };
@@ -529,19 +530,19 @@ specification('Revocation (RFC 7009)', (spec) => {
     assert.deepEqual(await world.alive(access_token), [true]);
   });
 
-  spec('§8 a body of more than 64 KiB is 413, one of exactly 64 KiB is read', async (world) => {
+  spec.http('§8 a body of more than 64 KiB is 413, one of exactly 64 KiB is read', async (world) => {
     const fill = (bytes: number) => ({ token: 'x'.repeat(bytes - 'token='.length) });
     assert.deepEqual(await world.post('/token/revoke', fill(64 * 1024), 'web'), REVOKED);
     const expected = errorOf(413, 'invalid_request', 'the request body is too large', OPEN_JSON_HEADERS);
     assert.deepEqual(await world.post('/token/revoke', fill(64 * 1024 + 1), 'web'), expected);
   });
 
-  spec('§7 errors are JSON whatever Accept says, and never kept by a cache', async (world) => {
+  spec.http('§7 errors are JSON whatever Accept says, and never kept by a cache', async (world) => {
     const response = await world.post('/token/revoke', {}, 'web', { accept: 'text/html' });
     assert.deepEqual(response, badRequest('invalid_request', 'the parameter token is missing'));
   });
 
-  spec('§7 storage that cannot be asked is 503 with Retry-After, and never 200', async (world) => {
+  spec.http('§7 storage that cannot be asked is 503 with Retry-After, and never 200', async (world) => {
     const { access_token } = await world.grant();
     await world.storage.close();
     const headers = { ...OPEN_JSON_HEADERS, 'retry-after': '1' };
@@ -551,7 +552,7 @@ specification('Revocation (RFC 7009)', (spec) => {
 
   // ── Pages of other origins ─────────────────────────────────────────────────────────────────────────────
 
-  spec(
+  spec.http(
     '§4.2 a page reads the answer where its origin is that of a redirect URI of the client',
     async (world) => {
       const { access_token: token } = await world.grant('alice', 'spa');
@@ -576,7 +577,7 @@ specification('Revocation (RFC 7009)', (spec) => {
     assert.deepEqual(refused, badRequest('unsupported_token_type', 'the token_type_hint is unknown'));
   });
 
-  spec(
+  spec.http(
     '§4.2 before the client is known, errors are read from the origins of any enabled client',
     async (world) => {
       const send = (origin: string) => world.post('/token/revoke', { token: 'x' }, null, { origin });
@@ -588,7 +589,7 @@ specification('Revocation (RFC 7009)', (spec) => {
     },
   );
 
-  spec('§4.2 a preflight is answered for the origins of enabled clients alone', async (world) => {
+  spec.http('§4.2 a preflight is answered for the origins of enabled clients alone', async (world) => {
     const preflight = (origin: string) => {
       const headers = { origin, 'access-control-request-method': 'POST' };
       return world.send({ method: 'OPTIONS', path: '/token/revoke', headers });

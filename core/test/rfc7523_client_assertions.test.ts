@@ -19,6 +19,7 @@ import {
   clientKey,
 } from './harness/client_keys.ts';
 import { counted } from './harness/counted_calls.ts';
+import { ON_EVERY_STORE, ON_MEMORY } from './harness/places.ts';
 import { CALLBACK, openRegistration, register } from './harness/registration.ts';
 import { CLIENT_CHALLENGE, JSON_HEADERS, OPEN_JSON_HEADERS } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
@@ -138,7 +139,7 @@ function rsa(key: KeyObject): (input: Buffer) => Buffer {
   return (input) => sign('sha256', input, key);
 }
 
-specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)', (spec) => {
+specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)', ON_MEMORY, (spec) => {
   spec('RFC 7523 §2.2 a client is known by a JWT that it has signed, with each algorithm', async (world) => {
     await addSigner(world);
     for (const algorithm of SIGNING_ALGORITHMS) {
@@ -539,74 +540,6 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
     }
   });
 
-  spec('RFC 7523 §3 (7) an assertion counts once, at whatever endpoint', async (world) => {
-    await addSigner(world);
-    await addSigner(world, 'other');
-    const claims = { jti: 'the same' };
-    const assertion = await assertionOf(world, 'signer', 'ES256', { claims });
-    const used = await world.post('/token/introspect', { token: 'x', ...asParameters(assertion) });
-    assert.equal(used.status, 200);
-    assertRefused(world, await everywhere(world, () => asParameters(assertion)), 'assertion_replayed');
-
-    const again = await assertionOf(world, 'signer', 'RS256', { claims });
-    assertRefused(world, await everywhere(world, () => asParameters(again)), 'assertion_replayed');
-    const ofOther = await assertionOf(world, 'other', 'ES256', { claims });
-    assert.equal((await world.post('/token/revoke', { token: 'x', ...asParameters(ofOther) })).status, 200);
-  });
-
-  spec('RFC 7523 §3 (7) a jti stays used until its assertion would be refused as expired', async (world) => {
-    await addSigner(world);
-    const assertion = await assertionOf(world, 'signer', 'ES256', {
-      claims: { exp: world.clock.seconds + 300 },
-    });
-    const use = () => world.post('/token/revoke', { token: 'x', ...asParameters(assertion) });
-    assert.equal((await use()).status, 200);
-    for (const [seconds, reason] of [
-      [299, 'assertion_replayed'],
-      [1, 'assertion_expired'],
-      [60, 'assertion_expired'],
-    ] as const) {
-      world.clock.advance(seconds);
-      while ((await world.storage.sweep(100)) > 0);
-      assert.deepEqual([(await use()).status, world.lastReason], [401, reason]);
-    }
-  });
-
-  spec('RFC 7523 §3 (7) a process whose clock is slower does not take an assertion again', async (world) => {
-    await addSigner(world);
-    const slow = await secondServer(world);
-    const assertion = await assertionOf(world, 'signer', 'ES256');
-    const use = (server: World) => server.post('/token/revoke', { token: 'x', ...asParameters(assertion) });
-    assert.equal((await use(world)).status, 200);
-    world.clock.advance(61); // here it is over, and swept
-    while ((await world.storage.sweep(100)) > 0);
-    world.clock.advance(-30); // and there it would be good still
-    assert.deepEqual([(await use(slow)).status, slow.lastReason], [401, 'assertion_replayed']);
-  });
-
-  spec('RFC 7523 §3 (7) nobody but the client uses up its jti', async (world) => {
-    await addSigner(world);
-    const { privateKey } = await clientKey('ES256', 'a stranger');
-    const claims = { jti: 'wanted' };
-    const foreign: readonly AssertionChanges[] = [
-      { claims, key: privateKey },
-      { claims: { ...claims, aud: 'https://other.example' } },
-      { claims: { ...claims, exp: world.clock.seconds } },
-      { claims: { ...claims, iss: 'other' } },
-    ];
-    for (const changes of foreign) {
-      assert.deepEqual(
-        (await assertedEverywhere(world, changes)).map(({ status }) => status),
-        [401, 401, 401],
-      );
-    }
-    await world.storage.setDisabled('client', 'signer', true);
-    assertRefused(world, await assertedEverywhere(world, { claims }), 'client_disabled');
-    await world.storage.setDisabled('client', 'signer', false);
-    const right = await assertionOf(world, 'signer', 'ES256', { claims });
-    assert.equal((await world.post('/token/introspect', { token: 'x', ...asParameters(right) })).status, 200);
-  });
-
   spec(
     'RFC 7591 §2 a client authenticates in the way that it is registered for, and in no other',
     async (world) => {
@@ -782,6 +715,76 @@ specification('Client assertions (RFC 7521, RFC 7523, OpenID Connect Core §9)',
       ],
     );
     assert.doesNotMatch(JSON.stringify(world.events), /hush|eyJ/);
+  });
+});
+
+specification('Assertions count once (RFC 7523 §3)', ON_EVERY_STORE, (spec) => {
+  spec('RFC 7523 §3 (7) an assertion counts once, at whatever endpoint', async (world) => {
+    await addSigner(world);
+    await addSigner(world, 'other');
+    const claims = { jti: 'the same' };
+    const assertion = await assertionOf(world, 'signer', 'ES256', { claims });
+    const used = await world.post('/token/introspect', { token: 'x', ...asParameters(assertion) });
+    assert.equal(used.status, 200);
+    assertRefused(world, await everywhere(world, () => asParameters(assertion)), 'assertion_replayed');
+
+    const again = await assertionOf(world, 'signer', 'RS256', { claims });
+    assertRefused(world, await everywhere(world, () => asParameters(again)), 'assertion_replayed');
+    const ofOther = await assertionOf(world, 'other', 'ES256', { claims });
+    assert.equal((await world.post('/token/revoke', { token: 'x', ...asParameters(ofOther) })).status, 200);
+  });
+
+  spec('RFC 7523 §3 (7) a jti stays used until its assertion would be refused as expired', async (world) => {
+    await addSigner(world);
+    const assertion = await assertionOf(world, 'signer', 'ES256', {
+      claims: { exp: world.clock.seconds + 300 },
+    });
+    const use = () => world.post('/token/revoke', { token: 'x', ...asParameters(assertion) });
+    assert.equal((await use()).status, 200);
+    for (const [seconds, reason] of [
+      [299, 'assertion_replayed'],
+      [1, 'assertion_expired'],
+      [60, 'assertion_expired'],
+    ] as const) {
+      world.clock.advance(seconds);
+      while ((await world.storage.sweep(100)) > 0);
+      assert.deepEqual([(await use()).status, world.lastReason], [401, reason]);
+    }
+  });
+
+  spec('RFC 7523 §3 (7) a process whose clock is slower does not take an assertion again', async (world) => {
+    await addSigner(world);
+    const slow = await secondServer(world);
+    const assertion = await assertionOf(world, 'signer', 'ES256');
+    const use = (server: World) => server.post('/token/revoke', { token: 'x', ...asParameters(assertion) });
+    assert.equal((await use(world)).status, 200);
+    world.clock.advance(61); // here it is over, and swept
+    while ((await world.storage.sweep(100)) > 0);
+    world.clock.advance(-30); // and there it would be good still
+    assert.deepEqual([(await use(slow)).status, slow.lastReason], [401, 'assertion_replayed']);
+  });
+
+  spec('RFC 7523 §3 (7) nobody but the client uses up its jti', async (world) => {
+    await addSigner(world);
+    const { privateKey } = await clientKey('ES256', 'a stranger');
+    const claims = { jti: 'wanted' };
+    const foreign: readonly AssertionChanges[] = [
+      { claims, key: privateKey },
+      { claims: { ...claims, aud: 'https://other.example' } },
+      { claims: { ...claims, exp: world.clock.seconds } },
+      { claims: { ...claims, iss: 'other' } },
+    ];
+    for (const changes of foreign) {
+      assert.deepEqual(
+        (await assertedEverywhere(world, changes)).map(({ status }) => status),
+        [401, 401, 401],
+      );
+    }
+    await world.storage.setDisabled('client', 'signer', true);
+    assertRefused(world, await assertedEverywhere(world, { claims }), 'client_disabled');
+    await world.storage.setDisabled('client', 'signer', false);
+    const right = await assertionOf(world, 'signer', 'ES256', { claims });
+    assert.equal((await world.post('/token/introspect', { token: 'x', ...asParameters(right) })).status, 200);
   });
 });
 

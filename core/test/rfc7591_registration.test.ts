@@ -10,6 +10,7 @@ import {
 import { memoryStorage } from '@grantd/core/memory';
 import { exportJWK, generateKeyPair } from 'jose';
 import { changeClient } from './harness/client_change.ts';
+import { ON_EVERY_STORE } from './harness/places.ts';
 import {
   BY_DEFAULT,
   CALLBACK,
@@ -56,7 +57,7 @@ async function publicJwk(algorithm = 'ES256', members: object = {}) {
   return { ...(await exportJWK(publicKey)), ...members };
 }
 
-specification('RFC 7591 dynamic client registration', (spec) => {
+specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => {
   // ── §3.1, §3.2.1 request and answer ─────────────────────────────────────────────────────────────────────
 
   spec(
@@ -90,7 +91,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
     openRegistration(),
   );
 
-  spec(
+  spec.http(
     '§3.2.1 a registered client is answered with 201, its credentials and all that is registered',
     async (world) => {
       const response = await postRegistration(world, { redirect_uris: [CALLBACK], client_name: 'Läden' });
@@ -208,7 +209,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
     OPEN,
   );
 
-  spec(
+  spec.http(
     '§2 every member that is registered is kept as it was sent',
     async (world) => {
       const jwk = await publicJwk();
@@ -299,7 +300,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
 
   // ── §3.2.2 what is refused ──────────────────────────────────────────────────────────────────────────────
 
-  spec(
+  spec.http(
     '§3.2.2 a body that is no JSON object is invalid_request',
     async (world) => {
       const refused = publicErrorOf(400, 'invalid_request', 'the body is no JSON object');
@@ -315,7 +316,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
     OPEN,
   );
 
-  spec(
+  spec.http(
     '§3.1 another method is 405, a body of more than 64 KiB is 413',
     async (world) => {
       const response = await world.send({ method: 'GET', path: '/register', headers: {} });
@@ -675,7 +676,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
     BEHIND_TOKEN,
   );
 
-  spec(
+  spec.http(
     '§3 what is no bearer token is refused, and no token in the body or query counts',
     async (world) => {
       const token = await world.server.newInitialAccessToken({ lifetime: 60 });
@@ -690,7 +691,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
     BEHIND_TOKEN,
   );
 
-  spec('§3 by default there is no registration, and nothing says that there was one', async (world) => {
+  spec.http('§3 by default there is no registration, and nothing says that there was one', async (world) => {
     for (const path of ['/register', '/register/web']) {
       const response = await world.send({
         method: 'POST',
@@ -822,7 +823,7 @@ specification('RFC 7591 dynamic client registration', (spec) => {
 
   // ── Clients of the Model Context Protocol ───────────────────────────────────────────────────────────────
 
-  spec(
+  spec.http(
     'findings C12: pages of any origin may register, and say which version of the protocol they speak',
     async (world) => {
       const origin = 'https://inspector.example';

@@ -3,6 +3,7 @@ import { type TestContext, test } from 'node:test';
 import { type FetchDocument, rotatedSecrets } from '@grantd/core';
 import { exportJWK, generateKeyPair } from 'jose';
 import { changeClient } from './harness/client_change.ts';
+import { ON_EVERY_STORE } from './harness/places.ts';
 import {
   BY_DEFAULT,
   CALLBACK,
@@ -50,10 +51,10 @@ async function publicJwk() {
   return exportJWK(publicKey);
 }
 
-specification('RFC 7592 client configuration', (spec) => {
+specification('RFC 7592 client configuration', ON_EVERY_STORE, (spec) => {
   // ── §2 the token ────────────────────────────────────────────────────────────────────────────────────────
 
-  spec(
+  spec.http(
     '§2 whatever is wrong with the client or its token, the answer is the same 401',
     async (world) => {
       const client = await register(world);
@@ -92,7 +93,7 @@ specification('RFC 7592 client configuration', (spec) => {
     OPEN,
   );
 
-  spec(
+  spec.http(
     '§2 another method is 405 with Allow, and a path below the client is nothing',
     async (world) => {
       const client = await register(world);
@@ -116,7 +117,7 @@ specification('RFC 7592 client configuration', (spec) => {
 
   // ── §2.1 reading ────────────────────────────────────────────────────────────────────────────────────────
 
-  spec(
+  spec.http(
     '§2.1 a client reads all that is registered, with its token, and without the secret that nobody stores',
     async (world) => {
       const client = await register(world, { redirect_uris: [CALLBACK], client_name: 'Shop' });
@@ -130,7 +131,7 @@ specification('RFC 7592 client configuration', (spec) => {
 
   // ── §2.2 replacing ──────────────────────────────────────────────────────────────────────────────────────
 
-  spec(
+  spec.http(
     '§2.2 a registration is replaced as a whole: what is left out is gone',
     async (world) => {
       const client = await register(world, {
@@ -435,7 +436,7 @@ specification('RFC 7592 client configuration', (spec) => {
 
   // ── §2.3 removing ───────────────────────────────────────────────────────────────────────────────────────
 
-  spec(
+  spec.http(
     '§2.3 a removed client is gone at once, with its tokens and its registration access token',
     async (world) => {
       const client = await register(world, { grant_types: ['client_credentials'] });

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ServerEvent } from '@grantd/core';
 import { decodeJwt, SignJWT } from 'jose';
+import { ON_EVERY_HOST } from './harness/places.ts';
 import { stolenKey } from './harness/stolen_key.ts';
 import type { TestResponse } from './harness/transports/transport.ts';
 import { basic, CHALLENGE, CLIENTS, ISSUER, openWorld, specification, type World } from './harness/world.ts';
@@ -24,8 +25,8 @@ function members(response: TestResponse): Record<string, unknown> {
   return JSON.parse(response.body);
 }
 
-specification('Introspection (RFC 7662)', (spec) => {
-  spec('§2.2 a live access token is described by its record and its verified claims', async (world) => {
+specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
+  spec.http('§2.2 a live access token is described by its record and its verified claims', async (world) => {
     const { access_token } = await world.grant();
     const { jti } = decodeJwt(access_token);
     const response = await world.introspect(access_token);
@@ -209,7 +210,7 @@ specification('Introspection (RFC 7662)', (spec) => {
     },
   );
 
-  spec('§4.1.4 whatever is no token at all is {"active":false}', async (world) => {
+  spec.http('§4.1.4 whatever is no token at all is {"active":false}', async (world) => {
     for (const text of [
       'x',
       'a.b.c',
@@ -304,7 +305,7 @@ specification('Introspection (RFC 7662)', (spec) => {
     }
   });
 
-  spec('§5.1 client authentication that fails is 401 invalid_client with a challenge', async (world) => {
+  spec.http('§5.1 client authentication that fails is 401 invalid_client with a challenge', async (world) => {
     const { access_token: token } = await world.grant();
     const form = { token };
     const attempts = [
@@ -318,7 +319,7 @@ specification('Introspection (RFC 7662)', (spec) => {
       assert.deepEqual(withoutDescription(response), withoutDescription(REFUSED));
   });
 
-  spec('§5.1 credentials in the form body are as good as Basic', async (world) => {
+  spec.http('§5.1 credentials in the form body are as good as Basic', async (world) => {
     const { access_token: token } = await world.grant();
     const form = { token, client_id: 'api', client_secret: 'the secret of api' };
     assert.equal(members(await world.post('/token/introspect', form)).active, true);
@@ -348,13 +349,13 @@ specification('Introspection (RFC 7662)', (spec) => {
     { authenticateIntrospect: false, introspectionRequiresConfidentialClient: true },
   );
 
-  spec('§2.4 a missing or empty token is 400 invalid_request', async (world) => {
+  spec.http('§2.4 a missing or empty token is 400 invalid_request', async (world) => {
     const expected = badRequest('invalid_request', 'the parameter token is missing');
     assert.deepEqual(await world.post('/token/introspect', {}, 'api'), expected);
     assert.deepEqual(await world.introspect(''), expected);
   });
 
-  spec('§4 a repeated parameter, and another media type, are 400 invalid_request', async (world) => {
+  spec.http('§4 a repeated parameter, and another media type, are 400 invalid_request', async (world) => {
     const headers = { authorization: basic('api'), 'content-type': 'application/x-www-form-urlencoded' };
     const send = (body: string, contentType: string) =>
       world.send({
@@ -373,7 +374,7 @@ specification('Introspection (RFC 7662)', (spec) => {
     );
   });
 
-  spec(
+  spec.http(
     '§4 another method is 405 with Allow, and OPTIONS is no exception: no page may introspect',
     async (world) => {
       for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS']) {
@@ -388,12 +389,12 @@ specification('Introspection (RFC 7662)', (spec) => {
     },
   );
 
-  spec('§8 a body of more than 64 KiB is 413', async (world) => {
+  spec.http('§8 a body of more than 64 KiB is 413', async (world) => {
     const response = await world.introspect('x'.repeat(64 * 1024));
     assert.deepEqual([response.status, JSON.parse(response.body).error], [413, 'invalid_request']);
   });
 
-  spec('§4.1 JSON is answered whatever Accept says, to errors too', async (world) => {
+  spec.http('§4.1 JSON is answered whatever Accept says, to errors too', async (world) => {
     const { access_token: token } = await world.grant();
     const headers = { accept: 'text/html' };
     const good = await world.post('/token/introspect', { token }, 'api', headers);

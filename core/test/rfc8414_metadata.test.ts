@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AuthorizationServer } from '@grantd/core';
 import { createLocalJWKSet, jwtVerify } from 'jose';
+import { ON_MEMORY } from './harness/places.ts';
 import { secondServer } from './harness/second_server.ts';
 import { MEMORY } from './harness/stores.ts';
 import { FETCH } from './harness/transports/fetch.ts';
@@ -111,14 +112,14 @@ async function documentAt(world: World, path = OAUTH): Promise<Record<string, un
   return JSON.parse(body);
 }
 
-specification('Metadata (RFC 8414, OpenID Connect Discovery)', (spec) => {
+specification('Metadata (RFC 8414, OpenID Connect Discovery)', ON_MEMORY, (spec) => {
   spec('§3.2 both well-known documents say everything about a server with default options', async (world) => {
     assert.deepEqual(await documentAt(world, OAUTH), DOCUMENT);
     assert.deepEqual(await documentAt(world, OPENID), DOCUMENT);
     assert.deepEqual(world.server.serverMetadata, DOCUMENT);
   });
 
-  spec('§3.1 every endpoint that the document names answers there, and no other', async (world) => {
+  spec.http('§3.1 every endpoint that the document names answers there, and no other', async (world) => {
     const { authorization_endpoint, end_session_endpoint, ...members } = await documentAt(world);
     const addresses = Object.entries(members).filter(([name]) => /_endpoint$|_uri$/.test(name));
     assert.equal(addresses.length, 6);
@@ -133,7 +134,7 @@ specification('Metadata (RFC 8414, OpenID Connect Discovery)', (spec) => {
     }
   });
 
-  spec('§3 whatever the Host header says, the issuer is the base of every URL', async (world) => {
+  spec.http('§3 whatever the Host header says, the issuer is the base of every URL', async (world) => {
     const headers = {
       host: 'evil.example',
       'x-forwarded-host': 'evil.example',
@@ -145,28 +146,31 @@ specification('Metadata (RFC 8414, OpenID Connect Discovery)', (spec) => {
     assert.equal(location, '');
   });
 
-  spec('§3.2 any page may read documents and keys, with or without credentials of its own', async (world) => {
-    for (const path of [OAUTH, OPENID, '/jwks']) {
-      const headers = { origin: 'https://anywhere.example', authorization: 'Bearer x', cookie: 'a=b' };
-      const response = await get(world, path, headers);
-      assert.deepEqual(response, await get(world, path));
-      assert.equal(response.headers['access-control-allow-origin'], '*');
-      const preflight = await world.send({ method: 'OPTIONS', path, headers });
-      assert.deepEqual(preflight, {
-        status: 204,
-        headers: {
-          'access-control-allow-origin': '*',
-          'access-control-allow-methods': 'GET, HEAD',
-          'access-control-allow-headers': 'Authorization, Content-Type, MCP-Protocol-Version',
-          'access-control-max-age': '600',
-          'cache-control': 'no-store',
-        },
-        body: '',
-      });
-    }
-  });
+  spec.http(
+    '§3.2 any page may read documents and keys, with or without credentials of its own',
+    async (world) => {
+      for (const path of [OAUTH, OPENID, '/jwks']) {
+        const headers = { origin: 'https://anywhere.example', authorization: 'Bearer x', cookie: 'a=b' };
+        const response = await get(world, path, headers);
+        assert.deepEqual(response, await get(world, path));
+        assert.equal(response.headers['access-control-allow-origin'], '*');
+        const preflight = await world.send({ method: 'OPTIONS', path, headers });
+        assert.deepEqual(preflight, {
+          status: 204,
+          headers: {
+            'access-control-allow-origin': '*',
+            'access-control-allow-methods': 'GET, HEAD',
+            'access-control-allow-headers': 'Authorization, Content-Type, MCP-Protocol-Version',
+            'access-control-max-age': '600',
+            'cache-control': 'no-store',
+          },
+          body: '',
+        });
+      }
+    },
+  );
 
-  spec('§3.1 HEAD has the headers of GET', async (world) => {
+  spec.http('§3.1 HEAD has the headers of GET', async (world) => {
     for (const path of [OAUTH, OPENID, '/jwks']) {
       const { status, headers } = await world.send({ method: 'HEAD', path, headers: {} });
       const got = await get(world, path);
@@ -174,7 +178,7 @@ specification('Metadata (RFC 8414, OpenID Connect Discovery)', (spec) => {
     }
   });
 
-  spec('§3.1 another method is 405 with Allow', async (world) => {
+  spec.http('§3.1 another method is 405 with Allow', async (world) => {
     for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
       for (const path of [OAUTH, OPENID, '/jwks']) {
         const headers = { 'content-type': 'application/x-www-form-urlencoded' };
@@ -235,7 +239,7 @@ specification('Metadata (RFC 8414, OpenID Connect Discovery)', (spec) => {
     },
   );
 
-  spec(
+  spec.http(
     '§2 endpoints that the host routes elsewhere are in the document, and answer there alone',
     async (world) => {
       assert.deepEqual(await documentAt(world), {

@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { sha256 } from '#hashing';
 import { accepted, codeIn, redirected, refusalOf } from './harness/authorization_endpoint.ts';
+import { ON_EVERY_STORE } from './harness/places.ts';
 import { secondServer } from './harness/second_server.ts';
 import { CLIENTS, openWorld, specification } from './harness/world.ts';
 
 const API = CLIENTS.api.resource;
 
-specification('Resource Indicators at the authorization endpoint (RFC 8707)', (spec) => {
+specification('Resource Indicators at the authorization endpoint (RFC 8707)', ON_EVERY_STORE, (spec) => {
   spec('§2.1 what was asked for is kept with the code', async (world) => {
     const request = await accepted(world, { resource: API });
     const response = await world.server.completeAuthorization(request, { subject: 'alice' });

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { NewClient } from '@grantd/core';
 import { decodeJwt, decodeProtectedHeader } from 'jose';
 import { approvedCode, askForTokens, type Fields, grantTo, redeemed } from './harness/granting.ts';
+import { ON_EVERY_STORE } from './harness/places.ts';
 import { bearerError } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
 import { forgedWithStolenKey } from './harness/stolen_key.ts';
@@ -32,7 +33,7 @@ function audienceOf(tokens: { readonly access_token: string }): unknown {
   return decodeJwt(tokens.access_token).aud;
 }
 
-specification('Resources at the token endpoint (RFC 8707 §2.2)', (spec) => {
+specification('Resources at the token endpoint (RFC 8707 §2.2)', ON_EVERY_STORE, (spec) => {
   spec(
     'findings F1: tokens for an API whose verifier refuses at+jwt are plain JWTs, for that API alone',
     async (world) => {

@@ -18,6 +18,7 @@ import {
 } from './harness/authorization_endpoint.ts';
 import { changeClient } from './harness/client_change.ts';
 import { discovered, libraryOptions } from './harness/client_library.ts';
+import { ON_EVERY_STORE } from './harness/places.ts';
 import { CLIENT_REFUSED, errorOf, OPEN_JSON_HEADERS, opened } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';
 import type { TestResponse } from './harness/transports/transport.ts';
@@ -53,8 +54,8 @@ function refusal(error: string, description: string, status = 400): TestResponse
   return errorOf(status, error, description, OPEN_JSON_HEADERS);
 }
 
-specification('Pushed authorization requests (RFC 9126)', (spec) => {
-  spec('§2.2 a request in order is answered with its name and how long that is good', async (world) => {
+specification('Pushed authorization requests (RFC 9126)', ON_EVERY_STORE, (spec) => {
+  spec.http('§2.2 a request in order is answered with its name and how long that is good', async (world) => {
     const { status, headers, body } = await push(world);
     assert.deepEqual([status, headers], [201, OPEN_JSON_HEADERS]);
     const { request_uri, ...others } = JSON.parse(body);
@@ -173,16 +174,19 @@ specification('Pushed authorization requests (RFC 9126)', (spec) => {
     },
   );
 
-  spec('§2.3 another method is 405, a body that is too large 413, another media type 400', async (world) => {
-    const { status, headers } = await world.send({ method: 'GET', path: '/par', headers: {} });
-    assert.deepEqual([status, headers.allow], [405, 'POST']);
-    const large = await push(world, { state: 'x'.repeat(70_000) });
-    assert.deepEqual([large.status, JSON.parse(large.body).error], [413, 'invalid_request']);
-    const json = await push(world, {}, { 'content-type': 'application/json', authorization: basic('web') });
-    assert.equal(json.status, 400);
-  });
+  spec.http(
+    '§2.3 another method is 405, a body that is too large 413, another media type 400',
+    async (world) => {
+      const { status, headers } = await world.send({ method: 'GET', path: '/par', headers: {} });
+      assert.deepEqual([status, headers.allow], [405, 'POST']);
+      const large = await push(world, { state: 'x'.repeat(70_000) });
+      assert.deepEqual([large.status, JSON.parse(large.body).error], [413, 'invalid_request']);
+      const json = await push(world, {}, { 'content-type': 'application/json', authorization: basic('web') });
+      assert.equal(json.status, 400);
+    },
+  );
 
-  spec('§2 pages of registered origins may push, as they may ask for tokens', async (world) => {
+  spec.http('§2 pages of registered origins may push, as they may ask for tokens', async (world) => {
     const origin = 'https://web.example';
     const response = await push(world, { scope: 'admin' }, { authorization: basic('web'), origin });
     assert.deepEqual(response, opened(refusal('invalid_scope', 'a scope is not allowed'), origin));

@@ -5,6 +5,7 @@ import { decodeJwt } from 'jose';
 import { accepted, redirected, refusalOf } from './harness/authorization_endpoint.ts';
 import { changeClient } from './harness/client_change.ts';
 import { approvedCode, askForTokens, type Fields, grantTo, redeemed } from './harness/granting.ts';
+import { ON_EVERY_STORE } from './harness/places.ts';
 import { addClient, GRACE_MS, issued, refused } from './harness/token_endpoint.ts';
 import { CLIENTS, ISSUER, openWorld, specification, type World } from './harness/world.ts';
 
@@ -57,7 +58,7 @@ const AMBIGUOUS = refused('invalid_target', 'the scopes belong to several resour
 const NO_SCOPE = refused('invalid_scope', 'no scope of the grant is left');
 const NO_RESOURCE = refused('invalid_target', 'no resource of the grant is left');
 
-specification('APIs own scopes, and clients are allowed APIs (RFC 9700 §2.3)', (spec) => {
+specification('APIs own scopes, and clients are allowed APIs (RFC 9700 §2.3)', ON_EVERY_STORE, (spec) => {
   spec(
     'findings A6 §2.3 a client gets tokens for the APIs that it is allowed, and for no other',
     async (world) => {

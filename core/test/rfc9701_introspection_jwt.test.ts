@@ -11,6 +11,7 @@ import {
 import { decryptedAnswer, signedAnswer } from './harness/answer_jwts.ts';
 import { asParameters, assertionOf, clientKey } from './harness/client_keys.ts';
 import { setMetadata } from './harness/client_metadata.ts';
+import { ON_MEMORY } from './harness/places.ts';
 import { CLIENT_CHALLENGE, errorOf, INACTIVE, JSON_HEADERS, REVOKED } from './harness/responses.ts';
 import type { TestResponse } from './harness/transports/transport.ts';
 import {
@@ -45,8 +46,8 @@ function isJwt({ status, headers }: TestResponse): boolean {
   return headers['content-type'] === MEDIA_TYPE;
 }
 
-specification('Introspection as a JWT (RFC 9701)', (spec) => {
-  spec(
+specification('Introspection as a JWT (RFC 9701)', ON_MEMORY, (spec) => {
+  spec.http(
     '§5 the answer is a JWT of the server, for the caller, with the members of RFC 7662 in one of its own',
     async (world) => {
       const { access_token, refresh_token } = await world.grant();
@@ -104,7 +105,7 @@ specification('Introspection as a JWT (RFC 9701)', (spec) => {
     { introspectionPolicy: 'audience', defaultAudience: 'https://api.example' },
   );
 
-  spec('§4 who names the media type gets a JWT, all others JSON', async (world) => {
+  spec.http('§4 who names the media type gets a JWT, all others JSON', async (world) => {
     const token = await world.machineToken();
     const accepts: readonly [string | undefined, boolean][] = [
       [undefined, false],
@@ -238,7 +239,7 @@ specification('Introspection as a JWT (RFC 9701)', (spec) => {
     },
   );
 
-  spec('§4 errors are JSON, whatever form the answer would have had', async (world) => {
+  spec.http('§4 errors are JSON, whatever form the answer would have had', async (world) => {
     const refused = errorOf(401, 'invalid_client', 'client authentication failed', {
       ...JSON_HEADERS,
       'www-authenticate': CLIENT_CHALLENGE,

@@ -1,4 +1,4 @@
-import { HOSTS_BY_REVOCATION, MEMORY, SQLITE, STORES, type StoreKind } from './stores.ts';
+import { HOSTS_BY_REVOCATION, MEMORY, STORES, type StoreKind } from './stores.ts';
 import { EXPRESS, EXPRESS_4 } from './transports/express.ts';
 import { FASTIFY } from './transports/fastify.ts';
 import { FETCH } from './transports/fetch.ts';
@@ -22,21 +22,29 @@ const ADAPTERS: readonly Transport[] = [
   ...[HONO, H3_APP, NEXT],
 ];
 
-/** What the program runs on. */
-const PROGRAM: Place = { transport: NODE, store: SQLITE };
+/** The operation itself, without HTTP, on each kind of store. */
+const onEach = (stores: readonly StoreKind[]): readonly Place[] =>
+  stores.map((store) => ({ transport: FUNCTION, store }));
 
-/** Every store, and every adapter, once; and every way in which a host may revoke. */
-const EACH: readonly Place[] = [
-  ...STORES.map((store) => ({ transport: FUNCTION, store })),
-  ...ADAPTERS.map((transport) => ({ transport, store: MEMORY })),
-  PROGRAM,
-  ...HOSTS_BY_REVOCATION.map((store) => ({ transport: FUNCTION, store })),
-];
+/** Every adapter on every store: too many pairs for every run, so `scripts/test.ts --every-pair` asks for them. */
+const PAIRS: readonly Place[] | undefined =
+  process.env.TEST_EVERY_PAIR === 'yes'
+    ? [
+        ...[FUNCTION, ...ADAPTERS].flatMap((transport) => STORES.map((store) => ({ transport, store }))),
+        ...onEach(HOSTS_BY_REVOCATION),
+      ]
+    : undefined;
 
-/** Every adapter on every store. */
-const PAIRS: readonly Place[] = [FUNCTION, ...ADAPTERS].flatMap((transport) =>
-  STORES.map((store) => ({ transport, store })),
-);
+/** For rules that no store can break. */
+export const ON_MEMORY: readonly Place[] = PAIRS ?? onEach([MEMORY]);
 
-/** Told by `scripts/test.ts`, since there are too many pairs for every run. */
-export const PLACES: readonly Place[] = process.env.TEST_EVERY_PAIR === 'yes' ? PAIRS : EACH;
+/** For rules that rest upon what a store keeps, and how. */
+export const ON_EVERY_STORE: readonly Place[] = PAIRS ?? onEach(STORES);
+
+/** For rules about what is dead: a host may revoke by a flag, by deletion or by an expiry of zero. */
+export const ON_EVERY_HOST: readonly Place[] = PAIRS ?? onEach([...STORES, ...HOSTS_BY_REVOCATION]);
+
+/** For rules of HTTP, which an adapter can break; besides the places of their specification. */
+export const THROUGH_EVERY_ADAPTER: readonly Place[] = PAIRS
+  ? []
+  : ADAPTERS.map((transport) => ({ transport, store: MEMORY }));

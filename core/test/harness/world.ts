@@ -9,7 +9,7 @@ import {
   type ServerEvent,
 } from '@grantd/core';
 import { seedKeys } from './keys.ts';
-import { PLACES, type Place } from './places.ts';
+import { type Place, THROUGH_EVERY_ADAPTER } from './places.ts';
 import { SettableClock } from './settable_clock.ts';
 import { MEMORY } from './stores.ts';
 import { FUNCTION } from './transports/function.ts';
@@ -288,20 +288,46 @@ function newServer(
   });
 }
 
-/** Declares the tests of a specification once, and runs each at every place, in a world of its own. */
-export function specification(title: string, declare: (spec: Spec) => void): void {
-  for (const place of PLACES) {
-    describe(`${title}, through ${place.transport.name} on ${place.store.name}`, () => {
-      declare((sentence, run, options = {}) => {
-        test(sentence, async (t) => run(await openWorld(t, options, place), t));
-      });
-    });
-  }
+/** Declares the tests of a specification once, and runs each at these places, in a world of its own. */
+export function specification(title: string, places: readonly Place[], declare: (spec: Spec) => void): void {
+  for (const place of places) declareAt(place, title, declare, () => true);
+  for (const place of THROUGH_EVERY_ADAPTER) declareAt(place, title, declare, ({ isOfHttp }) => isOfHttp);
 }
 
+interface Rule {
+  readonly sentence: string;
+  readonly run: Run;
+  readonly options: WorldOptions;
+  readonly isOfHttp: boolean;
+}
+
+function declareAt(
+  place: Place,
+  title: string,
+  declare: (spec: Spec) => void,
+  isMeant: (rule: Rule) => boolean,
+): void {
+  const rules: Rule[] = [];
+  const declaring =
+    (isOfHttp: boolean): Declaring =>
+    (sentence, run, options = {}) => {
+      rules.push({ sentence, run, options, isOfHttp });
+    };
+  declare(Object.assign(declaring(false), { http: declaring(true) }));
+  const meant = rules.filter(isMeant);
+  if (meant.length === 0) return;
+  describe(`${title}, through ${place.transport.name} on ${place.store.name}`, () => {
+    for (const { sentence, run, options } of meant)
+      test(sentence, async (t) => run(await openWorld(t, options, place), t));
+  });
+}
+
+type Run = (world: World, t: TestContext) => Promise<void> | void;
+
+type Declaring = (sentence: string, run: Run, options?: WorldOptions) => void;
+
 /** One rule: a sentence that begins with its section, and what shows it. */
-export type Spec = (
-  sentence: string,
-  run: (world: World, t: TestContext) => Promise<void> | void,
-  options?: WorldOptions,
-) => void;
+export interface Spec extends Declaring {
+  /** A rule of HTTP: of method, media type, header, body or status. It runs through every adapter as well. */
+  readonly http: Declaring;
+}

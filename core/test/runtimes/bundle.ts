@@ -80,6 +80,8 @@ export async function bundleSuites(folder: string, file: string, bundled: Bundle
     mainFields: ['module', 'main'],
     conditions: ['default'],
     external: ['node:*', '@grantd/core', '@grantd/core/*', ...(hasNode ? ['jose', 'oauth4webapi'] : [])],
+    // Told by the test run, also where the runtime has no environment.
+    define: { 'process.env.TEST_EVERY_PAIR': JSON.stringify(process.env.TEST_EVERY_PAIR ?? '') },
     inject: hasNode ? [] : [join(INSIDE, 'buffer.ts')],
     plugins: [replacing({ ...replaced, ...(places !== undefined && { 'harness/places.ts': places }) })],
     logLevel: 'error',

@@ -5,8 +5,13 @@ import { FUNCTION } from '../../harness/transports/function.ts';
 import { NODE } from '../../harness/transports/node.ts';
 
 /** Where a suite runs on a runtime that has the modules of Node. */
-export const PLACES: readonly Place[] = [
-  { transport: FUNCTION, store: SQLITE },
-  { transport: FETCH, store: MEMORY },
-  { transport: NODE, store: MEMORY },
-];
+const ON_SQLITE: readonly Place[] = [{ transport: FUNCTION, store: SQLITE }];
+const ADAPTERS: readonly Place[] = [FETCH, NODE].map((transport) => ({ transport, store: MEMORY }));
+
+const EVERY_PAIR = process.env.TEST_EVERY_PAIR === 'yes' ? [...ON_SQLITE, ...ADAPTERS] : undefined;
+
+export const ON_MEMORY: readonly Place[] = EVERY_PAIR ?? [{ transport: FUNCTION, store: MEMORY }];
+export const ON_EVERY_STORE = EVERY_PAIR ?? ON_SQLITE;
+export { ON_EVERY_STORE as ON_EVERY_HOST };
+
+export const THROUGH_EVERY_ADAPTER = EVERY_PAIR ? [] : ADAPTERS;
