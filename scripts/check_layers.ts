@@ -1,110 +1,169 @@
-// Imports run one way, `node:` stays where it belongs, no file is part of a circle, and the program uses the
-// core as a stranger would. Prints every breach; exits with 1 if there is one.
+// Checks the direction of imports. A file imports from its own layer or an earlier one, entries of one layer do not
+// import each other, no imports close a circle of files or of folders, `node:` modules stay in the files made for Node,
+// and the program uses the core only through its published entry points. Prints each breach and exits with 1 if there
+// is one. `check_layers.ts FOLDER` checks another tree.
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 
-process.chdir(dirname(import.meta.dirname));
+process.chdir(process.argv[2] ?? dirname(import.meta.dirname));
 
-/** From left to right: a file imports from its own layer or from those before it. */
-const LAYERS = [
-  'core/src/protocol/',
-  'core/src/memories/',
-  'core/src/storage/',
-  'core/src/tokens/',
-  'core/src/resource/',
-  'core/src/endpoints/',
-  'core/src/authorization_server_options.ts',
-  'core/src/options.ts',
-  'core/src/resolved_options.ts',
-  'core/src/authorization_server.ts',
-  'core/src/adapters/',
-  'core/src/index.ts',
-];
+/** A row is a layer, the lowest first. Its entries are files or folders. */
+type Layers = readonly (readonly string[])[];
 
-/** Where `node:` modules may be imported. */
-const NODE_ONLY = [
-  'core/src/protocol/hashing/node.ts',
-  'core/src/tokens/signatures/node.ts',
-  'core/src/storage/sql/sqlite/',
-  'core/src/adapters/node.ts',
-  'core/src/adapters/node/',
-];
-
-/** What APIs use stands beside the authorization server, which does without it, and does without storage. */
-const BESIDE = {
-  folder: 'core/src/resource/',
-  mayImport: ['core/src/protocol/', 'core/src/memories/', 'core/src/tokens/', 'core/src/resource/'],
+const LAYERS: Readonly<Record<string, Layers>> = {
+  'core/src/': [
+    ['supported_node.ts', 'environment.ts', 'cache.ts', 'hashing/'],
+    ['http/'],
+    ['option_kinds.ts'],
+    ['protocol/'],
+    ['storage/contract.ts', 'storage/sound_answer.ts'],
+    ['storage/issuing.ts', 'storage/client_record.ts', 'storage/host_storage.ts'],
+    ['storage/rows.ts'],
+    ['storage/memory/', 'storage/sqlite/', 'storage/postgres/', 'storage/kit/'],
+    ['tokens/'],
+    ['former_tokens/', 'clients/', 'resource/'],
+    ['context.ts'],
+    ['serve.ts'],
+    [
+      'introspection/',
+      'revocation/',
+      'userinfo/',
+      'token/',
+      'authorization/',
+      'registration/',
+      'logout/',
+      'discovery/',
+      'operator/',
+    ],
+    ['endpoints.ts'],
+    ['authorization_server_options.ts'],
+    ['options.ts'],
+    ['resolved_options.ts'],
+    ['authorization_server.ts'],
+    ['adapters/'],
+    ['index.ts'],
+  ],
+  'server/src/': [
+    ['config/'],
+    ['log/'],
+    ['data/'],
+    ['instance/'],
+    ['people/'],
+    ['texts/'],
+    ['pages/'],
+    ['demo/'],
+    ['serve/'],
+    ['cli/'],
+  ],
 };
 
-/** What the core may depend on. */
+/** Slices see what a store answers, never a store. */
+const CONTRACT_ONLY = 'core/src/storage/contract.ts';
+
+/** Files that may import `node:` modules. */
+const NODE_ONLY = [
+  'core/src/hashing/node.ts',
+  'core/src/tokens/signatures/node.ts',
+  'core/src/storage/sqlite/',
+  'core/src/adapters/node.ts',
+  'core/src/adapters/node_exchange.ts',
+  'core/src/adapters/document_fetcher.ts',
+];
+
+/** Dependencies of the core. */
 const CORE_PACKAGES = new Set(['jose', '#hashing', '#signatures']);
 
-const breaches: string[] = [];
+const breaches = new Set<string>();
 const imports = new Map<string, readonly string[]>();
 
 for (const file of globSync(['core/src/**/*.ts', 'server/src/**/*.ts']).sort()) {
-  const specifiers = [
-    ...readFileSync(file, 'utf8').matchAll(/^(?:import|export)\s(?:[^'";]*?from\s)?'([^']+)'/gm),
-  ];
-  const local: string[] = [];
-  for (const [, specifier = ''] of specifiers) {
-    if (!specifier.startsWith('.')) {
-      checkPackage(file, specifier);
-      continue;
-    }
-    const target = normalize(join(dirname(file), specifier));
-    local.push(target);
-    if (file.startsWith('core/') !== target.startsWith('core/')) {
-      breaches.push(`${file} imports ${target} by path; use the published entry points`);
-    }
-    if (file.startsWith('core/') && layerOf(target) > layerOf(file)) {
-      breaches.push(`${file} imports ${target}, which is to its right`);
-    }
-    if (file.startsWith('core/') && !isBesideKept(file, target)) {
-      breaches.push(`${file} imports ${target}; ${BESIDE.folder} stands beside the authorization server`);
-    }
+  placeOf(file);
+  const targets: string[] = [];
+  for (const specifier of specifiersIn(readFileSync(file, 'utf8'))) {
+    if (specifier.startsWith('.')) targets.push(normalize(join(dirname(file), specifier)));
+    else checkPackage(file, specifier);
   }
-  imports.set(file, local);
+  for (const target of targets) checkImport(file, target);
+  imports.set(file, targets);
 }
-
-for (const file of imports.keys()) {
-  if (reachableFrom(file).has(file)) breaches.push(`${file} is part of a circle of imports`);
-}
+reportCircles('file', imports);
+reportCircles('folder', byFolder());
 
 const index = readFileSync('core/src/index.ts', 'utf8');
-if (/\/(memory|sql|kit|adapters)\//.test(index))
-  breaches.push('core/src/index.ts exports a store, the kit or an adapter');
+if (/\/(memory|sqlite|postgres|kit|adapters)\//.test(index))
+  breaches.add('core/src/index.ts exports a store, the kit or an adapter');
 
-for (const breach of new Set(breaches)) console.error(breach);
-process.exit(breaches.length === 0 ? 0 : 1);
+for (const breach of breaches) console.error(breach);
+process.exit(breaches.size === 0 ? 0 : 1);
+
+function specifiersIn(text: string): readonly string[] {
+  const found = text.matchAll(/^(?:import|export)\s(?:[^'";]*?from\s)?'([^']+)'/gm);
+  return [...found].map(([, specifier = '']) => specifier);
+}
+
+function checkImport(file: string, target: string): void {
+  const root = rootOf(file);
+  if (root !== rootOf(target)) {
+    if (!target.endsWith('package.json'))
+      breaches.add(`${file} imports ${target} by path; use the published entry points`);
+    return;
+  }
+  const [from, to] = [placeOf(file), placeOf(target)];
+  if (from === undefined || to === undefined) return;
+  if (to.layer > from.layer) breaches.add(`${file} imports ${target}, which is in a later layer`);
+  if (to.layer === from.layer && to.entry !== from.entry)
+    breaches.add(`${file} imports ${target}, which is in another slice of its layer`);
+  const isSlice = (LAYERS[root]?.[from.layer]?.length ?? 0) > 4 && root === 'core/src/';
+  if (isSlice && from.layer > 4 && target.startsWith('core/src/storage/') && target !== CONTRACT_ONLY)
+    breaches.add(`${file} imports ${target}; a slice knows only ${CONTRACT_ONLY}`);
+}
 
 function checkPackage(file: string, specifier: string): void {
   if (!file.startsWith('core/')) return;
   const isNode = specifier.startsWith('node:');
   if (isNode && !NODE_ONLY.some((place) => file.startsWith(place)))
-    breaches.push(`${file} imports ${specifier}`);
-  if (!isNode && !CORE_PACKAGES.has(specifier)) breaches.push(`${file} depends on ${specifier}`);
+    breaches.add(`${file} imports ${specifier}`);
+  if (!isNode && !CORE_PACKAGES.has(specifier)) breaches.add(`${file} depends on ${specifier}`);
 }
 
-function isBesideKept(file: string, target: string): boolean {
-  if (file.startsWith(BESIDE.folder)) return BESIDE.mayImport.some((folder) => target.startsWith(folder));
-  return !target.startsWith(BESIDE.folder);
+function rootOf(file: string): string {
+  return Object.keys(LAYERS).find((root) => file.startsWith(root)) ?? '';
 }
 
-function layerOf(file: string): number {
-  const layer = LAYERS.findIndex((prefix) => file.startsWith(prefix));
-  if (layer === -1) breaches.push(`${file} is in no layer`);
-  return layer;
-}
-
-/** Every file that can be reached from `file`; a file that reaches itself is part of a circle. */
-function reachableFrom(file: string): ReadonlySet<string> {
-  const reached = new Set<string>();
-  const open = [...(imports.get(file) ?? [])];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    if (reached.has(next)) continue;
-    reached.add(next);
-    open.push(...(imports.get(next) ?? []));
+/** Where a file stands; one in no layer is a breach. */
+function placeOf(file: string): { readonly layer: number; readonly entry: string } | undefined {
+  const root = rootOf(file);
+  for (const [layer, entries] of (LAYERS[root] ?? []).entries()) {
+    const entry = entries.find((one) =>
+      one.endsWith('/') ? file.startsWith(root + one) : file === root + one,
+    );
+    if (entry !== undefined) return { layer, entry };
   }
-  return reached;
+  breaches.add(`${file} is in no layer`);
+  return undefined;
+}
+
+/** The imports between folders. A file directly below `src` counts as a folder of its own. */
+function byFolder(): ReadonlyMap<string, readonly string[]> {
+  const folderOf = (file: string) => (dirname(file).endsWith('/src') ? file : dirname(file));
+  const folders = new Map<string, string[]>();
+  for (const [file, targets] of imports) {
+    const from = folderOf(file);
+    const others = targets.map(folderOf).filter((folder) => folder !== from);
+    folders.set(from, [...(folders.get(from) ?? []), ...others]);
+  }
+  return folders;
+}
+
+function reportCircles(what: string, graph: ReadonlyMap<string, readonly string[]>): void {
+  for (const start of graph.keys()) {
+    const reached = new Set<string>();
+    const open = [...(graph.get(start) ?? [])];
+    for (let next = open.pop(); next !== undefined; next = open.pop()) {
+      if (reached.has(next)) continue;
+      reached.add(next);
+      open.push(...(graph.get(next) ?? []));
+    }
+    if (reached.has(start)) breaches.add(`${start} is part of a circle of imports between ${what}s`);
+  }
 }

@@ -3,9 +3,9 @@
 // Without a folder those of the documentation, in English, into docs/pictures.
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Page } from '../server/src/pages/layout.ts';
 import { contentSecurityPolicy, documentOf, styleOf } from '../server/src/pages/layout.ts';
-import type { Page } from '../server/src/pages/page.ts';
-import { LANGUAGES } from '../server/src/pages/texts/texts.ts';
+import { LANGUAGES } from '../server/src/texts/texts.ts';
 import { Chromium } from '../server/test/harness/chromium.ts';
 import { samplePages } from '../server/test/pages/sample_pages.ts';
 

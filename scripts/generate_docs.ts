@@ -6,7 +6,7 @@ import { dirname } from 'node:path';
 import { INACTIVE_REASONS, REFUSAL_REASONS } from '@grantd/core';
 import { describeOption, type Option } from '@grantd/core/options';
 import { flagOf, OPTIONS, variableOf } from '../server/src/config/options.ts';
-import { PAGE_REASONS } from '../server/src/log/page_events.ts';
+import { PAGE_REASONS } from '../server/src/log/request_log.ts';
 import { certificationPage } from './certification_page.ts';
 import { hostsPage } from './hosts_page.ts';
 import { migrationPage } from './migration_page.ts';

@@ -4,7 +4,7 @@ import type { AuthorizationServer, OperatorIssue } from '@grantd/core';
 import { CLIENTS, register } from '../../reliability/load/registrations.ts';
 import { BulkRows } from '../../reliability/volume/bulk_rows.ts';
 import { readConfiguration } from '../../server/src/config/configuration.ts';
-import { sqliteDatabase } from '../../server/src/instance/database/sqlite_database.ts';
+import { sqliteDatabase } from '../../server/src/data/sqlite_database.ts';
 import { type Instance, openInstance } from '../../server/src/instance/instance.ts';
 import { clientOf, ISSUER, REGISTRATIONS } from './clients.ts';
 import { kindsOf, type PopulationOrder, rowsOf, type TokenKind } from './order.ts';

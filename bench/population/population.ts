@@ -14,7 +14,7 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { secretFileOf } from '../../server/src/instance/database/secret_file.ts';
+import { secretFileOf } from '../../server/src/data/secrets.ts';
 import { BENCH_CLIENTS } from './clients.ts';
 import { kindsOf, type PopulationOrder, type TokenKind } from './order.ts';
 import { LIFETIME, populate } from './populate.ts';

@@ -3,10 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** The schema of the store, and of the program. */
-const FILES = [
-  'core/src/storage/sql/sqlite/schema.ts',
-  'server/src/instance/database/sqlite_tables.ts',
-] as const;
+const FILES = ['core/src/storage/sqlite/schema.ts', 'server/src/data/sqlite_tables.ts'] as const;
 
 /**
  * The same for two versions of grantd whose databases have the same tables.

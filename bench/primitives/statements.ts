@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { openSqliteConnection } from '@grantd/core/sqlite';
-import { lookUpList } from '../../core/src/storage/sql/sqlite/connection.ts';
-import { ISSUING_SQL, insertedValues } from '../../core/src/storage/sql/sqlite/issuing.ts';
-import { TOKENS_SQL } from '../../core/src/storage/sql/sqlite/tokens.ts';
+import { lookUpList } from '../../core/src/storage/sqlite/connection.ts';
+import { ISSUING_SQL, insertedValues, TOKENS_SQL } from '../../core/src/storage/sqlite/tokens.ts';
 import { newTimedIdentifier } from '../../core/src/tokens/opaque_token.ts';
 import { BENCH_CLIENTS } from '../population/clients.ts';
 import type { Primitives } from './primitives.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { readConfiguration } from '../../server/src/config/configuration.ts';
-import { sqliteDatabase } from '../../server/src/instance/database/sqlite_database.ts';
+import { sqliteDatabase } from '../../server/src/data/sqlite_database.ts';
 import { openInstance } from '../../server/src/instance/instance.ts';
 import { clientOf, ISSUER } from '../population/clients.ts';
 import { type PopulationOrder, TOKEN_KINDS, type TokenKind } from '../population/order.ts';

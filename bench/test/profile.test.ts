@@ -13,8 +13,8 @@ test('the time of a part is that of its calls, whatever they call, within the ti
   const profile: CpuProfile = {
     nodes: [
       node(1, '(root)', '', [2, 5, 6]),
-      node(2, 'answer', 'file:///core/src/endpoints/introspection.ts', [3]),
-      node(3, 'readForm', 'file:///core/src/protocol/form.ts', [4]),
+      node(2, 'answer', 'file:///core/src/introspection/introspection.ts', [3]),
+      node(3, 'readForm', 'file:///core/src/http/form.ts', [4]),
       node(4, 'URLSearchParams', 'node:internal/url'),
       node(5, '(idle)', ''),
       node(6, '(garbage collector)', ''),
@@ -35,9 +35,9 @@ test('the time of a part is that of its calls, whatever they call, within the ti
 });
 
 test('a hash of the caller’s secret is part of the caller, the token’s is not', () => {
-  const hash = 'sha256 file:///core/src/protocol/hashing/node.ts';
-  const caller = 'indexOfMatch file:///core/src/endpoints/client_authentication/client_secret.ts';
-  const verify = 'verify file:///core/src/tokens/jwt_service.ts';
+  const hash = 'sha256 file:///core/src/hashing/node.ts';
+  const caller = 'indexOfMatch file:///core/src/clients/client_secret.ts';
+  const verify = 'verify file:///core/src/tokens/jwt.ts';
   assert.equal(partOfRequest([hash, caller]), 'client authentication');
   assert.equal(partOfRequest([hash, verify]), 'token digest');
   assert.equal(partOfRequest([verify]), 'signature check, or its cache');

@@ -1,70 +1,64 @@
-import type { AuthorizationServerOptions } from './authorization_server_options.ts';
-import { type Approval, completeAuthorization } from './endpoints/authorization/approval.ts';
+import { type Approval, completeAuthorization } from './authorization/approval.ts';
 import {
   type AuthorizationRequest,
   resumeAuthorizationRequest,
   validateAuthorizationRequest,
-} from './endpoints/authorization/authorization_request.ts';
+} from './authorization/authorization_request.ts';
 import {
   type AuthorizationRefusal,
   REASON_OF_HOST_REFUSAL,
   refusedAuthorization,
-} from './endpoints/authorization/authorization_response.ts';
-import { isExpectedPerson } from './endpoints/authorization/parameters/expected_subject.ts';
-import { endRequest } from './endpoints/authorization/request_end.ts';
-import { ClientSecrets } from './endpoints/client_authentication/client_secret.ts';
-import { ClientSecretUses } from './endpoints/client_authentication/client_secret_uses.ts';
-import type { Context } from './endpoints/context.ts';
-import { ENDPOINTS, type Routes, routeOf, routesOf } from './endpoints/endpoints.ts';
-import { asOAuthError, errorResponse } from './endpoints/error_response.ts';
-import { type Explanation, explainToken } from './endpoints/explanation.ts';
+} from './authorization/authorization_response.ts';
+import { isExpectedPerson } from './authorization/parameters.ts';
+import { endRequest } from './authorization/request_end.ts';
+import type { AuthorizationServerOptions } from './authorization_server_options.ts';
+import { ClientSecrets, ClientSecretUses } from './clients/client_secret.ts';
+import type { Context } from './context.ts';
+import { serverMetadata } from './discovery/metadata.ts';
+import { ENDPOINTS, type Routes, routeOf, routesOf } from './endpoints.ts';
+import { observe } from './environment.ts';
+import { FormerJwts, formerTokenFinder } from './former_tokens/former_jwts.ts';
+import { withFormerTokens } from './former_tokens/former_tokens.ts';
+import { asOAuthError, errorResponse } from './http/error_response.ts';
+import { ConfigurationError } from './http/errors.ts';
+import { fetchNothing } from './http/fetch_document.ts';
+import { type HttpRequest, type HttpResponse, pathOf } from './http/http.ts';
 import {
+  anyClientPolicy,
   type IntrospectionQuery,
   type IntrospectionResult,
   introspectToken,
-} from './endpoints/introspection.ts';
-import { anyClientPolicy } from './endpoints/introspection_policy.ts';
+} from './introspection/introspection.ts';
 import {
+  completeLogout,
   isHintedSession,
   type LogoutRequest,
   resumeLogoutRequest,
   validateLogoutRequest,
-} from './endpoints/logout/logout_request.ts';
-import { completeLogout } from './endpoints/logout/logout_response.ts';
-import { type EndedSession, type LogoutDelivery, notifyLogout } from './endpoints/logout/notification.ts';
-import { serverMetadata } from './endpoints/metadata.ts';
-import { callOf, perform, report, reported, requireMethod } from './endpoints/operation.ts';
-import { type IssuedByOperator, issueByOperator, type OperatorIssue } from './endpoints/operator_issue.ts';
-import { documentByOperator } from './endpoints/registration/checked_document.ts';
-import { type ClientIdentity, recordOf } from './endpoints/registration/client_document.ts';
-import {
-  type InitialAccessOrder,
-  newInitialAccessToken,
-} from './endpoints/registration/initial_access_token.ts';
-import { type RevocationOrder, type RevocationResult, revokeToken } from './endpoints/revocation.ts';
-import { userInfoOf } from './endpoints/userinfo.ts';
+} from './logout/logout.ts';
+import { type EndedSession, type LogoutDelivery, notifyLogout } from './logout/notification.ts';
+import { type Explanation, explainToken } from './operator/explanation.ts';
+import { type IssuedByOperator, issueByOperator, type OperatorIssue } from './operator/operator_issue.ts';
 import type { Claims } from './protocol/claims.ts';
-import { fetchNothing } from './protocol/fetch_document.ts';
-import { type HttpRequest, type HttpResponse, pathOf } from './protocol/http.ts';
-import { ConfigurationError } from './protocol/oauth_error.ts';
-import { observe } from './protocol/observe.ts';
+import type { SigningAlgorithm } from './protocol/client_metadata.ts';
 import type { ClientRecord, ClientSecretRecord } from './protocol/records.ts';
-import type { SigningAlgorithm } from './protocol/signing_algorithm.ts';
+import { type InitialAccessOrder, newInitialAccessToken } from './registration/admission.ts';
+import { documentByOperator } from './registration/checked_document.ts';
+import { type ClientIdentity, recordOf } from './registration/client_document.ts';
 import { type ResolvedOptions, requiredAlgorithms, resolveOptions } from './resolved_options.ts';
+import { type RevocationOrder, type RevocationResult, revokeToken } from './revocation/revocation.ts';
+import { callOf, perform, report, reported, requireMethod } from './serve.ts';
 import type { NewClient } from './storage/contract.ts';
-import { withFormerTokens } from './storage/former_tokens.ts';
-import { guarded, guardedCall } from './storage/guarded.ts';
-import { hostStorage, type ReadableStorage } from './storage/host_storage.ts';
-import { AccessTokenVerifier } from './tokens/access_token_verifier.ts';
-import { ClientKeys } from './tokens/client_keys.ts';
+import { guarded, guardedCall, hostStorage, type ReadableStorage } from './storage/host_storage.ts';
 import type { TokenContext } from './tokens/context.ts';
-import { FormerJwts } from './tokens/former_jwts.ts';
-import { StoredKeysJwtService } from './tokens/jwt_service.ts';
+import { StoredKeysJwtService } from './tokens/jwt.ts';
 import { newOpaque } from './tokens/opaque_token.ts';
-import { type SecretDependents, secretDependents } from './tokens/secret_dependents.ts';
-import { ServerSecret } from './tokens/server_secret.ts';
+import { ClientKeys } from './tokens/public_keys.ts';
+import { type SecretDependents, ServerSecret, secretDependents } from './tokens/server_secret.ts';
 import { SigningKeys } from './tokens/signing_keys.ts';
+import { AccessTokenVerifier } from './tokens/state.ts';
 import { type SubjectAudience, sessionIdentifier, subjectIdentifier } from './tokens/subject_identifier.ts';
+import { userInfoOf } from './userinfo/userinfo.ts';
 
 /**
  * An authorization server for one issuer. Operations take a request value and resolve to a response value;
@@ -463,7 +457,7 @@ export class AuthorizationServer {
 function wire(options: ResolvedOptions): { context: Context; signingKeys: SigningKeys | undefined } {
   const secret = new ServerSecret(options.secret);
   const { keys } = options.storage;
-  const { storage, formerTokens } = withFormer(options, hostStorage(options.storage));
+  const { storage, findFormerToken } = withFormer(options, hostStorage(options.storage));
   const signingKeys =
     options.jwtService === undefined && keys !== undefined
       ? new SigningKeys(guarded(keys), secret, options.clock, requiredAlgorithms(options))
@@ -488,7 +482,7 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
       options.pairwiseSecret === undefined ? undefined : new ServerSecret(options.pairwiseSecret),
     jwt,
     getSubjectState: getSubjectState && guardedCall(getSubjectState),
-    formerTokens,
+    findFormerToken,
   };
   const clientSecrets = new ClientSecrets(secret, options.clock);
   const context: Context = {
@@ -513,10 +507,13 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
 
 /** Storage as it is where no server was here before; otherwise such that the tokens of that one end with their new ones. */
 function withFormer(
-  { formerTokens, clock }: ResolvedOptions,
+  { formerTokens, clock, issuer }: ResolvedOptions,
   own: ReadableStorage,
-): Pick<TokenContext, 'storage' | 'formerTokens'> {
-  if (formerTokens === undefined) return { storage: own, formerTokens };
+): Pick<TokenContext, 'storage' | 'findFormerToken'> {
+  if (formerTokens === undefined) return { storage: own, findFormerToken: undefined };
   const { tokens, find } = withFormerTokens(own, { former: guarded(formerTokens), clock });
-  return { storage: { ...own, tokens }, formerTokens: { jwts: new FormerJwts(formerTokens), find } };
+  return {
+    storage: { ...own, tokens },
+    findFormerToken: formerTokenFinder(issuer, new FormerJwts(formerTokens), find),
+  };
 }

@@ -1,18 +1,17 @@
 // `npm run docs` writes this file from the tables in core/src/options.ts. Change those.
-import type { EndpointPaths, GetUserClaims, IntrospectionPolicy } from './endpoints/context.ts';
-import type { ServerEvent } from './endpoints/events.ts';
-import type { OpenTo } from './endpoints/registration/registration_settings.ts';
+import type { EndpointPaths, GetUserClaims } from './clients/client.ts';
+import type { IntrospectionPolicy, OpenTo } from './context.ts';
+import type { Clock, RandomSource } from './environment.ts';
+import type { FormerTokens } from './former_tokens/former_jwts.ts';
+import type { ServerEvent } from './http/events.ts';
+import type { FetchDocument } from './http/fetch_document.ts';
 import type { ClaimsByScope } from './protocol/claims.ts';
-import type { AssertionAudience } from './protocol/client_metadata.ts';
-import type { Clock, RandomSource } from './protocol/environment.ts';
-import type { FetchDocument } from './protocol/fetch_document.ts';
+import type { AssertionAudience, SigningAlgorithm } from './protocol/client_metadata.ts';
 import type { GrantType, TokenFormat } from './protocol/records.ts';
-import type { SigningAlgorithm } from './protocol/signing_algorithm.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
 import type { ApplicationClaims } from './tokens/application_claims.ts';
 import type { SubjectState } from './tokens/context.ts';
-import type { FormerTokens } from './tokens/former_token_options.ts';
-import type { JwtService } from './tokens/jwt_service.ts';
+import type { JwtService } from './tokens/jwt.ts';
 /** Options of `new AuthorizationServer()`. */
 export interface AuthorizationServerOptions {
   /** URL that names this server. It is the base of every other URL (RFC 8414 §2). */

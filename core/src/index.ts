@@ -1,50 +1,36 @@
 /** `@grantd/core`: the public names. Stores, the kit and adapters have entry points of their own. */
+
+export type { Approval } from './authorization/approval.ts';
+export type { AuthorizationRequest } from './authorization/authorization_request.ts';
+export type { AuthorizationRefusal } from './authorization/authorization_response.ts';
 export { AuthorizationServer } from './authorization_server.ts';
 export type {
   AuthorizationServerOptions,
   OidcOptions,
   RegistrationOptions,
 } from './authorization_server_options.ts';
-export type { Approval } from './endpoints/authorization/approval.ts';
-export type { AuthorizationRequest } from './endpoints/authorization/authorization_request.ts';
-export type { AuthorizationRefusal } from './endpoints/authorization/authorization_response.ts';
-export type { EndpointPaths, GetUserClaims, IntrospectionPolicy } from './endpoints/context.ts';
-export { hostShown } from './endpoints/delivery_pages.ts';
-export { errorResponse } from './endpoints/error_response.ts';
-export type { Operation, ServerEvent } from './endpoints/events.ts';
-export type { Explanation } from './endpoints/explanation.ts';
-export { GRANT_TYPES } from './endpoints/grants/grants.ts';
-export type { IntrospectionQuery, IntrospectionResult } from './endpoints/introspection.ts';
-export { anyClientPolicy, audiencePolicy } from './endpoints/introspection_policy.ts';
-export type { LogoutRequest } from './endpoints/logout/logout_request.ts';
-export type { EndedSession, LogoutDelivery, LogoutOutcome } from './endpoints/logout/notification.ts';
-export type { AuthorizationClient } from './endpoints/named_client.ts';
-export { type IssuedByOperator, type OperatorIssue, OperatorIssueError } from './endpoints/operator_issue.ts';
+export type { AuthorizationClient, EndpointPaths, GetUserClaims } from './clients/client.ts';
+export { authenticationMethodsOf, isConfidential } from './clients/client.ts';
+export type { IntrospectionPolicy, OpenTo } from './context.ts';
+export type { Clock, RandomSource } from './environment.ts';
+export type { FormerKey, FormerTokenName, FormerTokens } from './former_tokens/former_jwts.ts';
+export type { FormerToken, FormerTokenRepository } from './former_tokens/former_tokens.ts';
+export { hostShown } from './http/browser_delivery.ts';
+export { errorResponse } from './http/error_response.ts';
 export {
-  type ClientDocument,
-  type ClientIdentity,
-  documentOf,
-  type MemberName,
-} from './endpoints/registration/client_document.ts';
-export {
-  ClientMetadataError,
-  type ClientMetadataErrorCode,
-} from './endpoints/registration/client_metadata_error.ts';
-export type { InitialAccessOrder } from './endpoints/registration/initial_access_token.ts';
-export type { MetadataKind } from './endpoints/registration/metadata_kinds.ts';
-export { METADATA_MEMBERS, type MetadataMember } from './endpoints/registration/metadata_members.ts';
-export { FETCHED_MEMBERS, unreadableNameOf } from './endpoints/registration/metadata_rules.ts';
-export type { OpenTo } from './endpoints/registration/registration_settings.ts';
-export type { RevocationOrder, RevocationResult } from './endpoints/revocation.ts';
-export type { TokenTypeHint } from './endpoints/token_type_hint.ts';
-export { DEFAULT_PATHS, isIssuer } from './options.ts';
-export { authenticationMethodsOf, isConfidential } from './protocol/authentication_method.ts';
-export { type Claims, type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
-export type { ClaimRequest, ClaimsRequest } from './protocol/claims_request.ts';
-export * from './protocol/client_metadata.ts';
-export { isLiveSecret, rotatedSecrets, type SecretRotation } from './protocol/client_secrets.ts';
-export { unreadableName } from './protocol/display_name.ts';
-export type { Clock, RandomSource } from './protocol/environment.ts';
+  ConfigurationError,
+  ERROR_STATUS,
+  type ErrorCode,
+  INACTIVE_REASONS,
+  type InactiveReason,
+  OAuthError,
+  REFUSAL_REASONS,
+  type ReasonCode,
+  type RefusalReason,
+  StorageFault,
+  withoutBearers,
+} from './http/errors.ts';
+export type { Operation, ServerEvent } from './http/events.ts';
 export {
   DOCUMENT_LIMITS,
   DocumentError,
@@ -52,45 +38,60 @@ export {
   type FetchDocument,
   type FetchedDocument,
   type OutgoingRequest,
-} from './protocol/fetch_document.ts';
-export { type Form, readForm } from './protocol/form.ts';
+} from './http/fetch_document.ts';
+export { type Form, readForm } from './http/form.ts';
 export {
   type BrowserDelivery,
   type HttpConnection,
   type HttpRequest,
   type HttpResponse,
   headerValue,
+  LONGEST_PARAMETERS,
+  MAX_BODY_BYTES,
   type ParsedForm,
+  type Preference,
   pathOf,
+  preferencesOf,
   queryOf,
-} from './protocol/http.ts';
-export { withoutBearers } from './protocol/loggable.ts';
+} from './http/http.ts';
+export type { IntrospectionQuery, IntrospectionResult } from './introspection/introspection.ts';
+export { anyClientPolicy, audiencePolicy } from './introspection/introspection.ts';
+export type { LogoutRequest } from './logout/logout.ts';
+export type { EndedSession, LogoutDelivery, LogoutOutcome } from './logout/notification.ts';
+export type { Explanation } from './operator/explanation.ts';
+export { type IssuedByOperator, type OperatorIssue, OperatorIssueError } from './operator/operator_issue.ts';
+export { DEFAULT_PATHS, isIssuer } from './options.ts';
 export {
-  ConfigurationError,
-  ERROR_STATUS,
-  type ErrorCode,
-  OAuthError,
-  StorageFault,
-} from './protocol/oauth_error.ts';
-export { type Preference, preferencesOf } from './protocol/preferences.ts';
-export { PROMPTS, type Prompt } from './protocol/prompt.ts';
-export {
-  INACTIVE_REASONS,
-  type InactiveReason,
-  REFUSAL_REASONS,
-  type ReasonCode,
-  type RefusalReason,
-} from './protocol/reasons.ts';
-export * from './protocol/records.ts';
-export { isRegistrableRedirectUri, redirectUriMatches } from './protocol/redirect_uri.ts';
-export { LONGEST_PARAMETERS, MAX_BODY_BYTES } from './protocol/request_limits.ts';
-export { RESPONSE_MODES, type ResponseMode } from './protocol/response_mode.ts';
-export { isPersonalScope, isScopeToken } from './protocol/scope.ts';
+  PROMPTS,
+  type Prompt,
+  RESPONSE_MODES,
+  type ResponseMode,
+} from './protocol/authorization_parameters.ts';
+export type { ClaimRequest, ClaimsRequest } from './protocol/claims.ts';
+export { type Claims, type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
+export * from './protocol/client_metadata.ts';
 export {
   ACCEPTED_ALGORITHMS,
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
-} from './protocol/signing_algorithm.ts';
+} from './protocol/client_metadata.ts';
+export * from './protocol/records.ts';
+export { GRANT_TYPES, isLiveSecret, rotatedSecrets, type SecretRotation } from './protocol/records.ts';
+export { isRegistrableRedirectUri, redirectUriMatches } from './protocol/redirect_uri.ts';
+export { isPersonalScope, isScopeToken } from './protocol/scope.ts';
+export type { InitialAccessOrder } from './registration/admission.ts';
+export {
+  type ClientDocument,
+  type ClientIdentity,
+  ClientMetadataError,
+  type ClientMetadataErrorCode,
+  documentOf,
+  type MemberName,
+} from './registration/client_document.ts';
+export type { MetadataKind } from './registration/metadata_members.ts';
+export { METADATA_MEMBERS, type MetadataMember } from './registration/metadata_members.ts';
+export { FETCHED_MEMBERS, unreadableName, unreadableNameOf } from './registration/metadata_rules.ts';
+export type { RevocationOrder, RevocationResult } from './revocation/revocation.ts';
 export { requireClientRecord } from './storage/client_record.ts';
 export type {
   AdministrableStorage,
@@ -112,10 +113,7 @@ export type {
   Storage,
   TokenRepository,
 } from './storage/contract.ts';
-export type { FormerToken } from './storage/former_records.ts';
-export type { FormerTokenRepository } from './storage/former_tokens.ts';
-export { type SweepOptions, sweep } from './storage/sweep.ts';
-export type { AccessTokenVerifier } from './tokens/access_token_verifier.ts';
+export { type SweepOptions, sweep } from './storage/contract.ts';
 export {
   type ApplicationClaim,
   type ApplicationClaims,
@@ -124,15 +122,13 @@ export {
   type ClaimsOccasion,
   PROTECTED_CLAIMS,
 } from './tokens/application_claims.ts';
-export type { Lifetimes, SubjectState } from './tokens/context.ts';
-export type { FoundToken } from './tokens/find.ts';
-export type { FormerTokenName } from './tokens/former_jwts.ts';
-export type { FormerKey } from './tokens/former_keys.ts';
-export type { FormerTokens } from './tokens/former_token_options.ts';
-export type { IdTokenHint } from './tokens/id_token_hint.ts';
-export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt_service.ts';
+export type { FoundToken, Lifetimes, SubjectState } from './tokens/context.ts';
+export type { TokenTypeHint } from './tokens/find.ts';
+export type { IdTokenHint } from './tokens/id_token.ts';
+export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt.ts';
 export { opaqueKindOf } from './tokens/opaque_token.ts';
-export type { DependentsOfSecret, SecretDependents } from './tokens/secret_dependents.ts';
+export type { DependentsOfSecret, SecretDependents } from './tokens/server_secret.ts';
 export { type SecretUse, ServerSecret } from './tokens/server_secret.ts';
 export { SigningKeyTooYoung } from './tokens/signing_keys.ts';
+export type { AccessTokenVerifier } from './tokens/state.ts';
 export { hasPairwiseSubjects, type SubjectAudience, sectorOf } from './tokens/subject_identifier.ts';

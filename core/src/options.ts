@@ -3,15 +3,13 @@ import type {
   OidcOptions,
   RegistrationOptions,
 } from './authorization_server_options.ts';
-import type { EndpointPaths, GetUserClaims, IntrospectionPolicy } from './endpoints/context.ts';
-import type { ServerEvent } from './endpoints/events.ts';
-import { GRANT_TYPES } from './endpoints/grants/grants.ts';
-import type { OpenTo } from './endpoints/registration/registration_settings.ts';
-import { type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
-import { ASSERTION_AUDIENCES, type AssertionAudience } from './protocol/client_metadata.ts';
-import type { Clock, RandomSource } from './protocol/environment.ts';
-import type { FetchDocument } from './protocol/fetch_document.ts';
-import { isJsonObject } from './protocol/json.ts';
+import type { EndpointPaths, GetUserClaims } from './clients/client.ts';
+import type { IntrospectionPolicy, OpenTo } from './context.ts';
+import type { Clock, RandomSource } from './environment.ts';
+import type { FormerTokens } from './former_tokens/former_jwts.ts';
+import type { ServerEvent } from './http/events.ts';
+import type { FetchDocument } from './http/fetch_document.ts';
+import { isJsonObject } from './http/json.ts';
 import {
   functionOf,
   hostValue,
@@ -29,20 +27,28 @@ import {
   textOrList,
   trueOrFalse,
   wholeNumber,
-} from './protocol/option_kinds.ts';
-import { type GrantType, LONGEST_ID_TOKEN_LIFETIME, type TokenFormat } from './protocol/records.ts';
-import { isResourceUri } from './protocol/resource_uri.ts';
-import { isScopeToken } from './protocol/scope.ts';
-import { SIGNING_ALGORITHMS, type SigningAlgorithm } from './protocol/signing_algorithm.ts';
+} from './option_kinds.ts';
+import { type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
+import {
+  ASSERTION_AUDIENCES,
+  type AssertionAudience,
+  SIGNING_ALGORITHMS,
+  type SigningAlgorithm,
+} from './protocol/client_metadata.ts';
+import {
+  GRANT_TYPES,
+  type GrantType,
+  LONGEST_ID_TOKEN_LIFETIME,
+  type TokenFormat,
+} from './protocol/records.ts';
+import { isResourceUri, isScopeToken } from './protocol/scope.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
 import type { ApplicationClaims } from './tokens/application_claims.ts';
 import type { SubjectState } from './tokens/context.ts';
-import type { FormerTokens } from './tokens/former_token_options.ts';
-import type { JwtService } from './tokens/jwt_service.ts';
+import type { JwtService } from './tokens/jwt.ts';
 
-export { isJsonObject } from './protocol/json.ts';
-export * from './protocol/known_names.ts';
-export * from './protocol/option_kinds.ts';
+export { isJsonObject } from './http/json.ts';
+export * from './option_kinds.ts';
 
 /** Default paths below the issuer. */
 export const DEFAULT_PATHS: EndpointPaths = {

@@ -3,19 +3,18 @@ import type {
   OidcOptions,
   RegistrationOptions,
 } from './authorization_server_options.ts';
-import type { EndpointPaths, IntrospectionPolicy } from './endpoints/context.ts';
-import { anyClientPolicy, audiencePolicy } from './endpoints/introspection_policy.ts';
-import type { ResolvedRegistration } from './endpoints/registration/registration_settings.ts';
+import type { EndpointPaths } from './clients/client.ts';
+import type { IntrospectionPolicy, ResolvedRegistration } from './context.ts';
+import { type ResolvedFormerTokens, resolveFormerTokens } from './former_tokens/former_jwts.ts';
+import { ConfigurationError } from './http/errors.ts';
+import { anyClientPolicy, audiencePolicy } from './introspection/introspection.ts';
+import { readOptions, requireKnownNames, type ValuesOf } from './option_kinds.ts';
 import { ALL_OPTIONS, DEFAULT_PATHS, OIDC_OPTIONS, REGISTRATION_OPTIONS } from './options.ts';
-import { requireKnownNames } from './protocol/known_names.ts';
-import { ConfigurationError } from './protocol/oauth_error.ts';
-import { readOptions, type ValuesOf } from './protocol/option_kinds.ts';
-import type { SigningAlgorithm } from './protocol/signing_algorithm.ts';
+import type { SigningAlgorithm } from './protocol/client_metadata.ts';
 import type { Storage } from './storage/contract.ts';
-import { requireMethods, requireRegistrable } from './storage/required_methods.ts';
+import { requireMethods, requireRegistrable } from './storage/host_storage.ts';
 import { type DeclaredClaims, resolveApplicationClaims } from './tokens/application_claims.ts';
 import type { Lifetimes } from './tokens/context.ts';
-import { type ResolvedFormerTokens, resolveFormerTokens } from './tokens/former_token_options.ts';
 import { REFRESH_TOKEN_ALGORITHM } from './tokens/refresh_token.ts';
 
 /** ASCII, since paths go into headers and are compared to the letter; neither query nor fragment. */

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { equalInConstantTime } from '../src/protocol/hashing/constant_time.ts';
-import * as node from '../src/protocol/hashing/node.ts';
-import * as web from '../src/protocol/hashing/web.ts';
+import { equalInConstantTime } from '../src/hashing/hashing.ts';
+import * as node from '../src/hashing/node.ts';
+import * as web from '../src/hashing/web.ts';
 
 const TEXTS = [
   '',

@@ -11,7 +11,7 @@ import {
   type TokenRecord,
 } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
-import { StorageFault } from '../src/protocol/oauth_error.ts';
+import { StorageFault } from '../src/http/errors.ts';
 import { hostStorage } from '../src/storage/host_storage.ts';
 import { bearerError, INACTIVE, OUTAGE } from './harness/responses.ts';
 import { secondServer } from './harness/second_server.ts';

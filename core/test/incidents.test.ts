@@ -8,8 +8,8 @@ import { type TestContext, test } from 'node:test';
 import type { NewToken } from '@grantd/core';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import { decodeJwt } from 'jose';
-import { equalInConstantTime } from '../src/protocol/hashing/constant_time.ts';
-import { TOKENS_SQL } from '../src/storage/sql/sqlite/tokens.ts';
+import { equalInConstantTime } from '../src/hashing/hashing.ts';
+import { TOKENS_SQL } from '../src/storage/sqlite/tokens.ts';
 import { BreakableStore } from './harness/breakable_store.ts';
 import type { Place } from './harness/places.ts';
 import {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { InternedValues } from '../src/memories/interned_values.ts';
+import { InternedValues } from '../src/cache.ts';
 
 test('of equal values one is kept, and values that are only written alike stay apart', () => {
   const values = new InternedValues();

@@ -20,12 +20,11 @@ import {
   redirectUriMatches,
   STANDARD_CLAIMS_BY_SCOPE,
 } from '@grantd/core';
-import { readBearerToken } from '../src/protocol/bearer.ts';
-import { bearerChallenges, clientChallenges, formatChallenges } from '../src/protocol/challenge.ts';
+import { bearerChallenges, clientChallenges, formatChallenges, readBearerToken } from '../src/http/bearer.ts';
+import { parseForm, readForm } from '../src/http/form.ts';
+import { queryOf } from '../src/http/http.ts';
+import { isS256Challenge, verifierFits } from '../src/protocol/authorization_parameters.ts';
 import { permittedClaims } from '../src/protocol/claims.ts';
-import { parseForm, readForm } from '../src/protocol/form.ts';
-import { queryOf } from '../src/protocol/http.ts';
-import { isS256Challenge, verifierFits } from '../src/protocol/pkce.ts';
 import { originOf } from '../src/protocol/redirect_uri.ts';
 import { parseScope, selectScopes } from '../src/protocol/scope.ts';
 import { CHALLENGE, VERIFIER } from './harness/world.ts';
@@ -397,7 +396,7 @@ test('RFC 7636 Appendix B the verifier of the example fits its challenge, and no
 });
 
 test('RFC 7636 §4.1 a verifier has 43 to 128 unreserved characters', async () => {
-  const { sha256 } = await import('../src/protocol/hashing/node.ts');
+  const { sha256 } = await import('../src/hashing/node.ts');
   const fits = async (verifier: string) => verifierFits(verifier, await sha256(verifier));
   for (const good of ['a'.repeat(43), 'a'.repeat(128), `-._~${'Z9'.repeat(20)}`])
     assert.equal(await fits(good), true);

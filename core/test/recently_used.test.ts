@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RecentlyUsed } from '../src/memories/recently_used.ts';
+import { RecentlyUsed } from '../src/cache.ts';
 
 const LIMIT = 100;
 

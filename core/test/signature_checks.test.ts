@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { constants, KeyObject, type SignKeyObjectInput, sign } from 'node:crypto';
 import { test } from 'node:test';
 import { exportJWK, generateKeyPair } from 'jose';
-import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../src/protocol/signing_algorithm.ts';
+import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../src/protocol/client_metadata.ts';
 import * as node from '../src/tokens/signatures/node.ts';
 import * as web from '../src/tokens/signatures/web.ts';
 

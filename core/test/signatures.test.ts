@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { compactVerify, exportJWK, generateKeyPair } from 'jose';
-import { SIGNING_ALGORITHMS } from '../src/protocol/signing_algorithm.ts';
-import { signedJwt } from '../src/tokens/signature.ts';
+import { SIGNING_ALGORITHMS } from '../src/protocol/client_metadata.ts';
+import { signedJwt } from '../src/tokens/jwt.ts';
 import * as node from '../src/tokens/signatures/node.ts';
 import type { Signatures } from '../src/tokens/signatures/signatures.ts';
 import * as web from '../src/tokens/signatures/web.ts';

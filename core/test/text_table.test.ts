@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import { TextTable } from '../src/memories/text_table.ts';
+import { TextTable } from '../src/cache.ts';
 
 /** Texts that are told apart by what is not hashed, or by little. */
 const ALIKE = ['', 'a', 'aa', 'b', 'same-ending', 'other-same-ending', 'x'.repeat(100), `y${'x'.repeat(99)}`];

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ClientMetadata, ClientRecord } from '@grantd/core';
-import { isExempt, isReachedAlone } from '../src/consents/asked_consent.ts';
+import { isExempt, isReachedAlone } from '../src/people/consents.ts';
 
 const [TLS, LOOPBACK, OWN_SCHEME] = [
   'https://app.example/cb',

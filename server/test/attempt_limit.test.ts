@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { ServerSecret } from '@grantd/core';
-import type { ProgramSecretUse } from '../src/instance/program_secret.ts';
-import { AttemptLimit } from '../src/people/attempt_limit.ts';
+import type { ProgramSecretUse } from '../src/data/secrets.ts';
+import { AttemptLimit } from '../src/people/sign_in.ts';
 import { DATABASES } from './harness/databases.ts';
 import { openDatabase, openDatabases } from './harness/program_data.ts';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { Hono } from 'hono';
-import type { OpenDatabase } from '../src/instance/database/database.ts';
+import type { OpenDatabase } from '../src/data/database.ts';
+import type { Person } from '../src/data/people.ts';
 import { BrowserSessions } from '../src/pages/browser_sessions.ts';
-import { Cookies } from '../src/pages/cookies.ts';
-import type { Person } from '../src/people/people.ts';
-import { SessionEnding } from '../src/sessions/session_ending.ts';
+import { Cookies } from '../src/pages/browser_state.ts';
+import { SessionEnding } from '../src/people/sessions.ts';
 import { DATABASES } from './harness/databases.ts';
 import { DUE, openDatabase } from './harness/program_data.ts';
 

@@ -4,13 +4,13 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import type { AdministrableStorage, ClientRegistry, NewClient } from '@grantd/core';
-import { removeClient, rotateSecret, setDisabled } from '../src/cli/client_access.ts';
-import { updateClient } from '../src/cli/client_update.ts';
-import type { CommandParts } from '../src/cli/with_instance.ts';
+import { removeClient, rotateSecret, setDisabled } from '../src/cli/client.ts';
+import { updateClient } from '../src/cli/client_registration.ts';
+import type { CommandParts } from '../src/cli/command.ts';
 import { readConfiguration } from '../src/config/configuration.ts';
-import { sqliteDatabase } from '../src/instance/database/sqlite_database.ts';
+import { Refused } from '../src/config/refused.ts';
+import { sqliteDatabase } from '../src/data/sqlite_database.ts';
 import { openInstance } from '../src/instance/instance.ts';
-import { Refused } from '../src/instance/refused.ts';
 import { ISSUER } from './harness/program_data.ts';
 
 const SHOP: NewClient = {

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { METADATA_MEMBERS } from '@grantd/core';
 import { exportJWK, generateKeyPair } from 'jose';
-import { MIGRATIONS } from '../../core/src/storage/sql/sqlite/schema.ts';
+import { MIGRATIONS } from '../../core/src/storage/sqlite/schema.ts';
 import { createProgram } from '../src/cli/program.ts';
 import { grantd, grantdPrints, Workbench } from './harness/program.ts';
 

@@ -4,12 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { ConfigurationError } from '@grantd/core';
-import { readConfigFile } from '../src/config/config_file.ts';
-import { readConfiguration } from '../src/config/configuration.ts';
-import { ConfigurationRefused } from '../src/config/configuration_refused.ts';
+import { readConfigFile, readConfiguration, unknownVariableWarnings } from '../src/config/configuration.ts';
 import { flagOf, OPTION_NAMES, OPTIONS, type OptionName, variableOf } from '../src/config/options.ts';
-import { unknownVariableWarnings } from '../src/config/unknown_variables.ts';
-import { rethrowAsWritten } from '../src/instance/server_options.ts';
+import { ConfigurationRefused } from '../src/config/refused.ts';
+import { rethrowAsWritten } from '../src/instance/instance.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'grantd-configuration-'));
 after(() => rmSync(folder, { recursive: true }));

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Socket } from 'node:net';
 import { describe, test } from 'node:test';
-import { ConnectionQueue } from '../src/serve/connection_queue.ts';
+import { ConnectionQueue } from '../src/serve/supervisor.ts';
 
 /** Notes who got what. */
 function taker(name: string, notes: [string, Socket][]) {

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import type { AdministrableStorage } from '@grantd/core';
 import { openSqliteStorage } from '@grantd/core/sqlite';
-import { MIGRATIONS } from '../../core/src/storage/sql/sqlite/schema.ts';
+import { MIGRATIONS } from '../../core/src/storage/sqlite/schema.ts';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { ask } from '../../core/test/harness/postgres_server.ts';
 import { PostgresStores } from '../../core/test/harness/postgres_store.ts';

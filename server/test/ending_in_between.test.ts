@@ -10,13 +10,13 @@ import {
 } from '@grantd/core';
 import { documentFetcher } from '@grantd/core/node';
 import { readConfiguration } from '../src/config/configuration.ts';
-import { ConsentWithdrawal } from '../src/consents/withdrawal.ts';
-import type { OpenDatabase } from '../src/instance/database/database.ts';
+import type { OpenDatabase } from '../src/data/database.ts';
 import { openLog } from '../src/log/log.ts';
 import { RequestLog } from '../src/log/request_log.ts';
 import { openPages } from '../src/pages/pages.ts';
+import { ConsentWithdrawal } from '../src/people/consents.ts';
 import { PasswordHasher } from '../src/people/password_hasher.ts';
-import { SessionEnding } from '../src/sessions/session_ending.ts';
+import { SessionEnding } from '../src/people/sessions.ts';
 import { Browser, isConsent, isLogin } from './harness/browser.ts';
 import { DATABASES } from './harness/databases.ts';
 import { DUE, ISSUER, openDatabases } from './harness/program_data.ts';

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { AuthorizationServer, DocumentError, type FetchDocument } from '@grantd/core';
-import type { OpenDatabase } from '../src/instance/database/database.ts';
-import { LogoutDeliverer, type LogoutReport } from '../src/sessions/logout_deliverer.ts';
-import { MOST_CLIENTS_AT_ONCE } from '../src/sessions/logout_deliveries.ts';
-import { type SessionEnd, SessionEnding } from '../src/sessions/session_ending.ts';
+import type { OpenDatabase } from '../src/data/database.ts';
+import { MOST_CLIENTS_AT_ONCE } from '../src/data/sessions.ts';
+import {
+  LogoutDeliverer,
+  type LogoutReport,
+  type SessionEnd,
+  SessionEnding,
+} from '../src/people/sessions.ts';
 import { DATABASES } from './harness/databases.ts';
 import { until } from './harness/program.ts';
 import { addPerson, ISSUER, newId, openDatabase } from './harness/program_data.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { personToKeep } from '../src/people/people.ts';
+import { personToKeep } from '../src/data/people.ts';
 
 test('no identifier of a person begins with a dash, which a command would take for a flag', () => {
   const person = { name: 'alice', passwordHash: '', claims: {} };

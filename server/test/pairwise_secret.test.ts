@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { ServerSecret } from '@grantd/core';
-import { pairwiseSecretOf } from '../src/instance/pairwise_secret.ts';
+import { pairwiseSecretOf } from '../src/data/secrets.ts';
 import { DATABASES } from './harness/databases.ts';
 import { ISSUER, openDatabase, openDatabases } from './harness/program_data.ts';
 

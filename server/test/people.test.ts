@@ -5,10 +5,10 @@ import { syncBuiltinESMExports } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
-import { sqliteDatabase } from '../src/instance/database/sqlite_database.ts';
-import { nameKey, nameProblem } from '../src/people/names.ts';
+import { nameKey, nameProblem } from '../src/data/people.ts';
+import { sqliteDatabase } from '../src/data/sqlite_database.ts';
 import { PersonRemoval } from '../src/people/removal.ts';
-import { SessionEnding } from '../src/sessions/session_ending.ts';
+import { SessionEnding } from '../src/people/sessions.ts';
 import { DATABASES } from './harness/databases.ts';
 import { addPerson, ISSUER, openDatabase, openDatabases } from './harness/program_data.ts';
 

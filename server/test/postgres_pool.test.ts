@@ -4,11 +4,10 @@ import { StorageFault } from '@grantd/core';
 import { migratePostgres, PostgresConnections, requireSameTables } from '@grantd/core/postgres';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { ask } from '../../core/test/harness/postgres_server.ts';
-import { peopleTable } from '../src/instance/database/people_table.ts';
-import { addressOf, openPool } from '../src/instance/database/postgres_pool.ts';
-import { postgresProgramTables } from '../src/instance/database/postgres_program_tables.ts';
-import { PROGRAM_TABLES } from '../src/instance/database/postgres_tables.ts';
-import { Refused } from '../src/instance/refused.ts';
+import { Refused } from '../src/config/refused.ts';
+import { peopleTable } from '../src/data/people.ts';
+import { addressOf, openPool, postgresProgramTables } from '../src/data/postgres_database.ts';
+import { PROGRAM_TABLES } from '../src/data/postgres_tables.ts';
 import { POSTGRESQL } from './harness/databases.ts';
 
 test('a database on PostgreSQL is called by its address, never with a password', () => {

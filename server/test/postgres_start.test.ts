@@ -3,7 +3,7 @@ import { after, describe, test } from 'node:test';
 import { disposableDatabase, sharedPostgres } from '../../core/test/harness/postgres_databases.ts';
 import { pgBouncerAbsence, startPgBouncer } from '../../core/test/harness/postgres_pgbouncer.ts';
 import { ask } from '../../core/test/harness/postgres_server.ts';
-import { PROGRAM_TABLES } from '../src/instance/database/postgres_tables.ts';
+import { PROGRAM_TABLES } from '../src/data/postgres_tables.ts';
 import { POSTGRESQL } from './harness/databases.ts';
 import { freePort } from './harness/free_port.ts';
 import {

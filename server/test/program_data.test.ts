@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { ConsentSweep } from '../src/consents/consent_sweep.ts';
-import { type Asked, covers } from '../src/consents/consents.ts';
-import type { Person } from '../src/people/people.ts';
-import type { StoredSession } from '../src/sessions/sessions.ts';
+import { type Asked, ConsentSweep, covers } from '../src/data/consents.ts';
+import type { Person } from '../src/data/people.ts';
+import type { StoredSession } from '../src/data/sessions.ts';
 import { DATABASES } from './harness/databases.ts';
 import { addPerson, DUE, newId, openDatabase, openDatabases } from './harness/program_data.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { PROGRAM_TABLES } from '../src/instance/database/postgres_tables.ts';
-import { SQLITE_MIGRATIONS } from '../src/instance/database/sqlite_tables.ts';
+import { PROGRAM_TABLES } from '../src/data/postgres_tables.ts';
+import { SQLITE_MIGRATIONS } from '../src/data/sqlite_tables.ts';
 import { Browser, isConsent, signInAndConsent } from './harness/browser.ts';
 import { DATABASES } from './harness/databases.ts';
 import { grantdPrints, Workbench } from './harness/program.ts';

@@ -5,10 +5,9 @@ import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
 import { openSqliteStorage } from '@grantd/core/sqlite';
-import type { ProgramTables } from '../src/instance/database/program_tables.ts';
-import { sqliteDatabase } from '../src/instance/database/sqlite_database.ts';
-import { sqliteProgramTables } from '../src/instance/database/sqlite_program_tables.ts';
-import { openSqliteTables } from '../src/instance/database/sqlite_tables.ts';
+import { sqliteDatabase, sqliteProgramTables } from '../src/data/sqlite_database.ts';
+import { openSqliteTables } from '../src/data/sqlite_tables.ts';
+import type { ProgramTables } from '../src/data/tables.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'grantd-tables-'));
 after(() => rmSync(folder, { recursive: true }));

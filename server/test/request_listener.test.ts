@@ -7,7 +7,7 @@ import { AuthorizationServer } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { pino } from 'pino';
 import { RequestLog } from '../src/log/request_log.ts';
-import { requestListener } from '../src/serve/request_listener.ts';
+import { requestListener } from '../src/serve/http_server.ts';
 
 const issuer = 'http://localhost';
 

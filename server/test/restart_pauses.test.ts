@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { RestartPauses } from '../src/serve/restart_pauses.ts';
+import { RestartPauses } from '../src/serve/supervisor.ts';
 
 test('the first death is answered at once, each that follows soon after twice as late, at most after ten seconds', () => {
   const pauses = new RestartPauses();

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { describe, test } from 'node:test';
 import { ServerSecret } from '@grantd/core';
-import { seal, unseal } from '../src/instance/sealing.ts';
-import { openNotice, sealNotice } from '../src/pages/account_notices.ts';
-import { SealedValues } from '../src/pages/sealed_values.ts';
+import { seal, unseal } from '../src/data/secrets.ts';
+import { openNotice, sealNotice } from '../src/pages/account_page.ts';
+import { SealedValues } from '../src/pages/browser_state.ts';
 
 describe('a sealed text', () => {
   const [key, another] = [randomBytes(32), randomBytes(32)];

@@ -4,8 +4,8 @@ import { chmodSync, mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } fr
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
-import { createSecretFile, readSecretFile, secretFileOf } from '../src/instance/database/secret_file.ts';
-import { Refused } from '../src/instance/refused.ts';
+import { Refused } from '../src/config/refused.ts';
+import { createSecretFile, readSecretFile, secretFileOf } from '../src/data/secrets.ts';
 import { grantd, grantdPrints, Workbench } from './harness/program.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'grantd-secret-'));

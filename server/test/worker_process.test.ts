@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { readConfiguration } from '../src/config/configuration.ts';
-import { WorkerProcess } from '../src/serve/worker_process.ts';
+import { WorkerProcess } from '../src/serve/supervisor.ts';
 import { until } from './harness/program.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'grantd-worker-'));

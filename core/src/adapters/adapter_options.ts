@@ -1,8 +1,8 @@
 import type { AuthorizationServer } from '../authorization_server.ts';
-import { type OnFault, printFault } from '../endpoints/fault.ts';
-import { type HttpRequest, type HttpResponse, pathOf, queryOf } from '../protocol/http.ts';
-import { ConfigurationError } from '../protocol/oauth_error.ts';
-import { anyFunction, anyText, type KindsOf, oneOf } from '../protocol/option_kinds.ts';
+import { type OnFault, printFault } from '../http/error_response.ts';
+import { ConfigurationError } from '../http/errors.ts';
+import { type HttpRequest, type HttpResponse, pathOf, queryOf } from '../http/http.ts';
+import { anyFunction, anyText, type KindsOf, oneOf } from '../option_kinds.ts';
 
 /**
  * What every adapter can be told. `Incoming` is the request as the host's framework knows it, `Rest` what else the
@@ -52,7 +52,7 @@ export const MOUNT_OPTIONS: KindsOf<MountOptions<never>> = { ...ADAPTER_OPTIONS,
 export type Operation = (request: HttpRequest) => Promise<HttpResponse>;
 
 /** The endpoints of a server as a mounted adapter sees them. */
-export interface MountedEndpoints<Incoming, Rest extends readonly unknown[]> {
+interface MountedEndpoints<Incoming, Rest extends readonly unknown[]> {
   /** Whether an endpoint has the path of this URL. */
   serves(url: string): boolean;
   /** Answers at whichever endpoint the path names, 404 at none; throws as the endpoint does. */

@@ -1,13 +1,19 @@
 /** The adapter for Express, 5 and 4. */
 import type { AuthorizationServer } from '../authorization_server.ts';
-import type { HttpRequest } from '../protocol/http.ts';
+import type { HttpRequest } from '../http/http.ts';
 import type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
-import { type ConnectMiddleware, type ConnectRequest, hostedByConnect } from './node/connect.ts';
-import { identified, plainRequest } from './node/http_request.ts';
-import { mountedMiddleware, operationMiddleware } from './node/middleware.ts';
+import {
+  type ConnectMiddleware,
+  type ConnectRequest,
+  hostedByConnect,
+  identified,
+  mountedMiddleware,
+  operationMiddleware,
+  plainRequest,
+} from './node_exchange.ts';
 
 export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
-export { sendResponse } from './node/http_response.ts';
+export { sendResponse } from './node_exchange.ts';
 
 /** A request of Express. */
 export type ExpressRequest = ConnectRequest;

@@ -1,10 +1,10 @@
 /** The adapter for Fastify 5. */
 
 import type { AuthorizationServer } from '../authorization_server.ts';
-import { rendered } from '../endpoints/fault.ts';
-import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
-import { ConfigurationError } from '../protocol/oauth_error.ts';
-import { requireKinds } from '../protocol/option_kinds.ts';
+import { rendered } from '../http/error_response.ts';
+import { ConfigurationError } from '../http/errors.ts';
+import type { HttpRequest, HttpResponse } from '../http/http.ts';
+import { requireKinds } from '../option_kinds.ts';
 import {
   ADAPTER_OPTIONS,
   type AdapterOptions,
@@ -13,15 +13,16 @@ import {
   mountedEndpoints,
   type Operation,
 } from './adapter_options.ts';
-import { answerTo } from './node/answer.ts';
 import {
+  answerTo,
+  type FurtherHeaders,
   type HostedRequest,
+  headersOf,
   identified,
   identityOf,
   type NodeRequest,
   plainRequest,
-} from './node/http_request.ts';
-import { type FurtherHeaders, headersOf } from './node/http_response.ts';
+} from './node_exchange.ts';
 
 export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 

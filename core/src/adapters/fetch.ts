@@ -1,18 +1,16 @@
 /** The Fetch adapter: `Request` in, `Response` out, on every runtime. */
 import type { AuthorizationServer } from '../authorization_server.ts';
-import { fromHttpResponse } from '../protocol/fetch_response.ts';
-import { takingTwo } from '../protocol/handed_over.ts';
+import { fromHttpResponse, takingTwo } from '../http/fetch_response.ts';
 import { NOT_FOUND, type Operation } from './adapter_options.ts';
-import { mountedExchange, operationExchange } from './fetch/exchange.ts';
-import type { FetchMountOptions, FetchOptions } from './fetch/fetch_options.ts';
+import type { FetchMountOptions, FetchOptions } from './fetch_exchange.ts';
+import { mountedExchange, operationExchange } from './fetch_exchange.ts';
 
 export type { Operation } from './adapter_options.ts';
 export type {
   FetchMountOptions as MountOptions,
   FetchOptions as AdapterOptions,
-} from './fetch/fetch_options.ts';
-export { toHttpRequest } from './fetch/http_request.ts';
-export { responseTo as sendResponse } from './fetch/http_response.ts';
+} from './fetch_exchange.ts';
+export { responseTo as sendResponse, toHttpRequest } from './fetch_exchange.ts';
 
 /** @typeParam Rest what the runtime's server hands over after the request: callbacks of the options get it as well */
 export type FetchHandler<Incoming extends Request = Request, Rest extends readonly unknown[] = []> = (

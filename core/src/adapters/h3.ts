@@ -1,17 +1,21 @@
 /** The adapter for h3 2, on every runtime that h3 runs on. */
 import type { AuthorizationServer } from '../authorization_server.ts';
-import type { HttpConnection, HttpRequest, HttpResponse } from '../protocol/http.ts';
+import type { HttpConnection, HttpRequest, HttpResponse } from '../http/http.ts';
 import type { Operation } from './adapter_options.ts';
-import { mountedExchange, operationExchange } from './fetch/exchange.ts';
-import type { FetchMountOptions, FetchOptions } from './fetch/fetch_options.ts';
-import { type Known, toHttpRequest as plainRequest } from './fetch/http_request.ts';
-import { responseTo } from './fetch/http_response.ts';
+import type { FetchMountOptions, FetchOptions } from './fetch_exchange.ts';
+import {
+  type Known,
+  mountedExchange,
+  operationExchange,
+  toHttpRequest as plainRequest,
+  responseTo,
+} from './fetch_exchange.ts';
 
 export type { Operation } from './adapter_options.ts';
 export type {
   FetchMountOptions as MountOptions,
   FetchOptions as AdapterOptions,
-} from './fetch/fetch_options.ts';
+} from './fetch_exchange.ts';
 
 /** What of h3's `H3Event` is used. */
 export interface H3Event {

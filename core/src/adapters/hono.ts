@@ -1,17 +1,21 @@
 /** The adapter for Hono 4, on every runtime that Hono runs on. */
 import type { AuthorizationServer } from '../authorization_server.ts';
-import type { HttpRequest, HttpResponse, ParsedForm } from '../protocol/http.ts';
+import type { HttpRequest, HttpResponse, ParsedForm } from '../http/http.ts';
 import type { Operation } from './adapter_options.ts';
-import { mountedExchange, operationExchange } from './fetch/exchange.ts';
-import type { FetchMountOptions, FetchOptions, ReadBody } from './fetch/fetch_options.ts';
-import { type Known, toHttpRequest as plainRequest } from './fetch/http_request.ts';
-import { responseTo } from './fetch/http_response.ts';
+import type { FetchMountOptions, FetchOptions, ReadBody } from './fetch_exchange.ts';
+import {
+  type Known,
+  mountedExchange,
+  operationExchange,
+  toHttpRequest as plainRequest,
+  responseTo,
+} from './fetch_exchange.ts';
 
 export type { Operation } from './adapter_options.ts';
 export type {
   FetchMountOptions as MountOptions,
   FetchOptions as AdapterOptions,
-} from './fetch/fetch_options.ts';
+} from './fetch_exchange.ts';
 
 /** What of Hono's `Context` is used. */
 export interface HonoContext {

@@ -1,9 +1,9 @@
 /** The adapter for Koa 3. */
 
 import type { AuthorizationServer } from '../authorization_server.ts';
-import { rendered } from '../endpoints/fault.ts';
-import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
-import { requireKinds } from '../protocol/option_kinds.ts';
+import { rendered } from '../http/error_response.ts';
+import type { HttpRequest, HttpResponse } from '../http/http.ts';
+import { requireKinds } from '../option_kinds.ts';
 import {
   ADAPTER_OPTIONS,
   type AdapterOptions,
@@ -12,15 +12,16 @@ import {
   mountedEndpoints,
   type Operation,
 } from './adapter_options.ts';
-import { answerTo } from './node/answer.ts';
 import {
+  answerTo,
+  type FurtherHeaders,
   type HostedRequest,
+  headersOf,
   identified,
   identityOf,
   type NodeRequest,
   plainRequest,
-} from './node/http_request.ts';
-import { type FurtherHeaders, headersOf } from './node/http_response.ts';
+} from './node_exchange.ts';
 
 export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 

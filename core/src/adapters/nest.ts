@@ -1,14 +1,12 @@
 /** The adapter for NestJS, on its Express and on its Fastify platform. */
-import type { HttpRequest, HttpResponse } from '../protocol/http.ts';
+import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import type { AdapterOptions, Operation } from './adapter_options.ts';
 import type { ExpressRequest, ExpressResponse } from './express.ts';
 import * as express from './express.ts';
 import type { FastifyReply, FastifyRequest } from './fastify.ts';
 import * as fastify from './fastify.ts';
-import { hostedByConnect } from './node/connect.ts';
-import { identified } from './node/http_request.ts';
-import type { FurtherHeaders } from './node/http_response.ts';
-import { operationMiddleware } from './node/middleware.ts';
+import type { FurtherHeaders } from './node_exchange.ts';
+import { hostedByConnect, identified, operationMiddleware } from './node_exchange.ts';
 
 export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 

@@ -1,7 +1,7 @@
 /** The adapter for the route handlers of Next.js' app router. */
 import type { AuthorizationServer } from '../authorization_server.ts';
-import type { FetchMountOptions } from './fetch/fetch_options.ts';
 import { type FetchHandler, mount as mountFetch } from './fetch.ts';
+import type { FetchMountOptions } from './fetch_exchange.ts';
 
 export {
   type AdapterOptions,

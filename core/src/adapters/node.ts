@@ -1,16 +1,28 @@
 /** The adapter for `node:http`. */
 import type { ServerResponse } from 'node:http';
 import type { AuthorizationServer } from '../authorization_server.ts';
-import type { HttpRequest } from '../protocol/http.ts';
+import type { HttpRequest } from '../http/http.ts';
 import type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
-import { type HostedRequest, identified, type NodeRequest, plainRequest } from './node/http_request.ts';
-import { mountedMiddleware, type Next, operationMiddleware } from './node/middleware.ts';
+import {
+  type HostedRequest,
+  identified,
+  mountedMiddleware,
+  type Next,
+  type NodeRequest,
+  operationMiddleware,
+  plainRequest,
+} from './node_exchange.ts';
 
 export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
-export { type DocumentFetcherOptions, documentFetcher, documentRefusal } from './node/document_fetcher.ts';
-export type { NodeRequest } from './node/http_request.ts';
-export { sendResponse } from './node/http_response.ts';
-export { addressUnit, plainAddress } from './node/remote_address.ts';
+export {
+  addressUnit,
+  type DocumentFetcherOptions,
+  documentFetcher,
+  documentRefusal,
+  plainAddress,
+} from './document_fetcher.ts';
+export type { NodeRequest } from './node_exchange.ts';
+export { sendResponse } from './node_exchange.ts';
 
 export type NodeHandler = (request: NodeRequest, response: ServerResponse, next?: Next) => Promise<void>;
 

@@ -1,12 +1,15 @@
 import type { JWK } from 'jose';
-import type { Claims } from './claims.ts';
-import type { ClaimsRequest } from './claims_request.ts';
-import type { ClientMetadata } from './client_metadata.ts';
-import type { SigningAlgorithm } from './signing_algorithm.ts';
+import { secondsOf } from '../environment.ts';
+import type { InactiveReason } from '../http/errors.ts';
+import type { Claims, ClaimsRequest } from './claims.ts';
+import type { ClientMetadata, SigningAlgorithm } from './client_metadata.ts';
 
 /** What storage remembers: readonly plain data. Seconds and milliseconds count from 1970-01-01T00:00:00Z. */
 
-export type GrantType = 'authorization_code' | 'client_credentials' | 'refresh_token';
+/** The values of `grant_type` that the token endpoint accepts. */
+export const GRANT_TYPES = ['authorization_code', 'refresh_token', 'client_credentials'] as const;
+
+export type GrantType = (typeof GRANT_TYPES)[number];
 
 export type TokenFormat = 'jwt' | 'opaque';
 
@@ -245,7 +248,7 @@ const ACT_TYPES = [
   'scope_texts_changed',
 ] as const;
 
-export type ActType = (typeof ACT_TYPES)[number];
+type ActType = (typeof ACT_TYPES)[number];
 
 /** Every type of event. */
 export const EVENT_TYPES = [
@@ -265,3 +268,89 @@ export const EVENT_TYPES = [
 ] as const;
 
 export type EventType = (typeof EVENT_TYPES)[number];
+
+/** Alive, or why not and since when (milliseconds; absent where nobody recorded it). */
+export type Life =
+  | { readonly alive: true }
+  | { readonly alive: false; readonly reason: InactiveReason; readonly sinceMs?: number };
+
+export const ALIVE: Life = { alive: true };
+
+/** What the life of tokens and codes depends on. */
+export type Mortal = Pick<
+  TokenRecord | AuthorizationCodeRecord,
+  'issuedAtMs' | 'expiresAt' | 'revokedAtMs' | 'notBeforeMs' | 'standing'
+>;
+
+/**
+ * Whether a stored record is alive by itself, with the standing of its principals. Comparisons are written so that
+ * a member which is no number counts as death.
+ * @param nowMs milliseconds
+ */
+export function storedLife(record: Mortal, nowMs: number): Life {
+  const { revokedAtMs, expiresAt, notBeforeMs, issuedAtMs } = record;
+  if (revokedAtMs !== undefined) return { alive: false, reason: 'revoked', sinceMs: revokedAtMs };
+  if (expiresAt === 0) return { alive: false, reason: 'revoked' };
+  for (const principal of PRINCIPALS) {
+    const standing = record.standing?.[principal];
+    if (standing === undefined) continue;
+    const { disabledAtMs, raisedAtMs } = standing;
+    if (disabledAtMs !== undefined) {
+      const canBeDisabled = principal === 'client' || principal === 'subject';
+      const reason = canBeDisabled ? (`${principal}_disabled` as const) : (`${principal}_revoked` as const);
+      return { alive: false, reason, sinceMs: disabledAtMs };
+    }
+    // The sweep removes a principal's row after its last token has expired. Nothing was revoked then.
+    if (raisedAtMs === undefined && isOver(expiresAt, nowMs)) continue;
+    if (isBehind(standing)) return { alive: false, reason: `${principal}_revoked`, ...since(raisedAtMs) };
+  }
+  if (notBeforeMs !== undefined && !(issuedAtMs >= notBeforeMs)) {
+    return { alive: false, reason: 'issued_before_cutoff', sinceMs: notBeforeMs };
+  }
+  if (!Number.isFinite(expiresAt)) return { alive: false, reason: 'expiry_unreadable' };
+  if (isOver(expiresAt, nowMs)) return { alive: false, reason: 'expired', sinceMs: expiresAt * 1000 };
+  return ALIVE;
+}
+
+/** @param expiresAt seconds */
+function isOver(expiresAt: number, nowMs: number): boolean {
+  return Number.isFinite(expiresAt) && nowMs >= expiresAt * 1000;
+}
+
+function isBehind({ copied, current }: Standing): boolean {
+  return !(copied >= current);
+}
+
+function since(sinceMs: number | undefined) {
+  return sinceMs === undefined ? undefined : { sinceMs };
+}
+
+/** A client has so many secrets at a time that authenticate it. */
+export const MOST_LIVE_SECRETS = 2;
+
+/** Whether a secret authenticates its client now. An expiry that is no number counts as past. */
+export function isLiveSecret({ expiresAt }: ClientSecretRecord, nowMs: number): boolean {
+  return expiresAt === undefined || nowMs < expiresAt * 1000;
+}
+
+/** What a rotation does to the secret that it replaces. */
+export interface SecretRotation {
+  readonly nowMs: number;
+  /** Seconds for which the replaced secret still authenticates. */
+  readonly overlap: number;
+}
+
+/**
+ * The secrets of a client after a rotation: the new one, and the newest of the live ones, which gets an end or keeps an
+ * earlier one. All others are gone.
+ */
+export function rotatedSecrets(
+  secrets: readonly ClientSecretRecord[],
+  added: ClientSecretRecord,
+  { nowMs, overlap }: SecretRotation,
+): readonly ClientSecretRecord[] {
+  const replaced = secrets.find((one) => isLiveSecret(one, nowMs) && one.hash !== added.hash);
+  if (replaced === undefined || overlap <= 0) return [added];
+  const endsAt = secondsOf(nowMs) + overlap;
+  return [added, { ...replaced, expiresAt: Math.min(replaced.expiresAt ?? endsAt, endsAt) }];
+}

@@ -81,3 +81,8 @@ function loopbackWithoutPort(uri: string, isNative: boolean): string | undefined
   if (!LOOPBACK_HOSTS.includes(url.hostname) && !(isNative && url.hostname === 'localhost')) return undefined;
   return uri.replace(/^(http:\/\/(?:127\.0\.0\.1|\[::1\]|localhost)):\d{1,5}(?=[/?]|$)/, '$1');
 }
+
+/** The URL of a path below the issuer; the path has a leading slash. */
+export function endpointUrl(issuer: string, path: string): string {
+  return issuer.replace(/\/$/, '') + path;
+}

@@ -1,4 +1,4 @@
-import { OAuthError } from './oauth_error.ts';
+import { OAuthError } from '../http/errors.ts';
 
 /** RFC 6749 §3.3: scope-token. */
 const SCOPE_TOKEN = /^[\x21\x23-\x5B\x5D-\x7E]+$/;
@@ -54,4 +54,9 @@ export function selectScopes(
 
 export function refusedScope(description: string, value: string): OAuthError {
   return new OAuthError('invalid_scope', description, { reason: 'scope_not_allowed', value });
+}
+
+/** Whether a text can name an API: an absolute URI without fragment (RFC 8707 §2), in the characters of URIs. */
+export function isResourceUri(text: string): boolean {
+  return /^[\x21-\x7E]+$/.test(text) && !text.includes('#') && URL.canParse(text);
 }

@@ -1,7 +1,8 @@
-import type { Claims } from '../protocol/claims.ts';
-import type { Clock } from '../protocol/environment.ts';
-import { DocumentError } from '../protocol/fetch_document.ts';
-import { isJsonObject, type JsonObject, parseJson } from '../protocol/json.ts';
+import { sha256 } from '#hashing';
+import { RecentlyUsed } from '../cache.ts';
+import type { Clock } from '../environment.ts';
+import { DocumentError } from '../http/fetch_document.ts';
+import { isJsonObject, type JsonObject, parseJson } from '../http/json.ts';
 import {
   anyFunction,
   anyText,
@@ -10,29 +11,32 @@ import {
   type KindsOf,
   requireKinds,
   trueOrFalse,
-} from '../protocol/option_kinds.ts';
-import { ActiveTokens, type CacheOptions } from './active_tokens.ts';
-import { answerOf } from './authorization_server_fault.ts';
-import { ASKING_OPTIONS, type Ask, type AskingOptions, documentsBy, guarded } from './guarded_fetch.ts';
+} from '../option_kinds.ts';
+import type { Claims } from '../protocol/claims.ts';
 import {
   type Authentication,
   authenticationBy,
   type IntrospectionCredentials,
 } from './introspection_credentials.ts';
-import { IssuerMetadata } from './issuer_metadata.ts';
-import { QuestionLimit } from './question_limit.ts';
-import { refusedToken, requireTokenLength } from './refused_token.ts';
 import {
+  ASKING_OPTIONS,
+  type Ask,
+  type AskingOptions,
+  documentsBy,
+  guarded,
+  IssuerMetadata,
   requireAskableUrl,
   requireAudience,
   requireBetween,
   requireIssuer,
   requireTolerance,
-} from './resource_options.ts';
-import { SingleFlight } from './single_flight.ts';
+} from './issuer_metadata.ts';
 import {
   type AccessTokens,
+  answerOf,
   isMeantFor,
+  refusedToken,
+  requireTokenLength,
   type VerifiedAccessToken,
   verifiedAccessToken,
 } from './verified_access_token.ts';
@@ -170,4 +174,99 @@ function isReadable({ active, exp, scope, token_type: type }: JsonObject): boole
   if (typeof active !== 'boolean') return false;
   const isTime = exp === undefined || (typeof exp === 'number' && Number.isFinite(exp));
   return isTime && [scope, type].every((one) => one === undefined || typeof one === 'string');
+}
+
+export interface CacheOptions {
+  /** Seconds for which an active token is believed without asking, 3600 at most: so long a revocation may go unseen. */
+  readonly maxSeconds: number;
+  /** How many tokens are remembered at most, within a factor of two; a million at most. Default: 10000. */
+  readonly maxTokens?: number;
+}
+
+const CACHE_OPTIONS: KindsOf<CacheOptions> = { maxSeconds: anyValue, maxTokens: anyValue };
+
+interface Remembered {
+  readonly token: VerifiedAccessToken;
+  /** Milliseconds. */
+  readonly untilMs: number;
+}
+
+/** Tokens that introspection has called active, by their digest; never those that it has not, and no outage. */
+class ActiveTokens {
+  readonly #maxMs: number;
+  readonly #tokens: RecentlyUsed<Remembered>;
+
+  /** @throws {ConfigurationError} an option does not fit */
+  constructor(options: CacheOptions) {
+    requireKinds(options, CACHE_OPTIONS, 'cache');
+    const { maxSeconds, maxTokens = 10_000 } = options;
+    this.#maxMs = requireBetween('cache.maxSeconds', maxSeconds, 0, 3600) * 1000;
+    this.#tokens = new RecentlyUsed(
+      Math.ceil(requireBetween('cache.maxTokens', maxTokens, 1, 1_000_000) / 2),
+    );
+  }
+
+  async find(token: string, nowMs: number): Promise<VerifiedAccessToken | undefined> {
+    const remembered = this.#tokens.get(await sha256(token));
+    return remembered !== undefined && nowMs < remembered.untilMs ? remembered.token : undefined;
+  }
+
+  /** @param askedAtMs milliseconds; when the question went out: what has happened since may not be in the answer */
+  async remember(token: string, verified: VerifiedAccessToken, askedAtMs: number): Promise<void> {
+    const expiresAtMs = (verified.expiresAt ?? Infinity) * 1000;
+    const untilMs = Math.min(askedAtMs + this.#maxMs, expiresAtMs);
+    this.#tokens.set(await sha256(token), { token: verified, untilMs });
+  }
+}
+
+/** Questions that are under way at once. One too many is not asked, and does not wait either. */
+class QuestionLimit {
+  readonly #most: number;
+  #underWay = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  /** @throws {DocumentError} as many as may be are under way */
+  async within<T>(question: () => Promise<T>): Promise<T> {
+    if (this.#underWay >= this.#most)
+      throw new DocumentError('failed', 'too many questions are under way at once');
+    this.#underWay += 1;
+    try {
+      return await question();
+    } finally {
+      this.#underWay -= 1;
+    }
+  }
+}
+
+/**
+ * One question at a time for each key. Who asks while a question is under way shares the next one with all who come
+ * until then, whatever becomes of the first: what they are told, an answer or a failure, is never older than the asking.
+ */
+class SingleFlight<T> {
+  readonly #gathering = new Map<string, Promise<T>>();
+  readonly #underWay = new Map<string, Promise<T>>();
+
+  share(key: string, ask: () => Promise<T>): Promise<T> {
+    const gathered = this.#gathering.get(key);
+    if (gathered !== undefined) return gathered;
+    const flight = this.#depart(key, ask);
+    this.#gathering.set(key, flight);
+    return flight;
+  }
+
+  async #depart(key: string, ask: () => Promise<T>): Promise<T> {
+    // Its failure is that of those who asked it. Where there is none, those of this turn gather all the same.
+    await Promise.allSettled([this.#underWay.get(key)]);
+    this.#gathering.delete(key);
+    const asked = ask();
+    this.#underWay.set(key, asked);
+    try {
+      return await asked;
+    } finally {
+      if (this.#underWay.get(key) === asked) this.#underWay.delete(key);
+    }
+  }
 }

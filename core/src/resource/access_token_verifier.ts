@@ -1,32 +1,36 @@
+import type { JWK } from 'jose';
+import { verifierOf } from '#signatures';
+import type { Clock } from '../environment.ts';
+import { ConfigurationError } from '../http/errors.ts';
+import type { FetchDocument } from '../http/fetch_document.ts';
+import { anyFunction, anyText, anyTexts, anyValue, type KindsOf, requireKinds } from '../option_kinds.ts';
 import type { Claims } from '../protocol/claims.ts';
-import type { Clock } from '../protocol/environment.ts';
-import { ConfigurationError } from '../protocol/oauth_error.ts';
-import {
-  anyFunction,
-  anyText,
-  anyTexts,
-  anyValue,
-  type KindsOf,
-  requireKinds,
-} from '../protocol/option_kinds.ts';
 import {
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
   signingAlgorithmOf,
-} from '../protocol/signing_algorithm.ts';
-import { JWT_TYPES } from '../tokens/jwt_types.ts';
-import { readPublicKeys } from '../tokens/public_keys.ts';
-import { claimsOfJwt, isSignedWith, readJwtHeader } from '../tokens/signature.ts';
-import { answerOf } from './authorization_server_fault.ts';
-import { ASKING_OPTIONS, type AskingOptions, documentsBy, guarded } from './guarded_fetch.ts';
-import { IssuerKeys, type KeySource } from './issuer_keys.ts';
-import { IssuerMetadata } from './issuer_metadata.ts';
-import { refusedToken, requireTokenLength } from './refused_token.ts';
-import { requireAskableUrl, requireAudience, requireIssuer, requireTolerance } from './resource_options.ts';
-import type { TransportPolicy } from './transport_policy.ts';
+} from '../protocol/client_metadata.ts';
+import { claimsOfJwt, isSignedWith, JWT_TYPES, readJwtHeader } from '../tokens/jwt.ts';
+import { keyThatSigned, RemoteKeySets, readPublicKeys, withoutUse } from '../tokens/public_keys.ts';
+import type { Verifies } from '../tokens/signatures/signatures.ts';
+import {
+  ASKING_OPTIONS,
+  type AskingOptions,
+  documentsBy,
+  guarded,
+  IssuerMetadata,
+  requireAskableUrl,
+  requireAudience,
+  requireIssuer,
+  requireTolerance,
+  type TransportPolicy,
+} from './issuer_metadata.ts';
 import {
   type AccessTokens,
+  answerOf,
   isMeantFor,
+  refusedToken,
+  requireTokenLength,
   type VerifiedAccessToken,
   verifiedAccessToken,
 } from './verified_access_token.ts';
@@ -140,4 +144,52 @@ function requireAlgorithms(algorithms: readonly SigningAlgorithm[]): readonly Si
 
 function isTime(value: unknown): value is number {
   return typeof value === 'number' && Number.isFinite(value);
+}
+
+/** Where the keys of an issuer are: given, or behind a URL. */
+type KeySource = { readonly keys: readonly JWK[] } | { readonly url: () => Promise<string> };
+
+/** The public keys that an issuer signs with, ready to check signatures. */
+class IssuerKeys {
+  readonly #source: KeySource;
+  readonly #remote: RemoteKeySets;
+  /** Each key is made ready once; it goes when the set does that it came in. */
+  readonly #ready = new WeakMap<JWK, Map<SigningAlgorithm, Promise<Verifies | undefined>>>();
+
+  constructor(source: KeySource, parts: { readonly fetchDocument: FetchDocument; readonly clock: Clock }) {
+    this.#source = source;
+    // An issuer shows a retired key as long as anything lives that it has signed, and its current one may come last: of
+    // a set that was fetched whole nothing is left out, and one that is too large for that is a fault.
+    this.#remote = new RemoteKeySets({ ...parts, mostKeys: Infinity });
+  }
+
+  /**
+   * @returns `undefined` where the issuer has no such key
+   * @throws {DocumentError} its keys cannot be fetched
+   */
+  async find(algorithm: SigningAlgorithm, keyId: string | undefined): Promise<Verifies | undefined> {
+    const choose = (keys: readonly JWK[]) => keyThatSigned(keys, algorithm, keyId);
+    const jwk =
+      'keys' in this.#source
+        ? choose(this.#source.keys)
+        : await this.#remote.find(await this.#source.url(), choose);
+    return jwk && this.#made(jwk, algorithm);
+  }
+
+  #made(jwk: JWK, algorithm: SigningAlgorithm): Promise<Verifies | undefined> {
+    const made = this.#ready.get(jwk) ?? new Map<SigningAlgorithm, Promise<Verifies | undefined>>();
+    this.#ready.set(jwk, made);
+    const verifies = made.get(algorithm) ?? makeReady(jwk, algorithm);
+    made.set(algorithm, verifies);
+    return verifies;
+  }
+}
+
+/** @returns `undefined` where its numbers are no key, such as a point that is not on its curve */
+async function makeReady(jwk: JWK, algorithm: SigningAlgorithm): Promise<Verifies | undefined> {
+  try {
+    return await verifierOf(withoutUse(jwk), algorithm);
+  } catch {
+    return undefined; // nothing here asks anybody: the numbers are all that can be wrong
+  }
 }

@@ -1,13 +1,14 @@
+import { ConfigurationError } from '../http/errors.ts';
+import { anyTexts, anyValue, type KindsOf, requireKinds } from '../option_kinds.ts';
 import type { Claims } from '../protocol/claims.ts';
-import { ConfigurationError } from '../protocol/oauth_error.ts';
-import { anyTexts, anyValue, type KindsOf, requireKinds } from '../protocol/option_kinds.ts';
 import { formatScope } from '../protocol/scope.ts';
-import { answerOf } from './authorization_server_fault.ts';
-import { refusedToken, requireTokenLength } from './refused_token.ts';
-import { requireAudience } from './resource_options.ts';
+import { requireAudience } from './issuer_metadata.ts';
 import {
   type AccessTokens,
+  answerOf,
   isMeantFor,
+  refusedToken,
+  requireTokenLength,
   type VerifiedAccessToken,
   verifiedAccessToken,
 } from './verified_access_token.ts';

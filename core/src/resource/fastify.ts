@@ -1,10 +1,10 @@
 /** `protect` for Fastify. */
-import { headersWithEveryAuthorization, type NodeHeaders } from '../protocol/node_headers.ts';
+import { headersWithEveryAuthorization, type NodeHeaders } from '../http/node_headers.ts';
+import { type FastifyReply, sendByFastify } from './node.ts';
 import { Protection, type ProtectionOptions } from './protection.ts';
-import { type FastifyReply, sendByFastify } from './send_answer.ts';
 
+export type { FastifyReply } from './node.ts';
 export { tokenOf } from './node.ts';
-export type { FastifyReply } from './send_answer.ts';
 
 /** What is used of the framework's request; the token is left in `token`. */
 export interface FastifyRequest {

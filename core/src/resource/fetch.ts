@@ -1,6 +1,5 @@
 /** `protect` for Next.js' route handlers, and for whatever else answers a `Request` with a `Response`. */
-import { fromHttpResponse } from '../protocol/fetch_response.ts';
-import { takingTwo } from '../protocol/handed_over.ts';
+import { fromHttpResponse, takingTwo } from '../http/fetch_response.ts';
 import { Protection, type ProtectionOptions } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 

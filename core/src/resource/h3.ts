@@ -1,8 +1,8 @@
 /** `protect` for h3 2. */
-import { fromHttpResponse } from '../protocol/fetch_response.ts';
-import { foundToken } from './found_token.ts';
+import { fromHttpResponse } from '../http/fetch_response.ts';
 import { Protection, type ProtectionOptions } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
+import { foundToken } from './verified_access_token.ts';
 
 /** What is used of h3's event; the token is left in `context.token`. */
 export interface H3Event {

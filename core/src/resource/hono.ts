@@ -1,8 +1,8 @@
 /** `protect` for Hono. */
-import { fromHttpResponse } from '../protocol/fetch_response.ts';
-import { foundToken } from './found_token.ts';
+import { fromHttpResponse } from '../http/fetch_response.ts';
 import { Protection, type ProtectionOptions } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
+import { foundToken } from './verified_access_token.ts';
 
 /** What is used of the framework's context; the token is left under `token`. */
 export interface HonoContext {

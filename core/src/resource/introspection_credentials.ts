@@ -1,11 +1,11 @@
 import type { JWK } from 'jose';
 import { signerOf } from '#signatures';
-import { type Clock, secondsOf } from '../protocol/environment.ts';
-import { ConfigurationError } from '../protocol/oauth_error.ts';
-import { anyText, anyValue, type KindsOf, oneOf, requireKinds } from '../protocol/option_kinds.ts';
-import { type SigningAlgorithm, signingAlgorithmOf } from '../protocol/signing_algorithm.ts';
+import { type Clock, secondsOf } from '../environment.ts';
+import { ConfigurationError } from '../http/errors.ts';
+import { anyText, anyValue, type KindsOf, oneOf, requireKinds } from '../option_kinds.ts';
+import { type SigningAlgorithm, signingAlgorithmOf } from '../protocol/client_metadata.ts';
+import { signedJwt } from '../tokens/jwt.ts';
 import { withoutUse } from '../tokens/public_keys.ts';
-import { signedJwt } from '../tokens/signature.ts';
 import type { Signs } from '../tokens/signatures/signatures.ts';
 
 /** How the API shows the authorization server who it is (RFC 6749 §2.3.1, RFC 7523 §2.2). */

@@ -1,8 +1,8 @@
 /** `protect` for Koa. */
-import { closingHeaders, headersWithEveryAuthorization, type NodeHeaders } from '../protocol/node_headers.ts';
-import { foundToken } from './found_token.ts';
+import { closingHeaders, headersWithEveryAuthorization, type NodeHeaders } from '../http/node_headers.ts';
 import { Protection, type ProtectionOptions } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
+import { foundToken } from './verified_access_token.ts';
 
 /** What is used of the framework's context; the token is left in `state.token`. */
 export interface KoaContext {

@@ -1,7 +1,7 @@
 /** `protect` for NestJS, on its Express and on its Fastify platform. */
-import { headersWithEveryAuthorization, type NodeHeaders } from '../protocol/node_headers.ts';
+import { headersWithEveryAuthorization, type NodeHeaders } from '../http/node_headers.ts';
+import { type FastifyReply, type NodeResponse, sendByFastify, sendByNode } from './node.ts';
 import { Protection, type ProtectionOptions } from './protection.ts';
-import { type FastifyReply, type NodeResponse, sendByFastify, sendByNode } from './send_answer.ts';
 
 export { tokenOf } from './node.ts';
 

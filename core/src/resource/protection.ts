@@ -1,13 +1,15 @@
-import { bearerCredentials } from '../protocol/bearer.ts';
+import { RecentlyUsed } from '../cache.ts';
+import { type Clock, observe } from '../environment.ts';
 import {
   bareBearerChallenges,
   bearerChallenges,
+  bearerCredentials,
   type ChallengingResource,
   formatChallenges,
-} from '../protocol/challenge.ts';
-import type { Clock } from '../protocol/environment.ts';
-import { type HttpRequest, type HttpResponse, headerValue, mediaTypeOf, queryOf } from '../protocol/http.ts';
-import { ConfigurationError, OAuthError } from '../protocol/oauth_error.ts';
+} from '../http/bearer.ts';
+import { refusalResponse } from '../http/error_response.ts';
+import { ConfigurationError, OAuthError } from '../http/errors.ts';
+import { type HttpRequest, type HttpResponse, headerValue, mediaTypeOf, queryOf } from '../http/http.ts';
 import {
   anyFunction,
   anyText,
@@ -16,13 +18,15 @@ import {
   oneOf,
   requireKinds,
   textList,
-} from '../protocol/option_kinds.ts';
-import { refusalResponse } from '../protocol/refusal_response.ts';
+} from '../option_kinds.ts';
 import { formatScope, isScopeToken } from '../protocol/scope.ts';
-import { AuthorizationServerFault, asFault } from './authorization_server_fault.ts';
-import { requireUrl } from './resource_options.ts';
-import { reportFault, ToldFaults } from './told_faults.ts';
-import type { AccessTokens, VerifiedAccessToken } from './verified_access_token.ts';
+import { requireUrl } from './issuer_metadata.ts';
+import {
+  type AccessTokens,
+  AuthorizationServerFault,
+  asFault,
+  type VerifiedAccessToken,
+} from './verified_access_token.ts';
 
 export interface ProtectionOptions {
   /**
@@ -61,7 +65,7 @@ const PROTECTION_OPTIONS: KindsOf<ProtectionOptions> = {
 };
 
 /** A request as far as its protection looks at it; a body only where the host has parsed it already. */
-export type ProtectedRequest = Pick<HttpRequest, 'method' | 'url' | 'headers'> & { readonly body?: unknown };
+type ProtectedRequest = Pick<HttpRequest, 'method' | 'url' | 'headers'> & { readonly body?: unknown };
 
 /** What a request may do; or what it is answered. */
 export type Verdict = { readonly token: VerifiedAccessToken } | { readonly answer: Answer };
@@ -194,4 +198,57 @@ function unavailable({ headers }: AuthorizationServerFault): OAuthError {
   return new OAuthError('temporarily_unavailable', 'the access token cannot be checked at the moment', {
     headers,
   });
+}
+
+/**
+ * Milliseconds in which a reason is told once. In an outage every request has a fault, and none says more than the
+ * first; once a minute shows how long it lasts, also where each of many routes has a protection of its own.
+ */
+const TOLD_AGAIN_AFTER = 60 * 1000;
+
+/** Reasons that are remembered as told, within a factor of two; the library itself has a dozen. */
+const MOST_REASONS = 50;
+
+/** Tells the host why nothing could be found out about tokens. */
+class ToldFaults {
+  readonly #onFault: (fault: AuthorizationServerFault) => void;
+  readonly #clock: Clock;
+  readonly #toldAtMs = new RecentlyUsed<number>(MOST_REASONS);
+
+  constructor(onFault: (fault: AuthorizationServerFault) => void, clock: Clock) {
+    this.#onFault = onFault;
+    this.#clock = clock;
+  }
+
+  tell(fault: AuthorizationServerFault): void {
+    const reason = reasonOf(fault);
+    const nowMs = this.#clock();
+    if (nowMs - (this.#toldAtMs.get(reason) ?? -Infinity) < TOLD_AGAIN_AFTER) return;
+    this.#toldAtMs.set(reason, nowMs);
+    observe('onFault', this.#onFault, fault);
+  }
+}
+
+/** A host that listens to nothing still learns why its API answers 503. */
+export function reportFault(fault: AuthorizationServerFault): void {
+  console.error(`grantd: ${reasonOf(fault)}`);
+}
+
+/**
+ * Two messages that hold nothing of a request, and the code of the runtime's own failure, such as `ECONNREFUSED`, whose
+ * message may quote what it was given.
+ */
+function reasonOf({ message, cause }: AuthorizationServerFault): string {
+  if (!(cause instanceof Error)) return message;
+  const code = codeBelow(cause);
+  return `${message}: ${cause.message}${code === undefined ? '' : ` (${code})`}`;
+}
+
+/** Of the first failure below that has one; a runtime wraps them a few times at most. */
+function codeBelow(error: Error, depth = 4): string | undefined {
+  const { cause } = error;
+  if (!(cause instanceof Error) || depth === 0) return undefined;
+  const code: unknown = 'code' in cause ? cause.code : undefined;
+  if (typeof code === 'string' && /^[A-Z][A-Z0-9_]{1,63}$/.test(code)) return code;
+  return codeBelow(cause, depth - 1);
 }

@@ -1,18 +1,18 @@
 /** `@grantd/core/resource`: for APIs that take access tokens. Each framework's `protect` has an entry point of its own. */
-export { ConfigurationError, OAuthError } from '../protocol/oauth_error.ts';
+export { ConfigurationError, OAuthError } from '../http/errors.ts';
+export type { CacheOptions } from './access_token_introspector.ts';
 export {
   AccessTokenIntrospector,
   type AccessTokenIntrospectorOptions,
 } from './access_token_introspector.ts';
 export { AccessTokenVerifier, type AccessTokenVerifierOptions } from './access_token_verifier.ts';
-export type { CacheOptions } from './active_tokens.ts';
-export { AuthorizationServerFault } from './authorization_server_fault.ts';
 export {
   EmbeddedAccessTokens,
   type EmbeddedAccessTokensOptions,
   type EmbeddedServer,
 } from './embedded_access_tokens.ts';
-export type { AskingOptions, Fetch } from './guarded_fetch.ts';
 export type { IntrospectionCredentials } from './introspection_credentials.ts';
+export type { AskingOptions, Fetch } from './issuer_metadata.ts';
 export type { ProtectionOptions } from './protection.ts';
 export type { AccessTokens, VerifiedAccessToken } from './verified_access_token.ts';
+export { AuthorizationServerFault } from './verified_access_token.ts';

@@ -1,5 +1,8 @@
+import { frozen } from '../cache.ts';
+import { OAuthError, type ReasonCode, StorageFault } from '../http/errors.ts';
+import { DocumentError } from '../http/fetch_document.ts';
+import { LONGEST_ACCESS_TOKEN } from '../http/http.ts';
 import type { Claims } from '../protocol/claims.ts';
-import { frozen } from '../protocol/frozen.ts';
 
 /** What an access token permits, and to whom. */
 export interface VerifiedAccessToken {
@@ -39,4 +42,66 @@ export function verifiedAccessToken(claims: Claims): VerifiedAccessToken {
 /** Whether one of a token's audiences is one of the API's (RFC 9068 §4). */
 export function isMeantFor(audience: readonly string[], aud: unknown): boolean {
   return [aud].flat().some((one) => typeof one === 'string' && audience.includes(one));
+}
+
+/** `invalid_token`; what the bearer may know of the reason is in the description. */
+export function refusedToken(reason: ReasonCode): OAuthError {
+  return new OAuthError('invalid_token', DESCRIPTIONS[reason] ?? 'the access token is not valid', { reason });
+}
+
+/** @throws {OAuthError} `invalid_token`: nobody issues such a long one, and nobody shall be made to read it */
+export function requireTokenLength(token: string): void {
+  if (token.length > LONGEST_ACCESS_TOKEN) throw refusedToken('malformed');
+}
+
+const DESCRIPTIONS: Partial<Record<ReasonCode, string>> = {
+  malformed: 'the access token is malformed',
+  wrong_type: 'the token is not an access token that a bearer may use',
+  wrong_issuer: 'the access token is from another issuer',
+  audience_wrong: 'the access token is meant for another API',
+  expired: 'the access token is expired',
+  not_yet_valid: 'the access token is not valid yet',
+  not_active: 'the access token is not active',
+};
+
+/** The authorization server could not be asked, or did not answer as it must. It says nothing about the token. */
+export class AuthorizationServerFault extends Error {
+  readonly status = 503;
+  readonly headers: Readonly<Record<string, string>> = { 'cache-control': 'no-store', 'retry-after': '1' };
+
+  constructor(cause: unknown) {
+    super('the authorization server cannot be asked', { cause });
+    this.name = 'AuthorizationServerFault';
+  }
+}
+
+/** What kept an authorization server from answering, elsewhere or in the same process, as that fault; else the same. */
+export function asFault(error: unknown): unknown {
+  const isOutage = error instanceof DocumentError || error instanceof StorageFault;
+  return isOutage ? new AuthorizationServerFault(error) : error;
+}
+
+/**
+ * What the authorization server was asked for.
+ * @throws {AuthorizationServerFault} it could not be asked, or its storage could not
+ */
+export async function answerOf<T>(question: Promise<T>): Promise<T> {
+  try {
+    return await question;
+  } catch (error) {
+    throw asFault(error);
+  }
+}
+
+/**
+ * What `protect` left behind for the handler.
+ * @throws {TypeError} it was not asked for this request
+ */
+export function foundToken(left: unknown): VerifiedAccessToken {
+  if (isVerified(left)) return left;
+  throw new TypeError('the request carries no verified token: protect() does not stand before this handler');
+}
+
+function isVerified(value: unknown): value is VerifiedAccessToken {
+  return typeof value === 'object' && value !== null && 'scopes' in value && 'claims' in value;
 }

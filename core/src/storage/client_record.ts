@@ -1,15 +1,5 @@
-import {
-  ASSERTION_AUDIENCES,
-  AUTHENTICATION_METHODS,
-  type ClientMetadata,
-  CONTENT_ENCRYPTIONS,
-  ENCRYPTION_ALGORITHMS,
-  LANGUAGE_TAG,
-  LOCALIZED_MEMBERS,
-  type MetadataName,
-} from '../protocol/client_metadata.ts';
-import { isJsonObject } from '../protocol/json.ts';
-import { ConfigurationError } from '../protocol/oauth_error.ts';
+import { ConfigurationError } from '../http/errors.ts';
+import { isJsonObject } from '../http/json.ts';
 import {
   anyText,
   anyValue,
@@ -23,12 +13,21 @@ import {
   textList,
   trueOrFalse,
   wholeNumber,
-} from '../protocol/option_kinds.ts';
+} from '../option_kinds.ts';
+import {
+  ASSERTION_AUDIENCES,
+  AUTHENTICATION_METHODS,
+  type ClientMetadata,
+  CONTENT_ENCRYPTIONS,
+  ENCRYPTION_ALGORITHMS,
+  LANGUAGE_TAG,
+  LOCALIZED_MEMBERS,
+  type MetadataName,
+  SIGNING_ALGORITHMS,
+} from '../protocol/client_metadata.ts';
 import type { ClientRecord, GrantType } from '../protocol/records.ts';
 import { isExposedRedirectUri, isRegistrableRedirectUri } from '../protocol/redirect_uri.ts';
-import { isResourceUri } from '../protocol/resource_uri.ts';
-import { isScopeToken } from '../protocol/scope.ts';
-import { SIGNING_ALGORITHMS } from '../protocol/signing_algorithm.ts';
+import { isResourceUri, isScopeToken } from '../protocol/scope.ts';
 import type { NewClient } from './contract.ts';
 
 const GRANTS: Readonly<Record<GrantType, true>> = {

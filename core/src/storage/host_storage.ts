@@ -1,27 +1,30 @@
-import type {
-  AuthorizationCodeRecord,
-  ClientRecord,
-  PushedRequest,
-  TokenRecord,
+import { ConfigurationError, StorageFault } from '../http/errors.ts';
+import { isJsonObject } from '../http/json.ts';
+import type { Claims } from '../protocol/claims.ts';
+import {
+  type ApiRecord,
+  type AuthorizationCodeRecord,
+  type ClientRecord,
+  type ClientSecretRecord,
+  PRINCIPALS,
+  type Principal,
+  type PushedRequest,
+  type Standing,
+  type TokenKind,
+  type TokenRecord,
 } from '../protocol/records.ts';
 import type {
   AuthorizationCodeRepository,
   Awaitable,
+  ClientRegistry,
   ClientRepository,
   Found,
+  KeyRepository,
   OneTimeIdentifiers,
   PushedRequestRepository,
   Storage,
   TokenRepository,
 } from './contract.ts';
-import { guarded, guardedCall } from './guarded.ts';
-import {
-  apiRecords,
-  authorizationCodeRecord,
-  clientRecord,
-  pushedRequest,
-  tokenRecord,
-} from './host_records.ts';
 
 /**
  * A host's storage as endpoints use it: failures are `StorageFault`s, and look-ups answer plain records or
@@ -131,5 +134,336 @@ class OwnObjects<T extends object> {
 
   of(record: T): T {
     return this.#own.get(record) ?? record;
+  }
+}
+
+/**
+ * A host's repository, whose throws and rejections are `StorageFault`s: what could not be asked can be told from
+ * what was refused, everywhere above.
+ */
+export function guarded<T extends object>(repository: T): T {
+  const marked = new Map<PropertyKey, unknown>();
+  // Not a proxy of the repository itself: it may be frozen, and then nothing else could be returned for it.
+  const stand: T = Object.create(null);
+  return new Proxy(stand, {
+    get(_, name) {
+      const member: unknown = Reflect.get(repository, name, repository);
+      if (typeof member !== 'function') return member;
+      let method = marked.get(name);
+      if (method === undefined) {
+        method = guardedCall((...args: unknown[]): unknown => Reflect.apply(member, repository, args));
+        marked.set(name, method);
+      }
+      return method;
+    },
+  });
+}
+
+/** The same function, guarded likewise. */
+export function guardedCall<A extends unknown[], R>(
+  call: (...args: A) => R,
+): (...args: A) => R | Promise<Awaited<R>> {
+  return (...args) => {
+    let result: R;
+    try {
+      result = call(...args);
+    } catch (error) {
+      throw asFault(error);
+    }
+    return isThenable(result) ? Promise.resolve(result).catch(rethrow) : result;
+  };
+}
+
+function rethrow(error: unknown): never {
+  throw asFault(error);
+}
+
+function asFault(error: unknown): StorageFault {
+  return error instanceof StorageFault ? error : new StorageFault(error);
+}
+
+/** Query builders are awaited like promises without being any. */
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
+}
+
+/*
+ * Clients, tokens, codes and pushed requests as everything above relies on them: plain data with the members of the contract and no
+ * others. `null`, which many databases answer, is absence, of a record as of a member; instances of classes are
+ * read member by member, getters included.
+ */
+
+/** Every member of a record, and whether it must be there. A member that is forgotten here does not compile. */
+type Members<T> = { readonly [M in keyof Required<T>]: T extends Record<M, T[M]> ? 'required' : 'optional' };
+
+const CLIENT: Members<ClientRecord> = {
+  id: 'required',
+  name: 'optional',
+  secrets: 'optional',
+  grantTypes: 'required',
+  scopes: 'required',
+  redirectUris: 'required',
+  resource: 'optional',
+  rotateRefreshTokens: 'optional',
+  accessTokenFormat: 'optional',
+  accessTokenAlgorithm: 'optional',
+  idTokenAlgorithm: 'optional',
+  metadata: 'optional',
+  registrationTokenDigest: 'optional',
+  registeredAt: 'optional',
+  generation: 'optional',
+  revision: 'optional',
+  registrationRevision: 'optional',
+  disabledAtMs: 'optional',
+};
+
+const CLIENT_SECRET: Members<ClientSecretRecord> = {
+  hash: 'required',
+  serverSecret: 'optional',
+  createdAtMs: 'optional',
+  expiresAt: 'optional',
+  lastUsedAtMs: 'optional',
+};
+
+const API: Members<ApiRecord> = { clientId: 'required', resource: 'required', scopes: 'required' };
+
+/** A token is of the kind by which it was found; whether an expiry or time of issue is there is a matter of its life. */
+const TOKEN: Members<Omit<TokenRecord, 'kind' | 'standing' | 'expiresAt' | 'issuedAtMs'>> = {
+  id: 'required',
+  digest: 'optional',
+  clientId: 'required',
+  scopes: 'required',
+  tokenType: 'optional',
+  subject: 'optional',
+  claims: 'optional',
+  claimsRequest: 'optional',
+  resources: 'optional',
+  keyId: 'optional',
+  pairId: 'optional',
+  familyId: 'optional',
+  grantId: 'optional',
+  sessionId: 'optional',
+  supersededAtMs: 'optional',
+  successorId: 'optional',
+  revokedAtMs: 'optional',
+  notBeforeMs: 'optional',
+};
+
+const CODE: Members<Omit<AuthorizationCodeRecord, 'standing' | 'expiresAt' | 'issuedAtMs'>> = {
+  id: 'required',
+  clientId: 'required',
+  redirectUri: 'required',
+  redirectUriGiven: 'required',
+  codeChallenge: 'optional',
+  scopes: 'required',
+  subject: 'required',
+  grantId: 'required',
+  sessionId: 'optional',
+  nonce: 'optional',
+  claims: 'required',
+  claimsRequest: 'optional',
+  resources: 'optional',
+  redeemedAtMs: 'optional',
+  revokedAtMs: 'optional',
+  notBeforeMs: 'optional',
+};
+
+const PUSHED_REQUEST: Members<PushedRequest> = {
+  id: 'required',
+  clientId: 'required',
+  parameters: 'required',
+  expiresAt: 'required',
+};
+
+const STANDING: Members<Standing> = {
+  copied: 'required',
+  current: 'required',
+  raisedAtMs: 'optional',
+  disabledAtMs: 'optional',
+};
+
+type Check = (value: unknown) => boolean;
+const isInteger: Check = Number.isSafeInteger;
+const isText: Check = (value) => typeof value === 'string';
+const isTextList: Check = (value) => Array.isArray(value) && value.every(isText);
+
+/** Claims that go out as they are kept (RFC 7662 §2.2), and what each must be. */
+const CLAIMS: readonly (readonly [name: string, isOfType: Check])[] = [
+  ['exp', isInteger],
+  ['iat', isInteger],
+  ['nbf', isInteger],
+  ['username', isText],
+  ['sub', isText],
+  ['iss', isText],
+  ['jti', isText],
+  ['aud', (value) => isText(value) || isTextList(value)],
+  ['sid', isText],
+  ['auth_time', isInteger],
+  ['acr', isText],
+  ['amr', isTextList],
+];
+
+/** @throws {StorageFault} a member that must be there is not */
+export function clientRecord(found: ClientRecord | null | undefined): ClientRecord | undefined {
+  if (!found) return undefined;
+  const client = read(found, CLIENT, 'client');
+  if (client.secrets === undefined) return client;
+  return { ...client, secrets: client.secrets.map((one) => read(one, CLIENT_SECRET, 'client secret')) };
+}
+
+/** @throws {StorageFault} a member that must be there is not */
+function apiRecords(found: readonly ApiRecord[] | null | undefined): readonly ApiRecord[] {
+  return (found ?? []).map((api) => read(api, API, 'API'));
+}
+
+/**
+ * @param kind what was looked for
+ * @throws {StorageFault} a member that must be there is not, or a claim is of the wrong type
+ */
+export function tokenRecord(found: TokenRecord, kind: TokenKind): TokenRecord {
+  const { expiresAt, issuedAtMs } = found;
+  requireClaimTypes(found.claims);
+  return { ...read(found, TOKEN, 'token'), ...standing(found), kind, expiresAt, issuedAtMs };
+}
+
+/** @throws {StorageFault} a member that must be there is not, or a claim is of the wrong type */
+export function authorizationCodeRecord(found: AuthorizationCodeRecord): AuthorizationCodeRecord {
+  const { expiresAt, issuedAtMs } = found;
+  requireClaimTypes(found.claims);
+  return { ...read(found, CODE, 'authorization code'), ...standing(found), expiresAt, issuedAtMs };
+}
+
+/** @throws {StorageFault} a member that must be there is not */
+export function pushedRequest(found: PushedRequest | null | undefined): PushedRequest | undefined {
+  return found ? read(found, PUSHED_REQUEST, 'pushed request') : undefined;
+}
+
+function standing(found: Pick<TokenRecord, 'standing'>): Pick<TokenRecord, 'standing'> | undefined {
+  if (!found.standing) return undefined;
+  const standings: Partial<Record<Principal, Standing>> = {};
+  for (const principal of PRINCIPALS) {
+    const one = found.standing[principal];
+    if (one) standings[principal] = read(one, STANDING, `standing of a ${principal}`);
+  }
+  return { standing: standings };
+}
+
+/** A wrong claim is no absent one: without it, an answer would say less than was issued. */
+function requireClaimTypes(claims: Claims | null | undefined): void {
+  if (claims === undefined || claims === null) return;
+  if (typeof claims !== 'object') throw new StorageFault(new TypeError('claims that are no object'));
+  for (const [name, isOfType] of CLAIMS) {
+    const value = claims[name];
+    if (value === undefined || value === null || isOfType(value)) continue;
+    throw new StorageFault(new TypeError(`a claim ${name} of the wrong type`));
+  }
+}
+
+function read<T extends object>(source: T, members: Members<T>, what: string): T {
+  const record: Partial<T> = {};
+  for (const name in members) {
+    const value = source[name];
+    if (value !== undefined && value !== null) record[name] = value;
+    else if (members[name] === 'required') throw new StorageFault(new TypeError(`a ${what} without ${name}`));
+  }
+  return record as T; // every required member was found
+}
+
+/** Names of a repository's methods; the type requires each one that is not optional. */
+type MethodsOf<R> = Readonly<Record<RequiredKeys<R>, true>>;
+
+type RequiredKeys<R> = { [K in keyof R]-?: undefined extends R[K] ? never : K }[keyof R];
+
+const REPOSITORIES: {
+  readonly clients: MethodsOf<ClientRepository>;
+  readonly tokens: MethodsOf<TokenRepository>;
+  readonly authorizationCodes: MethodsOf<AuthorizationCodeRepository>;
+  readonly keys: MethodsOf<KeyRepository>;
+  readonly oneTimeIdentifiers: MethodsOf<OneTimeIdentifiers>;
+  readonly pushedRequests: MethodsOf<PushedRequestRepository>;
+} = {
+  clients: { get: true, hasRedirectOrigin: true },
+  tokens: {
+    getByAccessToken: true,
+    getByRefreshToken: true,
+    isRefreshTokenRevoked: true,
+    revoke: true,
+    issue: true,
+    rotate: true,
+    issueBeside: true,
+    revokeFamily: true,
+  },
+  authorizationCodes: { issue: true, get: true, redeem: true, revoke: true },
+  keys: { get: true, list: true, currentKeyId: true, initialize: true, rotate: true },
+  oneTimeIdentifiers: { take: true },
+  pushedRequests: { add: true, get: true, remove: true },
+};
+
+type RepositoryName = keyof typeof REPOSITORIES;
+
+/** What registration needs of storage. */
+export type RegistrableClients = Pick<ClientRegistry, 'add' | 'replace' | 'remove'>;
+
+const REGISTRATION: Readonly<Record<keyof RegistrableClients, true>> = {
+  add: true,
+  replace: true,
+  remove: true,
+};
+
+/** What other options need of storage. */
+interface StorageNeeds {
+  /** Whether the host has no `JwtService` of its own. */
+  readonly keys: boolean;
+  readonly pushedRequests: boolean;
+  readonly registration: boolean;
+}
+
+/**
+ * Checks that storage has every method that requests will call, so that a missing one is an error at the start.
+ * @throws {ConfigurationError} names the repository or the method, such as `storage.tokens.revoke`
+ */
+export function requireMethods(storage: Storage, needs: StorageNeeds): void {
+  for (const [name, methods] of Object.entries(REPOSITORIES)) {
+    const reason = reasonFor(name as RepositoryName, needs);
+    const repository: unknown = Reflect.get(storage, name);
+    if (repository === undefined && reason === undefined) continue;
+    if (!isJsonObject(repository))
+      throw new ConfigurationError(`storage.${name}`, `a repository${reason ?? ''}`);
+    requireEach(repository, `storage.${name}`, methods, '');
+  }
+}
+
+/**
+ * A registry that clients can register themselves at.
+ * @throws {ConfigurationError} names the missing method
+ */
+export function requireRegistrable(clients: ClientRepository): RegistrableClients {
+  requireEach(clients, 'storage.clients', REGISTRATION, ', since registration is on');
+  return clients as ClientRepository & RegistrableClients;
+}
+
+/** Why a repository must be there; `undefined` if it may be absent. */
+function reasonFor(name: RepositoryName, needs: StorageNeeds): string | undefined {
+  switch (name) {
+    case 'keys':
+      return needs.keys ? ' of signing keys, unless jwtService is given' : undefined;
+    case 'pushedRequests':
+      return needs.pushedRequests ? PUSHED : undefined;
+    case 'oneTimeIdentifiers':
+      if (needs.pushedRequests) return PUSHED;
+      return needs.registration
+        ? ', since registered clients can authenticate with private_key_jwt'
+        : undefined;
+    default:
+      return '';
+  }
+}
+
+const PUSHED = ', since authorization requests must be pushed';
+
+function requireEach(owner: object, path: string, methods: object, reason: string): void {
+  for (const method of Object.keys(methods)) {
+    if (typeof Reflect.get(owner, method) !== 'function')
+      throw new ConfigurationError(`${path}.${method}`, `a method${reason}`);
   }
 }

@@ -1,17 +1,13 @@
-import type { Claims } from '../protocol/claims.ts';
-import { secondsOf } from '../protocol/environment.ts';
+import { sha256 } from '#hashing';
+import { secondsOf } from '../environment.ts';
+import type { Claims, ClaimsRequest } from '../protocol/claims.ts';
+import type { ClientRecord, NewToken, TokenFormat } from '../protocol/records.ts';
 import { formatScope } from '../protocol/scope.ts';
 import { besideToken } from './application_claims.ts';
 import type { TokenContext } from './context.ts';
-import { JWT_TYPES, PLAIN_JWT_TYPE } from './jwt_types.ts';
-import {
-  jwtIdentity,
-  type MintedAccessToken,
-  opaqueIdentity,
-  purposeOfRecord,
-  type TokenPurpose,
-} from './minting.ts';
+import { JWT_TYPES, PLAIN_JWT_TYPE, type SignedJwt } from './jwt.ts';
 import { newOpaque, newTimedIdentifier } from './opaque_token.ts';
+import { hasPairwiseSubjects } from './subject_identifier.ts';
 
 /**
  * An access token: a JWT by RFC 9068, or opaque.
@@ -88,4 +84,94 @@ function applicationClaims(
   return declared?.ofAccessToken({
     ...{ clientId, subject: person?.subject, scopes, audience: [audience].flat(), grantId, sessionId },
   });
+}
+
+/** A token as the client gets it, and its record as storage keeps it. Minting stores nothing. */
+export interface MintedToken {
+  readonly token: string;
+  readonly record: NewToken;
+}
+
+export interface MintedAccessToken extends MintedToken {
+  /** `aud` of the token. */
+  readonly audience: string | readonly string[];
+}
+
+/** Whom a token is about. */
+export interface Person {
+  /** The server's own identifier. */
+  readonly subject: string;
+  /** The identifier that the client is told. */
+  readonly sub: string;
+}
+
+/** What a token is for. */
+export interface TokenPurpose {
+  readonly client: ClientRecord;
+  readonly scopes: readonly string[];
+  /** Absent where the client acts for itself. */
+  readonly person?: Person;
+  /** Claims besides the token's own: `username`, `auth_time`, `acr`, `amr`, `sid`. */
+  readonly claims?: Claims;
+  /** What the authorization request asked for claim by claim. */
+  readonly claimsRequest?: ClaimsRequest;
+  /** `aud` of an access token; instead of the server's own. */
+  readonly audience?: string | readonly string[];
+  /** What access tokens of the grant may be for; a refresh token remembers it. */
+  readonly resources?: readonly string[];
+  readonly pairId?: string;
+  readonly familyId?: string;
+  /** Seconds at which the family of a refresh token ends; absent if it begins with this token. */
+  readonly familyEnd?: number;
+  readonly grantId?: string;
+  readonly sessionId?: string;
+  /** Seconds; instead of the server's own. */
+  readonly lifetime?: number;
+  /** Instead of the client's or the server's own. */
+  readonly format?: TokenFormat;
+}
+
+/** The part of a record that says what the token is for. */
+export function purposeOfRecord({
+  client,
+  scopes,
+  person,
+  pairId,
+  familyId,
+  grantId,
+  sessionId,
+}: TokenPurpose) {
+  return {
+    clientId: client.id,
+    scopes,
+    ...(person !== undefined && { subject: person.subject }),
+    ...(pairId !== undefined && { pairId }),
+    ...(familyId !== undefined && { familyId }),
+    ...(grantId !== undefined && { grantId }),
+    ...(sessionId !== undefined && { sessionId }),
+  };
+}
+
+/** The part of a record by which an opaque token is found and recognised. */
+export async function opaqueIdentity(token: string) {
+  const digest = await sha256(token);
+  return { id: digest, digest };
+}
+
+/** The part of a record by which a JWT is found and recognised. */
+export async function jwtIdentity(jti: string, { token, keyId }: SignedJwt) {
+  return { id: jti, digest: await sha256(token), keyId };
+}
+
+const GRANT_CLAIMS = ['username', 'auth_time', 'acr', 'amr', 'sid'] as const;
+
+/**
+ * Claims that go from an approval, a code or a refresh token to the tokens that it leads to. A name that people know
+ * would undo pairwise subjects.
+ */
+export function grantClaimsOf(client: ClientRecord, claims: Claims): Claims {
+  const names = GRANT_CLAIMS.filter((name) => name !== 'username' || !hasPairwiseSubjects(client));
+  return Object.fromEntries(
+    names.filter((name) => claims[name] !== undefined).map((name) => [name, claims[name]]),
+  );
 }

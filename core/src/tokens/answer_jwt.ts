@@ -1,32 +1,32 @@
 import { CompactEncrypt } from 'jose';
+import { OAuthError } from '../http/errors.ts';
+import { DocumentError } from '../http/fetch_document.ts';
 import type { Claims } from '../protocol/claims.ts';
+import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
 import {
   type ContentEncryption,
   DEFAULT_CONTENT_ENCRYPTION,
   type EncryptionAlgorithm,
 } from '../protocol/client_metadata.ts';
-import { DocumentError } from '../protocol/fetch_document.ts';
-import { OAuthError } from '../protocol/oauth_error.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
-import type { ClientKeys, EncryptionKey } from './client_keys.ts';
-import type { JwtService } from './jwt_service.ts';
+import type { JwtService } from './jwt.ts';
+import type { ClientKeys, EncryptionKey } from './public_keys.ts';
 
 /** What making an answer needs. */
-export interface AnswerContext {
+interface AnswerContext {
   readonly jwt: JwtService;
   readonly clientKeys: ClientKeys;
 }
 
 /** How an answer to a client is protected. */
-export interface AnswerProtection {
+interface AnswerProtection {
   readonly signing:
     | { /** `typ` header. */ readonly type: string; readonly algorithm: SigningAlgorithm }
     | undefined;
   readonly encryption: AnswerEncryption | undefined;
 }
 
-export interface AnswerEncryption {
+interface AnswerEncryption {
   readonly algorithm: EncryptionAlgorithm;
   readonly content: ContentEncryption;
 }

@@ -1,10 +1,10 @@
+import { ConfigurationError, OAuthError } from '../http/errors.ts';
+import { isJsonObject, jsonCopy } from '../http/json.ts';
+import { requireOptions } from '../option_kinds.ts';
 import type { Claims } from '../protocol/claims.ts';
-import { isJsonObject, jsonCopy } from '../protocol/json.ts';
-import { requireOptions } from '../protocol/known_names.ts';
-import { ConfigurationError, OAuthError } from '../protocol/oauth_error.ts';
 import type { TokenRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
-import { guardedCall } from '../storage/guarded.ts';
+import { guardedCall } from '../storage/host_storage.ts';
 
 /** Where a claim can appear. */
 export const CLAIM_PLACES = ['access_token', 'id_token', 'userinfo', 'introspection'] as const;

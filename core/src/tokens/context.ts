@@ -1,13 +1,31 @@
-import type { Clock, RandomSource } from '../protocol/environment.ts';
-import type { TokenFormat } from '../protocol/records.ts';
-import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
+import type { Clock, RandomSource } from '../environment.ts';
+import type { InactiveReason } from '../http/errors.ts';
+import type { Claims } from '../protocol/claims.ts';
+import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
+import type { TokenFormat, TokenKind, TokenRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
-import type { FindFormerToken } from '../storage/former_tokens.ts';
 import type { ReadableStorage } from '../storage/host_storage.ts';
 import type { DeclaredClaims } from './application_claims.ts';
-import type { FormerJwts } from './former_jwts.ts';
-import type { JwtService } from './jwt_service.ts';
+import type { JwtService, JwtType } from './jwt.ts';
 import type { ServerSecret } from './server_secret.ts';
+
+/** A token with its record and its verified claims; it may still be dead. */
+export interface FoundToken {
+  readonly record: TokenRecord;
+  readonly claims: Claims;
+  /** Whether its `typ` is `JWT`: it is for one API alone (`apisWithPlainJwts`). */
+  readonly isPlainJwt?: boolean;
+}
+
+/** Or why there is none; `kind` and `claims` where the signature has verified. */
+export interface NoToken {
+  readonly reason: InactiveReason;
+  readonly kind?: TokenKind;
+  readonly claims?: Claims;
+  /** What it is, if it is another JWT of this server. */
+  readonly type?: JwtType;
+  readonly isPlainJwt?: boolean;
+}
 
 /** How a person stands; `undefined` where the host knows no such person (any more). */
 export type SubjectState = 'active' | 'disabled' | undefined;
@@ -46,6 +64,6 @@ export interface TokenContext {
   readonly getSubjectState: ((subject: string) => Awaitable<SubjectState>) | undefined;
   /** `undefined` if the application adds no claims. */
   readonly applicationClaims: DeclaredClaims | undefined;
-  /** What another server signed, and where it is kept; absent where there was none. */
-  readonly formerTokens: { readonly jwts: FormerJwts; readonly find: FindFormerToken } | undefined;
+  /** Finds a JWT that a former server signed. Resolves to `undefined` if no key of that server is named. */
+  readonly findFormerToken: ((token: string) => Promise<FoundToken | NoToken | undefined>) | undefined;
 }

@@ -1,34 +1,16 @@
 import { sha256 } from '#hashing';
+import { secondsOf } from '../environment.ts';
+import { equalInConstantTime } from '../hashing/hashing.ts';
+import { OAuthError } from '../http/errors.ts';
+import type { Form } from '../http/form.ts';
 import type { Claims } from '../protocol/claims.ts';
-import { secondsOf } from '../protocol/environment.ts';
-import { equalInConstantTime } from '../protocol/hashing/constant_time.ts';
-import type { InactiveReason } from '../protocol/reasons.ts';
-import type { TokenKind, TokenRecord } from '../protocol/records.ts';
+import type { ClientRecord, TokenKind, TokenRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { ownClaims } from './application_claims.ts';
-import type { TokenContext } from './context.ts';
-import { inOwnTerms } from './former_jwts.ts';
-import { type JwtType, jwtTypeOf } from './jwt_types.ts';
+import type { FoundToken, NoToken, TokenContext } from './context.ts';
+import { jwtTypeOf } from './jwt.ts';
 import { opaqueKindOf } from './opaque_token.ts';
 import { subjectIdentifier } from './subject_identifier.ts';
-
-/** A token with its record and its verified claims; it may still be dead. */
-export interface FoundToken {
-  readonly record: TokenRecord;
-  readonly claims: Claims;
-  /** Whether its `typ` is `JWT`: it is for one API alone (`apisWithPlainJwts`). */
-  readonly isPlainJwt?: boolean;
-}
-
-/** Or why there is none; `kind` and `claims` where the signature has verified. */
-export interface NoToken {
-  readonly reason: InactiveReason;
-  readonly kind?: TokenKind;
-  readonly claims?: Claims;
-  /** What it is, if it is another JWT of this server. */
-  readonly type?: JwtType;
-  readonly isPlainJwt?: boolean;
-}
 
 /** RFC 7515 §7.1. */
 const COMPACT_JWS = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/;
@@ -45,7 +27,7 @@ async function findJwt(context: TokenContext, token: string): Promise<FoundToken
   const jwt = await context.jwt.verify(token);
   if (!jwt.verified) {
     if (!COMPACT_JWS.test(token)) return { reason: 'malformed' };
-    return (await findFormer(context, token)) ?? { reason: jwt.reason };
+    return (await context.findFormerToken?.(token)) ?? { reason: jwt.reason };
   }
   const { claims } = jwt;
   const type = jwtTypeOf(jwt.type);
@@ -62,19 +44,6 @@ async function findJwt(context: TokenContext, token: string): Promise<FoundToken
     (!isPlainJwt || record.digest !== undefined) && isAsIssued(record, jwt.digest ?? (await sha256(token)));
   if (!isIssued) return { reason: 'differs_from_issued', kind, claims, ...plain };
   return { record, claims, ...plain };
-}
-
-/** @returns `undefined` where the token names no key of a former server, or there was none */
-async function findFormer(
-  { formerTokens, issuer }: TokenContext,
-  token: string,
-): Promise<FoundToken | NoToken | undefined> {
-  if (formerTokens === undefined) return undefined;
-  const jwt = await formerTokens.jwts.verify(token);
-  if (jwt === undefined || 'reason' in jwt) return jwt;
-  const record = await formerTokens.find(jwt.kind, jwt.id);
-  if (record === undefined) return { reason: 'no_record', kind: jwt.kind, claims: jwt.claims };
-  return inOwnTerms(issuer, jwt, record);
 }
 
 async function findOpaque(context: TokenContext, token: string): Promise<FoundToken | NoToken> {
@@ -120,4 +89,36 @@ async function toldSubject(
   if (context.pairwiseSecret === undefined) return subject;
   const client = await context.storage.clients.get(clientId);
   return client && subjectIdentifier(context, client, subject);
+}
+
+/** What a caller takes a token for; advisory (RFC 7009 §2.1, RFC 7662 §2.1). */
+export type TokenTypeHint = 'access_token' | 'refresh_token' | 'auth_code';
+
+const HINTS: readonly string[] = ['access_token', 'refresh_token', 'auth_code'] satisfies TokenTypeHint[];
+
+/**
+ * The hint of a request. An unknown one is ignored if the server or the caller's registration says so.
+ * @param asking the caller, who is still being authenticated; `undefined` if callers are not
+ * @returns `undefined` if there is no hint, or one that is ignored
+ * @throws {OAuthError} `unsupported_token_type`: a value that this server does not know
+ */
+export function readTokenTypeHint(
+  { ignoreUnknownTokenTypeHints }: { readonly ignoreUnknownTokenTypeHints: boolean },
+  form: Form,
+  asking: Promise<ClientRecord | undefined>,
+): Awaitable<TokenTypeHint | undefined> {
+  const hint = form.get('token_type_hint');
+  if (hint === undefined || isHint(hint)) return hint;
+  if (ignoreUnknownTokenTypeHints) return undefined;
+  return asking.then((caller) => {
+    if (caller?.metadata?.ignore_unknown_token_type_hint === true) return undefined;
+    throw new OAuthError('unsupported_token_type', 'the token_type_hint is unknown', {
+      reason: 'unknown_hint',
+      value: hint,
+    });
+  });
+}
+
+function isHint(text: string): text is TokenTypeHint {
+  return HINTS.includes(text);
 }

@@ -1,5 +1,5 @@
 import { base64url } from 'jose';
-import type { Clock, RandomSource } from '../protocol/environment.ts';
+import type { Clock, RandomSource } from '../environment.ts';
 
 /** Opaque values: a prefix that secret scanners recognise and that tells the kind, then 256 bits in base64url. */
 const OPAQUE_PREFIXES = {
@@ -13,7 +13,7 @@ const OPAQUE_PREFIXES = {
 /** All prefixes, those of signed values included. */
 export const PREFIXES = { ...OPAQUE_PREFIXES, initial_access_token: 'grantd_ia_' } as const;
 
-export type OpaqueKind = keyof typeof OPAQUE_PREFIXES;
+type OpaqueKind = keyof typeof OPAQUE_PREFIXES;
 
 const OPAQUE_KINDS = Object.keys(OPAQUE_PREFIXES) as OpaqueKind[];
 const BODY = /^[A-Za-z0-9_-]{43}$/;

@@ -1,10 +1,16 @@
 import { type CryptoKey, importJWK, type JWK } from 'jose';
-import { ENCRYPTION_ALGORITHMS, type EncryptionAlgorithm } from '../protocol/client_metadata.ts';
-import { isJsonObject, type JsonObject } from '../protocol/json.ts';
-import type { SigningAlgorithm } from '../protocol/signing_algorithm.ts';
+import type { Clock } from '../environment.ts';
+import { DocumentError, type FetchDocument, fetchBody } from '../http/fetch_document.ts';
+import { isJsonObject, type JsonObject, parseJson } from '../http/json.ts';
+import {
+  ENCRYPTION_ALGORITHMS,
+  type EncryptionAlgorithm,
+  type SigningAlgorithm,
+} from '../protocol/client_metadata.ts';
+import type { ClientRecord } from '../protocol/records.ts';
 
 /** What a client's key is wanted for. */
-export type KeyAlgorithm = SigningAlgorithm | EncryptionAlgorithm;
+type KeyAlgorithm = SigningAlgorithm | EncryptionAlgorithm;
 
 /** Keys of one client that are looked at; the others of its set are left out, since anybody may have written it. */
 export const MOST_KEYS = 32;
@@ -138,4 +144,160 @@ function bitsOf(number: string): number {
   );
   const first = bytes.findIndex((byte) => byte !== 0);
   return first === -1 ? 0 : (bytes.length - first) * 8 - Math.clz32(bytes[first] ?? 0) + 24;
+}
+
+/** Milliseconds after which a key that its owner has taken away counts no more. */
+const LONGEST_USE = 5 * 60 * 1000;
+
+/** Milliseconds between two requests to one URI, whatever key is asked for and whatever came of the last. */
+const COOL_DOWN = 10 * 1000;
+
+/** URIs whose keys are remembered; those that were asked for least recently are forgotten first. */
+const MOST_SETS = 1000;
+
+interface RemoteKeySetsParts {
+  readonly fetchDocument: FetchDocument;
+  readonly clock: Clock;
+  /** Keys of one set that are looked at; `Infinity` for as many as a document holds. */
+  readonly mostKeys: number;
+}
+
+/** What is known of the set behind one URI. */
+interface KeySet {
+  keys: readonly JWK[];
+  /** Milliseconds; of the keys. */
+  fetchedAtMs: number;
+  /** Milliseconds; of the last request, whatever came of it. */
+  askedAtMs: number;
+  /** Why the last request brought no keys. */
+  error?: unknown;
+  underWay?: Promise<readonly JWK[]> | undefined;
+}
+
+/** Key sets behind URIs (RFC 7517 §5), remembered for a few minutes. */
+export class RemoteKeySets {
+  readonly #fetchDocument: FetchDocument;
+  readonly #clock: Clock;
+  readonly #mostKeys: number;
+  readonly #sets = new Map<string, KeySet>();
+
+  constructor({ fetchDocument, clock, mostKeys }: RemoteKeySetsParts) {
+    this.#fetchDocument = fetchDocument;
+    this.#clock = clock;
+    this.#mostKeys = mostKeys;
+  }
+
+  /**
+   * A key of the set behind a URI. Where the remembered set does not have it, the set is fetched anew, but not more
+   * often than the cool-down lets; several who ask at once share one request.
+   * @throws {DocumentError} the set cannot be fetched, or is none
+   */
+  async find(uri: string, choose: (keys: readonly JWK[]) => JWK | undefined): Promise<JWK | undefined> {
+    const set = this.#setOf(uri);
+    const remembered = this.#clock() - set.fetchedAtMs < LONGEST_USE ? choose(set.keys) : undefined;
+    return remembered ?? choose(await this.#renewed(uri, set));
+  }
+
+  #setOf(uri: string): KeySet {
+    const set = this.#sets.get(uri) ?? { keys: [], fetchedAtMs: -Infinity, askedAtMs: -Infinity };
+    this.#sets.delete(uri); // and back to the end of the order, as the one that was asked for last
+    this.#sets.set(uri, set);
+    const [oldest] = this.#sets.keys();
+    if (this.#sets.size > MOST_SETS && oldest !== undefined) this.#sets.delete(oldest);
+    return set;
+  }
+
+  /** @throws {DocumentError} the last request failed, or this one does */
+  async #renewed(uri: string, set: KeySet): Promise<readonly JWK[]> {
+    if (set.underWay !== undefined) return set.underWay;
+    if (this.#clock() - set.askedAtMs < COOL_DOWN) {
+      if (set.error !== undefined) throw set.error;
+      return set.keys;
+    }
+    set.askedAtMs = this.#clock();
+    set.underWay = this.#fetch(uri);
+    try {
+      set.keys = await set.underWay;
+      set.fetchedAtMs = set.askedAtMs;
+      set.error = undefined;
+      return set.keys;
+    } catch (error) {
+      set.error = error; // what was fetched before stays good for its time
+      throw error;
+    } finally {
+      set.underWay = undefined;
+    }
+  }
+
+  async #fetch(uri: string): Promise<readonly JWK[]> {
+    const body = await fetchBody(this.#fetchDocument, uri, {
+      headers: { accept: 'application/jwk-set+json, application/json' },
+    });
+    const keys = readPublicKeys(parseJson(body), this.#mostKeys);
+    if (keys === undefined) throw new DocumentError('refused', 'the document is no JWK set');
+    return keys;
+  }
+}
+
+/** A key to encrypt to, and how the answer names it. */
+export interface EncryptionKey {
+  readonly key: CryptoKey;
+  readonly keyId: string | undefined;
+}
+
+type KeyOwner = Pick<ClientRecord, 'id' | 'metadata'>;
+
+/**
+ * The public keys of clients: what they registered as `jwks`, or what their `jwks_uri` answers (RFC 7591 §2). A key
+ * that does not fit the algorithm is no key; a symmetric one never is.
+ */
+export class ClientKeys {
+  readonly #remote: RemoteKeySets;
+
+  constructor(parts: { readonly fetchDocument: FetchDocument; readonly clock: Clock }) {
+    this.#remote = new RemoteKeySets({ ...parts, mostKeys: MOST_KEYS });
+  }
+
+  /**
+   * The key that has signed something of the client's, by the `kid` of its header; where it has none, the client's one
+   * key of that algorithm (OpenID Connect Core §10.1).
+   * @returns `undefined` where the client has no such key, or several and no `kid` says which
+   * @throws {DocumentError} its keys cannot be fetched
+   */
+  async forVerifying(
+    client: KeyOwner,
+    algorithm: SigningAlgorithm,
+    keyId: string | undefined,
+  ): Promise<CryptoKey | undefined> {
+    const choose = (keys: readonly JWK[]) => keyThatSigned(keys, algorithm, keyId);
+    return (await this.#find(client, algorithm, choose))?.key;
+  }
+
+  /**
+   * The first of the client's keys that something can be encrypted to.
+   * @returns `undefined` where the client has none
+   * @throws {DocumentError} its keys cannot be fetched
+   */
+  async forEncrypting(client: KeyOwner, algorithm: EncryptionAlgorithm): Promise<EncryptionKey | undefined> {
+    const found = await this.#find(client, algorithm, (keys) =>
+      keys.find((jwk) => fitsAlgorithm(jwk, algorithm)),
+    );
+    return found && { key: found.key, keyId: found.jwk.kid };
+  }
+
+  async #find(
+    { id, metadata }: KeyOwner,
+    algorithm: KeyAlgorithm,
+    choose: (keys: readonly JWK[]) => JWK | undefined,
+  ): Promise<{ readonly jwk: JWK; readonly key: CryptoKey } | undefined> {
+    const { jwks, jwks_uri: uri } = metadata ?? {};
+    const jwk =
+      uri === undefined
+        ? choose(readPublicKeys(jwks, MOST_KEYS) ?? [])
+        : await this.#remote.find(uri, choose).catch((error: unknown) => {
+            throw error instanceof DocumentError ? error.ofClient(id) : error;
+          });
+    const key = jwk && (await importPublicKey(jwk, algorithm));
+    return jwk && key && { jwk, key };
+  }
 }

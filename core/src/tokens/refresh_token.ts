@@ -1,18 +1,18 @@
 import { hmacSha256, sha256 } from '#hashing';
+import { secondsOf } from '../environment.ts';
 import type { Claims } from '../protocol/claims.ts';
-import { secondsOf } from '../protocol/environment.ts';
 import type { TokenRecord } from '../protocol/records.ts';
 import { formatScope } from '../protocol/scope.ts';
-import type { TokenContext } from './context.ts';
-import type { SignedJwt } from './jwt_service.ts';
-import { JWT_TYPES } from './jwt_types.ts';
 import {
   jwtIdentity,
   type MintedToken,
   opaqueIdentity,
   purposeOfRecord,
   type TokenPurpose,
-} from './minting.ts';
+} from './access_token.ts';
+import type { TokenContext } from './context.ts';
+import type { SignedJwt } from './jwt.ts';
+import { JWT_TYPES } from './jwt.ts';
 import { newOpaqueBody, newTimedIdentifier, opaqueFrom, timedIdentifier } from './opaque_token.ts';
 
 /** Deterministic, so that the same claims give the same token again (RFC 8017 §8.2). Only this server reads it. */

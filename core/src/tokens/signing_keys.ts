@@ -8,9 +8,9 @@ import {
   type JWK,
 } from 'jose';
 import { signerOf, verifierOf } from '#signatures';
-import type { Clock } from '../protocol/environment.ts';
+import type { Clock } from '../environment.ts';
+import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/client_metadata.ts';
 import type { KeyRecord } from '../protocol/records.ts';
-import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/signing_algorithm.ts';
 import type { KeyRepository } from '../storage/contract.ts';
 import type { ServerSecret } from './server_secret.ts';
 import type { Signs, Verifies } from './signatures/signatures.ts';

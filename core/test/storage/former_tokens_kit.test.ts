@@ -1,6 +1,6 @@
 import { test } from 'node:test';
+import { withFormerTokens } from '../../src/former_tokens/former_tokens.ts';
 import type { AdministrableStorage } from '../../src/storage/contract.ts';
-import { withFormerTokens } from '../../src/storage/former_tokens.ts';
 import { hostStorage } from '../../src/storage/host_storage.ts';
 import { storageKit } from '../../src/storage/kit/kit.ts';
 import { memoryStorage } from '../../src/storage/memory/memory_storage.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { AdministrableStorage } from '@grantd/core';
 import { openPostgresStorage, type PostgresPool } from '@grantd/core/postgres';
-import { LEASE_MS } from '../../src/storage/sql/postgres/primary.ts';
+import { LEASE_MS } from '../../src/storage/postgres/primary.ts';
 import { type PostgresCluster, startPostgres } from '../harness/postgres_cluster.ts';
 import { disposableDatabase } from '../harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';

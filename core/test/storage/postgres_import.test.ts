@@ -5,7 +5,7 @@ import { after, before, describe, test } from 'node:test';
 import type { AdministrableStorage } from '@grantd/core';
 import { importPostgres, migratePostgres, PostgresConnections } from '@grantd/core/postgres';
 import { exportSqlite, openSqliteConnection, openSqliteStorage } from '@grantd/core/sqlite';
-import { SCHEMA_VERSION } from '../../src/storage/sql/sqlite/schema.ts';
+import { SCHEMA_VERSION } from '../../src/storage/sqlite/schema.ts';
 import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
 import { PostgresStores } from '../harness/postgres_store.ts';

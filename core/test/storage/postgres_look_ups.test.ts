@@ -3,7 +3,7 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AdministrableStorage } from '@grantd/core';
 import { openPostgresStorage, type PostgresPool, type PostgresQuery } from '@grantd/core/postgres';
-import { LOOK_UPS_SQL } from '../../src/storage/sql/postgres/look_ups.ts';
+import { LOOK_UPS_SQL } from '../../src/storage/postgres/lookups.ts';
 import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
 import { PostgresStores } from '../harness/postgres_store.ts';

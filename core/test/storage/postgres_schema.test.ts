@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { migratePostgres, openPostgresStorage, PostgresConnections } from '@grantd/core/postgres';
-import { STORE_TABLES } from '../../src/storage/sql/postgres/schema.ts';
+import { STORE_TABLES } from '../../src/storage/postgres/schema.ts';
 import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
 import { PostgresStores } from '../harness/postgres_store.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { openSqliteStorage } from '../../src/storage/sql/sqlite/sqlite_storage.ts';
+import { openSqliteStorage } from '../../src/storage/sqlite/sqlite_storage.ts';
 import type { StoreKind } from '../harness/stores.ts';
 import { FUNCTION } from '../harness/transports/function.ts';
 import { openWorld, type World } from '../harness/world.ts';

@@ -3,11 +3,9 @@ import { closeSync, copyFileSync, openSync, renameSync, rmSync, statSync, writeS
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { assertDurable, openDatabase } from '../../src/storage/sql/sqlite/connection.ts';
-import { Corruption } from '../../src/storage/sql/sqlite/corruption.ts';
-import { readStoredIssuer } from '../../src/storage/sql/sqlite/issuer.ts';
-import { openSqliteStorage } from '../../src/storage/sql/sqlite/sqlite_storage.ts';
-import { inTransaction } from '../../src/storage/sql/sqlite/transaction.ts';
+import { assertDurable, inTransaction, openDatabase } from '../../src/storage/sqlite/connection.ts';
+import { Corruption } from '../../src/storage/sqlite/queues.ts';
+import { openSqliteStorage, readStoredIssuer } from '../../src/storage/sqlite/sqlite_storage.ts';
 import { newClient, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 

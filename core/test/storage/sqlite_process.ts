@@ -9,7 +9,7 @@ import {
   openSqliteStorage,
   readStoredIssuer,
   type SqliteStorage,
-} from '../../src/storage/sql/sqlite/sqlite_storage.ts';
+} from '../../src/storage/sqlite/sqlite_storage.ts';
 import { newClient, newToken } from './samples.ts';
 
 const TASKS: Readonly<Record<string, (storage: SqliteStorage, name: string) => Awaitable<unknown>>> = {

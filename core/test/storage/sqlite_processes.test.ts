@@ -10,7 +10,7 @@ import {
   openSqliteStorage,
   readStoredIssuer,
   type SqliteStorage,
-} from '../../src/storage/sql/sqlite/sqlite_storage.ts';
+} from '../../src/storage/sqlite/sqlite_storage.ts';
 import { newClient, newCode, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 

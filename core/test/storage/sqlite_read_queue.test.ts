@@ -3,10 +3,9 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync, StatementSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { openDatabase } from '../../src/storage/sql/sqlite/connection.ts';
-import { ReadQueue } from '../../src/storage/sql/sqlite/read_queue.ts';
-import { openSqliteStorage } from '../../src/storage/sql/sqlite/sqlite_storage.ts';
-import { WriteQueue } from '../../src/storage/sql/sqlite/write_queue.ts';
+import { openDatabase } from '../../src/storage/sqlite/connection.ts';
+import { ReadQueue, WriteQueue } from '../../src/storage/sqlite/queues.ts';
+import { openSqliteStorage } from '../../src/storage/sqlite/sqlite_storage.ts';
 import { newClient, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 

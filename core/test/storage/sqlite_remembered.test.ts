@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { StatementSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { storedLife } from '../../src/protocol/life.ts';
 import type { NewToken, TokenRecord } from '../../src/protocol/records.ts';
+import { storedLife } from '../../src/protocol/records.ts';
 import {
   openSqliteStorage,
   type SqliteStorage,
   type SqliteStorageOptions,
-} from '../../src/storage/sql/sqlite/sqlite_storage.ts';
+} from '../../src/storage/sqlite/sqlite_storage.ts';
 import { newClient, newCode, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 

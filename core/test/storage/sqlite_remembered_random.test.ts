@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
-import { storedLife } from '../../src/protocol/life.ts';
 import type { NewToken, TokenRecord } from '../../src/protocol/records.ts';
-import { lookUpList } from '../../src/storage/sql/sqlite/connection.ts';
-import { openSqliteStorage, type SqliteStorage } from '../../src/storage/sql/sqlite/sqlite_storage.ts';
-import { TOKENS_SQL } from '../../src/storage/sql/sqlite/tokens.ts';
-import { type TokenRow, toTokenRecord } from '../../src/storage/sql/token_rows.ts';
+import { storedLife } from '../../src/protocol/records.ts';
+import { type TokenRow, toTokenRecord } from '../../src/storage/rows.ts';
+import { lookUpList } from '../../src/storage/sqlite/connection.ts';
+import { openSqliteStorage, type SqliteStorage } from '../../src/storage/sqlite/sqlite_storage.ts';
+import { TOKENS_SQL } from '../../src/storage/sqlite/tokens.ts';
 import { newClient, newCode, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 

@@ -3,21 +3,18 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, test } from 'node:test';
-import { ADMINISTRATION_SQL } from '../../src/storage/sql/sqlite/administration.ts';
-import { AUTHORIZATION_CODES_SQL } from '../../src/storage/sql/sqlite/authorization_codes.ts';
-import { CLIENTS_SQL } from '../../src/storage/sql/sqlite/clients.ts';
-import { EVENTS_SQL } from '../../src/storage/sql/sqlite/events.ts';
-import { GRANTS_SQL } from '../../src/storage/sql/sqlite/grants.ts';
-import { ISSUER_SQL, readStoredIssuer } from '../../src/storage/sql/sqlite/issuer.ts';
-import { ISSUING_SQL } from '../../src/storage/sql/sqlite/issuing.ts';
-import { KEYS_SQL } from '../../src/storage/sql/sqlite/keys.ts';
-import { ONE_TIME_IDENTIFIERS_SQL } from '../../src/storage/sql/sqlite/one_time_identifiers.ts';
-import { PRINCIPALS_SQL } from '../../src/storage/sql/sqlite/principals.ts';
-import { PUSHED_REQUESTS_SQL } from '../../src/storage/sql/sqlite/pushed_requests.ts';
-import { MIGRATIONS, SCHEMA_VERSION } from '../../src/storage/sql/sqlite/schema.ts';
-import { openSqliteStorage } from '../../src/storage/sql/sqlite/sqlite_storage.ts';
-import { SWEEP_SQL } from '../../src/storage/sql/sqlite/sweep.ts';
-import { TOKENS_SQL } from '../../src/storage/sql/sqlite/tokens.ts';
+import { CLIENTS_SQL } from '../../src/storage/sqlite/clients.ts';
+import { EVENTS_SQL, SWEEP_SQL } from '../../src/storage/sqlite/events.ts';
+import { KEYS_SQL, ONE_TIME_IDENTIFIERS_SQL, PUSHED_REQUESTS_SQL } from '../../src/storage/sqlite/keys.ts';
+import { ADMINISTRATION_SQL, PRINCIPALS_SQL } from '../../src/storage/sqlite/principals.ts';
+import { MIGRATIONS, SCHEMA_VERSION } from '../../src/storage/sqlite/schema.ts';
+import { ISSUER_SQL, openSqliteStorage, readStoredIssuer } from '../../src/storage/sqlite/sqlite_storage.ts';
+import {
+  AUTHORIZATION_CODES_SQL,
+  GRANTS_SQL,
+  ISSUING_SQL,
+  TOKENS_SQL,
+} from '../../src/storage/sqlite/tokens.ts';
 import {
   goesOnWithRowsBeforeApis,
   goesOnWithRowsBeforeGrants,

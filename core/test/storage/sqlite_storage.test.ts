@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { storageKit } from '../../src/storage/kit/kit.ts';
-import { openSqliteStorage } from '../../src/storage/sql/sqlite/sqlite_storage.ts';
+import { openSqliteStorage } from '../../src/storage/sqlite/sqlite_storage.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 
 const folder = temporaryFolder();

@@ -5,9 +5,9 @@ import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { NewToken } from '../../src/protocol/records.ts';
-import { openDatabase } from '../../src/storage/sql/sqlite/connection.ts';
-import { openSqliteStorage, type SqliteStorage } from '../../src/storage/sql/sqlite/sqlite_storage.ts';
-import { WriteQueue } from '../../src/storage/sql/sqlite/write_queue.ts';
+import { openDatabase } from '../../src/storage/sqlite/connection.ts';
+import { WriteQueue } from '../../src/storage/sqlite/queues.ts';
+import { openSqliteStorage, type SqliteStorage } from '../../src/storage/sqlite/sqlite_storage.ts';
 import { newClient, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 

@@ -2,17 +2,24 @@ import {
   type ClientIdentity,
   ClientMetadataError,
   type ClientRecord,
+  type ClientSecretRecord,
   DocumentError,
   documentOf,
+  FETCHED_MEMBERS,
+  METADATA_MEMBERS,
+  type MemberName,
   type NewClient,
   unreadableNameOf,
 } from '@grantd/core';
-import { type GivenFlags, readConfiguration } from '../config/configuration.ts';
-import { Refused } from '../instance/refused.ts';
-import { serverOverNothing } from '../instance/server_options.ts';
-import { asBadUsage, membersOf, withoutMembers } from './client_flags.ts';
+import { documentRefusal } from '@grantd/core/node';
+import { seconds } from '@grantd/core/options';
+import { type Configuration, type GivenFlags, readConfiguration } from '../config/configuration.ts';
+import { flagOf } from '../config/options.ts';
+import { Refused } from '../config/refused.ts';
+import { serverOverNothing } from '../instance/instance.ts';
+import { asBadUsage, flagOfMember, memberNamed, membersOf, withoutMembers } from './client_flags.ts';
+import { type CommandParts, type Output, printOne, readStandardInput, requireClient } from './command.ts';
 import { BadUsage } from './exit.ts';
-import { requireFetchable } from './fetched_urls.ts';
 
 export interface ClientAddFlags extends GivenFlags {
   readonly secretStdin?: true;
@@ -101,4 +108,233 @@ function usualGrants(
 ): readonly string[] {
   if (redirectUris !== undefined) return ['authorization_code', 'refresh_token'];
   return resource !== undefined || flags.public || method === 'none' ? [] : ['client_credentials'];
+}
+
+export interface ClientUpdateFlags extends GivenFlags {
+  readonly unset?: readonly string[];
+}
+
+/** What an update says: members with their new values, and names of those that are to go. */
+interface ClientChange {
+  readonly members: Readonly<Record<string, unknown>>;
+  readonly unset: readonly string[];
+}
+
+/** @throws {BadUsage} it says nothing, or something that no client has */
+export function changeOf(flags: ClientUpdateFlags): ClientChange {
+  const members = membersOf(flags);
+  const unset = (flags.unset ?? []).map((text) => {
+    const name = memberNamed(text);
+    if (name === undefined)
+      throw new BadUsage('--unset: expected the name of a setting, as in --unset logo-uri');
+    if (Object.hasOwn(members, name)) throw new BadUsage(`--unset: ${text} is set by another flag`);
+    return name;
+  });
+  if (Object.keys(members).length + unset.length === 0)
+    throw new BadUsage('nothing to update: grantd client update --help tells what there is');
+  return { members, unset };
+}
+
+const MOST_ATTEMPTS = 5;
+
+/**
+ * Replaces what is said and keeps everything else, also what others change at the same time; tokens live on.
+ * @throws {Refused} there is no such client, or others change it again and again
+ */
+export async function updateClient(parts: CommandParts, id: string, change: ClientChange): Promise<void> {
+  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+    const client = await requireClient(parts, id);
+    const { record, newSecret } = await changed(parts, client, change);
+    if (await parts.storage.clients.replace(record, client)) {
+      if (change.members.client_name !== undefined) warnOfUnreadableName(record);
+      if (change.members.insecure_allow_missing_pkce !== undefined) warnOfMissingPkce(record);
+      await warnOfForeignScopes(parts, record);
+      return printSecret(parts, id, newSecret, `updated ${id}`);
+    }
+  }
+  throw new Refused(`${id} is being changed by others; nothing was updated: try again.`);
+}
+
+async function changed(parts: CommandParts, client: ClientRecord, change: ClientChange) {
+  const { response_types: _, ...document } = documentOf(client); // follows from the grants, which may change
+  const members: Record<string, unknown> = {
+    ...withoutOverruled(document, client, change),
+    ...change.members,
+  };
+  for (const name of change.unset) delete members[name];
+  const set = setByOperator(client, change);
+  if (set.length > 0) members.set_by_operator = set;
+  const { id, registrationTokenDigest, registeredAt } = client;
+  const identity = {
+    id,
+    ...(registrationTokenDigest !== undefined && { registrationTokenDigest }),
+    ...(registeredAt !== undefined && { registeredAt }),
+  };
+  requireFetchable(change.members, parts.configuration);
+  const updated = await clientFrom(await parts.server(), identity, members, client);
+  const { apis = [] } = updated.metadata ?? {};
+  await requireKnownApis(
+    parts,
+    apis.filter((uri) => !client.metadata?.apis?.includes(uri)),
+  );
+
+  const wantsSecret = hasSecret(updated) && !isPublicBySilence(client, updated);
+  if (!wantsSecret) return { record: updated };
+  if (client.secrets !== undefined) return { record: { ...updated, secrets: client.secrets } };
+  const { stored, toPrint } = await secretFor(parts, 'generate');
+  return { record: { ...updated, secrets: [stored] }, newSecret: toPrint };
+}
+
+/** What a client that registered itself said in other languages goes with what it said without one. */
+function withoutOverruled(
+  document: Readonly<Record<string, unknown>>,
+  { registrationTokenDigest }: ClientRecord,
+  { members, unset }: ClientChange,
+) {
+  if (registrationTokenDigest === undefined) return document;
+  const said = new Set([...Object.keys(members), ...unset]);
+  const isOverruled = (name: string) => name.includes('#') && said.has(name.split('#')[0] ?? name);
+  return Object.fromEntries(Object.entries(document).filter(([name]) => !isOverruled(name)));
+}
+
+/**
+ * What a client that registered itself cannot change any more: what this and former updates set or unset. Empty where
+ * the operator lets go of all of it.
+ */
+function setByOperator(
+  { registrationTokenDigest, metadata }: ClientRecord,
+  { members, unset }: ClientChange,
+): readonly string[] {
+  if (registrationTokenDigest === undefined || unset.includes('set_by_operator')) return [];
+  const { set_by_operator: before = metadata?.set_by_operator ?? [] } = members;
+  const changed = [...Object.keys(members), ...unset].filter((name) => {
+    const [base = ''] = name.split('#');
+    return isMemberName(base) && METADATA_MEMBERS[base].setBy === 'client';
+  });
+  return [...new Set([...(Array.isArray(before) ? before.map(String) : []), ...changed])];
+}
+
+function isMemberName(name: string): name is MemberName {
+  return Object.hasOwn(METADATA_MEMBERS, name);
+}
+
+type Authenticated = Parameters<typeof hasSecret>[0];
+
+/** A client without a secret of which nobody ever said how it authenticates is public, and stays so. */
+function isPublicBySilence(
+  { secrets }: Pick<Authenticated, 'secrets'>,
+  { metadata }: Authenticated,
+): boolean {
+  return secrets === undefined && metadata?.token_endpoint_auth_method === undefined;
+}
+
+const LEAST_CHARACTERS = 8;
+
+/** A client's secret: brought along, or to be generated. */
+export type WantedSecret = { readonly brought: string } | 'generate';
+
+/** A secret brought along is not printed: whoever brought it has it. */
+export async function secretFor(
+  parts: CommandParts,
+  wanted: WantedSecret,
+): Promise<{ readonly stored: ClientSecretRecord; readonly toPrint?: string }> {
+  const server = await parts.server();
+  if (wanted !== 'generate') return { stored: await server.hashClientSecret(wanted.brought) };
+  const secret = server.newClientSecret();
+  return { stored: await server.hashClientSecret(secret), toPrint: secret };
+}
+
+export async function wantedSecret({ secretStdin }: { readonly secretStdin?: true }): Promise<WantedSecret> {
+  if (!secretStdin) return 'generate';
+  const brought = await readStandardInput('the secret');
+  if (!/^[\x20-\x7E]+$/.test(brought) || brought.length < LEAST_CHARACTERS)
+    throw new BadUsage(`--secret-stdin: expected at least ${LEAST_CHARACTERS} ASCII characters`);
+  return { brought };
+}
+
+export interface RotationFlags extends GivenFlags {
+  readonly secretStdin?: true;
+  readonly overlap?: string;
+  readonly now?: true;
+}
+
+/** Seconds: a day. */
+const USUAL_OVERLAP = 24 * 60 * 60;
+
+/** Seconds: ninety days. */
+const LONGEST_OVERLAP = 90 * 24 * 60 * 60;
+
+/**
+ * Seconds for which a replaced secret still authenticates.
+ * @throws {BadUsage} no such time, or two of them
+ */
+export function overlapOf({ overlap, now }: RotationFlags): number {
+  if (now && overlap !== undefined) throw new BadUsage('--now means no overlap: leave out --overlap');
+  if (now) return 0;
+  if (overlap === undefined) return USUAL_OVERLAP;
+  const kind = seconds(1, LONGEST_OVERLAP);
+  const read = kind.fromText(overlap);
+  if (read === undefined) throw new BadUsage(`--overlap: expected ${kind.expected}`);
+  return read;
+}
+
+export function printSecret(output: Output, id: string, secret: string | undefined, done: string): void {
+  const lines = secret === undefined ? [done] : [`${done}; its secret, which is shown this once:`, secret];
+  printOne(output, { id, ...(secret !== undefined && { secret }) }, lines);
+}
+
+type Parts = Pick<CommandParts, 'storage'>;
+
+/**
+ * A URI with a typing mistake would be an API that no request ever gets.
+ * @throws {Refused} one of the URIs is no API that is enabled
+ */
+export async function requireKnownApis({ storage }: Parts, resources: readonly string[] = []): Promise<void> {
+  const apis = (await storage.clients.findApis?.({ resources, scopes: [] })) ?? [];
+  const unknown = resources.find((resource) => !apis.some((api) => api.resource === resource));
+  if (unknown !== undefined)
+    throw new Refused(
+      `no client is the API ${unknown}: add it first, as in grantd client add my-api --resource ${unknown} --api-scope read`,
+    );
+}
+
+/** Says on stderr which scopes of a client it cannot get, since only APIs that it may not ask for declare them. */
+export async function warnOfForeignScopes(
+  { storage }: Parts,
+  { id, scopes, metadata }: NewClient,
+): Promise<void> {
+  const { apis: allowed = [] } = metadata ?? {};
+  const apis = (await storage.clients.findApis?.({ resources: [], scopes })) ?? [];
+  for (const scope of scopes) {
+    const owners = apis.filter((api) => api.scopes.includes(scope)).map(({ resource }) => resource);
+    if (owners.length > 0 && !owners.some((owner) => allowed.includes(owner)))
+      console.error(
+        `grantd: ${id} cannot get the scope ${scope}, which belongs to ${owners.join(' and ')}: ` +
+          `grantd client update ${id} ${[...allowed, owners[0]].map((uri) => `--api ${uri}`).join(' ')}`,
+      );
+  }
+}
+
+/**
+ * Refuses a URL that the server would never ask for, in the words of the command line.
+ * @param members of the client that are being set
+ * @throws {BadUsage}
+ */
+function requireFetchable(
+  members: Readonly<Record<string, unknown>>,
+  { settings: { insecureDevelopment } }: Configuration,
+): void {
+  for (const [name, value] of Object.entries(members)) {
+    const [member = ''] = name.split('#');
+    if (!FETCHED_MEMBERS.has(member)) continue;
+    for (const url of [value].flat()) {
+      if (!URL.canParse(String(url))) continue; // the library says what is wrong with it
+      const refusal = documentRefusal(String(url), { allowPrivateAddresses: insecureDevelopment });
+      if (refusal === undefined) continue;
+      const way = insecureDevelopment
+        ? ''
+        : `; where the server runs with ${flagOf('insecureDevelopment')}, add that flag here too`;
+      throw new BadUsage(`${flagOfMember(member)}: the server would never ask for ${url}: ${refusal}${way}`);
+    }
+  }
 }

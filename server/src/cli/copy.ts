@@ -1,16 +1,14 @@
 import { existsSync } from 'node:fs';
 import { Command } from 'commander';
-import { type GivenFlags, readConfiguration } from '../config/configuration.ts';
-import { isDatabaseUrl, isPostgresUrl, withoutPassword } from '../config/database_url.ts';
-import { addFlags } from '../config/flags.ts';
+import { addFlags, type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import type { Settings } from '../config/options.ts';
-import { markCopied, unmarkCopied } from '../instance/database/copied_file.ts';
-import { warnOfPassword } from '../instance/database/database_of.ts';
-import { databasePath } from '../instance/database/database_path.ts';
-import { secretFileOf } from '../instance/database/secret_file.ts';
-import { Refused } from '../instance/refused.ts';
+import { isDatabaseUrl, isPostgresUrl, withoutPassword } from '../config/options.ts';
+import { Refused } from '../config/refused.ts';
+import { databasePath, warnOfPassword } from '../data/database_of.ts';
+import { secretFileOf } from '../data/secrets.ts';
+import { markCopied, unmarkCopied } from '../data/sqlite_database.ts';
+import { endProgress, labelled, printOne, showProgress } from './command.ts';
 import { BadUsage } from './exit.ts';
-import { endProgress, labelled, printOne, showProgress } from './output.ts';
 
 interface CopyFlags extends GivenFlags {
   readonly to?: string;
@@ -75,7 +73,7 @@ async function copyRows(
   { databaseConnections, databaseConnectTimeoutMs, databaseStatementTimeoutMs }: Settings,
 ): Promise<ReadonlyMap<string, number>> {
   // Loaded only here: the other commands start sooner without it.
-  const { copyToPostgres } = await import('../instance/database/copy_to_postgres.ts');
+  const { copyToPostgres } = await import('../data/copy_to_postgres.ts');
   try {
     return await copyToPostgres(path, to, {
       connections: databaseConnections,

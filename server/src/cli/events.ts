@@ -2,10 +2,8 @@ import { EVENT_TYPES, type EventRecord } from '@grantd/core';
 import { oneOf } from '@grantd/core/options';
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import { databaseFlags } from './database_flags.ts';
+import { type CommandParts, databaseFlags, printList, timeOf, withInstance } from './command.ts';
 import { BadUsage } from './exit.ts';
-import { printList, timeOf } from './output.ts';
-import { type CommandParts, withInstance } from './with_instance.ts';
 
 interface EventsFlags extends GivenFlags {
   readonly after?: string;

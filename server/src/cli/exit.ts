@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander';
-import { ConfigurationRefused } from '../config/configuration_refused.ts';
+import { ConfigurationRefused } from '../config/refused.ts';
 
 /** What scripts can rely on. */
 export const EXIT = { done: 0, failed: 1, badUsage: 2 } as const;

@@ -2,9 +2,14 @@ import { sweep } from '@grantd/core';
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
 import { sweepable } from '../serve/sweeper.ts';
-import { databaseFlags } from './database_flags.ts';
-import { endProgress, printOne, showProgress } from './output.ts';
-import { type CommandParts, withInstance } from './with_instance.ts';
+import {
+  type CommandParts,
+  databaseFlags,
+  endProgress,
+  printOne,
+  showProgress,
+  withInstance,
+} from './command.ts';
 
 export function gcCommand(): Command {
   return databaseFlags(

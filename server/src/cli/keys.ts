@@ -1,10 +1,8 @@
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '@grantd/core';
 import { Command, Option } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import { Refused } from '../instance/refused.ts';
-import { databaseFlags } from './database_flags.ts';
-import { printList, timeOf } from './output.ts';
-import { type CommandParts, withInstance } from './with_instance.ts';
+import { Refused } from '../config/refused.ts';
+import { type CommandParts, databaseFlags, printList, timeOf, withInstance } from './command.ts';
 
 interface RotateFlags extends GivenFlags {
   readonly algorithm?: SigningAlgorithm;

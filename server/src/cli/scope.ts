@@ -1,12 +1,18 @@
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import type { ScopeText } from '../consents/scope_texts.ts';
-import { Refused } from '../instance/refused.ts';
-import { collect, databaseFlags } from './database_flags.ts';
+import { Refused } from '../config/refused.ts';
+import type { ScopeText } from '../data/consents.ts';
+import {
+  type CommandParts,
+  collect,
+  databaseFlags,
+  labelled,
+  printList,
+  printOne,
+  requireClient,
+  withInstance,
+} from './command.ts';
 import { BadUsage } from './exit.ts';
-import { labelled, printList, printOne } from './output.ts';
-import { requireClient } from './require_client.ts';
-import { type CommandParts, withInstance } from './with_instance.ts';
 
 interface ScopeFlags extends GivenFlags {
   readonly api?: string;

@@ -1,13 +1,11 @@
 import { type Act, type DependentsOfSecret, ServerSecret } from '@grantd/core';
 import { Command } from 'commander';
 import type { GivenFlags } from '../config/configuration.ts';
-import { askStorage } from '../instance/database/ask_storage.ts';
-import { newSecret } from '../instance/database/secret_file.ts';
-import { Refused } from '../instance/refused.ts';
-import { databaseFlags } from './database_flags.ts';
+import { Refused } from '../config/refused.ts';
+import { newSecret } from '../data/secrets.ts';
+import { askStorage } from '../data/tables.ts';
+import { type CommandParts, databaseFlags, printList, printOne, withInstance } from './command.ts';
 import { BadUsage } from './exit.ts';
-import { printList, printOne } from './output.ts';
-import { type CommandParts, withInstance } from './with_instance.ts';
 
 interface RotateFlags extends GivenFlags {
   readonly generate?: true;

@@ -1,10 +1,13 @@
 import { Command } from 'commander';
-import { type GivenFlags, readConfiguration } from '../config/configuration.ts';
-import { addFlags } from '../config/flags.ts';
+import {
+  addFlags,
+  type GivenFlags,
+  readConfiguration,
+  unknownVariableWarnings,
+} from '../config/configuration.ts';
 import { OPTION_NAMES } from '../config/options.ts';
-import { unknownVariableWarnings } from '../config/unknown_variables.ts';
-import { warnOfPasswordInFlag } from '../instance/database/database_of.ts';
-import { refuseInsecureIssuer } from '../instance/issuer.ts';
+import { warnOfPasswordInFlag } from '../data/database_of.ts';
+import { refuseInsecureIssuer } from '../instance/instance.ts';
 
 export function serveCommand(): Command {
   return addFlags(new Command('serve').description('serve until SIGTERM or Ctrl-C'), OPTION_NAMES)

@@ -1,9 +1,26 @@
-import { basename } from 'node:path';
-import type { Option } from '@grantd/core/options';
-import { readConfigFile } from './config_file.ts';
-import { ConfigurationRefused } from './configuration_refused.ts';
-import { flagOf, OPTION_NAMES, OPTIONS, type OptionName, type Settings, variableOf } from './options.ts';
-import { typedPath } from './typed_folder.ts';
+import { closeSync, constants, fstatSync, openSync, readFileSync, type Stats } from 'node:fs';
+import { basename, resolve } from 'node:path';
+import {
+  describeOption,
+  isJsonObject,
+  type Option,
+  SWITCH,
+  similarName,
+  unknownName,
+} from '@grantd/core/options';
+import { type Command, Option as Flag } from 'commander';
+import {
+  flagOf,
+  hasPassword,
+  isDatabaseUrl,
+  isPostgresUrl,
+  OPTION_NAMES,
+  OPTIONS,
+  type OptionName,
+  type Settings,
+  variableOf,
+} from './options.ts';
+import { ConfigurationRefused } from './refused.ts';
 
 /** Flags as the command line has them: text, or `true` for one that stands alone. */
 export type GivenFlags = Readonly<Record<string, unknown>>;
@@ -66,3 +83,174 @@ function checked(value: unknown, source: string, expected: string): { value: unk
 function textOf(value: unknown): string | undefined {
   return typeof value === 'string' || value === true ? String(value) : undefined;
 }
+
+/**
+ * The members of a configuration file.
+ * @param user who runs the program; `undefined` if the system has no such numbers and no modes
+ * @throws {ConfigurationRefused} it cannot be read, is no JSON object, has an unknown member, or tells a secret to others
+ */
+export function readConfigFile(path: string, user = process.getuid?.()): Readonly<Record<string, unknown>> {
+  const { text, status } = read(path);
+  const content = parse(path, text);
+  if (!isJsonObject(content)) throw new ConfigurationRefused(`${path}: expected a JSON object`);
+  const unknown = Object.keys(content).find((key) => !OPTION_NAMES.some((name) => name === key));
+  if (unknown !== undefined)
+    throw new ConfigurationRefused(unknownName(`${unknown} in ${path}`, unknown, OPTION_NAMES));
+  if (user !== undefined) requirePrivate(path, content, status, user);
+  return content;
+}
+
+function read(path: string): { text: string; status: Stats } {
+  try {
+    // Without O_NONBLOCK, opening a named pipe waits until something is written to it.
+    const file = openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
+    try {
+      return { text: readFileSync(file, 'utf8'), status: fstatSync(file) };
+    } finally {
+      closeSync(file);
+    }
+  } catch (error) {
+    throw new ConfigurationRefused(`${path}: expected a readable JSON file`, { cause: error });
+  }
+}
+
+function parse(path: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the file, which may hold a secret.
+    const before = text.slice(0, jsonErrorAt(text)).split('\n');
+    const column = (before.at(-1) ?? '').length + 1;
+    throw new ConfigurationRefused(`${path}:${before.length}:${column}: expected valid JSON`);
+  }
+}
+
+/** The same rule as for the secret beside an SQLite database. */
+function requirePrivate(
+  path: string,
+  content: Readonly<Record<string, unknown>>,
+  { uid, mode }: Stats,
+  user: number,
+): void {
+  const secret = secretIn(content);
+  if (secret === undefined) return;
+  if (uid !== user && uid !== 0) {
+    throw new ConfigurationRefused(
+      `${secret} in ${path}: the file belongs to the user ${uid}, who can read and change it, but grantd runs as ${user}: ` +
+        `run chown ${user} ${path}, or set the value in a GRANTD_… variable instead.`,
+    );
+  }
+  if ((mode & 0o077) !== 0) {
+    throw new ConfigurationRefused(
+      `${secret} in ${path}: the file is open to others (mode ${(mode & 0o777).toString(8)}): ` +
+        `run chmod 600 ${path}, and replace the secret if somebody may have read it.`,
+    );
+  }
+}
+
+/** The name of a member that nobody else may read; `undefined` if there is none. */
+function secretIn(content: Readonly<Record<string, unknown>>): string | undefined {
+  const secret = OPTION_NAMES.find((name) => 'isSecret' in OPTIONS[name] && Object.hasOwn(content, name));
+  if (secret !== undefined) return secret;
+  const { database } = content;
+  const isUrl = typeof database === 'string' && isPostgresUrl(database) && isDatabaseUrl(database);
+  return isUrl && hasPassword(database) ? 'the password of database' : undefined;
+}
+
+const SPACE = /[ \t\n\r]*/y;
+const STRING = /"(?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/uy;
+const LITERAL = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/y;
+
+/**
+ * Where a text stops being JSON (RFC 8259), as an offset. Node's own messages quote the text, and tell the offset only of
+ * some errors.
+ */
+function jsonErrorAt(text: string): number {
+  let position = 0;
+
+  const skip = (pattern: RegExp): boolean => {
+    pattern.lastIndex = position;
+    const isThere = pattern.test(text);
+    if (isThere) position = pattern.lastIndex;
+    return isThere;
+  };
+  const take = (character: string): boolean => {
+    skip(SPACE);
+    if (text[position] !== character) return false;
+    position += 1;
+    return true;
+  };
+
+  const list = (end: string, member: () => boolean): boolean => {
+    if (take(end)) return true;
+    do {
+      if (!member()) return false;
+    } while (take(','));
+    return take(end);
+  };
+  const string = (): boolean => {
+    skip(SPACE);
+    return skip(STRING);
+  };
+  const value = (): boolean => {
+    if (take('{')) return list('}', () => string() && take(':') && value());
+    if (take('[')) return list(']', value);
+    return string() || skip(LITERAL);
+  };
+
+  if (value()) skip(SPACE);
+  return position;
+}
+
+/** The folder in which the command was typed: npm starts scripts in the package's own folder, and says where it was. */
+function typedFolder(environment: NodeJS.ProcessEnv): string {
+  return environment.INIT_CWD || process.cwd();
+}
+
+/** A path as it was meant where the command was typed. */
+export function typedPath(environment: NodeJS.ProcessEnv, path: string): string {
+  return resolve(typedFolder(environment), path);
+}
+
+/** Gives a command the flags of some options, and `--config`. Values stay text until all sources are read together. */
+export function addFlags(command: Command, names: readonly OptionName[]): Command {
+  command.addOption(
+    new Flag('--config <FILE>', `JSON file with any of the options. (${variableOf('config')})`).helpGroup(
+      'Server:',
+    ),
+  );
+  for (const name of names) {
+    const option: Option<unknown, unknown> = OPTIONS[name];
+    if (option.isSecret !== true) command.addOption(flagFor(name, option));
+  }
+  return command;
+}
+
+function flagFor(name: OptionName, option: Option<unknown, unknown>): Flag {
+  const { placeholder } = option.kind;
+  // A switch may stand alone: `--demo`.
+  const value = placeholder === SWITCH ? `[${placeholder}]` : `<${placeholder}>`;
+  const byDefault = option.defaultInWords ?? String(option.byDefault);
+  const about = `${describeOption(option)} (${variableOf(name)}; default: ${byDefault})`;
+  return new Flag(`${flagOf(name)} ${value}`, about).helpGroup(`${option.group}:`);
+}
+
+/**
+ * Warnings about variables that look like options but are not. They are no errors: Kubernetes sets variables such as
+ * `GRANTD_SERVICE_HOST` for a service of this name.
+ */
+export function unknownVariableWarnings(environment: NodeJS.ProcessEnv): readonly string[] {
+  const known = [...OPTION_NAMES, 'config'].map(variableOf);
+  return Object.keys(environment)
+    .filter((name) => name.startsWith(PREFIX) && !known.includes(name))
+    .map((name) => {
+      const similar = similarName(
+        name.slice(PREFIX.length),
+        known.map((one) => one.slice(PREFIX.length)),
+      );
+      const question = similar === undefined ? '' : `. Did you mean ${PREFIX}${similar}?`;
+      return `${name} is ignored: no such option${question}`;
+    });
+}
+
+const PREFIX = variableOf('');

@@ -1,3 +1,4 @@
+import { isIP, isIPv4, isIPv6 } from 'node:net';
 import { extname } from 'node:path';
 import { type ApplicationClaim, type ClaimsByScope, isIssuer } from '@grantd/core';
 import {
@@ -18,9 +19,67 @@ import {
   type ValuesOf,
   wholeNumber,
 } from '@grantd/core/options';
-import { PICTURE_TYPES } from '../pages/picture.ts';
-import { DATABASE_URL_FORM, isDatabaseUrl } from './database_url.ts';
-import { parseNetwork } from './networks.ts';
+import { PICTURE_TYPES } from './picture.ts';
+
+/** What a database URL may look like; ends the sentence "expected …". */
+const DATABASE_URL_FORM = 'sqlite:PATH or postgres://USER@HOST:PORT/DATABASE';
+
+export function isDatabaseUrl(url: string): boolean {
+  return isPostgresUrl(url) ? isReadable(url) : /^sqlite:(?!:memory:$).+/.test(url);
+}
+
+export function isPostgresUrl(url: string): boolean {
+  return /^postgres(ql)?:\/\//.test(url);
+}
+
+/** Whether the URL of a PostgreSQL database tells the password as well. */
+export function hasPassword(url: string): boolean {
+  const { password, searchParams } = new URL(url);
+  return password !== '' || searchParams.has('password');
+}
+
+/** The URL of a PostgreSQL database as it may be shown. */
+export function withoutPassword(url: string): string {
+  const shown = new URL(url);
+  shown.password = '';
+  shown.searchParams.delete('password');
+  return shown.href;
+}
+
+/**
+ * A `#`, `%`, `/` or `?` that was not encoded would cut off or change what stands around it: a password has such
+ * characters. After the last two, its `@` stands where none belongs.
+ */
+function isReadable(url: string): boolean {
+  if (!URL.canParse(url) || url.includes('#') || /%(?![0-9a-f]{2})/i.test(url)) return false;
+  const { pathname, search } = new URL(url);
+  return !`${pathname}${search}`.includes('@');
+}
+
+/** Neighbouring addresses: those that begin with the same bits. */
+interface Network {
+  readonly address: string;
+  readonly prefixBits: number;
+  readonly family: 'ipv4' | 'ipv6';
+}
+
+/** An address, or a network in CIDR notation (RFC 4632 §3.1). @returns `undefined` where the text is neither */
+export function parseNetwork(text: string): Network | undefined {
+  const [, address = '', prefix] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
+  const version = isIP(address);
+  if (version === 0) return undefined;
+  const bits = version === 4 ? 32 : 128;
+  const prefixBits = prefix === undefined ? bits : Number(prefix);
+  return prefixBits <= bits ? { address, prefixBits, family: `ipv${version === 4 ? 4 : 6}` } : undefined;
+}
+
+/** Whether a host can be reached from this machine alone. */
+export function isLoopback(host: string): boolean {
+  const address = host.replace(/^\[(.*)\]$/, '$1');
+  if (isIPv4(address)) return address.startsWith('127.');
+  if (isIPv6(address)) return address === '::1' || address === '0:0:0:0:0:0:0:1';
+  return address === 'localhost' || address.endsWith('.localhost');
+}
 
 const PICTURE_ENDS = [...PICTURE_TYPES.keys()];
 

@@ -1,8 +1,7 @@
 import type { Configuration } from '../config/configuration.ts';
-import { ConfigurationRefused } from '../config/configuration_refused.ts';
-import { isLoopback } from '../config/networks.ts';
+import { isLoopback } from '../config/options.ts';
+import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import type { Instance } from '../instance/instance.ts';
-import { Refused } from '../instance/refused.ts';
 
 /**
  * Demo data is for this machine alone: everyone knows its passwords.

@@ -1,7 +1,7 @@
 import type { Act, AdministrableStorage, ClientRegistry } from '@grantd/core';
-import type { ScopeTexts } from '../consents/scope_texts.ts';
-import type { People } from '../people/people.ts';
-import { askStorage } from './database/ask_storage.ts';
+import type { ScopeTexts } from '../data/consents.ts';
+import type { People } from '../data/people.ts';
+import { askStorage } from '../data/tables.ts';
 
 /** Through whom something is done: a command, or a running server. */
 export type ActorKind = 'cli' | 'server';

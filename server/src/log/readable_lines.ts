@@ -1,5 +1,5 @@
 import pretty from 'pino-pretty';
-import type { LogOutput } from './log_output.ts';
+import type { LogOutput } from './log.ts';
 
 /** Takes JSON lines, and writes them in a form for people; at once, since a process that ends waits for no stream. */
 export function readableLines(output: Pick<LogOutput, 'write'>): { write(line: string): void } {

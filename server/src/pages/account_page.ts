@@ -1,21 +1,39 @@
 import type { ClientRecord, GrantRecord } from '@grantd/core';
-import { counts } from '../consents/asked_consent.ts';
-import { type ConsentEntry, withEntry } from '../consents/consents.ts';
-import { ScopeGlossary } from './access_shown.ts';
-import { openNotice, sealNotice } from './account_notices.ts';
-import { applicationShown, personShown } from './application_shown.ts';
-import type { BrowserSession } from './browser_sessions.ts';
-import { renderPage } from './layout.ts';
-import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
-import { pageSetting } from './page_setting.ts';
-import { ownForm, sendOn } from './pending_page.ts';
-import type { Language } from './texts/texts.ts';
+import { isJsonObject } from '@grantd/core/options';
+import { html } from 'hono/html';
+import { type ConsentEntry, withEntry } from '../data/consents.ts';
+import { counts } from '../people/consents.ts';
+import type { Texts } from '../texts/en.ts';
+import { type Html, icon } from '../texts/html.ts';
+import { type Language, textsIn } from '../texts/texts.ts';
 import {
-  type AccountNotice,
-  type ApplicationWithAccess,
-  accountPage,
-  type SessionShown,
-} from './views/account.ts';
+  applicationName,
+  applicationShown,
+  codeList,
+  describedList,
+  idOf,
+  named,
+  personLine,
+  personShown,
+  ScopeGlossary,
+  scopeList,
+  sortScopes,
+} from './application_shown.ts';
+import { applicationMark, operatorMark } from './brand.ts';
+import type { BrowserSession } from './browser_sessions.ts';
+import type { SealedValues } from './browser_state.ts';
+import {
+  type AccessShown,
+  type ApplicationShown,
+  type FormShown,
+  type Page,
+  type PageSetting,
+  type PersonShown,
+  pageSetting,
+  renderPage,
+} from './layout.ts';
+import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
+import { ownForm, sendOn } from './pending_page.ts';
 
 /** `GET /account`: what has access, and where the person is signed in. */
 export function showAccount(parts: PageParts) {
@@ -178,4 +196,217 @@ async function sessionsOf(
       lastSeenAtMs,
     }))
     .sort((one, other) => Number(other.isCurrent) - Number(one.isCurrent));
+}
+
+/** A notice as it is in an address, for one session alone: anyone can make up an address. */
+export function sealNotice(notices: SealedValues, notice: AccountNotice, sessionId: string): Promise<string> {
+  return notices.seal({ notice, sessionId });
+}
+
+/** @returns `undefined` where there is none, or it was not made here for this session */
+export async function openNotice(
+  notices: SealedValues,
+  sealed: string | undefined,
+  sessionId: string,
+): Promise<AccountNotice | undefined> {
+  const value = sealed === undefined ? undefined : await notices.open(sealed);
+  return isJsonObject(value) && value.sessionId === sessionId ? noticeOf(value.notice) : undefined;
+}
+
+/** @returns `undefined` for what another version of the program sealed */
+function noticeOf(value: unknown): AccountNotice | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const { done, application, count } = value;
+  if (done === 'session_ended' || done === 'nothing_to_end') return { done };
+  if (done === 'access_ended' && typeof application === 'string') return { done, application };
+  if (done === 'other_sessions_ended' && typeof count === 'number') return { done, count };
+  return undefined;
+}
+
+/** Of what only the application knows the meaning of; more wait behind a line. */
+const MOST_IN_SIGHT = 6;
+
+/**
+ * One form; each button sends a field of its own: `end_access` with a client's identifier, `end_session` with a
+ * session's, `end_other_sessions`.
+ */
+export interface AccountView extends FormShown {
+  readonly person: PersonShown;
+  /** Those with access, the newest first. */
+  readonly applications: readonly ApplicationWithAccess[];
+  /** The current one first. */
+  readonly sessions: readonly SessionShown[];
+  /** What the person has just done. */
+  readonly notice?: AccountNotice;
+  /** Address of the page that signs out. */
+  readonly signOut: string;
+  readonly nowMs: number;
+}
+
+interface ApplicationWithAccess {
+  readonly clientId: string;
+  readonly application: ApplicationShown;
+  /** One entry for each decision. */
+  readonly access: readonly AccessShown[];
+  readonly sinceMs: number;
+}
+
+interface SessionShown {
+  /** Names the session to the person's own browser only; not what goes into tokens has to be shown. */
+  readonly id: string;
+  readonly isCurrent: boolean;
+  readonly userAgent?: string;
+  readonly signedInAtMs: number;
+  readonly lastSeenAtMs?: number;
+}
+
+type AccountNotice =
+  | { readonly done: 'access_ended'; readonly application: string }
+  | { readonly done: 'session_ended' }
+  | { readonly done: 'other_sessions_ended'; readonly count: number }
+  | { readonly done: 'nothing_to_end' };
+
+/** `/account`: buttons `end-access-CLIENTID`, `end-session-ID`, `end-other-sessions`. */
+export function accountPage(view: AccountView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { account } = texts;
+  return {
+    ...setting,
+    title: account.title,
+    width: 'wide',
+    body: html`<header>
+${operatorMark(setting.operator)}
+<h1>${account.title}</h1>
+</header>
+${view.notice === undefined ? '' : html`<p role="status" id="notice" class="notice">${icon('done')}<span>${noticeText(view.notice, texts)}</span></p>`}
+${personLine(account.signedInAs, view.person, html`<a id="sign-out" href="${view.signOut}">${account.signOut}</a>`)}
+<form method="post" action="${view.action}">
+<input type="hidden" name="form_token" value="${view.formToken}">
+<section aria-labelledby="applications">
+<h2 id="applications">${account.applications}</h2>
+${
+  view.applications.length === 0
+    ? html`<p class="empty">${account.noApplications}</p>`
+    : html`<ul class="entries" role="list">
+${view.applications.map((one) => applicationEntry(one, setting, texts))}</ul>`
+}
+</section>
+<section aria-labelledby="sessions">
+<h2 id="sessions">${account.sessions}</h2>
+${
+  view.sessions.length === 0
+    ? html`<p class="empty">${account.noSessions}</p>`
+    : html`<ul class="entries" role="list">
+${view.sessions.map((one) => sessionEntry(one, view.nowMs, texts))}</ul>`
+}
+${view.sessions.some(({ isCurrent }) => !isCurrent) ? html`<button id="end-other-sessions" type="submit" name="end_other_sessions" value="yes">${account.endOthers}</button>` : ''}
+</section>
+</form>`,
+  };
+}
+
+function applicationEntry(
+  { clientId, application, access, sinceMs }: ApplicationWithAccess,
+  { operator }: PageSetting,
+  texts: Texts,
+): Html {
+  const since = html`<time datetime="${new Date(sinceMs).toISOString()}">${texts.formats.date(sinceMs)}</time>`;
+  return html`<li>
+${application.isUnchecked === true ? html`<span class="mark device">${icon('alert')}</span>` : applicationMark(application, operator)}
+<div class="entry">
+<h3>${applicationName(application, texts)}</h3>
+<p class="detail">${texts.account.since(since)}</p>
+${access.map((one) => accessOf(one, texts))}
+</div>
+<button id="${idOf('end-access', clientId)}" type="submit" name="end_access" value="${clientId}">${texts.account.endAccess(named(application.name))}</button>
+</li>
+`;
+}
+
+function accessOf({ groups = [], scopes, resources = [], claims = [] }: AccessShown, texts: Texts): Html {
+  const { known, own } = sortScopes(scopes, texts);
+  return html`<div class="agreed">
+${groups.map(({ api, scopes: described }) => html`${api === undefined ? '' : html`<p class="detail">${texts.account.at(named(api.name))}</p>`}${describedList(described, 'brief')}`)}
+${scopeList(known, 'brief', texts)}
+${own.length > MOST_IN_SIGHT ? html`<details><summary>${texts.account.more(own.length)}</summary>${codeList(own)}</details>` : codeList(own)}
+${claims.length === 0 ? '' : html`<p class="detail">${texts.account.claims(codes(claims))}</p>`}
+${resources.length === 0 ? '' : html`<p class="detail">${texts.account.usedAt(codes(resources))}</p>`}
+</div>
+`;
+}
+
+function codes(names: readonly string[]): Html {
+  return html`${names.map((name, at) => html`${at === 0 ? '' : ', '}<code>${name}</code>`)}`;
+}
+
+function sessionEntry(session: SessionShown, nowMs: number, texts: Texts): Html {
+  const { id, isCurrent, userAgent, signedInAtMs, lastSeenAtMs } = session;
+  const browser = browserText(userAgent, texts);
+  const lastSeen =
+    isCurrent || lastSeenAtMs === undefined
+      ? ''
+      : html`, ${texts.account.lastSeen(moment(lastSeenAtMs, nowMs, texts))}`;
+  return html`<li>
+<span class="mark device">${icon(isPhone(userAgent) ? 'phone' : 'computer')}</span>
+<div class="entry">
+<h3>${browser}${isCurrent ? html` <span class="badge">${texts.account.thisBrowser}</span>` : ''}</h3>
+<p class="detail">${texts.account.signedIn(moment(signedInAtMs, nowMs, texts))}${lastSeen}</p>
+</div>
+<button id="${idOf('end-session', id)}" type="submit" name="end_session" value="${id}">${texts.account.endSession(named(browser))}</button>
+</li>
+`;
+}
+
+function moment(atMs: number, nowMs: number, { formats }: Texts): Html {
+  return html`<time datetime="${new Date(atMs).toISOString()}" title="${formats.instant(atMs)}">${formats.past(atMs, nowMs)}</time>`;
+}
+
+function noticeText(notice: AccountNotice, { account: { notices } }: Texts): string {
+  if (notice.done === 'access_ended') return notices.access_ended(notice.application);
+  if (notice.done === 'other_sessions_ended') return notices.other_sessions_ended(notice.count);
+  return notices[notice.done];
+}
+
+/** Browsers claim to be their elders, so the first that fits is the one. */
+const BROWSERS: readonly (readonly [RegExp, string])[] = [
+  [/\bEdgA?\/|\bEdgiOS\//, 'Edge'],
+  [/\bOPR\/|\bOPiOS\//, 'Opera'],
+  [/\bSamsungBrowser\//, 'Samsung Internet'],
+  [/\bVivaldi\//, 'Vivaldi'],
+  [/\bFirefox\/|\bFxiOS\//, 'Firefox'],
+  [/\bChrome\/|\bCriOS\/|\bChromium\//, 'Chrome'],
+  [/\bVersion\/\S+ .*\bSafari\//, 'Safari'],
+];
+
+const SYSTEMS: readonly (readonly [RegExp, string])[] = [
+  [/\biPhone\b/, 'iPhone'],
+  [/\biPad\b/, 'iPad'],
+  [/\bAndroid\b/, 'Android'],
+  [/\bWindows\b/, 'Windows'],
+  [/\bMac OS X\b|\bMacintosh\b/, 'macOS'],
+  [/\bCrOS\b/, 'ChromeOS'],
+  [/\bLinux\b/, 'Linux'],
+];
+
+const PHONES: readonly string[] = ['iPhone', 'Android'];
+
+/** Longer ones are nobody's. */
+const LONGEST = 1024;
+
+/** `Firefox on Linux`: what a person can tell their browsers apart by. */
+export function browserText(userAgent: string | undefined, texts: Texts): string {
+  const [browser, system] = [find(BROWSERS, userAgent), find(SYSTEMS, userAgent)];
+  if (browser === undefined) {
+    return system === undefined ? texts.browsers.unknown : texts.browsers.unknownOn(system);
+  }
+  return system === undefined ? browser : texts.browsers.onSystem(browser, system);
+}
+
+export function isPhone(userAgent: string | undefined): boolean {
+  return PHONES.includes(find(SYSTEMS, userAgent) ?? '');
+}
+
+function find(table: readonly (readonly [RegExp, string])[], userAgent = ''): string | undefined {
+  const text = userAgent.slice(0, LONGEST);
+  return table.find(([pattern]) => pattern.test(text))?.[1];
 }

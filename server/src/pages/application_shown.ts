@@ -1,8 +1,18 @@
-import { type AuthorizationClient, isUnchecked } from '@grantd/core';
-import type { Person } from '../people/people.ts';
-import type { ApplicationShown, PersonShown } from './page.ts';
-import { localizedMember } from './texts/localized_member.ts';
-import type { Language } from './texts/texts.ts';
+import { type AuthorizationClient, type ClientRepository, isUnchecked } from '@grantd/core';
+import { html } from 'hono/html';
+import type { Agreed, ScopeText } from '../data/consents.ts';
+import type { Person } from '../data/people.ts';
+import type { Texts } from '../texts/en.ts';
+import { type Html, icon } from '../texts/html.ts';
+import { type Language, localizedMember } from '../texts/texts.ts';
+import type {
+  AccessShown,
+  ApplicationShown,
+  PageSetting,
+  PersonShown,
+  ScopeGroup,
+  ScopeShown,
+} from './layout.ts';
 
 /**
  * What a client has registered for people to read, in their language.
@@ -35,4 +45,187 @@ export function applicationShown(
 export function personShown({ name, claims }: Person): PersonShown {
   const { email } = claims;
   return { name, ...(typeof email === 'string' && email !== name && { detail: email }) };
+}
+
+/** An API whose scopes have texts, as people know it. */
+interface KnownApi {
+  readonly name: string;
+  readonly resource: string;
+}
+
+/** What pages need to say what scopes mean. */
+export class ScopeGlossary {
+  readonly #texts: readonly ScopeText[];
+  readonly #apis: ReadonlyMap<string, KnownApi>;
+  readonly #language: Language;
+
+  private constructor(texts: readonly ScopeText[], apis: ReadonlyMap<string, KnownApi>, language: Language) {
+    this.#texts = texts;
+    this.#apis = apis;
+    this.#language = language;
+  }
+
+  /** The texts of these scopes, and the names of their APIs. */
+  static async open(
+    {
+      scopeTexts,
+      clients,
+      basePath,
+    }: {
+      readonly scopeTexts: { list(): Promise<readonly ScopeText[]> };
+      readonly clients: Pick<ClientRepository, 'get'>;
+      readonly basePath: string;
+    },
+    scopes: ReadonlySet<string>,
+    language: Language,
+  ): Promise<ScopeGlossary> {
+    const texts = (await scopeTexts.list()).filter(({ scope }) => scopes.has(scope));
+    const ids = new Set(texts.flatMap(({ api }) => (api === undefined ? [] : [api])));
+    const found = await Promise.all([...ids].map((id) => clients.get(id)));
+    const apis = found.flatMap((client) => {
+      if (!client?.resource) return [];
+      const { id, resource } = client;
+      const { name } = applicationShown(client, language, basePath);
+      return [[id, { resource, name: name === id ? nameOf(resource) : name }] as const];
+    });
+    return new ScopeGlossary(texts, new Map(apis), language);
+  }
+
+  /** Access with texts where there are some; everything else stays as the protocol calls it. */
+  shown({ scopes, resources, claims }: Agreed): AccessShown {
+    const groups: ScopeGroup[] = [];
+    const own = this.#ofApi(undefined, scopes);
+    if (own.length > 0) groups.push({ scopes: own });
+    const others = [...this.#apis]
+      .map(([id, api]) => ({ api, scopes: this.#ofApi(id, scopes) }))
+      .filter((group) => group.scopes.length > 0);
+    // If a request names no API, a scope that only one API has can only be about that one.
+    const isMeant = ({ api }: { readonly api: KnownApi }) =>
+      resources.length > 0 ? resources.includes(api.resource) : others.length === 1;
+    groups.push(...others.filter(isMeant));
+    const told = new Set(groups.flatMap((group) => group.scopes.map(({ scope }) => scope)));
+    const named = new Set(groups.map(({ api }) => api?.resource));
+    return {
+      groups,
+      scopes: scopes.filter((scope) => !told.has(scope)),
+      resources: resources.filter((resource) => !named.has(resource)),
+      claims,
+    };
+  }
+
+  #ofApi(api: string | undefined, scopes: readonly string[]): readonly ScopeShown[] {
+    return scopes.flatMap((scope) => {
+      const found = this.#texts.find((text) => text.api === api && text.scope === scope);
+      if (found === undefined) return [];
+      const text = (member: 'name' | 'description') => localizedMember(found.texts, member, this.#language);
+      const detail = text('description');
+      return [{ scope, title: text('name') ?? scope, ...(detail !== undefined && { detail }) }];
+    });
+  }
+}
+
+/** The host of an API without a name; the whole URI if it has no host. */
+function nameOf(resource: string): string {
+  return new URL(resource).host || resource;
+}
+
+/** A name from outside: apart from the text around it, whatever direction its letters run in. */
+export function named(name: string): Html {
+  return html`<bdi class="name">${name}</bdi>`;
+}
+
+/** The name of an application, marked if nobody has checked whose it is. */
+export function applicationName({ name, isUnchecked }: ApplicationShown, texts: Texts): Html {
+  return isUnchecked === true
+    ? html`${named(name)} <span class="badge unchecked">${texts.unchecked.badge}</span>`
+    : named(name);
+}
+
+/** A warning that nobody has checked whose the application is; empty if somebody has. */
+export function uncheckedNote(
+  application: ApplicationShown | undefined,
+  { operator }: PageSetting,
+  texts: Texts,
+): Html | '' {
+  if (application?.isUnchecked !== true) return '';
+  const { title, note } = texts.unchecked;
+  return html`<p id="registered-itself" class="caution">${icon('alert')}<span><strong>${title}</strong> ${note(named(application.name), named(operator.name))}</span></p>`;
+}
+
+/** Who is signed in, with a way out for anybody else. */
+export function personLine(label: string, { name, detail }: PersonShown, change?: Html): Html {
+  return html`<div class="person">
+<p><span class="label">${label}</span> <span>${named(name)}</span>${detail === undefined ? '' : html` <bdi class="detail">${detail}</bdi>`}</p>
+${change ?? ''}
+</div>`;
+}
+
+/** An id made of an identifier that may have any character. */
+export function idOf(prefix: string, identifier: string): string {
+  return `${prefix}-${encodeURIComponent(identifier)}`;
+}
+
+/** An address that a link may have; `undefined` for one that would run or open something else. */
+export function webAddress(uri: string | undefined): string | undefined {
+  return uri !== undefined && /^https?:\/\//i.test(uri) && URL.canParse(uri) ? uri : undefined;
+}
+
+/** What an application tells of itself elsewhere (OpenID Connect Dynamic Client Registration §2); empty where nothing. */
+export function applicationLinks(
+  { policyUri, tosUri, clientUri }: ApplicationShown,
+  texts: Texts,
+): Html | '' {
+  const links = [
+    { href: webAddress(policyUri), text: texts.consent.policy },
+    { href: webAddress(tosUri), text: texts.consent.terms },
+    { href: webAddress(clientUri), text: texts.consent.website },
+  ].filter(({ href }) => href !== undefined);
+  if (links.length === 0) return '';
+  return html`<ul class="links" role="list">
+${links.map(({ href, text }) => html`<li><a href="${href}" target="_blank" rel="noopener noreferrer">${text}<span class="unseen"> ${texts.newTab}</span></a></li>\n`)}</ul>`;
+}
+
+type KnownScope = keyof Texts['scopes'];
+
+/** Scopes that everyone knows, told apart from those that only the application and its API know. */
+interface SortedScopes {
+  /** `offline_access` last: it says for how long the others are. */
+  readonly known: readonly KnownScope[];
+  readonly own: readonly string[];
+}
+
+export function sortScopes(scopes: readonly string[], texts: Texts): SortedScopes {
+  const asked = new Set(scopes);
+  return {
+    known: (Object.keys(texts.scopes) as KnownScope[]).filter((scope) => asked.has(scope)),
+    own: [...asked].filter((scope) => !Object.hasOwn(texts.scopes, scope)),
+  };
+}
+
+/** @param as in full with what each means, or in brief */
+export function scopeList(scopes: readonly KnownScope[], as: 'full' | 'brief', texts: Texts): Html | '' {
+  if (scopes.length === 0) return '';
+  return html`<ul class="scopes ${as}" role="list">
+${scopes.map((scope) => scopeEntry(scope, as === 'full', texts))}</ul>`;
+}
+
+/** Scopes in the operator's words. */
+export function describedList(scopes: readonly ScopeShown[], as: 'full' | 'brief'): Html | '' {
+  if (scopes.length === 0) return '';
+  return html`<ul class="scopes ${as}" role="list">
+${scopes.map(({ title, detail }) => html`<li>${icon('check')}<span>${title}</span>${as === 'full' && detail !== undefined ? html` <span class="detail">${detail}</span>` : ''}</li>\n`)}</ul>`;
+}
+
+function scopeEntry(scope: KnownScope, inFull: boolean, texts: Texts): Html {
+  const { title, detail } = texts.scopes[scope];
+  const isOffline = scope === 'offline_access';
+  return html`<li${isOffline ? html` class="offline"` : ''}>${icon(isOffline ? 'clock' : 'check')}<span>${title}</span>${inFull && detail !== undefined ? html` <span class="detail">${detail}</span>` : ''}</li>
+`;
+}
+
+/** Scopes as they are called on the wire: their words are the application's own. */
+export function codeList(codes: readonly string[]): Html | '' {
+  if (codes.length === 0) return '';
+  return html`<ul class="codes" role="list">
+${codes.map((code) => html`<li><code>${code}</code></li>\n`)}</ul>`;
 }

@@ -1,8 +1,6 @@
 import { html } from 'hono/html';
-import { colorOfHue, isColor } from './color.ts';
-import type { Html } from './html.ts';
-import { DEFAULT_COLOR, textOn } from './palette.ts';
-import type { Picture } from './picture.ts';
+import type { Picture } from '../config/picture.ts';
+import type { Html } from '../texts/html.ts';
 
 /** Under what name, picture and colour an application, or this server itself, meets people. */
 export interface Brand {
@@ -77,4 +75,139 @@ function colorOf(name: string): string {
   let hash = 0;
   for (const character of name) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) >>> 0;
   return colorOfHue(hash % 360);
+}
+
+/** What belongs to a scheme and to no brand. */
+const LIGHT = {
+  ground: '#f5f4f1',
+  surface: '#ffffff',
+  text: '#1c1d20',
+  muted: '#5d6068',
+  line: '#e3e2dd',
+  edge: '#84878f',
+  danger: '#a8231b',
+  'danger-ground': '#fcefed',
+  success: '#1c6b3c',
+  'success-ground': '#ebf6ef',
+};
+
+const DARK: typeof LIGHT = {
+  ground: '#111214',
+  surface: '#1b1c1f',
+  text: '#ececee',
+  muted: '#a6a9b1',
+  line: '#34363b',
+  edge: '#7c7f88',
+  danger: '#ffb3aa',
+  'danger-ground': '#3b1e1c',
+  success: '#8fd6a8',
+  'success-ground': '#17301f',
+};
+
+export const SCHEMES = { light: LIGHT, dark: DARK };
+
+/** Of the server that has no other. */
+const DEFAULT_COLOR = '#1d5f63';
+
+const WHITE = '#ffffff';
+const BLACK = '#000000';
+
+/** WCAG 2.2 §1.4.3 and §1.4.11. */
+const TEXT_CONTRAST = 4.5;
+const EDGE_CONTRAST = 3;
+
+/** Custom properties of a style sheet, for both schemes: whatever the brand's colour is, everything can be read. */
+export function paletteOf(color: string | undefined): string {
+  const brand = color !== undefined && isColor(color) ? color.toLowerCase() : DEFAULT_COLOR;
+  const [light, dark] = [brandColors(brand, LIGHT, BLACK), brandColors(brand, DARK, WHITE)];
+  return `:root{color-scheme:light dark;${properties({ ...LIGHT, ...light })}}
+@media(prefers-color-scheme:dark){:root{${properties({ ...DARK, ...dark })}}}
+`;
+}
+
+/**
+ * What is made of a brand's colour in one scheme.
+ * @param away what it is mixed with where it is too close to the scheme's own
+ */
+export function brandColors(brand: string, { surface, ground }: typeof LIGHT, away: string) {
+  const onBrand = textOn(brand);
+  return {
+    brand,
+    'on-brand': onBrand,
+    'brand-hover': hoverOf(brand, onBrand),
+    'brand-edge': distinct(brand, [surface], EDGE_CONTRAST, away),
+    accent: distinct(brand, [surface, ground], TEXT_CONTRAST, away),
+  };
+}
+
+/** White where it can be read, black where it cannot: one of the two always can. */
+export function textOn(background: string): string {
+  return contrast(background, WHITE) >= TEXT_CONTRAST ? WHITE : BLACK;
+}
+
+function hoverOf(brand: string, onBrand: string): string {
+  const softer = mix(brand, onBrand, 0.12);
+  if (contrast(softer, onBrand) >= TEXT_CONTRAST) return softer;
+  return mix(brand, onBrand === WHITE ? BLACK : WHITE, 0.12);
+}
+
+/** The colour itself, or what is nearest to it and stands out enough. */
+function distinct(color: string, from: readonly string[], least: number, away: string): string {
+  for (let percent = 0; percent < 100; percent += 2) {
+    const mixed = mix(color, away, percent / 100);
+    if (from.every((background) => contrast(mixed, background) >= least)) return mixed;
+  }
+  return away;
+}
+
+function properties(colors: Readonly<Record<string, string>>): string {
+  return Object.entries(colors)
+    .map(([name, color]) => `--${name}:${color}`)
+    .join(';');
+}
+
+/** @returns `false` for anything but `#rrggbb`: nothing else may reach a style sheet */
+export function isColor(color: string): boolean {
+  return /^#[0-9a-f]{6}$/i.test(color);
+}
+
+/** From 1 to 21 (WCAG 2.2, contrast ratio). */
+export function contrast(one: string, other: string): number {
+  const [darker = 0, lighter = 0] = [luminance(one), luminance(other)].sort((a, b) => a - b);
+  return (lighter + 0.05) / (darker + 0.05);
+}
+
+/** @param share of the other colour, from 0 to 1 */
+export function mix(color: string, other: string, share: number): string {
+  const others = channels(other);
+  const mixed = channels(color).map((value, at) => Math.round(value + ((others[at] ?? 0) - value) * share));
+  return `#${mixed.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
+}
+
+/** @param hue in degrees; a dark colour of middling saturation */
+export function colorOfHue(hue: number): string {
+  const channel = (offset: number) => {
+    const position = (offset + hue / 30) % 12;
+    const value = LIGHTNESS - CHROMA * Math.max(-1, Math.min(position - 3, 9 - position, 1));
+    return Math.round(value * 255)
+      .toString(16)
+      .padStart(2, '0');
+  };
+  return `#${channel(0)}${channel(8)}${channel(4)}`;
+}
+
+const LIGHTNESS = 0.36;
+const CHROMA = 0.2;
+
+/** WCAG 2.2, relative luminance. */
+function luminance(color: string): number {
+  const [red = 0, green = 0, blue = 0] = channels(color).map((value) => {
+    const share = value / 255;
+    return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+  });
+  return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+}
+
+function channels(color: string): number[] {
+  return [1, 3, 5].map((at) => Number.parseInt(color.slice(at, at + 2), 16));
 }

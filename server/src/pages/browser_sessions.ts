@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { AdministrableStorage } from '@grantd/core';
 import type { Context } from 'hono';
-import { newIdentifier } from '../instance/new_identifier.ts';
-import type { People, Person } from '../people/people.ts';
-import type { SessionEnd, SessionEnding } from '../sessions/session_ending.ts';
-import type { Sessions, StoredSession } from '../sessions/sessions.ts';
-import type { Cookies } from './cookies.ts';
+import type { People, Person } from '../data/people.ts';
+import type { Sessions, StoredSession } from '../data/sessions.ts';
+import { newIdentifier } from '../data/tables.ts';
+import type { SessionEnd, SessionEnding } from '../people/sessions.ts';
+import type { Cookies } from './browser_state.ts';
 
 const COOKIE = 'grantd_session';
 const SECRET_BYTES = 32;
@@ -39,7 +39,7 @@ export function signInName({ id, signedInAtMs }: BrowserSession): string {
   return `${id} ${signedInAtMs}`;
 }
 
-export interface SessionLifetimes {
+interface SessionLifetimes {
   /** Seconds since it was used last. */
   readonly idle: number;
   /** Seconds since the person signed in. */

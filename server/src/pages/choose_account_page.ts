@@ -1,11 +1,20 @@
-import { applicationShown, personShown } from './application_shown.ts';
-import { goOn, nextStep } from './authorization_steps.ts';
+import { html } from 'hono/html';
+import { textsIn } from '../texts/texts.ts';
+import { applicationShown, named, personShown, uncheckedNote } from './application_shown.ts';
+import { goOn, nextStep } from './authorization.ts';
+import { applicationMark } from './brand.ts';
 import type { BrowserSession } from './browser_sessions.ts';
-import { renderPage } from './layout.ts';
+import {
+  type ApplicationShown,
+  type FormShown,
+  type Page,
+  type PageSetting,
+  type PersonShown,
+  pageSetting,
+  renderPage,
+} from './layout.ts';
 import type { PageContext, PageParts } from './page_parts.ts';
-import { pageSetting } from './page_setting.ts';
 import { type AuthorizationPage, openAuthorizationPage, ownForm } from './pending_page.ts';
-import { chooseAccountPage } from './views/choose_account.ts';
 
 type Choosing = AuthorizationPage & { readonly sealed: string; readonly session: BrowserSession };
 
@@ -46,4 +55,34 @@ async function openChoosing(c: PageContext, parts: PageParts): Promise<Choosing 
   const session = await parts.browserSessions.current(c);
   const { page: left } = await nextStep(parts, page, session);
   return session === undefined || left === 'login' ? goOn(c, parts, page, undefined) : { ...page, session };
+}
+
+interface ChooseAccountView extends FormShown {
+  readonly application: ApplicationShown;
+  /** Who is signed in. */
+  readonly person: PersonShown;
+  /** An address where another person signs in. */
+  readonly otherAccount: string;
+}
+
+/** `prompt=select_account` (OpenID Connect Core §3.1.2.1): button `account-continue`, link `account-other`. */
+export function chooseAccountPage(view: ChooseAccountView, setting: PageSetting): Page {
+  const { application, person } = view;
+  const texts = textsIn(setting.language);
+  return {
+    ...setting,
+    title: texts.choose.title,
+    ...(application.color !== undefined && { color: application.color }),
+    body: html`<header>
+${applicationMark(application, setting.operator)}
+<h1>${texts.choose.title}</h1>
+<p class="lead">${texts.choose.toContinueTo(named(application.name))}</p>
+</header>
+${uncheckedNote(application, setting, texts)}
+<form method="post" action="${view.action}">
+<input type="hidden" name="form_token" value="${view.formToken}">
+<button id="account-continue" type="submit" name="account" value="continue" class="primary">${texts.choose.continueAs(named(person.name))}${person.detail === undefined ? '' : html` <bdi class="detail">${person.detail}</bdi>`}</button>
+</form>
+<a id="account-other" class="button" href="${view.otherAccount}">${texts.choose.other}</a>`,
+  };
 }

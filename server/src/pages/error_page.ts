@@ -1,13 +1,15 @@
 import { errorResponse, OAuthError, pathOf, queryOf, StorageFault } from '@grantd/core';
+import { html } from 'hono/html';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import { applicationShown } from './application_shown.ts';
-import { renderPage } from './layout.ts';
+import type { PageName, PageReason } from '../log/request_log.ts';
+import type { Texts } from '../texts/en.ts';
+import type { Html } from '../texts/html.ts';
+import { textsIn } from '../texts/texts.ts';
+import { applicationShown, named, webAddress } from './application_shown.ts';
+import { operatorMark } from './brand.ts';
+import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
 import { toClient } from './leaving_page.ts';
-import type { PageSetting } from './page.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
-import { PageProblem } from './page_problem.ts';
-import { pageSetting } from './page_setting.ts';
-import { type Problem, type ProblemView, type ProblemWays, problemPage } from './views/problem.ts';
 
 /** A refusal goes back to the client where that is safe, and is a page elsewhere. */
 export function answerError(parts: PageParts, error: Error, c: PageContext): Response | Promise<Response> {
@@ -102,4 +104,114 @@ async function applicationOf(
     if (error instanceof StorageFault) return undefined;
     throw error;
   }
+}
+
+/** Why a page cannot be shown, or a form not be taken: rendered as a page in the one place where errors are. */
+export class PageProblem extends Error {
+  override readonly name = 'PageProblem';
+  readonly problem: Problem;
+  readonly status: 400 | 403 | 414;
+  readonly page: PageName;
+  readonly reason: PageReason;
+  readonly clientId: string | undefined;
+
+  constructor(page: PageName, reason: keyof typeof SHOWN, clientId?: string) {
+    super(reason);
+    const { problem, status } = SHOWN[reason];
+    this.page = page;
+    this.reason = reason;
+    this.problem = problem;
+    this.status = status;
+    this.clientId = clientId;
+  }
+}
+
+const SHOWN = {
+  request_expired: { problem: 'request_expired', status: 400 },
+  request_too_long: { problem: 'too_large', status: 414 },
+  form_foreign: { problem: 'form_foreign', status: 403 },
+} as const satisfies Partial<
+  Record<PageReason, { readonly problem: Problem; readonly status: PageProblem['status'] }>
+>;
+
+export type Problem = keyof Texts['problems'];
+
+interface ProblemView {
+  readonly problem: Problem;
+  /** Where waiting helps. */
+  readonly secondsToWait?: number;
+  /** Why, if there is a text for it in the reader's language. */
+  readonly reason?: string;
+  readonly ways: ProblemWays;
+  /** For those who develop the application: what the log and the specification call it. */
+  readonly detail?: ProblemDetail;
+}
+
+/** Addresses to go on with. */
+interface ProblemWays {
+  readonly home: string;
+  readonly account: string;
+  /** Of a page that may be tried again. */
+  readonly again?: string;
+  /** The application's own page, if somebody has checked the application. */
+  readonly application?: { readonly name: string; readonly uri: string };
+}
+
+interface ProblemDetail {
+  /** Such as `invalid_request`. */
+  readonly code?: string;
+  /** In English, as it goes to clients. */
+  readonly description?: string;
+  readonly requestId?: string;
+}
+
+/** What is wrong, and what a person can do about it: links `try-again`, `to-application`, `to-home`, `to-account`. */
+export function problemPage(view: ProblemView, setting: PageSetting): Page {
+  const texts = textsIn(setting.language);
+  const { title, text, help } = texts.problems[view.problem];
+  const reason = reasonText(view.reason, texts);
+  const { problemDetail } = texts;
+  return {
+    ...setting,
+    title: texts.problemTitle(title),
+    body: html`<header>
+${operatorMark(setting.operator)}
+<h1>${title}</h1>
+</header>
+<div role="alert" id="problem" tabindex="-1" autofocus>
+<p>${text}</p>${reason === undefined ? '' : html`\n<p id="reason">${reason}</p>`}
+<p>${view.secondsToWait === undefined ? help : problemDetail.waitFor(texts.formats.duration(view.secondsToWait))}</p>
+</div>
+${waysOf(view.ways, texts)}
+${view.detail === undefined ? '' : detailOf(view.detail, texts)}`,
+  };
+}
+
+/** The text for a reason code; `undefined` if the reason says nothing to people. */
+function reasonText(reason: string | undefined, { reasons }: Texts): string | undefined {
+  return Object.entries(reasons).find(([code]) => code === reason)?.[1];
+}
+
+function waysOf({ home, account, again, application }: ProblemWays, { problemWays }: Texts): Html {
+  const applicationUri = webAddress(application?.uri);
+  return html`${again === undefined ? '' : html`<a id="try-again" class="button" href="${again}">${problemWays.again}</a>`}
+${application === undefined || applicationUri === undefined ? '' : html`<a id="to-application" class="button" href="${applicationUri}" rel="noreferrer">${problemWays.application(named(application.name))}</a>`}
+<ul class="links" role="list">
+<li><a id="to-home" href="${home}">${problemWays.home}</a></li>
+<li><a id="to-account" href="${account}">${problemWays.account}</a></li>
+</ul>`;
+}
+
+function detailOf({ code, description, requestId }: ProblemDetail, { problemDetail }: Texts): Html | '' {
+  const rows = [
+    { term: problemDetail.code, value: code, language: 'en' },
+    { term: problemDetail.description, value: description, language: 'en' },
+    { term: problemDetail.requestId, value: requestId, language: 'zxx' },
+  ].filter(({ value }) => value !== undefined && value !== '');
+  if (rows.length === 0) return '';
+  return html`<details class="developers">
+<summary>${problemDetail.heading}</summary>
+<dl>
+${rows.map(({ term, value, language }) => html`<dt>${term}</dt><dd lang="${language}">${value}</dd>\n`)}</dl>
+</details>`;
 }

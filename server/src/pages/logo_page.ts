@@ -1,10 +1,9 @@
 import { type ClientRecord, isUnchecked } from '@grantd/core';
+import type { Picture } from '../config/picture.ts';
+import { DEFAULT_LANGUAGE, LANGUAGES, localizedMember } from '../texts/texts.ts';
 import { applicationShown } from './application_shown.ts';
 import { monogramPicture } from './brand.ts';
 import type { PageContext, PageParts } from './page_parts.ts';
-import type { Picture } from './picture.ts';
-import { localizedMember } from './texts/localized_member.ts';
-import { DEFAULT_LANGUAGE, LANGUAGES } from './texts/texts.ts';
 
 /** Seconds that a browser keeps a logo. */
 const KEPT_SECONDS = 60 * 60;

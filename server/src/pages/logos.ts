@@ -1,5 +1,5 @@
 import { type Clock, DocumentError, type FetchDocument } from '@grantd/core';
-import { isRasterType, type Picture } from './picture.ts';
+import { isRasterType, type Picture } from '../config/picture.ts';
 
 const KEPT_MS = 60 * 60 * 1000;
 

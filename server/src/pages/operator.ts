@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { extname } from 'node:path';
 import type { Configuration } from '../config/configuration.ts';
-import { ConfigurationRefused } from '../config/configuration_refused.ts';
-import { typedPath } from '../config/typed_folder.ts';
-import { PICTURE_TYPES, type Picture } from './picture.ts';
+import { typedPath } from '../config/configuration.ts';
+import { PICTURE_TYPES, type Picture } from '../config/picture.ts';
+import { ConfigurationRefused } from '../config/refused.ts';
 
 /** Who runs the server, as configured. */
 export interface Operator {

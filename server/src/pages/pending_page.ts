@@ -1,9 +1,8 @@
 import type { AuthorizationRequest } from '@grantd/core';
-import type { PageName } from '../log/page_events.ts';
-import { bodyOf } from './library_http.ts';
-import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
-import { PageProblem } from './page_problem.ts';
-import type { PendingAccount, PendingAuthorization, PendingRequest } from './pending_requests.ts';
+import type { PageName } from '../log/request_log.ts';
+import type { PendingAccount, PendingAuthorization, PendingRequest } from './browser_state.ts';
+import { PageProblem } from './error_page.ts';
+import { bodyOf, type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 
 /** An authorization request on its way through the pages. */
 export interface AuthorizationPage {

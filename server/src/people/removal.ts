@@ -1,8 +1,8 @@
 import type { AdministrableStorage } from '@grantd/core';
-import type { Consents } from '../consents/consents.ts';
-import { askStorage } from '../instance/database/ask_storage.ts';
-import type { SessionEnding } from '../sessions/session_ending.ts';
-import type { People } from './people.ts';
+import type { Consents } from '../data/consents.ts';
+import type { People } from '../data/people.ts';
+import { askStorage } from '../data/tables.ts';
+import type { SessionEnding } from './sessions.ts';
 
 /** After which nothing is under way any more that began before a removal. */
 const LONGEST_REMOVAL_MS = 30_000;

@@ -1,34 +1,40 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import type { AuthorizationServer } from '@grantd/core';
 import type { Configuration } from '../config/configuration.ts';
 import type { Settings } from '../config/options.ts';
-import { addDemoData } from '../demo/add_demo_data.ts';
-import { demoCommands } from '../demo/demo_commands.ts';
+import { Refused } from '../config/refused.ts';
+import { databaseOf } from '../data/database_of.ts';
+import { addDemoData, demoCommands } from '../demo/demo.ts';
 import { refuseExposedDemo, refuseForeignDemo, refuseKnownPasswords } from '../demo/exposure.ts';
-import { databaseOf } from '../instance/database/database_of.ts';
-import { type Instance, openInstance } from '../instance/instance.ts';
-import { issuerToServe, refuseStoredInsecureIssuer } from '../instance/issuer.ts';
-import { Refused } from '../instance/refused.ts';
-import { causeOf } from '../log/cause.ts';
-import { type Log, openLog } from '../log/log.ts';
+import {
+  type Instance,
+  issuerToServe,
+  openInstance,
+  refuseStoredInsecureIssuer,
+} from '../instance/instance.ts';
+import { causeOf, type Log, openLog } from '../log/log.ts';
 import { RequestLog } from '../log/request_log.ts';
 import { type Operator, readOperator } from '../pages/operator.ts';
-import { watchDatabase } from './database_watch.ts';
-import { healthListener } from './health.ts';
-import { createHttpServer, type HttpServer } from './http_server.ts';
-import { lateListener } from './late_listener.ts';
-import { listenOn } from './listen_on.ts';
-import { requestListener } from './request_listener.ts';
-import { type Connections, type Ending, finish, listenForEnd } from './shutdown.ts';
-import { announce, type Started } from './started.ts';
+import { ConsentWithdrawal } from '../people/consents.ts';
+import { PersonRemoval } from '../people/removal.ts';
+import { LogoutDeliverer, SessionEnding, type TellClients } from '../people/sessions.ts';
+import {
+  createHttpServer,
+  type HttpServer,
+  healthListener,
+  lateListener,
+  listenOn,
+  requestListener,
+} from './http_server.ts';
+import { announce, type Connections, type Ending, finish, listenForEnd, type Started } from './shutdown.ts';
 import { sweepInThread } from './sweep_in_thread.ts';
 import { sweepable, sweepPeriodically } from './sweeper.ts';
-import { unfinishedWork } from './unfinished_work.ts';
 
 /** The first sweep is in no hurry, and would take time from the first answers. */
 const FIRST_SWEEP_AFTER_MS = 2_000;
 
 /** What differs between a process that serves alone and one of several workers. */
-export interface Role {
+interface Role {
   readonly server: HttpServer;
   readonly connections: Connections;
   readonly port: number;
@@ -186,4 +192,127 @@ async function sweep(
     log,
     signal,
   );
+}
+
+const INTERVAL_MS = 1000;
+
+/**
+ * Notices when the file of a running server's database is replaced or deleted: what was written since then would be
+ * lost. A database that is no file stays where it is.
+ */
+interface DatabaseWatch {
+  /** Looks now. @returns whether the file is still the one that was opened */
+  isInPlace(): boolean;
+  /** Resolves once it is not. */
+  readonly replaced: Promise<'database_replaced'>;
+  /** Resolves once the file was found corrupt, by whichever process. */
+  readonly damaged: Promise<void>;
+  /** Looks a last time. @returns whether the file is no longer the one that was opened, as far as one can tell */
+  stop(): boolean;
+}
+
+function watchDatabase({ isInPlace, isDamaged }: Pick<Instance, 'isInPlace' | 'isDamaged'>): DatabaseWatch {
+  const { promise: replaced, resolve } = Promise.withResolvers<'database_replaced'>();
+  const damaged = Promise.withResolvers<void>();
+  if (isInPlace === undefined)
+    return { isInPlace: () => true, replaced, damaged: damaged.promise, stop: () => false };
+  let isReplaced = false;
+  const look = (): boolean => {
+    const found = isInPlace();
+    if (isDamaged?.() === true) damaged.resolve();
+    if (!found) {
+      isReplaced = true;
+      resolve('database_replaced');
+    }
+    return found;
+  };
+  const lookIfPossible = (): void => {
+    try {
+      look();
+    } catch {
+      // A file system that cannot be asked says nothing of the file; storage will say what it makes of it.
+    }
+  };
+  const timer = setInterval(lookIfPossible, INTERVAL_MS).unref();
+  return {
+    isInPlace: look,
+    replaced,
+    damaged: damaged.promise,
+    stop() {
+      clearInterval(timer);
+      lookIfPossible();
+      return isReplaced;
+    },
+  };
+}
+
+/** Milliseconds between two looks: of the process that sweeps, and of the others, which would replace it one day. */
+const LOOK_EVERY_MS = 2_000;
+const OTHERS_LOOK_EVERY_MS = 60_000;
+
+/** Milliseconds that a person waits at most while applications are told that their session has ended. */
+const LONGEST_WAIT_MS = 3_000;
+
+interface UnfinishedWork {
+  /** Resolves once every client of these sessions has been told of their end, or after some seconds. */
+  readonly tellClients: TellClients;
+  /** Looks for work now and then. Resolves when it was told to stop and has. */
+  run(signal: AbortSignal): Promise<void>;
+  /** Begins to tell nobody any more. Resolves when nothing is under way that needs the database. */
+  end(): Promise<void>;
+}
+
+/** What goes on after the answer: clients are told of logouts, and what a dead process has left half-done is finished. */
+function unfinishedWork(
+  { people, sessions, consents, storage, logoutDeliveries }: Instance,
+  server: AuthorizationServer,
+  log: Log,
+  sweeps: boolean,
+): UnfinishedWork {
+  const ending = new SessionEnding({ sessions, storage });
+  const removal = new PersonRemoval({ people, consents, ending, storage });
+  const withdrawal = new ConsentWithdrawal({ consents, storage });
+  const onFault = (error: unknown) => log.error({ event: 'unfinished_work_failed', cause: causeOf(error) });
+  const deliverer = new LogoutDeliverer({
+    deliveries: logoutDeliveries,
+    server,
+    onFault,
+    report: ({ type, cause, ...known }) =>
+      log[type === 'logout_delivered' ? 'info' : 'warn']({
+        event: type,
+        ...known,
+        ...(cause !== undefined && { cause: causeOf(cause) }),
+      }),
+  });
+  const look = async (): Promise<void> => {
+    for (const { clientIds: _, ...session } of await ending.finishHalfEnded())
+      log.warn({ event: 'session_end_finished', ...session });
+    const withdrawals = await withdrawal.finishHalfWithdrawn();
+    if (withdrawals > 0) log.warn({ event: 'withdrawals_finished', withdrawals });
+    for (const subject of await removal.finishHalfRemoved())
+      log.info({ event: 'person_removal_finished', subject });
+    await deliverer.begin();
+  };
+  const interval = sweeps ? LOOK_EVERY_MS : OTHERS_LOOK_EVERY_MS;
+
+  return {
+    async tellClients(ends) {
+      const answers = new Map<string, 'delivered' | 'refused'>();
+      const told = ends.map((end) =>
+        deliverer.tell(end, (clientId, outcome) => {
+          if (outcome === 'delivered' || outcome === 'refused') answers.set(clientId, outcome);
+        }),
+      );
+      await Promise.race([Promise.all(told), pause(LONGEST_WAIT_MS, undefined, { ref: false })]);
+      return answers;
+    },
+    async run(signal) {
+      while (!signal.aborted) {
+        await look().catch(onFault);
+        // Rejects only where it is told to stop.
+        await pause(interval, undefined, { signal, ref: false }).catch(() => undefined);
+      }
+    },
+    end: () => deliverer.end(),
+  };
 }

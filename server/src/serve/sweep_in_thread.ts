@@ -1,7 +1,7 @@
 import { extname } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { causeOf } from '../log/cause.ts';
+import { causeOf } from '../log/log.ts';
 import type { SweepLog } from './sweeper.ts';
 import type { SweepingLine, SweepingOrder } from './sweeping_thread.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { type AdministrableStorage, sweep } from '@grantd/core';
-import { causeOf } from '../log/cause.ts';
+import { causeOf } from '../log/log.ts';
 
 type Sweepable = Pick<AdministrableStorage, 'sweep'>;
 

@@ -1,7 +1,6 @@
 /** The thread of `sweepInThread`: sweeps once on a handle of its own, and ends earlier at any message. */
 import { parentPort, workerData } from 'node:worker_threads';
-import { checkAfterCrash } from '../instance/database/damaged_file.ts';
-import { sqliteDatabase } from '../instance/database/sqlite_database.ts';
+import { checkAfterCrash, sqliteDatabase } from '../data/sqlite_database.ts';
 import { sweepable, sweepOnce } from './sweeper.ts';
 
 export interface SweepingOrder {

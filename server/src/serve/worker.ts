@@ -1,9 +1,121 @@
+import type { Server } from 'node:http';
+import { Socket } from 'node:net';
 import { openLog } from '../log/log.ts';
-import { HandedConnections } from './handed_connections.ts';
 import { createHttpServer } from './http_server.ts';
 import { serveDatabase } from './serve.ts';
-import { SupervisorChannel } from './supervisor_channel.ts';
-import { configurationOf, failureOf, type Order } from './worker_messages.ts';
+import type { Connections, Ending, Started } from './shutdown.ts';
+import { configurationOf, type FromWorker, failureOf, type Order, type ToWorker } from './worker_messages.ts';
+
+/** The connections of a worker, whose server listens nowhere: the supervisor accepts them and hands them over. */
+export class HandedConnections implements Connections {
+  readonly #http: Server;
+  readonly #leave: () => void;
+  readonly #open = new Set<Socket>();
+  readonly #closed = Promise.withResolvers<void>();
+  #isClosing = false;
+
+  /** @param leave called once, when no more are taken */
+  constructor(http: Server, leave: () => void) {
+    this.#http = http;
+    this.#leave = leave;
+    // What a server of `node:http` that does listen begins with: only now it counts time limits and idle connections.
+    http.emit('listening');
+  }
+
+  /** @returns whether it is served; it is not any more once this is closing */
+  take(socket: Socket): boolean {
+    if (this.#isClosing) return false;
+    this.#open.add(socket);
+    socket.once('close', () => {
+      this.#open.delete(socket);
+      this.#resolveIfClosed();
+    });
+    this.#http.emit('connection', socket);
+    return true;
+  }
+
+  close(done: () => void = () => {}): void {
+    if (!this.#isClosing) {
+      this.#isClosing = true;
+      this.#leave();
+      this.#http.close();
+    }
+    this.#closed.promise.then(done);
+    this.#resolveIfClosed();
+  }
+
+  closeIdleConnections(): void {
+    this.#http.closeIdleConnections();
+  }
+
+  closeAllConnections(): void {
+    this.#http.closeAllConnections();
+  }
+
+  #resolveIfClosed(): void {
+    if (this.#isClosing && this.#open.size === 0) this.#closed.resolve();
+  }
+}
+
+const BEAT_MS = 1000;
+
+/** The supervisor as its worker sees it. When it dies, the worker ends at once: nobody would tell it to any more. */
+class SupervisorChannel {
+  readonly order: Promise<Order>;
+  readonly ending: Ending;
+  #connections: HandedConnections | undefined;
+
+  constructor() {
+    const order = Promise.withResolvers<Order>();
+    const asked = Promise.withResolvers<NodeJS.Signals>();
+    const closing = Promise.withResolvers<void>();
+    this.order = order.promise;
+    this.ending = { asked: asked.promise, closing: closing.promise };
+    process.on('disconnect', exitAtOnce);
+    process.on('message', (content, socket) => {
+      const message = content as ToWorker;
+      if (message.type === 'serve') order.resolve(message.order);
+      if (message.type === 'ending') asked.resolve(message.signal);
+      if (message.type === 'end') {
+        // Without a signal: another worker has failed.
+        asked.resolve('SIGTERM');
+        closing.resolve();
+      }
+      if (message.type === 'connection') this.#take(socket instanceof Socket ? socket : undefined);
+    });
+  }
+
+  /** Says that this worker is ready, and takes what it is handed from now on. */
+  takeConnections(connections: HandedConnections, started: Started, secret: readonly string[]): void {
+    this.#connections = connections;
+    this.tell({ type: 'ready', started, secret });
+    setInterval(() => this.tell({ type: 'beat' }), BEAT_MS).unref();
+  }
+
+  /** Resolves when it has been sent, or cannot be: then the supervisor is gone, and the worker ends with it. */
+  tell(message: FromWorker): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    if (process.send === undefined) resolve();
+    else process.send(message, undefined, undefined, () => resolve());
+    return promise;
+  }
+
+  /** Lets the process end when its work is done. */
+  leave(): void {
+    process.off('disconnect', exitAtOnce);
+    if (process.connected) process.disconnect?.();
+  }
+
+  #take(socket: Socket | undefined): void {
+    const isTaken = socket === undefined || this.#connections?.take(socket) === true;
+    if (!isTaken) socket.destroy();
+    this.tell({ type: isTaken ? 'taken' : 'declined' });
+  }
+}
+
+function exitAtOnce(): void {
+  process.exit(1);
+}
 
 // The program of a worker: it serves as the supervisor that started it says, and lives no longer than that.
 

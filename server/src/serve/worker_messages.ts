@@ -1,8 +1,7 @@
 import type { Configuration } from '../config/configuration.ts';
-import { ConfigurationRefused } from '../config/configuration_refused.ts';
 import { OPTION_NAMES, type Settings } from '../config/options.ts';
-import { Refused } from '../instance/refused.ts';
-import type { Started } from './started.ts';
+import { ConfigurationRefused, Refused } from '../config/refused.ts';
+import type { Started } from './shutdown.ts';
 
 /** What the supervisor tells a worker, over the channel that closes when either of them dies. */
 export type ToWorker =

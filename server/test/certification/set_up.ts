@@ -1,4 +1,4 @@
-import { DEMO_PERSON } from '../../src/demo/demo_people.ts';
+import { DEMO_PERSON } from '../../src/demo/demo.ts';
 
 /** What the program's configuration has to say for all plans, besides its issuer and its database. */
 export const SETTINGS = {

@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { disposableDatabase, sharedPostgres } from '../../../core/test/harness/postgres_databases.ts';
-import type { Database, OpenDatabase } from '../../src/instance/database/database.ts';
-import { postgresDatabase } from '../../src/instance/database/postgres_database.ts';
-import { sqliteDatabase } from '../../src/instance/database/sqlite_database.ts';
-import type { Person } from '../../src/people/people.ts';
+import type { Database, OpenDatabase } from '../../src/data/database.ts';
+import type { Person } from '../../src/data/people.ts';
+import { postgresDatabase } from '../../src/data/postgres_database.ts';
+import { sqliteDatabase } from '../../src/data/sqlite_database.ts';
 import type { TestDatabase } from './databases.ts';
 
 export const ISSUER = 'https://id.example';

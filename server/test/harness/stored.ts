@@ -1,7 +1,7 @@
 import { join } from 'node:path';
-import type { Database, OpenDatabase } from '../../src/instance/database/database.ts';
-import { postgresDatabase } from '../../src/instance/database/postgres_database.ts';
-import { sqliteDatabase } from '../../src/instance/database/sqlite_database.ts';
+import type { Database, OpenDatabase } from '../../src/data/database.ts';
+import { postgresDatabase } from '../../src/data/postgres_database.ts';
+import { sqliteDatabase } from '../../src/data/sqlite_database.ts';
 import { environmentOf, type RunningServer } from './program.ts';
 
 /** Does something with the database of a running server, past the server. */

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { languageFor } from '../../src/pages/texts/language.ts';
-import { localizedMember } from '../../src/pages/texts/localized_member.ts';
+import { languageFor, localizedMember } from '../../src/texts/texts.ts';
 
 describe('the language of a page', () => {
   const cases: readonly (readonly [string, readonly string[], string | undefined, string])[] = [

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { contrast, mix } from '../../src/pages/color.ts';
-import { brandColors, paletteOf, SCHEMES, textOn } from '../../src/pages/palette.ts';
+import { brandColors, contrast, mix, paletteOf, SCHEMES, textOn } from '../../src/pages/brand.ts';
 
 const STEPS = ['00', '33', '66', '80', '99', 'cc', 'ff'];
 

@@ -1,14 +1,14 @@
+import { type AccountView, accountPage } from '../../src/pages/account_page.ts';
 import type { Brand } from '../../src/pages/brand.ts';
-import type { ApplicationShown, Page, PageSetting } from '../../src/pages/page.ts';
-import type { Language } from '../../src/pages/texts/texts.ts';
-import { type AccountView, accountPage } from '../../src/pages/views/account.ts';
-import { chooseAccountPage } from '../../src/pages/views/choose_account.ts';
-import { type ConsentView, consentPage } from '../../src/pages/views/consent.ts';
-import { homePage } from '../../src/pages/views/home.ts';
-import { leavingPage } from '../../src/pages/views/leaving.ts';
-import { logoutPage, signedOutPage, stillSignedInPage } from '../../src/pages/views/logout.ts';
-import { type Problem, problemPage } from '../../src/pages/views/problem.ts';
-import { type SignInView, signInPage } from '../../src/pages/views/sign_in.ts';
+import { chooseAccountPage } from '../../src/pages/choose_account_page.ts';
+import { type ConsentView, consentPage } from '../../src/pages/consent_page.ts';
+import { type Problem, problemPage } from '../../src/pages/error_page.ts';
+import { homePage } from '../../src/pages/home_page.ts';
+import type { ApplicationShown, Page, PageSetting } from '../../src/pages/layout.ts';
+import { leavingPage } from '../../src/pages/leaving_page.ts';
+import { type SignInView, signInPage } from '../../src/pages/login_page.ts';
+import { logoutPage, signedOutPage, stillSignedInPage } from '../../src/pages/logout_page.ts';
+import type { Language } from '../../src/texts/texts.ts';
 
 /** One page in one state. */
 interface Sample {

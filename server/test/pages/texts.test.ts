@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { Formats } from '../../src/pages/texts/formats.ts';
-import { LANGUAGES, textsIn } from '../../src/pages/texts/texts.ts';
-import { browserText, isPhone } from '../../src/pages/views/user_agent.ts';
+import { browserText, isPhone } from '../../src/pages/account_page.ts';
+import { Formats } from '../../src/texts/formats.ts';
+import { LANGUAGES, textsIn } from '../../src/texts/texts.ts';
 
 /** Every text by its path, functions by what they say to an example. */
 async function textsByPath(catalogue: unknown, path = ''): Promise<Map<string, string>> {

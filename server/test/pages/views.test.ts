@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { describe, test } from 'node:test';
-import { applicationMark } from '../../src/pages/brand.ts';
-import { colorOfHue, contrast, isColor } from '../../src/pages/color.ts';
+import { applicationMark, colorOfHue, contrast, isColor, textOn } from '../../src/pages/brand.ts';
+import { consentPage } from '../../src/pages/consent_page.ts';
+import type { Page } from '../../src/pages/layout.ts';
 import { contentSecurityPolicy, documentOf, styleOf } from '../../src/pages/layout.ts';
-import type { Page } from '../../src/pages/page.ts';
-import { textOn } from '../../src/pages/palette.ts';
-import { LANGUAGES, type Language } from '../../src/pages/texts/texts.ts';
-import { consentPage } from '../../src/pages/views/consent.ts';
+import { LANGUAGES, type Language } from '../../src/texts/texts.ts';
 import { samplePages } from './sample_pages.ts';
 
 const HOSTILE = `"'><b id=hostile onclick=x>&`;

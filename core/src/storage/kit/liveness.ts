@@ -1,6 +1,6 @@
 import type { TokenKind, TokenRecord } from '../../protocol/records.ts';
-import { canContinue } from '../continuation.ts';
 import type { Storage } from '../contract.ts';
+import { canContinue } from '../issuing.ts';
 
 /** What a store has under a token's identifier; `undefined` for absence in either spelling. */
 export async function findToken(

@@ -1,5 +1,5 @@
 import type { AuthorizationCodeRecord, ClientRecord, TokenRecord } from '../../protocol/records.ts';
-import { authorizationCodeRecord, clientRecord, tokenRecord } from '../host_records.ts';
+import { authorizationCodeRecord, clientRecord, tokenRecord } from '../host_storage.ts';
 import { type KitCase, kitCase } from './case.ts';
 import { expect, expectEqual } from './failure.ts';
 import type { Stage } from './stage.ts';

@@ -1,4 +1,4 @@
-import { type Life, storedLife } from '../../protocol/life.ts';
+import { type Life, storedLife } from '../../protocol/records.ts';
 import { type KitCase, kitCase } from './case.ts';
 import { expect, expectEqual } from './failure.ts';
 import { isAlive } from './liveness.ts';

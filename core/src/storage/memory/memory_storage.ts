@@ -6,22 +6,39 @@ import {
   requireKinds,
   trueOrFalse,
   wholeNumber,
-} from '../../protocol/option_kinds.ts';
-import type { AdministrableStorage } from '../contract.ts';
-import { DEFAULT_EVENT_RETENTION_SECONDS } from '../retention.ts';
-import { memoryAdministration } from './administration.ts';
-import { memoryAuthorizationCodes } from './authorization_codes.ts';
-import { memoryClients } from './clients.ts';
-import { memoryGrants } from './grants.ts';
-import { memoryIssuing } from './issuing.ts';
-import { memoryKeys } from './keys.ts';
-import { memoryOneTimeIdentifiers } from './one_time_identifiers.ts';
-import { memoryPrincipals } from './principals.ts';
-import { memoryPushedRequests } from './pushed_requests.ts';
-import { memoryRevoking, type RevokeBy } from './revoking.ts';
-import { memorySweep } from './sweep.ts';
-import { emptyTables, type MemoryHandle } from './tables.ts';
-import { memoryTokens } from './tokens.ts';
+} from '../../option_kinds.ts';
+import type { SigningAlgorithm } from '../../protocol/client_metadata.ts';
+import type { ApiRecord, ClientRecord, KeyRecord } from '../../protocol/records.ts';
+import { originOf } from '../../protocol/redirect_uri.ts';
+import { requireClientRecord } from '../client_record.ts';
+import type {
+  AdministrableStorage,
+  ClientBasis,
+  ClientRegistry,
+  KeyRepository,
+  OneTimeIdentifiers,
+  PrincipalState,
+  PushedRequestRepository,
+  RevocationTarget,
+} from '../contract.ts';
+import { canContinue, DEFAULT_EVENT_RETENTION_SECONDS, RETIRED_KEY_SECONDS } from '../issuing.ts';
+import {
+  addEvent,
+  emptyTables,
+  type MemoryHandle,
+  memoryAuthorizationCodes,
+  memoryGrants,
+  memoryIssuing,
+  memoryPrincipals,
+  memoryRevoking,
+  memoryTokens,
+  type PrincipalRow,
+  type Principals,
+  principalKey,
+  type RevokeBy,
+  snapshot,
+  type TokenRow,
+} from './tokens.ts';
 
 export interface MemoryStorageOptions {
   /** Whose records these are, for messages; one memory store is one issuer's. */
@@ -85,4 +102,267 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Administrable
       isClosed = true;
     },
   };
+}
+
+type Administration = Pick<
+  AdministrableStorage,
+  'revokeAll' | 'countAlive' | 'setDisabled' | 'getPrincipalState' | 'recordAct' | 'eventsAfter'
+>;
+
+export function memoryAdministration(handle: MemoryHandle, principals: Principals): Administration {
+  const { tables, clock } = handle;
+
+  const isAlive = ({ record, generations }: TokenRow): boolean =>
+    record.supersededAtMs === undefined &&
+    canContinue({ ...record, ...principals.standingsOf(record, generations) }, clock());
+
+  return {
+    revokeAll(target) {
+      const held = tables();
+      if ('issuedBeforeMs' in target) {
+        if (target.issuedBeforeMs <= (held.notBeforeMs ?? 0)) return false;
+        held.notBeforeMs = target.issuedBeforeMs;
+        addEvent(handle, 'issued_before_revoked', String(target.issuedBeforeMs));
+        return true;
+      }
+      if (!principals.raise(target.principal, target.id)) return false;
+      addEvent(handle, `${target.principal}_revoked`, target.id);
+      return true;
+    },
+    countAlive(target) {
+      return [...tables().tokens.values()].filter((row) => isOf(target, row.record) && isAlive(row)).length;
+    },
+    setDisabled(principal, id, disabled) {
+      if (!principals.setDisabled(principal, id, disabled)) return;
+      addEvent(handle, `${principal}_${disabled ? 'disabled' : 'enabled'}`, id);
+    },
+    getPrincipalState(principal, id) {
+      const row = principals.find(principal, id);
+      return row && principalState(row);
+    },
+    recordAct({ type, target, actor }) {
+      addEvent(handle, type, target, actor);
+    },
+    eventsAfter(sequence, limit) {
+      return tables()
+        .events.filter((event) => event.sequence > sequence)
+        .slice(0, limit);
+    },
+  };
+}
+
+function principalState({ raisedAtMs, disabledAtMs }: PrincipalRow): PrincipalState {
+  return {
+    ...(raisedAtMs !== undefined && { raisedAtMs }),
+    ...(disabledAtMs !== undefined && { disabledAtMs }),
+  };
+}
+
+function isOf(target: RevocationTarget, token: TokenRow['record']): boolean {
+  if ('issuedBeforeMs' in target) return token.issuedAtMs < target.issuedBeforeMs;
+  const { clientId: client, subject, sessionId: session, grantId: grant } = token;
+  return { client, subject, session, grant }[target.principal] === target.id;
+}
+
+export function memoryClients(handle: MemoryHandle, principals: Principals): ClientRegistry {
+  const { tables } = handle;
+  const withGeneration = (client: ClientRecord): ClientRecord => {
+    const { generation = 0, disabledAtMs } = principals.find('client', client.id) ?? {};
+    return { ...client, generation, ...(disabledAtMs !== undefined && { disabledAtMs }) };
+  };
+
+  const isAsRead = (client: ClientRecord, { generation = 0, revision = 0 }: ClientBasis): boolean =>
+    client.revision === revision && withGeneration(client).generation === generation;
+
+  const enabled = (): ClientRecord[] =>
+    [...tables().clients.values()].filter(
+      ({ id }) => principals.find('client', id)?.disabledAtMs === undefined,
+    );
+
+  return {
+    get(id) {
+      const client = tables().clients.get(id);
+      return client && withGeneration(client);
+    },
+    hasRedirectOrigin(origin) {
+      return enabled().some(({ redirectUris }) => redirectUris.some((uri) => originOf(uri) === origin));
+    },
+    findApis({ resources, scopes }) {
+      const isNamed = (api: ApiRecord) =>
+        resources.includes(api.resource) || api.scopes.some((scope) => scopes.includes(scope));
+      return enabled().flatMap(apiOf).filter(isNamed);
+    },
+    add(client, mostRegistered = Infinity) {
+      requireClientRecord(client);
+      const { clients, principals: generations, firstClientGeneration: generation } = tables();
+      if (clients.has(client.id)) return false;
+      const registered = [...clients.values()].filter((other) => other.registrationTokenDigest !== undefined);
+      if (registered.length >= mostRegistered) return false;
+      clients.set(client.id, snapshot({ ...client, revision: 0, registrationRevision: 0 }));
+      generations.set(principalKey('client', client.id), { generation, keepUntil: Infinity });
+      return true;
+    },
+    list() {
+      const ids = [...tables().clients.values()];
+      return ids.map(withGeneration).sort((one, other) => (one.id < other.id ? -1 : 1));
+    },
+    replaceSecrets(id, secrets, basis) {
+      const client = tables().clients.get(id);
+      if (client?.secrets === undefined || !isAsRead(client, basis)) return false;
+      tables().clients.set(id, snapshot({ ...client, secrets, revision: after(client.revision) }));
+      return true;
+    },
+    replace(client, basis) {
+      requireClientRecord(client);
+      const { clients } = tables();
+      const stored = clients.get(client.id);
+      if (stored === undefined || !isAsRead(stored, basis)) return false;
+      const revision = after(stored.revision);
+      const registrationRevision = after(stored.registrationRevision);
+      clients.set(client.id, snapshot({ ...client, revision, registrationRevision }));
+      return true;
+    },
+    remove(id) {
+      const held = tables();
+      const generation = principals.find('client', id)?.generation ?? 0;
+      if (!held.clients.delete(id)) return false;
+      held.principals.delete(principalKey('client', id));
+      held.firstClientGeneration = Math.max(held.firstClientGeneration, generation + 1);
+      addEvent(handle, 'client_revoked', id);
+      return true;
+    },
+  };
+}
+
+function apiOf({ id: clientId, resource, metadata }: ClientRecord): readonly ApiRecord[] {
+  return resource === undefined ? [] : [{ clientId, resource, scopes: metadata?.api_scopes ?? [] }];
+}
+
+function after(revision = 0): number {
+  return revision + 1;
+}
+
+export function memoryKeys({ tables, clock }: MemoryHandle): Required<KeyRepository> {
+  const find = (algorithm: SigningAlgorithm, status: KeyRecord['status']): KeyRecord | undefined =>
+    [...tables().keys.values()].find(
+      ({ record }) => record.algorithm === algorithm && record.status === status,
+    )?.record;
+
+  /** Stores a key, needed as long as before at the least, and until `neededUntil` (seconds). */
+  const set = (record: KeyRecord, neededUntil = 0): void => {
+    const { keys } = tables();
+    const before = keys.get(record.kid)?.neededUntil ?? 0;
+    keys.set(record.kid, { record: snapshot(record), neededUntil: Math.max(before, neededUntil) });
+  };
+
+  return {
+    get: (kid) => tables().keys.get(kid)?.record,
+    list() {
+      return [...tables().keys.values()]
+        .map(({ record }) => record)
+        .sort((one, other) => one.createdAtMs - other.createdAtMs || (one.kid < other.kid ? -1 : 1));
+    },
+    currentKeyId(algorithm) {
+      return find(algorithm, 'current')?.kid;
+    },
+    initialize(keys) {
+      const missing = keys.filter(({ algorithm }) => find(algorithm, 'current') === undefined);
+      for (const key of missing) set(key);
+    },
+    rotate(currentKid, next) {
+      const current = tables().keys.get(currentKid)?.record;
+      if (current?.status !== 'current') return false;
+      if (next.algorithm !== current.algorithm || next.status !== 'next') {
+        throw new TypeError(`the key to follow ${currentKid} must be a next one for ${current.algorithm}`);
+      }
+      const promoted = find(current.algorithm, 'next');
+      if (promoted === undefined) throw new Error(`no key is ready to follow ${currentKid}`);
+
+      // What it has signed so far is in its neededUntil already: each issuance sees to that.
+      const nowMs = clock();
+      const retired = { ...current, status: 'retired', retiredAtMs: nowMs } as const;
+      set(retired, Math.floor(nowMs / 1000) + RETIRED_KEY_SECONDS);
+      set({ ...promoted, status: 'current' });
+      set(next);
+      return true;
+    },
+    reseal(kid, sealed, resealed) {
+      const record = tables().keys.get(kid)?.record;
+      if (record?.sealedPrivateKey !== sealed) return false;
+      set({ ...record, sealedPrivateKey: resealed });
+      return true;
+    },
+  };
+}
+
+export function memoryOneTimeIdentifiers({ tables, clock }: MemoryHandle): OneTimeIdentifiers {
+  return {
+    take(id, expiresAt) {
+      const { oneTimeIdentifiers } = tables();
+      const takenUntil = oneTimeIdentifiers.get(id);
+      if (takenUntil !== undefined && takenUntil * 1000 > clock()) return false;
+      oneTimeIdentifiers.set(id, expiresAt);
+      return true;
+    },
+  };
+}
+
+export function memoryPushedRequests({ tables }: MemoryHandle): PushedRequestRepository {
+  return {
+    add(request) {
+      const { pushedRequests } = tables();
+      if (pushedRequests.has(request.id)) throw new Error('a request with this identifier is stored already');
+      pushedRequests.set(request.id, snapshot(request));
+    },
+    get(id) {
+      return tables().pushedRequests.get(id);
+    },
+    remove(id) {
+      tables().pushedRequests.delete(id);
+    },
+  };
+}
+
+/**
+ * Deletion of what nothing needs any more.
+ * @param eventRetentionSeconds age at which events go
+ */
+export function memorySweep(
+  { tables, clock }: MemoryHandle,
+  eventRetentionSeconds: number,
+): (limit: number) => number {
+  return (limit) => {
+    const held = tables();
+    const { tokens, authorizationCodes, principals, grants, keys, events } = held;
+    const nowMs = clock();
+    const isOver = (seconds: number): boolean => seconds * 1000 <= nowMs;
+
+    let swept = 0;
+    swept += deleteWhere(tokens, ({ keepUntil }) => isOver(keepUntil), limit);
+    swept += deleteWhere(authorizationCodes, ({ keepUntil }) => isOver(keepUntil), limit);
+    swept += deleteWhere(principals, ({ keepUntil }) => isOver(keepUntil), limit);
+    swept += deleteWhere(grants, ({ record }) => !principals.has(principalKey('grant', record.id)), limit);
+    swept += deleteWhere(held.oneTimeIdentifiers, isOver, limit);
+    swept += deleteWhere(held.pushedRequests, ({ expiresAt }) => isOver(expiresAt), limit);
+
+    const signingKeys = new Set([...tokens.values()].map(({ record }) => record.keyId));
+    swept += deleteWhere(
+      keys,
+      ({ record, neededUntil }) =>
+        record.status === 'retired' && isOver(neededUntil) && !signingKeys.has(record.kid),
+      limit,
+    );
+
+    const kept = events.findIndex(({ atMs }) => atMs > nowMs - eventRetentionSeconds * 1000);
+    return swept + events.splice(0, Math.min(limit, kept === -1 ? events.length : kept)).length;
+  };
+}
+
+function deleteWhere<V>(table: Map<string, V>, isSwept: (value: V) => boolean, limit: number): number {
+  let deleted = 0;
+  for (const [key, value] of table) {
+    if (deleted === limit) break;
+    if (isSwept(value) && table.delete(key)) deleted += 1;
+  }
+  return deleted;
 }

@@ -1,10 +1,132 @@
-import type { NewToken, TokenRecord } from '../../protocol/records.ts';
-import { outcomeUpon } from '../continuation.ts';
-import type { TokenRepository } from '../contract.ts';
-import type { Issuing } from '../issuing.ts';
-import type { Principals } from './principals.ts';
-import type { Revoking } from './revoking.ts';
-import { addEvent, type MemoryHandle, type TokenRow } from './tables.ts';
+import { frozen } from '../../cache.ts';
+import {
+  type AuthorizationCodeRecord,
+  type ClientRecord,
+  type EventRecord,
+  type EventType,
+  type GrantRecord,
+  type KeyRecord,
+  type NewToken,
+  PRINCIPALS,
+  type Principal,
+  type PushedRequest,
+  type Standing,
+  type TokenRecord,
+} from '../../protocol/records.ts';
+import type { AdministrableStorage, AuthorizationCodeRepository, TokenRepository } from '../contract.ts';
+import {
+  canContinue,
+  EXPIRED_CODE_SECONDS,
+  type GrantBeginning,
+  type Issuing,
+  latest,
+  outcomeUpon,
+  requireGrantsBehindTies,
+  requireSamePrincipals,
+} from '../issuing.ts';
+
+/** A stored record with the generations that it copied. Rows are never changed, only replaced. */
+export interface Row<R> {
+  readonly record: R;
+  readonly generations: Generations;
+  /** Seconds. */
+  readonly keepUntil: number;
+}
+
+export type Generations = Readonly<Partial<Record<Principal, number>>>;
+
+export type TokenRow = Row<Omit<TokenRecord, 'standing' | 'notBeforeMs'>>;
+export type CodeRow = Row<Omit<AuthorizationCodeRecord, 'standing' | 'notBeforeMs'>>;
+
+/** A grant with the generations that it copied when it began. Its row is kept as long as its principal's. */
+export interface GrantRow {
+  readonly record: GrantRecord;
+  readonly generations: Generations;
+}
+
+export interface PrincipalRow {
+  readonly generation: number;
+  readonly raisedAtMs?: number;
+  readonly disabledAtMs?: number;
+  /** Seconds; for ever where it is infinite. */
+  readonly keepUntil: number;
+}
+
+export interface KeyRow {
+  readonly record: KeyRecord;
+  /** Seconds until which rows that it signed are kept. */
+  readonly neededUntil: number;
+}
+
+/** Everything that a memory store holds. */
+export interface Tables {
+  readonly clients: Map<string, ClientRecord>;
+  /** Of all four kinds, under `principalKey`. */
+  readonly principals: Map<string, PrincipalRow>;
+  readonly grants: Map<string, GrantRow>;
+  readonly tokens: Map<string, TokenRow>;
+  readonly authorizationCodes: Map<string, CodeRow>;
+  readonly keys: Map<string, KeyRow>;
+  /** Seconds until which each is taken. */
+  readonly oneTimeIdentifiers: Map<string, number>;
+  readonly pushedRequests: Map<string, PushedRequest>;
+  readonly events: EventRecord[];
+  lastSequence: number;
+  notBeforeMs: number | undefined;
+  /** Where the generation of a new client begins: above that of every client that was removed. */
+  firstClientGeneration: number;
+}
+
+/** What each part of the store works with. */
+export interface MemoryHandle {
+  /** @throws Error once the store is closed */
+  readonly tables: () => Tables;
+  /** Milliseconds. */
+  readonly clock: () => number;
+}
+
+export function emptyTables(): Tables {
+  return {
+    clients: new Map(),
+    principals: new Map(),
+    grants: new Map(),
+    tokens: new Map(),
+    authorizationCodes: new Map(),
+    keys: new Map(),
+    oneTimeIdentifiers: new Map(),
+    pushedRequests: new Map(),
+    events: [],
+    lastSequence: 0,
+    notBeforeMs: undefined,
+    firstClientGeneration: 0,
+  };
+}
+
+export function principalKey(principal: Principal, id: string): string {
+  return `${principal} ${id}`;
+}
+
+export function addEvent(
+  { tables, clock }: MemoryHandle,
+  type: EventType,
+  target: string,
+  actor?: string,
+): void {
+  const held = tables();
+  held.lastSequence += 1;
+  held.events.push({
+    sequence: held.lastSequence,
+    atMs: clock(),
+    type,
+    target,
+    ...(actor !== undefined && { actor }),
+  });
+}
+
+/** A copy that neither the caller's changes nor a reader's can reach. */
+export function snapshot<T>(value: T): T {
+  return frozen(structuredClone(value));
+}
 
 /** What a revocation looks for. */
 type Family = Pick<TokenRecord, 'id' | 'pairId' | 'familyId'>;
@@ -103,4 +225,324 @@ export function memoryTokens(
     },
   };
   return tellsRevokedByMethod ? { ...repository, isAccessTokenRevoked: isRevoked } : repository;
+}
+
+/** The one way in which tokens come into the store. */
+export function memoryIssuing({ tables }: MemoryHandle, principals: Principals, grants: Grants): Issuing {
+  /** Whatever the key's status: it may have been retired while the token was being signed. */
+  const extendKey = (kid: string, keepUntil: number): void => {
+    const { keys } = tables();
+    const key = keys.get(kid);
+    if (key !== undefined) keys.set(kid, { ...key, neededUntil: Math.max(key.neededUntil, keepUntil) });
+  };
+
+  return {
+    admits({ clientId, subject, issuedAtMs }, clientGeneration) {
+      const client = principals.find('client', clientId);
+      return (
+        client !== undefined &&
+        client.disabledAtMs === undefined &&
+        (clientGeneration === undefined || client.generation === clientGeneration) &&
+        (subject === undefined || principals.find('subject', subject)?.disabledAtMs === undefined) &&
+        issuedAtMs >= (tables().notBeforeMs ?? 0)
+      );
+    },
+
+    insert(tokens) {
+      requireGrantsBehindTies(tokens);
+      const stored = tables().tokens;
+      const ids = new Set(tokens.map((token) => token.id));
+      if (ids.size < tokens.length || tokens.some((token) => stored.has(token.id))) {
+        throw new Error('a token with this identifier is stored already');
+      }
+      for (const { keepUntil, ...record } of snapshot(tokens)) {
+        const generations = principals.keep(record, keepUntil);
+        stored.set(record.id, { record, keepUntil, generations });
+        grants.begin(record, generations);
+        if (record.keyId !== undefined) extendKey(record.keyId, keepUntil);
+      }
+    },
+  };
+}
+
+export interface Grants extends Pick<AdministrableStorage, 'grantsOf' | 'revokeGrants'> {
+  /** Remembers what the first code or tokens of a grant tell of it; later ones only once it has ended. */
+  begin(first: GrantBeginning, generations: Generations): void;
+}
+
+export function memoryGrants(handle: MemoryHandle, principals: Principals): Grants {
+  const { tables, clock } = handle;
+
+  const isAlive = ({ record, generations }: GrantRow): boolean => {
+    const { standing = {} } = principals.standingsOf({ ...record, grantId: record.id }, generations);
+    const keepUntil = principals.find('grant', record.id)?.keepUntil ?? 0;
+    return (
+      keepUntil * 1000 > clock() &&
+      Object.values(standing).every(
+        ({ copied, current, disabledAtMs }) => copied >= current && disabledAtMs === undefined,
+      )
+    );
+  };
+
+  const aliveOf = (subject: string): readonly GrantRecord[] =>
+    [...tables().grants.values()]
+      .filter((row) => row.record.subject === subject && isAlive(row))
+      .map(({ record }) => record);
+
+  return {
+    begin({ grantId, clientId, subject, scopes, sessionId, issuedAtMs }, generations) {
+      const { grants } = tables();
+      if (grantId === undefined || subject === undefined) return;
+      const known = grants.get(grantId);
+      if (known !== undefined && isAlive(known)) return;
+      const record = snapshot({
+        id: grantId,
+        clientId,
+        subject,
+        scopes,
+        ...(sessionId !== undefined && { sessionId }),
+        createdAtMs: issuedAtMs,
+      });
+      grants.set(grantId, { record, generations });
+    },
+    grantsOf(subject) {
+      return aliveOf(subject).toSorted(newestFirst);
+    },
+    revokeGrants(subject, clientId) {
+      const ended = aliveOf(subject).filter((grant) => grant.clientId === clientId);
+      for (const { id } of ended) {
+        principals.raise('grant', id);
+        addEvent(handle, 'grant_revoked', id);
+      }
+      return ended.length;
+    },
+  };
+}
+
+function newestFirst(one: GrantRecord, other: GrantRecord): number {
+  return other.createdAtMs - one.createdAtMs || (one.id < other.id ? 1 : -1);
+}
+
+export function memoryAuthorizationCodes(
+  handle: MemoryHandle,
+  parts: {
+    readonly issuing: Issuing;
+    readonly grants: Grants;
+    readonly principals: Principals;
+    readonly revoking: Revoking;
+  },
+): AuthorizationCodeRepository {
+  const { issuing, grants, principals, revoking } = parts;
+  const { tables, clock } = handle;
+
+  const find = (id: string): AuthorizationCodeRecord | undefined => {
+    const row = tables().authorizationCodes.get(id);
+    return row && { ...row.record, ...principals.standingsOf(row.record, row.generations) };
+  };
+
+  return {
+    get: find,
+
+    issue(code, { clientGeneration = 0 }) {
+      const { authorizationCodes } = tables();
+      if (!issuing.admits(code, clientGeneration)) return 'refused';
+      if (authorizationCodes.has(code.id)) throw new Error('a code with this identifier is stored already');
+      const record = snapshot(code);
+      const keepUntil = code.expiresAt + EXPIRED_CODE_SECONDS;
+      const generations = principals.keep(code, code.expiresAt);
+      authorizationCodes.set(code.id, { record, keepUntil, generations });
+      grants.begin(record, generations);
+      return 'issued';
+    },
+
+    redeem({ id }, tokens) {
+      const stored = find(id);
+      const row = tables().authorizationCodes.get(id);
+      if (stored === undefined || row === undefined) return 'refused';
+      if (stored.redeemedAtMs !== undefined) return 'already_redeemed';
+      if (!canContinue(stored, clock())) return 'refused';
+      requireSamePrincipals(stored, tokens);
+      if (!tokens.every((token) => issuing.admits(token))) return 'refused';
+      issuing.insert(tokens);
+      const record = { ...row.record, redeemedAtMs: clock() };
+      const keepUntil = Math.max(row.keepUntil, latest(tokens));
+      tables().authorizationCodes.set(id, { ...row, record, keepUntil });
+      return 'issued';
+    },
+
+    revoke({ id, grantId }) {
+      const row = tables().authorizationCodes.get(id);
+      if (row === undefined) return;
+      const marked = revoking.endCode(row);
+      const ended = revoking.endGrant(grantId, row.generations.grant);
+      if (marked || ended > 0) addEvent(handle, 'code_revoked', id);
+    },
+  };
+}
+
+/** How a revocation is stored: the three ways that a host may choose from. */
+export type RevokeBy = 'flag' | 'deletion' | 'zero_expiry';
+
+export interface Revoking {
+  /** Ends the given tokens. @returns how many of them had not ended */
+  endTokens(rows: readonly TokenRow[]): number;
+  /** @returns whether the code had not ended */
+  endCode(row: CodeRow): boolean;
+  /**
+   * Ends all tokens and codes of a grant.
+   * @param copied the generation of the grant as the token or code that led here copied it
+   * @returns how much that ended
+   */
+  endGrant(grantId: string, copied: number | undefined): number;
+}
+
+/**
+ * @param raisesGrants whether a grant ends by its generation, or else row by row, as with a host that has no
+ *   generations
+ */
+export function memoryRevoking(
+  { tables, clock }: MemoryHandle,
+  principals: Principals,
+  revokeBy: RevokeBy,
+  raisesGrants: boolean,
+): Revoking {
+  const end = <R extends Endable>(table: Map<string, Row<R>>, row: Row<R>): boolean => {
+    const { record } = row;
+    if (record.revokedAtMs !== undefined || record.expiresAt === 0) return false;
+    if (revokeBy === 'deletion') return table.delete(record.id);
+    const ended = revokeBy === 'flag' ? { revokedAtMs: clock() } : { expiresAt: 0 };
+    table.set(record.id, { ...row, record: { ...record, ...ended } });
+    return true;
+  };
+
+  const endTokens = (rows: readonly TokenRow[]): number => {
+    const { tokens } = tables();
+    return rows.filter((row) => end(tokens, row)).length;
+  };
+
+  return {
+    endTokens,
+
+    endCode(row) {
+      return end(tables().authorizationCodes, row);
+    },
+
+    endGrant(grantId, copied) {
+      if (raisesGrants) return Number(copied !== undefined && principals.raiseGrantOnce(grantId, copied));
+      const { tokens, authorizationCodes, grants } = tables();
+      grants.delete(grantId);
+      const rows = [...tokens.values()].filter(({ record }) => record.grantId === grantId);
+      const codes = [...authorizationCodes.values()].filter(({ record }) => record.grantId === grantId);
+      return endTokens(rows) + codes.filter((row) => end(authorizationCodes, row)).length;
+    },
+  };
+}
+
+interface Endable {
+  readonly id: string;
+  readonly expiresAt: number;
+  readonly revokedAtMs?: number;
+}
+
+/** Who a token or code depends on. */
+export interface Dependencies {
+  readonly clientId: string;
+  readonly subject?: string;
+  readonly sessionId?: string;
+  readonly grantId?: string;
+}
+
+export interface Principals {
+  find(principal: Principal, id: string): PrincipalRow | undefined;
+  /** Sees to it that the principals of a token or code exist and outlive it (seconds). @returns their generations */
+  keep(of: Dependencies, keepUntil: number): Generations;
+  /** Ends all tokens of a principal. @returns whether there is one */
+  raise(principal: Principal, id: string): boolean;
+  /** Ends all tokens of a grant, unless that happened since `copied` was its generation. @returns whether it did */
+  raiseGrantOnce(id: string, copied: number): boolean;
+  /** @returns whether that changed anything */
+  setDisabled(principal: 'client' | 'subject', id: string, disabled: boolean): boolean;
+  /** How something that copied `generations` stands now. */
+  standingsOf(of: Dependencies, generations: Generations): Standings;
+}
+
+export type Standings = Pick<AuthorizationCodeRecord, 'standing' | 'notBeforeMs'>;
+
+/** The generations of all that tokens depend on. */
+export function memoryPrincipals({ tables, clock }: MemoryHandle): Principals {
+  const find = (principal: Principal, id: string) => tables().principals.get(principalKey(principal, id));
+  const set = (principal: Principal, id: string, row: PrincipalRow) => {
+    tables().principals.set(principalKey(principal, id), row);
+  };
+
+  /**
+   * A generation begins as the time at which its row was made: a row that is made again after it was swept is ahead
+   * of every token that copied the former one.
+   */
+  const kept = (principal: Principal, id: string, keepUntil: number): number => {
+    const row = find(principal, id) ?? { generation: clock(), keepUntil };
+    set(principal, id, { ...row, keepUntil: Math.max(row.keepUntil, keepUntil) });
+    return row.generation;
+  };
+
+  const raise = (principal: Principal, id: string): boolean => {
+    const row = find(principal, id);
+    if (row === undefined) return false;
+    set(principal, id, { ...row, generation: row.generation + 1, raisedAtMs: clock() });
+    return true;
+  };
+
+  return {
+    find,
+
+    keep({ clientId, subject, sessionId, grantId }, keepUntil) {
+      return {
+        client: kept('client', clientId, Infinity),
+        ...(subject !== undefined && { subject: kept('subject', subject, Infinity) }),
+        ...(sessionId !== undefined && { session: kept('session', sessionId, keepUntil) }),
+        ...(grantId !== undefined && { grant: kept('grant', grantId, keepUntil) }),
+      };
+    },
+
+    raise,
+
+    raiseGrantOnce(id, copied) {
+      return find('grant', id)?.generation === copied && raise('grant', id);
+    },
+
+    setDisabled(principal, id, disabled) {
+      // A person can be disabled before anything was issued for them; a client must be registered.
+      if (disabled && principal === 'subject') kept(principal, id, Infinity);
+      const row = find(principal, id);
+      if (row === undefined || (row.disabledAtMs !== undefined) === disabled) return false;
+      const { disabledAtMs: _, ...enabled } = row;
+      const nowMs = clock();
+      const ended = { generation: row.generation + 1, raisedAtMs: nowMs, disabledAtMs: nowMs };
+      set(principal, id, disabled ? { ...enabled, ...ended } : enabled);
+      return true;
+    },
+
+    standingsOf({ clientId, subject, sessionId, grantId }, generations) {
+      const ids = { client: clientId, subject, session: sessionId, grant: grantId };
+      const { notBeforeMs } = tables();
+      const standing: Partial<Record<Principal, Standing>> = {};
+      for (const principal of PRINCIPALS) {
+        const id = ids[principal];
+        const copied = generations[principal];
+        if (id !== undefined && copied !== undefined)
+          standing[principal] = standingOf(copied, find(principal, id));
+      }
+      return { standing, ...(notBeforeMs !== undefined && { notBeforeMs }) };
+    },
+  };
+}
+
+/** A principal whose row is gone is ahead of whatever copied it: rows are swept after the end of their last token. */
+function standingOf(copied: number, row: PrincipalRow | undefined): Standing {
+  return {
+    copied,
+    current: row?.generation ?? copied + 1,
+    ...(row?.raisedAtMs !== undefined && { raisedAtMs: row.raisedAtMs }),
+    ...(row?.disabledAtMs !== undefined && { disabledAtMs: row.disabledAtMs }),
+  };
 }

@@ -7,7 +7,7 @@ import {
   verify,
 } from 'node:crypto';
 import { promisify } from 'node:util';
-import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
+import type { SigningAlgorithm } from '../../protocol/client_metadata.ts';
 import type { Signatures } from './signatures.ts';
 
 interface Scheme {

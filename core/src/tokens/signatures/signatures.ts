@@ -1,5 +1,5 @@
 import type { JWK } from 'jose';
-import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
+import type { SigningAlgorithm } from '../../protocol/client_metadata.ts';
 import type { Awaitable } from '../../storage/contract.ts';
 
 /**

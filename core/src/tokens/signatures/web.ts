@@ -1,5 +1,5 @@
 import { type CryptoKey, importJWK, type JWK } from 'jose';
-import type { SigningAlgorithm } from '../../protocol/signing_algorithm.ts';
+import type { SigningAlgorithm } from '../../protocol/client_metadata.ts';
 import type { Signatures } from './signatures.ts';
 
 /** RFC 7518 §3.3 to §3.5, RFC 8037 §3.1. */

@@ -1,0 +1,68 @@
+import type { Context } from '../context.ts';
+import { deliveryResponse } from '../http/browser_delivery.ts';
+import type { RefusalReason } from '../http/errors.ts';
+import { type ErrorCode, OAuthError } from '../http/errors.ts';
+import type { BrowserDelivery, HttpResponse } from '../http/http.ts';
+import { isUnchecked } from '../protocol/records.ts';
+import { withQuery } from '../protocol/redirect_uri.ts';
+import type { AuthorizationTarget } from './target.ts';
+
+/** Why a host ends an authorization (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6), and what the operator reads of it. */
+export const REASON_OF_HOST_REFUSAL = {
+  access_denied: 'consent_denied',
+  login_required: 'sign_in_required',
+  consent_required: 'consent_required',
+  interaction_required: 'interaction_required',
+  account_selection_required: 'account_selection_required',
+  unmet_authentication_requirements: 'acr_unmet',
+  temporarily_unavailable: 'storage_unavailable',
+  server_error: 'unexpected',
+} as const satisfies Partial<Record<ErrorCode, RefusalReason>>;
+
+export type AuthorizationRefusal = keyof typeof REASON_OF_HOST_REFUSAL;
+
+/** The person comes back to the client with a code (RFC 6749 §4.1.2). */
+export function grantedAuthorization(
+  context: Context,
+  target: AuthorizationTarget,
+  code: string,
+): HttpResponse {
+  return deliveryResponse(deliveryOf(context, target, { code }));
+}
+
+/** What is wrong with a request, or what its person or host decided. */
+export type Refusal = Pick<OAuthError, 'code' | 'description' | 'reason'> &
+  Partial<Pick<OAuthError, 'value' | 'cause'>>;
+
+/**
+ * An error that goes back to the client through the browser (RFC 6749 §4.1.2.1). If nobody checked the client, a person
+ * decides first; in a frame the answer goes at once, since the address that people see stays that of the framing page.
+ */
+export function refusedAuthorization(
+  context: Context,
+  target: AuthorizationTarget,
+  { code, description, reason, value, cause }: Refusal,
+): OAuthError {
+  const asksBeforeLeaving = isUnchecked(target.client) && target.isFramed !== true;
+  return new OAuthError(code, description, {
+    ...deliveryOf(context, target, { error: code, error_description: description }),
+    status: asksBeforeLeaving || target.responseMode === 'form_post' ? 200 : 303,
+    asksBeforeLeaving,
+    reason,
+    value,
+    cause,
+    clientId: target.client.id,
+  });
+}
+
+/** RFC 6749 §4.1.2 with `iss` (RFC 9207 §2), in the response mode that was asked for. */
+function deliveryOf(
+  { issuer }: Context,
+  { redirectUri, responseMode, state }: AuthorizationTarget,
+  parameters: Readonly<Record<string, string>>,
+): BrowserDelivery {
+  const response = { ...parameters, ...(state !== undefined && { state }), iss: issuer };
+  if (responseMode === 'form_post') return { redirectTo: redirectUri, formPost: response };
+  if (responseMode === 'fragment') return { redirectTo: `${redirectUri}#${new URLSearchParams(response)}` };
+  return { redirectTo: withQuery(redirectUri, response) };
+}

@@ -1,0 +1,213 @@
+import { accessFor, resourcesIn } from '../clients/access.ts';
+import { mayOmitPkce } from '../clients/client.ts';
+import type { Context } from '../context.ts';
+import { type ErrorCode, OAuthError, type RefusalReason } from '../http/errors.ts';
+import type { Form } from '../http/form.ts';
+import {
+  isResponseMode,
+  isS256Challenge,
+  parsePrompt,
+  parseUiLocales,
+} from '../protocol/authorization_parameters.ts';
+import { type ClaimsRequest, parseClaimsParameter } from '../protocol/claims.ts';
+import type { ClientRecord } from '../protocol/records.ts';
+import { selectScopes } from '../protocol/scope.ts';
+import { readIdTokenHint } from '../tokens/id_token.ts';
+import { type SubjectAudience, subjectIdentifier } from '../tokens/subject_identifier.ts';
+
+/**
+ * What a request asks for, in the order of the documents that define it.
+ * @throws {OAuthError} what is wrong with it; whoever calls knows where the client is told
+ */
+export async function readAuthorizationParameters(context: Context, client: ClientRecord, form: Form) {
+  if (form.has('registration')) throw refused('registration_not_supported', 'registration is not supported');
+
+  // RFC 6749 §4.1.1, OAuth 2.0 Multiple Response Types §2.1
+  requireResponseType(client, form);
+  const codeChallenge = requireChallenge(client, form);
+  const wanted = requestedScopes(context, client, form);
+
+  // OpenID Connect Core §3.1.2.1
+  const prompt = parsePrompt(form.get('prompt'));
+  const maxAge = maxAgeOf(client, form);
+  const nonce = form.get('nonce');
+  if (nonce?.includes('\0')) throw refused('invalid_request', 'the nonce is not allowed');
+  const loginHint = form.get('login_hint');
+  const uiLocales = parseUiLocales(form.get('ui_locales'));
+
+  // OpenID Connect Core §5.5, RFC 8707 §2.1
+  const claims = claimsOf(context, form);
+  const acrValues = acrValuesOf(context, client, form, claims);
+  const expectedSubject = await expectedSubjectOf(context, client, form, claims);
+  const asked = resourcesIn(form);
+  const { scopes, resources } = await accessFor(context, client, {
+    scopes: wanted,
+    areScopesNamed: form.has('scope'),
+    ...(asked !== undefined && { resources: asked }),
+  });
+
+  // There are databases whose texts end at this character, and pages that cannot hold it.
+  if ([...form.values()].some((value) => value.includes('\0')))
+    throw refused('invalid_request', 'a parameter has a character that is not allowed');
+  return {
+    scopes,
+    prompt,
+    acrValues,
+    uiLocales,
+    ...(nonce !== undefined && { nonce }),
+    ...(codeChallenge !== undefined && { codeChallenge }),
+    ...(maxAge !== undefined && { maxAge }),
+    ...(loginHint !== undefined && { loginHint }),
+    ...(expectedSubject !== undefined && { expectedSubject }),
+    ...(claims !== undefined && { claims }),
+    ...(resources !== undefined && { resources }),
+  };
+}
+
+function requireResponseType(client: ClientRecord, form: Form): void {
+  const responseType = form.get('response_type');
+  if (responseType === undefined)
+    throw refused('invalid_request', 'the parameter response_type is missing', 'parameter_missing');
+  if (responseType !== 'code')
+    throw refused('unsupported_response_type', 'only the response_type code is supported');
+  if (!client.grantTypes.includes('authorization_code')) {
+    throw refused('unauthorized_client', 'the client may not use this response_type', 'grant_not_allowed');
+  }
+  if (!isResponseMode(form.get('response_mode') ?? 'query'))
+    throw refused('invalid_request', 'the response_mode is not supported');
+}
+
+/** RFC 7636 §4.3, §4.4.1. */
+function requireChallenge(client: ClientRecord, form: Form): string | undefined {
+  const codeChallenge = form.get('code_challenge');
+  if (codeChallenge === undefined && (!mayOmitPkce(client) || form.has('code_challenge_method'))) {
+    throw refused('invalid_request', 'the parameter code_challenge is missing', 'pkce_missing');
+  }
+  if (codeChallenge !== undefined && form.get('code_challenge_method') !== 'S256') {
+    throw refused('invalid_request', 'the code_challenge_method must be S256');
+  }
+  if (codeChallenge !== undefined && !isS256Challenge(codeChallenge)) {
+    throw refused('invalid_request', 'the code_challenge is malformed');
+  }
+  return codeChallenge;
+}
+
+function requestedScopes({ oidc }: Context, client: ClientRecord, form: Form): readonly string[] {
+  const allowed = oidc === undefined ? client.scopes.filter((scope) => scope !== 'openid') : client.scopes;
+  const parameter = form.get('scope');
+  return parameter === '' ? [] : selectScopes(parameter, allowed); // empty where it was kept like that
+}
+
+function maxAgeOf(client: ClientRecord, form: Form): number | undefined {
+  const maxAge = form.get('max_age');
+  if (maxAge === undefined) return client.metadata?.default_max_age;
+  if (!/^\d{1,9}$/.test(maxAge)) throw refused('invalid_request', 'the max_age is not allowed');
+  return Number(maxAge);
+}
+
+function claimsOf({ oidc }: Context, form: Form) {
+  const parameter = form.get('claims');
+  return oidc === undefined || parameter === undefined ? undefined : parseClaimsParameter(parameter);
+}
+
+function refused(
+  code: ErrorCode,
+  description: string,
+  reason: RefusalReason = 'parameter_invalid',
+): OAuthError {
+  return new OAuthError(code, description, { reason });
+}
+
+/**
+ * The authentication context classes that are wanted, the most wanted first: as the claim `acr`, as `acr_values`, or as
+ * the client registered (OpenID Connect Core §3.1.2.1, §5.5.1.1).
+ * @throws {OAuthError} `unmet_authentication_requirements`: one must be met, and the server has none of them
+ */
+function acrValuesOf(
+  { acrValues }: Context,
+  client: ClientRecord,
+  form: Form,
+  claims: ClaimsRequest | undefined,
+): readonly string[] {
+  const required = requiredAcrOf(claims);
+  if (required !== undefined && !required.some((acr) => acrValues.includes(acr))) throw unmetAcr();
+  const asked = acrOf(claims);
+  if (asked.length > 0) return asked;
+  const parameter = form
+    .get('acr_values')
+    ?.split(' ')
+    .filter((acr) => acr !== '');
+  return parameter ?? client.metadata?.default_acr_values ?? [];
+}
+
+/** The classes of which the sign-in must have been one; `undefined` where any will do (OpenID Connect Core §5.5.1.1). */
+export function requiredAcrOf(claims: ClaimsRequest | undefined): readonly string[] | undefined {
+  const asked = acrOf(claims);
+  return claims?.id_token?.acr?.essential === true && asked.length > 0 ? asked : undefined;
+}
+
+function acrOf(claims: ClaimsRequest | undefined): readonly string[] {
+  const { value, values = [] } = claims?.id_token?.acr ?? {};
+  return [value, ...values].filter((acr) => typeof acr === 'string');
+}
+
+/** OpenID Connect Core Error Code unmet_authentication_requirements. */
+export function unmetAcr(): OAuthError {
+  return new OAuthError(
+    'unmet_authentication_requirements',
+    'the authentication context that is asked for cannot be met',
+    { reason: 'acr_unmet' },
+  );
+}
+
+/**
+ * Whom the answer must be about: the person of `id_token_hint` (OpenID Connect Core §3.1.2.1), or the one whose `sub` is
+ * asked for by its value (§5.5.1).
+ * @throws {OAuthError} `invalid_request`: no valid hint, no text, or two different people
+ */
+async function expectedSubjectOf(
+  context: Context,
+  client: ClientRecord,
+  form: Form,
+  claims: ClaimsRequest | undefined,
+): Promise<string | undefined> {
+  const asked = claims?.id_token?.sub?.value;
+  if (asked !== undefined && typeof asked !== 'string')
+    throw refusedSubject('the sub that is asked for is no text');
+  const hint = context.oidc === undefined ? undefined : form.get('id_token_hint');
+  if (hint === undefined) return asked;
+  const hinted = await subjectOfHint(context, client, hint);
+  if (asked !== undefined && asked !== hinted) throw refusedSubject('two different people are asked for');
+  return hinted;
+}
+
+/** Whether a request, where it means a person, means this one. */
+export async function isExpectedPerson(
+  context: Context,
+  { client, expectedSubject }: { readonly client: SubjectAudience; readonly expectedSubject?: string },
+  subject: string,
+): Promise<boolean> {
+  return (
+    expectedSubject === undefined || expectedSubject === (await subjectIdentifier(context, client, subject))
+  );
+}
+
+function refusedSubject(description: string): OAuthError {
+  return new OAuthError('invalid_request', description, { reason: 'parameter_invalid' });
+}
+
+/**
+ * Whom an ID token of this server speaks of, as its client was told (OpenID Connect Core §3.1.2.1).
+ * @throws {OAuthError} `invalid_request`: no ID token of this server, or one for another client
+ */
+async function subjectOfHint(
+  context: Context,
+  client: Pick<ClientRecord, 'id'>,
+  token: string,
+): Promise<string> {
+  const hint = await readIdTokenHint(context, token);
+  if (hint?.clientId === client.id) return hint.sub;
+  throw new OAuthError('invalid_request', 'the id_token_hint is not valid', {
+    reason: 'id_token_hint_wrong',
+  });
+}

@@ -1,0 +1,51 @@
+import { reportAudience } from '../clients/access.ts';
+import { authenticateClient } from '../clients/authentication.ts';
+import type { Context } from '../context.ts';
+import { OAuthError } from '../http/errors.ts';
+import type { Call } from '../http/events.ts';
+import { type Form, readForm, requireBearableLength } from '../http/form.ts';
+import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.ts';
+import { readAuthorizationParameters } from './parameters.ts';
+import { keepPushedRequest } from './request_end.ts';
+import { parametersByValue } from './request_object.ts';
+import { keptParameters, requireTarget } from './target.ts';
+
+/** `POST /par` (RFC 9126). */
+export async function pushedAuthorizationRequest(
+  context: Context,
+  request: HttpRequest,
+  call: Call,
+): Promise<HttpResponse> {
+  // §2.1 the client authenticates, and names no other one nor another request
+  const form = readForm(request);
+  const client = await authenticateClient(context, request, form, call);
+  reportAudience(context, form, call);
+  if ((form.get('client_id') ?? client.id) !== client.id)
+    throw refused('the client_id is not the authenticated client');
+  if (form.has('request_uri')) throw refused('request_uri cannot be pushed');
+
+  // §2.1, §3 everything that the authorization endpoint asks is asked at once
+  const parameters = await parametersByValue(context, client, requestPartOf(form, client.id));
+  requireBearableLength(parameters);
+  const target = requireTarget(client, parameters);
+  const decided = { ...target, ...(await readAuthorizationParameters(context, client, parameters)) };
+
+  // §2.2
+  const requestUri = await keepPushedRequest(context, client, keptParameters(parameters, decided));
+  return jsonResponse({ request_uri: requestUri, expires_in: context.lifetimes.pushedRequest }, 201);
+}
+
+/** Without what the client proved itself by. */
+function requestPartOf(form: Form, clientId: string): Form {
+  const {
+    client_secret: _,
+    client_assertion: __,
+    client_assertion_type: ___,
+    ...request
+  } = Object.fromEntries(form);
+  return new Map(Object.entries({ ...request, client_id: clientId }));
+}
+
+function refused(description: string): OAuthError {
+  return new OAuthError('invalid_request', description, { reason: 'parameter_invalid' });
+}

@@ -1,0 +1,285 @@
+import type { Context } from '../context.ts';
+import { CLIENT_CLOCK_AHEAD, secondsOf } from '../environment.ts';
+import { type ErrorCode, OAuthError, type OAuthErrorDetails, type RefusalReason } from '../http/errors.ts';
+import { DocumentError, fetchBody } from '../http/fetch_document.ts';
+import type { Form } from '../http/form.ts';
+import type { Claims } from '../protocol/claims.ts';
+import { type SigningAlgorithm, signingAlgorithmOf } from '../protocol/client_metadata.ts';
+import type { ClientRecord } from '../protocol/records.ts';
+import { parseClaims, readJwtHeader, verifiedPayload } from '../tokens/jwt.ts';
+import { findPushedRequest, isPushedRequestUri } from './request_end.ts';
+
+/**
+ * The parameters that count at the authorization endpoint: of a pushed request (RFC 9126 §4), of a request object by
+ * reference or by value (RFC 9101 §5), or those of the request itself.
+ * @throws {OAuthError} they cannot be had, or came in another way than they had to
+ */
+export async function resolvedParameters(
+  context: Context,
+  client: ClientRecord,
+  form: Form,
+): Promise<{ readonly parameters: Form; readonly requestId?: string }> {
+  const uri = form.get('request_uri');
+  if (uri !== undefined && form.has('request'))
+    throw refused('request and request_uri exclude each other', 'parameter_invalid');
+  if (uri !== undefined && isPushedRequestUri(uri)) return findPushedRequest(context, client, uri);
+
+  const mustBePushed = client.metadata?.require_pushed_authorization_requests === true;
+  if (mustBePushed || context.requirePushedAuthorizationRequests)
+    throw refused('the request must be pushed', 'pushed_request_missing');
+  if (uri === undefined) return { parameters: await parametersByValue(context, client, form) };
+  const document = await fetchRequestObject(context, client, uri);
+  return { parameters: await readRequestObject(context, client, form, document, 'fetched') };
+}
+
+/** The same without `request_uri`, as requests are pushed (RFC 9126 §2.1, §3). */
+export async function parametersByValue(context: Context, client: ClientRecord, form: Form): Promise<Form> {
+  const request = form.get('request');
+  if (request !== undefined) return readRequestObject(context, client, form, request, 'sent');
+  if (client.metadata?.require_signed_request_object === true)
+    throw refused('the request must be a signed request object', 'request_object_missing');
+  return form;
+}
+
+function refused(description: string, reason: RefusalReason): OAuthError {
+  return new OAuthError('invalid_request', description, { reason });
+}
+
+/** RFC 9101 §10.8, and what OpenID Connect Core §6.1 leaves open; other types are other JWTs of the client. */
+const TYPES: readonly (string | undefined)[] = ['oauth-authz-req+jwt', 'jwt', undefined];
+
+/**
+ * The parameters in a request object: no others count (RFC 9101 §6.3).
+ * @param outer parameters beside it
+ * @param origin whether the client sent the object, or keeps it behind a `request_uri`
+ * @throws {OAuthError} `request_not_supported`: encrypted; `invalid_request_object`: anything else is wrong
+ */
+async function readRequestObject(
+  context: Context,
+  client: ClientRecord,
+  outer: Form,
+  jwt: string,
+  origin: 'sent' | 'fetched',
+): Promise<Form> {
+  // §6.1: encrypted objects have five parts
+  if (jwt.split('.').length === 5)
+    throw refusedRequestObject(
+      'request_not_supported',
+      'encrypted request objects are not supported',
+      'malformed',
+    );
+
+  // §6.2
+  const { algorithm, keyId } = readHeader(client, jwt);
+  const claims = await verifiedClaims(context, client, jwt, algorithm, keyId);
+
+  // §4, §6.3
+  requireClaims(context, client, claims);
+  requireTimes(context, claims, origin);
+  const parameters = parametersOfClaims(claims);
+  if (parameters === undefined || parameters.has('request') || parameters.has('request_uri'))
+    throw invalid('the request object has a parameter that is not allowed', 'wrong_claims');
+  const responseType = outer.get('response_type');
+  if (responseType !== undefined && responseType !== parameters.get('response_type'))
+    throw invalid('the response_type differs from the one in the request object', 'wrong_claims');
+  return parameters;
+}
+
+/** The algorithm is never the object's choice alone: it is one of this server's, and the client's where it chose one. */
+function readHeader(client: ClientRecord, jwt: string) {
+  const header = readJwtHeader(jwt);
+  if (header === undefined) throw malformed();
+  if (header.algorithm === 'none') throw invalid('the request object is not signed', 'malformed');
+  const algorithm = signingAlgorithmOf(header.algorithm);
+  const registered = client.metadata?.request_object_signing_alg;
+  if (algorithm === undefined || (registered !== undefined && registered !== algorithm))
+    throw invalid('the algorithm of the request object is not allowed', 'wrong_key');
+  if (!TYPES.includes(header.type))
+    throw invalid('the type of the request object is not allowed', 'wrong_claims');
+  return { algorithm, keyId: header.keyId };
+}
+
+async function verifiedClaims(
+  { clientKeys }: Context,
+  client: ClientRecord,
+  jwt: string,
+  algorithm: SigningAlgorithm,
+  keyId: string | undefined,
+): Promise<Claims> {
+  const key = await keyOf(clientKeys, client, algorithm, keyId);
+  if (key === undefined) throw invalid('the client has no such key', 'wrong_key');
+  const payload = await verifiedPayload(jwt, key, algorithm);
+  if (payload === undefined) throw invalid('the signature of the request object is wrong', 'wrong_key');
+  const claims = parseClaims(payload);
+  if (claims === undefined) throw malformed();
+  return claims;
+}
+
+async function keyOf(
+  clientKeys: Context['clientKeys'],
+  client: ClientRecord,
+  algorithm: SigningAlgorithm,
+  keyId: string | undefined,
+) {
+  try {
+    return await clientKeys.forVerifying(client, algorithm, keyId);
+  } catch (error) {
+    if (error instanceof DocumentError && error.outcome === 'refused')
+      throw invalid('the keys of the client cannot be fetched', 'wrong_key', error);
+    throw error;
+  }
+}
+
+/** RFC 9101 §4, §5, §10.8: made by this client, for this server, and as a request. */
+function requireClaims({ issuer }: Context, client: ClientRecord, claims: Claims): void {
+  const { iss, aud, sub, client_id: clientId } = claims;
+  const isForServer = aud === undefined || aud === issuer || (Array.isArray(aud) && aud.includes(issuer));
+  const isOfClient = clientId === client.id && (iss === undefined || iss === client.id);
+  if (!isOfClient) throw invalid('the request object is not of this client', 'wrong_claims');
+  if (!isForServer) throw invalid('the request object is not for this server', 'wrong_claims');
+  if (sub === client.id) throw invalid('a client assertion is no request object', 'wrong_claims');
+}
+
+/** Seconds that a request object may live, and that its beginning may lie in the past (FAPI 2.0 Message Signing §5.3.1). */
+const LONGEST_LIFE = 60 * 60;
+
+/**
+ * Whether an object is good now, and soon no longer. One that the client sends needs `exp`; a document behind a
+ * `request_uri` does not, since the client ends it by removing it (OpenID Connect Core §6.2). With
+ * `strictRequestObjects` all need `exp` and `nbf` (FAPI 2.0 Message Signing §5.3.1).
+ */
+function requireTimes(
+  { clock, strictRequestObjects }: Context,
+  { exp, nbf }: Claims,
+  origin: 'sent' | 'fetched',
+): void {
+  const now = secondsOf(clock());
+  const mayLackExp = origin === 'fetched' && !strictRequestObjects;
+  if (exp === undefined && !mayLackExp) throw invalid('the request object has no exp', 'wrong_claims');
+  if (nbf === undefined && strictRequestObjects)
+    throw invalid('the request object has no nbf', 'wrong_claims');
+  const begins = typeof nbf === 'number' ? nbf : now + CLIENT_CLOCK_AHEAD;
+  const isCurrent =
+    (exp === undefined || (typeof exp === 'number' && exp > now)) &&
+    (nbf === undefined || (typeof nbf === 'number' && nbf <= now + CLIENT_CLOCK_AHEAD));
+  if (!isCurrent) throw invalid('the request object is not valid at this time', 'wrong_claims');
+  if (begins < now - LONGEST_LIFE || (typeof exp === 'number' && exp > begins + LONGEST_LIFE))
+    throw invalid('the request object is valid for more than 60 minutes', 'wrong_claims');
+}
+
+type Fault = 'malformed' | 'wrong_key' | 'wrong_claims';
+
+function malformed(): OAuthError {
+  return invalid('the request object is malformed', 'malformed');
+}
+
+function invalid(description: string, fault: Fault, cause?: unknown): OAuthError {
+  return refusedRequestObject('invalid_request_object', description, fault, cause);
+}
+
+function refusedRequestObject(
+  code: ErrorCode,
+  description: string,
+  fault: Fault,
+  cause?: unknown,
+): OAuthError {
+  const reason: RefusalReason = `request_object_${fault}`;
+  return new OAuthError(code, description, { reason, cause });
+}
+
+/** Claims about the JWT itself (RFC 7519 §4.1): no parameters. */
+const ABOUT_THE_JWT: ReadonlySet<string> = new Set(['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti']);
+
+/** Levels of lists and objects: there are runtimes that write JSON by recursion. */
+const DEEPEST = 20;
+
+/**
+ * The claims of a request object as a form would have them (RFC 9101 §4): numbers as their digits, several resources one
+ * after another, other lists and objects as JSON, which is how `claims` travels (OpenID Connect Core §6.1).
+ * @returns `undefined` where one could not travel in a form: no well-formed text, no list of texts as resources, or too
+ *   deep
+ */
+function parametersOfClaims(claims: Claims): Form | undefined {
+  const parameters = new Map<string, string>();
+  for (const [name, value] of Object.entries(claims)) {
+    if (ABOUT_THE_JWT.has(name) || value === null) continue;
+    const text = textOf(name, value);
+    if (text === undefined || !text.isWellFormed() || !name.isWellFormed()) return undefined;
+    if (text !== '') parameters.set(name, text);
+  }
+  return parameters;
+}
+
+function textOf(name: string, value: unknown): string | undefined {
+  if (typeof value === 'string') return value;
+  if (name === 'resource' && Array.isArray(value))
+    return value.every((one) => typeof one === 'string') ? value.join(' ') : undefined;
+  return isAtMostDeep(value, DEEPEST) ? JSON.stringify(value) : undefined;
+}
+
+function isAtMostDeep(value: unknown, depth: number): boolean {
+  if (typeof value !== 'object' || value === null) return true;
+  return depth > 0 && Object.values(value).every((member) => isAtMostDeep(member, depth - 1));
+}
+
+/** Characters (RFC 9101 §5.2). */
+const LONGEST_URI = 512;
+
+/** Bytes: twice what the largest signed request needs. */
+const LARGEST_OBJECT = 16 * 1024;
+
+/**
+ * The request object that a URL leads to (RFC 9101 §5.2.3, OpenID Connect Core §6.2). Only what the client registered or
+ * an allowed host has is asked for, since the request alone makes this server ask (RFC 9101 §10.4.1).
+ * @throws {OAuthError} `request_uri_not_supported`: nothing is fetched here; `invalid_request_uri`: it is not allowed,
+ *   or cannot be fetched
+ */
+async function fetchRequestObject(context: Context, client: ClientRecord, uri: string): Promise<string> {
+  if (!context.canFetch) {
+    throw new OAuthError('request_uri_not_supported', 'request_uri is not supported', {
+      reason: 'request_uri_not_allowed',
+    });
+  }
+  const address = withoutFragment(uri);
+  if (uri.length > LONGEST_URI || !(isRegistered(client, address) || isOfAllowedHost(context, address)))
+    throw refusedRequestUri('the request_uri is not allowed', 'request_uri_not_allowed', { value: uri });
+  return fetched(context, address);
+}
+
+function isRegistered({ metadata }: ClientRecord, address: string): boolean {
+  return metadata?.request_uris?.some((uri) => withoutFragment(uri) === address) ?? false;
+}
+
+function isOfAllowedHost({ requestUriHosts }: Context, address: string): boolean {
+  const url = URL.parse(address);
+  return url?.protocol === 'https:' && requestUriHosts.includes(url.host);
+}
+
+/** A fragment tells versions of the object apart, which nothing here remembers. */
+function withoutFragment(uri: string): string {
+  return uri.split('#', 1)[0] ?? '';
+}
+
+async function fetched({ fetchDocument }: Context, address: string): Promise<string> {
+  try {
+    const body = await fetchBody(fetchDocument, address, {
+      headers: { accept: 'application/oauth-authz-req+jwt, application/jwt' },
+      maxBytes: LARGEST_OBJECT,
+    });
+    return body.trim();
+  } catch (error) {
+    if (!(error instanceof DocumentError)) throw error;
+    throw refusedRequestUri('the request_uri cannot be fetched', 'request_uri_unreachable', {
+      value: address,
+      cause: error,
+    });
+  }
+}
+
+function refusedRequestUri(
+  description: string,
+  reason: RefusalReason,
+  details: Pick<OAuthErrorDetails, 'value' | 'cause'>,
+): OAuthError {
+  return new OAuthError('invalid_request_uri', description, { reason, ...details });
+}

@@ -1,0 +1,123 @@
+import type { Context } from '../context.ts';
+import type { HttpResponse } from '../http/http.ts';
+import { PROMPTS, RESPONSE_MODES } from '../protocol/authorization_parameters.ts';
+import {
+  ACCEPTED_ALGORITHMS,
+  AUTHENTICATION_METHODS,
+  type AuthenticationMethod,
+  CONTENT_ENCRYPTIONS,
+  ENCRYPTION_ALGORITHMS,
+} from '../protocol/client_metadata.ts';
+import { GRANT_TYPES } from '../protocol/records.ts';
+import { endpointUrl } from '../protocol/redirect_uri.ts';
+import { PUBLIC_CACHE_SECONDS } from '../tokens/signing_keys.ts';
+
+/** Authorization server metadata (RFC 8414 §2) with what OpenID Discovery §3 adds, from the live configuration. */
+export async function metadata(context: Context): Promise<HttpResponse> {
+  return {
+    status: 200,
+    headers: {
+      'content-type': 'application/json',
+      'cache-control': `public, max-age=${PUBLIC_CACHE_SECONDS}`,
+    },
+    body: JSON.stringify(serverMetadata(context)),
+  };
+}
+
+/** The members of the metadata document, names as on the wire. */
+export function serverMetadata(context: Context): Readonly<Record<string, unknown>> {
+  const { issuer, paths, oidc, registration } = context;
+  const at = (path: string) => endpointUrl(issuer, path);
+  const methods = authenticationMethods(context);
+  return {
+    issuer,
+    authorization_endpoint: at(paths.authorization),
+    token_endpoint: at(paths.token),
+    jwks_uri: at(paths.jwks),
+    response_types_supported: ['code'],
+    response_modes_supported: RESPONSE_MODES,
+    grant_types_supported: GRANT_TYPES,
+    ...authentication('token', methods),
+    introspection_endpoint: at(paths.introspection),
+    ...authentication('introspection', introspectionMethods(context, methods)),
+    ...(context.authenticateIntrospect && {
+      introspection_signing_alg_values_supported: context.jwt.algorithms,
+      introspection_encryption_alg_values_supported: ENCRYPTION_ALGORITHMS,
+      introspection_encryption_enc_values_supported: CONTENT_ENCRYPTIONS,
+    }),
+    ...(registration !== undefined && { registration_endpoint: at(paths.registration) }),
+    revocation_endpoint: at(paths.revocation),
+    ...authentication('revocation', context.authenticateRevoke ? methods : ['none']),
+    code_challenge_methods_supported: ['S256'],
+    authorization_response_iss_parameter_supported: true,
+    request_parameter_supported: true,
+    request_uri_parameter_supported: context.canFetch,
+    require_request_uri_registration: context.requestUriHosts.length === 0,
+    request_object_signing_alg_values_supported: ACCEPTED_ALGORITHMS,
+    ...(context.storage.pushedRequests !== undefined && {
+      pushed_authorization_request_endpoint: at(paths.pushedAuthorizationRequest),
+      require_pushed_authorization_requests: context.requirePushedAuthorizationRequests,
+    }),
+    ...(oidc !== undefined && {
+      userinfo_endpoint: at(paths.userInfo),
+      userinfo_signing_alg_values_supported: context.jwt.algorithms,
+      userinfo_encryption_alg_values_supported: ENCRYPTION_ALGORITHMS,
+      userinfo_encryption_enc_values_supported: CONTENT_ENCRYPTIONS,
+      end_session_endpoint: at(paths.endSession),
+      backchannel_logout_supported: context.canFetch,
+      backchannel_logout_session_supported: context.canFetch,
+      subject_types_supported: context.pairwiseSecret === undefined ? ['public'] : ['public', 'pairwise'],
+      id_token_signing_alg_values_supported: context.jwt.algorithms,
+      scopes_supported: [...new Set([...Object.keys(oidc.claimsByScope), 'offline_access'])],
+      claims_supported: [
+        'sub',
+        ...new Set([
+          ...Object.values(oidc.claimsByScope).flat(),
+          ...(context.applicationClaims?.personal ?? []),
+        ]),
+      ],
+      claim_types_supported: ['normal'],
+      claims_parameter_supported: true,
+      prompt_values_supported: PROMPTS,
+      ...(context.acrValues.length > 0 && { acr_values_supported: context.acrValues }),
+    }),
+  };
+}
+
+/** Assertions are used once, which storage has to remember. */
+function authenticationMethods({ storage }: Context): readonly AuthenticationMethod[] {
+  return storage.oneTimeIdentifiers === undefined
+    ? AUTHENTICATION_METHODS.filter((method) => method !== 'private_key_jwt')
+    : AUTHENTICATION_METHODS;
+}
+
+function introspectionMethods(
+  context: Context,
+  methods: readonly AuthenticationMethod[],
+): readonly AuthenticationMethod[] {
+  if (!context.authenticateIntrospect) return ['none'];
+  if (!context.introspectionRequiresConfidentialClient) return methods;
+  return methods.filter((method) => method !== 'none');
+}
+
+/** How clients authenticate at an endpoint; the algorithms go with assertions (RFC 8414 §2). */
+function authentication(endpoint: string, methods: readonly AuthenticationMethod[]) {
+  return {
+    [`${endpoint}_endpoint_auth_methods_supported`]: methods,
+    ...(methods.includes('private_key_jwt') && {
+      [`${endpoint}_endpoint_auth_signing_alg_values_supported`]: ACCEPTED_ALGORITHMS,
+    }),
+  };
+}
+
+/** `GET /jwks` (RFC 7517 §5): next, current and retired keys. */
+export async function jwks(context: Context): Promise<HttpResponse> {
+  return {
+    status: 200,
+    headers: {
+      'content-type': 'application/jwk-set+json',
+      'cache-control': `public, max-age=${PUBLIC_CACHE_SECONDS}`,
+    },
+    body: JSON.stringify({ keys: await context.jwt.publicKeys() }),
+  };
+}

@@ -1,0 +1,322 @@
+// Every entry point loads this file, so it also checks the version of Node.
+import '../supported_node.ts';
+import { type BrowserDelivery, LONGEST_PARAMETERS, MAX_BODY_BYTES } from './http.ts';
+
+/** Every error code that goes over the wire, grouped by the document that defines it, with its status. */
+export const ERROR_STATUS = {
+  // RFC 6749 §5.2
+  invalid_request: 400,
+  invalid_client: 401,
+  invalid_grant: 400,
+  unauthorized_client: 400,
+  unsupported_grant_type: 400,
+  invalid_scope: 400,
+  // RFC 6749 §4.1.2.1
+  access_denied: 403,
+  unsupported_response_type: 400,
+  server_error: 500,
+  temporarily_unavailable: 503,
+  // RFC 7009 §2.2.1
+  unsupported_token_type: 400,
+  // RFC 6750 §3.1
+  invalid_token: 401,
+  insufficient_scope: 403,
+  // RFC 8707 §2
+  invalid_target: 400,
+  // RFC 9101 §7
+  invalid_request_object: 400,
+  invalid_request_uri: 400,
+  // OpenID Connect Core Error Code unmet_authentication_requirements §2
+  unmet_authentication_requirements: 400,
+  // OpenID Connect Core §3.1.2.6
+  login_required: 400,
+  consent_required: 400,
+  interaction_required: 400,
+  account_selection_required: 400,
+  request_not_supported: 400,
+  request_uri_not_supported: 400,
+  registration_not_supported: 400,
+  // RFC 7591 §3.2.2
+  invalid_redirect_uri: 400,
+  invalid_client_metadata: 400,
+  unapproved_software_statement: 400,
+} as const;
+
+export type ErrorCode = keyof typeof ERROR_STATUS;
+
+export interface OAuthErrorDetails {
+  /** HTTP status, where it is not the code's own. */
+  readonly status?: number | undefined;
+  /** Stable reason for events and logs; never on the wire. */
+  readonly reason?: ReasonCode | undefined;
+  /** Scope that would have sufficed (RFC 6750 §3). */
+  readonly scope?: string | undefined;
+  /** Headers that the response carries besides the usual ones. */
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  /** The client concerned, once it is known; for events. */
+  readonly clientId?: string | undefined;
+  /**
+   * The value of the request that was refused, such as an unregistered redirect URI; for events and logs, never on the
+   * wire. Never a token, code, secret or password.
+   */
+  readonly value?: string | undefined;
+  /** Where the browser takes the refusal (RFC 6749 §4.1.2.1). */
+  readonly redirectTo?: string | undefined;
+  /** What the browser posts there (OAuth 2.0 Form Post Response Mode §2); without it, `redirectTo` holds it all. */
+  readonly formPost?: BrowserDelivery['formPost'];
+  /** Whether a page asks the person before the browser goes there: nobody checked the client (RFC 9700 §4.11.2). */
+  readonly asksBeforeLeaving?: boolean | undefined;
+  /** What happened underneath; logged, never on the wire. */
+  readonly cause?: unknown;
+}
+
+/**
+ * A refusal, as it goes over the wire. `description` is a literal without request data,
+ * within the characters that RFC 6749 §5.2 allows.
+ */
+export class OAuthError extends Error {
+  readonly code: ErrorCode;
+  readonly status: number;
+  readonly description: string;
+  readonly reason: ReasonCode | undefined;
+  readonly scope: string | undefined;
+  /**
+   * Those of the answer but its media type, for whoever renders it: that no cache keeps it (RFC 6749 §5.1), and at an
+   * endpoint its challenge and CORS.
+   */
+  readonly headers: Readonly<Record<string, string | readonly string[]>>;
+  readonly clientId: string | undefined;
+  readonly value: string | undefined;
+  readonly redirectTo: string | undefined;
+  readonly formPost: BrowserDelivery['formPost'];
+  readonly asksBeforeLeaving: boolean;
+
+  constructor(code: ErrorCode, description: string, details: OAuthErrorDetails = {}) {
+    super(`${code}: ${description}`, details.cause === undefined ? undefined : { cause: details.cause });
+    this.name = 'OAuthError';
+    this.code = code;
+    this.description = description;
+    this.status = details.status ?? ERROR_STATUS[code];
+    this.reason = details.reason;
+    this.scope = details.scope;
+    this.headers = { 'cache-control': 'no-store', ...details.headers };
+    this.clientId = details.clientId;
+    this.value = details.value;
+    this.redirectTo = details.redirectTo;
+    this.formPost = details.formPost;
+    this.asksBeforeLeaving = details.asksBeforeLeaving ?? false;
+  }
+
+  /** The same refusal with more headers. */
+  withHeaders(headers: Readonly<Record<string, string | readonly string[]>>): OAuthError {
+    return new OAuthError(this.code, this.description, {
+      ...this,
+      cause: this.cause,
+      headers: { ...this.headers, ...headers },
+    });
+  }
+}
+
+/**
+ * Storage could not be asked, or the outcome of a write is unknown. It is never an answer. Status and headers are those
+ * of one, for frameworks that answer errors by them.
+ */
+export class StorageFault extends Error {
+  readonly status = 503;
+  readonly headers: Readonly<Record<string, string>> = retryAfter(1);
+
+  constructor(cause: unknown) {
+    super('storage is unavailable', { cause });
+    this.name = 'StorageFault';
+  }
+}
+
+/** Headers of an answer that another attempt may better. */
+export function retryAfter(seconds: number): Readonly<Record<string, string>> {
+  return { 'cache-control': 'no-store', 'retry-after': String(seconds) };
+}
+
+/** An option does not fit; the message names the option and what was expected. */
+export class ConfigurationError extends Error {
+  readonly option: string;
+
+  constructor(option: string, expected: string, message = `${option}: expected ${expected}`) {
+    super(message);
+    this.name = 'ConfigurationError';
+    this.option = option;
+  }
+}
+
+/**
+ * Stable reason codes: why a token is not alive, or why a request was refused.
+ * They appear in events, in logs and in `grantd token explain`, never on the wire.
+ */
+export const INACTIVE_REASONS = {
+  malformed: 'The text is no token of this server: wrong characters, form or prefix.',
+  unknown_key: 'The token names a signing key that this server does not have.',
+  bad_signature: 'The signature does not verify.',
+  wrong_issuer: 'The token names another issuer.',
+  wrong_type: 'The token is of another kind than this endpoint accepts.',
+  not_yet_valid: 'The token says that it is not valid yet.',
+  no_record: 'No record of the token is in storage: never issued, swept, or deleted by a revocation.',
+  differs_from_issued: 'A record of that identifier exists, but the token is not the one that was issued.',
+  expired: 'The stored expiry has passed.',
+  expiry_unreadable: 'The stored expiry is no number of seconds.',
+  revoked: 'The token itself, its pair or its family was revoked.',
+  superseded: 'The refresh token was rotated; its successor is current.',
+  grant_revoked: 'The grant that the token belongs to was revoked.',
+  session_revoked: 'The session that the token belongs to was ended.',
+  subject_revoked: 'All tokens of the subject were revoked.',
+  subject_disabled: 'The subject is disabled or no longer exists.',
+  client_revoked: 'All tokens of the client were revoked.',
+  client_disabled: 'The client is disabled.',
+  client_gone: 'The host no longer finds the client that the token was issued to.',
+  issued_before_cutoff: 'The token was issued before the time before which all tokens were revoked.',
+  code_redeemed: 'The authorization code was redeemed.',
+  authorization_code: 'Authorization codes are not introspected.',
+  policy: 'The introspection policy does not let this caller see this token.',
+} as const;
+
+export type InactiveReason = keyof typeof INACTIVE_REASONS;
+
+export const REFUSAL_REASONS = {
+  method_not_allowed: 'The endpoint does not answer this HTTP method.',
+  wrong_media_type: 'The body has another media type than the endpoint takes.',
+  body_too_large: `The body is larger than ${MAX_BODY_BYTES / 1024} KiB.`,
+  parameter_repeated: 'A parameter appeared more than once.',
+  parameter_missing: 'A required parameter is missing or empty.',
+  parameters_too_long: `The parameters of the request are longer than ${LONGEST_PARAMETERS} characters together.`,
+  parameter_invalid: 'A parameter has a value that is not allowed.',
+  unknown_hint: 'token_type_hint is none of access_token, refresh_token, auth_code.',
+  credentials_missing: 'The request carries no client credentials.',
+  credentials_repeated: 'The request carries two credentials, or two different client identifiers.',
+  credentials_malformed: 'The Authorization header cannot be read as Basic credentials.',
+  client_unknown: 'No client has this identifier.',
+  client_disabled: 'The client is disabled.',
+  client_secret_wrong: 'The client secret is wrong.',
+  client_secret_missing: 'A confidential client sent no secret.',
+  client_secret_unexpected: 'A public client sent a secret.',
+  client_not_confidential: 'Only confidential clients may introspect.',
+  client_method_wrong: 'The client authenticated in another way than it is registered for.',
+  client_keys_refused: 'The jwks_uri of the client may not be fetched, or answers no JWK set.',
+  client_key_missing:
+    'The client has no key that an answer could be encrypted to in the way it is registered for.',
+  assertion_type_unknown:
+    'The client_assertion_type, or the typ header of the assertion, is not that of a client assertion.',
+  assertion_malformed: 'The client assertion is no signed JWT, is too long, or its times are no numbers.',
+  assertion_algorithm_refused:
+    'The client assertion is signed with an algorithm that is not allowed, or not for this client.',
+  assertion_not_supported: 'Storage keeps no one-time identifiers, so client assertions cannot be used.',
+  assertion_key_unknown:
+    'The client has no key that could have signed the assertion; or several, and no kid names one.',
+  assertion_signature_wrong: 'The signature of the client assertion does not verify.',
+  assertion_subject_wrong: 'Of iss and sub of the client assertion, one is not the identifier of the client.',
+  assertion_audience_wrong: 'The client assertion is meant for somebody else.',
+  assertion_expired: 'The client assertion has expired.',
+  assertion_lives_too_long: 'The client assertion would live for more than five minutes.',
+  assertion_not_yet_valid:
+    'The client assertion is of the future; the clock of the client may be a minute ahead.',
+  assertion_identifier_missing: 'The client assertion has no jti.',
+  assertion_replayed: 'The client assertion was used before.',
+  grant_not_allowed: 'The client is not registered for this grant.',
+  grant_unknown: 'The server has no such grant.',
+  scope_not_allowed: 'A scope is not registered for the client or not part of the grant.',
+  redirect_uri_mismatch: 'The redirect URI is not registered for the client, or not the one of the code.',
+  pkce_missing: 'The request carries no PKCE challenge or verifier.',
+  pkce_unexpected: 'The request carries a PKCE verifier, but the authorization request had no challenge.',
+  pkce_mismatch: 'The PKCE verifier does not fit the challenge.',
+  token_foreign: 'The token belongs to another client.',
+  code_unknown: 'No such authorization code: never issued, or expired more than a day ago.',
+  code_expired: 'The authorization code has expired.',
+  code_foreign: 'The authorization code belongs to another client.',
+  code_reused: 'The authorization code was redeemed before; what it issued is revoked.',
+  refresh_token_dead: 'The refresh token is not alive.',
+  refresh_token_foreign: 'The refresh token belongs to another client.',
+  refresh_token_reused: 'A rotated refresh token came back after its grace; its family is revoked.',
+  issuance_overtaken: 'A revocation or disabling came in between; nothing was issued.',
+  consent_denied: 'The person denied the client what it asked for.',
+  sign_in_required: 'The client wants no question asked, but nobody is signed in.',
+  sign_in_too_old: 'The person signed in longer ago than the client lets it be.',
+  consent_required: 'The client wants no question asked, but consent has to be asked for.',
+  interaction_required: 'The client wants no question asked, but one has to be.',
+  account_selection_required: 'The client wants no question asked, but which account is meant has to be.',
+  acr_unmet: 'The client needs an authentication context class that the sign-in does not have.',
+  other_person: 'The client means another person than the one who approved.',
+  id_token_hint_wrong: 'The ID token of a hint is none of this server, or for another client.',
+  resource_unknown: 'The client names a resource that is neither the default audience nor a registered API.',
+  resource_not_allowed:
+    'The client names a registered API that it may not ask for: grantd client update ID --api URI.',
+  resource_needed: 'The scopes belong to several APIs that the client may ask for: it has to send resource.',
+  resource_withdrawn: 'Every resource of the grant is gone, disabled, or no longer allowed to the client.',
+  scope_outside_audience: 'A scope is declared by another API than the token would be for.',
+  scope_withdrawn: 'Every scope of the grant was taken from the client or its APIs.',
+  resource_not_granted: 'The client names a resource that is not part of the grant.',
+  request_object_malformed: 'The request object cannot be read, or is not signed.',
+  request_object_wrong_key: 'The signature of the request object fits no key of the client.',
+  request_object_wrong_claims:
+    'The request object is for another server or client, out of date, or no request at all.',
+  request_object_missing: 'The client must send signed request objects, and sent none.',
+  request_uri_not_allowed: 'The request_uri is neither registered for the client nor of an allowed host.',
+  request_uri_unreachable: 'The document of a request_uri could not be fetched.',
+  pushed_request_unknown: 'No such pushed request: answered before, expired, or never pushed.',
+  pushed_request_foreign: 'The pushed request belongs to another client.',
+  authorization_request_answered: 'The person answered this authorization request before.',
+  authorization_request_expired:
+    'The authorization request came more than a day ago, and can be answered no more.',
+  pushed_request_missing: 'Authorization requests must be pushed, and this one was not.',
+  access_token_missing: 'The request carries no access token.',
+  access_token_repeated: 'The request carries the access token in more than one way.',
+  audience_wrong: 'The access token is meant for another API.',
+  not_active: 'The authorization server says that the access token is not active.',
+  scope_missing: 'The access token was granted without a scope that is needed.',
+  scope_openid_missing: 'The access token was granted without the openid scope.',
+  registration_off: 'Clients cannot register themselves at this server.',
+  initial_access_token_invalid: 'The initial access token is none of this server, or has expired.',
+  initial_access_token_used: 'The initial access token was for one client, which has been registered.',
+  registration_token_wrong: 'No client of this identifier has this registration access token.',
+  too_many_registered:
+    'As many clients have registered themselves as may: remove some, or let more in (registrationLimit).',
+  client_changed_meanwhile: 'Somebody else changed the client each time that it was about to be replaced.',
+  redirect_uri_unfit: 'The client may not register a redirect URI. The value says what was expected.',
+  client_metadata_unfit:
+    'A member of the client metadata is wrong. The value names it and says what was expected.',
+  body_unreadable: 'The body is no JSON object.',
+  oidc_off: 'OpenID Connect is not configured, so there is no UserInfo.',
+  no_person: 'The access token belongs to no person, or to one without claims.',
+  answer_not_authenticated: 'Introspection was asked for a JWT by nobody who is known (RFC 9701).',
+  answer_algorithm_unsupported: 'The server does not sign with the algorithm that the answer would need.',
+  document_unavailable:
+    'A document of the client, such as the keys behind its jwks_uri, could not be fetched.',
+  application_claim_unfit:
+    'The function applicationClaims.valuesOf answered an undeclared claim or an unfit value; the value names the claim.',
+  storage_unavailable: 'Storage could not be asked, or the outcome of a write is unknown.',
+  unexpected: 'An unexpected error; see its cause in the log.',
+} as const;
+
+export type RefusalReason = keyof typeof REFUSAL_REASONS;
+
+export type ReasonCode = InactiveReason | RefusalReason;
+
+/** Opaque values of this server, and anything that looks like a JWT or like the beginning of one. */
+const BEARERS = /grantd_(at|rt|ac|cs|ra|ia)_[\w.-]+|ey[\w-]{8,}\.[\w-]+(\.[\w-]*|$)/g;
+
+/** Control characters, and those that reorder or hide text. */
+const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
+
+/** Characters that a log shows of a request's value. */
+const LONGEST_VALUE = 256;
+
+/** A text without bearer values. Remove them before cutting a text: a cut value is no longer recognizable. */
+export function withoutBearers(text: string): string {
+  return text.replace(BEARERS, '[removed]');
+}
+
+/** The value of a request as a log may show it: without bearer values, escaped, at most 256 characters. */
+export function loggable(value: string): string {
+  const printable = withoutBearers(value.slice(0, 4 * LONGEST_VALUE)).replace(UNPRINTABLE, escaped);
+  return printable.length > LONGEST_VALUE ? `${printable.slice(0, LONGEST_VALUE - 1)}…` : printable;
+}
+
+function escaped(character: string): string {
+  return `\\u{${character.codePointAt(0)?.toString(16)}}`;
+}

@@ -1,0 +1,167 @@
+import { OAuthError } from './errors.ts';
+import {
+  type HttpRequest,
+  LONGEST_PARAMETERS,
+  MAX_BODY_BYTES,
+  mediaTypeOf,
+  type ParsedForm,
+  queryOf,
+} from './http.ts';
+import { isJsonObject, type JsonObject, parseJson } from './json.ts';
+
+/**
+ * Parameters of a request; each at most once, none empty (RFC 6749 §3.2). Of `resource` alone there may be several
+ * (RFC 8707 §2): they stand one after another with a space between them, which no URI has.
+ */
+export type Form = ReadonlyMap<string, string>;
+
+const REPEATABLE = 'resource';
+
+/**
+ * The form in a request's body, raw or as the host's parser has left it.
+ * @returns none of its parameters where there is no body
+ * @throws {OAuthError} `invalid_request`: another media type, a repeated parameter; with status 413: too large.
+ */
+export function readForm(request: HttpRequest): Form {
+  const { body } = request;
+  if (typeof body === 'object') {
+    // A host may have parsed JSON as well; without a media type it vouches for the form itself.
+    if (mediaTypeOf(request) !== undefined) requireFormMediaType(request);
+    requireBodySize(request);
+    return fromParsed(body);
+  }
+  if (body === undefined || body === '') return new Map();
+  requireBodySize(request);
+  requireFormMediaType(request);
+  return parseForm(body);
+}
+
+/**
+ * The parameters of a request that comes by way of the browser: its form where it is posted, otherwise its query.
+ * @throws {OAuthError} `invalid_request`: as `readForm`
+ */
+export function readQueryOrForm(request: HttpRequest): Form {
+  return request.method === 'POST' ? readForm(request) : parseForm(queryOf(request));
+}
+
+/** @throws {OAuthError} `invalid_request`: they are too long to be taken along; the browser could not carry them either */
+export function requireBearableLength(parameters: Form): void {
+  let length = 0;
+  for (const [name, value] of parameters) length += name.length + value.length;
+  if (length <= LONGEST_PARAMETERS) return;
+  throw new OAuthError('invalid_request', `the request is longer than ${LONGEST_PARAMETERS} characters`, {
+    reason: 'parameters_too_long',
+  });
+}
+
+/** @throws {OAuthError} `invalid_request` with status 413: the body is too large */
+export function requireBodySize({ body }: HttpRequest): void {
+  if (body === undefined || !exceeds(typeof body === 'string' ? body : spelledOut(body), MAX_BODY_BYTES))
+    return;
+  throw new OAuthError('invalid_request', 'the request body is too large', {
+    status: 413,
+    reason: 'body_too_large',
+  });
+}
+
+/**
+ * Parameters in the URL-encoded form, of a body or of a query.
+ * @throws {OAuthError} `invalid_request`: a repeated parameter.
+ */
+export function parseForm(text: string): Form {
+  const form = new Map<string, string>();
+  const seen = new Set<string>();
+  for (const [name, value] of new URLSearchParams(text)) {
+    if (seen.has(name) && name !== REPEATABLE) throw repeated();
+    seen.add(name);
+    if (value !== '') form.set(name, beside(form.get(name), value));
+  }
+  return form;
+}
+
+function requireFormMediaType(request: HttpRequest): void {
+  if (isFormMediaType(request)) return;
+  throw new OAuthError('invalid_request', 'the content type must be application/x-www-form-urlencoded', {
+    reason: 'wrong_media_type',
+  });
+}
+
+/** Whether the body is declared to be a form (RFC 6749 Appendix B). */
+function isFormMediaType(request: HttpRequest): boolean {
+  return mediaTypeOf(request) === 'application/x-www-form-urlencoded';
+}
+
+/**
+ * A parameter that must be there.
+ * @throws {OAuthError} `invalid_request`: it is not.
+ */
+export function requireParameter(form: Form, name: string): string {
+  const value = form.get(name);
+  if (value === undefined) {
+    throw new OAuthError('invalid_request', `the parameter ${name} is missing`, {
+      reason: 'parameter_missing',
+    });
+  }
+  return value;
+}
+
+function fromParsed(parsed: ParsedForm): Form {
+  const form = new Map<string, string>();
+  for (const [name, value] of Object.entries(parsed)) {
+    for (const single of valuesOf(name, value)) {
+      if (single === undefined || single === null || single === '') continue;
+      if (typeof single !== 'string') {
+        throw new OAuthError('invalid_request', 'a parameter is not a text', { reason: 'parameter_invalid' });
+      }
+      form.set(name, beside(form.get(name), single));
+    }
+  }
+  return form;
+}
+
+/** An array of one is nothing that was repeated, but `name[]`: it is left an array, which no parameter is. */
+function valuesOf(name: string, value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) return [value];
+  if (name === REPEATABLE) return value;
+  if (value.length > 1) throw repeated();
+  return [value];
+}
+
+function beside(earlier: string | undefined, value: string): string {
+  return earlier === undefined ? value : `${earlier} ${value}`;
+}
+
+function repeated(): OAuthError {
+  return new OAuthError('invalid_request', 'a parameter is repeated', { reason: 'parameter_repeated' });
+}
+
+/** A parsed form as short as it can have been sent. */
+function spelledOut(form: ParsedForm): string {
+  return Object.entries(form)
+    .flatMap(([name, value]) =>
+      [value].flat().map((single) => `${name}=${typeof single === 'string' ? single : ''}`),
+    )
+    .join('&');
+}
+
+/** Counts UTF-8 bytes only where the number of characters leaves it open. */
+function exceeds(text: string, bytes: number): boolean {
+  if (text.length > bytes) return true;
+  return text.length * 3 > bytes && new TextEncoder().encode(text).length > bytes;
+}
+
+/**
+ * The JSON object in a request's body, also where the host has parsed it.
+ * @throws {OAuthError} `invalid_request`: another media type, or no JSON object; with status 413: too large.
+ */
+export function readJsonObject(request: HttpRequest): JsonObject {
+  requireBodySize(request);
+  if (mediaTypeOf(request) !== 'application/json') {
+    throw new OAuthError('invalid_request', 'the content type must be application/json', {
+      reason: 'wrong_media_type',
+    });
+  }
+  const value = typeof request.body === 'string' ? parseJson(request.body) : request.body;
+  if (isJsonObject(value)) return value;
+  throw new OAuthError('invalid_request', 'the body is no JSON object', { reason: 'body_unreadable' });
+}

@@ -1,0 +1,232 @@
+import { authenticateClient, requireConfidential } from '../clients/authentication.ts';
+import { isConfidential } from '../clients/client.ts';
+import type { Context, IntrospectionPolicy } from '../context.ts';
+import { secondsOf } from '../environment.ts';
+import { type InactiveReason, OAuthError } from '../http/errors.ts';
+import type { Call } from '../http/events.ts';
+import { type Form, readForm, requireParameter } from '../http/form.ts';
+import { type HttpRequest, type HttpResponse, headerValue, jsonResponse, qualityOf } from '../http/http.ts';
+import type { ClientRecord } from '../protocol/records.ts';
+import { formatScope } from '../protocol/scope.ts';
+import { atOnce } from '../serve.ts';
+import type { Awaitable } from '../storage/contract.ts';
+import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
+import type { FoundToken, NoToken } from '../tokens/context.ts';
+import { findToken, readTokenTypeHint, type TokenTypeHint } from '../tokens/find.ts';
+import { lifeOf } from '../tokens/state.ts';
+
+/** RFC 7662 §2.2. An inactive token has no other member; an active one has those of `applicationClaims` as well. */
+export interface IntrospectionResult {
+  readonly active: boolean;
+  readonly scope?: string;
+  readonly client_id?: string;
+  readonly username?: string;
+  readonly token_type?: string;
+  /** Seconds. */
+  readonly exp?: number;
+  /** Seconds. */
+  readonly iat?: number;
+  /** Seconds. */
+  readonly nbf?: number;
+  readonly sub?: string;
+  readonly aud?: string | readonly string[];
+  readonly iss?: string;
+  readonly jti?: string;
+  /** Session that the token belongs to (OpenID Connect Back-Channel Logout §2.4). */
+  readonly sid?: string;
+  /** Seconds: when the person signed in (RFC 9068 §2.2.1, as `acr` and `amr`). */
+  readonly auth_time?: number;
+  readonly acr?: string;
+  readonly amr?: readonly string[];
+  readonly [applicationClaim: string]: unknown;
+}
+
+const INACTIVE: IntrospectionResult = { active: false };
+
+/** Which verified claims are members of the answer, where the token has them. */
+const VERIFIED_MEMBERS = [
+  ...['username', 'exp', 'iat', 'nbf', 'sub', 'aud', 'iss', 'jti'],
+  ...['sid', 'auth_time', 'acr', 'amr'],
+] as const;
+
+/** `POST /token/introspect` (RFC 7662, RFC 9701). It writes nothing but that a client's assertion was used. */
+export async function introspection(
+  context: Context,
+  request: HttpRequest,
+  call: Call,
+): Promise<HttpResponse> {
+  // §2.1 the request: who asks, and about which token
+  const form = readForm(request);
+  const asking = requireCaller(context, request, form, call);
+  const [caller, found] = await atOnce(asking, async () => {
+    const token = requireParameter(form, 'token');
+    return find(context, token, await readTokenTypeHint(context, form, asking));
+  });
+
+  // §2.2 the answer; RFC 9701 §4 in which form
+  const recipient = jwtRecipient(request, caller);
+  const result = await describe(context, found, caller, context.introspectionPolicy, call);
+  return recipient === undefined
+    ? jsonResponse(result)
+    : introspectionJwtResponse(context, result, recipient);
+}
+
+/** @returns `undefined` where nobody authenticates */
+async function requireCaller(
+  context: Context,
+  request: HttpRequest,
+  form: Form,
+  call: Call,
+): Promise<ClientRecord | undefined> {
+  if (!context.authenticateIntrospect) return undefined;
+  const caller = await authenticateClient(context, request, form, call);
+  if (context.introspectionRequiresConfidentialClient) requireConfidential(caller);
+  return caller;
+}
+
+/** Which client asks, and what it takes the token for. */
+export interface IntrospectionQuery {
+  readonly caller?: ClientRecord | undefined;
+  readonly hint?: TokenTypeHint | undefined;
+}
+
+/**
+ * What introspection answers about a token, without HTTP (RFC 7662 §2.2).
+ * @throws {StorageFault} storage could not be asked
+ */
+export async function introspectToken(
+  context: Context,
+  token: string,
+  { caller, hint, policy }: IntrospectionQuery & { readonly policy: IntrospectionPolicy },
+  call: Call = { operation: 'introspection' },
+): Promise<IntrospectionResult> {
+  return describe(context, await find(context, token, hint), caller, policy, call);
+}
+
+/** An authorization code is no token: nothing is looked up for it. */
+function find(
+  context: Context,
+  token: string,
+  hint: TokenTypeHint | undefined,
+): Awaitable<FoundToken | NoToken> {
+  return hint === 'auth_code' ? { reason: 'authorization_code' } : findToken(context, token);
+}
+
+async function describe(
+  context: Context,
+  found: FoundToken | NoToken,
+  caller: ClientRecord | undefined,
+  policy: IntrospectionPolicy,
+  call: Call,
+): Promise<IntrospectionResult> {
+  if ('reason' in found) return inactive(context, call, found.reason);
+  const life = await lifeOf(context, found.record, found.claims);
+  if (!life.alive) return inactive(context, call, life.reason, found.record.id);
+  if (!(await policy(caller, found))) return inactive(context, call, 'policy', found.record.id);
+  const { applicationClaims } = context;
+  if (applicationClaims === undefined || found.record.kind !== 'access_token') return active(found);
+  return { ...active(found), ...(await applicationClaims.told('introspection', found)) };
+}
+
+/** What the record says comes from the record, the rest from the verified claims. */
+function active({ record, claims }: FoundToken): IntrospectionResult {
+  const result: { -readonly [Member in keyof IntrospectionResult]: IntrospectionResult[Member] } = {
+    active: true,
+  };
+  if (record.scopes.length > 0) result.scope = formatScope(record.scopes);
+  result.client_id = record.clientId;
+  if (record.tokenType !== undefined) result.token_type = record.tokenType;
+  const members: Record<string, unknown> = result;
+  for (const name of VERIFIED_MEMBERS) {
+    const value = claims[name] ?? undefined;
+    if (value !== undefined) members[name] = value;
+  }
+  return result;
+}
+
+/** The caller never learns why; the operator does. */
+function inactive(
+  context: Context,
+  call: Call,
+  reason: InactiveReason,
+  tokenId?: string,
+): IntrospectionResult {
+  context.onEvent({ ...call, type: 'inactive', reason, ...(tokenId !== undefined && { tokenId }) });
+  return INACTIVE;
+}
+
+const JWT_MEDIA_TYPE = 'application/token-introspection+jwt';
+
+/**
+ * Who gets the answer as a JWT: whoever asks for that, and whoever is registered for it, whatever it asks for
+ * (RFC 9701 §4, §8.2).
+ * @returns `undefined` where the answer is JSON
+ * @throws {OAuthError} `invalid_request`: nobody is authenticated (§5)
+ */
+function jwtRecipient(request: HttpRequest, caller: ClientRecord | undefined): ClientRecord | undefined {
+  const { introspection_signed_response_alg: signing, introspection_encrypted_response_alg: encryption } =
+    caller?.metadata ?? {};
+  const isRegistered = signing !== undefined || encryption !== undefined;
+  const accept = headerValue(request, 'accept');
+  if (!isRegistered && (accept === undefined || !prefersJwt(accept))) return undefined;
+  if (caller !== undefined && isConfidential(caller)) return caller;
+  throw new OAuthError('invalid_request', 'a JWT is answered to authenticated clients only', {
+    reason: 'answer_not_authenticated',
+    clientId: caller?.id,
+  });
+}
+
+function prefersJwt(accept: string): boolean {
+  const quality = qualityOf(JWT_MEDIA_TYPE, accept);
+  return quality > 0 && quality >= qualityOf('application/json', accept);
+}
+
+/**
+ * The answer of introspection as a JWT for its recipient (RFC 9701 §5). What is about the token stays in a member of its
+ * own, and there is neither `sub` nor `exp`: the answer cannot be taken for a token.
+ */
+export async function introspectionJwtResponse(
+  context: Context,
+  result: object,
+  recipient: ClientRecord,
+): Promise<HttpResponse> {
+  const { metadata = {} } = recipient;
+  const claims = {
+    iss: context.issuer,
+    aud: recipient.id,
+    iat: secondsOf(context.clock()),
+    token_introspection: result,
+  };
+  const body = await answerJwt(context, recipient, claims, {
+    signing: {
+      type: 'token-introspection+jwt',
+      algorithm: metadata.introspection_signed_response_alg ?? 'RS256',
+    },
+    encryption: registeredEncryption(
+      metadata.introspection_encrypted_response_alg,
+      metadata.introspection_encrypted_response_enc,
+    ),
+  });
+  return { status: 200, headers: { 'content-type': JWT_MEDIA_TYPE, 'cache-control': 'no-store' }, body };
+}
+
+/**
+ * RFC 7662 §4 leaves open who may ask; by default every authenticated client may, about any token. A client that
+ * registered itself knows its own tokens alone, until the operator makes it an API by giving it a `resource`: a stranger
+ * must not learn from a token that fell into its hands whose it is and what it is good for.
+ */
+export const anyClientPolicy: IntrospectionPolicy = (caller, { record }) =>
+  caller?.registrationTokenDigest === undefined ||
+  caller.resource !== undefined ||
+  caller.id === record.clientId;
+
+/** Only the client that the token was issued to, and the resource servers that it is meant for (`aud`). */
+export const audiencePolicy: IntrospectionPolicy = (caller, { record, claims }) => {
+  if (caller === undefined) return false;
+  if (caller.id === record.clientId) return true;
+  const { aud } = claims;
+  return (
+    caller.resource !== undefined &&
+    (Array.isArray(aud) ? aud.includes(caller.resource) : aud === caller.resource)
+  );
+};

@@ -1,0 +1,71 @@
+import { sha256 } from '#hashing';
+import type { Context } from '../context.ts';
+import { INACTIVE_REASONS, REFUSAL_REASONS, type ReasonCode } from '../http/errors.ts';
+import type { Claims } from '../protocol/claims.ts';
+import type { AuthorizationCodeRecord, TokenKind, TokenRecord } from '../protocol/records.ts';
+import { findToken } from '../tokens/find.ts';
+import { opaqueKindOf } from '../tokens/opaque_token.ts';
+import { codeLife, lifeOf } from '../tokens/state.ts';
+
+/** JWTs of this server that grant no access, and what to say of them. */
+const OTHER_JWTS = {
+  id_token:
+    'An ID token tells its client who signed in. It grants no access, and only logout and prompts accept it.',
+  logout_token: 'A logout token tells a client that a session has ended. It grants no access.',
+} as const;
+
+type OtherJwt = keyof typeof OTHER_JWTS;
+
+/** What an operator may know about a token, and no caller of an endpoint. */
+export interface Explanation {
+  readonly kind: TokenKind | OtherJwt | 'authorization_code' | 'unknown';
+  readonly alive: boolean;
+  /** Why it is not alive. */
+  readonly reason?: ReasonCode;
+  /** The reason in a sentence. */
+  readonly explanation?: string;
+  /** Milliseconds: since when it is not alive, where somebody recorded it. */
+  readonly sinceMs?: number;
+  /** What storage remembers. */
+  readonly record?: TokenRecord | AuthorizationCodeRecord;
+  /** Verified claims. */
+  readonly claims?: Claims;
+}
+
+/**
+ * What a token is, whether it is alive, and if not exactly why and since when.
+ * @throws {StorageFault} it could not be found out
+ */
+export async function explainToken(context: Context, token: string): Promise<Explanation> {
+  if (opaqueKindOf(token) === 'authorization_code') return explainCode(context, token);
+  const found = await findToken(context, token);
+  if ('reason' in found) {
+    const { type, isPlainJwt: _, ...none } = found;
+    const isOther = type === 'id_token' || type === 'logout_token';
+    return {
+      ...dead(none.reason),
+      kind: 'unknown',
+      ...none,
+      ...(isOther && none.claims?.iss === context.issuer && { kind: type, explanation: OTHER_JWTS[type] }),
+    };
+  }
+  const { record, claims } = found;
+  const life = await lifeOf(context, record, claims);
+  const known = { kind: record.kind, record, claims };
+  return life.alive ? { ...known, alive: true } : { ...known, ...dead(life.reason, life.sinceMs) };
+}
+
+async function explainCode(context: Context, code: string): Promise<Explanation> {
+  const kind = 'authorization_code';
+  const record = await context.storage.authorizationCodes.get(await sha256(code));
+  if (!record) return { kind, ...dead('code_unknown') };
+  if (record.redeemedAtMs !== undefined)
+    return { kind, record, ...dead('code_redeemed', record.redeemedAtMs) };
+  const life = await codeLife(context, record);
+  return life.alive ? { kind, record, alive: true } : { kind, record, ...dead(life.reason, life.sinceMs) };
+}
+
+function dead(reason: ReasonCode, sinceMs?: number) {
+  const explanation = { ...INACTIVE_REASONS, ...REFUSAL_REASONS }[reason];
+  return { alive: false, reason, explanation, ...(sinceMs !== undefined && { sinceMs }) };
+}

@@ -1,0 +1,146 @@
+import { type Access, accessFor, audienceOf, type WantedAccess } from '../clients/access.ts';
+import type { Context } from '../context.ts';
+import { OAuthError } from '../http/errors.ts';
+import type { ClientRecord, TokenFormat } from '../protocol/records.ts';
+import { isPersonalScope } from '../protocol/scope.ts';
+import { grantClaimsOf, mintAccessToken } from '../tokens/access_token.ts';
+import { newTimedIdentifier } from '../tokens/opaque_token.ts';
+import { mintRefreshToken } from '../tokens/refresh_token.ts';
+import {
+  hasPairwiseSubjects,
+  ONE_SECTOR,
+  sectorOf,
+  subjectIdentifier,
+} from '../tokens/subject_identifier.ts';
+
+/** Tokens that an operator wants, as real as any that a grant leads to. */
+export interface OperatorIssue {
+  readonly clientId: string;
+  /** The person; without one the client acts for itself. */
+  readonly subject?: string;
+  /** Readable name of the person. */
+  readonly username?: string;
+  /** Default: all scopes of the client; without a person those that need none. */
+  readonly scopes?: readonly string[];
+  /** What the tokens are for, by URI. Default: the default audience, or the one API that the scopes point to. */
+  readonly resources?: readonly string[];
+  /** Seconds, of the access token. */
+  readonly lifetime?: number;
+  /** Whether a refresh token comes along; it needs a person. */
+  readonly refresh?: boolean;
+  readonly format?: TokenFormat;
+}
+
+export interface IssuedByOperator {
+  readonly accessToken: string;
+  readonly refreshToken?: string;
+  /** Seconds since 1970. */
+  readonly expiresAt: number;
+  readonly scopes: readonly string[];
+  readonly grantId?: string;
+}
+
+/** What was asked for cannot be issued; the message says why. */
+export class OperatorIssueError extends Error {
+  override readonly name = 'OperatorIssueError';
+}
+
+/**
+ * Issues tokens without a grant, `count` of them in one transaction.
+ * @throws {OperatorIssueError} the client or a scope does not allow it
+ * @throws {StorageFault} storage could not be asked
+ */
+export async function issueByOperator(
+  context: Context,
+  order: OperatorIssue,
+  count = 1,
+): Promise<readonly IssuedByOperator[]> {
+  if (!isWholeFrom1(count) || !isWholeFrom1(order.lifetime ?? 1)) {
+    throw new OperatorIssueError('the lifetime and the number of tokens are whole numbers from 1');
+  }
+  const client = await context.storage.clients.get(order.clientId);
+  if (!client) throw new OperatorIssueError(`there is no client ${order.clientId}`);
+  if (client.disabledAtMs !== undefined) throw new OperatorIssueError(`the client ${client.id} is disabled`);
+  if (order.refresh && order.subject === undefined) {
+    throw new OperatorIssueError('a refresh token needs a person');
+  }
+  const hasPerson = order.subject !== undefined;
+  const wanted = order.scopes ?? client.scopes.filter((scope) => hasPerson || !isPersonalScope(scope));
+  for (const scope of wanted) {
+    if (!client.scopes.includes(scope))
+      throw new OperatorIssueError(`the client ${client.id} has no scope ${scope}`);
+    if (!hasPerson && isPersonalScope(scope))
+      throw new OperatorIssueError(`the scope ${scope} needs a person`);
+  }
+
+  const { scopes, resources } = await possibleAccess(context, client, {
+    scopes: wanted,
+    areScopesNamed: order.scopes !== undefined,
+    ...(order.resources !== undefined && { resources: order.resources }),
+  });
+
+  const { subject, username } = order;
+  if (hasPerson && hasPairwiseSubjects(client) && sectorOf(client) === undefined)
+    throw new OperatorIssueError(`the client ${client.id} has pairwise subjects, which need ${ONE_SECTOR}`);
+  const person =
+    subject === undefined ? undefined : { subject, sub: await subjectIdentifier(context, client, subject) };
+  const claims = grantClaimsOf(client, { username });
+  const minted = await Promise.all(
+    Array.from({ length: count }, async () => {
+      const purpose = {
+        client,
+        scopes,
+        claims,
+        audience: audienceOf(context, resources),
+        ...(resources !== undefined && { resources }),
+        ...(person !== undefined && {
+          person,
+          grantId: newTimedIdentifier(context),
+          pairId: newTimedIdentifier(context),
+        }),
+        ...(order.refresh && { familyId: newTimedIdentifier(context) }),
+      };
+      const refresh = order.refresh ? await mintRefreshToken(context, purpose) : undefined;
+      const access = await mintAccessToken(
+        context,
+        {
+          ...purpose,
+          ...(order.lifetime !== undefined && { lifetime: order.lifetime }),
+          ...(order.format !== undefined && { format: order.format }),
+        },
+        refresh?.record.keepUntil,
+      );
+      return { access, refresh };
+    }),
+  );
+  const records = minted.flatMap(({ access, refresh }) =>
+    refresh ? [access.record, refresh.record] : [access.record],
+  );
+  const outcome = await context.storage.tokens.issue(records, { clientGeneration: client.generation ?? 0 });
+  if (outcome !== 'issued')
+    throw new OperatorIssueError(
+      `the client ${client.id} or the person is disabled, or was revoked meanwhile`,
+    );
+
+  return minted.map(({ access, refresh }) => ({
+    accessToken: access.token,
+    expiresAt: access.record.expiresAt,
+    scopes,
+    ...(refresh !== undefined && { refreshToken: refresh.token }),
+    ...(access.record.grantId !== undefined && { grantId: access.record.grantId }),
+  }));
+}
+
+/** @throws {OperatorIssueError} in the words of the refusal that the client would get */
+async function possibleAccess(context: Context, client: ClientRecord, wanted: WantedAccess): Promise<Access> {
+  try {
+    return await accessFor(context, client, wanted);
+  } catch (error) {
+    if (error instanceof OAuthError) throw new OperatorIssueError(`${error.description}: ${error.value}`);
+    throw error;
+  }
+}
+
+function isWholeFrom1(value: number): boolean {
+  return Number.isSafeInteger(value) && value >= 1;
+}

@@ -1,0 +1,51 @@
+import { sha256 } from '#hashing';
+import { equalInConstantTime } from '../hashing/hashing.ts';
+import { OAuthError } from '../http/errors.ts';
+
+/** What the client wants the person to be asked (OpenID Connect Core §3.1.2.1). */
+export const PROMPTS = ['none', 'login', 'consent', 'select_account'] as const;
+export type Prompt = (typeof PROMPTS)[number];
+
+/**
+ * The values of a `prompt` parameter.
+ * @throws {OAuthError} `invalid_request`: an unknown one, or `none` beside another
+ */
+export function parsePrompt(parameter: string | undefined): readonly Prompt[] {
+  const prompt = parameter?.split(' ') ?? [];
+  if (prompt.every(isPrompt) && !(prompt.includes('none') && prompt.length > 1)) return prompt;
+  throw new OAuthError('invalid_request', 'the prompt is not allowed', { reason: 'parameter_invalid' });
+}
+
+function isPrompt(text: string): text is Prompt {
+  return (PROMPTS as readonly string[]).includes(text);
+}
+
+/** How the answer to an authorization request travels (OAuth 2.0 Multiple Response Types §2.1, Form Post §2). */
+export const RESPONSE_MODES = ['query', 'fragment', 'form_post'] as const;
+export type ResponseMode = (typeof RESPONSE_MODES)[number];
+
+export function isResponseMode(text: string): text is ResponseMode {
+  return (RESPONSE_MODES as readonly string[]).includes(text);
+}
+
+/** RFC 7636 §4.1. */
+const VERIFIER = /^[A-Za-z0-9\-._~]{43,128}$/;
+/** RFC 7636 §4.2: an S256 challenge is the base64url of 32 bytes. */
+const S256_CHALLENGE = /^[A-Za-z0-9_-]{43}$/;
+
+export function isS256Challenge(text: string): boolean {
+  return S256_CHALLENGE.test(text);
+}
+
+/** Whether the verifier fits the S256 challenge (RFC 7636 §4.6). */
+export async function verifierFits(verifier: string, challenge: string): Promise<boolean> {
+  return VERIFIER.test(verifier) && equalInConstantTime(await sha256(verifier), challenge);
+}
+
+/**
+ * The `ui_locales` parameter: language tags, the most wanted first (OpenID Connect Core §3.1.2.1). What is none by its
+ * characters (RFC 5646 §2.1) is left out, since it is no error.
+ */
+export function parseUiLocales(parameter: string | undefined): readonly string[] {
+  return parameter?.split(' ').filter((tag) => /^[A-Za-z0-9]{1,8}(-[A-Za-z0-9]{1,8})*$/.test(tag)) ?? [];
+}

@@ -1,0 +1,189 @@
+import { sha256 } from '#hashing';
+import { findNamedClient } from '../clients/client.ts';
+import type { Context } from '../context.ts';
+import { secondsOf } from '../environment.ts';
+import { equalInConstantTime } from '../hashing/hashing.ts';
+import { bearerOfHeader } from '../http/bearer.ts';
+import { OAuthError, type RefusalReason } from '../http/errors.ts';
+import type { Call } from '../http/events.ts';
+import { readJsonObject } from '../http/form.ts';
+import { type HttpRequest, type HttpResponse, pathOf } from '../http/http.ts';
+import type { JsonObject } from '../http/json.ts';
+import type { ClientRecord } from '../protocol/records.ts';
+import { newIdentifier, newOpaque } from '../tokens/opaque_token.ts';
+import { requireAdmission, requireRegistration, useAdmission } from './admission.ts';
+import { asRefusal, documentByClient } from './checked_document.ts';
+import { ClientMetadataError, recordOf } from './client_document.ts';
+import { clientInformation, type ShownSecret, secretFor } from './client_information.ts';
+
+/** `POST /register` (RFC 7591 §3, OpenID Connect Dynamic Client Registration §3). */
+export async function registration(
+  context: Context,
+  request: HttpRequest,
+  call: Call,
+): Promise<HttpResponse> {
+  // §3 who may register
+  const settings = requireRegistration(context);
+  const admission = await requireAdmission(context, settings, request);
+
+  // §3.1 what the client wants to be
+  const document = await documentByClient(context, settings, readJsonObject(request));
+
+  // §3.2.1 what it is now
+  await useAdmission(context, admission);
+  const secret = await secretFor(context, document);
+  const registrationToken = newOpaque('registration_token', context.random);
+  const client = recordOf(
+    {
+      id: newIdentifier(context.random),
+      registeredAt: secondsOf(context.clock()),
+      registrationTokenDigest: await sha256(registrationToken),
+      ...(secret !== undefined && { secrets: secret.stored }),
+    },
+    document,
+  );
+  if (!(await settings.clients.add(client, settings.mostClients))) throw tooMany();
+  call.clientId = client.id;
+  return clientInformation(context, client, { registrationToken, clientSecret: secret?.shown }, 201);
+}
+
+/** An identifier of 128 random bits is never taken. */
+function tooMany(): OAuthError {
+  return new OAuthError('temporarily_unavailable', 'no more clients can register at the moment', {
+    status: 429,
+    reason: 'too_many_registered',
+    headers: { 'retry-after': String(RETRY_AFTER_SECONDS) },
+  });
+}
+
+/** An operator has to do something first. */
+const RETRY_AFTER_SECONDS = 60 * 60;
+
+/** A client with the registration access token that it has shown. */
+interface Registered {
+  readonly client: ClientRecord;
+  readonly registrationToken: string;
+}
+
+/** `GET`, `PUT` and `DELETE /register/{client_id}` (RFC 7592 §2). */
+export async function clientConfiguration(
+  context: Context,
+  request: HttpRequest,
+  call: Call,
+): Promise<HttpResponse> {
+  const registered = await requireRegistered(context, request);
+  call.clientId = registered.client.id;
+  switch (request.method) {
+    case 'PUT':
+      return replaced(context, request, registered);
+    case 'DELETE':
+      return removed(context, registered.client);
+    default:
+      return clientInformation(context, registered.client, registered); // §2.1
+  }
+}
+
+/**
+ * §2.2 the client as it wants to be from now on. Its tokens live on. Where somebody else changes it meanwhile, it is
+ * begun anew with what they made of it, so that nothing of theirs is undone.
+ * @throws {OAuthError} with status 409: that happened each time
+ */
+async function replaced(context: Context, request: HttpRequest, found: Registered): Promise<HttpResponse> {
+  const written = readJsonObject(request);
+  let registered = found;
+  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+    const { replacement, clientSecret } = await replacementOf(context, registered.client, written);
+    if (await requireRegistration(context).clients.replace(replacement, registered.client)) {
+      const { registrationToken } = registered;
+      return clientInformation(context, replacement, { registrationToken, clientSecret });
+    }
+    registered = await requireRegistered(context, request);
+  }
+  throw new OAuthError('invalid_request', 'the client was changed at the same time: send this again', {
+    status: 409,
+    reason: 'client_changed_meanwhile',
+    clientId: found.client.id,
+  });
+}
+
+const MOST_ATTEMPTS = 3;
+
+async function replacementOf(context: Context, client: ClientRecord, written: JsonObject) {
+  const sent = await requireOwnDescription(context, client, written);
+  const document = await documentByClient(context, requireRegistration(context), written, client);
+  const { id, registeredAt, registrationTokenDigest } = client;
+  const secret = await secretFor(context, document, client.secrets);
+  const replacement = recordOf(
+    {
+      id,
+      ...(registeredAt !== undefined && { registeredAt }),
+      ...(registrationTokenDigest !== undefined && { registrationTokenDigest }),
+      ...(secret !== undefined && { secrets: secret.stored }),
+    },
+    document,
+  );
+  return { replacement, clientSecret: secret && (secret.shown ?? sent) };
+}
+
+/** §2.3 every token of the client is dead from then on. */
+async function removed(context: Context, { id }: ClientRecord): Promise<HttpResponse> {
+  if (!(await requireRegistration(context).clients.remove(id))) throw refused('registration_token_wrong');
+  return { status: 204, headers: { 'cache-control': 'no-store' }, body: '' };
+}
+
+/**
+ * The client that the path names and the token belongs to; whatever is wrong with either, the answer is the same (§2).
+ * @throws {OAuthError} `invalid_token`
+ */
+async function requireRegistered(context: Context, request: HttpRequest): Promise<Registered> {
+  requireRegistration(context);
+  const registrationToken = bearerOfHeader(request);
+  if (registrationToken === undefined) throw refused('access_token_missing');
+  const clientId = pathOf(request).split('/').at(-1) ?? '';
+  const client = await findNamedClient(context, clientId);
+  const digest = sha256(registrationToken);
+  if (client?.registrationTokenDigest === undefined) throw refused('registration_token_wrong');
+  if (!equalInConstantTime(await digest, client.registrationTokenDigest))
+    throw refused('registration_token_wrong');
+  if (client.disabledAtMs !== undefined) throw refused('client_disabled', client.id);
+  return { client, registrationToken };
+}
+
+/** Members of an answer that are the server's alone. */
+const NOT_TO_BE_SENT = [
+  'registration_access_token',
+  'registration_client_uri',
+  'client_secret_expires_at',
+  'client_id_issued_at',
+];
+
+/**
+ * §2.2 what a client sends of what it was told.
+ * @returns the secret that it sent
+ * @throws {OAuthError} `invalid_client_metadata`
+ */
+async function requireOwnDescription(
+  context: Context,
+  { id, secrets }: ClientRecord,
+  { client_id: clientId, client_secret: clientSecret, ...written }: JsonObject,
+): Promise<ShownSecret | undefined> {
+  if (clientId !== id) throw unfit('client_id', 'expected the identifier of this client');
+  const surplus = NOT_TO_BE_SENT.find((name) => Object.hasOwn(written, name));
+  if (surplus !== undefined) throw unfit(surplus, 'is not the client to say');
+  if (clientSecret === undefined || clientSecret === null) return undefined;
+  const candidates = typeof clientSecret === 'string' ? [clientSecret] : [];
+  const match = await context.clientSecrets.match(candidates, secrets);
+  if (match === undefined) throw unfit('client_secret', 'expected a secret that the client has');
+  return { text: match.candidate, expiresAt: match.secret.expiresAt };
+}
+
+function unfit(member: string, problem: string): OAuthError {
+  return asRefusal(new ClientMetadataError(member, problem));
+}
+
+function refused(reason: RefusalReason, clientId?: string): OAuthError {
+  return new OAuthError('invalid_token', 'this is no registration access token of the client', {
+    reason,
+    clientId,
+  });
+}

@@ -1,0 +1,180 @@
+import { originOf } from '../../protocol/redirect_uri.ts';
+import { requireClientRecord } from '../client_record.ts';
+import type { ClientRegistry, NewClient } from '../contract.ts';
+import {
+  type ApiRow,
+  CLIENT_COLUMNS,
+  CLIENT_DESCRIPTION,
+  type ClientRow,
+  toApiRecord,
+  toClientColumns,
+  toClientRecord,
+} from '../rows.ts';
+import { changesOf, isStorable, namedStatements, rowsOf } from './connections.ts';
+import type { PostgresHandle } from './lookups.ts';
+import { type Found, underLease } from './primary.ts';
+
+const COLUMNS = CLIENT_DESCRIPTION.join(', ');
+
+/** The client to be stored, `$2`. */
+const GIVEN = `json_to_record($2) AS n (id text, name text, secrets text, grant_types text, scopes text,
+        redirect_uris text, resource text, rotate_refresh_tokens boolean, access_token_format text,
+        access_token_algorithm text, id_token_algorithm text, metadata text, registration_token_digest text,
+        registered_at bigint)`;
+
+export const CLIENTS_SQL = {
+  list: `SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = $1 ORDER BY id`,
+
+  hasRedirectOrigin: `
+    SELECT 1 FROM grantd.redirect_origins o
+    JOIN grantd.clients c ON c.issuer_id = o.issuer_id AND c.id = o.client_id
+    WHERE o.issuer_id = $1 AND o.origin = $2 AND c.disabled_at_ms IS NULL LIMIT 1`,
+
+  // One row for all, so that the lease comes along although there is none.
+  findApis: underLease(`
+    SELECT coalesce(json_agg(a), '[]')::text AS apis FROM (
+      SELECT id, resource, metadata FROM grantd.clients
+      WHERE issuer_id = $1 AND disabled_at_ms IS NULL
+        AND resource = ANY (ARRAY(SELECT json_array_elements_text($2::json)))
+      UNION
+      SELECT c.id, c.resource, c.metadata FROM grantd.api_scopes s
+      JOIN grantd.clients c ON c.issuer_id = s.issuer_id AND c.id = s.client_id
+      WHERE s.issuer_id = $1 AND s.scope = ANY (ARRAY(SELECT json_array_elements_text($3::json)))
+        AND c.resource IS NOT NULL AND c.disabled_at_ms IS NULL) a`),
+
+  // The issuer's row is locked until the end: what removes the same identifier meanwhile comes before or after.
+  add: `
+    WITH first AS (SELECT first_client_generation FROM grantd.issuers WHERE id = $1 FOR SHARE),
+    added AS (
+      INSERT INTO grantd.clients (issuer_id, id, ${COLUMNS}, generation)
+      SELECT $1, n.*, first.first_client_generation FROM ${GIVEN}, first
+      WHERE $5::bigint IS NULL OR $5 > (
+        SELECT count(*) FROM grantd.clients WHERE issuer_id = $1 AND registration_token_digest IS NOT NULL)
+      ON CONFLICT (issuer_id, id) DO NOTHING
+      RETURNING id),
+    origins AS (
+      INSERT INTO grantd.redirect_origins (issuer_id, origin, client_id)
+      SELECT $1, o.origin, added.id FROM added, json_array_elements_text($3) AS o (origin)),
+    api_scopes AS (
+      INSERT INTO grantd.api_scopes (issuer_id, scope, client_id)
+      SELECT $1, s.scope, added.id FROM added, json_array_elements_text($4) AS s (scope))
+    SELECT 1 FROM added`,
+
+  replaceSecrets: `
+    UPDATE grantd.clients SET secrets = $3, revision = revision + 1
+    WHERE issuer_id = $1 AND id = $2 AND secrets IS NOT NULL AND generation = $4 AND revision = $5`,
+
+  lock: 'SELECT 1 FROM grantd.clients WHERE issuer_id = $1 AND id = $2 FOR UPDATE',
+
+  replace: `
+    WITH replaced AS (
+      UPDATE grantd.clients c SET (${COLUMNS}) = (
+        SELECT ${COLUMNS} FROM ${GIVEN}),
+        revision = c.revision + 1, registration_revision = c.registration_revision + 1
+      WHERE c.issuer_id = $1 AND c.id = $5 AND c.generation = $6 AND c.revision = $7
+      RETURNING c.id),
+    left_behind AS (
+      DELETE FROM grantd.redirect_origins o USING replaced
+      WHERE o.issuer_id = $1 AND o.client_id = replaced.id
+        AND o.origin <> ALL (ARRAY(SELECT json_array_elements_text($3)))),
+    origins AS (
+      INSERT INTO grantd.redirect_origins (issuer_id, origin, client_id)
+      SELECT $1, o.origin, replaced.id FROM replaced, json_array_elements_text($3) AS o (origin)
+      ON CONFLICT DO NOTHING),
+    scopes_left_behind AS (
+      DELETE FROM grantd.api_scopes s USING replaced
+      WHERE s.issuer_id = $1 AND s.client_id = replaced.id
+        AND s.scope <> ALL (ARRAY(SELECT json_array_elements_text($4)))),
+    api_scopes AS (
+      INSERT INTO grantd.api_scopes (issuer_id, scope, client_id)
+      SELECT $1, s.scope, replaced.id FROM replaced, json_array_elements_text($4) AS s (scope)
+      ON CONFLICT DO NOTHING)
+    SELECT 1 FROM replaced`,
+
+  lockIssuer: 'SELECT 1 FROM grantd.issuers WHERE id = $1 FOR NO KEY UPDATE',
+
+  // Its tokens are left behind: the generation of whoever is registered from now on is ahead of what they copied.
+  remove: `
+    WITH origins AS (DELETE FROM grantd.redirect_origins WHERE issuer_id = $1 AND client_id = $2),
+    api_scopes AS (DELETE FROM grantd.api_scopes WHERE issuer_id = $1 AND client_id = $2),
+    removed AS (DELETE FROM grantd.clients WHERE issuer_id = $1 AND id = $2 RETURNING generation),
+    raised AS (
+      UPDATE grantd.issuers i SET first_client_generation = greatest(first_client_generation, r.generation + 1)
+      FROM removed r WHERE i.id = $1)
+    INSERT INTO grantd.events (issuer_id, at_ms, type, target)
+    SELECT $1, $3::bigint, 'client_revoked', $2 FROM removed`,
+};
+
+/** `$2` to `$4` of what stores a client. */
+function asParameters(client: NewClient): readonly [client: string, origins: string, apiScopes: string] {
+  const origins = new Set(client.redirectUris.map(originOf).filter((origin) => origin !== undefined));
+  const apiScopes = new Set(client.metadata?.api_scopes);
+  return [
+    JSON.stringify(toClientColumns(client)),
+    JSON.stringify([...origins]),
+    JSON.stringify([...apiScopes]),
+  ];
+}
+
+export async function postgresClients({
+  primary,
+  lookUps,
+  issuerId,
+  clock,
+}: PostgresHandle): Promise<ClientRegistry> {
+  const sql = await namedStatements(CLIENTS_SQL);
+  return {
+    get: (id) => lookUps.client(id),
+    async hasRedirectOrigin(origin) {
+      if (!isStorable(origin)) return false;
+      return changesOf(await primary.read([sql.hasRedirectOrigin, issuerId, origin])) > 0;
+    },
+    async findApis({ resources, scopes }) {
+      const named = [resources, scopes].map((names) => JSON.stringify(names.filter(isStorable)));
+      const row = await primary.readUnderLease<Found<{ apis: string }, 'apis'>>([
+        sql.findApis,
+        issuerId,
+        ...named,
+      ]);
+      return row.apis === null ? [] : (JSON.parse(row.apis) as ApiRow[]).map(toApiRecord);
+    },
+    async add(client, mostRegistered) {
+      requireClientRecord(client);
+      // One after another where they are counted: each then counts those before it.
+      const alone = mostRegistered === undefined ? [] : [[sql.lockIssuer, issuerId] as const];
+      const added = await primary.write([
+        ...alone,
+        [sql.add, issuerId, ...asParameters(client), mostRegistered ?? null],
+      ]);
+      return rowsOf(added.at(-1)).length === 1;
+    },
+    async list() {
+      return rowsOf<ClientRow>(await primary.read([sql.list, issuerId])).map(toClientRecord);
+    },
+    async replaceSecrets(id, secrets, { generation = 0, revision = 0 }) {
+      if (!isStorable(id)) return false;
+      const [replaced] = await primary.write([
+        [sql.replaceSecrets, issuerId, id, JSON.stringify(secrets), generation, revision],
+      ]);
+      return changesOf(replaced) === 1;
+    },
+    async replace(client, { generation = 0, revision = 0 }) {
+      requireClientRecord(client);
+      if (!isStorable(client.id)) return false;
+      const [, replaced] = await primary.write([
+        [sql.lock, issuerId, client.id],
+        [sql.replace, issuerId, ...asParameters(client), client.id, generation, revision],
+      ]);
+      return rowsOf(replaced).length === 1;
+    },
+    async remove(id) {
+      if (!isStorable(id)) return false;
+      const [, , removed] = await primary.write([
+        [sql.lockIssuer, issuerId],
+        [sql.lock, issuerId, id],
+        [sql.remove, issuerId, id, clock()],
+      ]);
+      return changesOf(removed) === 1;
+    },
+  };
+}

@@ -1,0 +1,159 @@
+import type { KeyRecord } from '../../protocol/records.ts';
+import type { KeyRepository, OneTimeIdentifiers, PushedRequestRepository } from '../contract.ts';
+import { RETIRED_KEY_SECONDS } from '../issuing.ts';
+import {
+  KEY_COLUMNS,
+  type KeyRow,
+  PUSHED_REQUEST_COLUMNS,
+  type PushedRequestRow,
+  toKeyColumns,
+  toKeyRecord,
+  toPushedRequest,
+  toPushedRequestColumns,
+} from '../rows.ts';
+import { changesOf, ended, isStorable, namedStatements, rowsOf } from './connections.ts';
+import type { PostgresHandle } from './lookups.ts';
+import { type Found, underLease } from './primary.ts';
+
+export const KEYS_SQL = {
+  list: `SELECT ${KEY_COLUMNS} FROM grantd.signing_keys WHERE issuer_id = $1 ORDER BY created_at_ms, kid`,
+
+  get: underLease(`SELECT ${KEY_COLUMNS} FROM grantd.signing_keys WHERE issuer_id = $1 AND kid = $2`),
+
+  currentKeyId: `
+    SELECT kid FROM grantd.signing_keys WHERE issuer_id = $1 AND algorithm = $2 AND status = 'current'`,
+
+  // All of an algorithm or none: whoever comes second meets the unique indexes.
+  add: `
+    INSERT INTO grantd.signing_keys (issuer_id, kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms)
+    SELECT $1, n.* FROM json_to_recordset($2) AS n (kid text, algorithm text, status text, public_jwk text,
+      sealed_private_key text, created_at_ms bigint)
+    ORDER BY n.algorithm, n.status
+    ON CONFLICT DO NOTHING`,
+
+  lockCurrent: `
+    SELECT algorithm FROM grantd.signing_keys
+    WHERE issuer_id = $1 AND kid = $2 AND status = 'current' FOR UPDATE`,
+
+  // What it has signed so far is in needed_until already: each token's own transaction sees to that.
+  retire: `
+    UPDATE grantd.signing_keys
+    SET status = 'retired', retired_at_ms = $3, needed_until = greatest(needed_until, $4)
+    WHERE issuer_id = $1 AND kid = $2`,
+
+  promote: `
+    UPDATE grantd.signing_keys SET status = 'current'
+    WHERE issuer_id = $1 AND algorithm = $2 AND status = 'next'`,
+
+  reseal: `
+    UPDATE grantd.signing_keys SET sealed_private_key = $4
+    WHERE issuer_id = $1 AND kid = $2 AND sealed_private_key = $3`,
+};
+
+export async function postgresKeys({
+  primary,
+  issuerId,
+  clock,
+}: PostgresHandle): Promise<Required<KeyRepository>> {
+  const sql = await namedStatements(KEYS_SQL);
+  const asParameter = (keys: readonly KeyRecord[]) => JSON.stringify(keys.map(toKeyColumns));
+  return {
+    async get(kid) {
+      if (!isStorable(kid)) return undefined;
+      const row = await primary.readUnderLease<Found<KeyRow, 'kid'>>([sql.get, issuerId, kid]);
+      return row.kid === null ? undefined : toKeyRecord(row);
+    },
+    async list() {
+      return rowsOf<KeyRow>(await primary.read([sql.list, issuerId])).map(toKeyRecord);
+    },
+    async currentKeyId(algorithm) {
+      return rowsOf<Pick<KeyRow, 'kid'>>(await primary.read([sql.currentKeyId, issuerId, algorithm]))[0]?.kid;
+    },
+    async initialize(keys) {
+      await primary.write([[sql.add, issuerId, asParameter(keys)]]);
+    },
+    rotate(currentKid, next) {
+      const nowMs = clock();
+      const inFlightUntil = Math.floor(nowMs / 1000) + RETIRED_KEY_SECONDS;
+      return primary.transaction<boolean>([[sql.lockCurrent, issuerId, currentKid]], (found) => {
+        const [current] = rowsOf<Pick<KeyRow, 'algorithm'>>(found[0]);
+        if (current === undefined) return ended(false);
+        if (next.algorithm !== current.algorithm || next.status !== 'next') {
+          throw new TypeError(`the key to follow ${currentKid} must be a next one for ${current.algorithm}`);
+        }
+        return {
+          calls: [
+            [sql.retire, issuerId, currentKid, nowMs, inFlightUntil],
+            [sql.promote, issuerId, next.algorithm],
+            [sql.add, issuerId, asParameter([next])],
+          ],
+          outcome([, promoted, added]) {
+            if (changesOf(promoted) !== 1 || changesOf(added) !== 1) {
+              throw new Error(`no key was ready to follow ${currentKid}`);
+            }
+            return true;
+          },
+        };
+      });
+    },
+    async reseal(kid, sealed, resealed) {
+      const [replaced] = await primary.write([[sql.reseal, issuerId, kid, sealed, resealed]]);
+      return changesOf(replaced) === 1;
+    },
+  };
+}
+
+export const ONE_TIME_IDENTIFIERS_SQL = {
+  // One that is over counts as swept already.
+  take: `
+    INSERT INTO grantd.one_time_identifiers AS known (issuer_id, id, expires_at) VALUES ($1, $2, $3)
+    ON CONFLICT (issuer_id, id) DO UPDATE SET expires_at = excluded.expires_at
+    WHERE known.expires_at <= $4`,
+};
+
+export async function postgresOneTimeIdentifiers({
+  primary,
+  issuerId,
+  clock,
+}: PostgresHandle): Promise<OneTimeIdentifiers> {
+  const sql = await namedStatements(ONE_TIME_IDENTIFIERS_SQL);
+  return {
+    async take(id, expiresAt) {
+      const now = Math.floor(clock() / 1000);
+      const [taken] = await primary.write([[sql.take, issuerId, id, expiresAt, now]]);
+      return changesOf(taken) === 1;
+    },
+  };
+}
+
+export const PUSHED_REQUESTS_SQL = {
+  add: `
+    INSERT INTO grantd.pushed_requests (issuer_id, ${PUSHED_REQUEST_COLUMNS}) VALUES ($1, $2, $3, $4, $5)`,
+
+  get: underLease(`
+    SELECT ${PUSHED_REQUEST_COLUMNS} FROM grantd.pushed_requests WHERE issuer_id = $1 AND id = $2`),
+
+  remove: `
+    DELETE FROM grantd.pushed_requests WHERE issuer_id = $1 AND id = $2`,
+};
+
+export async function postgresPushedRequests({
+  primary,
+  issuerId,
+}: PostgresHandle): Promise<PushedRequestRepository> {
+  const sql = await namedStatements(PUSHED_REQUESTS_SQL);
+  return {
+    async add(request) {
+      const { id, client_id, parameters, expires_at } = toPushedRequestColumns(request);
+      await primary.write([[sql.add, issuerId, id, client_id, parameters, expires_at]]);
+    },
+    async get(id) {
+      if (!isStorable(id)) return undefined;
+      const row = await primary.readUnderLease<Found<PushedRequestRow, 'id'>>([sql.get, issuerId, id]);
+      return row.id === null ? undefined : toPushedRequest(row);
+    },
+    async remove(id) {
+      if (isStorable(id)) await primary.write([[sql.remove, issuerId, id]]);
+    },
+  };
+}

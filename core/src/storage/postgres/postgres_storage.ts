@@ -1,0 +1,193 @@
+import {
+  anyFunction,
+  anyText,
+  anyValue,
+  type KindsOf,
+  milliseconds,
+  requireKinds,
+  wholeNumber,
+} from '../../option_kinds.ts';
+import type { AdministrableStorage, MigrationAssumption } from '../contract.ts';
+import { DEFAULT_EVENT_RETENTION_SECONDS } from '../issuing.ts';
+import { CLIENTS_SQL, postgresClients } from './clients.ts';
+import {
+  namedStatements,
+  PostgresConnections,
+  type PostgresDeadlines,
+  type PostgresPool,
+  rowsOf,
+} from './connections.ts';
+import { EVENTS_SQL, postgresEvents, postgresSweep, SWEEP_SQL } from './events.ts';
+import {
+  KEYS_SQL,
+  ONE_TIME_IDENTIFIERS_SQL,
+  PUSHED_REQUESTS_SQL,
+  postgresKeys,
+  postgresOneTimeIdentifiers,
+  postgresPushedRequests,
+} from './keys.ts';
+import { LOOK_UPS_SQL, LookUps, type PostgresHandle } from './lookups.ts';
+import { Primary } from './primary.ts';
+import {
+  ADMINISTRATION_SQL,
+  PRINCIPALS_SQL,
+  postgresAdministration,
+  postgresPrincipals,
+} from './principals.ts';
+import {
+  ALLOWED_APIS_SINCE,
+  assertSound,
+  migratePostgres,
+  requireTables,
+  STORE_TABLES,
+  schemaVersion,
+} from './schema.ts';
+import {
+  AUTHORIZATION_CODES_SQL,
+  GRANTS_SQL,
+  postgresAuthorizationCodes,
+  postgresGrants,
+  postgresTokens,
+  TOKENS_SQL,
+} from './tokens.ts';
+
+export type {
+  PostgresClient,
+  PostgresDeadlines,
+  PostgresPool,
+  PostgresQuery,
+  PostgresResult,
+} from './connections.ts';
+export {
+  namedStatements,
+  type PostgresCall,
+  PostgresConnections,
+  type PostgresStatement,
+  rowsOf,
+} from './connections.ts';
+export { importPostgres, type PostgresImportOptions } from './import.ts';
+export { migratePostgres, type PostgresTables, requireSameTables } from './schema.ts';
+
+export interface PostgresStorageOptions extends PostgresDeadlines {
+  /**
+   * A `Pool` of `pg`, with `pipeline: true` for fewer round trips, or one in its likeness. Its owner listens to its
+   * `error` event, which an idle connection that is lost would otherwise end the process with, and ends it.
+   */
+  readonly pool: PostgresPool;
+  /** Whose records this handle sees; one database can hold several issuers. */
+  readonly issuer: string;
+  /** Milliseconds; the system's clock unless said otherwise. */
+  readonly clock?: () => number;
+  /** Age in seconds at which events are swept; 30 days unless said otherwise. */
+  readonly eventRetentionSeconds?: number;
+  /** Receives what a migration assumed, once, when opening brought the tables up to date. */
+  readonly onAssumption?: (assumption: MigrationAssumption) => void;
+}
+
+const OPTIONS: KindsOf<PostgresStorageOptions> = {
+  pool: anyValue,
+  issuer: anyText,
+  clock: anyFunction,
+  connectionTimeoutMs: milliseconds(1),
+  statementTimeoutMs: milliseconds(1),
+  eventRetentionSeconds: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+  onAssumption: anyFunction,
+};
+
+const STATEMENTS: readonly string[] = [
+  CLIENTS_SQL,
+  KEYS_SQL,
+  TOKENS_SQL,
+  LOOK_UPS_SQL,
+  AUTHORIZATION_CODES_SQL,
+  ONE_TIME_IDENTIFIERS_SQL,
+  PUSHED_REQUESTS_SQL,
+  PRINCIPALS_SQL,
+  ADMINISTRATION_SQL,
+  GRANTS_SQL,
+  EVENTS_SQL,
+  SWEEP_SQL,
+].flatMap((statements) => Object.values<string>(statements));
+
+/**
+ * Opens a store in a PostgreSQL database (14 or later), which any number of processes on any number of machines may
+ * share; its tables are in the schema `grantd`, made where it is missing.
+ * @throws Error where the database cannot be reached in time, was written by a newer program, lacks a table
+ * or column, is a standby, or does not keep what it commits
+ */
+export async function openPostgresStorage(options: PostgresStorageOptions): Promise<AdministrableStorage> {
+  requireKinds(options, OPTIONS);
+  const { pool, issuer, clock = Date.now } = options;
+  const connections = new PostgresConnections(pool, options);
+  await assertSound(connections);
+  const version = await migratePostgres(connections, STORE_TABLES);
+  if (version > 0 && version < ALLOWED_APIS_SINCE) options.onAssumption?.('clients_allowed_every_api');
+  await requireTables(connections, STATEMENTS);
+  const issuerId = await issuerIdOf(connections, issuer);
+  const primary = await Primary.of(connections, issuerId);
+  const handle = { primary, lookUps: await LookUps.of(primary, issuerId), issuerId, clock };
+  const storage = await storageOn(handle, options.eventRetentionSeconds ?? DEFAULT_EVENT_RETENTION_SECONDS);
+  return { ...storage, close: async () => connections.close() };
+}
+
+/**
+ * The issuer for which a database was opened first.
+ * @returns `undefined` where there is none in it yet
+ * @throws Error where the database cannot be reached in time, or was written by a newer program
+ */
+export async function readStoredIssuer(
+  pool: PostgresPool,
+  deadlines: PostgresDeadlines = {},
+): Promise<string | undefined> {
+  const connections = new PostgresConnections(pool, deadlines);
+  return (await schemaVersion(connections, STORE_TABLES)) === 0 ? undefined : firstIssuer(connections);
+}
+
+async function storageOn(
+  handle: PostgresHandle,
+  eventRetentionSeconds: number,
+): Promise<Omit<AdministrableStorage, 'close'>> {
+  const principals = await postgresPrincipals(handle);
+  return {
+    answersPlainRecords: true,
+    clients: await postgresClients(handle),
+    keys: await postgresKeys(handle),
+    tokens: await postgresTokens(handle, principals),
+    authorizationCodes: await postgresAuthorizationCodes(handle, principals),
+    oneTimeIdentifiers: await postgresOneTimeIdentifiers(handle),
+    pushedRequests: await postgresPushedRequests(handle),
+    ...(await postgresAdministration(handle, principals)),
+    ...(await postgresGrants(handle)),
+    ...(await postgresEvents(handle)),
+    sweep: await postgresSweep(handle, eventRetentionSeconds),
+  };
+}
+
+const ISSUER_SQL = {
+  find: 'SELECT id FROM grantd.issuers WHERE issuer = $1',
+  // Of processes that begin with several issuers at once the first to be answered is the first by number as well.
+  lock: 'LOCK TABLE grantd.issuers IN SHARE ROW EXCLUSIVE MODE',
+  add: 'INSERT INTO grantd.issuers (issuer) VALUES ($1) ON CONFLICT (issuer) DO NOTHING',
+  addSweep: `
+    INSERT INTO grantd.sweeps (issuer_id) SELECT id FROM grantd.issuers WHERE issuer = $1
+    ON CONFLICT (issuer_id) DO NOTHING`,
+  first: 'SELECT issuer FROM grantd.issuers ORDER BY id LIMIT 1',
+};
+
+/** The number that stands for an issuer in every key; it gets one where it has none yet. */
+export async function issuerIdOf(connections: PostgresConnections, issuer: string): Promise<number> {
+  const sql = await namedStatements(ISSUER_SQL);
+  const find = async () => rowsOf<{ id: number }>(await connections.read([sql.find, issuer]))[0]?.id;
+  const known = await find();
+  if (known !== undefined) return known;
+  await connections.write([[sql.lock], [sql.add, issuer], [sql.addSweep, issuer]]);
+  const added = await find();
+  if (added === undefined) throw new Error(`the issuer ${issuer} was not stored`);
+  return added;
+}
+
+/** The issuer for which the database was opened first; `undefined` where there is none yet. */
+export async function firstIssuer(connections: PostgresConnections): Promise<string | undefined> {
+  const sql = await namedStatements(ISSUER_SQL);
+  return rowsOf<{ issuer: string }>(await connections.read([sql.first]))[0]?.issuer;
+}

@@ -1,0 +1,237 @@
+import type { Principal } from '../../protocol/records.ts';
+import type { AdministrableStorage, PrincipalState } from '../contract.ts';
+import { principalJoins, STANDS } from '../rows.ts';
+import { changesOf, isStorable, namedStatements, type PostgresCall, rowsOf } from './connections.ts';
+import type { PostgresHandle } from './lookups.ts';
+import { type Found, underLease } from './primary.ts';
+
+/** Each change with its event, which is written only where something has changed. */
+const withEvent = (change: string, parameters: { type: string; target: string; now: string }) => `
+  WITH changed AS (${change} RETURNING 1)
+  INSERT INTO grantd.events (issuer_id, at_ms, type, target)
+  SELECT $1, ${parameters.now}::bigint, ${parameters.type}, ${parameters.target} FROM changed`;
+
+export const PRINCIPALS_SQL = {
+  // A generation begins as the time at which its row was made: a row that is made again after it was swept is
+  // ahead of every token that copied the former one. Rows are locked in the order of their kinds; a person's, which
+  // many may need at once, only where it has to be made.
+  keep: `
+    INSERT INTO grantd.principals (issuer_id, kind, id, generation, keep_until)
+    SELECT $1, n.kind, n.id, $2, n.keep_until
+    FROM json_to_recordset($3) AS n (kind text, id text, keep_until bigint)
+    WHERE n.kind <> 'subject' OR (
+      SELECT p.id FROM grantd.principals p WHERE p.issuer_id = $1 AND p.kind = n.kind AND p.id = n.id) IS NULL
+    ORDER BY n.kind, n.id
+    ON CONFLICT (issuer_id, kind, id) DO UPDATE SET keep_until = excluded.keep_until
+    WHERE excluded.keep_until > principals.keep_until`,
+
+  // Whatever changes the tokens or the code of a grant begins here: each then sees what the one before it has done.
+  lockGrant: `
+    SELECT 1 FROM grantd.principals WHERE issuer_id = $1 AND kind = 'grant' AND id = $2 FOR UPDATE`,
+
+  raise: withEvent(
+    `UPDATE grantd.principals SET generation = generation + 1, raised_at_ms = $4
+     WHERE issuer_id = $1 AND kind = $2 AND id = $3`,
+    { type: "$2 || '_revoked'", target: '$3', now: '$4' },
+  ),
+
+  raiseClient: withEvent(
+    `UPDATE grantd.clients SET generation = generation + 1, raised_at_ms = $3 WHERE issuer_id = $1 AND id = $2`,
+    { type: "'client_revoked'", target: '$2', now: '$3' },
+  ),
+
+  disableClient: withEvent(
+    `UPDATE grantd.clients SET generation = generation + 1, raised_at_ms = $3, disabled_at_ms = $3
+     WHERE issuer_id = $1 AND id = $2 AND disabled_at_ms IS NULL`,
+    { type: "'client_disabled'", target: '$2', now: '$3' },
+  ),
+
+  enableClient: withEvent(
+    `UPDATE grantd.clients SET disabled_at_ms = NULL
+     WHERE issuer_id = $1 AND id = $2 AND disabled_at_ms IS NOT NULL`,
+    { type: "'client_enabled'", target: '$2', now: '$3' },
+  ),
+
+  // Also before anything was issued for the person.
+  disableSubject: withEvent(
+    `INSERT INTO grantd.principals AS p (issuer_id, kind, id, generation, raised_at_ms, disabled_at_ms)
+     VALUES ($1, 'subject', $2, $3, $3, $3)
+     ON CONFLICT (issuer_id, kind, id) DO UPDATE
+     SET generation = p.generation + 1, raised_at_ms = $3, disabled_at_ms = $3
+     WHERE p.disabled_at_ms IS NULL`,
+    { type: "'subject_disabled'", target: '$2', now: '$3' },
+  ),
+
+  enableSubject: withEvent(
+    `UPDATE grantd.principals SET disabled_at_ms = NULL
+     WHERE issuer_id = $1 AND kind = 'subject' AND id = $2 AND disabled_at_ms IS NOT NULL`,
+    { type: "'subject_enabled'", target: '$2', now: '$3' },
+  ),
+
+  stateOfClient: underLease(
+    'SELECT id, raised_at_ms, disabled_at_ms FROM grantd.clients WHERE issuer_id = $1 AND id = $2',
+  ),
+
+  stateOfSubject: underLease(`
+    SELECT id, raised_at_ms, disabled_at_ms FROM grantd.principals
+    WHERE issuer_id = $1 AND kind = 'subject' AND id = $2`),
+};
+
+type StateRow = {
+  readonly id: string;
+  readonly raised_at_ms: number | null;
+  readonly disabled_at_ms: number | null;
+};
+
+/** Who a token or code depends on besides its client. */
+export interface Dependencies {
+  readonly subject?: string;
+  readonly sessionId?: string;
+  readonly grantId?: string;
+}
+
+export interface Principals {
+  /** Sees to it that the principals of tokens and codes exist and outlive them; nothing where there are none. */
+  keep(dependents: readonly (Dependencies & { readonly keepUntil: number })[]): readonly PostgresCall[];
+  /** Nothing where there is no grant. */
+  lockGrant(grantId: string | undefined): readonly PostgresCall[];
+  /** Ends all tokens of a principal, with the event; changes nothing where there is none. */
+  raise(principal: Principal, id: string): PostgresCall;
+  /** With the event; changes nothing where it is so already. */
+  setDisabled(principal: 'client' | 'subject', id: string, disabled: boolean): PostgresCall;
+  /** When its tokens were ended last, and since when it is disabled. */
+  state(principal: 'client' | 'subject', id: string): Promise<PrincipalState | undefined>;
+}
+
+/** The generations of all that tokens depend on. Clients carry theirs in their own row. */
+export async function postgresPrincipals({ primary, issuerId, clock }: PostgresHandle): Promise<Principals> {
+  const sql = await namedStatements(PRINCIPALS_SQL);
+  const disabling = { client: sql.disableClient, subject: sql.disableSubject };
+  const enabling = { client: sql.enableClient, subject: sql.enableSubject };
+  const reading = { client: sql.stateOfClient, subject: sql.stateOfSubject };
+
+  return {
+    keep(dependents) {
+      const kept = keptBy(dependents);
+      return kept.length === 0 ? [] : [[sql.keep, issuerId, clock(), JSON.stringify(kept)]];
+    },
+    lockGrant(grantId) {
+      return grantId === undefined ? [] : [[sql.lockGrant, issuerId, grantId]];
+    },
+    raise(principal, id) {
+      return principal === 'client'
+        ? [sql.raiseClient, issuerId, id, clock()]
+        : [sql.raise, issuerId, principal, id, clock()];
+    },
+    setDisabled(principal, id, disabled) {
+      return [(disabled ? disabling : enabling)[principal], issuerId, id, clock()];
+    },
+    async state(principal, id) {
+      if (!isStorable(id)) return undefined;
+      const row = await primary.readUnderLease<Found<StateRow, 'id'>>([reading[principal], issuerId, id]);
+      if (row.id === null) return undefined;
+      const { raised_at_ms: raisedAtMs, disabled_at_ms: disabledAtMs } = row;
+      return {
+        ...(raisedAtMs !== null && { raisedAtMs }),
+        ...(disabledAtMs !== null && { disabledAtMs }),
+      };
+    },
+  };
+}
+
+type Kept = { kind: Exclude<Principal, 'client'>; id: string; keep_until: number | null };
+
+/** Each principal once, as an insertion may not meet the same row twice. */
+function keptBy(dependents: Parameters<Principals['keep']>[0]): readonly Kept[] {
+  const kept = new Map<string, Kept>();
+  const add = (kind: Kept['kind'], id: string | undefined, keepUntil: number | null): void => {
+    if (id === undefined) return;
+    const until = keepUntil === null ? null : Math.max(keepUntil, kept.get(`${kind} ${id}`)?.keep_until ?? 0);
+    kept.set(`${kind} ${id}`, { kind, id, keep_until: until });
+  };
+  for (const { subject, sessionId, grantId, keepUntil } of dependents) {
+    add('subject', subject, null);
+    add('session', sessionId, keepUntil);
+    add('grant', grantId, keepUntil);
+  }
+  return [...kept.values()];
+}
+
+/** One walk over the rows that are not over yet; too rare to pay for an index at every issuance. */
+const COUNT_ALIVE = `
+  SELECT count(*) AS alive
+  FROM grantd.tokens t JOIN grantd.issuers i ON i.id = t.issuer_id ${principalJoins('grantd.')}
+  WHERE t.issuer_id = $1 AND t.keep_until > $2 AND t.expires_at > $2
+    AND ${STANDS}`;
+
+export const ADMINISTRATION_SQL = {
+  raiseNotBefore: `
+    WITH raised AS (
+      UPDATE grantd.issuers SET not_before_ms = $2
+      WHERE id = $1 AND coalesce(not_before_ms, 0) < $2 RETURNING 1)
+    INSERT INTO grantd.events (issuer_id, at_ms, type, target)
+    SELECT $1, $3::bigint, 'issued_before_revoked', $2::bigint::text FROM raised`,
+
+  recordAct: `
+    INSERT INTO grantd.events (issuer_id, at_ms, type, target, actor) VALUES ($1, $2, $3, $4, $5)`,
+
+  countOfClient: `${COUNT_ALIVE} AND t.client_id = $3`,
+  countOfSubject: `${COUNT_ALIVE} AND t.subject = $3`,
+  countOfSession: `${COUNT_ALIVE} AND t.session_id = $3`,
+  countOfGrant: `${COUNT_ALIVE} AND t.grant_id = $3`,
+  countIssuedBefore: `${COUNT_ALIVE} AND t.issued_at_ms < $3`,
+};
+
+type Administration = Pick<
+  AdministrableStorage,
+  'revokeAll' | 'countAlive' | 'setDisabled' | 'getPrincipalState' | 'recordAct'
+>;
+
+export async function postgresAdministration(
+  { primary, issuerId, clock }: PostgresHandle,
+  principals: Principals,
+): Promise<Administration> {
+  const sql = await namedStatements(ADMINISTRATION_SQL);
+  const countOf = {
+    client: sql.countOfClient,
+    subject: sql.countOfSubject,
+    session: sql.countOfSession,
+    grant: sql.countOfGrant,
+  } satisfies Record<Principal, unknown>;
+
+  return {
+    async revokeAll(target) {
+      if ('id' in target && !isStorable(target.id)) return false;
+      const [raised] = await primary.write([
+        'issuedBeforeMs' in target
+          ? [sql.raiseNotBefore, issuerId, target.issuedBeforeMs, clock()]
+          : principals.raise(target.principal, target.id),
+      ]);
+      return changesOf(raised) === 1;
+    },
+
+    async countAlive(target) {
+      if ('id' in target && !isStorable(target.id)) return 0;
+      const now = Math.floor(clock() / 1000);
+      const found = await primary.read(
+        'issuedBeforeMs' in target
+          ? [sql.countIssuedBefore, issuerId, now, target.issuedBeforeMs]
+          : [countOf[target.principal], issuerId, now, target.id],
+      );
+      return Number(rowsOf<{ alive: number }>(found)[0]?.alive);
+    },
+
+    async setDisabled(principal, id, disabled) {
+      if (!isStorable(id)) return;
+      await primary.write([principals.setDisabled(principal, id, disabled)]);
+    },
+
+    async recordAct({ type, target, actor }) {
+      await primary.write([[sql.recordAct, issuerId, clock(), type, target, actor]]);
+    },
+
+    getPrincipalState(principal, id) {
+      return principals.state(principal, id);
+    },
+  };
+}

@@ -1,0 +1,419 @@
+import { ended, namedStatements, type PostgresConnections, rowsOf, unnamed } from './connections.ts';
+
+/** Tables whose schema has versions: the store's own, or those that a host keeps beside them. */
+export interface PostgresTables {
+  /** The table that keeps the version, as `schema.table` in lower case; both are made where they are missing. */
+  readonly versions: string;
+  /** The script of each version, which may hold several statements; applied in order, never edited once released. */
+  readonly migrations: readonly string[];
+}
+
+/** Migrating may take longer than a request would wait. */
+const MIGRATION_TIMEOUT_MS = 10 * 60 * 1000;
+
+/** How soon a program notices that a newer one has migrated the tables. */
+const LOOK_AGAIN_MS = 1000;
+
+/**
+ * Brings tables up to date. Of several processes that start together one migrates, and the others wait for it.
+ * @returns the version that they had before; 0 if there were none
+ * @throws Error where they are newer than this program; nothing is changed then
+ */
+export async function migratePostgres(
+  connections: PostgresConnections,
+  tables: PostgresTables,
+): Promise<number> {
+  const version = await schemaVersion(connections, tables);
+  if (version === tables.migrations.length) return version;
+  return migrate(connections.withStatementTimeout(MIGRATION_TIMEOUT_MS), tables);
+}
+
+/**
+ * The version of tables; 0 where there are none yet.
+ * @throws Error where they are newer than this program
+ */
+export async function schemaVersion(
+  connections: PostgresConnections,
+  tables: PostgresTables,
+): Promise<number> {
+  const sql = await namedStatements(statementsOn(tables));
+  const [found] = rowsOf<{ is_there: boolean }>(await connections.read([sql.isThere]));
+  if (found?.is_there !== true) return 0;
+  return known(versionOf(rowsOf(await connections.read([sql.version]))), tables);
+}
+
+/** @returns what rejects once a newer program has migrated the tables; it asks at most once in `LOOK_AGAIN_MS` */
+export function requireSameTables(
+  connections: PostgresConnections,
+  tables: PostgresTables,
+): () => Promise<void> {
+  let goodUntilMs = Number.NEGATIVE_INFINITY;
+  let pending: Promise<void> | undefined;
+  const look = async (): Promise<void> => {
+    await schemaVersion(connections, tables);
+    goodUntilMs = performance.now() + LOOK_AGAIN_MS;
+  };
+  return async () => {
+    if (performance.now() < goodUntilMs) return;
+    pending ??= look().finally(() => {
+      pending = undefined;
+    });
+    await pending;
+  };
+}
+
+async function migrate(connections: PostgresConnections, tables: PostgresTables): Promise<number> {
+  const sql = await namedStatements(statementsOn(tables));
+  const prepare = [sql.lock, sql.createSchema, sql.createVersions, sql.version] as const;
+  return connections.transaction(
+    prepare.map((statement) => [statement]),
+    (found) => {
+      const version = known(versionOf(rowsOf(found.at(-1))), tables);
+      const newest = tables.migrations.length;
+      if (version === newest) return ended(version);
+      const missing = tables.migrations.slice(version).map(unnamed);
+      return {
+        calls: [...missing.map((script) => [script] as const), [sql.addVersion, newest]],
+        outcome: () => version,
+      };
+    },
+  );
+}
+
+function statementsOn({ versions }: PostgresTables) {
+  const [, schema] = /^([a-z_]\w*)\.[a-z_]\w*$/.exec(versions) ?? [];
+  if (schema === undefined || versions !== versions.toLowerCase())
+    throw new TypeError(`versions: expected schema.table in lower case, not ${versions}`);
+  return {
+    isThere: `SELECT to_regclass('${versions}') IS NOT NULL AS is_there`,
+    version: `SELECT coalesce(max(version), 0) AS version FROM ${versions}`,
+    // Only a number that nobody else is likely to lock.
+    lock: `SELECT pg_advisory_xact_lock(hashtext('${versions}'))`,
+    createSchema: `CREATE SCHEMA IF NOT EXISTS ${schema}`,
+    createVersions: `CREATE TABLE IF NOT EXISTS ${versions} (version integer PRIMARY KEY)`,
+    addVersion: `INSERT INTO ${versions} (version) VALUES ($1)`,
+  };
+}
+
+function versionOf([row]: readonly { version: number }[]): number {
+  return row?.version ?? 0;
+}
+
+function known(version: number, { versions, migrations }: PostgresTables): number {
+  if (version <= migrations.length) return version;
+  throw new Error(
+    `the database was written by a newer program: ${versions} says ${version}, ` +
+      `and this one knows versions up to ${migrations.length}`,
+  );
+}
+
+/**
+ * Version 1, in a schema of its own beside whatever else the database holds. Columns mean what they mean in SQLite.
+ * Identifiers compare by their bytes, which is quick and survives another version of the system's collations. The
+ * tables that grow have no foreign keys: each insertion would lock the row of its issuer.
+ */
+const VERSION_1 = `
+  CREATE TABLE grantd.issuers (
+    id                  integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    issuer              text COLLATE "C" NOT NULL UNIQUE,
+    not_before_ms       bigint,
+    last_event_sequence bigint NOT NULL DEFAULT 0,
+    -- Which primary wrote here last, by its timeline; see primary.ts.
+    epoch               integer NOT NULL DEFAULT 0,
+    epoch_timeline      text,
+    epoch_since         timestamptz NOT NULL DEFAULT to_timestamp(0)
+  );
+
+  -- One row an issuer, locked by whoever sweeps.
+  CREATE TABLE grantd.sweeps (
+    issuer_id integer PRIMARY KEY REFERENCES grantd.issuers (id)
+  );
+
+  CREATE TABLE grantd.clients (
+    issuer_id              integer NOT NULL REFERENCES grantd.issuers (id),
+    id                     text COLLATE "C" NOT NULL,
+    name                   text,
+    secret_hash            text,
+    grant_types            text NOT NULL,
+    scopes                 text NOT NULL,
+    redirect_uris          text NOT NULL,
+    resource               text,
+    rotate_refresh_tokens  boolean,
+    access_token_format    text,
+    access_token_algorithm text,
+    id_token_algorithm     text,
+    generation             bigint NOT NULL DEFAULT 0,
+    raised_at_ms           bigint,
+    disabled_at_ms         bigint,
+    PRIMARY KEY (issuer_id, id)
+  );
+
+  CREATE TABLE grantd.redirect_origins (
+    issuer_id integer NOT NULL,
+    origin    text COLLATE "C" NOT NULL,
+    client_id text COLLATE "C" NOT NULL,
+    PRIMARY KEY (issuer_id, origin, client_id),
+    FOREIGN KEY (issuer_id, client_id) REFERENCES grantd.clients (issuer_id, id)
+  );
+
+  -- Subjects, sessions and grants. Subjects have no keep_until: they stay for ever.
+  CREATE TABLE grantd.principals (
+    issuer_id      integer NOT NULL,
+    kind           text COLLATE "C" NOT NULL CHECK (kind IN ('subject', 'session', 'grant')),
+    id             text COLLATE "C" NOT NULL,
+    generation     bigint NOT NULL,
+    raised_at_ms   bigint,
+    disabled_at_ms bigint,
+    keep_until     bigint,
+    PRIMARY KEY (issuer_id, kind, id)
+  );
+  CREATE INDEX principals_by_keep_until ON grantd.principals (issuer_id, keep_until) WHERE keep_until IS NOT NULL;
+
+  -- Room on each page, so that revoking and superseding a row touches no index.
+  CREATE TABLE grantd.tokens (
+    issuer_id          integer NOT NULL,
+    id                 text COLLATE "C" NOT NULL,
+    kind               text COLLATE "C" NOT NULL CHECK (kind IN ('access_token', 'refresh_token')),
+    digest             text COLLATE "C" NOT NULL,
+    client_id          text COLLATE "C" NOT NULL,
+    scopes             text NOT NULL,
+    token_type         text,
+    subject            text COLLATE "C",
+    claims             text,
+    issued_at_ms       bigint NOT NULL,
+    expires_at         bigint NOT NULL,
+    keep_until         bigint NOT NULL CHECK (keep_until >= expires_at),
+    key_id             text COLLATE "C",
+    pair_id            text COLLATE "C",
+    family_id          text COLLATE "C",
+    grant_id           text COLLATE "C",
+    session_id         text COLLATE "C",
+    superseded_at_ms   bigint,
+    successor_id       text COLLATE "C",
+    revoked_at_ms      bigint,
+    client_generation  bigint NOT NULL,
+    subject_generation bigint,
+    session_generation bigint,
+    grant_generation   bigint,
+    PRIMARY KEY (issuer_id, id)
+  ) WITH (fillfactor = 90);
+  CREATE INDEX tokens_by_pair ON grantd.tokens (issuer_id, pair_id) WHERE pair_id IS NOT NULL;
+  CREATE INDEX tokens_by_family ON grantd.tokens (issuer_id, family_id) WHERE family_id IS NOT NULL;
+  CREATE INDEX tokens_by_keep_until ON grantd.tokens (issuer_id, keep_until);
+
+  CREATE TABLE grantd.authorization_codes (
+    issuer_id          integer NOT NULL,
+    id                 text COLLATE "C" NOT NULL,
+    client_id          text COLLATE "C" NOT NULL,
+    redirect_uri       text NOT NULL,
+    redirect_uri_given boolean NOT NULL,
+    code_challenge     text,
+    scopes             text NOT NULL,
+    subject            text COLLATE "C" NOT NULL,
+    grant_id           text COLLATE "C" NOT NULL,
+    session_id         text COLLATE "C",
+    nonce              text,
+    claims             text NOT NULL,
+    issued_at_ms       bigint NOT NULL,
+    expires_at         bigint NOT NULL,
+    keep_until         bigint NOT NULL CHECK (keep_until >= expires_at),
+    redeemed_at_ms     bigint,
+    revoked_at_ms      bigint,
+    client_generation  bigint NOT NULL,
+    subject_generation bigint NOT NULL,
+    session_generation bigint,
+    grant_generation   bigint NOT NULL,
+    PRIMARY KEY (issuer_id, id)
+  );
+  CREATE INDEX authorization_codes_by_keep_until ON grantd.authorization_codes (issuer_id, keep_until);
+
+  CREATE TABLE grantd.signing_keys (
+    issuer_id          integer NOT NULL REFERENCES grantd.issuers (id),
+    kid                text COLLATE "C" NOT NULL,
+    algorithm          text COLLATE "C" NOT NULL,
+    status             text COLLATE "C" NOT NULL CHECK (status IN ('next', 'current', 'retired')),
+    public_jwk         text NOT NULL,
+    sealed_private_key text NOT NULL,
+    created_at_ms      bigint NOT NULL,
+    retired_at_ms      bigint,
+    needed_until       bigint NOT NULL DEFAULT 0,
+    PRIMARY KEY (issuer_id, kid)
+  );
+  CREATE UNIQUE INDEX signing_keys_current ON grantd.signing_keys (issuer_id, algorithm) WHERE status = 'current';
+  CREATE UNIQUE INDEX signing_keys_next ON grantd.signing_keys (issuer_id, algorithm) WHERE status = 'next';
+
+  -- Transactions commit in another order than they take their ids. The sequence that readers follow is given to rows
+  -- that are committed already.
+  CREATE TABLE grantd.events (
+    id        bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    issuer_id integer NOT NULL,
+    sequence  bigint,
+    at_ms     bigint NOT NULL,
+    type      text COLLATE "C" NOT NULL,
+    target    text NOT NULL
+  );
+  CREATE UNIQUE INDEX events_by_sequence ON grantd.events (issuer_id, sequence) WHERE sequence IS NOT NULL;
+  CREATE INDEX events_without_sequence ON grantd.events (issuer_id, id) WHERE sequence IS NULL;
+  CREATE INDEX events_by_age ON grantd.events (issuer_id, at_ms);
+`;
+
+/**
+ * Version 2. Grants of before this version have no row: they are not listed, and end in the ways that they could before.
+ * A grant's row goes when its principal's does.
+ */
+const VERSION_2 = `
+  -- Above the generation of every client that was removed: none that is registered begins where tokens are left.
+  ALTER TABLE grantd.issuers ADD COLUMN first_client_generation bigint NOT NULL DEFAULT 0;
+
+  ALTER TABLE grantd.clients
+    ADD COLUMN metadata text,
+    ADD COLUMN registration_token_digest text,
+    ADD COLUMN registered_at bigint,
+    ADD COLUMN revision bigint NOT NULL DEFAULT 0;
+  CREATE INDEX clients_by_resource ON grantd.clients (issuer_id, resource) WHERE resource IS NOT NULL;
+  CREATE INDEX clients_by_themselves ON grantd.clients (issuer_id) WHERE registration_token_digest IS NOT NULL;
+  CREATE INDEX redirect_origins_by_client ON grantd.redirect_origins (issuer_id, client_id);
+
+  ALTER TABLE grantd.tokens ADD COLUMN claims_request text, ADD COLUMN resources text;
+  ALTER TABLE grantd.authorization_codes ADD COLUMN claims_request text, ADD COLUMN resources text;
+
+  -- What people are shown of grants, apart from principals, which every look-up of a token reads.
+  CREATE TABLE grantd.grants (
+    issuer_id          integer NOT NULL,
+    grant_id           text COLLATE "C" NOT NULL,
+    client_id          text COLLATE "C" NOT NULL,
+    subject            text COLLATE "C" NOT NULL,
+    scopes             text NOT NULL,
+    session_id         text COLLATE "C",
+    created_at_ms      bigint NOT NULL,
+    client_generation  bigint NOT NULL,
+    subject_generation bigint NOT NULL,
+    session_generation bigint,
+    grant_generation   bigint NOT NULL,
+    PRIMARY KEY (issuer_id, grant_id)
+  );
+  CREATE INDEX grants_by_subject ON grantd.grants (issuer_id, subject);
+
+  CREATE TABLE grantd.one_time_identifiers (
+    issuer_id  integer NOT NULL,
+    id         text COLLATE "C" NOT NULL,
+    expires_at bigint NOT NULL,
+    PRIMARY KEY (issuer_id, id)
+  );
+  CREATE INDEX one_time_identifiers_by_expiry ON grantd.one_time_identifiers (issuer_id, expires_at);
+
+  CREATE TABLE grantd.pushed_requests (
+    issuer_id  integer NOT NULL,
+    id         text COLLATE "C" NOT NULL,
+    client_id  text COLLATE "C" NOT NULL,
+    parameters text NOT NULL,
+    expires_at bigint NOT NULL,
+    PRIMARY KEY (issuer_id, id)
+  );
+  CREATE INDEX pushed_requests_by_expiry ON grantd.pushed_requests (issuer_id, expires_at);
+`;
+
+/**
+ * Version 3. APIs own scopes, and clients are allowed APIs. Every client that the operator added may ask for the APIs
+ * that are there, as it could before; those that registered themselves may ask for none.
+ */
+const VERSION_3 = `
+  -- Who acted, of events that were recorded as acts.
+  ALTER TABLE grantd.events ADD COLUMN actor text;
+
+  -- What consent rests upon: writing when a secret was used changes the row, but not what the client registered.
+  ALTER TABLE grantd.clients ADD COLUMN registration_revision bigint NOT NULL DEFAULT 0;
+  UPDATE grantd.clients SET registration_revision = revision;
+
+  -- A client has a list of secrets.
+  ALTER TABLE grantd.clients ADD COLUMN secrets text;
+  UPDATE grantd.clients SET secrets = json_build_array(json_build_object('hash', secret_hash))::text
+    WHERE secret_hash IS NOT NULL;
+  ALTER TABLE grantd.clients DROP COLUMN secret_hash;
+
+  CREATE TABLE grantd.api_scopes (
+    issuer_id integer NOT NULL,
+    scope     text COLLATE "C" NOT NULL,
+    client_id text COLLATE "C" NOT NULL,
+    PRIMARY KEY (issuer_id, scope, client_id),
+    FOREIGN KEY (issuer_id, client_id) REFERENCES grantd.clients (issuer_id, id)
+  );
+  CREATE INDEX api_scopes_by_client ON grantd.api_scopes (issuer_id, client_id);
+
+  UPDATE grantd.clients c SET metadata = (coalesce(c.metadata, '{}')::jsonb || jsonb_build_object('apis', a.uris))::text
+  FROM (
+    SELECT issuer_id, jsonb_agg(DISTINCT resource) AS uris FROM grantd.clients
+    WHERE resource IS NOT NULL GROUP BY issuer_id) a
+  WHERE a.issuer_id = c.issuer_id AND c.registration_token_digest IS NULL AND c.grant_types <> '[]';
+`;
+
+/** Databases of versions before this one get an assumption of their migration. */
+export const ALLOWED_APIS_SINCE = 3;
+
+export const STORE_TABLES: PostgresTables = {
+  versions: 'grantd.schema_versions',
+  migrations: [VERSION_1, VERSION_2, VERSION_3],
+};
+
+const SOUNDNESS_SQL = {
+  settings: `
+    SELECT current_setting('fsync') AS fsync, current_setting('synchronous_commit') AS synchronous_commit,
+      pg_is_in_recovery() AS is_standby, 1::bigint AS one`,
+};
+
+type SettingsRow = {
+  readonly fsync: string;
+  readonly synchronous_commit: string;
+  readonly is_standby: boolean;
+  readonly one: unknown;
+};
+
+/** Settings of `synchronous_commit` with which a commit that was answered survives the loss of the server. */
+const DURABLE = ['on', 'remote_apply'];
+
+/**
+ * Asks PostgreSQL whether what it commits is durable, and whether it may be written to at all.
+ * @throws Error naming what is not as it must be
+ */
+export async function assertSound(connections: PostgresConnections): Promise<void> {
+  const sql = await namedStatements(SOUNDNESS_SQL);
+  const [row] = rowsOf<SettingsRow>(await connections.read([sql.settings]));
+  if (row === undefined) throw new Error('PostgreSQL does not tell its settings');
+  if (row.one !== 1)
+    throw new Error('the pool must leave it to each query how its values are read (`types`)');
+  if (row.is_standby) throw new Error('PostgreSQL is a standby here: grantd needs the primary');
+  if (row.fsync !== 'on') {
+    throw new Error(`PostgreSQL runs with fsync=${row.fsync} instead of on: a commit could be lost`);
+  }
+  if (!DURABLE.includes(row.synchronous_commit)) {
+    throw new Error(
+      `PostgreSQL runs with synchronous_commit=${row.synchronous_commit} instead of on: a commit could be lost`,
+    );
+  }
+}
+
+/** SQLSTATE of a table or column that does not exist. */
+const MISSING: ReadonlySet<unknown> = new Set(['42P01', '42703']);
+
+/**
+ * Lets PostgreSQL read every statement without running it, so that a missing table or column is found when the store
+ * opens, and not by the first request that needs it.
+ * @throws Error naming what is missing; `cause` is the driver's error
+ */
+export async function requireTables(
+  connections: PostgresConnections,
+  statements: readonly string[],
+): Promise<void> {
+  const readings = statements.map(
+    (text, index) => `PREPARE grantd_reading_${index} AS ${text}; DEALLOCATE grantd_reading_${index};`,
+  );
+  try {
+    await connections.read([unnamed(readings.join('\n'))]);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && MISSING.has(error.code))) throw error;
+    throw new Error(
+      `the database lacks a part of the tables that grantd made (${error.message}): restore it from a backup`,
+      { cause: error },
+    );
+  }
+}

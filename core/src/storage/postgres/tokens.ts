@@ -1,0 +1,455 @@
+import type { Mortal, NewToken, TokenKind, TokenRecord } from '../../protocol/records.ts';
+import type {
+  AdministrableStorage,
+  AuthorizationCodeRepository,
+  IssueOutcome,
+  TokenRepository,
+} from '../contract.ts';
+import {
+  canContinue,
+  keyNeededUntil,
+  latest,
+  requireGrantsBehindTies,
+  requireSamePrincipals,
+} from '../issuing.ts';
+import {
+  aliveGrants,
+  CODE_COLUMNS,
+  GRANT_COLUMNS,
+  GRANT_READ,
+  type GrantRow,
+  NEWEST_FIRST,
+  ON_KNOWN_GRANT,
+  principalJoins,
+  TOKEN_COLUMNS,
+  toCodeColumns,
+  toCodeRecord,
+  toGrantRecord,
+  toTokenColumns,
+  toTokenRecord,
+} from '../rows.ts';
+import {
+  changesOf,
+  ended,
+  isStorable,
+  namedStatements,
+  type PostgresCall,
+  type PostgresResult,
+  rowsOf,
+} from './connections.ts';
+import type { PostgresHandle } from './lookups.ts';
+import { type Found, underLease } from './primary.ts';
+import type { Principals } from './principals.ts';
+
+const COLUMNS = `id, kind, digest, client_id, scopes, token_type, subject, claims, issued_at_ms, expires_at, keep_until,
+  key_id, pair_id, family_id, grant_id, session_id, claims_request, resources`;
+
+/** The tokens to be stored, `$2`: one parameter however many there are. */
+const FRESH = `fresh AS (
+    SELECT * FROM json_to_recordset($2) AS n (id text, kind text, digest text, client_id text, scopes text,
+      token_type text, subject text, claims text, issued_at_ms bigint, expires_at bigint, keep_until bigint,
+      key_id text, pair_id text, family_id text, grant_id text, session_id text, claims_request text,
+      resources text, key_needed_until bigint))`;
+
+/** Stores the rows of `admitted`, and keeps the keys that signed them for as long. */
+const STORE = `stored AS (
+    INSERT INTO grantd.tokens (issuer_id, ${COLUMNS},
+      client_generation, subject_generation, session_generation, grant_generation)
+    SELECT $1, ${COLUMNS}, client_generation, subject_generation, session_generation, grant_generation
+    FROM admitted WHERE (SELECT count(*) FROM admitted) = (SELECT count(*) FROM fresh)
+    RETURNING *),
+  extended AS (
+    UPDATE grantd.signing_keys k SET needed_until = s.key_needed_until
+    FROM (SELECT n.key_id, max(n.keep_until) AS keep_until, max(n.key_needed_until) AS key_needed_until
+          FROM fresh n JOIN stored USING (id) GROUP BY n.key_id) s
+    WHERE k.issuer_id = $1 AND k.kid = s.key_id AND k.needed_until < s.keep_until)`;
+
+const OUTCOME = `
+  SELECT count(*) AS stored FROM stored`;
+
+const generationOf = (kind: 'subject' | 'session' | 'grant', column: string) => `
+      (SELECT p.generation FROM grantd.principals p
+       WHERE p.issuer_id = $1 AND p.kind = '${kind}' AND p.id = n.${column})`;
+
+/**
+ * Stores tokens that rest upon their client alone, `$3` being its generation as the caller read it. They copy the
+ * generations as this statement sees them: what is raised meanwhile is ahead of them. OFFSET 0 keeps look-ups of
+ * single rows from becoming a join: nobody knows how few tokens there are in the parameter.
+ */
+const STORE_UPON_CLIENT = `
+  WITH ${FRESH},
+  admitted AS (
+    SELECT n.*, c.generation AS client_generation, s.generation AS subject_generation,
+      ${generationOf('session', 'session_id')} AS session_generation,
+      ${generationOf('grant', 'grant_id')} AS grant_generation
+    FROM fresh n
+    JOIN grantd.issuers i ON i.id = $1
+    JOIN LATERAL (
+      SELECT generation, disabled_at_ms FROM grantd.clients
+      WHERE issuer_id = $1 AND id = n.client_id OFFSET 0) c ON true
+    LEFT JOIN LATERAL (
+      SELECT generation, disabled_at_ms FROM grantd.principals
+      WHERE issuer_id = $1 AND kind = 'subject' AND id = n.subject OFFSET 0) s ON true
+    WHERE coalesce(i.not_before_ms, 0) <= n.issued_at_ms
+      AND c.generation = $3 AND c.disabled_at_ms IS NULL AND s.disabled_at_ms IS NULL),
+  ${STORE},
+  begun AS (${beginGrants('stored')})
+  ${OUTCOME}`;
+
+/**
+ * Stores tokens that rest upon a row, a refresh token or a code, and name no principal besides its own
+ * (`requireSamePrincipals`). They copy the generations which that row copied: what was raised since is ahead of them as
+ * it is of the row.
+ * @param basis a statement that returns the row where it may still be rested upon; its parameters begin with `$3`
+ */
+function storeUpon(basis: string): string {
+  const copied = (kind: 'subject' | 'session' | 'grant', column: string) =>
+    `CASE WHEN n.${column} IS NOT NULL THEN b.${kind}_generation END AS ${kind}_generation`;
+  return `
+  WITH ${FRESH},
+  basis AS (${basis}),
+  admitted AS (
+    SELECT n.*, b.client_generation, ${copied('subject', 'subject')}, ${copied('session', 'session_id')},
+      ${copied('grant', 'grant_id')}
+    FROM fresh n CROSS JOIN basis b),
+  ${STORE}
+  ${OUTCOME}`;
+}
+
+/**
+ * Tokens as the parameter `$2`.
+ * @throws {TypeError} one of them is tied to others without a grant
+ */
+export function asParameter(tokens: readonly NewToken[]): string {
+  requireGrantsBehindTies(tokens);
+  return JSON.stringify(
+    tokens.map((token) => ({
+      ...toTokenColumns(token),
+      key_needed_until: keyNeededUntil(token.keepUntil),
+    })),
+  );
+}
+
+/** What a statement that stores tokens has done. */
+export function outcomeOf(result: PostgresResult | undefined): IssueOutcome {
+  const [row] = rowsOf<{ stored: number }>(result);
+  return row !== undefined && row.stored > 0 ? 'issued' : 'refused';
+}
+
+/** Whether a token would be behind the time before which everything has ended. */
+function isBornDead(tokens: readonly NewToken[], { notBeforeMs = 0 }: Mortal): boolean {
+  return tokens.some(({ issuedAtMs }) => issuedAtMs < notBeforeMs);
+}
+
+/**
+ * Marks the tokens whose identifiers `doomed` selects, and writes the event where that, or `raised`, ended something.
+ * `$1` issuer, `$2` now, `$3` the token, `$4` its pair, `$5` what the event is about, `$6` its family.
+ */
+const end = (doomed: string, type: 'token_revoked' | 'family_revoked', raised = 'SELECT 1 WHERE false') => `
+  WITH doomed AS (${doomed}),
+  ended AS (
+    UPDATE grantd.tokens t SET revoked_at_ms = $2 FROM doomed d
+    WHERE t.issuer_id = $1 AND t.id = d.id AND t.revoked_at_ms IS NULL RETURNING 1),
+  raised AS (${raised})
+  INSERT INTO grantd.events (issuer_id, at_ms, type, target)
+  SELECT $1, $2::bigint, '${type}', $5::text
+  WHERE EXISTS (SELECT 1 FROM ended) OR EXISTS (SELECT 1 FROM raised)`;
+
+const ITSELF_AND_PAIR = `
+    SELECT $3::text AS id
+    UNION SELECT id FROM grantd.tokens WHERE issuer_id = $1 AND pair_id = $4`;
+
+export const TOKENS_SQL = {
+  lockRefreshToken: `
+    SELECT json_build_array(${TOKEN_COLUMNS}) AS found
+    FROM grantd.tokens t JOIN grantd.issuers i ON i.id = t.issuer_id ${principalJoins('grantd.')}
+    WHERE t.issuer_id = $1 AND t.id = $2 AND t.kind = 'refresh_token'
+    FOR UPDATE OF t`,
+
+  issue: STORE_UPON_CLIENT,
+
+  rotate: storeUpon(`
+    UPDATE grantd.tokens SET superseded_at_ms = $4, successor_id = $5
+    WHERE issuer_id = $1 AND id = $3 AND kind = 'refresh_token'
+      AND superseded_at_ms IS NULL AND revoked_at_ms IS NULL
+    RETURNING *`),
+
+  issueBeside: storeUpon(`
+    SELECT * FROM grantd.tokens
+    WHERE issuer_id = $1 AND id = $3 AND kind = 'refresh_token'
+      AND superseded_at_ms IS NULL AND revoked_at_ms IS NULL`),
+
+  // With the current refresh token of its family and the pair of that one: revoked ones too, whose pair may not be.
+  revokeAccessToken: end(
+    `${ITSELF_AND_PAIR}
+    UNION SELECT p.id FROM grantd.tokens r
+    JOIN grantd.tokens p ON p.issuer_id = r.issuer_id AND p.pair_id = r.pair_id
+    WHERE r.issuer_id = $1 AND r.family_id = $6 AND r.kind = 'refresh_token' AND r.superseded_at_ms IS NULL
+    UNION SELECT id FROM grantd.tokens
+    WHERE issuer_id = $1 AND family_id = $6 AND kind = 'refresh_token' AND superseded_at_ms IS NULL`,
+    'token_revoked',
+  ),
+
+  // RFC 7009 §2.1: with a refresh token go all tokens of its grant, unless that happened since it was issued.
+  revokeRefreshToken: end(
+    ITSELF_AND_PAIR,
+    'token_revoked',
+    `UPDATE grantd.principals p SET generation = p.generation + 1, raised_at_ms = $2
+     FROM grantd.tokens t
+     WHERE t.issuer_id = $1 AND t.id = $3 AND p.issuer_id = $1 AND p.kind = 'grant' AND p.id = t.grant_id
+       AND p.generation = t.grant_generation
+     RETURNING 1`,
+  ),
+
+  revokeFamily: end(
+    `${ITSELF_AND_PAIR} UNION SELECT id FROM grantd.tokens WHERE issuer_id = $1 AND family_id = $6`,
+    'family_revoked',
+  ),
+};
+
+export async function postgresTokens(
+  { primary, lookUps, issuerId, clock }: PostgresHandle,
+  principals: Principals,
+): Promise<TokenRepository> {
+  const sql = await namedStatements(TOKENS_SQL);
+
+  const find = async (kind: TokenKind, id: string): Promise<TokenRecord | undefined> => {
+    const found = await lookUps.token(id);
+    return found?.kind === kind ? found : undefined;
+  };
+
+  /** What `rotate` and `issueBeside` have in common: the refresh token is locked, and judged as it is then. */
+  const continueFrom = (
+    { id, grantId }: TokenRecord,
+    tokens: readonly NewToken[],
+    store: PostgresCall,
+  ): Promise<IssueOutcome | 'superseded'> =>
+    primary.transaction<IssueOutcome | 'superseded'>(
+      [...principals.lockGrant(grantId), [sql.lockRefreshToken, issuerId, id]],
+      (found) => {
+        const [row] = rowsOf<{ found: string }>(found.at(-1));
+        const presented = row && toTokenRecord(JSON.parse(row.found));
+        if (presented === undefined || !canContinue(presented, clock())) return ended('refused');
+        if (presented.supersededAtMs !== undefined) return ended('superseded');
+        if (isBornDead(tokens, presented)) return ended('refused');
+        requireSamePrincipals(presented, tokens);
+        return {
+          calls: [...principals.keep(tokens), store],
+          outcome: (results) => outcomeOf(results.at(-1)),
+        };
+      },
+    );
+
+  return {
+    getByAccessToken: (id) => find('access_token', id),
+    getByRefreshToken: (id) => find('refresh_token', id),
+
+    isRefreshTokenRevoked(record) {
+      return record.revokedAtMs !== undefined;
+    },
+
+    async revoke({ id, kind, pairId = null, familyId = null, grantId }) {
+      const common = [issuerId, clock(), id, pairId, id] as const;
+      await primary.write([
+        ...principals.lockGrant(grantId),
+        kind === 'refresh_token'
+          ? [sql.revokeRefreshToken, ...common]
+          : [sql.revokeAccessToken, ...common, familyId],
+      ]);
+    },
+
+    async revokeFamily({ id, pairId = null, familyId = null, grantId }) {
+      await primary.write([
+        ...principals.lockGrant(grantId),
+        [sql.revokeFamily, issuerId, clock(), id, pairId, familyId ?? id, familyId],
+      ]);
+    },
+
+    async issue(tokens, { clientGeneration = 0 }) {
+      const stored = asParameter(tokens);
+      const results = await primary.write([
+        ...principals.keep(tokens),
+        [sql.issue, issuerId, stored, clientGeneration],
+      ]);
+      return outcomeOf(results.at(-1));
+    },
+
+    async rotate(record, successor, tokens) {
+      const store: PostgresCall = [
+        sql.rotate,
+        issuerId,
+        asParameter(tokens),
+        record.id,
+        clock(),
+        successor.id,
+      ];
+      return continueFrom(record, tokens, store);
+    },
+
+    async issueBeside(record, tokens) {
+      return continueFrom(record, tokens, [sql.issueBeside, issuerId, asParameter(tokens), record.id]);
+    },
+  };
+}
+
+/**
+ * Remembers what the first code or token of a person's grant tells of it, a later one only once it has ended.
+ * @param stored the codes or tokens that the same statement has stored
+ */
+function beginGrants(stored: string): string {
+  const read = GRANT_COLUMNS.map((column) => (column === 'created_at_ms' ? 'issued_at_ms' : column));
+  return `
+    INSERT INTO grantd.grants AS known (issuer_id, grant_id, ${GRANT_COLUMNS.join(', ')})
+    SELECT DISTINCT ON (grant_id) issuer_id, grant_id, ${read.join(', ')}
+    FROM ${stored} WHERE grant_id IS NOT NULL AND subject IS NOT NULL ORDER BY grant_id, id
+    ${ON_KNOWN_GRANT}`;
+}
+
+const PARAMETERS = { issuerId: '$1', subject: '$2', now: '$3' };
+
+const ALIVE = aliveGrants('grantd.', (name) => PARAMETERS[name]);
+
+export const GRANTS_SQL = {
+  ofSubject: `SELECT ${GRANT_READ} ${ALIVE} ${NEWEST_FIRST}`,
+
+  // In one order, as others may lock the same ones.
+  lock: `
+    SELECT 1 FROM grantd.principals WHERE issuer_id = $1 AND kind = 'grant' AND id = ANY (ARRAY(
+      SELECT grant_id FROM grantd.grants WHERE issuer_id = $1 AND subject = $2 AND client_id = $3))
+    ORDER BY id FOR UPDATE`,
+
+  // What was ended before the lock was had is seen here, and not ended again.
+  revoke: `
+    WITH ended AS (
+      UPDATE grantd.principals SET generation = generation + 1, raised_at_ms = $5
+      WHERE issuer_id = $1 AND kind = 'grant' AND id = ANY (ARRAY(
+        SELECT t.grant_id ${ALIVE} AND t.client_id = $4))
+      RETURNING id)
+    INSERT INTO grantd.events (issuer_id, at_ms, type, target)
+    SELECT $1, $5::bigint, 'grant_revoked', id FROM ended`,
+};
+
+export async function postgresGrants({
+  primary,
+  issuerId,
+  clock,
+}: PostgresHandle): Promise<Pick<AdministrableStorage, 'grantsOf' | 'revokeGrants'>> {
+  const sql = await namedStatements(GRANTS_SQL);
+  return {
+    async grantsOf(subject) {
+      if (!isStorable(subject)) return [];
+      const found = await primary.read([sql.ofSubject, issuerId, subject, Math.floor(clock() / 1000)]);
+      return rowsOf<GrantRow>(found).map(toGrantRecord);
+    },
+
+    async revokeGrants(subject, clientId) {
+      if (!isStorable(subject) || !isStorable(clientId)) return 0;
+      const nowMs = clock();
+      const [, ended] = await primary.write([
+        [sql.lock, issuerId, subject, clientId],
+        [sql.revoke, issuerId, subject, Math.floor(nowMs / 1000), clientId, nowMs],
+      ]);
+      return changesOf(ended);
+    },
+  };
+}
+
+const LOOK_UP = `
+  SELECT json_build_array(${CODE_COLUMNS}) AS found
+  FROM grantd.authorization_codes t JOIN grantd.issuers i ON i.id = t.issuer_id ${principalJoins('grantd.')}
+  WHERE t.issuer_id = $1 AND t.id = $2`;
+
+export const AUTHORIZATION_CODES_SQL = {
+  get: underLease(LOOK_UP),
+  lock: `${LOOK_UP} FOR UPDATE OF t`,
+
+  issue: `
+    WITH issued AS (
+      INSERT INTO grantd.authorization_codes (issuer_id, id, client_id, redirect_uri, redirect_uri_given,
+        code_challenge, scopes, subject, grant_id, session_id, nonce, claims, claims_request, resources,
+        issued_at_ms, expires_at, keep_until,
+        client_generation, subject_generation, session_generation, grant_generation)
+      SELECT $1, n.id, n.client_id, n.redirect_uri, n.redirect_uri_given,
+        n.code_challenge, n.scopes, n.subject, n.grant_id, n.session_id, n.nonce, n.claims, n.claims_request, n.resources,
+        n.issued_at_ms, n.expires_at, n.keep_until,
+        c.generation, s.generation, e.generation, g.generation
+      FROM json_to_record($2) AS n (id text, client_id text, redirect_uri text, redirect_uri_given boolean,
+        code_challenge text, scopes text, subject text, grant_id text, session_id text, nonce text, claims text,
+        claims_request text, resources text, issued_at_ms bigint, expires_at bigint, keep_until bigint)
+      JOIN grantd.issuers i ON i.id = $1
+      JOIN grantd.clients c ON c.issuer_id = $1 AND c.id = n.client_id
+      JOIN grantd.principals s ON s.issuer_id = $1 AND s.kind = 'subject' AND s.id = n.subject
+      JOIN grantd.principals g ON g.issuer_id = $1 AND g.kind = 'grant' AND g.id = n.grant_id
+      LEFT JOIN grantd.principals e ON e.issuer_id = $1 AND e.kind = 'session' AND e.id = n.session_id
+      WHERE coalesce(i.not_before_ms, 0) <= n.issued_at_ms
+        AND c.generation = $3 AND c.disabled_at_ms IS NULL AND s.disabled_at_ms IS NULL
+      RETURNING *),
+    begun AS (${beginGrants('issued')})
+    SELECT 1 FROM issued`,
+
+  redeem: storeUpon(`
+    UPDATE grantd.authorization_codes SET redeemed_at_ms = $4, keep_until = greatest(keep_until, $5)
+    WHERE issuer_id = $1 AND id = $3 AND redeemed_at_ms IS NULL AND revoked_at_ms IS NULL
+    RETURNING *`),
+
+  revoke: `
+    WITH code AS (
+      SELECT id, grant_id, grant_generation FROM grantd.authorization_codes WHERE issuer_id = $1 AND id = $2),
+    marked AS (
+      UPDATE grantd.authorization_codes c SET revoked_at_ms = $3 FROM code
+      WHERE c.issuer_id = $1 AND c.id = code.id AND c.revoked_at_ms IS NULL RETURNING 1),
+    raised AS (
+      UPDATE grantd.principals p SET generation = p.generation + 1, raised_at_ms = $3 FROM code
+      WHERE p.issuer_id = $1 AND p.kind = 'grant' AND p.id = code.grant_id
+        AND p.generation = code.grant_generation RETURNING 1)
+    INSERT INTO grantd.events (issuer_id, at_ms, type, target)
+    SELECT $1, $3::bigint, 'code_revoked', $2
+    WHERE EXISTS (SELECT 1 FROM marked) OR EXISTS (SELECT 1 FROM raised)`,
+};
+
+export async function postgresAuthorizationCodes(
+  { primary, issuerId, clock }: PostgresHandle,
+  principals: Principals,
+): Promise<AuthorizationCodeRepository> {
+  const sql = await namedStatements(AUTHORIZATION_CODES_SQL);
+  return {
+    async get(id) {
+      if (!isStorable(id)) return undefined;
+      const row = await primary.readUnderLease<Found<{ found: string }, 'found'>>([sql.get, issuerId, id]);
+      return row.found === null ? undefined : toCodeRecord(JSON.parse(row.found));
+    },
+
+    async issue(code, { clientGeneration = 0 }) {
+      const results = await primary.write([
+        ...principals.keep([{ ...code, keepUntil: code.expiresAt }]),
+        [sql.issue, issuerId, JSON.stringify(toCodeColumns(code)), clientGeneration],
+      ]);
+      return rowsOf(results.at(-1)).length === 1 ? 'issued' : 'refused';
+    },
+
+    redeem({ id, grantId }, tokens) {
+      return primary.transaction<IssueOutcome | 'already_redeemed'>(
+        [...principals.lockGrant(grantId), [sql.lock, issuerId, id]],
+        (found) => {
+          const [row] = rowsOf<{ found: string }>(found.at(-1));
+          const stored = row && toCodeRecord(JSON.parse(row.found));
+          if (stored === undefined) return ended('refused');
+          if (stored.redeemedAtMs !== undefined) return ended('already_redeemed');
+          if (!canContinue(stored, clock()) || isBornDead(tokens, stored)) return ended('refused');
+          requireSamePrincipals(stored, tokens);
+          return {
+            calls: [
+              ...principals.keep(tokens),
+              [sql.redeem, issuerId, asParameter(tokens), id, clock(), latest(tokens)],
+            ],
+            outcome: (results) => outcomeOf(results.at(-1)),
+          };
+        },
+      );
+    },
+
+    async revoke({ id, grantId }) {
+      await primary.write([...principals.lockGrant(grantId), [sql.revoke, issuerId, id, clock()]]);
+    },
+  };
+}

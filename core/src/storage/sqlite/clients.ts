@@ -1,0 +1,147 @@
+import type { ClientRecord } from '../../protocol/records.ts';
+import { originOf } from '../../protocol/redirect_uri.ts';
+import { requireClientRecord } from '../client_record.ts';
+import type { ClientRegistry, NewClient } from '../contract.ts';
+import {
+  type ApiRow,
+  CLIENT_COLUMNS,
+  CLIENT_DESCRIPTION,
+  type ClientRow,
+  toApiRecord,
+  toClientColumns,
+  toClientRecord,
+} from '../rows.ts';
+import { RememberedRows } from './cached_tokens.ts';
+import { prepareAll, type SqliteHandle } from './connection.ts';
+import type { Events } from './events.ts';
+
+const DESCRIPTION = CLIENT_DESCRIPTION.join(', ');
+const PARAMETERS = CLIENT_DESCRIPTION.map((column) => `:${column}`).join(', ');
+
+export const CLIENTS_SQL = {
+  get: `SELECT ${CLIENT_COLUMNS} FROM clients WHERE issuer_id = :issuerId AND id = :id`,
+
+  list: `SELECT ${CLIENT_COLUMNS} FROM clients WHERE issuer_id = :issuerId ORDER BY id`,
+
+  hasRedirectOrigin: `
+    SELECT 1 FROM redirect_origins o JOIN clients c ON c.issuer_id = o.issuer_id AND c.id = o.client_id
+    WHERE o.issuer_id = :issuerId AND o.origin = :origin AND c.disabled_at_ms IS NULL LIMIT 1`,
+
+  apisOfResource: `
+    SELECT id, resource, metadata FROM clients
+    WHERE issuer_id = :issuerId AND resource = :resource AND disabled_at_ms IS NULL`,
+
+  apisOfScope: `
+    SELECT c.id, c.resource, c.metadata FROM api_scopes s
+    JOIN clients c ON c.issuer_id = s.issuer_id AND c.id = s.client_id
+    WHERE s.issuer_id = :issuerId AND s.scope = :scope AND c.resource IS NOT NULL AND c.disabled_at_ms IS NULL`,
+
+  add: `
+    INSERT INTO clients (issuer_id, id, ${DESCRIPTION}, generation)
+    SELECT :issuerId, :id, ${PARAMETERS},
+      (SELECT first_client_generation FROM issuers WHERE id = :issuerId)
+    WHERE :mostRegistered IS NULL OR :mostRegistered > (
+      SELECT count(*) FROM clients WHERE issuer_id = :issuerId AND registration_token_digest IS NOT NULL)
+    ON CONFLICT (issuer_id, id) DO NOTHING`,
+
+  addRedirectOrigin: `
+    INSERT INTO redirect_origins (issuer_id, origin, client_id) VALUES (:issuerId, :origin, :clientId)`,
+
+  addApiScope: `
+    INSERT INTO api_scopes (issuer_id, scope, client_id) VALUES (:issuerId, :scope, :clientId)`,
+
+  replaceSecrets: `
+    UPDATE clients SET secrets = :secrets, revision = revision + 1
+    WHERE issuer_id = :issuerId AND id = :id AND secrets IS NOT NULL
+      AND generation = :generation AND revision = :revision`,
+
+  replace: `
+    UPDATE clients SET (${DESCRIPTION}) = (${PARAMETERS}),
+      revision = revision + 1, registration_revision = registration_revision + 1
+    WHERE issuer_id = :issuerId AND id = :id AND generation = :generation AND revision = :revision`,
+
+  removeRedirectOrigins: `
+    DELETE FROM redirect_origins WHERE issuer_id = :issuerId AND client_id = :id`,
+
+  removeApiScopes: 'DELETE FROM api_scopes WHERE issuer_id = :issuerId AND client_id = :id',
+
+  // Its tokens are left behind: the generation of whoever is registered from now on is ahead of what they copied.
+  raiseFirstGeneration: `
+    UPDATE issuers SET first_client_generation = max(first_client_generation, c.generation + 1)
+    FROM clients c WHERE issuers.id = :issuerId AND c.issuer_id = :issuerId AND c.id = :id`,
+
+  remove: 'DELETE FROM clients WHERE issuer_id = :issuerId AND id = :id',
+};
+
+export function sqliteClients(
+  { database, issuerId, transaction, reads }: SqliteHandle,
+  events: Events,
+): ClientRegistry {
+  const sql = prepareAll(database, CLIENTS_SQL);
+  const addIndexRows = ({ id: clientId, redirectUris, metadata }: NewClient): void => {
+    for (const origin of new Set(redirectUris.map(originOf))) {
+      if (origin !== undefined) sql.addRedirectOrigin.run({ issuerId, origin, clientId });
+    }
+    for (const scope of new Set(metadata?.api_scopes)) sql.addApiScope.run({ issuerId, scope, clientId });
+  };
+
+  const removeIndexRows = (id: string): void => {
+    sql.removeRedirectOrigins.run({ issuerId, id });
+    sql.removeApiScopes.run({ issuerId, id });
+  };
+
+  const remembered = new RememberedRows<ClientRecord>(reads);
+  const find = (id: string): ClientRecord | undefined => {
+    const row = sql.get.get({ issuerId, id }) as ClientRow | undefined;
+    return row && remembered.add(id, toClientRecord(row));
+  };
+
+  return {
+    get: (id) => reads.read(() => remembered.get(id) ?? find(id)),
+    hasRedirectOrigin(origin) {
+      return sql.hasRedirectOrigin.get({ issuerId, origin }) !== undefined;
+    },
+    findApis({ resources, scopes }) {
+      const rows = [
+        ...resources.flatMap((resource) => sql.apisOfResource.all({ issuerId, resource })),
+        ...scopes.flatMap((scope) => sql.apisOfScope.all({ issuerId, scope })),
+      ] as ApiRow[];
+      return [...new Map(rows.map((row) => [row.id, row])).values()].map(toApiRecord);
+    },
+    add(client, mostRegistered) {
+      requireClientRecord(client);
+      return transaction(() => {
+        const columns = { issuerId, ...toClientColumns(client), mostRegistered: mostRegistered ?? null };
+        if (sql.add.run(columns).changes === 0) return false;
+        addIndexRows(client);
+        return true;
+      });
+    },
+    list() {
+      return (sql.list.all({ issuerId }) as ClientRow[]).map(toClientRecord);
+    },
+    replaceSecrets(id, secrets, { generation = 0, revision = 0 }) {
+      const columns = { issuerId, id, secrets: JSON.stringify(secrets), generation, revision };
+      return transaction(() => sql.replaceSecrets.run(columns).changes === 1);
+    },
+    replace(client, { generation = 0, revision = 0 }) {
+      requireClientRecord(client);
+      return transaction(() => {
+        const columns = { issuerId, ...toClientColumns(client), generation, revision };
+        if (sql.replace.run(columns).changes === 0) return false;
+        removeIndexRows(client.id);
+        addIndexRows(client);
+        return true;
+      });
+    },
+    remove(id) {
+      return transaction(() => {
+        if (sql.raiseFirstGeneration.run({ issuerId, id }).changes === 0) return false;
+        removeIndexRows(id);
+        sql.remove.run({ issuerId, id });
+        events.add('client_revoked', id);
+        return true;
+      });
+    },
+  };
+}

@@ -1,0 +1,238 @@
+import type { EventRecord, EventType, Principal } from '../../protocol/records.ts';
+import { prepareAll, type SqliteHandle } from './connection.ts';
+
+/** Of an issuer's events. Not only of the rows that are still there: one may be written and swept between two looks. */
+const LAST_NUMBER = `max(last_event_sequence,
+      coalesce((SELECT max(sequence) FROM events WHERE issuer_id = :issuerId), 0))`;
+
+/** The one grant of a pair or family, which there is by the contract; nothing where there are several. */
+const onlyGrantOf = (column: 'pair_id' | 'family_id', id: string) => `
+  (SELECT CASE WHEN min(grant_id) = max(grant_id) AND count(grant_id) = count(*) THEN min(grant_id) END
+    FROM tokens WHERE issuer_id = e.issuer_id AND ${column} = ${id})`;
+
+export const EVENTS_SQL = {
+  add: `
+    INSERT INTO events (issuer_id, sequence, at_ms, type, target, actor)
+    SELECT id, 1 + ${LAST_NUMBER}, :nowMs, :type, :target, :actor FROM issuers WHERE id = :issuerId`,
+
+  lastNumber: `SELECT ${LAST_NUMBER} AS last FROM issuers WHERE id = :issuerId`,
+
+  position: `
+    SELECT ${LAST_NUMBER} AS last_event,
+      coalesce((SELECT swept_until FROM sweeps WHERE issuer_id = :issuerId), 0) AS swept_until
+    FROM issuers WHERE id = :issuerId`,
+
+  keepLastNumber: 'UPDATE issuers SET last_event_sequence = :last WHERE id = :issuerId',
+
+  // What is tied to others ends with its grant. Of a row that is gone, nobody knows.
+  endings: `
+    SELECT e.sequence, e.type, e.target,
+      CASE WHEN t.pair_id IS NULL AND t.family_id IS NULL AND t.grant_id IS NULL THEN t.id END AS token_alone,
+      CASE
+        WHEN e.type = 'token_revoked'
+          AND (t.pair_id IS NULL OR t.grant_id = ${onlyGrantOf('pair_id', 't.pair_id')})
+          AND (t.family_id IS NULL OR t.grant_id = ${onlyGrantOf('family_id', 't.family_id')})
+          THEN t.grant_id
+        WHEN e.type = 'family_revoked' THEN ${onlyGrantOf('family_id', 'e.target')}
+        WHEN e.type = 'code_revoked' THEN
+          (SELECT grant_id FROM authorization_codes WHERE issuer_id = e.issuer_id AND id = e.target)
+      END AS grant_id
+    FROM events e LEFT JOIN tokens t ON t.issuer_id = e.issuer_id AND t.id = e.target
+    WHERE e.issuer_id = :issuerId AND e.sequence > :after AND e.sequence <= :last`,
+
+  after: `
+    SELECT sequence, at_ms, type, target, actor FROM events
+    WHERE issuer_id = :issuerId AND sequence > :sequence ORDER BY sequence LIMIT :limit`,
+};
+
+type EventRow = {
+  readonly sequence: number;
+  readonly at_ms: number;
+  readonly type: EventType;
+  readonly target: string;
+  readonly actor: string | null;
+};
+
+type EndingRow = Pick<EventRow, 'sequence' | 'type' | 'target'> & {
+  readonly token_alone: string | null;
+  readonly grant_id: string | null;
+};
+
+/** What has ended, or changed how those of it stand: a token by itself, all of a principal, or nothing. */
+export interface Ending {
+  readonly of: 'token' | Principal | 'nothing';
+  readonly id: string;
+  /** Of the event that tells it. */
+  readonly sequence: number;
+}
+
+/** How far a file has come, as far as cached tokens depend on it. */
+export interface Position {
+  /** As `Events.lastNumber`. */
+  readonly lastEvent: number;
+  /** Seconds: rows that were kept until then or less may have been swept; 0 if nothing was. */
+  readonly sweptUntil: number;
+}
+
+export interface Events {
+  /** Writes an event as part of the caller's transaction. */
+  add(type: EventType, target: string, actor?: string): void;
+  after(sequence: number, limit: number): readonly EventRecord[];
+  /** The greatest number that an event has ever had, be it swept or not; 0 where there was none. */
+  lastNumber(): number;
+  position(): Position;
+  /**
+   * What events tell after one, until the last one.
+   * @returns `undefined` where one of them is about everything, or what it was about is not known any more
+   */
+  endings(after: number, last: number): readonly Ending[] | undefined;
+  /** Sees to it that numbers go on after this one, as part of the transaction that sweeps. */
+  keepLastNumber(last: number): void;
+}
+
+export function sqliteEvents({ database, issuerId, clock }: SqliteHandle): Events {
+  const sql = prepareAll(database, EVENTS_SQL);
+  return {
+    add(type, target, actor) {
+      sql.add.run({ issuerId, nowMs: clock(), type, target, actor: actor ?? null });
+    },
+    lastNumber() {
+      return Number(sql.lastNumber.get({ issuerId })?.last ?? 0);
+    },
+    position() {
+      const row = sql.position.get({ issuerId });
+      return { lastEvent: Number(row?.last_event ?? 0), sweptUntil: Number(row?.swept_until ?? 0) };
+    },
+    endings(after, last) {
+      const rows = sql.endings.all({ issuerId, after, last }) as EndingRow[];
+      const endings = rows.map(toEnding).filter((ending) => ending !== undefined);
+      return endings.length === last - after ? endings : undefined;
+    },
+    keepLastNumber(last) {
+      sql.keepLastNumber.run({ issuerId, last });
+    },
+    after(sequence, limit) {
+      const rows = sql.after.all({ issuerId, sequence, limit }) as EventRow[];
+      return rows.map(toEventRecord);
+    },
+  };
+}
+
+function toEventRecord({ at_ms: atMs, actor, ...row }: EventRow): EventRecord {
+  return { ...row, atMs, ...(actor !== null && { actor }) };
+}
+
+function toEnding({ sequence, type, target, token_alone, grant_id }: EndingRow): Ending | undefined {
+  switch (type) {
+    case 'token_revoked':
+    case 'family_revoked':
+    case 'code_revoked':
+      if (grant_id !== null) return { of: 'grant', id: grant_id, sequence };
+      return token_alone === null ? undefined : { of: 'token', id: token_alone, sequence };
+    case 'grant_revoked':
+      return { of: 'grant', id: target, sequence };
+    case 'session_revoked':
+      return { of: 'session', id: target, sequence };
+    case 'subject_revoked':
+    case 'subject_disabled':
+    case 'subject_enabled':
+      return { of: 'subject', id: target, sequence };
+    case 'client_revoked':
+    case 'client_disabled':
+    case 'client_enabled':
+      return { of: 'client', id: target, sequence };
+    case 'issued_before_revoked':
+      return undefined;
+    default:
+      return { of: 'nothing', id: target, sequence };
+  }
+}
+
+/** The oldest principals that are over; the same ones for both statements of a transaction. */
+const OVER = `FROM principals
+      WHERE issuer_id = :issuerId AND keep_until <= :now ORDER BY keep_until, kind, id LIMIT :limit`;
+
+/** Each statement finds its oldest rows by an index and deletes no more than `limit` of them. */
+export const SWEEP_SQL = {
+  tokens: `
+    DELETE FROM tokens WHERE rowid IN (
+      SELECT rowid FROM tokens WHERE issuer_id = :issuerId AND keep_until <= :now ORDER BY keep_until LIMIT :limit)`,
+
+  authorizationCodes: `
+    DELETE FROM authorization_codes WHERE rowid IN (
+      SELECT rowid FROM authorization_codes
+      WHERE issuer_id = :issuerId AND keep_until <= :now ORDER BY keep_until LIMIT :limit)`,
+
+  // Those of the principals that go next.
+  grants: `
+    DELETE FROM grants WHERE issuer_id = :issuerId AND grant_id IN (
+      SELECT CASE kind WHEN 'grant' THEN id END ${OVER})`,
+
+  principals: `DELETE FROM principals WHERE issuer_id = :issuerId AND (kind, id) IN (SELECT kind, id ${OVER})`,
+
+  oneTimeIdentifiers: `
+    DELETE FROM one_time_identifiers WHERE issuer_id = :issuerId AND id IN (
+      SELECT id FROM one_time_identifiers
+      WHERE issuer_id = :issuerId AND expires_at <= :now ORDER BY expires_at LIMIT :limit)`,
+
+  pushedRequests: `
+    DELETE FROM pushed_requests WHERE rowid IN (
+      SELECT rowid FROM pushed_requests
+      WHERE issuer_id = :issuerId AND expires_at <= :now ORDER BY expires_at LIMIT :limit)`,
+
+  // Cached tokens that expired by then are read again: their rows, or rows that they depend on, may be gone.
+  keepTime: `
+    INSERT INTO sweeps (issuer_id, swept_until) VALUES (:issuerId, :now)
+    ON CONFLICT (issuer_id) DO UPDATE SET swept_until = excluded.swept_until
+    WHERE excluded.swept_until > sweeps.swept_until`,
+
+  // Every row that a retired key signed is kept until its needed_until at the latest.
+  keys: `
+    DELETE FROM signing_keys WHERE issuer_id = :issuerId AND kid IN (
+      SELECT kid FROM signing_keys k
+      WHERE k.issuer_id = :issuerId AND k.status = 'retired' AND k.needed_until <= :now AND NOT EXISTS (
+        SELECT 1 FROM tokens t WHERE t.issuer_id = k.issuer_id AND t.keep_until <= k.needed_until)
+      ORDER BY k.needed_until LIMIT :limit)`,
+
+  // By number, which is by age but for clocks that were set. What is not old enough yet is looked at again.
+  events: `
+    DELETE FROM events WHERE issuer_id = :issuerId AND at_ms <= :untilMs AND sequence IN (
+      SELECT sequence FROM events WHERE issuer_id = :issuerId ORDER BY sequence LIMIT :limit)`,
+};
+
+/**
+ * Deletion of what nothing needs any more, one short transaction a call.
+ * @param eventRetentionSeconds age at which events go
+ */
+export function sqliteSweep(
+  handle: SqliteHandle,
+  events: Events,
+  eventRetentionSeconds: number,
+): (limit: number) => Promise<number> {
+  const { database, issuerId, clock, transaction } = handle;
+  const sql = prepareAll(database, SWEEP_SQL);
+  const sweepEvents = (untilMs: number, limit: number) => {
+    const last = events.lastNumber();
+    const swept = sql.events.run({ issuerId, untilMs, limit });
+    if (swept.changes !== 0) events.keepLastNumber(last);
+    return swept;
+  };
+  return (limit) =>
+    transaction(() => {
+      const nowMs = clock();
+      const now = Math.floor(nowMs / 1000);
+      const untilMs = nowMs - eventRetentionSeconds * 1000;
+      const swept = [
+        sql.tokens.run({ issuerId, now, limit }),
+        sql.authorizationCodes.run({ issuerId, now, limit }),
+        sql.grants.run({ issuerId, now, limit }),
+        sql.principals.run({ issuerId, now, limit }),
+        sql.oneTimeIdentifiers.run({ issuerId, now, limit }),
+        sql.pushedRequests.run({ issuerId, now, limit }),
+        sql.keys.run({ issuerId, now, limit }),
+        sweepEvents(untilMs, limit),
+      ].reduce((sum, { changes }) => sum + Number(changes), 0);
+      if (swept > 0) sql.keepTime.run({ issuerId, now });
+      return swept;
+    });
+}

@@ -1,0 +1,67 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { TABLES, type TableRows } from '../rows.ts';
+import { isBusy, openSqliteConnection } from './connection.ts';
+import { SCHEMA_VERSION, schemaVersion } from './schema.ts';
+
+const ROWS_AT_ONCE = 1000;
+
+export interface SqliteExportOptions {
+  /** A database file that a store of this version has opened before, which brings an older file up to date. */
+  readonly path: string;
+  /** Tables beside the store's own, which its host keeps in the same file. */
+  readonly hostTables?: readonly string[];
+  /** How long to wait for another process's write, in milliseconds; 2000 unless said otherwise. */
+  readonly busyTimeoutMs?: number;
+}
+
+/**
+ * All rows of a database file, table after table, a thousand at a time. Nobody can open the file until the last one was
+ * taken, or the generator was told to return; the file stays as it is.
+ * @throws Error where there is no such file, its schema is not of this version, or somebody else has it open
+ */
+export function* exportSqlite(options: SqliteExportOptions): Generator<TableRows, void, void> {
+  const { path, hostTables = [] } = options;
+  const database = openSqliteConnection(path, options);
+  try {
+    // Refused while anybody else has the file open: who serves from it would go on writing to it afterwards.
+    database.exec('PRAGMA locking_mode = EXCLUSIVE');
+    takeForItself(database, path);
+    requireThisVersion(database, path);
+    for (const table of [...TABLES, ...hostTables]) {
+      let rows = [];
+      for (const row of database.prepare(`SELECT * FROM "${table}"`).iterate()) {
+        rows.push(Object.fromEntries(Object.entries(row).map(([column, value]) => [column, plain(value)])));
+        if (rows.length < ROWS_AT_ONCE) continue;
+        yield { table, rows };
+        rows = [];
+      }
+      yield { table, rows };
+    }
+  } finally {
+    database.close();
+  }
+}
+
+function takeForItself(database: DatabaseSync, path: string): void {
+  try {
+    database.exec('BEGIN IMMEDIATE');
+  } catch (error) {
+    if (!isBusy(error)) throw error;
+    throw new Error(`${path} is in use: stop what serves from it first`);
+  }
+}
+
+function requireThisVersion(database: DatabaseSync, path: string): void {
+  const version = schemaVersion(database, path);
+  if (version === SCHEMA_VERSION) return;
+  if (version === 0) throw new Error(`${path} is not a grantd database`);
+  throw new Error(
+    `${path} has the schema ${version} of an older grantd, and this one exports the schema ${SCHEMA_VERSION}: ` +
+      'open a store on it first, which brings it up to date',
+  );
+}
+
+function plain(value: unknown): string | number | null {
+  if (value === null || typeof value === 'string' || typeof value === 'number') return value;
+  throw new TypeError('a row holds what is neither text nor number');
+}

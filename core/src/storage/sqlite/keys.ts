@@ -1,0 +1,162 @@
+import type { KeyRecord } from '../../protocol/records.ts';
+import type { KeyRepository, OneTimeIdentifiers, PushedRequestRepository } from '../contract.ts';
+import { RETIRED_KEY_SECONDS } from '../issuing.ts';
+import {
+  KEY_COLUMNS,
+  type KeyRow,
+  PUSHED_REQUEST_COLUMNS,
+  type PushedRequestRow,
+  toKeyColumns,
+  toKeyRecord,
+  toPushedRequest,
+  toPushedRequestColumns,
+} from '../rows.ts';
+import { prepareAll, type SqliteHandle } from './connection.ts';
+
+export const KEYS_SQL = {
+  list: `
+    SELECT ${KEY_COLUMNS}
+    FROM signing_keys WHERE issuer_id = :issuerId ORDER BY created_at_ms, kid`,
+
+  get: `
+    SELECT ${KEY_COLUMNS}
+    FROM signing_keys WHERE issuer_id = :issuerId AND kid = :kid`,
+
+  currentKeyId: `
+    SELECT kid FROM signing_keys
+    WHERE issuer_id = :issuerId AND algorithm = :algorithm AND status = 'current'`,
+
+  currentAlgorithm: `
+    SELECT algorithm FROM signing_keys WHERE issuer_id = :issuerId AND kid = :kid AND status = 'current'`,
+
+  add: `
+    INSERT INTO signing_keys (issuer_id, kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms)
+    VALUES (:issuerId, :kid, :algorithm, :status, :public_jwk, :sealed_private_key, :created_at_ms)`,
+
+  // What it has signed so far is in needed_until already: each token's own transaction sees to that.
+  retire: `
+    UPDATE signing_keys SET status = 'retired', retired_at_ms = :nowMs,
+      needed_until = max(needed_until, :inFlightUntil)
+    WHERE issuer_id = :issuerId AND kid = :kid AND status = 'current'`,
+
+  promote: `
+    UPDATE signing_keys SET status = 'current'
+    WHERE issuer_id = :issuerId AND algorithm = :algorithm AND status = 'next'`,
+
+  reseal: `
+    UPDATE signing_keys SET sealed_private_key = :resealed
+    WHERE issuer_id = :issuerId AND kid = :kid AND sealed_private_key = :sealed`,
+};
+
+export function sqliteKeys({
+  database,
+  issuerId,
+  clock,
+  transaction,
+  reads,
+}: SqliteHandle): Required<KeyRepository> {
+  const sql = prepareAll(database, KEYS_SQL);
+  const add = (key: KeyRecord): void => {
+    sql.add.run({ issuerId, ...toKeyColumns(key) });
+  };
+  const currentKeyId = (algorithm: KeyRecord['algorithm']): string | undefined =>
+    (sql.currentKeyId.get({ issuerId, algorithm }) as Pick<KeyRow, 'kid'> | undefined)?.kid;
+
+  return {
+    currentKeyId: (algorithm) => reads.read(() => currentKeyId(algorithm)),
+    get(kid) {
+      const row = sql.get.get({ issuerId, kid }) as KeyRow | undefined;
+      return row && toKeyRecord(row);
+    },
+    list() {
+      return (sql.list.all({ issuerId }) as KeyRow[]).map(toKeyRecord);
+    },
+    initialize(keys) {
+      return transaction(() => {
+        const isNew = new Map(
+          keys.map(({ algorithm }) => [algorithm, currentKeyId(algorithm) === undefined]),
+        );
+        for (const key of keys) if (isNew.get(key.algorithm)) add(key);
+      });
+    },
+    rotate(currentKid, next) {
+      return transaction(() => {
+        const nowMs = clock();
+        const current = sql.currentAlgorithm.get({ issuerId, kid: currentKid });
+        if (current === undefined) return false;
+        if (next.algorithm !== current.algorithm || next.status !== 'next') {
+          throw new TypeError(`the key to follow ${currentKid} must be a next one for ${current.algorithm}`);
+        }
+        const inFlightUntil = Math.floor(nowMs / 1000) + RETIRED_KEY_SECONDS;
+        sql.retire.run({ issuerId, kid: currentKid, nowMs, inFlightUntil });
+        const promoted = sql.promote.run({ issuerId, algorithm: next.algorithm }).changes;
+        if (promoted !== 1) throw new Error(`no key is ready to follow ${currentKid}`);
+        add(next);
+        return true;
+      });
+    },
+    reseal(kid, sealed, resealed) {
+      return transaction(() => sql.reseal.run({ issuerId, kid, sealed, resealed }).changes === 1);
+    },
+  };
+}
+
+export const ONE_TIME_IDENTIFIERS_SQL = {
+  // One that is over counts as swept already.
+  take: `
+    INSERT INTO one_time_identifiers (issuer_id, id, expires_at) VALUES (:issuerId, :id, :expiresAt)
+    ON CONFLICT (issuer_id, id) DO UPDATE SET expires_at = excluded.expires_at
+    WHERE one_time_identifiers.expires_at <= :now`,
+};
+
+export function sqliteOneTimeIdentifiers({
+  database,
+  issuerId,
+  clock,
+  transaction,
+}: SqliteHandle): OneTimeIdentifiers {
+  const sql = prepareAll(database, ONE_TIME_IDENTIFIERS_SQL);
+  return {
+    take(id, expiresAt) {
+      return transaction(() => {
+        const now = Math.floor(clock() / 1000);
+        return sql.take.run({ issuerId, id, expiresAt, now }).changes === 1;
+      });
+    },
+  };
+}
+
+export const PUSHED_REQUESTS_SQL = {
+  add: `
+    INSERT INTO pushed_requests (issuer_id, id, client_id, parameters, expires_at)
+    VALUES (:issuerId, :id, :client_id, :parameters, :expires_at)`,
+
+  get: `
+    SELECT ${PUSHED_REQUEST_COLUMNS} FROM pushed_requests WHERE issuer_id = :issuerId AND id = :id`,
+
+  remove: `
+    DELETE FROM pushed_requests WHERE issuer_id = :issuerId AND id = :id`,
+};
+
+export function sqlitePushedRequests({
+  database,
+  issuerId,
+  transaction,
+  reads,
+}: SqliteHandle): PushedRequestRepository {
+  const sql = prepareAll(database, PUSHED_REQUESTS_SQL);
+  return {
+    async add(request) {
+      const columns = toPushedRequestColumns(request);
+      await transaction(() => sql.add.run({ issuerId, ...columns }));
+    },
+    get: (id) =>
+      reads.read(() => {
+        const row = sql.get.get({ issuerId, id }) as PushedRequestRow | undefined;
+        return row && toPushedRequest(row);
+      }),
+    async remove(id) {
+      await transaction(() => sql.remove.run({ issuerId, id }));
+    },
+  };
+}

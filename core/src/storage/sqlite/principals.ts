@@ -1,0 +1,202 @@
+import type { Principal } from '../../protocol/records.ts';
+import type { AdministrableStorage, PrincipalState, RevocationTarget } from '../contract.ts';
+import { STANDING_JOINS, STANDS } from '../rows.ts';
+import { prepareAll, type SqliteHandle } from './connection.ts';
+import type { Events } from './events.ts';
+
+/** Clients carry their generation in their own row, the others in the `principals` table. */
+export const PRINCIPALS_SQL = {
+  // A generation begins as the time at which its row was made: a row that is made again after it was swept is
+  // ahead of every token that copied the former one.
+  keep: `
+    INSERT INTO principals (issuer_id, kind, id, generation, keep_until)
+    VALUES (:issuerId, :kind, :id, :nowMs, :keepUntil)
+    ON CONFLICT (issuer_id, kind, id) DO UPDATE SET keep_until = excluded.keep_until
+    WHERE excluded.keep_until > principals.keep_until`,
+
+  raise: `
+    UPDATE principals SET generation = generation + 1, raised_at_ms = :nowMs
+    WHERE issuer_id = :issuerId AND kind = :kind AND id = :id`,
+
+  raiseClient: `
+    UPDATE clients SET generation = generation + 1, raised_at_ms = :nowMs
+    WHERE issuer_id = :issuerId AND id = :id`,
+
+  raiseGrantOnce: `
+    UPDATE principals SET generation = generation + 1, raised_at_ms = :nowMs
+    WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :id AND generation = :copied`,
+
+  disableClient: `
+    UPDATE clients SET generation = generation + 1, raised_at_ms = :nowMs, disabled_at_ms = :nowMs
+    WHERE issuer_id = :issuerId AND id = :id AND disabled_at_ms IS NULL`,
+
+  enableClient: `
+    UPDATE clients SET disabled_at_ms = NULL
+    WHERE issuer_id = :issuerId AND id = :id AND disabled_at_ms IS NOT NULL`,
+
+  // Also before anything was issued for the person.
+  disableSubject: `
+    INSERT INTO principals (issuer_id, kind, id, generation, raised_at_ms, disabled_at_ms)
+    VALUES (:issuerId, 'subject', :id, :nowMs, :nowMs, :nowMs)
+    ON CONFLICT (issuer_id, kind, id) DO UPDATE
+    SET generation = generation + 1, raised_at_ms = :nowMs, disabled_at_ms = :nowMs
+    WHERE disabled_at_ms IS NULL`,
+
+  enableSubject: `
+    UPDATE principals SET disabled_at_ms = NULL
+    WHERE issuer_id = :issuerId AND kind = 'subject' AND id = :id AND disabled_at_ms IS NOT NULL`,
+
+  stateOfClient: `
+    SELECT raised_at_ms, disabled_at_ms FROM clients WHERE issuer_id = :issuerId AND id = :id`,
+
+  stateOfSubject: `
+    SELECT raised_at_ms, disabled_at_ms FROM principals
+    WHERE issuer_id = :issuerId AND kind = 'subject' AND id = :id`,
+};
+
+/** Who a token or code depends on besides its client. */
+export interface Dependencies {
+  readonly subject?: string;
+  readonly sessionId?: string;
+  readonly grantId?: string;
+}
+
+export interface Principals {
+  /** Sees to it that the principals of a token or code exist and outlive it. `keepUntil` in seconds. */
+  keep(of: Dependencies, keepUntil: number): void;
+  /** Ends all tokens of a principal. @returns whether there is one */
+  raise(principal: Principal, id: string): boolean;
+  /** Ends all tokens of a grant, unless that happened since `copied` was its generation. @returns whether it did */
+  raiseGrantOnce(id: string, copied: number): boolean;
+  /** @returns whether that changed anything */
+  setDisabled(principal: 'client' | 'subject', id: string, disabled: boolean): boolean;
+  /** When its tokens were ended last, and since when it is disabled. */
+  state(principal: 'client' | 'subject', id: string): PrincipalState | undefined;
+}
+
+/** The generations of all that tokens depend on. All that writes runs inside a caller's transaction. */
+export function sqlitePrincipals({ database, issuerId, clock }: SqliteHandle): Principals {
+  const sql = prepareAll(database, PRINCIPALS_SQL);
+  const disabling = { client: sql.disableClient, subject: sql.disableSubject };
+  const enabling = { client: sql.enableClient, subject: sql.enableSubject };
+  const reading = { client: sql.stateOfClient, subject: sql.stateOfSubject };
+
+  const keep = (
+    kind: Exclude<Principal, 'client'>,
+    id: string | undefined,
+    keepUntil: number | null,
+  ): void => {
+    if (id !== undefined) sql.keep.run({ issuerId, kind, id, nowMs: clock(), keepUntil });
+  };
+
+  return {
+    keep(of, keepUntil) {
+      keep('subject', of.subject, null);
+      keep('session', of.sessionId, keepUntil);
+      keep('grant', of.grantId, keepUntil);
+    },
+    raise(principal, id) {
+      const { changes } =
+        principal === 'client'
+          ? sql.raiseClient.run({ issuerId, id, nowMs: clock() })
+          : sql.raise.run({ issuerId, kind: principal, id, nowMs: clock() });
+      return changes === 1;
+    },
+    raiseGrantOnce(id, copied) {
+      return sql.raiseGrantOnce.run({ issuerId, id, copied, nowMs: clock() }).changes === 1;
+    },
+    setDisabled(principal, id, disabled) {
+      const { changes } = disabled
+        ? disabling[principal].run({ issuerId, id, nowMs: clock() })
+        : enabling[principal].run({ issuerId, id });
+      return changes === 1;
+    },
+    state(principal, id) {
+      const row = reading[principal].get({ issuerId, id });
+      if (row === undefined) return undefined;
+      const { raised_at_ms: raisedAtMs, disabled_at_ms: disabledAtMs } = row;
+      return {
+        ...(raisedAtMs !== null && { raisedAtMs: Number(raisedAtMs) }),
+        ...(disabledAtMs !== null && { disabledAtMs: Number(disabledAtMs) }),
+      };
+    },
+  };
+}
+
+/** One walk over the rows that are not over yet; too rare to pay for an index at every issuance. */
+const COUNT_ALIVE = `
+  SELECT count(*) AS alive FROM tokens t ${STANDING_JOINS}
+  WHERE t.issuer_id = :issuerId AND t.keep_until > :now AND t.expires_at > :now
+    AND ${STANDS}`;
+
+export const ADMINISTRATION_SQL = {
+  raiseNotBefore: `
+    UPDATE issuers SET not_before_ms = :notBeforeMs
+    WHERE id = :issuerId AND coalesce(not_before_ms, 0) < :notBeforeMs`,
+
+  countOfClient: `${COUNT_ALIVE} AND t.client_id = :id`,
+  countOfSubject: `${COUNT_ALIVE} AND t.subject = :id`,
+  countOfSession: `${COUNT_ALIVE} AND t.session_id = :id`,
+  countOfGrant: `${COUNT_ALIVE} AND t.grant_id = :id`,
+  countIssuedBefore: `${COUNT_ALIVE} AND t.issued_at_ms < :issuedBeforeMs`,
+};
+
+type Administration = Pick<
+  AdministrableStorage,
+  'revokeAll' | 'countAlive' | 'setDisabled' | 'getPrincipalState' | 'recordAct'
+>;
+
+export function sqliteAdministration(
+  { database, issuerId, clock, transaction }: SqliteHandle,
+  parts: { readonly principals: Principals; readonly events: Events },
+): Administration {
+  const { principals, events } = parts;
+  const sql = prepareAll(database, ADMINISTRATION_SQL);
+  const countOf = {
+    client: sql.countOfClient,
+    subject: sql.countOfSubject,
+    session: sql.countOfSession,
+    grant: sql.countOfGrant,
+  } satisfies Record<Principal, unknown>;
+
+  return {
+    revokeAll(target: RevocationTarget) {
+      return transaction(() => {
+        if ('issuedBeforeMs' in target) {
+          const notBeforeMs = target.issuedBeforeMs;
+          if (sql.raiseNotBefore.run({ issuerId, notBeforeMs }).changes === 0) return false;
+          events.add('issued_before_revoked', String(notBeforeMs));
+          return true;
+        }
+        const { principal, id } = target;
+        if (!principals.raise(principal, id)) return false;
+        events.add(`${principal}_revoked`, id);
+        return true;
+      });
+    },
+
+    countAlive(target) {
+      const now = Math.floor(clock() / 1000);
+      const row =
+        'issuedBeforeMs' in target
+          ? sql.countIssuedBefore.get({ issuerId, now, issuedBeforeMs: target.issuedBeforeMs })
+          : countOf[target.principal].get({ issuerId, now, id: target.id });
+      return Number(row?.alive);
+    },
+
+    setDisabled(principal, id, disabled) {
+      return transaction(() => {
+        if (!principals.setDisabled(principal, id, disabled)) return;
+        events.add(`${principal}_${disabled ? 'disabled' : 'enabled'}`, id);
+      });
+    },
+
+    recordAct({ type, target, actor }) {
+      return transaction(() => events.add(type, target, actor));
+    },
+
+    getPrincipalState(principal, id) {
+      return principals.state(principal, id);
+    },
+  };
+}

@@ -1,0 +1,321 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
+import {
+  committed,
+  isBusy,
+  prepareAll,
+  type Reads,
+  requireSameVersion,
+  type Transaction,
+} from './connection.ts';
+
+const READ_SQL = {
+  begin: 'BEGIN',
+  // Changes with every commit of another connection; the first read of a transaction, so that it is of its snapshot.
+  version: 'PRAGMA data_version',
+  end: 'COMMIT',
+};
+
+interface QueuedRead {
+  readonly answer: () => void;
+  readonly reject: (reason: unknown) => void;
+}
+
+/**
+ * The look-ups of one handle. To take SQLite's read lock and to give it back costs more than to find a row, so those of
+ * one turn of the event loop share a transaction. It begins after the turn's requests have arrived, so that each sees
+ * whatever was committed before it was sent.
+ *
+ * A transaction begins and ends within one turn, as those of the `WriteQueue` do.
+ */
+export class ReadQueue implements Reads {
+  readonly #sql: Readonly<Record<keyof typeof READ_SQL, StatementSync>>;
+  readonly #database: DatabaseSync;
+  readonly #ownCommits: () => number;
+  readonly #corruption: Corruption;
+  readonly #requireSameSchema: () => void;
+  #waiting: QueuedRead[] = [];
+  #version = '';
+  #stateNumber = 0;
+
+  /**
+   * @param ownCommits how many the same connection has made, which its own version does not count
+   * @param given what the queue checks
+   */
+  constructor(database: DatabaseSync, ownCommits: () => number, given: FileChecks = {}) {
+    const { corruption, requireSameSchema } = fileChecks(database, given);
+    this.#corruption = corruption;
+    this.#database = database;
+    this.#ownCommits = ownCommits;
+    this.#requireSameSchema = requireSameSchema;
+    this.#sql = prepareAll(database, READ_SQL);
+  }
+
+  read<T>(look: () => T): Promise<T> {
+    return new Promise((resolve, reject) => {
+      const answer = () => {
+        try {
+          resolve(look());
+        } catch (error) {
+          this.#corruption.learn(error);
+          reject(error);
+        }
+      };
+      if (this.#waiting.push({ answer, reject }) === 1) setImmediate(this.#answerAll);
+    });
+  }
+
+  get stateNumber(): number {
+    return this.#stateNumber;
+  }
+
+  readonly #answerAll = (): void => {
+    const reads = this.#waiting;
+    this.#waiting = [];
+    try {
+      this.#corruption.requireNone();
+      this.#sql.begin.run();
+      this.#followState();
+      for (const { answer } of reads) answer();
+      this.#sql.end.run();
+    } catch (error) {
+      this.#corruption.learn(error);
+      for (const { reject } of reads) reject(error);
+      if (this.#database.isOpen && this.#database.isTransaction) this.#database.exec('ROLLBACK');
+    }
+  };
+
+  #followState(): void {
+    const version = `${this.#sql.version.get()?.data_version} ${this.#ownCommits()}`;
+    if (version === this.#version) return;
+    this.#requireSameSchema();
+    this.#stateNumber += 1;
+    this.#version = version;
+  }
+}
+
+/** Writes in one transaction at most: the event loop stands still while they run. */
+const MOST_IN_ONE_COMMIT = 128;
+
+/**
+ * Turns of the event loop for which writes gather at most. A request takes several before it writes, and a commit stands
+ * in the way of all of them: those that are under way had better share it.
+ */
+const MOST_TURNS_TO_GATHER = 8;
+
+/**
+ * Milliseconds between two attempts to take the write lock at most; the first pauses are shorter. An attempt costs next
+ * to nothing, and the gap between two writes of a busy process is short.
+ */
+const LONGEST_PAUSE_MS = 5;
+
+const SAVEPOINT_SQL = {
+  begin: 'SAVEPOINT one_write',
+  keep: 'RELEASE one_write',
+  undo: 'ROLLBACK TO one_write',
+};
+
+interface QueuedWrite {
+  /** Does the work in the open transaction. @returns what tells the caller of it, once it is durable */
+  readonly perform: () => () => void;
+  readonly reject: (reason: unknown) => void;
+  readonly queuedAtMs: number;
+}
+
+/**
+ * The writes of one handle, in the order of their calls. While another process writes, they wait in the event loop;
+ * those that have gathered share one transaction, and so one flush of the disk. None is answered before its commit.
+ *
+ * A transaction begins and ends within one turn: another handle of this process, which waits for the lock with its
+ * whole thread, could otherwise never get it.
+ */
+export class WriteQueue {
+  readonly #database: DatabaseSync;
+  readonly #busyTimeoutMs: number;
+  readonly #savepoint: Readonly<Record<keyof typeof SAVEPOINT_SQL, StatementSync>>;
+  readonly #requireSameSchema: () => void;
+  readonly #corruption: Corruption;
+  readonly #waiting: QueuedWrite[] = [];
+  #isDraining = false;
+  #commits = 0;
+
+  /**
+   * @param busyTimeoutMs how long a write waits for another process's, in milliseconds
+   * @param given what the queue checks
+   */
+  constructor(database: DatabaseSync, busyTimeoutMs: number, given: FileChecks = {}) {
+    const { corruption, requireSameSchema } = fileChecks(database, given);
+    this.#corruption = corruption;
+    this.#database = database;
+    this.#busyTimeoutMs = Math.trunc(busyTimeoutMs);
+    this.#savepoint = prepareAll(database, SAVEPOINT_SQL);
+    this.#requireSameSchema = requireSameSchema;
+  }
+
+  readonly transaction: Transaction = (work) =>
+    new Promise((resolve, reject) => {
+      const perform = () => {
+        const result = work();
+        return () => resolve(result);
+      };
+      this.#waiting.push({ perform, reject, queuedAtMs: performance.now() });
+      if (!this.#isDraining) void this.#drain();
+    });
+
+  /** How many transactions it has made; the last of them may not have been committed. */
+  get commits(): number {
+    return this.#commits;
+  }
+
+  /** Rejects what is still waiting. */
+  close(): void {
+    rejectAll(this.#waiting.splice(0), new Error('the database was closed before this was written'));
+  }
+
+  /** Never rejects: each failure is its writes' own. */
+  async #drain(): Promise<void> {
+    this.#isDraining = true;
+    for (let refusals = 0; this.#waiting.length > 0; ) {
+      await this.#gather();
+      refusals = this.#writeSome() ? 0 : refusals + 1;
+      if (refusals > 0) await pause(pauseAfter(refusals));
+    }
+    this.#isDraining = false;
+  }
+
+  /** Lets further writes join those that are waiting, for as long as each turn brings some. */
+  async #gather(): Promise<void> {
+    let gathered = 0;
+    for (let turn = 0; turn < MOST_TURNS_TO_GATHER; turn++) {
+      if (this.#waiting.length === gathered || this.#waiting.length >= MOST_IN_ONE_COMMIT) return;
+      gathered = this.#waiting.length;
+      await nextTurn();
+    }
+  }
+
+  /** @returns whether it had the write lock */
+  #writeSome(): boolean {
+    try {
+      this.#corruption.requireNone();
+      this.#takeWriteLock();
+    } catch (error) {
+      this.#corruption.learn(error);
+      const lost = isBusy(error) ? this.#countOverdue() : this.#waiting.length;
+      rejectAll(this.#waiting.splice(0, lost), error);
+      return false;
+    }
+    const writes = this.#waiting.splice(0, MOST_IN_ONE_COMMIT);
+    this.#commits += 1;
+    try {
+      const answers = committed(this.#database, () => {
+        this.#requireSameSchema();
+        return writes.map((write) => this.#attempt(write));
+      });
+      for (const answer of answers) answer();
+    } catch (error) {
+      this.#corruption.learn(error);
+      rejectAll(writes, error);
+    }
+    return true;
+  }
+
+  /** Without SQLite's own wait, in which nothing else could run. Reads keep it: they may meet a recovery. */
+  #takeWriteLock(): void {
+    this.#database.exec('PRAGMA busy_timeout = 0');
+    try {
+      this.#database.exec('BEGIN IMMEDIATE');
+    } finally {
+      this.#database.exec(`PRAGMA busy_timeout = ${this.#busyTimeoutMs}`);
+    }
+  }
+
+  /** One write, which is undone alone where it throws. */
+  #attempt({ perform, reject }: QueuedWrite): () => void {
+    this.#savepoint.begin.run();
+    try {
+      const answer = perform();
+      this.#savepoint.keep.run();
+      return answer;
+    } catch (error) {
+      this.#corruption.learn(error);
+      if (!this.#database.isTransaction) throw error; // the writes before it are undone as well
+      this.#savepoint.undo.run();
+      this.#savepoint.keep.run();
+      return () => reject(error);
+    }
+  }
+
+  /** How many have waited as long as they may: they are the first ones. */
+  #countOverdue(): number {
+    const overdueSinceMs = performance.now() - this.#busyTimeoutMs;
+    const inTime = this.#waiting.findIndex(({ queuedAtMs }) => queuedAtMs > overdueSinceMs);
+    return inTime === -1 ? this.#waiting.length : inTime;
+  }
+}
+
+function rejectAll(writes: readonly QueuedWrite[], reason: unknown): void {
+  for (const { reject } of writes) reject(reason);
+}
+
+/** Random, so that processes that wait for the same lock do not meet again and again. */
+function pauseAfter(refusals: number): number {
+  return Math.min(2 ** refusals, LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2);
+}
+
+/** Result codes that say that the file's content is damaged, whatever extends them: SQLITE_CORRUPT, SQLITE_NOTADB. */
+const DAMAGED = [11, 26];
+
+/** Deno gives no codes, so there the text says it (`sqlite3_errstr`). */
+const DAMAGED_TEXTS = ['database disk image is malformed', 'file is not a database'];
+
+/**
+ * Whether a file was found corrupt. One damaged page says nothing about the others: a lookup that meets none of them
+ * may miss a row. So after the first error of this kind nothing is read or written any more.
+ */
+export class Corruption {
+  readonly #onFound: (error: Error) => void;
+  #found: Error | undefined;
+
+  /** @param onFound called once, with SQLite's error */
+  constructor(onFound: (error: Error) => void = () => {}) {
+    this.#onFound = onFound;
+  }
+
+  get isFound(): boolean {
+    return this.#found !== undefined;
+  }
+
+  /** @throws Error if the file was found corrupt */
+  requireNone(): void {
+    if (this.#found !== undefined)
+      throw new Error(`the database file is corrupt: ${this.#found.message}`, { cause: this.#found });
+  }
+
+  /** @param error of a statement on the file */
+  learn(error: unknown): void {
+    if (this.#found !== undefined || !(error instanceof Error) || !isDamage(error)) return;
+    this.#found = error;
+    this.#onFound(error);
+  }
+}
+
+/** What a queue checks before it reads or writes. */
+interface FileChecks {
+  /** Of the file, shared by everything that reads and writes it. */
+  readonly corruption?: Corruption;
+  /** Throws once a newer program has migrated the file; called inside a transaction. */
+  readonly requireSameSchema?: () => void;
+}
+
+function fileChecks(
+  database: DatabaseSync,
+  { corruption = new Corruption(), requireSameSchema = requireSameVersion(database) }: FileChecks,
+): Required<FileChecks> {
+  return { corruption, requireSameSchema };
+}
+
+function isDamage(error: Error): boolean {
+  return 'errcode' in error
+    ? DAMAGED.includes(Number(error.errcode) % 256)
+    : DAMAGED_TEXTS.includes(error.message);
+}

@@ -1,0 +1,344 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { MigrationAssumption } from '../contract.ts';
+
+/**
+ * Version 1. Every key begins with the issuer. Times ending in `_ms` are milliseconds, all others seconds; lists and
+ * claims are JSON text, which keeps the order of their members.
+ */
+const VERSION_1 = `
+  CREATE TABLE issuers (
+    id            INTEGER PRIMARY KEY,
+    issuer        TEXT NOT NULL UNIQUE,
+    not_before_ms INTEGER
+  ) STRICT;
+
+  CREATE TABLE clients (
+    issuer_id              INTEGER NOT NULL REFERENCES issuers (id),
+    id                     TEXT NOT NULL,
+    name                   TEXT,
+    secret_hash            TEXT,
+    grant_types            TEXT NOT NULL,
+    scopes                 TEXT NOT NULL,
+    redirect_uris          TEXT NOT NULL,
+    resource               TEXT,
+    rotate_refresh_tokens  INTEGER,
+    access_token_format    TEXT,
+    access_token_algorithm TEXT,
+    id_token_algorithm     TEXT,
+    generation             INTEGER NOT NULL DEFAULT 0,
+    raised_at_ms           INTEGER,
+    disabled_at_ms         INTEGER,
+    PRIMARY KEY (issuer_id, id)
+  ) STRICT, WITHOUT ROWID;
+
+  CREATE TABLE redirect_origins (
+    issuer_id INTEGER NOT NULL,
+    origin    TEXT NOT NULL,
+    client_id TEXT NOT NULL,
+    PRIMARY KEY (issuer_id, origin, client_id),
+    FOREIGN KEY (issuer_id, client_id) REFERENCES clients (issuer_id, id)
+  ) STRICT, WITHOUT ROWID;
+
+  -- Subjects, sessions and grants. Subjects have no keep_until: they stay for ever.
+  CREATE TABLE principals (
+    issuer_id      INTEGER NOT NULL REFERENCES issuers (id),
+    kind           TEXT NOT NULL CHECK (kind IN ('subject', 'session', 'grant')),
+    id             TEXT NOT NULL,
+    generation     INTEGER NOT NULL,
+    raised_at_ms   INTEGER,
+    disabled_at_ms INTEGER,
+    keep_until     INTEGER,
+    PRIMARY KEY (issuer_id, kind, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX principals_by_keep_until ON principals (issuer_id, keep_until) WHERE keep_until IS NOT NULL;
+
+  -- With a rowid: new rows go to the end of the file whatever their random key, and each index stays narrow.
+  CREATE TABLE tokens (
+    issuer_id          INTEGER NOT NULL REFERENCES issuers (id),
+    id                 TEXT NOT NULL,
+    kind               TEXT NOT NULL CHECK (kind IN ('access_token', 'refresh_token')),
+    digest             TEXT NOT NULL,
+    client_id          TEXT NOT NULL,
+    scopes             TEXT NOT NULL,
+    token_type         TEXT,
+    subject            TEXT,
+    claims             TEXT,
+    issued_at_ms       INTEGER NOT NULL,
+    expires_at         INTEGER NOT NULL,
+    keep_until         INTEGER NOT NULL CHECK (keep_until >= expires_at),
+    key_id             TEXT,
+    pair_id            TEXT,
+    family_id          TEXT,
+    grant_id           TEXT,
+    session_id         TEXT,
+    superseded_at_ms   INTEGER,
+    successor_id       TEXT,
+    revoked_at_ms      INTEGER,
+    client_generation  INTEGER NOT NULL,
+    subject_generation INTEGER,
+    session_generation INTEGER,
+    grant_generation   INTEGER,
+    PRIMARY KEY (issuer_id, id)
+  ) STRICT;
+  CREATE INDEX tokens_by_pair ON tokens (issuer_id, pair_id) WHERE pair_id IS NOT NULL;
+  CREATE INDEX tokens_by_family ON tokens (issuer_id, family_id, kind, superseded_at_ms)
+    WHERE family_id IS NOT NULL;
+  CREATE INDEX tokens_by_keep_until ON tokens (issuer_id, keep_until);
+
+  CREATE TABLE authorization_codes (
+    issuer_id          INTEGER NOT NULL REFERENCES issuers (id),
+    id                 TEXT NOT NULL,
+    client_id          TEXT NOT NULL,
+    redirect_uri       TEXT NOT NULL,
+    redirect_uri_given INTEGER NOT NULL,
+    code_challenge     TEXT,
+    scopes             TEXT NOT NULL,
+    subject            TEXT NOT NULL,
+    grant_id           TEXT NOT NULL,
+    session_id         TEXT,
+    nonce              TEXT,
+    claims             TEXT NOT NULL,
+    issued_at_ms       INTEGER NOT NULL,
+    expires_at         INTEGER NOT NULL,
+    keep_until         INTEGER NOT NULL CHECK (keep_until >= expires_at),
+    redeemed_at_ms     INTEGER,
+    revoked_at_ms      INTEGER,
+    client_generation  INTEGER NOT NULL,
+    subject_generation INTEGER NOT NULL,
+    session_generation INTEGER,
+    grant_generation   INTEGER NOT NULL,
+    PRIMARY KEY (issuer_id, id)
+  ) STRICT;
+  CREATE INDEX authorization_codes_by_keep_until ON authorization_codes (issuer_id, keep_until);
+
+  CREATE TABLE signing_keys (
+    issuer_id          INTEGER NOT NULL REFERENCES issuers (id),
+    kid                TEXT NOT NULL,
+    algorithm          TEXT NOT NULL,
+    status             TEXT NOT NULL CHECK (status IN ('next', 'current', 'retired')),
+    public_jwk         TEXT NOT NULL,
+    sealed_private_key TEXT NOT NULL,
+    created_at_ms      INTEGER NOT NULL,
+    retired_at_ms      INTEGER,
+    needed_until       INTEGER CHECK (needed_until IS NOT NULL OR status <> 'retired'),
+    PRIMARY KEY (issuer_id, kid)
+  ) STRICT, WITHOUT ROWID;
+  CREATE UNIQUE INDEX signing_keys_current ON signing_keys (issuer_id, algorithm) WHERE status = 'current';
+  CREATE UNIQUE INDEX signing_keys_next ON signing_keys (issuer_id, algorithm) WHERE status = 'next';
+  CREATE INDEX signing_keys_retired ON signing_keys (issuer_id, needed_until) WHERE status = 'retired';
+
+  -- AUTOINCREMENT: a number is never given twice, not even after the newest rows were swept.
+  CREATE TABLE events (
+    sequence  INTEGER PRIMARY KEY AUTOINCREMENT,
+    issuer_id INTEGER NOT NULL REFERENCES issuers (id),
+    at_ms     INTEGER NOT NULL,
+    type      TEXT NOT NULL,
+    target    TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX events_by_sequence ON events (issuer_id, sequence);
+  CREATE INDEX events_by_age ON events (issuer_id, at_ms);
+`;
+
+/**
+ * Version 2. A key's `needed_until` is kept up to date by every issuance, whatever its status, and not first made when
+ * the key retires. Nothing that the current keys have signed before is kept longer than the row that is kept longest.
+ */
+const VERSION_2 = `
+  CREATE TABLE signing_keys_2 (
+    issuer_id          INTEGER NOT NULL REFERENCES issuers (id),
+    kid                TEXT NOT NULL,
+    algorithm          TEXT NOT NULL,
+    status             TEXT NOT NULL CHECK (status IN ('next', 'current', 'retired')),
+    public_jwk         TEXT NOT NULL,
+    sealed_private_key TEXT NOT NULL,
+    created_at_ms      INTEGER NOT NULL,
+    retired_at_ms      INTEGER,
+    needed_until       INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (issuer_id, kid)
+  ) STRICT, WITHOUT ROWID;
+
+  INSERT INTO signing_keys_2
+  SELECT issuer_id, kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms, retired_at_ms,
+    coalesce(needed_until, CASE status WHEN 'current' THEN (
+      SELECT (max(t.keep_until) + 86399) / 86400 * 86400 FROM tokens t WHERE t.issuer_id = k.issuer_id) END, 0)
+  FROM signing_keys k;
+
+  DROP TABLE signing_keys;
+  ALTER TABLE signing_keys_2 RENAME TO signing_keys;
+  CREATE UNIQUE INDEX signing_keys_current ON signing_keys (issuer_id, algorithm) WHERE status = 'current';
+  CREATE UNIQUE INDEX signing_keys_next ON signing_keys (issuer_id, algorithm) WHERE status = 'next';
+  CREATE INDEX signing_keys_retired ON signing_keys (issuer_id, needed_until) WHERE status = 'retired';
+`;
+
+/**
+ * Version 3. Grants of before this version have no row: they are not listed, and end in the ways that they could before.
+ * A grant's row goes when its principal's does.
+ */
+const VERSION_3 = `
+  -- Above the generation of every client that was removed: none that is registered begins where tokens are left.
+  ALTER TABLE issuers ADD COLUMN first_client_generation INTEGER NOT NULL DEFAULT 0;
+
+  ALTER TABLE clients ADD COLUMN metadata TEXT;
+  ALTER TABLE clients ADD COLUMN registration_token_digest TEXT;
+  ALTER TABLE clients ADD COLUMN registered_at INTEGER;
+  ALTER TABLE clients ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+  CREATE INDEX clients_by_resource ON clients (issuer_id, resource) WHERE resource IS NOT NULL;
+  CREATE INDEX clients_by_themselves ON clients (issuer_id) WHERE registration_token_digest IS NOT NULL;
+  CREATE INDEX redirect_origins_by_client ON redirect_origins (issuer_id, client_id);
+
+  ALTER TABLE tokens ADD COLUMN claims_request TEXT;
+  ALTER TABLE tokens ADD COLUMN resources TEXT;
+  ALTER TABLE authorization_codes ADD COLUMN claims_request TEXT;
+  ALTER TABLE authorization_codes ADD COLUMN resources TEXT;
+
+  -- What people are shown of grants, apart from principals, which every look-up of a token reads.
+  CREATE TABLE grants (
+    issuer_id          INTEGER NOT NULL REFERENCES issuers (id),
+    grant_id           TEXT NOT NULL,
+    client_id          TEXT NOT NULL,
+    subject            TEXT NOT NULL,
+    scopes             TEXT NOT NULL,
+    session_id         TEXT,
+    created_at_ms      INTEGER NOT NULL,
+    client_generation  INTEGER NOT NULL,
+    subject_generation INTEGER NOT NULL,
+    session_generation INTEGER,
+    grant_generation   INTEGER NOT NULL,
+    PRIMARY KEY (issuer_id, grant_id)
+  ) STRICT;
+  CREATE INDEX grants_by_subject ON grants (issuer_id, subject);
+
+  CREATE TABLE one_time_identifiers (
+    issuer_id  INTEGER NOT NULL REFERENCES issuers (id),
+    id         TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    PRIMARY KEY (issuer_id, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX one_time_identifiers_by_expiry ON one_time_identifiers (issuer_id, expires_at);
+
+  CREATE TABLE pushed_requests (
+    issuer_id  INTEGER NOT NULL REFERENCES issuers (id),
+    id         TEXT NOT NULL,
+    client_id  TEXT NOT NULL,
+    parameters TEXT NOT NULL,
+    expires_at INTEGER NOT NULL,
+    PRIMARY KEY (issuer_id, id)
+  ) STRICT;
+  CREATE INDEX pushed_requests_by_expiry ON pushed_requests (issuer_id, expires_at);
+`;
+
+/**
+ * Version 4. Events are numbered by issuer, in one tree: to write one changes one page. Their numbers go on after all
+ * that were given before.
+ */
+const VERSION_4 = `
+  -- The greatest number of an event that was swept: none is given twice, not even after the newest events are gone.
+  ALTER TABLE issuers ADD COLUMN last_event_sequence INTEGER NOT NULL DEFAULT 0;
+  UPDATE issuers SET last_event_sequence = coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'events'), 0);
+
+  CREATE TABLE events_4 (
+    issuer_id INTEGER NOT NULL REFERENCES issuers (id),
+    sequence  INTEGER NOT NULL,
+    at_ms     INTEGER NOT NULL,
+    type      TEXT NOT NULL,
+    target    TEXT NOT NULL,
+    PRIMARY KEY (issuer_id, sequence)
+  ) STRICT, WITHOUT ROWID;
+
+  INSERT INTO events_4
+  SELECT issuer_id, sequence, at_ms, type, target FROM events ORDER BY issuer_id, sequence;
+
+  DROP TABLE events;
+  ALTER TABLE events_4 RENAME TO events;
+`;
+
+/**
+ * Version 5. APIs own scopes, and clients are allowed APIs. Every client that the operator added may ask for the APIs
+ * that are there, as it could before; those that registered themselves may ask for none.
+ */
+const VERSION_5 = `
+  -- The latest time, in seconds, at which a sweep deleted rows that were no longer kept.
+  CREATE TABLE sweeps (
+    issuer_id   INTEGER PRIMARY KEY REFERENCES issuers (id),
+    swept_until INTEGER NOT NULL
+  ) STRICT;
+
+  -- Who acted, of events that were recorded as acts.
+  ALTER TABLE events ADD COLUMN actor TEXT;
+
+  -- What consent rests upon: writing when a secret was used changes the row, but not what the client registered.
+  ALTER TABLE clients ADD COLUMN registration_revision INTEGER NOT NULL DEFAULT 0;
+  UPDATE clients SET registration_revision = revision;
+
+  -- A client has a list of secrets.
+  ALTER TABLE clients ADD COLUMN secrets TEXT;
+  UPDATE clients SET secrets = json_array(json_object('hash', secret_hash)) WHERE secret_hash IS NOT NULL;
+  ALTER TABLE clients DROP COLUMN secret_hash;
+
+  CREATE TABLE api_scopes (
+    issuer_id INTEGER NOT NULL,
+    scope     TEXT NOT NULL,
+    client_id TEXT NOT NULL,
+    PRIMARY KEY (issuer_id, scope, client_id),
+    FOREIGN KEY (issuer_id, client_id) REFERENCES clients (issuer_id, id)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX api_scopes_by_client ON api_scopes (issuer_id, client_id);
+
+  UPDATE clients SET metadata = json_set(coalesce(metadata, '{}'), '$.apis', (
+    SELECT json_group_array(resource) FROM (
+      SELECT DISTINCT a.resource FROM clients a
+      WHERE a.issuer_id = clients.issuer_id AND a.resource IS NOT NULL ORDER BY a.resource)))
+  WHERE registration_token_digest IS NULL AND grant_types <> '[]' AND EXISTS (
+    SELECT 1 FROM clients a WHERE a.issuer_id = clients.issuer_id AND a.resource IS NOT NULL);
+`;
+
+/** Databases of versions before this one get an assumption of their migration. */
+const ALLOWED_APIS_SINCE = 5;
+
+/** One entry for each version, applied in order and never edited once released. */
+export const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
+
+/** The version that this program writes; kept in the file as `PRAGMA user_version`. */
+export const SCHEMA_VERSION = MIGRATIONS.length;
+
+/**
+ * Brings the schema up to date. To be called inside a write transaction, so that of several processes that
+ * start together one migrates and the others find it done.
+ * @returns what was assumed of the rows that were there
+ * @throws Error where the file belongs to a newer program
+ */
+export function migrate(database: DatabaseSync, path: string): readonly MigrationAssumption[] {
+  const version = schemaVersion(database, path);
+  if (version === SCHEMA_VERSION) return [];
+  for (const migration of MIGRATIONS.slice(version)) database.exec(migration);
+  database.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
+  return version > 0 && version < ALLOWED_APIS_SINCE ? ['clients_allowed_every_api'] : [];
+}
+
+/**
+ * The version of a file's schema; 0 where it has none yet.
+ * @throws Error where it is newer than this program
+ */
+export function schemaVersion(database: DatabaseSync, path: string): number {
+  const version = Number(database.prepare('PRAGMA user_version').get()?.user_version);
+  if (version <= SCHEMA_VERSION) return version;
+  throw new Error(
+    `${path} was written by a newer grantd (schema ${version}); this one knows schemas up to ${SCHEMA_VERSION}`,
+  );
+}
+
+/**
+ * To be asked before anything is changed. Other programs number their schemas as well, so the tables tell.
+ * @throws Error if the file has tables that are not a store's
+ */
+export function requireNotForeign(database: DatabaseSync, path: string): void {
+  // One statement, since another process may be making the tables.
+  const found = database
+    .prepare(`
+      SELECT count(*) AS tables, total(name = 'issuers') AS own, (SELECT user_version FROM pragma_user_version) AS version
+      FROM sqlite_schema WHERE type = 'table'`)
+    .get();
+  if (Number(found?.tables) === 0) return;
+  if (Number(found?.own) === 0 || Number(found?.version) === 0)
+    throw new Error(`${path} is not a grantd database`);
+}

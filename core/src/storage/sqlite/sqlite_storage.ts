@@ -1,0 +1,190 @@
+import { existsSync } from 'node:fs';
+import type { DatabaseSync } from 'node:sqlite';
+import {
+  anyFunction,
+  anyText,
+  anyValue,
+  type KindsOf,
+  milliseconds,
+  requireKinds,
+  wholeNumber,
+} from '../../option_kinds.ts';
+import type { AdministrableStorage, MigrationAssumption } from '../contract.ts';
+import { DEFAULT_EVENT_RETENTION_SECONDS } from '../issuing.ts';
+import { DEFAULT_CACHED_TOKENS } from './cached_tokens.ts';
+import { sqliteClients } from './clients.ts';
+import {
+  Database,
+  DEFAULT_BUSY_TIMEOUT_MS,
+  inTransaction,
+  openDatabase,
+  requireOwnLog,
+  type SqliteHandle,
+} from './connection.ts';
+import { sqliteEvents, sqliteSweep } from './events.ts';
+import { sqliteKeys, sqliteOneTimeIdentifiers, sqlitePushedRequests } from './keys.ts';
+import { sqliteAdministration, sqlitePrincipals } from './principals.ts';
+import { Corruption, ReadQueue, WriteQueue } from './queues.ts';
+import { migrate, requireNotForeign, SCHEMA_VERSION, schemaVersion } from './schema.ts';
+import { sqliteAuthorizationCodes, sqliteGrants, sqliteIssuing, sqliteTokens } from './tokens.ts';
+
+export { RememberedRows } from './cached_tokens.ts';
+export {
+  inTransaction,
+  makeFolder,
+  openSqliteConnection,
+  requireSameVersion,
+  type SqliteConnectionOptions,
+} from './connection.ts';
+export { exportSqlite, type SqliteExportOptions } from './export.ts';
+export { Corruption, ReadQueue, WriteQueue } from './queues.ts';
+
+export interface SqliteStorageOptions {
+  /** The database file; made with its folder, readable by its owner alone, where it is missing. */
+  readonly path: string;
+  /** Whose records this handle sees; one file can hold several issuers. */
+  readonly issuer: string;
+  /** Milliseconds; the system's clock unless said otherwise. */
+  readonly clock?: () => number;
+  /** How long a write waits for another process's before it is rejected, in milliseconds; 2000 unless said otherwise. */
+  readonly busyTimeoutMs?: number;
+  /** Age in seconds at which events are swept; 30 days unless said otherwise. */
+  readonly eventRetentionSeconds?: number;
+  /** Learns when the file is found corrupt; shared with whatever else reads and writes the same file. */
+  readonly corruption?: Corruption;
+  /** Access tokens that this handle keeps in memory at most, each less than 1 kB; 0 keeps none. Default: 200,000. */
+  readonly cachedTokens?: number;
+  /** Receives what a migration assumed, once, when opening brought the file up to date. */
+  readonly onAssumption?: (assumption: MigrationAssumption) => void;
+}
+
+const OPTIONS: KindsOf<SqliteStorageOptions> = {
+  path: anyText,
+  issuer: anyText,
+  clock: anyFunction,
+  busyTimeoutMs: milliseconds(0),
+  eventRetentionSeconds: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+  onAssumption: anyFunction,
+  corruption: anyValue,
+  cachedTokens: wholeNumber(0, Number.MAX_SAFE_INTEGER),
+};
+
+export interface SqliteStorage extends AdministrableStorage {
+  /** The database file. */
+  readonly path: string;
+}
+
+/**
+ * Opens a store in a SQLite file, which any number of processes of one machine may share. Look-ups of one turn of the
+ * event loop run together when it is over; writes wait for their turn without holding up the event loop, share commits,
+ * and are on disk once they have resolved. Once SQLite calls the file corrupt, every lookup and write is rejected.
+ * @throws Error where the file cannot be opened, was written by a newer program, or cannot be kept durable, or if the
+ *   log beside it belongs to another file
+ */
+export function openSqliteStorage(options: SqliteStorageOptions): SqliteStorage {
+  requireKinds(options, OPTIONS);
+  const { path, issuer, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS } = options;
+  const database = openDatabase(path, busyTimeoutMs);
+  try {
+    const assumptions: MigrationAssumption[] = [];
+    const issuerId =
+      knownIssuerId(database, path, issuer) ??
+      inTransaction(database, () => {
+        assumptions.push(...migrate(database, path));
+        return addIssuer(database, issuer);
+      });
+    for (const assumption of assumptions) options.onAssumption?.(assumption);
+    return storageOn(database, issuerId, options);
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** Without a write, so that opening a file that is in order never waits for another process. */
+function knownIssuerId(database: DatabaseSync, path: string, issuer: string): number | undefined {
+  return schemaVersion(database, path) === SCHEMA_VERSION ? findIssuerId(database, issuer) : undefined;
+}
+
+function storageOn(
+  database: DatabaseSync,
+  issuerId: number,
+  {
+    path,
+    clock = Date.now,
+    busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS,
+    eventRetentionSeconds = DEFAULT_EVENT_RETENTION_SECONDS,
+    cachedTokens = DEFAULT_CACHED_TOKENS,
+    corruption = new Corruption(),
+  }: SqliteStorageOptions,
+): SqliteStorage {
+  const writes = new WriteQueue(database, busyTimeoutMs, { corruption });
+  const reads = new ReadQueue(database, () => writes.commits, { corruption });
+  // From here on the queues refuse another schema than they found; it must not be a newer one already.
+  schemaVersion(database, path);
+  const handle: SqliteHandle = { database, issuerId, clock, transaction: writes.transaction, reads };
+  const events = sqliteEvents(handle);
+  const principals = sqlitePrincipals(handle);
+  const issuing = sqliteIssuing(handle, principals);
+  const grants = sqliteGrants(handle, { principals, events });
+
+  return {
+    path,
+    answersPlainRecords: true,
+    clients: sqliteClients(handle, events),
+    keys: sqliteKeys(handle),
+    tokens: sqliteTokens(handle, { issuing, grants, principals, events, cachedTokens }),
+    authorizationCodes: sqliteAuthorizationCodes(handle, { issuing, grants, principals, events }),
+    oneTimeIdentifiers: sqliteOneTimeIdentifiers(handle),
+    pushedRequests: sqlitePushedRequests(handle),
+    ...sqliteAdministration(handle, { principals, events }),
+    grantsOf: grants.grantsOf,
+    revokeGrants: grants.revokeGrants,
+    eventsAfter: events.after,
+    sweep: sqliteSweep(handle, events, eventRetentionSeconds),
+    close() {
+      writes.close();
+      if (database.isOpen) database.close();
+    },
+  };
+}
+
+export const ISSUER_SQL = {
+  find: 'SELECT id FROM issuers WHERE issuer = ?',
+  add: 'INSERT INTO issuers (issuer) VALUES (?) ON CONFLICT (issuer) DO NOTHING',
+  first: 'SELECT issuer FROM issuers ORDER BY id LIMIT 1',
+};
+
+/** The number that stands for an issuer in every key; `undefined` where it has none yet. */
+export function findIssuerId(database: DatabaseSync, issuer: string): number | undefined {
+  const row = database.prepare(ISSUER_SQL.find).get(issuer);
+  return row && Number(row.id);
+}
+
+/** Gives an issuer its number where it has none yet; inside the caller's transaction. */
+export function addIssuer(database: DatabaseSync, issuer: string): number {
+  database.prepare(ISSUER_SQL.add).run(issuer);
+  const id = findIssuerId(database, issuer);
+  if (id === undefined) throw new Error(`the issuer ${issuer} was not stored`);
+  return id;
+}
+
+/**
+ * The issuer for which a database file was opened first. Neither makes the file nor changes it.
+ * @param busyTimeoutMs how long it waits for a process that is just making the file
+ * @returns `undefined` where there is no such file, or no issuer in it yet
+ * @throws Error where the file is no database, or belongs to another program or a newer one, or its log to another file
+ */
+export function readStoredIssuer(path: string, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS): string | undefined {
+  if (!existsSync(path)) return undefined;
+  requireOwnLog(path);
+  const database = new Database(path, { readOnly: true, timeout: busyTimeoutMs });
+  try {
+    requireNotForeign(database, path);
+    if (schemaVersion(database, path) === 0) return undefined;
+    const row = database.prepare(ISSUER_SQL.first).get();
+    return row && String(row.issuer);
+  } finally {
+    database.close();
+  }
+}

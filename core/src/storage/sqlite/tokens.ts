@@ -1,0 +1,402 @@
+import type { SQLInputValue } from 'node:sqlite';
+import type { AuthorizationCodeRecord, GrantRecord, NewToken, TokenRecord } from '../../protocol/records.ts';
+import type { AdministrableStorage, AuthorizationCodeRepository, TokenRepository } from '../contract.ts';
+import {
+  canContinue,
+  type GrantBeginning,
+  type Issuing,
+  keyNeededUntil,
+  latest,
+  outcomeUpon,
+  requireGrantsBehindTies,
+  requireSamePrincipals,
+} from '../issuing.ts';
+import {
+  aliveGrants,
+  CODE_COLUMNS,
+  type CodeRow,
+  extentOf,
+  GRANT_READ,
+  type GrantRow,
+  NEWEST_FIRST,
+  ON_KNOWN_GRANT,
+  STANDING_JOINS,
+  TOKEN_COLUMNS,
+  type TokenRow,
+  toCodeColumns,
+  toCodeRecord,
+  toGrantRecord,
+  toTokenColumns,
+  toTokenRecord,
+} from '../rows.ts';
+import { RememberedTokens } from './cached_tokens.ts';
+import { lookUpList, prepareAll, type SqliteHandle } from './connection.ts';
+import type { Events } from './events.ts';
+import type { Principals } from './principals.ts';
+
+export const TOKENS_SQL = {
+  accessToken: `
+    SELECT ${TOKEN_COLUMNS} FROM tokens t ${STANDING_JOINS}
+    WHERE t.issuer_id = ? AND t.id = ? AND t.kind = 'access_token'`,
+
+  refreshToken: `
+    SELECT ${TOKEN_COLUMNS} FROM tokens t ${STANDING_JOINS}
+    WHERE t.issuer_id = ? AND t.id = ? AND t.kind = 'refresh_token'`,
+
+  supersede: `
+    UPDATE tokens SET superseded_at_ms = :nowMs, successor_id = :successorId
+    WHERE issuer_id = :issuerId AND id = :id AND superseded_at_ms IS NULL AND revoked_at_ms IS NULL`,
+
+  revoke: `
+    UPDATE tokens SET revoked_at_ms = :nowMs
+    WHERE issuer_id = :issuerId AND id = :id AND revoked_at_ms IS NULL`,
+
+  revokePair: `
+    UPDATE tokens SET revoked_at_ms = :nowMs
+    WHERE issuer_id = :issuerId AND pair_id = :pairId AND revoked_at_ms IS NULL`,
+
+  revokeFamily: `
+    UPDATE tokens SET revoked_at_ms = :nowMs
+    WHERE issuer_id = :issuerId AND family_id = :familyId AND revoked_at_ms IS NULL`,
+
+  // Revoked ones too: an earlier attempt may have ended the refresh token and not its pair.
+  currentOfFamily: `
+    SELECT id, pair_id FROM tokens
+    WHERE issuer_id = :issuerId AND family_id = :familyId AND kind = 'refresh_token' AND superseded_at_ms IS NULL`,
+};
+
+/** A refresh token's row as far as revocation by way of its family needs it. */
+type CurrentRow = { readonly id: string; readonly pair_id: string | null };
+
+export function sqliteTokens(
+  { database, issuerId, clock, transaction, reads }: SqliteHandle,
+  parts: {
+    readonly issuing: Issuing;
+    readonly grants: Grants;
+    readonly principals: Principals;
+    readonly events: Events;
+    /** Access tokens that are cached at most. */
+    readonly cachedTokens: number;
+  },
+): TokenRepository {
+  const { issuing, grants, principals, events, cachedTokens } = parts;
+  const sql = prepareAll(database, TOKENS_SQL);
+
+  const accessTokenRow = lookUpList<TokenRow>(sql.accessToken);
+  const refreshTokenRow = lookUpList<TokenRow>(sql.refreshToken);
+  const remembered = new RememberedTokens(reads, events, { clock, limit: cachedTokens });
+  const recordOf = (row: TokenRow | undefined) => row && toTokenRecord(row);
+  const findAccessToken = (id: string): TokenRecord | undefined => {
+    const row = accessTokenRow(issuerId, id);
+    if (row === undefined) return undefined;
+    const record = toTokenRecord(row);
+    remembered.add(id, record, extentOf(row));
+    return record;
+  };
+  const findRefreshToken = (id: string) => recordOf(refreshTokenRow(issuerId, id));
+
+  const outcomeFor = (id: string, tokens: readonly NewToken[]) =>
+    outcomeUpon(findRefreshToken(id), tokens, issuing, clock());
+
+  /** @returns how many tokens that ended */
+  const revokePair = (id: string, pairId: string | undefined | null): number => {
+    const itself = sql.revoke.run({ issuerId, id, nowMs: clock() }).changes;
+    if (pairId === undefined || pairId === null) return Number(itself);
+    return Number(itself) + Number(sql.revokePair.run({ issuerId, pairId, nowMs: clock() }).changes);
+  };
+
+  const revokeFamily = (familyId: string): number =>
+    Number(sql.revokeFamily.run({ issuerId, familyId, nowMs: clock() }).changes);
+
+  /** An access token's way to the refresh token that would bring it back. */
+  const revokeCurrentOfFamily = (familyId: string): number => {
+    const rows = sql.currentOfFamily.all({ issuerId, familyId }) as CurrentRow[];
+    return rows.reduce((count, row) => count + revokePair(row.id, row.pair_id), 0);
+  };
+
+  /** RFC 7009 §2.1: with a refresh token go all tokens of its grant. @returns how much that ended */
+  const revokeGrant = (id: string, grantId: string): number => {
+    const copied = findRefreshToken(id)?.standing?.grant?.copied;
+    return Number(copied !== undefined && principals.raiseGrantOnce(grantId, copied));
+  };
+
+  return {
+    getByAccessToken: (id) => reads.read(() => remembered.get(id) ?? findAccessToken(id)),
+    getByRefreshToken: (id) => reads.read(() => findRefreshToken(id)),
+
+    isRefreshTokenRevoked(record) {
+      return record.revokedAtMs !== undefined;
+    },
+
+    revoke({ id, kind, pairId, familyId, grantId }) {
+      return transaction(() => {
+        let ended = revokePair(id, pairId);
+        if (kind === 'refresh_token' && grantId !== undefined) ended += revokeGrant(id, grantId);
+        if (kind === 'access_token' && familyId !== undefined) ended += revokeCurrentOfFamily(familyId);
+        if (ended > 0) events.add('token_revoked', id);
+      });
+    },
+
+    revokeFamily({ id, pairId, familyId }) {
+      return transaction(() => {
+        const ended = revokePair(id, pairId) + (familyId === undefined ? 0 : revokeFamily(familyId));
+        if (ended > 0) events.add('family_revoked', familyId ?? id);
+      });
+    },
+
+    issue(tokens, { clientGeneration = 0 }) {
+      return transaction(() => {
+        if (!tokens.every((token) => issuing.admits(token, clientGeneration))) return 'refused';
+        issuing.insert(tokens);
+        for (const token of tokens) grants.begin(token);
+        return 'issued';
+      });
+    },
+
+    rotate({ id }, successor, tokens) {
+      return transaction(() => {
+        const outcome = outcomeFor(id, tokens);
+        if (outcome !== 'issued') return outcome;
+        const marked = sql.supersede.run({ issuerId, id, nowMs: clock(), successorId: successor.id }).changes;
+        if (marked !== 1) throw new Error('a refresh token changed inside the transaction that rotates it');
+        issuing.insert(tokens);
+        return outcome;
+      });
+    },
+
+    issueBeside({ id }, tokens) {
+      return transaction(() => {
+        const outcome = outcomeFor(id, tokens);
+        if (outcome === 'issued') issuing.insert(tokens);
+        return outcome;
+      });
+    },
+  };
+}
+
+const INSERTED = [
+  'id',
+  'kind',
+  'digest',
+  'client_id',
+  'scopes',
+  'token_type',
+  'subject',
+  'claims',
+  'claims_request',
+  'resources',
+  'issued_at_ms',
+  'expires_at',
+  'keep_until',
+  'key_id',
+  'pair_id',
+  'family_id',
+  'grant_id',
+  'session_id',
+] as const satisfies (keyof ReturnType<typeof toTokenColumns>)[];
+
+/** Whose generations are copied, in the order of the look-ups below. */
+const GENERATIONS_OF = [
+  'client_id',
+  'subject',
+  'session_id',
+  'grant_id',
+] as const satisfies (typeof INSERTED)[number][];
+
+export const ISSUING_SQL = {
+  // Answers with a row only where something may be issued; the client's generation is what it rests upon.
+  admit: `
+    SELECT c.generation
+    FROM issuers i
+    JOIN clients c ON c.issuer_id = i.id AND c.id = :clientId
+    LEFT JOIN principals s ON s.issuer_id = i.id AND s.kind = 'subject' AND s.id = :subject
+    WHERE i.id = :issuerId AND coalesce(i.not_before_ms, 0) <= :issuedAtMs
+      AND c.disabled_at_ms IS NULL AND s.disabled_at_ms IS NULL`,
+
+  // Generations are copied by the statement that stores the row. By position, since to find so many parameters by their
+  // names takes as long as to store the row; and unnumbered: Node 22.18 takes `?1` for a name.
+  insert: `
+    INSERT INTO tokens (issuer_id, ${INSERTED.join(', ')},
+      client_generation, subject_generation, session_generation, grant_generation)
+    VALUES (?, ${INSERTED.map(() => '?').join(', ')},
+      (SELECT generation FROM clients WHERE issuer_id = ? AND id = ?),
+      (SELECT generation FROM principals WHERE issuer_id = ? AND kind = 'subject' AND id = ?),
+      (SELECT generation FROM principals WHERE issuer_id = ? AND kind = 'session' AND id = ?),
+      (SELECT generation FROM principals WHERE issuer_id = ? AND kind = 'grant' AND id = ?))`,
+
+  // Whatever the key's status: it may have been retired while the token was being signed.
+  extendKey: `
+    UPDATE signing_keys SET needed_until = :neededUntil
+    WHERE issuer_id = :issuerId AND kid = :keyId AND needed_until < :keepUntil`,
+};
+
+/** The one way in which tokens come into the store. Everything here runs inside a caller's transaction. */
+export function sqliteIssuing({ database, issuerId }: SqliteHandle, principals: Principals): Issuing {
+  const sql = prepareAll(database, ISSUING_SQL);
+  return {
+    admits({ clientId, subject, issuedAtMs }, clientGeneration) {
+      const client = sql.admit.get({ issuerId, clientId, subject: subject ?? null, issuedAtMs });
+      return (
+        client !== undefined && (clientGeneration === undefined || client.generation === clientGeneration)
+      );
+    },
+    insert(tokens) {
+      requireGrantsBehindTies(tokens);
+      for (const token of tokens) {
+        principals.keep(token, token.keepUntil);
+        sql.insert.run(...insertedValues(issuerId, token));
+        const { keyId, keepUntil } = token;
+        if (keyId === undefined) continue;
+        sql.extendKey.run({ issuerId, keyId, keepUntil, neededUntil: keyNeededUntil(keepUntil) });
+      }
+    },
+  };
+}
+
+/** The values of the parameters of the statement that stores a token. */
+export function insertedValues(issuerId: number, token: NewToken): readonly SQLInputValue[] {
+  const columns = toTokenColumns(token);
+  return [
+    issuerId,
+    ...INSERTED.map((column) => columns[column]),
+    ...GENERATIONS_OF.flatMap((column) => [issuerId, columns[column]]),
+  ];
+}
+
+export const GRANTS_SQL = {
+  begin: `
+    INSERT INTO grants AS known (issuer_id, grant_id, client_id, subject, scopes, session_id, created_at_ms,
+      client_generation, subject_generation, session_generation, grant_generation)
+    VALUES (:issuerId, :grantId, :clientId, :subject, :scopes, :sessionId, :issuedAtMs,
+      (SELECT generation FROM clients WHERE issuer_id = :issuerId AND id = :clientId),
+      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'subject' AND id = :subject),
+      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'session' AND id = :sessionId),
+      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :grantId))
+    ${ON_KNOWN_GRANT}`,
+
+  ofSubject: `SELECT ${GRANT_READ} ${aliveGrants('', (name) => `:${name}`)} ${NEWEST_FIRST}`,
+};
+
+export interface Grants extends Pick<AdministrableStorage, 'grantsOf' | 'revokeGrants'> {
+  /**
+   * Remembers what the first code or token of a person's grant tells of it, a later one only once it has ended; inside
+   * the caller's transaction.
+   */
+  begin(first: GrantBeginning): void;
+}
+
+export function sqliteGrants(
+  { database, issuerId, clock, transaction }: SqliteHandle,
+  parts: { readonly principals: Principals; readonly events: Events },
+): Grants {
+  const { principals, events } = parts;
+  const sql = prepareAll(database, GRANTS_SQL);
+  const grantsOf = (subject: string): readonly GrantRecord[] => {
+    const rows = sql.ofSubject.all({ issuerId, subject, now: Math.floor(clock() / 1000) }) as GrantRow[];
+    return rows.map(toGrantRecord);
+  };
+
+  return {
+    begin({ grantId, clientId, subject, scopes, sessionId = null, issuedAtMs }) {
+      if (grantId === undefined || subject === undefined) return;
+      const grant = { grantId, clientId, subject, scopes: JSON.stringify(scopes), sessionId, issuedAtMs };
+      sql.begin.run({ issuerId, ...grant });
+    },
+
+    grantsOf,
+
+    revokeGrants(subject, clientId) {
+      return transaction(() => {
+        const ended = grantsOf(subject).filter((grant) => grant.clientId === clientId);
+        for (const { id } of ended) {
+          principals.raise('grant', id);
+          events.add('grant_revoked', id);
+        }
+        return ended.length;
+      });
+    },
+  };
+}
+
+export const AUTHORIZATION_CODES_SQL = {
+  get: `
+    SELECT ${CODE_COLUMNS} FROM authorization_codes t ${STANDING_JOINS}
+    WHERE t.issuer_id = ? AND t.id = ?`,
+
+  insert: `
+    INSERT INTO authorization_codes (issuer_id, id, client_id, redirect_uri, redirect_uri_given, code_challenge,
+      scopes, subject, grant_id, session_id, nonce, claims, claims_request, resources, issued_at_ms, expires_at, keep_until,
+      client_generation, subject_generation, session_generation, grant_generation)
+    VALUES (:issuerId, :id, :client_id, :redirect_uri, :redirect_uri_given, :code_challenge,
+      :scopes, :subject, :grant_id, :session_id, :nonce, :claims, :claims_request, :resources, :issued_at_ms, :expires_at, :keep_until,
+      (SELECT generation FROM clients WHERE issuer_id = :issuerId AND id = :client_id),
+      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'subject' AND id = :subject),
+      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'session' AND id = :session_id),
+      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :grant_id))`,
+
+  redeem: `
+    UPDATE authorization_codes SET redeemed_at_ms = :nowMs, keep_until = max(keep_until, :keepUntil)
+    WHERE issuer_id = :issuerId AND id = :id AND redeemed_at_ms IS NULL AND revoked_at_ms IS NULL`,
+
+  revoke: `
+    UPDATE authorization_codes SET revoked_at_ms = :nowMs
+    WHERE issuer_id = :issuerId AND id = :id AND revoked_at_ms IS NULL`,
+};
+
+export function sqliteAuthorizationCodes(
+  { database, issuerId, clock, transaction, reads }: SqliteHandle,
+  parts: {
+    readonly issuing: Issuing;
+    readonly grants: Grants;
+    readonly principals: Principals;
+    readonly events: Events;
+  },
+): AuthorizationCodeRepository {
+  const { issuing, grants, principals, events } = parts;
+  const sql = prepareAll(database, AUTHORIZATION_CODES_SQL);
+
+  const codeRow = lookUpList<CodeRow>(sql.get);
+  const find = (id: string): AuthorizationCodeRecord | undefined => {
+    const row = codeRow(issuerId, id);
+    return row && toCodeRecord(row);
+  };
+
+  return {
+    get: (id) => reads.read(() => find(id)),
+
+    issue(code, { clientGeneration = 0 }) {
+      return transaction(() => {
+        if (!issuing.admits(code, clientGeneration)) return 'refused';
+        principals.keep(code, code.expiresAt);
+        sql.insert.run({ issuerId, ...toCodeColumns(code) });
+        grants.begin(code);
+        return 'issued';
+      });
+    },
+
+    redeem({ id }, tokens) {
+      return transaction(() => {
+        const stored = find(id);
+        if (stored === undefined) return 'refused';
+        if (stored.redeemedAtMs !== undefined) return 'already_redeemed';
+        if (!canContinue(stored, clock())) return 'refused';
+        requireSamePrincipals(stored, tokens);
+        if (!tokens.every((token) => issuing.admits(token))) return 'refused';
+        const marked = sql.redeem.run({ issuerId, id, nowMs: clock(), keepUntil: latest(tokens) }).changes;
+        if (marked !== 1) throw new Error('a code changed inside the transaction that redeems it');
+        issuing.insert(tokens);
+        return 'issued';
+      });
+    },
+
+    revoke({ id, grantId }) {
+      return transaction(() => {
+        const copied = find(id)?.standing?.grant?.copied;
+        if (copied === undefined) return;
+        const marked = sql.revoke.run({ issuerId, id, nowMs: clock() }).changes === 1;
+        const raised = principals.raiseGrantOnce(grantId, copied);
+        if (marked || raised) events.add('code_revoked', id);
+      });
+    },
+  };
+}

@@ -1,0 +1,127 @@
+import { sha256 } from '#hashing';
+import { remainingAccess, resourcesIn } from '../clients/access.ts';
+import { mayOmitPkce } from '../clients/client.ts';
+import type { Context } from '../context.ts';
+import type { Call } from '../http/events.ts';
+import { type Form, requireParameter } from '../http/form.ts';
+import { verifierFits } from '../protocol/authorization_parameters.ts';
+import type { AuthorizationCodeRecord, ClientRecord } from '../protocol/records.ts';
+import { isRegisteredRedirectUri } from '../protocol/redirect_uri.ts';
+import { grantClaimsOf, mintAccessToken } from '../tokens/access_token.ts';
+import { newTimedIdentifier, opaqueKindOf } from '../tokens/opaque_token.ts';
+import { mintRefreshToken } from '../tokens/refresh_token.ts';
+import { codeLife } from '../tokens/state.ts';
+import type { Grant } from './token_response.ts';
+import { idTokenBeside, invalidGrant, overtaken, tokenResponse } from './token_response.ts';
+
+/** RFC 6749 §4.1.3 with PKCE (RFC 7636 §4.5) and an ID token where `openid` was granted. */
+export const authorizationCode: Grant = async (context, client, form, call) => {
+  const record = await findCode(context, requireParameter(form, 'code'));
+  await requireMatch(record, client, form);
+  if (record.redeemedAtMs !== undefined) throw await reused(context, record, call);
+  requireUnchanged(record, client);
+  await requireAlive(context, record);
+
+  const remaining = await remainingAccess(context, client, record);
+  const selected = remaining.select(resourcesIn(form));
+  const { subject, grantId, sessionId, nonce, claimsRequest } = record;
+  const { scopes, resources } = remaining;
+  const person = { subject, sub: subjectTold(record) };
+  const claims = grantClaimsOf(client, record.claims);
+  const purpose = {
+    client,
+    scopes,
+    person,
+    claims,
+    grantId,
+    familyId: newTimedIdentifier(context),
+    pairId: newTimedIdentifier(context),
+    ...(sessionId !== undefined && { sessionId }),
+    ...(claimsRequest !== undefined && { claimsRequest }),
+    ...(resources !== undefined && { resources }),
+  };
+  const refresh = client.grantTypes.includes('refresh_token')
+    ? await mintRefreshToken(context, purpose)
+    : undefined;
+  const access = await mintAccessToken(context, { ...purpose, ...selected }, refresh?.record.keepUntil);
+  const tokens = refresh === undefined ? [access.record] : [access.record, refresh.record];
+  const occasion = { client, person, access, claims, claimsRequest };
+  const idToken = await idTokenBeside(context, { ...occasion, ...(nonce !== undefined && { nonce }) });
+
+  // Everything is made before the code is spent: where signing fails, it can be redeemed again.
+  const outcome = await context.storage.authorizationCodes.redeem(record, tokens);
+  if (outcome === 'already_redeemed') throw await reused(context, record, call);
+  if (outcome !== 'issued') throw overtaken();
+  return tokenResponse(context, { access, refreshToken: refresh?.token, idToken });
+};
+
+async function findCode({ storage }: Context, code: string): Promise<AuthorizationCodeRecord> {
+  const record =
+    opaqueKindOf(code) === 'authorization_code'
+      ? await storage.authorizationCodes.get(await sha256(code))
+      : undefined;
+  if (!record) throw invalidGrant('the authorization code is not valid', 'code_unknown');
+  return record;
+}
+
+const NO_CHALLENGE = 'the authorization request had no code_challenge';
+
+/** The code was given to this client, for this redirect URI and this verifier. */
+async function requireMatch(
+  record: AuthorizationCodeRecord,
+  client: ClientRecord,
+  form: Form,
+): Promise<void> {
+  if (record.clientId !== client.id)
+    throw invalidGrant('the authorization code is not valid', 'code_foreign');
+
+  const redirectUri = form.get('redirect_uri');
+  const expected = record.redirectUriGiven || redirectUri !== undefined ? record.redirectUri : undefined;
+  if (redirectUri !== expected)
+    throw invalidGrant('the redirect_uri does not match', 'redirect_uri_mismatch', redirectUri);
+
+  const verifier = form.get('code_verifier');
+  const { codeChallenge } = record;
+  if (codeChallenge === undefined) {
+    if (verifier === undefined) return;
+    // A verifier without a challenge is a downgrade (RFC 9700 §2.1.1).
+    throw invalidGrant(NO_CHALLENGE, 'pkce_unexpected');
+  }
+  if (verifier === undefined) throw invalidGrant('the code_verifier is missing', 'pkce_missing');
+  if (!(await verifierFits(verifier, codeChallenge)))
+    throw invalidGrant('the code_verifier does not match', 'pkce_mismatch');
+}
+
+/** A client that is registered anew meanwhile could not have got this code as it is now. */
+function requireUnchanged(record: AuthorizationCodeRecord, client: ClientRecord): void {
+  if (!isRegisteredRedirectUri(client, record.redirectUri))
+    throw invalidGrant(
+      'the redirect_uri is not registered any more',
+      'redirect_uri_mismatch',
+      record.redirectUri,
+    );
+  if (record.codeChallenge === undefined && !mayOmitPkce(client))
+    throw invalidGrant(NO_CHALLENGE, 'pkce_missing');
+}
+
+/** `sub` as it was when the person approved. */
+function subjectTold({ claims: { sub } }: AuthorizationCodeRecord): string {
+  if (typeof sub === 'string') return sub;
+  throw invalidGrant('the authorization code is not valid', 'code_unknown'); // an earlier version left it out
+}
+
+async function requireAlive(context: Context, record: AuthorizationCodeRecord): Promise<void> {
+  const life = await codeLife(context, record);
+  if (life.alive) return;
+  throw invalidGrant(
+    'the authorization code is not valid',
+    life.reason === 'expired' ? 'code_expired' : life.reason,
+  );
+}
+
+/** RFC 6749 §4.1.2: what the code issued is revoked. Only the client that holds the verifier gets this far. */
+async function reused(context: Context, record: AuthorizationCodeRecord, call: Call) {
+  await context.storage.authorizationCodes.revoke(record);
+  context.onEvent({ ...call, type: 'authorization_code_reused', tokenId: record.id });
+  return invalidGrant('the authorization code is not valid', 'code_reused');
+}

@@ -1,0 +1,32 @@
+import { accessFor, audienceOf, resourcesIn } from '../clients/access.ts';
+import { isConfidential } from '../clients/client.ts';
+import { OAuthError } from '../http/errors.ts';
+import { formatScope, isPersonalScope, refusedScope, selectScopes } from '../protocol/scope.ts';
+import { mintAccessToken } from '../tokens/access_token.ts';
+import type { Grant } from './token_response.ts';
+import { overtaken, tokenResponse } from './token_response.ts';
+
+/** RFC 6749 §4.4: a client acts for itself, so there is no person and no refresh token. */
+export const clientCredentials: Grant = async (context, client, form) => {
+  if (!isConfidential(client)) {
+    throw new OAuthError('unauthorized_client', 'only confidential clients may use this grant', {
+      reason: 'grant_not_allowed',
+    });
+  }
+  const ownScopes = client.scopes.filter((scope) => !isPersonalScope(scope));
+  const wanted = selectScopes(form.get('scope'), client.scopes, ownScopes);
+  const personal = wanted.filter(isPersonalScope);
+  if (personal.length > 0) throw refusedScope('a scope needs a person', formatScope(personal));
+
+  const asked = resourcesIn(form);
+  const { scopes, resources } = await accessFor(context, client, {
+    scopes: wanted,
+    areScopesNamed: form.has('scope'),
+    ...(asked !== undefined && { resources: asked }),
+  });
+  const audience = audienceOf(context, resources);
+  const access = await mintAccessToken(context, { client, scopes, audience });
+  const basis = { clientGeneration: client.generation ?? 0 };
+  if ((await context.storage.tokens.issue([access.record], basis)) !== 'issued') throw overtaken();
+  return tokenResponse(context, { access });
+};

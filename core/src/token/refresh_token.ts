@@ -1,0 +1,150 @@
+import { type RemainingAccess, remainingAccess, resourcesIn } from '../clients/access.ts';
+import { isConfidential } from '../clients/client.ts';
+import type { Context } from '../context.ts';
+import type { Call } from '../http/events.ts';
+import { type Form, requireParameter } from '../http/form.ts';
+import type { ClientRecord } from '../protocol/records.ts';
+import type { MintedAccessToken, MintedToken, TokenPurpose } from '../tokens/access_token.ts';
+import { grantClaimsOf, mintAccessToken } from '../tokens/access_token.ts';
+import type { FoundToken } from '../tokens/context.ts';
+import { findToken } from '../tokens/find.ts';
+import { newTimedIdentifier } from '../tokens/opaque_token.ts';
+import { FAMILY_END, mintSuccessor, recallSuccessor } from '../tokens/refresh_token.ts';
+import { lifeOf } from '../tokens/state.ts';
+import type { Grant } from './token_response.ts';
+import { idTokenBeside, invalidGrant, overtaken, tokenResponse } from './token_response.ts';
+
+/** A refresh token in the hands of the client that it was issued to. */
+interface Presented extends FoundToken {
+  readonly token: string;
+  readonly client: ClientRecord;
+}
+
+/** RFC 6749 §6, with rotation and the detection of reuse (RFC 9700 §4.14.2). */
+export const refreshToken: Grant = async (context, client, form, call) => {
+  const token = requireParameter(form, 'refresh_token');
+  const found = await findToken(context, token);
+  if ('reason' in found) throw dead(found.reason);
+  const { record, claims } = found;
+  if (record.kind !== 'refresh_token') throw dead('wrong_type');
+  if (record.clientId !== client.id) throw dead('refresh_token_foreign');
+  const life = await lifeOf(context, record, claims);
+  if (!life.alive && life.reason !== 'superseded') throw dead(life.reason);
+
+  const presented = { ...found, token, client };
+  if (!life.alive) return retry(context, presented, form, call);
+  return rotates(client) ? rotate(context, presented, form, call) : reuse(context, presented, form);
+};
+
+/** The presented token makes way for its successor, with a new access token beside it. */
+async function rotate(context: Context, presented: Presented, form: Form, call: Call) {
+  const { record, token, client } = presented;
+  const remaining = await remainingAccess(context, client, record);
+  const pairId = newTimedIdentifier(context);
+  const refresh = await mintSuccessor(context, { ...purposeOf(presented, remaining), pairId }, token);
+  const beside = await mintBeside(context, presented, refresh.record, remaining, form);
+  const outcome = await context.storage.tokens.rotate(record, refresh.record, [
+    beside.access.record,
+    refresh.record,
+  ]);
+  if (outcome === 'issued') return tokenResponse(context, { ...beside, refreshToken: refresh.token });
+  if (outcome !== 'superseded') throw overtaken();
+
+  // Another request of the same client was quicker: this one is a retry now.
+  const found = await context.storage.tokens.getByRefreshToken(record.id);
+  if (!found) throw overtaken();
+  return retry(context, { ...presented, record: found }, form, call);
+}
+
+/** By registration; the refresh tokens of public clients always rotate (RFC 9700 §2.2.2). */
+function rotates(client: ClientRecord): boolean {
+  return client.rotateRefreshTokens !== false || !isConfidential(client);
+}
+
+/** For clients whose refresh tokens do not rotate. */
+async function reuse(context: Context, presented: Presented, form: Form) {
+  const remaining = await remainingAccess(context, presented.client, presented.record);
+  const beside = await mintBeside(context, presented, presented.record, remaining, form);
+  const outcome = await context.storage.tokens.issueBeside(presented.record, [beside.access.record]);
+  if (outcome !== 'issued') throw overtaken();
+  return tokenResponse(context, { ...beside, refreshToken: presented.token });
+}
+
+/**
+ * The presented token was rotated already. Within the grace its immediate predecessor gets the same successor
+ * again; anything older or later is a stolen token, and its family dies.
+ */
+async function retry(context: Context, presented: Presented, form: Form, call: Call) {
+  const { record, token } = presented;
+  const ageMs = context.clock() - (record.supersededAtMs ?? 0);
+  if (ageMs >= context.lifetimes.refreshGrace * 1000) throw await stolen(context, presented, call);
+
+  const successor = await context.storage.tokens.getByRefreshToken(record.successorId ?? '');
+  if (!successor) throw dead('no_record');
+  const life = await lifeOf(context, successor, successor.claims ?? {});
+  if (!life.alive && life.reason === 'superseded') throw await stolen(context, presented, call);
+  if (!life.alive) throw dead(life.reason);
+
+  const refreshToken = await recallSuccessor(context, successor, token);
+  if (refreshToken === undefined) throw dead('refresh_token_dead');
+  const remaining = await remainingAccess(context, presented.client, successor);
+  const beside = await mintBeside(context, presented, successor, remaining, form);
+  const outcome = await context.storage.tokens.issueBeside(successor, [beside.access.record]);
+  if (outcome === 'superseded') throw await stolen(context, presented, call);
+  if (outcome !== 'issued') throw overtaken();
+  return tokenResponse(context, { ...beside, refreshToken });
+}
+
+/**
+ * An access token of the pair of a refresh token, with an ID token about the sign-in that the grant began with (OpenID
+ * Connect Core §12.2). `scope` and `resource` narrow what comes now, and nothing that comes later (RFC 6749 §6, RFC
+ * 8707 §2.2).
+ */
+async function mintBeside(
+  context: Context,
+  presented: Presented,
+  refresh: MintedToken['record'] | FoundToken['record'],
+  remaining: RemainingAccess,
+  form: Form,
+): Promise<{ access: MintedAccessToken; idToken: string | undefined }> {
+  const purpose = {
+    ...purposeOf(presented, remaining),
+    ...remaining.select(resourcesIn(form), form.get('scope')),
+  };
+  const { client, claims = {}, claimsRequest, person } = purpose;
+  const pair = refresh.pairId === undefined ? {} : { pairId: refresh.pairId };
+  const access = await mintAccessToken(context, { ...purpose, ...pair }, refresh.expiresAt);
+  return { access, idToken: await idTokenBeside(context, { client, person, access, claims, claimsRequest }) };
+}
+
+/** The person stays who the client was told at first, also where it has been registered anew since. */
+function purposeOf(
+  { record, claims, client }: Presented,
+  { scopes, resources }: RemainingAccess,
+): TokenPurpose {
+  const { subject, familyId, grantId, sessionId, claimsRequest } = record;
+  const familyEnd = claims[FAMILY_END];
+  return {
+    client,
+    scopes,
+    claims: grantClaimsOf(client, claims),
+    ...(subject !== undefined && { person: { subject, sub: String(claims.sub) } }),
+    ...(familyId !== undefined && { familyId }),
+    ...(typeof familyEnd === 'number' && { familyEnd }),
+    ...(grantId !== undefined && { grantId }),
+    ...(sessionId !== undefined && { sessionId }),
+    ...(claimsRequest !== undefined && { claimsRequest }),
+    ...(resources !== undefined && { resources }),
+  };
+}
+
+async function stolen(context: Context, { record }: Presented, call: Call) {
+  await context.storage.tokens.revokeFamily(record);
+  context.onEvent({ ...call, type: 'refresh_token_reused', tokenId: record.id });
+  return dead('refresh_token_reused');
+}
+
+/** One text for all: the client learns that the token is of no use any more. */
+function dead(reason: Parameters<typeof invalidGrant>[1]) {
+  return invalidGrant('the refresh token is not valid', reason);
+}

@@ -1,0 +1,119 @@
+import type { OidcContext } from '../clients/client.ts';
+import type { Context } from '../context.ts';
+import { readBearerToken } from '../http/bearer.ts';
+import { OAuthError } from '../http/errors.ts';
+import type { Call } from '../http/events.ts';
+import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.ts';
+import {
+  type Claims,
+  permittedClaims,
+  permittedNames,
+  permittedRequests,
+  requestedClaims,
+} from '../protocol/claims.ts';
+import type { ClientRecord } from '../protocol/records.ts';
+import { atOnce } from '../serve.ts';
+import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
+import type { FoundToken } from '../tokens/context.ts';
+
+/** `GET` and `POST /userinfo` (OpenID Connect Core §5.3, errors by RFC 6750 §3). */
+export async function userInfo(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse> {
+  // §5.3.1 the request
+  const oidc = requireOidc(context);
+  const token = readBearerToken(request);
+  if (token === undefined) {
+    throw new OAuthError('invalid_token', 'the access token is missing', { reason: 'access_token_missing' });
+  }
+  const found = await requireReadable(context, token, call);
+
+  // §5.3.2 the answer, in the form that the token's client is registered for
+  const [claims, client] = await atOnce(personalClaims(context, oidc, found), async () =>
+    context.storage.clients.get(found.record.clientId),
+  );
+  return userInfoResponse(context, claims, client);
+}
+
+/**
+ * The claims of the person that an access token was issued for, within its scopes, without HTTP.
+ * @throws {OAuthError} `invalid_token`, `insufficient_scope` (RFC 6750 §3.1)
+ * @throws {StorageFault} storage or the source of the claims could not be asked
+ */
+export async function userInfoOf(context: Context, token: string): Promise<Claims> {
+  const oidc = requireOidc(context);
+  return personalClaims(context, oidc, await requireReadable(context, token, { operation: 'userinfo' }));
+}
+
+/** An access token that is alive, for an accepted audience, and was granted `openid`. */
+async function requireReadable(
+  { accessTokens, userInfoAudiences }: Context,
+  token: string,
+  call: Call,
+): Promise<FoundToken> {
+  const found = await accessTokens.verify(token);
+  call.clientId = found.record.clientId;
+  const audiences = [found.claims.aud].flat().map(String);
+  if (userInfoAudiences !== undefined && !audiences.some((one) => userInfoAudiences.includes(one)))
+    throw new OAuthError('invalid_token', 'the access token is for another audience', {
+      reason: 'audience_wrong',
+      value: audiences.join(' '),
+    });
+  if (found.record.scopes.includes('openid')) return found;
+  throw new OAuthError('insufficient_scope', 'openid scope required', {
+    reason: 'scope_openid_missing',
+    scope: 'openid',
+  });
+}
+
+/** What the scopes permit, what was asked for one by one, and the application's claims; the subject is the token's own, whatever the host says. */
+async function personalClaims(context: Context, oidc: OidcContext, found: FoundToken): Promise<Claims> {
+  const { getUserClaims, claimsByScope } = oidc;
+  const { record, claims } = found;
+  const { subject, scopes, claimsRequest } = record;
+  const attributes = subject === undefined ? undefined : await getUserClaims(subject);
+  if (!attributes)
+    throw new OAuthError('invalid_token', 'the access token has no user', { reason: 'no_person' });
+
+  const asked = permittedRequests(claimsRequest?.userinfo, permittedNames(scopes, claimsByScope));
+  const { sub: _, ...permitted } = {
+    ...permittedClaims(attributes, scopes, claimsByScope),
+    ...requestedClaims(attributes, asked),
+    ...(await context.applicationClaims?.told('userinfo', found)),
+  };
+  return { ...permitted, sub: claims.sub ?? subject };
+}
+
+/** A host may call the operation although nothing is mounted. */
+function requireOidc({ oidc }: Context): OidcContext {
+  if (oidc !== undefined) return oidc;
+  throw new OAuthError('invalid_request', 'OpenID Connect is not enabled', {
+    status: 404,
+    reason: 'oidc_off',
+  });
+}
+
+/**
+ * The answer of UserInfo in the form that the client is registered for (OpenID Connect Core §5.3.2): JSON, or a JWT that
+ * is signed, encrypted, or both.
+ * @throws {OAuthError} `invalid_request`: the client has no key to encrypt to; `invalid_token`: it is gone
+ */
+async function userInfoResponse(
+  context: Context,
+  claims: Claims,
+  client: ClientRecord | undefined,
+): Promise<HttpResponse> {
+  if (client === undefined) {
+    throw new OAuthError('invalid_token', 'the access token is not valid', { reason: 'client_unknown' });
+  }
+  const { metadata = {} } = client;
+  const algorithm = metadata.userinfo_signed_response_alg;
+  const encryption = registeredEncryption(
+    metadata.userinfo_encrypted_response_alg,
+    metadata.userinfo_encrypted_response_enc,
+  );
+  if (algorithm === undefined && encryption === undefined) return jsonResponse(claims);
+
+  const signing = algorithm && { type: 'JWT', algorithm };
+  const named = signing ? { ...claims, iss: context.issuer, aud: client.id } : claims;
+  const body = await answerJwt(context, client, named, { signing, encryption });
+  return { status: 200, headers: { 'content-type': 'application/jwt', 'cache-control': 'no-store' }, body };
+}

@@ -1,0 +1,102 @@
+// scripts/check_layers.ts against a tree with planted breaches.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { test } from 'node:test';
+
+const SOUND: Readonly<Record<string, string>> = {
+  'core/src/http/http.ts': 'export const http = 1;',
+  'core/src/storage/contract.ts': "import '../http/http.ts';",
+  'core/src/storage/host_storage.ts': "import './contract.ts';",
+  'core/src/introspection/introspection.ts': "import type { X } from '../storage/contract.ts';",
+  'core/src/revocation/revocation.ts': "import { http } from '../http/http.ts';",
+  'core/src/index.ts': "export { http } from './http/http.ts';",
+  'server/src/config/options.ts': "import { x } from '@grantd/core';",
+  'server/src/cli/run.ts': "import '../config/options.ts';",
+};
+
+const PLANTED: readonly (readonly [
+  breach: string,
+  files: Readonly<Record<string, string>>,
+  report: RegExp,
+])[] = [
+  [
+    'an import of a later layer',
+    { 'core/src/http/http.ts': "import type { X } from '../tokens/find.ts';", 'core/src/tokens/find.ts': '' },
+    /http\/http\.ts imports core\/src\/tokens\/find\.ts, which is in a later layer/,
+  ],
+  [
+    'an import of another slice',
+    { 'core/src/revocation/revocation.ts': "import '../introspection/introspection.ts';" },
+    /revocation\.ts imports core\/src\/introspection\/introspection\.ts, which is in another slice/,
+  ],
+  [
+    'a slice that knows more of storage than the contract',
+    { 'core/src/revocation/revocation.ts': "import '../storage/host_storage.ts';" },
+    /revocation\.ts imports core\/src\/storage\/host_storage\.ts; a slice knows only/,
+  ],
+  [
+    'a circle of files',
+    { 'core/src/http/http.ts': "import './form.ts';", 'core/src/http/form.ts': "import './http.ts';" },
+    /http\/form\.ts is part of a circle of imports between files/,
+  ],
+  [
+    'a circle of folders in the program',
+    {
+      'server/src/pages/pages.ts': "import './login/login.ts';",
+      'server/src/pages/login/login.ts': "import '../html.ts';",
+      'server/src/pages/html.ts': '',
+    },
+    /server\/src\/pages is part of a circle of imports between folders/,
+  ],
+  [
+    'a later layer of the program',
+    { 'server/src/config/options.ts': "import '../cli/run.ts';" },
+    /config\/options\.ts imports server\/src\/cli\/run\.ts, which is in a later layer/,
+  ],
+  [
+    'the core by path',
+    { 'server/src/config/options.ts': "import '../../../core/src/index.ts';" },
+    /imports core\/src\/index\.ts by path/,
+  ],
+  ['node: in a file for all runtimes', { 'core/src/http/http.ts': "import 'node:fs';" }, /imports node:fs/],
+  ['a dependency of the core', { 'core/src/http/http.ts': "import 'express';" }, /depends on express/],
+  ['a file in no layer', { 'core/src/utils/text.ts': '' }, /core\/src\/utils\/text\.ts is in no layer/],
+  [
+    'a store in the main entry point',
+    {
+      'core/src/index.ts': "export * from './storage/memory/memory_storage.ts';",
+      'core/src/storage/memory/memory_storage.ts': '',
+    },
+    /exports a store/,
+  ],
+];
+
+test('a sound tree passes', () => {
+  assert.deepEqual(checked({}), { status: 0, report: '' });
+});
+
+for (const [breach, files, report] of PLANTED) {
+  test(`${breach} is reported`, () => {
+    const { status, report: printed } = checked(files);
+    assert.equal(status, 1);
+    assert.match(printed, report);
+  });
+}
+
+function checked(files: Readonly<Record<string, string>>): { status: number | null; report: string } {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-layers-'));
+  try {
+    for (const [path, text] of Object.entries({ ...SOUND, ...files })) {
+      mkdirSync(join(folder, dirname(path)), { recursive: true });
+      writeFileSync(join(folder, path), text);
+    }
+    const script = join(import.meta.dirname, '../../scripts/check_layers.ts');
+    const { status, stderr } = spawnSync(process.execPath, [script, folder], { encoding: 'utf8' });
+    return { status, report: stderr };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}

@@ -1,0 +1,352 @@
+import type { ClientRepository } from '@grantd/core';
+import { askStorage, type ProgramTables, type TableRow } from './tables.ts';
+
+/** What one page asks a person to agree to, by the protocol's names. Nothing in it is agreed to without the rest. */
+export interface Agreed {
+  readonly scopes: readonly string[];
+  /** RFC 8707 §2. */
+  readonly resources: readonly string[];
+  /** Names of claims that the request asks for one by one (OpenID Connect Core §5.5). */
+  readonly claims: readonly string[];
+}
+
+/** The client that it is agreed with. */
+interface ClientAgreedWith {
+  /** The client's generation; it changes when the client is removed or all its tokens are ended. */
+  readonly clientGeneration: number;
+  /** Which registration it is, of a client that registered itself; otherwise 0. */
+  readonly clientRevision: number;
+}
+
+/** What a request asks for, and the client that asks. */
+export interface Asked extends Agreed, ClientAgreedWith {}
+
+/** One decision. A request is covered only by one entry, never by several together. */
+export interface ConsentEntry extends Agreed {
+  readonly givenAtMs: number;
+}
+
+/** The decisions of a person about a client. They count only while the client is the same. */
+export interface Consent extends ClientAgreedWith {
+  readonly clientId: string;
+  /** The newest last. */
+  readonly entries: readonly ConsentEntry[];
+}
+
+/** Whom a consent is between. */
+export interface Parties {
+  readonly subject: string;
+  readonly clientId: string;
+}
+
+interface KnownClient {
+  readonly clientId: string;
+  readonly clientGeneration: number;
+}
+
+/** The consents of one issuer. Every method rejects with a `StorageFault` where the database cannot be asked. */
+export interface Consents {
+  /** @returns `undefined` where there is none, or it was withdrawn */
+  get(parties: Parties): Promise<Consent | undefined>;
+  /** What a person agreed to and did not withdraw, the newest first, whether or not it counts. */
+  ofSubject(subject: string): Promise<readonly Consent[]>;
+  /** Adds an entry, in place of those that it covers. Atomic: of several at once all count. */
+  give(parties: Parties, asked: Asked, nowMs: number): Promise<void>;
+  /** First step of a withdrawal: from now on it does not count. Idempotent. */
+  beginWithdrawal(parties: Parties, nowMs: number): Promise<void>;
+  /** Last step of a withdrawal: it goes, unless it was given again meanwhile. */
+  finishWithdrawal(parties: Parties): Promise<void>;
+  /** The client after this one, by identifier, that people have agreed anything with, at its lowest generation. */
+  clientAfter(clientId: string): Promise<KnownClient | undefined>;
+  /** Removes what people agreed to with a client of this generation. @returns how much: at most `limit` */
+  forget(client: KnownClient, limit: number): Promise<number>;
+  /** Removes all that a person agreed to; grants are another matter. */
+  forgetPerson(subject: string): Promise<void>;
+  /** Whose withdrawal was begun before a time and not finished: a process died in between. */
+  halfWithdrawn(beforeMs: number, limit: number): Promise<readonly Parties[]>;
+}
+
+/** Whether one decision covers all that is asked for. */
+export function covers(consent: Consent | undefined, asked: Asked): boolean {
+  if (consent === undefined || comparedWith(consent, asked) !== 0) return false;
+  return consent.entries.some((entry) => contains(entry, asked));
+}
+
+/** Far more than an application has uses for; beyond that, a person is asked again for the oldest. */
+const MOST_ENTRIES = 50;
+
+/** The entries after a decision: without those that the new one covers. */
+export function withEntry(entries: readonly ConsentEntry[], added: ConsentEntry): readonly ConsentEntry[] {
+  return [...entries.filter((entry) => !contains(added, entry)), added].slice(-MOST_ENTRIES);
+}
+
+function contains(agreed: Agreed, asked: Agreed): boolean {
+  return MEMBERS.every((member) => asked[member].every((one) => agreed[member].includes(one)));
+}
+
+/** Whether something was agreed with the client as it was before (negative), at the same time (0), or since. */
+export function comparedWith(one: ClientAgreedWith, other: ClientAgreedWith): number {
+  return one.clientGeneration - other.clientGeneration || one.clientRevision - other.clientRevision;
+}
+
+const MEMBERS = ['scopes', 'resources', 'claims'] as const satisfies readonly (keyof Agreed)[];
+
+const COLUMNS =
+  'subject, client_id, client_generation, client_revision, entries, version, given_at_ms, withdrawn_at_ms';
+
+const ONE_CONSENT = 'issuer = $1 AND subject = $2 AND client_id = $3';
+
+const CONSENTS_SQL = {
+  get: `SELECT ${COLUMNS} FROM grantd.consents WHERE ${ONE_CONSENT}`,
+
+  ofSubject: `
+    SELECT ${COLUMNS} FROM grantd.consents WHERE issuer = $1 AND subject = $2 AND withdrawn_at_ms IS NULL
+    ORDER BY given_at_ms DESC, client_id`,
+
+  // Versions begin with the time: one that was removed and made again is not taken for what it was.
+  add: `
+    INSERT INTO grantd.consents (issuer, subject, client_id, entries, client_generation, client_revision,
+      version, given_at_ms)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $7)
+    ON CONFLICT (issuer, subject, client_id) DO NOTHING RETURNING client_id`,
+
+  replace: `
+    UPDATE grantd.consents
+    SET entries = $5, client_generation = $6, client_revision = $7, given_at_ms = $8,
+      version = version + 1, withdrawn_at_ms = NULL
+    WHERE ${ONE_CONSENT} AND version = $4 RETURNING client_id`,
+
+  beginWithdrawal: `
+    UPDATE grantd.consents SET withdrawn_at_ms = $4, version = version + 1
+    WHERE ${ONE_CONSENT} AND withdrawn_at_ms IS NULL`,
+
+  finishWithdrawal: `DELETE FROM grantd.consents WHERE ${ONE_CONSENT} AND withdrawn_at_ms IS NOT NULL`,
+
+  clientAfter: `
+    SELECT client_id, client_generation FROM grantd.consents WHERE issuer = $1 AND client_id > $2
+    ORDER BY client_id, client_generation LIMIT 1`,
+
+  forget: `
+    DELETE FROM grantd.consents
+    WHERE issuer = $1 AND client_id = $2 AND client_generation = $3 AND subject IN (
+      SELECT subject FROM grantd.consents
+      WHERE issuer = $1 AND client_id = $2 AND client_generation = $3 LIMIT $4)
+    RETURNING subject`,
+
+  forgetPerson: 'DELETE FROM grantd.consents WHERE issuer = $1 AND subject = $2',
+
+  halfWithdrawn: `
+    SELECT subject, client_id FROM grantd.consents WHERE issuer = $1 AND withdrawn_at_ms < $2
+    ORDER BY withdrawn_at_ms LIMIT $3`,
+};
+
+/** Each failure means that somebody else has changed the same consent meanwhile. */
+const MOST_ATTEMPTS = 10;
+
+export function consentsTable(tables: ProgramTables, issuer: string): Consents {
+  const find = async ({ subject, clientId }: Parties): Promise<StoredConsent | undefined> => {
+    const [row] = await tables.read(CONSENTS_SQL.get, issuer, subject, clientId);
+    return row && consentOf(row);
+  };
+
+  /** @returns `false` if another process changed the consent meanwhile */
+  const tryToGive = async (parties: Parties, asked: Asked, nowMs: number): Promise<boolean> => {
+    const { subject, clientId } = parties;
+    const { clientGeneration, clientRevision, scopes, resources, claims } = asked;
+    const entry = { scopes, resources, claims, givenAtMs: nowMs };
+    const stored = await find(parties);
+    if (stored === undefined) {
+      const [added] = await tables.write([
+        CONSENTS_SQL.add,
+        ...[issuer, subject, clientId, JSON.stringify([entry]), clientGeneration, clientRevision, nowMs],
+      ]);
+      return added?.length === 1;
+    }
+    const { version, isWithdrawn } = stored;
+    const compared = comparedWith(stored, asked);
+    // The client has changed since the person was asked, so the answer no longer counts.
+    if (compared > 0) return true;
+    if (!isWithdrawn && covers(stored, asked)) return true;
+    const isAnew = isWithdrawn || compared < 0;
+    const [entries, givenAtMs] = isAnew
+      ? [[entry], nowMs]
+      : [withEntry(stored.entries, entry), stored.givenAtMs];
+    const [replaced] = await tables.write([
+      CONSENTS_SQL.replace,
+      ...[issuer, subject, clientId, version],
+      ...[JSON.stringify(entries), clientGeneration, clientRevision, givenAtMs],
+    ]);
+    return replaced?.length === 1;
+  };
+
+  return {
+    async get(parties) {
+      const stored = await find(parties);
+      return stored?.isWithdrawn === false ? stored : undefined;
+    },
+    ofSubject: async (subject) => (await tables.read(CONSENTS_SQL.ofSubject, issuer, subject)).map(consentOf),
+    async give(parties, asked, nowMs) {
+      for (let attempt = 1; !(await tryToGive(parties, asked, nowMs)); attempt += 1)
+        if (attempt === MOST_ATTEMPTS) throw new Error('a consent is changed faster than it can be written');
+    },
+    async beginWithdrawal({ subject, clientId }, nowMs) {
+      await tables.write([CONSENTS_SQL.beginWithdrawal, issuer, subject, clientId, nowMs]);
+    },
+    async finishWithdrawal({ subject, clientId }) {
+      await tables.write([CONSENTS_SQL.finishWithdrawal, issuer, subject, clientId]);
+    },
+    async clientAfter(clientId) {
+      const [row] = await tables.read(CONSENTS_SQL.clientAfter, issuer, clientId);
+      return row && knownClientOf(row);
+    },
+    async forget({ clientId, clientGeneration }, limit) {
+      const [forgotten] = await tables.write([
+        CONSENTS_SQL.forget,
+        issuer,
+        clientId,
+        clientGeneration,
+        limit,
+      ]);
+      return forgotten?.length ?? 0;
+    },
+    async forgetPerson(subject) {
+      await tables.write([CONSENTS_SQL.forgetPerson, issuer, subject]);
+    },
+    halfWithdrawn: async (beforeMs, limit) =>
+      (await tables.read(CONSENTS_SQL.halfWithdrawn, issuer, beforeMs, limit)).map((row) => ({
+        subject: String(row.subject),
+        clientId: String(row.client_id),
+      })),
+  };
+}
+
+interface StoredConsent extends Consent {
+  /** When the person agreed to anything with this client first. */
+  readonly givenAtMs: number;
+  readonly version: number;
+  readonly isWithdrawn: boolean;
+}
+
+function consentOf(row: TableRow): StoredConsent {
+  const entries: readonly ConsentEntry[] = JSON.parse(String(row.entries));
+  return {
+    ...knownClientOf(row),
+    clientRevision: Number(row.client_revision),
+    entries,
+    givenAtMs: Number(row.given_at_ms),
+    version: Number(row.version),
+    isWithdrawn: row.withdrawn_at_ms !== null,
+  };
+}
+
+function knownClientOf(row: TableRow): KnownClient {
+  return { clientId: String(row.client_id), clientGeneration: Number(row.client_generation) };
+}
+
+/** What is left to sweep counts no more and costs little, and looking for it reads a row of every client. */
+const LOOK_EVERY_MS = 60 * 60 * 1000;
+
+/** Removes consents with clients that were removed, or whose tokens have all been ended since. */
+export class ConsentSweep {
+  readonly #consents: Pick<Consents, 'clientAfter' | 'forget'>;
+  readonly #clients: Pick<ClientRepository, 'get'>;
+  readonly #clock: () => number;
+  #nextLookAtMs = 0;
+  /** The client up to which this look has come. */
+  #after = '';
+
+  constructor(parts: {
+    readonly consents: Pick<Consents, 'clientAfter' | 'forget'>;
+    readonly clients: Pick<ClientRepository, 'get'>;
+    readonly clock?: () => number;
+  }) {
+    this.#consents = parts.consents;
+    this.#clients = parts.clients;
+    this.#clock = parts.clock ?? Date.now;
+  }
+
+  /**
+   * Looks through all clients, or on from where the limit was reached, and then no more for an hour.
+   * @returns how many consents were removed: at most `limit`
+   */
+  async sweep(limit: number): Promise<number> {
+    if (this.#clock() < this.#nextLookAtMs) return 0;
+    let swept = 0;
+    while (swept < limit) {
+      const client = await this.#consents.clientAfter(this.#after);
+      if (client === undefined) {
+        this.#after = '';
+        this.#nextLookAtMs = this.#clock() + LOOK_EVERY_MS;
+        break;
+      }
+      if (await this.#isCurrent(client)) this.#after = client.clientId;
+      else swept += await this.#consents.forget(client, limit - swept);
+    }
+    return swept;
+  }
+
+  /** A client that is added again meanwhile has a greater generation than all that were swept as its own. */
+  async #isCurrent({ clientId, clientGeneration }: KnownClient): Promise<boolean> {
+    const client = await askStorage(() => this.#clients.get(clientId));
+    return !!client && (client.generation ?? 0) <= clientGeneration;
+  }
+}
+
+/** What a scope means to people, in the words of the operator. */
+export interface ScopeText {
+  readonly scope: string;
+  /** Client identifier of the API that the scope belongs to; `undefined` for the server's own. */
+  readonly api: string | undefined;
+  /** By member and language: `name`, `description`, `name#de` (as in RFC 7591 §2.2). There is always a `name`. */
+  readonly texts: Readonly<Record<string, string>>;
+}
+
+/** Scopes with texts, of one issuer. Every method rejects with a `StorageFault` if the database cannot be asked. */
+export interface ScopeTexts {
+  list(): Promise<readonly ScopeText[]>;
+  /** @returns `false` if the scope has a text already */
+  add(text: ScopeText): Promise<boolean>;
+  /** Compare-and-set. @returns `false` if the scope has other texts than these by now, or none */
+  replace(before: ScopeText, texts: ScopeText['texts']): Promise<boolean>;
+  /** @returns `false` if there was none */
+  remove(text: Pick<ScopeText, 'scope' | 'api'>): Promise<boolean>;
+}
+
+const ONE_SCOPE_TEXT = 'issuer = $1 AND api = $2 AND scope = $3';
+
+const SCOPE_TEXTS_SQL = {
+  list: 'SELECT api, scope, texts FROM grantd.scope_texts WHERE issuer = $1 ORDER BY api, scope',
+
+  add: `
+    INSERT INTO grantd.scope_texts (issuer, api, scope, texts) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (issuer, api, scope) DO NOTHING RETURNING scope`,
+
+  replace: `UPDATE grantd.scope_texts SET texts = $5 WHERE ${ONE_SCOPE_TEXT} AND texts = $4 RETURNING scope`,
+
+  remove: `DELETE FROM grantd.scope_texts WHERE ${ONE_SCOPE_TEXT} RETURNING scope`,
+};
+
+export function scopeTextsTable(tables: ProgramTables, issuer: string): ScopeTexts {
+  const nameOf = ({ api = '', scope }: Pick<ScopeText, 'api' | 'scope'>) => [issuer, api, scope] as const;
+  const hasWritten = async (...call: Parameters<ProgramTables['read']>): Promise<boolean> => {
+    const [rows] = await tables.write(call);
+    return rows?.length === 1;
+  };
+  return {
+    list: async () =>
+      (await tables.read(SCOPE_TEXTS_SQL.list, issuer)).map(({ api, scope, texts }) => ({
+        scope: String(scope),
+        api: api === '' ? undefined : String(api),
+        texts: JSON.parse(String(texts)),
+      })),
+    add: (text) => hasWritten(SCOPE_TEXTS_SQL.add, ...nameOf(text), JSON.stringify(text.texts)),
+    replace: (before, texts) =>
+      hasWritten(
+        SCOPE_TEXTS_SQL.replace,
+        ...nameOf(before),
+        JSON.stringify(before.texts),
+        JSON.stringify(texts),
+      ),
+    remove: (text) => hasWritten(SCOPE_TEXTS_SQL.remove, ...nameOf(text)),
+  };
+}

@@ -1,0 +1,98 @@
+import type { ClientRepository } from '@grantd/core';
+import { ConsentSweep, type Consents, consentsTable, type ScopeTexts, scopeTextsTable } from './consents.ts';
+import { type Attempts, attemptsTable, type People, peopleTable } from './people.ts';
+import { type KeptPairwiseSecret, pairwiseSecretTable } from './secrets.ts';
+import { type LogoutDeliveries, logoutDeliveriesTable, type Sessions, sessionsTable } from './sessions.ts';
+import { type ProgramTables, writeCheck } from './tables.ts';
+
+/** What the program itself remembers of one issuer, beside what the library's store does. */
+export interface ProgramData {
+  readonly people: People;
+  readonly demoMark: DemoMark;
+  readonly sessions: Sessions;
+  readonly consents: Consents;
+  readonly scopeTexts: ScopeTexts;
+  readonly attempts: Attempts;
+  readonly logoutDeliveries: LogoutDeliveries;
+  readonly pairwiseSecret: KeptPairwiseSecret;
+  /** Rejects with a `StorageFault` if nothing can be written at the moment, as on a full disk. */
+  requireWritable(): Promise<void>;
+  /**
+   * Deletes rows whose time is over.
+   * @param limit rows of each kind at most
+   * @returns how many rows were deleted; zero once there is nothing left to sweep
+   */
+  sweepProgram(limit: number): Promise<number>;
+}
+
+/** @param clients of the library's store in the same database */
+export function programData(
+  tables: ProgramTables,
+  issuer: string,
+  clients: Pick<ClientRepository, 'get'>,
+): ProgramData {
+  const consents = consentsTable(tables, issuer);
+  const consentSweep = new ConsentSweep({ consents, clients });
+  return {
+    people: peopleTable(tables, issuer),
+    demoMark: demoMark(tables, issuer),
+    sessions: sessionsTable(tables, issuer),
+    consents,
+    scopeTexts: scopeTextsTable(tables, issuer),
+    attempts: attemptsTable(tables, issuer),
+    logoutDeliveries: logoutDeliveriesTable(tables, issuer),
+    pairwiseSecret: pairwiseSecretTable(tables, issuer),
+    requireWritable: writeCheck(tables, issuer),
+    sweepProgram: async (limit) =>
+      (await sweepProgram(tables, issuer, Date.now(), limit)) + (await consentSweep.sweep(limit)),
+  };
+}
+
+/** Each statement finds its oldest rows by an index. A session that was ended goes in the course of its end. */
+const SWEEP_SQL = [
+  `
+  DELETE FROM grantd.sessions WHERE issuer = $1 AND expires_at_ms <= $2 AND ended_at_ms IS NULL AND id IN (
+    SELECT id FROM grantd.sessions WHERE issuer = $1 AND expires_at_ms <= $2 AND ended_at_ms IS NULL
+    ORDER BY expires_at_ms LIMIT $3)
+  RETURNING id`,
+  `
+  DELETE FROM grantd.sign_in_attempts WHERE issuer = $1 AND ends_at_ms <= $2 AND key_digest IN (
+    SELECT key_digest FROM grantd.sign_in_attempts WHERE issuer = $1 AND ends_at_ms <= $2
+    ORDER BY ends_at_ms LIMIT $3)
+  RETURNING key_digest`,
+];
+
+/**
+ * Deletes rows of the program's tables whose time is over.
+ * @param limit rows of each kind at most
+ * @returns how many rows were deleted
+ */
+export async function sweepProgram(
+  tables: ProgramTables,
+  issuer: string,
+  nowMs: number,
+  limit: number,
+): Promise<number> {
+  const swept = await tables.write(...SWEEP_SQL.map((sql) => [sql, issuer, nowMs, limit] as const));
+  return swept.reduce((sum, rows) => sum + rows.length, 0);
+}
+
+/** Whether an issuer holds demo data, whose passwords everyone knows. Rejects with a `StorageFault`. */
+interface DemoMark {
+  isSet(): Promise<boolean>;
+  set(): Promise<void>;
+}
+
+const DEMO_MARK_SQL = {
+  find: 'SELECT issuer FROM grantd.demo_issuers WHERE issuer = $1',
+  add: 'INSERT INTO grantd.demo_issuers (issuer) VALUES ($1) ON CONFLICT DO NOTHING',
+};
+
+export function demoMark(tables: ProgramTables, issuer: string): DemoMark {
+  return {
+    isSet: async () => (await tables.read(DEMO_MARK_SQL.find, issuer)).length > 0,
+    set: async () => {
+      await tables.write([DEMO_MARK_SQL.add, issuer]);
+    },
+  };
+}

@@ -1,0 +1,342 @@
+import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { MigrationAssumption } from '@grantd/core';
+import {
+  Corruption,
+  inTransaction,
+  openSqliteConnection,
+  openSqliteStorage,
+  ReadQueue,
+  RememberedRows,
+  readStoredIssuer,
+  type SqliteStorageOptions,
+  WriteQueue,
+} from '@grantd/core/sqlite';
+import { Refused } from '../config/refused.ts';
+import { type Database, reportAssumptions, reportSharedNames } from './database.ts';
+import { programData } from './program_data.ts';
+import { changeSecretFile, createSecretFile, readSecretFile, secretFileOf } from './secrets.ts';
+import { openSqliteTables, requireSameTables } from './sqlite_tables.ts';
+import { askStorage, type ProgramTables, type TableCall, type TableRow } from './tables.ts';
+
+/** As the library's store takes them. */
+type SqliteDatabaseOptions = Pick<SqliteStorageOptions, 'eventRetentionSeconds' | 'cachedTokens'>;
+
+/** A database in a file, with the server's secret in another one beside it. */
+export function sqliteDatabase(path: string, options: SqliteDatabaseOptions = {}): Database {
+  const opened: { close(): unknown }[] = [];
+  const close = async (): Promise<void> => {
+    for (const handle of opened.splice(0).reverse()) await handle.close();
+  };
+
+  return {
+    name: path,
+    file: path,
+    storedIssuer: async () =>
+      asDatabase(path, () => {
+        requireUndamaged(path);
+        return readStoredIssuer(path);
+      }),
+    async doubtAboutMaking() {
+      const left = await leftOfEarlier(path);
+      return left && `but ${left} is left of an earlier one: put the database back (is its volume mounted?)`;
+    },
+    prepareSecret() {
+      asDatabase(path, () => {
+        if (readSecretFile(path) === undefined) createSecretFile(path);
+      });
+    },
+    keptSecret: () => requireSecretFile(path),
+    changeKeptSecret(change) {
+      changeSecretFile(path, change);
+      return secretFileOf(path);
+    },
+    async open(issuer) {
+      try {
+        const assumptions: MigrationAssumption[] = [];
+        const onAssumption = (assumption: MigrationAssumption) => assumptions.push(assumption);
+        const isAfterCrash = wasLeftOpen(path);
+        const corruption = new Corruption(({ message }) => markDamaged(path, message));
+        const storage = asDatabase(path, () =>
+          openSqliteStorage({ ...options, path, issuer, corruption, onAssumption }),
+        );
+        opened.push(storage);
+        await reportAssumptions(storage, assumptions);
+        const tables = asDatabase(path, () => openSqliteTables(path));
+        opened.push(tables);
+        requireNotCopied(tables, path);
+        const file = new StoredFile(path);
+        const data = programData(sqliteProgramTables(tables, corruption), issuer, storage.clients);
+        reportSharedNames(await data.people.keyNames());
+        return {
+          storage,
+          ...data,
+          isInPlace: () => file.isInPlace(),
+          isDamaged: () => corruption.isFound || isMarkedDamaged(path),
+          isAfterCrash,
+        };
+      } catch (error) {
+        await close();
+        throw error;
+      }
+    },
+    close,
+  };
+}
+
+/** Milliseconds for which a process that has just made the secret may take to make the database. */
+const LONGEST_MAKING_MS = 2000;
+
+/** @returns the path of what an earlier database has left beside a missing one */
+async function leftOfEarlier(path: string): Promise<string | undefined> {
+  const left = () =>
+    readStoredIssuer(path) === undefined
+      ? [secretFileOf(path), `${path}-wal`, `${path}-inodes`].find((file) => existsSync(file))
+      : undefined;
+  // Another process may be making the database right now: its secret comes first.
+  for (const endsAt = performance.now() + LONGEST_MAKING_MS; performance.now() < endsAt; await pause(20))
+    if (left() === undefined) return undefined;
+  return left();
+}
+
+/** SQLite's result codes, without what extends them. */
+const SQLITE_READONLY = 8;
+const SQLITE_CORRUPT = 11;
+const SQLITE_CANTOPEN = 14;
+const SQLITE_NOTADB = 26;
+
+/** What the system says where a file or its folder may not be written. */
+const NOT_PERMITTED = new Set<unknown>(['EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENOTDIR', 'EISDIR']);
+
+/** What SQLite says if a table or column of this version is missing. */
+const MISSING_IN_SCHEMA = /^no such (?:table|column)|has no column named/;
+
+/** @throws {Refused} the file is something else, or corrupt, which is marked, or this user may not write it */
+function asDatabase<T>(path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof Error) || error instanceof Refused) throw error;
+    const { code, errcode } = { code: undefined, errcode: undefined, ...error };
+    if (isFolder(path))
+      throw new Refused(
+        `${path} is a folder: name a file with --database sqlite:${join(path, 'grantd.db')}.`,
+      );
+    if (Number(errcode) % 256 === SQLITE_CORRUPT) {
+      markDamaged(path, error.message);
+      throw corruptionRefused(path, error.message);
+    }
+    if (Number(errcode) % 256 === SQLITE_NOTADB)
+      throw new Refused(`${path} is not an SQLite database: name another with --database.`);
+    if (NOT_PERMITTED.has(code) || [SQLITE_READONLY, SQLITE_CANTOPEN].includes(Number(errcode) % 256))
+      throw new Refused(
+        `${path} cannot be opened (${error.message}): choose a folder that this user can write, with --database sqlite:PATH.`,
+      );
+    if (MISSING_IN_SCHEMA.test(error.message))
+      throw new Refused(
+        `${path} lacks a part of the tables that grantd made (${error.message}): restore the file from a backup.`,
+      );
+    throw error;
+  }
+}
+
+function isFolder(path: string): boolean {
+  return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
+}
+
+/** A secret made for a database that exists already would not open its keys, and spoil what is hashed under it. */
+function requireSecretFile(path: string): readonly string[] {
+  const secret = readSecretFile(path);
+  if (secret !== undefined) return secret;
+  throw new Refused(
+    `the secret of the database ${path} is missing: set GRANTD_SECRET as it was when the database was made, ` +
+      `or put ${secretFileOf(path)} back.`,
+  );
+}
+
+/** How long a write waits for those of other processes, as the library's own do. */
+const BUSY_TIMEOUT_MS = 2000;
+
+/**
+ * The program's tables in a file, over the connection that it has for them.
+ * @param corruption of the file, which the library's store has in common with them
+ */
+export function sqliteProgramTables(database: DatabaseSync, corruption = new Corruption()): ProgramTables {
+  const checks = { corruption, requireSameSchema: requireSameTables(database) };
+  const writes = new WriteQueue(database, BUSY_TIMEOUT_MS, checks);
+  const reads = new ReadQueue(database, () => writes.commits, checks);
+  const remembered = new RememberedRows<readonly TableRow[]>(reads);
+  const prepared = new Map<string, StatementSync>();
+
+  const statementOf = (sql: string): StatementSync => {
+    const known = prepared.get(sql);
+    if (known !== undefined) return known;
+    // A file has no schemas; what stands before a table's name would be another file's.
+    const statement = database.prepare(sql.replaceAll('grantd.', ''));
+    prepared.set(sql, statement);
+    return statement;
+  };
+  const run = ([sql, ...values]: TableCall): readonly TableRow[] => {
+    const named = Object.fromEntries(values.map((value, index) => [`$${index + 1}`, value]));
+    return statementOf(sql).all(named);
+  };
+
+  /** Lists, which may be long, are read each time; so is what is not there, under whatever name it was looked for. */
+  const look = (call: TableCall): readonly TableRow[] => {
+    const name = JSON.stringify(call); // texts and numbers that look alike are not the same
+    const known = remembered.get(name);
+    if (known !== undefined) return known;
+    const rows = run(call);
+    return rows.length === 1 ? remembered.add(name, rows) : rows;
+  };
+
+  return {
+    read: (...call) => askStorage(() => reads.read(() => look(call))),
+    write: (...calls) => askStorage(() => writes.transaction(() => calls.map(run))),
+  };
+}
+
+/**
+ * The files of a database as they were opened: the database itself, and its log, in which commits are until they are
+ * moved over. Only asks about them: whoever opens and closes one of them in the same process takes SQLite's locks away.
+ */
+class StoredFile {
+  readonly #opened: ReadonlyMap<string, string>;
+
+  /** @param path of a database that is open in this process */
+  constructor(path: string) {
+    const found = [path, `${path}-wal`].map((one) => [one, identityOf(one)] as const);
+    this.#opened = new Map(
+      found.filter((entry): entry is readonly [string, string] => entry[1] !== undefined),
+    );
+  }
+
+  /**
+   * Whether the paths still lead to the files that are open.
+   * @throws {Error} nobody can tell at the moment
+   */
+  isInPlace(): boolean {
+    return [...this.#opened].every(([path, identity]) => identityOf(path) === identity);
+  }
+}
+
+/**
+ * @returns `undefined` where there is no such file
+ * @throws {Error} nobody can tell at the moment
+ */
+function identityOf(path: string): string | undefined {
+  try {
+    const { dev, ino } = statSync(path, { bigint: true });
+    return `${dev}:${ino}`;
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
+    throw error;
+  }
+}
+
+/** Larger files are not checked as a whole after a crash: that would take minutes. */
+const MOST_BYTES_CHECKED = 1024 ** 3;
+
+/** Beside a database that was found corrupt, for every process that uses it and for the next start. */
+const markOf = (path: string) => `${path}-corrupt`;
+
+function isMarkedDamaged(path: string): boolean {
+  return existsSync(markOf(path));
+}
+
+/** @param reason what SQLite said */
+function markDamaged(path: string, reason: string): void {
+  try {
+    writeFileSync(markOf(path), `${reason}\n`, { mode: 0o600 });
+  } catch {
+    // On a full disk there is no mark: each process then finds the damage itself.
+  }
+}
+
+/**
+ * Checks a file that was found corrupt, which may have been replaced since.
+ * @throws {Refused} it still is
+ */
+function requireUndamaged(path: string): void {
+  if (!isMarkedDamaged(path)) return;
+  const damage = damageOf(path);
+  if (damage === undefined) {
+    rmSync(markOf(path), { force: true });
+    return;
+  }
+  throw corruptionRefused(path, damage);
+}
+
+/** @param damage what is wrong, in SQLite's words */
+function corruptionRefused(path: string, damage: string): Refused {
+  return new Refused(
+    `the database ${path} is corrupt (${damage}): stop every program that uses it, move it away with ${path}-wal and ` +
+      `${path}-shm, and put a backup in its place.`,
+  );
+}
+
+/** Whether a process that was killed has left its log. To be asked before the file is opened. */
+function wasLeftOpen(path: string): boolean {
+  return sizeOf(`${path}-wal`) > 0;
+}
+
+/** Looks through a file after a crash, and marks it if it is damaged. Takes seconds for a million tokens. */
+export function checkAfterCrash(path: string): void {
+  if (sizeOf(path) > MOST_BYTES_CHECKED) return;
+  const damage = damageOf(path);
+  if (damage !== undefined) markDamaged(path, damage);
+}
+
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** @returns what is wrong; `undefined` if nothing is */
+function damageOf(path: string): string | undefined {
+  try {
+    const database = openSqliteConnection(path);
+    try {
+      const found = String(database.prepare('PRAGMA quick_check(1)').get()?.quick_check);
+      return found === 'ok' ? undefined : found.replaceAll('\n', ' ');
+    } finally {
+      database.close();
+    }
+  } catch (error) {
+    return error instanceof Error ? error.message : String(error);
+  }
+}
+
+/** @throws {Refused} the file was copied, and another database has taken its place */
+function requireNotCopied(database: DatabaseSync, path: string): void {
+  const row = database.prepare('SELECT address, copied_at_ms FROM copied_to').get();
+  if (row === undefined) return;
+  throw new Refused(
+    `everything in ${path} was copied to ${row.address} on ${new Date(Number(row.copied_at_ms)).toISOString()}: ` +
+      `use that database (--database). What changed there since is not in this file; to use it all the same, run ` +
+      `grantd copy --undo --database sqlite:${path}.`,
+  );
+}
+
+/** @param address of the database that took its place, without a password */
+export function markCopied(path: string, address: string, nowMs: number): void {
+  withTables(path, (database) =>
+    database.prepare('INSERT INTO copied_to (address, copied_at_ms) VALUES (?, ?)').run(address, nowMs),
+  );
+}
+
+/** @returns whether the file was marked */
+export function unmarkCopied(path: string): boolean {
+  return withTables(path, (database) => database.prepare('DELETE FROM copied_to').run().changes) !== 0;
+}
+
+function withTables<T>(path: string, work: (database: DatabaseSync) => T): T {
+  const database = openSqliteTables(path);
+  try {
+    return inTransaction(database, () => work(database));
+  } finally {
+    database.close();
+  }
+}

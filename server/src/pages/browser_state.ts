@@ -1,0 +1,231 @@
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
+import { isJsonObject } from '@grantd/core/options';
+import type { Context } from 'hono';
+import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
+import { type ProgramSecret, type ProgramSecretUse, seal, unseal } from '../data/secrets.ts';
+
+/** Values that a browser keeps and can neither read nor change: sealed JSON, with a key for this use alone. */
+export class SealedValues {
+  readonly #secret: ProgramSecret;
+  readonly #use: ProgramSecretUse;
+
+  constructor(secret: ProgramSecret, use: ProgramSecretUse) {
+    this.#secret = secret;
+    this.#use = use;
+  }
+
+  async seal(value: unknown): Promise<string> {
+    return seal(await this.#secret.key(this.#use), JSON.stringify(value));
+  }
+
+  /** @returns `undefined` where the value was not sealed here */
+  async open(sealed: string): Promise<unknown> {
+    for (const key of await this.#secret.keys(this.#use)) {
+      const text = unseal(key, sealed);
+      if (text !== undefined) return JSON.parse(text);
+    }
+    return undefined;
+  }
+}
+
+/**
+ * Cookies that scripts cannot read and other sites cannot send along with a form. Where the issuer is https they are
+ * bound to its host by their name (RFC 6265bis §4.1.3.2).
+ */
+export class Cookies {
+  readonly #isSecure: boolean;
+
+  constructor(issuer: string) {
+    this.#isSecure = issuer.startsWith('https:');
+  }
+
+  get(c: Context, name: string): string | undefined {
+    return this.#isSecure ? getCookie(c, name, 'host') : getCookie(c, name);
+  }
+
+  /** @param maxAge seconds */
+  set(c: Context, name: string, value: string, maxAge: number): void {
+    setCookie(c, name, value, { httpOnly: true, sameSite: 'Lax', maxAge, ...this.#scope });
+  }
+
+  remove(c: Context, name: string): void {
+    deleteCookie(c, name, this.#scope);
+  }
+
+  get #scope() {
+    return { path: '/', ...(this.#isSecure && { secure: true, prefix: 'host' as const }) };
+  }
+}
+
+const FORM_COOKIE = 'grantd_browser';
+const FORM_COOKIE_SECONDS = 90 * 24 * 60 * 60;
+
+/**
+ * Tokens against forged forms: an HMAC-SHA-256 over the browser that a form was made for and what it is about, so that
+ * an answer to one question cannot be an answer to another.
+ */
+export class FormTokens {
+  readonly #cookies: Cookies;
+  readonly #secret: ProgramSecret;
+
+  constructor(cookies: Cookies, secret: ProgramSecret) {
+    this.#cookies = cookies;
+    this.#secret = secret;
+  }
+
+  async make(c: Context, ...about: readonly string[]): Promise<string> {
+    let browser = this.#cookies.get(c, FORM_COOKIE);
+    if (browser === undefined) {
+      browser = randomBytes(16).toString('base64url');
+      this.#cookies.set(c, FORM_COOKIE, browser, FORM_COOKIE_SECONDS);
+    }
+    return mac(await this.#secret.key('form_token'), [browser, ...about]).toString('base64url');
+  }
+
+  async isFrom(c: Context, token: string | undefined, ...about: readonly string[]): Promise<boolean> {
+    const browser = this.#cookies.get(c, FORM_COOKIE);
+    if (browser === undefined || token === undefined) return false;
+    const given = Buffer.from(token, 'base64url');
+    const keys = await this.#secret.keys('form_token');
+    return keys.some((key) => {
+      const expected = mac(key, [browser, ...about]);
+      return expected.length === given.length && timingSafeEqual(expected, given);
+    });
+  }
+}
+
+function mac(key: Uint8Array, about: readonly string[]): Buffer {
+  return createHmac('sha256', key).update(JSON.stringify(about)).digest();
+}
+
+const KNOWN_BROWSER_COOKIE = 'grantd_known';
+
+/** How long a browser is remembered as one that a person has signed in with; longer than any session. */
+const KNOWN_BROWSER_COOKIE_SECONDS = 90 * 24 * 60 * 60;
+
+/** Of those who share a browser the last ones are remembered: a cookie has 4096 bytes. */
+const MOST_PEOPLE = 16;
+
+interface Content {
+  readonly browser: string;
+  readonly subjects: readonly string[];
+}
+
+/** Which people have signed in with a browser before: its wrong passwords are counted apart from a stranger's. */
+export class KnownBrowsers {
+  readonly #cookies: Cookies;
+  readonly #values: SealedValues;
+
+  constructor(cookies: Cookies, secret: ProgramSecret) {
+    this.#cookies = cookies;
+    this.#values = new SealedValues(secret, 'known_browser');
+  }
+
+  /** @returns what names the browser, where this person has signed in with it */
+  async nameOf(c: Context, subject: string): Promise<string | undefined> {
+    const content = await this.#read(c);
+    return content?.subjects.includes(subject) ? content.browser : undefined;
+  }
+
+  async remember(c: Context, subject: string): Promise<void> {
+    const { browser, subjects } = (await this.#read(c)) ?? {
+      browser: randomBytes(16).toString('base64url'),
+      subjects: [],
+    };
+    const content: Content = {
+      browser,
+      subjects: [subject, ...subjects.filter((one) => one !== subject)].slice(0, MOST_PEOPLE),
+    };
+    this.#cookies.set(
+      c,
+      KNOWN_BROWSER_COOKIE,
+      await this.#values.seal(content),
+      KNOWN_BROWSER_COOKIE_SECONDS,
+    );
+  }
+
+  async #read(c: Context): Promise<Content | undefined> {
+    const cookie = this.#cookies.get(c, KNOWN_BROWSER_COOKIE);
+    const value = cookie === undefined ? undefined : await this.#values.open(cookie);
+    if (!isJsonObject(value)) return undefined;
+    const { browser, subjects } = value;
+    if (typeof browser !== 'string' || !Array.isArray(subjects)) return undefined;
+    return { browser, subjects: subjects.filter((one) => typeof one === 'string') };
+  }
+}
+
+/** How long a person may take for signing in and consenting. */
+const LONGEST_MS = 60 * 60 * 1000;
+
+/** Longer ones do not fit an address beside the cookies, in what Node reads of a request's head. */
+const LONGEST_SEALED = 12_000;
+
+/** What a person came for, on its way through the pages. */
+export type PendingRequest = PendingAuthorization | PendingLogout | PendingAccount;
+
+export interface PendingAuthorization {
+  readonly kind: 'authorization';
+  /** From which the library makes the same request again. */
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly begunAtMs: number;
+  /** The session that the person chose to go on with. */
+  readonly chosenSession?: string;
+  /** The sign-in that the request led to (`signInName`). */
+  readonly signIn?: string;
+}
+
+export interface PendingLogout {
+  readonly kind: 'logout';
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly begunAtMs: number;
+}
+
+/** A person who came to see their account. */
+export interface PendingAccount {
+  readonly kind: 'account';
+  readonly begunAtMs: number;
+}
+
+/**
+ * Keeps requests in the address of the pages, sealed: what a client pushed is not for the person's browser to read, nor
+ * for whoever sees its history, and a beginning cannot be made up.
+ */
+export class PendingRequests {
+  readonly #values: SealedValues;
+
+  constructor(secret: ProgramSecret) {
+    this.#values = new SealedValues(secret, 'pending_request');
+  }
+
+  /** @returns `undefined` where it is too long for an address */
+  async seal(pending: PendingRequest): Promise<string | undefined> {
+    const sealed = await this.#values.seal(pending);
+    return sealed.length <= LONGEST_SEALED ? sealed : undefined;
+  }
+
+  /** @returns `undefined` where the request was not begun here, or too long ago */
+  async open(sealed: string): Promise<PendingRequest | undefined> {
+    const value = await this.#values.open(sealed);
+    const pending = isJsonObject(value) ? pendingOf(value) : undefined;
+    return pending !== undefined && pending.begunAtMs + LONGEST_MS > Date.now() ? pending : undefined;
+  }
+}
+
+/** @returns `undefined` for what another version of the program sealed */
+function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequest | undefined {
+  const { kind, parameters, begunAtMs, chosenSession, signIn } = value;
+  if (typeof begunAtMs !== 'number') return undefined;
+  if (kind === 'account') return { kind, begunAtMs };
+  if (!isParameters(parameters)) return undefined;
+  if (kind === 'logout') return { kind, parameters, begunAtMs };
+  if (kind !== 'authorization') return undefined;
+  return {
+    ...{ kind, parameters, begunAtMs },
+    ...(typeof chosenSession === 'string' && { chosenSession }),
+    ...(typeof signIn === 'string' && { signIn }),
+  };
+}
+
+function isParameters(value: unknown): value is Readonly<Record<string, string>> {
+  return isJsonObject(value) && Object.values(value).every((one) => typeof one === 'string');
+}

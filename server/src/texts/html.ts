@@ -1,0 +1,18 @@
+import { html, raw } from 'hono/html';
+
+/** A piece of a page; what was put into it has been escaped. */
+export type Html = ReturnType<typeof html>;
+
+/** Lines on a square of 20; they repeat what the words beside them say. */
+const LINES = {
+  check: '<path d="m4.5 10.5 3.5 3.5 7.5-8"/>',
+  clock: '<circle cx="10" cy="10" r="7"/><path d="M10 6v4.2l2.8 1.8"/>',
+  alert: '<circle cx="10" cy="10" r="7.5"/><path d="M10 6v4.6M10 13.6v.2"/>',
+  done: '<circle cx="10" cy="10" r="7.5"/><path d="m6.5 10.3 2.4 2.4 4.6-5"/>',
+  computer: '<rect x="2.5" y="4" width="15" height="9.5" rx="1.5"/><path d="M7 16.5h6"/>',
+  phone: '<rect x="5.5" y="2.5" width="9" height="15" rx="2"/><path d="M9.2 14.7h1.6"/>',
+};
+
+export function icon(name: keyof typeof LINES): Html {
+  return html`<svg class="icon" viewBox="0 0 20 20" aria-hidden="true">${raw(LINES[name])}</svg>`;
+}

@@ -1,0 +1,65 @@
+import { type LocalizedMember, preferencesOf } from '@grantd/core';
+import { DE } from './de.ts';
+import { EN, type Texts } from './en.ts';
+
+/** Every catalogue by its language tag (BCP 47); the first is the default. */
+const CATALOGUES = { en: EN, de: DE } as const satisfies Record<string, Texts>;
+
+export type Language = keyof typeof CATALOGUES;
+
+export const LANGUAGES = Object.keys(CATALOGUES) as readonly Language[];
+
+export const DEFAULT_LANGUAGE: Language = 'en';
+
+export function textsIn(language: Language): Texts {
+  return CATALOGUES[language];
+}
+
+/** More would be no person's list. */
+const MOST_TAGS = 50;
+
+/**
+ * The language of a page: the first that there is a catalogue for, of what the application asks for, then of what the
+ * browser prefers (RFC 4647 §3.4, lookup).
+ * @param uiLocales tags, the most wanted first (OpenID Connect Core §3.1.2.1)
+ * @param acceptLanguage the header (RFC 9110 §12.5.4)
+ */
+export function languageFor(uiLocales: readonly string[], acceptLanguage: string | undefined): Language {
+  for (const tag of [...uiLocales.slice(0, MOST_TAGS), ...preferred(acceptLanguage)]) {
+    const language = lookUp(tag);
+    if (language !== undefined) return language;
+  }
+  return DEFAULT_LANGUAGE;
+}
+
+/** `de-AT` is served by `de`. */
+function lookUp(tag: string): Language | undefined {
+  const [primary = ''] = tag.toLowerCase().split('-', 1);
+  return LANGUAGES.find((language) => language === primary);
+}
+
+/** The tags of the header, the most preferred first; those of weight 0 and `*` left out. */
+function preferred(acceptLanguage: string | undefined): readonly string[] {
+  return preferencesOf(acceptLanguage)
+    .filter(({ value, weight }) => weight > 0 && value !== '*')
+    .toSorted((one, other) => other.weight - one.weight)
+    .map(({ value }) => value);
+}
+
+/**
+ * A client's metadata member in a language (RFC 7591 §2.2): tagged with it, tagged with one of its varieties, or, where
+ * there is neither, without a tag.
+ */
+export function localizedMember(
+  metadata: Readonly<Record<string, unknown>>,
+  member: LocalizedMember | 'name' | 'description',
+  language: Language,
+): string | undefined {
+  const tags = Object.keys(metadata)
+    .filter((name) => name.startsWith(`${member}#`))
+    .map((name) => ({ name, tag: name.slice(member.length + 1).toLowerCase() }));
+  const best =
+    tags.find(({ tag }) => tag === language) ?? tags.find(({ tag }) => tag.startsWith(`${language}-`));
+  const value = metadata[best?.name ?? member];
+  return typeof value === 'string' ? value : undefined;
+}
