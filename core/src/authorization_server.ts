@@ -50,10 +50,10 @@ import { type RevocationOrder, type RevocationResult, revokeToken } from './revo
 import { callOf, perform, report, reported, requireMethod } from './serve.ts';
 import type { NewClient } from './storage/contract.ts';
 import { guarded, guardedCall, hostStorage, type ReadableStorage } from './storage/host_storage.ts';
+import { ClientKeys } from './tokens/client_keys.ts';
 import type { TokenContext } from './tokens/context.ts';
-import { StoredKeysJwtService } from './tokens/jwt.ts';
+import { StoredKeysJwtService } from './tokens/jwt_service.ts';
 import { newOpaque } from './tokens/opaque_token.ts';
-import { ClientKeys } from './tokens/public_keys.ts';
 import { type SecretDependents, ServerSecret, secretDependents } from './tokens/server_secret.ts';
 import { SigningKeys } from './tokens/signing_keys.ts';
 import { AccessTokenVerifier } from './tokens/state.ts';

@@ -11,7 +11,7 @@ import type { GrantType, TokenFormat } from './protocol/records.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
 import type { ApplicationClaims } from './tokens/application_claims.ts';
 import type { SubjectState } from './tokens/context.ts';
-import type { JwtService } from './tokens/jwt.ts';
+import type { JwtService } from './tokens/jwt_service.ts';
 /** Options of `new AuthorizationServer()`. */
 export interface AuthorizationServerOptions {
   /** URL that names this server. It is the base of every other URL (RFC 8414 §2). */

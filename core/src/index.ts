@@ -125,7 +125,7 @@ export {
 export type { FoundToken, Lifetimes, SubjectState } from './tokens/context.ts';
 export type { TokenTypeHint } from './tokens/find.ts';
 export type { IdTokenHint } from './tokens/id_token.ts';
-export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt.ts';
+export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt_service.ts';
 export { opaqueKindOf } from './tokens/opaque_token.ts';
 export type { DependentsOfSecret, SecretDependents } from './tokens/server_secret.ts';
 export { type SecretUse, ServerSecret } from './tokens/server_secret.ts';

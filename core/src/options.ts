@@ -45,7 +45,7 @@ import { isResourceUri, isScopeToken } from './protocol/scope.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
 import type { ApplicationClaims } from './tokens/application_claims.ts';
 import type { SubjectState } from './tokens/context.ts';
-import type { JwtService } from './tokens/jwt.ts';
+import type { JwtService } from './tokens/jwt_service.ts';
 
 export { isJsonObject } from './http/json.ts';
 export * from './option_kinds.ts';

@@ -10,7 +10,7 @@ import {
   jwtVerify,
   SignJWT,
 } from 'jose';
-import { ClientKeys } from '../src/tokens/public_keys.ts';
+import { ClientKeys } from '../src/tokens/client_keys.ts';
 import { SettableClock } from './harness/settable_clock.ts';
 
 const URI = 'https://client.example/jwks';

@@ -16,7 +16,7 @@ import {
   jwtVerify,
   SignJWT,
 } from 'jose';
-import { StoredKeysJwtService } from '../src/tokens/jwt.ts';
+import { StoredKeysJwtService } from '../src/tokens/jwt_service.ts';
 import { SigningKeys } from '../src/tokens/signing_keys.ts';
 import { secondServer } from './harness/second_server.ts';
 import { SettableClock } from './harness/settable_clock.ts';

@@ -4,8 +4,8 @@ import type { Claims, ClaimsByScope } from '../protocol/claims.ts';
 import type { AuthenticationMethod } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
+import type { ClientKeys } from '../tokens/client_keys.ts';
 import type { TokenContext } from '../tokens/context.ts';
-import type { ClientKeys } from '../tokens/public_keys.ts';
 import type { ClientSecrets, ClientSecretUses } from './client_secret.ts';
 
 /** Paths below the issuer, each with a leading slash. */

@@ -15,7 +15,8 @@ import {
 import { GRANT_TYPES } from '../protocol/records.ts';
 import { isRegistrableRedirectUri } from '../protocol/redirect_uri.ts';
 import { isPersonalScope, isResourceUri, isScopeToken, parseScope } from '../protocol/scope.ts';
-import { MOST_KEYS, readPublicKeys } from '../tokens/public_keys.ts';
+import { MOST_KEYS } from '../tokens/client_keys.ts';
+import { readPublicKeys } from '../tokens/public_keys.ts';
 import { type ClientDocument, ClientMetadataError, type MemberName } from './client_document.ts';
 
 /** A kind of value that a client's metadata can have. */

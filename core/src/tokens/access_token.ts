@@ -5,7 +5,8 @@ import type { ClientRecord, NewToken, TokenFormat } from '../protocol/records.ts
 import { formatScope } from '../protocol/scope.ts';
 import { besideToken } from './application_claims.ts';
 import type { TokenContext } from './context.ts';
-import { JWT_TYPES, PLAIN_JWT_TYPE, type SignedJwt } from './jwt.ts';
+import { JWT_TYPES, PLAIN_JWT_TYPE } from './jwt.ts';
+import type { SignedJwt } from './jwt_service.ts';
 import { newOpaque, newTimedIdentifier } from './opaque_token.ts';
 import { hasPairwiseSubjects } from './subject_identifier.ts';
 

@@ -9,8 +9,8 @@ import {
   type EncryptionAlgorithm,
 } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import type { JwtService } from './jwt.ts';
-import type { ClientKeys, EncryptionKey } from './public_keys.ts';
+import type { ClientKeys, EncryptionKey } from './client_keys.ts';
+import type { JwtService } from './jwt_service.ts';
 
 /** What making an answer needs. */
 interface AnswerContext {

@@ -6,7 +6,8 @@ import type { TokenFormat, TokenKind, TokenRecord } from '../protocol/records.ts
 import type { Awaitable } from '../storage/contract.ts';
 import type { ReadableStorage } from '../storage/host_storage.ts';
 import type { DeclaredClaims } from './application_claims.ts';
-import type { JwtService, JwtType } from './jwt.ts';
+import type { JwtType } from './jwt.ts';
+import type { JwtService } from './jwt_service.ts';
 import type { ServerSecret } from './server_secret.ts';
 
 /** A token with its record and its verified claims; it may still be dead. */

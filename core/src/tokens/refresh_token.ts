@@ -11,8 +11,8 @@ import {
   type TokenPurpose,
 } from './access_token.ts';
 import type { TokenContext } from './context.ts';
-import type { SignedJwt } from './jwt.ts';
 import { JWT_TYPES } from './jwt.ts';
+import type { SignedJwt } from './jwt_service.ts';
 import { newOpaqueBody, newTimedIdentifier, opaqueFrom, timedIdentifier } from './opaque_token.ts';
 
 /** Deterministic, so that the same claims give the same token again (RFC 8017 §8.2). Only this server reads it. */

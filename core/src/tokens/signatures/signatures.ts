@@ -1,6 +1,5 @@
 import type { JWK } from 'jose';
 import type { SigningAlgorithm } from '../../protocol/client_metadata.ts';
-import type { Awaitable } from '../../storage/contract.ts';
 
 /**
  * Whether a signature is the key's over a JWS signing input (RFC 7515 §5.2), which is ASCII.
@@ -14,7 +13,7 @@ export type Signs = (signingInput: string) => Uint8Array | Promise<Uint8Array>;
 /** What each runtime brings: some do it at once, others later, so whoever asks awaits. */
 export interface Signatures {
   /** A check with this public key, by this algorithm and no other. */
-  verifierOf(publicJwk: JWK, algorithm: SigningAlgorithm): Awaitable<Verifies>;
+  verifierOf(publicJwk: JWK, algorithm: SigningAlgorithm): Verifies | Promise<Verifies>;
   /** Signs with this private key, by this algorithm and no other. */
-  signerOf(privateJwk: JWK, algorithm: SigningAlgorithm): Awaitable<Signs>;
+  signerOf(privateJwk: JWK, algorithm: SigningAlgorithm): Signs | Promise<Signs>;
 }
