@@ -161,42 +161,50 @@ for (const [what, found, reason] of [
   ['no longer finds', () => undefined, 'client_gone'],
   ['has disabled', (client: object) => ({ ...client, disabledAtMs: 1 }), 'client_disabled'],
 ] as const) {
-  test(`findings B2: a live token of a client that the host ${what} is dead everywhere`, async (t) => {
-    const world = await openWorld(t);
-    const { access_token, refresh_token } = await world.grant();
-    const { clients, tokens } = world.storage;
-    const withoutStanding = (look: typeof tokens.getByAccessToken) => async (id: string) => {
-      const { standing: _, ...record } = (await look(id)) ?? assert.fail();
-      return record;
-    };
-    const storage = {
-      ...world.storage,
-      clients: {
-        ...clients,
-        get: async (id: string) => {
-          const client = await clients.get(id);
-          return id === 'web' && client ? found(client) : client;
+  for (const [over, hasStanding] of [
+    ['', false],
+    [', over a store of the library', true],
+  ] as const) {
+    test(`findings B2: a live token of a client that the host ${what} is dead everywhere${over}`, async (t) => {
+      const world = await openWorld(t);
+      const { access_token, refresh_token } = await world.grant();
+      const { clients, tokens } = world.storage;
+      const withoutStanding = (look: typeof tokens.getByAccessToken) => async (id: string) => {
+        const { standing: _, ...record } = (await look(id)) ?? assert.fail();
+        return record;
+      };
+      const storage = {
+        ...world.storage,
+        clients: {
+          ...clients,
+          get: async (id: string) => {
+            const client = await clients.get(id);
+            return id === 'web' && client ? found(client) : client;
+          },
         },
-      },
-      tokens: {
-        ...tokens,
-        getByAccessToken: withoutStanding(tokens.getByAccessToken),
-        getByRefreshToken: withoutStanding(tokens.getByRefreshToken),
-      },
-    };
-    const oidc = { getUserClaims: () => ({ name: 'Alice' }) };
-    const host = await secondServer(
-      world,
-      { oidc },
-      JSON.parse('{}', () => storage),
-    );
-    for (const token of [access_token, refresh_token])
-      assert.deepEqual(await host.introspect(token), INACTIVE);
-    const revoked = bearerError(401, 'invalid_token', 'the access token is revoked');
-    assert.deepEqual(await host.userInfo(access_token), revoked);
-    assert.equal(host.lastReason, reason);
-    await assert.rejects(host.server.userInfoOf(access_token), { code: 'invalid_token', reason });
-  });
+        ...(!hasStanding && {
+          tokens: {
+            ...tokens,
+            joinedClients: undefined,
+            getByAccessToken: withoutStanding(tokens.getByAccessToken),
+            getByRefreshToken: withoutStanding(tokens.getByRefreshToken),
+          },
+        }),
+      };
+      const oidc = { getUserClaims: () => ({ name: 'Alice' }) };
+      const host = await secondServer(
+        world,
+        { oidc },
+        JSON.parse('{}', () => storage),
+      );
+      for (const token of [access_token, refresh_token])
+        assert.deepEqual(await host.introspect(token), INACTIVE);
+      const revoked = bearerError(401, 'invalid_token', 'the access token is revoked');
+      assert.deepEqual(await host.userInfo(access_token), revoked);
+      assert.equal(host.lastReason, reason);
+      await assert.rejects(host.server.userInfoOf(access_token), { code: 'invalid_token', reason });
+    });
+  }
 }
 
 test('findings B2: a record that brings the standing of its client costs no further look-up', async (t) => {
@@ -208,7 +216,9 @@ test('findings B2: a record that brings the standing of its client costs no furt
     asked.push(id);
     return clients.get(id);
   };
-  const host = await secondServer(world, {}, { ...world.storage, clients: { ...clients, get } });
+  const counted = { ...clients, get };
+  const tokens = { ...world.storage.tokens, joinedClients: counted };
+  const host = await secondServer(world, {}, { ...world.storage, clients: counted, tokens });
   assert.equal((await host.introspect(access_token, 'api')).status, 200);
   assert.deepEqual(asked, ['api']);
 });

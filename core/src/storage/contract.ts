@@ -110,6 +110,13 @@ export interface IssueBasis {
 
 export interface TokenRepository {
   /**
+   * The repository that `standing.client` of these records is read from. If the storage has other `clients`, those are
+   * asked about the client of each token too, so that every endpoint gives the same answer. Without this member
+   * `standing.client` is trusted.
+   */
+  readonly joinedClients?: ClientRepository;
+
+  /**
    * The record of an access token, with the standing of its principals.
    * One indexed read.
    * @param id `jti` of a JWT whose signature has verified, or the SHA-256 digest (base64url) of an opaque token.

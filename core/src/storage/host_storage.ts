@@ -31,6 +31,8 @@ import type {
  * `undefined`. A record that is handed back reaches the host as the very object that it answered.
  */
 export interface ReadableStorage {
+  /** Whether `standing.client` of a token's record is read from other clients than `clients`. */
+  readonly hasOtherClients: boolean;
   readonly clients: Reading<ClientRepository, 'get', ClientRecord>;
   readonly tokens: Reading<TokenRepository, 'getByAccessToken' | 'getByRefreshToken', TokenRecord>;
   readonly authorizationCodes: Reading<AuthorizationCodeRepository, 'get', AuthorizationCodeRecord>;
@@ -39,13 +41,15 @@ export interface ReadableStorage {
   readonly pushedRequests?: Reading<PushedRequestRepository, 'get', PushedRequest>;
 }
 
-type Reading<R, Lookup extends keyof R, T> = Omit<R, Lookup> & {
+type Reading<R, Lookup extends keyof R, T> = Omit<R, Lookup | 'joinedClients'> & {
   readonly [L in Lookup]: (id: string) => Awaitable<T | undefined>;
 };
 
 export function hostStorage(storage: Storage): ReadableStorage {
   const { oneTimeIdentifiers, pushedRequests, answersPlainRecords: isPlain = false } = storage;
+  const { joinedClients = storage.clients } = storage.tokens;
   return {
+    hasOtherClients: joinedClients !== storage.clients,
     clients: hostClients(guarded(storage.clients), isPlain),
     tokens: hostTokens(guarded(storage.tokens), isPlain),
     authorizationCodes: hostCodes(guarded(storage.authorizationCodes), isPlain),

@@ -24,7 +24,7 @@ export async function lifeOf(context: TokenContext, record: TokenRecord, claims:
     return { alive: false, reason: 'revoked' };
   const claimed = claimedLife(claims, context.clock());
   if (!claimed.alive) return claimed;
-  if (record.standing?.client === undefined) {
+  if (record.standing?.client === undefined || context.storage.hasOtherClients) {
     const client = await clientLife(context, record.clientId);
     if (!client.alive) return client;
   }

@@ -87,10 +87,14 @@ export function memoryStorage(options: MemoryStorageOptions = {}): Administrable
   const raisesGrants = revokeBy === 'flag' && !tellsRevokedByMethod;
   const revoking = memoryRevoking(handle, principals, revokeBy, raisesGrants);
 
+  const clients = memoryClients(handle, principals);
   return {
-    clients: memoryClients(handle, principals),
+    clients,
     keys: memoryKeys(handle),
-    tokens: memoryTokens(handle, { issuing, principals, revoking, tellsRevokedByMethod }),
+    tokens: {
+      ...memoryTokens(handle, { issuing, principals, revoking, tellsRevokedByMethod }),
+      joinedClients: clients,
+    },
     authorizationCodes: memoryAuthorizationCodes(handle, { issuing, grants, principals, revoking }),
     oneTimeIdentifiers: memoryOneTimeIdentifiers(handle),
     pushedRequests: memoryPushedRequests(handle),

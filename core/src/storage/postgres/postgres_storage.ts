@@ -148,11 +148,12 @@ async function storageOn(
   eventRetentionSeconds: number,
 ): Promise<Omit<AdministrableStorage, 'close'>> {
   const principals = await postgresPrincipals(handle);
+  const clients = await postgresClients(handle);
   return {
     answersPlainRecords: true,
-    clients: await postgresClients(handle),
+    clients,
     keys: await postgresKeys(handle),
-    tokens: await postgresTokens(handle, principals),
+    tokens: { ...(await postgresTokens(handle, principals)), joinedClients: clients },
     authorizationCodes: await postgresAuthorizationCodes(handle, principals),
     oneTimeIdentifiers: await postgresOneTimeIdentifiers(handle),
     pushedRequests: await postgresPushedRequests(handle),

@@ -128,12 +128,16 @@ function storageOn(
   const issuing = sqliteIssuing(handle, principals);
   const grants = sqliteGrants(handle, { principals, events });
 
+  const clients = sqliteClients(handle, events);
   return {
     path,
     answersPlainRecords: true,
-    clients: sqliteClients(handle, events),
+    clients,
     keys: sqliteKeys(handle),
-    tokens: sqliteTokens(handle, { issuing, grants, principals, events, cachedTokens }),
+    tokens: {
+      ...sqliteTokens(handle, { issuing, grants, principals, events, cachedTokens }),
+      joinedClients: clients,
+    },
     authorizationCodes: sqliteAuthorizationCodes(handle, { issuing, grants, principals, events }),
     oneTimeIdentifiers: sqliteOneTimeIdentifiers(handle),
     pushedRequests: sqlitePushedRequests(handle),
