@@ -9,6 +9,7 @@ export type {
   OidcOptions,
   RegistrationOptions,
 } from './authorization_server_options.ts';
+export { hasSecret } from './clients/authentication.ts';
 export type { AuthorizationClient, EndpointPaths, GetUserClaims } from './clients/client.ts';
 export { authenticationMethodsOf, isConfidential } from './clients/client.ts';
 export type { IntrospectionPolicy, OpenTo } from './context.ts';

@@ -6,13 +6,17 @@ import type { Call, Operation } from '../http/events.ts';
 import { DocumentError } from '../http/fetch_document.ts';
 import { type Form, requireParameter } from '../http/form.ts';
 import type { Claims } from '../protocol/claims.ts';
-import { type SigningAlgorithm, signingAlgorithmOf } from '../protocol/client_metadata.ts';
+import {
+  ACCEPTED_ALGORITHMS,
+  type SigningAlgorithm,
+  signingAlgorithmOf,
+} from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { endpointUrl } from '../protocol/redirect_uri.ts';
 import { parseClaims, readJwtHeader, verifiedPayload } from '../tokens/jwt.ts';
 import type { ClientContext, EndpointPaths } from './client.ts';
-import { authenticationMethodsOf, findNamedClient, takeOnce } from './client.ts';
-import { type ClaimedAssertion, refusedClient } from './credentials.ts';
+import { takeOnce } from './client.ts';
+import { type Claim, type ClientAuthenticationMethod, refusedClient } from './credentials.ts';
 
 /** RFC 7523 §2.2. */
 const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
@@ -20,21 +24,51 @@ const ASSERTION_TYPE = 'urn:ietf:params:oauth:client-assertion-type:jwt-bearer';
 /** Characters. */
 const LONGEST_ASSERTION = 8 * 1024;
 
-/** A JWS has three parts; what has five is encrypted, and is refused. */
+/** A JWS has three parts. An encrypted JWT has five and is refused. */
 const COMPACT_JWS = /^[\w-]+\.([\w-]+)\.[\w-]+$/;
 
-/** `typ` as types are compared; another one belongs to a JWT that was made for something else (RFC 8725 §3.11). */
+/** Accepted `typ` values, normalized. A JWT with another one was made for something else (RFC 8725 §3.11). */
 const TYPES: readonly (string | undefined)[] = [undefined, 'jwt', 'client-authentication+jwt'];
 
 /**
- * A client's signed assertion in the form body (RFC 7521 §4.2, RFC 7523 §2.2). The client is the one that its `sub`
- * names.
- * @returns `undefined` where there is none
- * @throws {OAuthError} `invalid_request`: one of the two parameters is missing; `invalid_client`: it is none that any
- *   client could have sent
+ * A JWT that the client signs with a private key, in the form body (RFC 7521 §4.2, RFC 7523 §2.2, OpenID Connect Core
+ * §9). Its `sub` names the client.
  */
-export function claimedAssertion(form: Form): ClaimedAssertion | undefined {
-  if (!form.has('client_assertion') && !form.has('client_assertion_type')) return undefined;
+export const privateKeyJwt: ClientAuthenticationMethod = {
+  proof: 'key',
+  assertionAlgorithms: ACCEPTED_ALGORITHMS,
+  // An assertion counts once, so the storage has to remember it.
+  unsupported: ({ oneTimeIdentifiers }) =>
+    oneTimeIdentifiers === undefined ? 'assertion_not_supported' : undefined,
+  missingFrom: ({ jwks, jwks_uri: uri }) =>
+    (jwks ?? uri) === undefined ? 'needs jwks or jwks_uri' : undefined,
+  find(_request, form) {
+    if (!form.has('client_assertion') && !form.has('client_assertion_type')) return undefined;
+    return () => {
+      const claimed = claimedAssertion(form);
+      return {
+        method: 'private_key_jwt',
+        clientId: claimed.clientId,
+        verify: (context, client, call) => verifyAssertion(context, client, claimed, call),
+      };
+    };
+  },
+};
+
+/** A JWT that a client claims to have signed. Nothing is proven yet. */
+interface ClaimedAssertion {
+  readonly clientId: string;
+  readonly assertion: string;
+  readonly algorithm: SigningAlgorithm;
+  readonly keyId: string | undefined;
+}
+
+/**
+ * The assertion of a request, unverified.
+ * @throws {OAuthError} `invalid_request`: one of the two parameters is missing; `invalid_client`: no client can have
+ *   sent it
+ */
+function claimedAssertion(form: Form): ClaimedAssertion {
   if (requireParameter(form, 'client_assertion_type') !== ASSERTION_TYPE) {
     throw refusedClient('assertion_type_unknown');
   }
@@ -46,65 +80,71 @@ export function claimedAssertion(form: Form): ClaimedAssertion | undefined {
   const algorithm = signingAlgorithmOf(header.algorithm);
   if (algorithm === undefined) throw refusedClient('assertion_algorithm_refused');
   if (!TYPES.includes(header.type)) throw refusedClient('assertion_type_unknown');
-  return { method: 'private_key_jwt', clientId: claims.sub, assertion, algorithm, keyId: header.keyId };
+  return { clientId: claims.sub, assertion, algorithm, keyId: header.keyId };
 }
 
-/** To look up the client by; everything is judged by what turns out to have been signed. */
+/** Only for the lookup of the client. All checks use the verified payload. */
 function unverifiedClaims(assertion: string): Claims | undefined {
   const [, payload] = COMPACT_JWS.exec(assertion) ?? [];
   if (payload === undefined) return undefined;
   try {
     return parseClaims(base64url.decode(payload));
   } catch {
-    return undefined; // the right characters, but no base64url
+    return undefined; // the characters of base64url, but not base64url
   }
 }
 
 /**
- * The client whose private key has signed an assertion (RFC 7523 §3, OpenID Connect Core §9).
- * @throws {OAuthError} `invalid_client`
+ * Whether the client's private key has signed an assertion (RFC 7523 §3), for this server and for now.
  * @throws {DocumentError} the keys of the client cannot be fetched at the moment
- * @throws {StorageFault} storage could not say whether the assertion was used before
  */
-export async function privateKeyJwt(
+async function verifyAssertion(
   context: ClientContext,
+  client: ClientRecord | undefined,
   claimed: ClaimedAssertion,
   call: Call,
-): Promise<ClientRecord> {
-  const { assertion, algorithm, clientId } = claimed;
-  const client = await findNamedClient(context, clientId);
+): ReturnType<Claim['verify']> {
+  const { assertion, algorithm } = claimed;
 
-  // §3 (9) the signature; one is checked also where nothing can come of it
-  const found = client ? await findKey(context, client, claimed) : { reason: 'client_unknown' as const };
+  // §3 (9) the signature; it is also checked when the assertion is already refused, so that every refusal costs the same
+  const found: FoundKey = client ? await findKey(context, client, claimed) : { reason: 'client_unknown' };
   const key = 'reason' in found ? await standInKey(algorithm) : found.key;
   const payload = await verifiedPayload(assertion, key, algorithm);
-  if (!client) throw refusedClient('client_unknown', undefined, { value: clientId });
-  if ('reason' in found) throw refusedClient(found.reason, client, { cause: found.cause });
-  if (payload === undefined) throw refusedClient('assertion_signature_wrong', client);
+  if (!client) return { reason: 'client_unknown' };
+  if ('reason' in found) return found;
+  if (payload === undefined) return { reason: 'assertion_signature_wrong' };
 
   // §3 (1 to 6) what was signed
   const judged = judgeClaims(context, client, parseClaims(payload), call);
-  if ('reason' in judged) throw refusedClient(judged.reason, client);
-  if (client.disabledAtMs !== undefined) throw refusedClient('client_disabled', client);
+  if ('reason' in judged) return judged;
+  return { accept: (accepted) => useUp(context, accepted, judged) };
+}
 
-  // §3 (7) once and no more; nobody but the client itself gets as far as this
-  const id = await sha256(JSON.stringify(['client_assertion', context.issuer, client.id, judged.identifier]));
+/**
+ * §3 (7) An assertion counts once. Only the client itself can get this far.
+ * @throws {OAuthError} `invalid_client`: the assertion was used before
+ * @throws {StorageFault} storage could not say whether the assertion was used before
+ */
+async function useUp(
+  context: ClientContext,
+  client: ClientRecord,
+  assertion: AcceptedAssertion,
+): Promise<void> {
+  const { identifier, expiresAt } = assertion;
+  const id = await sha256(JSON.stringify(['client_assertion', context.issuer, client.id, identifier]));
   // Kept for longer than the assertion lives, since a process with a slower clock would accept it for longer.
-  const keepUntil = Math.ceil(judged.expiresAt) + CLIENT_CLOCK_AHEAD;
+  const keepUntil = Math.ceil(expiresAt) + CLIENT_CLOCK_AHEAD;
   if (!(await takeOnce(context, id, keepUntil))) throw refusedClient('assertion_replayed', client);
-  return client;
 }
 
 type FoundKey = { readonly key: CryptoKey } | { readonly reason: RefusalReason; readonly cause?: unknown };
 
-/** The client's own key; what the header says besides `alg` and `kid` is not looked at. */
+/** The client's own key. Of the header only `alg` and `kid` count. */
 async function findKey(
-  { storage, clientKeys }: ClientContext,
+  { clientKeys }: ClientContext,
   client: ClientRecord,
   { algorithm, keyId }: ClaimedAssertion,
 ): Promise<FoundKey> {
-  if (storage.oneTimeIdentifiers === undefined) return { reason: 'assertion_not_supported' };
-  if (!authenticationMethodsOf(client).includes('private_key_jwt')) return { reason: 'client_method_wrong' };
   const registered = client.metadata?.token_endpoint_auth_signing_alg ?? algorithm;
   if (registered !== algorithm) return { reason: 'assertion_algorithm_refused' };
   try {
@@ -118,25 +158,23 @@ async function findKey(
   }
 }
 
-/** Seconds that an assertion may have before it. */
+/** Seconds until an assertion must expire. */
 const LONGEST_LIFE = 5 * 60;
 
-/** What there is to remember of an assertion that is as it should be; or what is wrong with it. */
-type Judged =
-  | {
-      readonly identifier: string;
-      /** Seconds; not whole ones where the client is that exact. */
-      readonly expiresAt: number;
-    }
-  | { readonly reason: RefusalReason };
+/** What the server remembers of an assertion that it accepts. */
+interface AcceptedAssertion {
+  readonly identifier: string;
+  /** Seconds; a fraction if the client sends one. */
+  readonly expiresAt: number;
+}
 
-/** Whether an assertion was made by this client, for this server, for now, and can be told from others (RFC 7523 §3). */
+/** Whether this client made an assertion for this server and for now, with an identifier of its own (RFC 7523 §3). */
 function judgeClaims(
   context: ClientContext,
   client: ClientRecord,
   claims: Claims | undefined,
   call: Call,
-): Judged {
+): AcceptedAssertion | { readonly reason: RefusalReason } {
   const { iss, sub, aud, exp, iat = 0, nbf = 0, jti } = claims ?? {};
   if (iss !== client.id || sub !== client.id) return { reason: 'assertion_subject_wrong' };
   if (!isForThisServer(context, client, aud, call)) return { reason: 'assertion_audience_wrong' };
@@ -149,7 +187,7 @@ function judgeClaims(
   return { identifier: jti, expiresAt: exp };
 }
 
-/** Where clients authenticate besides the token endpoint. */
+/** Endpoints besides the token endpoint at which clients authenticate. */
 const ENDPOINTS: Partial<Readonly<Record<Operation, keyof EndpointPaths>>> = {
   introspection: 'introspection',
   revocation: 'revocation',
@@ -157,8 +195,8 @@ const ENDPOINTS: Partial<Readonly<Record<Operation, keyof EndpointPaths>>> = {
 };
 
 /**
- * The issuer, which no other server has; by the client's registration also the URL of the endpoint, which was long the
- * custom, or that of the token endpoint. A list names nobody else.
+ * The audience is the issuer, which no other server has. A client can be registered to name the URL of the endpoint or
+ * of the token endpoint instead, as older clients do. A list must not name another server as well.
  */
 function isForThisServer(
   { issuer, paths }: ClientContext,
@@ -182,7 +220,7 @@ function isTime(value: unknown): value is number {
 /** 2048 bits, all of them set. */
 const RSA: JWK = { kty: 'RSA', n: `${'_'.repeat(341)}w`, e: 'AQAB' };
 
-/** Public keys that stand in for those of clients that do not exist: the generators of the curves, and a large number. */
+/** Public keys in place of those of clients that do not exist: the generators of the curves, and a large number. */
 const KEYS: Readonly<Record<SigningAlgorithm, JWK>> = {
   RS256: RSA,
   PS256: RSA,
@@ -196,8 +234,8 @@ const KEYS: Readonly<Record<SigningAlgorithm, JWK>> = {
 };
 
 /**
- * A key to check the signature of an assertion with where there is no other, so that a client that does not exist costs
- * what a wrong signature costs. Anybody can sign with it: what comes of the check may not be looked at.
+ * A key for the signature check of an assertion that is refused anyway, so that a client that does not exist costs what
+ * a wrong signature costs. Anyone can sign with it: the result of the check must be ignored.
  */
 async function standInKey(algorithm: SigningAlgorithm): Promise<CryptoKey> {
   const key = await importJWK(KEYS[algorithm], algorithm);

@@ -1,9 +1,9 @@
+import { METHODS, supportedMethods } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { PROMPTS, RESPONSE_MODES } from '../protocol/authorization_parameters.ts';
 import {
   ACCEPTED_ALGORITHMS,
-  AUTHENTICATION_METHODS,
   type AuthenticationMethod,
   CONTENT_ENCRYPTIONS,
   ENCRYPTION_ALGORITHMS,
@@ -28,7 +28,7 @@ export async function metadata(context: Context): Promise<HttpResponse> {
 export function serverMetadata(context: Context): Readonly<Record<string, unknown>> {
   const { issuer, paths, oidc, registration } = context;
   const at = (path: string) => endpointUrl(issuer, path);
-  const methods = authenticationMethods(context);
+  const methods = supportedMethods(context);
   return {
     issuer,
     authorization_endpoint: at(paths.authorization),
@@ -84,28 +84,22 @@ export function serverMetadata(context: Context): Readonly<Record<string, unknow
   };
 }
 
-/** Assertions are used once, which storage has to remember. */
-function authenticationMethods({ storage }: Context): readonly AuthenticationMethod[] {
-  return storage.oneTimeIdentifiers === undefined
-    ? AUTHENTICATION_METHODS.filter((method) => method !== 'private_key_jwt')
-    : AUTHENTICATION_METHODS;
-}
-
 function introspectionMethods(
   context: Context,
   methods: readonly AuthenticationMethod[],
 ): readonly AuthenticationMethod[] {
   if (!context.authenticateIntrospect) return ['none'];
   if (!context.introspectionRequiresConfidentialClient) return methods;
-  return methods.filter((method) => method !== 'none');
+  return methods.filter((method) => METHODS[method].proof !== 'nothing');
 }
 
-/** How clients authenticate at an endpoint; the algorithms go with assertions (RFC 8414 §2). */
+/** How clients authenticate at an endpoint, and with which algorithms they sign assertions (RFC 8414 §2). */
 function authentication(endpoint: string, methods: readonly AuthenticationMethod[]) {
+  const algorithms = new Set(methods.flatMap((method) => METHODS[method].assertionAlgorithms ?? []));
   return {
     [`${endpoint}_endpoint_auth_methods_supported`]: methods,
-    ...(methods.includes('private_key_jwt') && {
-      [`${endpoint}_endpoint_auth_signing_alg_values_supported`]: ACCEPTED_ALGORITHMS,
+    ...(algorithms.size > 0 && {
+      [`${endpoint}_endpoint_auth_signing_alg_values_supported`]: [...algorithms],
     }),
   };
 }

@@ -1,3 +1,4 @@
+import { hasSecret } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';
 import { type HttpResponse, jsonResponse } from '../http/http.ts';
 import type { ClientSecretRecord } from '../protocol/records.ts';
@@ -57,10 +58,10 @@ interface IssuedSecret {
  */
 export async function secretFor(
   { clientSecrets, random }: Context,
-  { token_endpoint_auth_method: method }: ClientDocument,
+  document: ClientDocument,
   stored?: readonly ClientSecretRecord[],
 ): Promise<IssuedSecret | undefined> {
-  if (method === 'none' || method === 'private_key_jwt') return undefined;
+  if (!hasSecret(document)) return undefined;
   if (stored !== undefined) return { stored };
   const text = newOpaque('client_secret', random);
   return { stored: [await clientSecrets.hash(text)], shown: { text } };

@@ -1,7 +1,9 @@
+import { METHODS } from '../clients/authentication.ts';
 import { DocumentError, type FetchDocument, fetchBody } from '../http/fetch_document.ts';
 import { parseJson } from '../http/json.ts';
 import {
   type AssertionAudience,
+  AUTHENTICATION_METHODS,
   DEFAULT_CONTENT_ENCRYPTION,
   type SigningAlgorithm,
 } from '../protocol/client_metadata.ts';
@@ -72,12 +74,10 @@ const requireApi: Rule = ({ resource, api_scopes: scopes }) => {
 
 /** Keys are given once (RFC 7591 §2), and there where something rests upon them. */
 const requireKeys: Rule = (document, { canFetch }) => {
-  const { jwks, jwks_uri: uri, token_endpoint_auth_method: method } = document;
+  const { jwks, jwks_uri: uri } = document;
   if (jwks !== undefined && uri !== undefined) throw unfit('jwks_uri', 'expected either jwks or jwks_uri');
   if (uri !== undefined && !canFetch) throw unfit('jwks_uri', CANNOT_FETCH);
   if (jwks !== undefined || uri !== undefined) return;
-  if (method === 'private_key_jwt')
-    throw unfit('token_endpoint_auth_method', 'private_key_jwt needs jwks or jwks_uri');
   for (const name of NEEDING_KEYS) {
     if (document[name] !== undefined && document[name] !== false) throw unfit(name, 'needs jwks or jwks_uri');
   }
@@ -85,16 +85,30 @@ const requireKeys: Rule = (document, { canFetch }) => {
 
 const requireAuthentication: Rule = (document) => {
   const { token_endpoint_auth_method: method, grant_types: grantTypes = [] } = document;
-  if (method === 'none' && grantTypes.includes('client_credentials'))
+  if (isPublic(document) && grantTypes.includes('client_credentials'))
     throw unfit('grant_types', 'client_credentials needs a confidential client (RFC 6749 section 4.4)');
-  if (document.token_endpoint_auth_signing_alg !== undefined && method !== 'private_key_jwt')
-    throw unfit('token_endpoint_auth_signing_alg', 'goes with private_key_jwt alone');
+  if (document.token_endpoint_auth_signing_alg !== undefined && !signsAssertions(document))
+    throw unfit('token_endpoint_auth_signing_alg', `goes with ${ASSERTION_METHODS.join(', ')} alone`);
+  const missing = method && METHODS[method].missingFrom?.(document);
+  if (missing !== undefined) throw unfit('token_endpoint_auth_method', `${method} ${missing}`);
 };
+
+const ASSERTION_METHODS = AUTHENTICATION_METHODS.filter(
+  (name) => METHODS[name].assertionAlgorithms !== undefined,
+);
+
+function signsAssertions({ token_endpoint_auth_method: method }: ClientDocument): boolean {
+  return method !== undefined && ASSERTION_METHODS.includes(method);
+}
+
+/** Whether a client is registered as one that proves nothing. */
+function isPublic({ token_endpoint_auth_method: method }: ClientDocument): boolean {
+  return method !== undefined && METHODS[method].proof === 'nothing';
+}
 
 /** Nothing but PKCE protects the codes of a public client (RFC 9700 §2.1.1). */
 const requirePkceOfPublicClients: Rule = (document) => {
-  const { token_endpoint_auth_method: method, insecure_allow_missing_pkce: isWaived } = document;
-  if (method === 'none' && isWaived === true)
+  if (isPublic(document) && document.insecure_allow_missing_pkce === true)
     throw unfit('insecure_allow_missing_pkce', 'a public client needs PKCE (RFC 9700 section 2.1.1)');
 };
 
@@ -393,18 +407,18 @@ export function withDefaults(document: ClientDocument, policy: RegistrationPolic
 
 /** Written down only where it differs from what is so anyway. */
 function assertionDefaults(
-  { token_endpoint_auth_method: method }: ClientDocument,
+  document: ClientDocument,
   { assertionAudience }: RegistrationPolicy,
 ): ClientDocument {
-  const isToBeSaid = method === 'private_key_jwt' && assertionAudience !== 'issuer';
+  const isToBeSaid = signsAssertions(document) && assertionAudience !== 'issuer';
   return isToBeSaid ? { assertion_audience: assertionAudience } : {};
 }
 
 function pkceDefaults(
-  { token_endpoint_auth_method: method }: ClientDocument,
+  document: ClientDocument,
   { insecureAllowMissingPkce }: RegistrationPolicy,
 ): ClientDocument {
-  return insecureAllowMissingPkce && method !== 'none' ? { insecure_allow_missing_pkce: true } : {};
+  return insecureAllowMissingPkce && !isPublic(document) ? { insecure_allow_missing_pkce: true } : {};
 }
 
 function encryptionDefaults(document: ClientDocument): ClientDocument {

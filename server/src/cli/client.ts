@@ -3,6 +3,7 @@ import {
   type ClientRecord,
   type ClientSecretRecord,
   documentOf,
+  hasSecret,
   isConfidential,
   isLiveSecret,
   type NewClient,
@@ -17,7 +18,6 @@ import {
   type ClientAddFlags,
   type ClientUpdateFlags,
   changeOf,
-  hasSecret,
   overlapOf,
   printSecret,
   type RotationFlags,
@@ -158,7 +158,7 @@ A client has at most two secrets that work: a further rotation ends the oldest o
 async function addClient(parts: CommandParts, registration: NewClient, wanted: WantedSecret): Promise<void> {
   const { id } = registration;
   await requireKnownApis(parts, registration.metadata?.apis);
-  const secret = hasSecret(registration) ? await secretFor(parts, wanted) : undefined;
+  const secret = hasSecret(registration.metadata) ? await secretFor(parts, wanted) : undefined;
   const isAdded = await parts.storage.clients.add({
     ...registration,
     ...(secret !== undefined && { secrets: [secret.stored] }),

@@ -6,6 +6,7 @@ import {
   DocumentError,
   documentOf,
   FETCHED_MEMBERS,
+  hasSecret,
   METADATA_MEMBERS,
   type MemberName,
   type NewClient,
@@ -53,7 +54,7 @@ export async function registrationOf(id: string, flags: ClientAddFlags): Promise
   const configuration = readConfiguration(withoutMembers(flags), process.env);
   requireFetchable(given, configuration);
   const client = await clientFrom(serverOverNothing(configuration), { id }, members);
-  if (flags.secretStdin && !hasSecret(client))
+  if (flags.secretStdin && !hasSecret(client.metadata))
     throw new BadUsage('a client with this way to authenticate has no secret: leave out --secret-stdin');
   return client;
 }
@@ -93,12 +94,6 @@ export function warnOfMissingPkce({ id, metadata }: NewClient): void {
     console.error(
       `grantd: ${id} may leave out PKCE, which exposes it to code injection (RFC 9700 section 2.1.1): use PKCE and --unset insecure-allow-missing-pkce as soon as it can.`,
     );
-}
-
-/** Whether a client authenticates with a secret, where it is not public. */
-export function hasSecret({ metadata }: NewClient): boolean {
-  const method = metadata?.token_endpoint_auth_method;
-  return method !== 'none' && method !== 'private_key_jwt';
 }
 
 /** What is meant where nobody said it: an application of people, an API, or a machine. */
@@ -178,7 +173,7 @@ async function changed(parts: CommandParts, client: ClientRecord, change: Client
     apis.filter((uri) => !client.metadata?.apis?.includes(uri)),
   );
 
-  const wantsSecret = hasSecret(updated) && !isPublicBySilence(client, updated);
+  const wantsSecret = hasSecret(updated.metadata) && !isPublicBySilence(client, updated);
   if (!wantsSecret) return { record: updated };
   if (client.secrets !== undefined) return { record: { ...updated, secrets: client.secrets } };
   const { stored, toPrint } = await secretFor(parts, 'generate');
@@ -218,13 +213,8 @@ function isMemberName(name: string): name is MemberName {
   return Object.hasOwn(METADATA_MEMBERS, name);
 }
 
-type Authenticated = Parameters<typeof hasSecret>[0];
-
-/** A client without a secret of which nobody ever said how it authenticates is public, and stays so. */
-function isPublicBySilence(
-  { secrets }: Pick<Authenticated, 'secrets'>,
-  { metadata }: Authenticated,
-): boolean {
+/** A client without a secret and without a method is public, and stays public. */
+function isPublicBySilence({ secrets }: ClientRecord, { metadata }: NewClient): boolean {
   return secrets === undefined && metadata?.token_endpoint_auth_method === undefined;
 }
 
