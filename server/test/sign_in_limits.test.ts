@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { ALICE, Browser, type Page } from './harness/browser.ts';
-import { grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
+import { FULL_PASSWORD_COST, grantdPrints, type RunningServer, until, Workbench } from './harness/program.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
 
 const workbench = new Workbench();
@@ -65,7 +65,11 @@ test('findings A3: forty addresses of one IPv6 /64 have ten attempts together, a
 });
 
 test('findings A3: a flood of sign-ins from one IPv6 /64 does not hold up a person elsewhere', async () => {
-  const own = await workbench.start(workbench.folder(), ['--demo', '--trusted-proxies', '127.0.0.1,::1']);
+  const own = await workbench.start(
+    workbench.folder(),
+    ['--demo', '--trusted-proxies', '127.0.0.1,::1'],
+    FULL_PASSWORD_COST,
+  );
   const url = authorizationUrl(own.url, pkce);
   const honest = new Browser(own.url, { 'x-forwarded-for': '192.0.2.1' });
   const form = await honest.get(url);
@@ -84,7 +88,7 @@ test('findings A3: a flood of sign-ins from one IPv6 /64 does not hold up a pers
 });
 
 test('more sign-ins than can be checked are sent away with a time to come back, and are no attempts', async () => {
-  const own = await workbench.start(workbench.folder(), ['--demo']);
+  const own = await workbench.start(workbench.folder(), ['--demo'], FULL_PASSWORD_COST);
   const browser = new Browser(own.url);
   const form = await browser.get(authorizationUrl(own.url, pkce));
   const pages = await Promise.all(

@@ -4,6 +4,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
+import { pathToFileURL } from 'node:url';
 import type { TestDatabase } from './databases.ts';
 
 const MAIN = join(import.meta.dirname, '..', '..', 'bin', 'grantd.mjs');
@@ -20,7 +21,14 @@ export const ENVIRONMENT_FILE = 'environment.json';
 export type Environment = Readonly<Record<string, string>>;
 
 /** Nothing of the machine's own settings, and not the folder that npm was started in. Tests do not wait for balancers. */
-const BARE_ENVIRONMENT: Environment = { PATH: process.env.PATH ?? '', GRANTD_SHUTDOWN_DELAY: '0' };
+const BARE_ENVIRONMENT: Environment = {
+  PATH: process.env.PATH ?? '',
+  GRANTD_SHUTDOWN_DELAY: '0',
+  NODE_OPTIONS: `--import ${pathToFileURL(join(import.meta.dirname, 'cheap_passwords.mjs'))}`,
+};
+
+/** For tests of how long a password takes: the program hashes it at full cost. */
+export const FULL_PASSWORD_COST: Environment = { NODE_OPTIONS: '' };
 
 export interface Outcome {
   readonly code: number | null;
