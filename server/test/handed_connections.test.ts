@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net';
 import { after, describe, test } from 'node:test';
+import { HandedConnections } from '../src/serve/handed_connections.ts';
 import { finish } from '../src/serve/shutdown.ts';
-import { HandedConnections } from '../src/serve/worker.ts';
 import { until } from './harness/program.ts';
 import { begin as beginUnended } from './harness/wire.ts';
 

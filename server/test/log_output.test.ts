@@ -12,7 +12,7 @@ const workbench = new Workbench();
 after(() => workbench.clear());
 
 const LOG = join(import.meta.dirname, '../src/log/log.ts');
-const OUTPUT = join(import.meta.dirname, '../src/log/log_output.ts');
+const OUTPUT = join(import.meta.dirname, '../src/log/log.ts');
 const COUNT = 5000;
 
 /** A process that logs so many lines at once, of which one write takes no more than a part, and a last one. */
