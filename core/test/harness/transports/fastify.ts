@@ -1,5 +1,4 @@
 import { mount } from '@grantd/core/fastify';
-import Fastify from 'fastify';
 import { portOf, sendHttp } from './listener.ts';
 import type { Transport } from './transport.ts';
 
@@ -9,6 +8,7 @@ export const UNIDENTIFIED = () => '';
 export const FASTIFY: Transport = {
   name: 'the Fastify adapter',
   async open(server) {
+    const { default: Fastify } = await import('fastify');
     const app = Fastify({ genReqId: UNIDENTIFIED });
     app.register(mount(server));
     app.setNotFoundHandler((_, reply) => reply.code(404).send());

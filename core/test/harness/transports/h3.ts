@@ -1,5 +1,4 @@
 import { mount } from '@grantd/core/h3';
-import { H3 } from 'h3';
 import { fetching } from './fetching.ts';
 import type { Transport } from './transport.ts';
 
@@ -7,6 +6,7 @@ import type { Transport } from './transport.ts';
 export const H3_APP: Transport = {
   name: 'the h3 adapter',
   async open(server) {
+    const { H3 } = await import('h3');
     const app = new H3().use(mount(server)).all('/**', () => new Response(null, { status: 404 }));
     return fetching(server, (request) => app.fetch(request));
   },

@@ -1,5 +1,4 @@
 import { mount } from '@grantd/core/hono';
-import { Hono } from 'hono';
 import { fetching } from './fetching.ts';
 import type { Transport } from './transport.ts';
 
@@ -7,6 +6,7 @@ import type { Transport } from './transport.ts';
 export const HONO: Transport = {
   name: 'the hono adapter',
   async open(server) {
+    const { Hono } = await import('hono');
     const app = new Hono().use(mount(server)).notFound(() => new Response(null, { status: 404 }));
     return fetching(server, (request) => app.fetch(request));
   },

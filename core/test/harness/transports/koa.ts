@@ -1,11 +1,14 @@
 import { mount } from '@grantd/core/koa';
-import Koa, { type Context } from 'koa';
+import type { Context } from 'koa';
 import { listening } from './listener.ts';
 import type { Transport } from './transport.ts';
 
 export const KOA: Transport = {
   name: 'the Koa adapter',
-  open: (server) => listening(new Koa().use(mount(server)).use(notFound).callback()),
+  async open(server) {
+    const { default: Koa } = await import('koa');
+    return listening(new Koa().use(mount(server)).use(notFound).callback());
+  },
 };
 
 function notFound(context: Context): void {

@@ -1,46 +1,41 @@
-import 'reflect-metadata';
 import type { Server } from 'node:http';
 import type { AuthorizationServer } from '@grantd/core';
 import { mount } from '@grantd/core/nest';
-import { type INestApplication, Module } from '@nestjs/common';
-import { NestFactory } from '@nestjs/core';
-import { ExpressAdapter } from '@nestjs/platform-express';
-import { FastifyAdapter } from '@nestjs/platform-fastify';
-import express from 'express';
+import type { AbstractHttpAdapter } from '@nestjs/core';
 import { UNIDENTIFIED } from './fastify.ts';
 import { notFound, portOf, sendHttp } from './listener.ts';
 import type { OpenTransport, Transport } from './transport.ts';
 
-class Application {}
-Module({})(Application);
-
 export const NEST_ON_EXPRESS: Transport = {
   name: 'the Nest adapter on Express',
-  open: async (server) =>
-    opened(
-      await NestFactory.create(Application, new ExpressAdapter(express().disable('x-powered-by')), {
-        logger: false,
-        abortOnError: false,
-      }),
-      server,
-    ),
+  async open(server) {
+    await import('reflect-metadata');
+    const { default: express } = await import('express');
+    const { ExpressAdapter } = await import('@nestjs/platform-express');
+    return opened(new ExpressAdapter(express().disable('x-powered-by')), server);
+  },
 };
 
 export const NEST_ON_FASTIFY: Transport = {
   name: 'the Nest adapter on Fastify',
-  open: async (server) =>
-    opened(
-      await NestFactory.create(Application, new FastifyAdapter({ genReqId: UNIDENTIFIED }), {
-        logger: false,
-        abortOnError: false,
-      }),
-      server,
-    ),
+  async open(server) {
+    await import('reflect-metadata');
+    const { FastifyAdapter } = await import('@nestjs/platform-fastify');
+    return opened(new FastifyAdapter({ genReqId: UNIDENTIFIED }), server);
+  },
 };
 
-async function opened(app: INestApplication<Server>, server: AuthorizationServer): Promise<OpenTransport> {
+class Application {}
+
+async function opened(adapter: AbstractHttpAdapter, server: AuthorizationServer): Promise<OpenTransport> {
+  const { Module } = await import('@nestjs/common');
+  const { NestFactory } = await import('@nestjs/core');
+  Module({})(Application);
+  const options = { logger: false, abortOnError: false } as const;
+  const app = await NestFactory.create(Application, adapter, options);
   app.use(mount(server));
   app.use(notFound);
   await app.listen(0, '127.0.0.1');
-  return { send: (request) => sendHttp(portOf(app.getHttpServer()), request), close: () => app.close() };
+  const listener: Server = app.getHttpServer();
+  return { send: (request) => sendHttp(portOf(listener), request), close: () => app.close() };
 }

@@ -7,7 +7,7 @@ import type { Transport } from './transport.ts';
 export const NEXT: Transport = {
   name: 'the next adapter',
   async open(server) {
-    const next = await import('next/server.js'); // most test files run without it
+    const next = await import('next/server.js');
     const handlers = new Map(Object.entries(mount<NextRequest>(server)));
     return fetching(server, (request) => {
       const handler = handlers.get(request.method);

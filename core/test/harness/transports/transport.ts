@@ -21,6 +21,7 @@ export interface OpenTransport {
   close(): Promise<void>;
 }
 
+/** A framework is loaded once it is opened: most test files run without it. */
 export interface Transport {
   readonly name: string;
   open(server: AuthorizationServer): Promise<OpenTransport>;
