@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { DATABASES } from './harness/databases.ts';
+import { ANY_DATABASE, DATABASES } from './harness/databases.ts';
 import { grantd, grantdPrints, Workbench } from './harness/program.ts';
 
 const files = new Workbench();
@@ -15,21 +15,11 @@ test('a configuration file that cannot be read is reported with one reason', asy
 });
 
 for (const database of DATABASES) {
-  describe(`commands on ${database.name} that no server runs on`, { skip: database.absence }, () => {
+  describe(`the database that a command makes or finds, on ${database.name}`, {
+    skip: database.absence,
+  }, () => {
     const workbench = new Workbench(database);
     after(() => workbench.clear());
-    let folder: string;
-    const run = (...args: string[]) => grantd(folder, args);
-    const prints = (...args: string[]) => grantdPrints(folder, args);
-    const printsJson = async (...args: string[]) => JSON.parse(await prints(...args, '--json'));
-
-    before(async () => {
-      folder = await workbench.home();
-      const person = ['user', 'add', 'bob', '--password-stdin', '--claim', 'email=bob@example.com'];
-      await grantdPrints(folder, [...person, '--claim', 'email_verified=true'], 'correct horse');
-      const web = ['client', 'add', 'web', '--redirect-uri', 'https://web.example/cb', '--secret-stdin'];
-      await grantdPrints(folder, [...web, '--scope', 'openid', '--scope', 'email'], 'battery staple');
-    });
 
     test('the first user or client makes the database, for the default issuer unless another is given', async () => {
       const other = await workbench.home();
@@ -57,6 +47,34 @@ for (const database of DATABASES) {
         new RegExp(`there is no database ${database.calledAs}: start the server first \\(grantd serve\\)`),
       );
       assert.equal(existsSync(join(other, 'grantd-data')), false);
+    });
+
+    test('a secret that is not the database’s is refused before anything is hashed or signed with it', async () => {
+      const other = await workbench.home();
+      assert.equal((await grantd(other, ['client', 'add', 'x'])).code, 0);
+      const environment = { GRANTD_SECRET: 'x'.repeat(32) };
+      const { code, stderr } = await grantd(other, ['client', 'add', 'y'], { environment });
+      assert.equal(code, 1);
+      assert.match(stderr, /sealed under another server secret/);
+    });
+  });
+}
+
+for (const database of ANY_DATABASE) {
+  describe(`commands on ${database.name} that no server runs on`, { skip: database.absence }, () => {
+    const workbench = new Workbench(database);
+    after(() => workbench.clear());
+    let folder: string;
+    const run = (...args: string[]) => grantd(folder, args);
+    const prints = (...args: string[]) => grantdPrints(folder, args);
+    const printsJson = async (...args: string[]) => JSON.parse(await prints(...args, '--json'));
+
+    before(async () => {
+      folder = await workbench.home();
+      const person = ['user', 'add', 'bob', '--password-stdin', '--claim', 'email=bob@example.com'];
+      await grantdPrints(folder, [...person, '--claim', 'email_verified=true'], 'correct horse');
+      const web = ['client', 'add', 'web', '--redirect-uri', 'https://web.example/cb', '--secret-stdin'];
+      await grantdPrints(folder, [...web, '--scope', 'openid', '--scope', 'email'], 'battery staple');
     });
 
     test('client add prints a generated secret once, and never one that was brought along', async () => {
@@ -278,13 +296,6 @@ for (const database of DATABASES) {
       const { swept } = await printsJson('gc');
       assert.ok(swept >= 2, `${swept} rows`);
       assert.deepEqual(await printsJson('gc'), { swept: 0 });
-    });
-
-    test('a secret that is not the database’s is refused before anything is hashed or signed with it', async () => {
-      const environment = { GRANTD_SECRET: 'x'.repeat(32) };
-      const { code, stderr } = await grantd(folder, ['client', 'add', 'y'], { environment });
-      assert.equal(code, 1);
-      assert.match(stderr, /sealed under another server secret/);
     });
   });
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, describe, test } from 'node:test';
-import { DATABASES } from './harness/databases.ts';
+import { ANY_DATABASE } from './harness/databases.ts';
 import { environmentOf, grantd, grantdPrints, Workbench } from './harness/program.ts';
 
 interface Event {
@@ -10,7 +10,7 @@ interface Event {
   readonly actor?: string;
 }
 
-for (const database of DATABASES) {
+for (const database of ANY_DATABASE) {
   describe(`events on ${database.name}`, { skip: database.absence }, () => {
     const workbench = new Workbench(database);
     after(() => workbench.clear());

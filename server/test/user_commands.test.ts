@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Browser, isLogin, signInAndConsent } from './harness/browser.ts';
-import { DATABASES } from './harness/databases.ts';
+import { ANY_DATABASE } from './harness/databases.ts';
 import { newPerson } from './harness/new_person.ts';
 import { grantd, grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, introspect, newPkce, redeem } from './harness/protocol.ts';
 
-for (const database of DATABASES) {
+for (const database of ANY_DATABASE) {
   describe(`commands about people and their sessions on ${database.name}`, { skip: database.absence }, () => {
     const workbench = new Workbench(database);
     after(() => workbench.clear());

@@ -58,3 +58,7 @@ export const POSTGRESQL: TestDatabase = {
 };
 
 export const DATABASES: readonly TestDatabase[] = [SQLITE, POSTGRESQL];
+
+/** For rules that no database can break; `scripts/test.ts --every-pair` runs them on each. */
+export const ANY_DATABASE: readonly TestDatabase[] =
+  process.env.TEST_EVERY_PAIR === 'yes' ? DATABASES : [SQLITE];
