@@ -63,7 +63,9 @@ export const DEFAULT_PATHS: EndpointPaths = {
   registration: '/register',
 };
 
-/** ASCII, since issuer and paths go into headers and are compared to the letter; neither query nor fragment. */
+/**
+ * ASCII without query and fragment, because issuer and paths go into headers and are compared character by character.
+ */
 const WEB_URL = /^https?:\/\/(?!\/|.*[?#\\])[\x21-\x7E]+$/;
 const HOST = /^(?:[a-z0-9.-]+|\[[0-9a-f:.]+\])(:\d{1,5})?$/;
 
@@ -72,7 +74,7 @@ const signingAlgorithm: Kind<SigningAlgorithm> = {
   type: 'SigningAlgorithm',
 };
 
-/** By its name, or a function of the host. */
+/** A named policy, or a function of the host. */
 const introspectionPolicy: Kind<'any_client' | 'audience' | IntrospectionPolicy> = {
   ...oneOf('any_client', 'audience'),
   expected: 'any_client, audience or a function',
@@ -86,8 +88,8 @@ const introspectionPolicy: Kind<'any_client' | 'audience' | IntrospectionPolicy>
 const secretText = (secret: string) => secret.length >= 32;
 
 /**
- * Options that a text or a number can express. The program has them as well, as flags, variables and names in its file.
- * An entry here is all that a new option takes: run `npm run docs`, which writes the interface and the documentation.
+ * Options that a text or a number can express. The program offers them as flags, variables and config file members. To
+ * add an option, add an entry here and run `npm run docs`, which writes the interface and the documentation.
  */
 export const SHARED_OPTIONS = {
   authenticateIntrospect: option(
@@ -107,33 +109,33 @@ export const SHARED_OPTIONS = {
   introspectionRequiresConfidentialClient: option(
     'Endpoints',
     trueOrFalse,
-    'Whether introspection refuses public clients. It has no effect if introspection is not authenticated.',
+    'Whether introspection refuses public clients. Has no effect if introspection does not require authentication.',
     true,
   ),
   introspectionPolicy: option(
     'Endpoints',
     introspectionPolicy,
-    'Who may introspect which token: any client, or only the client that owns it and the APIs in its audience.',
+    'Who may introspect a token: any client, or only its own client and the APIs in its audience.',
     'any_client',
     { section: 'RFC 7662 §4' },
   ),
   ignoreUnknownTokenTypeHints: option(
     'Endpoints',
     trueOrFalse,
-    'Whether an unknown token_type_hint is ignored instead of refused. A client can have this for itself: ignore_unknown_token_type_hint.',
+    'Whether the server ignores an unknown token_type_hint instead of refusing it. Clients can set this individually with ignore_unknown_token_type_hint.',
     false,
     { section: 'RFC 7009 §2.2.1' },
   ),
   userInfoAudiences: optionWithoutDefault(
     'Endpoints',
     textList('AUDIENCES', 'a list of texts, none empty', (one) => one !== '', 1),
-    'Audiences (aud) of access tokens that UserInfo accepts, such as the issuer. By default an API can read a user’s claims with the token that it received.',
+    'Access token audiences (aud) that UserInfo accepts, such as the issuer. By default, an API can read a user’s claims with the token that it received.',
     'any',
   ),
   requirePushedAuthorizationRequests: option(
     'Endpoints',
     trueOrFalse,
-    'Whether every authorization request must be pushed. A client can require it for itself.',
+    'Whether every authorization request must be pushed. Clients can also require this individually.',
     false,
     { section: 'RFC 9126 §5' },
   ),
@@ -149,7 +151,7 @@ export const SHARED_OPTIONS = {
   strictRequestObjects: option(
     'Endpoints',
     trueOrFalse,
-    'Whether every request object needs nbf and exp. By default those in the parameter request need exp, and those behind a request_uri need neither.',
+    'Whether every request object needs nbf and exp. By default, a request object in the request parameter needs exp, and one behind a request_uri needs neither.',
     false,
     { section: 'FAPI 2.0 Message Signing §5.3.1' },
   ),
@@ -157,7 +159,7 @@ export const SHARED_OPTIONS = {
   accessTokenFormat: option(
     'Tokens',
     { ...oneOf<TokenFormat>('jwt', 'opaque'), type: 'TokenFormat' },
-    'Format of new access tokens. A client can have a format of its own.',
+    'Format of new access tokens. Clients can override it.',
     'jwt',
     { section: 'RFC 9068' },
   ),
@@ -171,20 +173,20 @@ export const SHARED_OPTIONS = {
   apisWithPlainJwts: option(
     'Tokens',
     textList('RESOURCES', 'a list of absolute URIs without fragment', isResourceUri),
-    'APIs (resource URIs) whose access tokens have the typ header JWT instead of at+jwt, because their verifier refuses at+jwt. It applies to tokens for such an API alone; UserInfo refuses them.',
+    'APIs (resource URIs) whose verifiers refuse at+jwt. Access tokens for such an API alone get the typ header JWT instead, and UserInfo refuses them.',
     [],
     { section: 'RFC 9068 §2.1', defaultInWords: 'none' },
   ),
   useOpaqueRefreshTokens: option(
     'Tokens',
     trueOrFalse,
-    'Whether new refresh tokens are opaque instead of JWTs. Refresh tokens of either kind stay valid when this changes.',
+    'Whether new refresh tokens are opaque instead of JWTs. Existing refresh tokens stay valid when this changes.',
     false,
   ),
   defaultAudience: optionWithoutDefault(
     'Tokens',
     textOrList('AUDIENCE', 'a text or a list of texts, none empty', (one) => one !== ''),
-    'Audience (aud) of access tokens for which the client named no resource.',
+    'Audience (aud) of access tokens if the client requests no resource.',
     'the issuer',
   ),
 
@@ -192,13 +194,13 @@ export const SHARED_OPTIONS = {
   refreshTokenLifetime: option(
     'Lifetimes',
     seconds(1),
-    'Seconds until a refresh token expires, counted anew at each rotation.',
+    'Seconds until a refresh token expires. Each rotation starts the count again.',
     14 * 24 * 60 * 60,
   ),
   refreshFamilyLifetime: optionWithoutDefault(
     'Lifetimes',
     seconds(0),
-    'Seconds after which the user signs in again, however often the refresh token was rotated. 0 is without end.',
+    'Seconds after which the user must sign in again, regardless of rotations. 0 means no limit.',
     '7776000 (90 days), or refreshTokenLifetime if that is longer',
   ),
   idTokenLifetime: option(
@@ -217,42 +219,46 @@ export const SHARED_OPTIONS = {
   pushedRequestLifetime: option(
     'Lifetimes',
     seconds(1),
-    'Seconds in which the browser must bring a pushed authorization request.',
+    'Seconds within which the browser must present a pushed authorization request.',
     60,
     { section: 'RFC 9126 §2.2' },
   ),
   refreshGrace: option(
     'Lifetimes',
     seconds(0),
-    'Seconds in which the client may retry with the predecessor of a rotated refresh token.',
+    'Seconds within which a client may retry with the predecessor of a rotated refresh token.',
     10,
   ),
 };
 
-/** Options that only code can give, and those that the program sets in its own way. */
+/** Options that only code can set, and options that the program sets in its own way. */
 const HOST_OPTIONS = {
   issuer: requiredOption(
     'Host',
     text('URL', 'an http or https URL without query, fragment and credentials', isIssuer),
-    'URL that names this server. It is the base of every other URL.',
+    'URL that names this server and the base of all its URLs.',
     { section: 'RFC 8414 §2' },
   ),
   secret: requiredOption(
     'Host',
-    textOrList('SECRET', 'a text of at least 32 characters, or a list of them, the newest first', secretText),
-    'Secret of at least 32 characters from which all keys derive. To change it, give a list: the server uses the first and accepts all.',
+    textOrList(
+      'SECRET',
+      'a text of at least 32 characters, or a list of such texts, newest first',
+      secretText,
+    ),
+    'Secret of at least 32 characters from which all keys derive. To rotate it, pass a list: the server uses the first secret and accepts all of them.',
     { isSecret: true },
   ),
   storage: requiredOption(
     'Host',
     hostValue<Storage>('Storage', 'a storage object', isObject),
-    'Where clients, tokens, codes and keys are kept.',
+    'Stores clients, tokens, codes and keys.',
   ),
   pairwiseSecret: optionWithoutDefault(
     'Host',
     text('SECRET', 'a text of at least 32 characters', secretText),
-    'Secret of at least 32 characters for pairwise subject identifiers. It must never change, since each identifier would change with it.',
-    'none, and no client can have pairwise subjects',
+    'Secret of at least 32 characters for pairwise subject identifiers. It must never change, because every identifier would change with it.',
+    'none, so no client can have pairwise subjects',
     { section: 'OpenID Connect Core §8.1', isSecret: true },
   ),
   jwtService: optionWithoutDefault(
@@ -263,74 +269,80 @@ const HOST_OPTIONS = {
       isJwtService,
     ),
     'Signs and verifies JWTs.',
-    'a service over storage.keys, which is required then',
+    'a service that uses storage.keys, which is then required',
   ),
   formerTokens: optionWithoutDefault(
     'Host',
     hostValue<FormerTokens>('FormerTokens', 'an object'),
-    'Tokens of the server that this one replaces. They stay valid until they expire. It needs storage.getPrincipalState.',
+    'Accepts tokens of the server that this one replaces until they expire. Requires storage.getPrincipalState.',
     'none',
   ),
   oidc: optionWithoutDefault(
     'Host',
     hostValue<OidcOptions>('OidcOptions', 'an object'),
-    'OpenID Connect.',
+    'Turns on OpenID Connect.',
     'off',
   ),
   applicationClaims: optionWithoutDefault(
     'Host',
     hostValue<ApplicationClaims>('ApplicationClaims', 'an object with claims and valuesOf', isObject),
-    'Claims of the application itself, such as roles, groups or a tenant, for tokens, UserInfo and introspection.',
+    'Claims of your own, such as roles, groups or a tenant, for tokens, UserInfo and introspection.',
     'none',
   ),
   registration: optionWithoutDefault(
     'Host',
     hostValue<RegistrationOptions>('RegistrationOptions', 'an object'),
-    'Dynamic client registration.',
+    'Turns on dynamic client registration.',
     'off',
     { section: 'RFC 7591, RFC 7592' },
   ),
   acrValues: option(
     'Host',
     textList('ACR', 'a list of texts without spaces', (acr) => /^[^\s\0]+$/.test(acr)),
-    'Authentication context classes (acr) that a sign-in can have.',
+    'Authentication context classes (acr) that sign-ins can reach.',
     [],
     { section: 'OpenID Connect Core §2', defaultInWords: 'none' },
   ),
   fetchDocument: optionWithoutDefault(
     'Host',
     functionOf<FetchDocument>('FetchDocument'),
-    'Fetches the URLs that clients name (jwks_uri, sector_identifier_uri, request_uri) and delivers back-channel logouts. It must refuse addresses inside the server’s own network, as documentFetcher() of @grantd/core/node does.',
-    'the server fetches nothing, and refuses what would need it',
+    'Fetches client URLs (jwks_uri, sector_identifier_uri, request_uri) and delivers back-channel logouts. It must refuse addresses inside the server’s own network, as documentFetcher() of @grantd/core/node does.',
+    'the server refuses requests that need a fetch',
   ),
   paths: optionWithoutDefault(
     'Host',
     hostValue<Partial<EndpointPaths>>('Partial<EndpointPaths>', 'an object of paths', isObject),
     'Paths below the issuer, if the host routes them elsewhere.',
-    'those of DEFAULT_PATHS',
+    'DEFAULT_PATHS',
   ),
   getSubjectState: optionWithoutDefault(
     'Host',
     functionOf<(subject: string) => Awaitable<SubjectState>>('(subject: string) => Awaitable<SubjectState>'),
-    'Says whether a user is enabled, disabled or unknown. Only the tokens of an enabled user are active.',
-    'as storage says',
+    'Returns whether a user is enabled, disabled or unknown. Only enabled users have active tokens.',
+    'the state in storage',
   ),
   onEvent: option(
     'Host',
     functionOf<(event: ServerEvent) => void>('(event: ServerEvent) => void'),
-    'Receives refusals, inactive answers, revocations and answered calls, for logs and audit.',
+    'Receives refusals, inactive answers, revocations and answered requests, for logs and audits.',
     reportFault,
     { defaultInWords: 'console.error for faults' },
   ),
-  clock: option('Host', functionOf<Clock>('Clock'), 'Milliseconds since 1970.', () => Date.now(), {
-    defaultInWords: 'the system’s clock',
-  }),
+  clock: option(
+    'Host',
+    functionOf<Clock>('Clock'),
+    'Returns the current time in milliseconds since 1970.',
+    () => Date.now(),
+    {
+      defaultInWords: 'the system clock',
+    },
+  ),
   random: option(
     'Host',
     functionOf<RandomSource>('RandomSource'),
-    'Random bytes, as many as asked for.',
+    'Returns the requested number of cryptographically random bytes.',
     (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes)),
-    { defaultInWords: 'the system’s generator' },
+    { defaultInWords: 'the system’s random generator' },
   ),
 };
 
@@ -339,15 +351,15 @@ export const OIDC_OPTIONS = {
   getUserClaims: requiredOption(
     'Host',
     functionOf<GetUserClaims>('GetUserClaims'),
-    'The attributes of a user, for UserInfo. A rejection is a storage fault.',
+    'Returns a user’s claims for UserInfo. A rejection counts as a storage fault (503).',
     { section: 'OpenID Connect Core §5.3' },
   ),
   claimsByScope: option(
     'Host',
     hostValue<ClaimsByScope>('ClaimsByScope', 'a list of claims for each scope', isClaimsByScope),
-    'Which scope permits which claims.',
+    'Claims that each scope permits.',
     STANDARD_CLAIMS_BY_SCOPE,
-    { section: 'OpenID Connect Core §5.4', defaultInWords: 'those of OpenID Connect' },
+    { section: 'OpenID Connect Core §5.4', defaultInWords: 'the standard claims of OpenID Connect' },
   ),
 };
 
@@ -356,59 +368,59 @@ export const REGISTRATION_OPTIONS = {
   openTo: requiredOption(
     'Endpoints',
     hostValue<OpenTo>('OpenTo', 'anyone, initial_access_token or a function', isOpenTo),
-    'Who may register: everyone, clients with an initial access token from newInitialAccessToken, or clients with one that the host accepts.',
+    'Who may register: anyone, callers with an initial access token from newInitialAccessToken, or callers with an initial access token that the host accepts.',
     { section: 'RFC 7591 §3' },
   ),
   scopes: optionWithoutDefault(
     'Endpoints',
     textList('SCOPES', 'a list of scopes', isScopeToken),
-    'Scopes that such clients may obtain.',
-    'those of OpenID Connect and offline_access, to which a user consents, and no scope of an API',
+    'Scopes that self-registered clients may obtain.',
+    'the OpenID Connect scopes and offline_access, but no API scopes',
   ),
   apis: option(
     'Endpoints',
     textList('URIS', 'a list of absolute URIs without fragment (RFC 8707 section 2)', isResourceUri),
-    'Resource URIs of the APIs that such clients may ask for. A client keeps the list with which it registered.',
+    'Resource URIs of the APIs that self-registered clients may request. A client keeps the list with which it registered.',
     [],
     { defaultInWords: 'none' },
   ),
   grantTypes: option(
     'Endpoints',
     listOf<GrantType>('GrantType', GRANT_TYPES),
-    'Grants that they may use. With client_credentials a stranger gets tokens without any user.',
+    'Grant types that self-registered clients may use. With client_credentials, strangers get tokens without any user.',
     ['authorization_code', 'refresh_token'],
     { defaultInWords: 'authorization_code and refresh_token' },
   ),
   allowInsecureUris: option(
     'Endpoints',
     trueOrFalse,
-    'Lets them use http and localhost, so that codes can be read on the way. For development only.',
+    'For development only. Lets self-registered clients use http and localhost, which exposes authorization codes on the network.',
     false,
   ),
   assertionAudience: option(
     'Endpoints',
     { ...oneOf<AssertionAudience>(...ASSERTION_AUDIENCES), type: 'AssertionAudience' },
-    'Audience that their assertions may name: the issuer alone, or also the URL of the endpoint, which could mean another server as well. A client keeps the setting with which it registered.',
+    'Audience that the assertions of self-registered clients may name: only the issuer, or also the endpoint URL, which could belong to another server. A client keeps the setting with which it registered.',
     'issuer',
   ),
   insecureAllowMissingPkce: option(
     'Endpoints',
     trueOrFalse,
-    'Lets confidential clients that register themselves leave out PKCE, which exposes them to code injection. A client keeps the setting with which it registered.',
+    'Lets self-registered confidential clients omit PKCE, which exposes them to code injection. A client keeps the setting with which it registered.',
     false,
     { section: 'RFC 9700 §2.1.1' },
   ),
   mostClients: option(
     'Endpoints',
     wholeNumber(1, Number.MAX_SAFE_INTEGER),
-    'How many self-registered clients there can be. Further registrations are refused. They are counted at each registration.',
+    'Maximum number of self-registered clients. The server refuses further registrations.',
     10_000,
   ),
 };
 
 export const ALL_OPTIONS = { ...HOST_OPTIONS, ...SHARED_OPTIONS };
 
-/** Every option of `new AuthorizationServer()`. The annotation holds table and generated interface to each other. */
+/** Every option of `new AuthorizationServer()`. The annotation keeps the table and the generated interface in step. */
 export const AUTHORIZATION_SERVER_OPTIONS: {
   readonly [Name in keyof Required<AuthorizationServerOptions>]: Option<
     NonNullable<AuthorizationServerOptions[Name]>,
@@ -416,7 +428,7 @@ export const AUTHORIZATION_SERVER_OPTIONS: {
   >;
 } = ALL_OPTIONS satisfies Record<keyof AuthorizationServerOptions, unknown>;
 
-/** The tables behind the generated interfaces, by the name of the interface. */
+/** The option tables by the name of the interface that is generated from them. */
 export const OPTION_TABLES: Readonly<
   Record<string, { readonly about: string; readonly place: string; readonly table: OptionTable }>
 > = {
@@ -426,12 +438,12 @@ export const OPTION_TABLES: Readonly<
     table: AUTHORIZATION_SERVER_OPTIONS,
   },
   OidcOptions: {
-    about: 'OpenID Connect is on if this block is given.',
+    about: 'Options of OpenID Connect, which is on if this block is set.',
     place: 'oidc.',
     table: OIDC_OPTIONS,
   },
   RegistrationOptions: {
-    about: 'Dynamic client registration (RFC 7591), and what clients may change later (RFC 7592).',
+    about: 'Options of dynamic client registration (RFC 7591) and later changes by clients (RFC 7592).',
     place: 'registration.',
     table: REGISTRATION_OPTIONS,
   },
@@ -441,12 +453,12 @@ function isOpenTo(value: unknown): boolean {
   return value === 'anyone' || value === 'initial_access_token' || typeof value === 'function';
 }
 
-/** A host that listens to nothing still learns what went wrong inside. */
+/** Reports faults even if the host sets no `onEvent`. */
 function reportFault(event: ServerEvent): void {
   if (event.type === 'refused' && event.status >= 500) console.error('grantd', event.reason, event.cause);
 }
 
-/** Whether a text can name a server: an http or https URL without query, fragment and credentials (RFC 8414 §2). */
+/** Whether a text is a valid issuer: an http or https URL without query, fragment and credentials (RFC 8414 §2). */
 export function isIssuer(text: string): boolean {
   const url = WEB_URL.test(text) ? URL.parse(text) : null;
   return url !== null && url.username === '' && url.password === '';

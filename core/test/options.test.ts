@@ -512,7 +512,7 @@ test('a list with a wrong element is refused by the index and the type of the el
     [{ acrValues: 'urn:a' }, 'acrValues: expected a list of texts without spaces, got a text'],
     [
       { secret: ['s'.repeat(32), 's'.repeat(31)] },
-      'secret: expected a text of at least 32 characters, or a list of them, the newest first, got a list with a text at index 1',
+      'secret: expected a text of at least 32 characters, or a list of such texts, newest first, got a list with a text at index 1',
     ],
     [
       { registration: { openTo: 'anyone', grantTypes: ['refresh_token', ['client_credentials']] } },

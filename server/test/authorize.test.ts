@@ -150,7 +150,7 @@ for (const database of ANY_DATABASE) {
       };
       const [wrong, unknown] = [await attempt('alice'), await attempt('nobody')];
       assert.equal(wrong.status, 403);
-      assert.match(wrong.withoutOwn, /The name or the password is wrong/);
+      assert.match(wrong.withoutOwn, /Wrong username or password/);
       assert.deepEqual(wrong, unknown);
     });
 
@@ -176,7 +176,7 @@ for (const database of ANY_DATABASE) {
         decision: 'allow',
       });
       assert.equal(forged.status, 403);
-      assert.match(forged.html, /not made for this browser/);
+      assert.match(forged.html, /not created for this browser/);
     });
 
     test('a request that did not begin here is refused', async () => {
@@ -186,7 +186,7 @@ for (const database of ANY_DATABASE) {
         `${server.url}/login?pending=${pending.toString('base64url')}.x`,
       );
       assert.equal(page.status, 400);
-      assert.match(page.html, /did not begin at an application/);
+      assert.match(page.html, /did not start from an application/);
     });
 
     test('denied consent is access_denied at the client', async () => {
@@ -394,12 +394,12 @@ for (const database of ANY_DATABASE) {
         ],
         [
           urlWith({ redirect_uri: 'https://attacker.example/' }),
-          'Die Adresse für die Rückkehr ist für die Anwendung nicht registriert.',
+          'Die Rückkehradresse ist für die Anwendung nicht registriert.',
           'the redirect_uri is not registered for this client',
         ],
         [
           `${server.url}/authorize`,
-          'Es fehlt etwas, das zu jeder solchen Anfrage gehört.',
+          'In der Anfrage fehlt etwas, das erforderlich ist.',
           'the parameter client_id is missing',
         ],
       ] as const) {

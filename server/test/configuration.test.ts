@@ -359,7 +359,7 @@ test('findings A12: a file with a secret is refused if others can read or write 
           const octal = mode.toString(8);
           assert.equal(
             error.message,
-            `${name} in ${config}: the file is open to others (mode ${octal}): run chmod 600 ${config}, and replace the secret if somebody may have read it.`,
+            `${name} in ${config}: the file is open to others (mode ${octal}): run chmod 600 ${config}, and replace the secret if anyone else may have read it.`,
           );
           return true;
         },
@@ -370,7 +370,7 @@ test('findings A12: a file with a secret is refused if others can read or write 
     // Only root can give a file away.
     if (process.getuid?.() === 0) {
       chownSync(config, 12_345, 0);
-      assert.throws(() => readConfigFile(config, 0), /: the file belongs to the user 12345, who can read/);
+      assert.throws(() => readConfigFile(config, 0), /: the file belongs to user 12345, who can read/);
       chownSync(config, 0, 0);
       readConfigFile(config, 12_345);
     }

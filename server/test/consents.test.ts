@@ -174,10 +174,10 @@ for (const database of ANY_DATABASE) {
       const left = answers.filter((page) => !codes.includes(page));
       for (const page of [...left, await browser.submit(consent, { decision: 'deny' })]) {
         assert.equal(page.status, 400);
-        assert.match(page.html, /You have answered this already/);
+        assert.match(page.html, /You have already answered this/);
       }
       const again = await browser.get(login.url);
-      assert.match(again.html, /You have answered this already/, 'back to the sign-in page');
+      assert.match(again.html, /You have already answered this/, 'back to the sign-in page');
       await redeem(server.url, pkce, new URL(codes[0]?.url ?? ''));
     });
 
@@ -257,7 +257,7 @@ for (const database of ANY_DATABASE) {
       const page = await browser.submit(await browser.get(urlWith(asked)), who);
       assert.match(
         page.html,
-        /What you would allow at <bdi class="name">Example Vault<\/bdi>[\s\S]*Open your vault[\s\S]*Only to look/,
+        /What you allow at <bdi class="name">Example Vault<\/bdi>[\s\S]*Open your vault[\s\S]*Only to look/,
       );
       assert.match(page.html, /Ring &lt;your&gt; bell/);
       assert.match(page.html, /<code>plain<\/code>/);
@@ -416,7 +416,7 @@ for (const database of ANY_DATABASE) {
       assert.ok(isLogin(login));
       const wrong = await browser.submit(login, who);
       assert.equal(wrong.status, 403);
-      assert.match(wrong.html, /asked for another account/);
+      assert.match(wrong.html, /requires a different account/);
       assert.ok(new URL((await browser.get(urlWith())).url).searchParams.has('code'), 'still signed in');
       const right = await browser.submit(wrong, { ...ALICE });
       assert.ok(new URL(right.url).searchParams.has('code'));

@@ -194,7 +194,7 @@ for (const database of DATABASES) {
           });
           const refused = await browser.submit(login, ALICE);
           assert.deepEqual([refused.status, isLogin(refused)], [403, true]);
-          assert.match(refused.html, /The name or the password is wrong\./);
+          assert.match(refused.html, /Wrong username or password\./);
           assert.deepEqual(await others.sessions.ofSubject(subject), []);
           const signedIn = await browser.submit(refused, { ...ALICE, password: 'another password' });
           assert.ok(isConsent(signedIn));

@@ -18,9 +18,9 @@ function assertSaysOutage(
     [status, headers.get('retry-after'), headers.get('cache-control')],
     [503, String(seconds), 'no-store'],
   );
-  assert.match(html, /<h1>Not available at the moment<\/h1>/);
+  assert.match(html, /<h1>Temporarily unavailable<\/h1>/);
   const text = /<div role="alert"[^>]*>(.*?)<\/div>/s.exec(html)?.[1];
-  assert.equal(text?.trim(), `<p>The server cannot answer just now.</p>\n<p>Try again in ${wait}.</p>`);
+  assert.equal(text?.trim(), `<p>The server cannot answer right now.</p>\n<p>Try again in ${wait}.</p>`);
   assert.match(html, /<dd lang="en">temporarily_unavailable<\/dd>/);
   assert.ok(html.includes(`<dd lang="en">${description}</dd>`), html.slice(-700));
   assert.match(html, /<dt>Request<\/dt><dd lang="zxx">[\w-]+<\/dd>/);

@@ -93,7 +93,10 @@ describe('a client that registered itself', () => {
     const cancelled = await browser.submit(await browser.get(urlWith()), { decision: 'cancel' });
     assert.equal(linkOn(cancelled).searchParams.get('error'), 'access_denied');
     const { browser: alice, consent } = await signedIn();
-    assert.match(consent.html, /If you allow it, you go to <bdi class="name">stranger\.example<\/bdi>/);
+    assert.match(
+      consent.html,
+      /If you allow this, you continue to <bdi class="name">stranger\.example<\/bdi>/,
+    );
     const denied = await alice.submit(consent, { decision: 'deny' });
     assert.equal(linkOn(denied).searchParams.get('error'), 'access_denied');
     const again = await alice.get(urlWith({ prompt: 'consent' }));

@@ -22,18 +22,18 @@ import {
 } from './options.ts';
 import { ConfigurationRefused } from './refused.ts';
 
-/** Flags as the command line has them: text, or `true` for one that stands alone. */
+/** Flags from the command line: text, or `true` for a flag without a value. */
 export type GivenFlags = Readonly<Record<string, unknown>>;
 
 export interface Configuration {
   readonly settings: Settings;
-  /** Where an option's value was written, for messages: `--port`, `GRANTD_PORT`, `port in grantd.json`. */
+  /** Where an option’s value came from, for messages: `--port`, `GRANTD_PORT`, `port in grantd.json`. */
   sourceOf(name: string): string;
 }
 
 /**
- * The value of every option: from its flag, else its variable, else the file, else its default.
- * @throws {ConfigurationRefused} one of them does not fit
+ * Reads every option: from its flag, else its environment variable, else the config file, else its default.
+ * @throws {ConfigurationRefused} a value or the file is invalid
  */
 export function readConfiguration(flags: GivenFlags, environment: NodeJS.ProcessEnv): Configuration {
   const path = textOf(flags.config) ?? textOf(environment[variableOf('config')]);
@@ -57,7 +57,7 @@ interface Sources {
   readonly fileName: string;
 }
 
-/** @returns `undefined` where nobody gave a value */
+/** @returns `undefined` if the option is set nowhere */
 function findValue(
   name: OptionName,
   { flags, environment, file, fileName }: Sources,
@@ -65,7 +65,7 @@ function findValue(
   const { kind }: Option<unknown, unknown> = OPTIONS[name];
   const fromFlag = textOf(flags[name]);
   if (fromFlag !== undefined) return checked(kind.fromText(fromFlag), flagOf(name), kind.expected);
-  // An empty variable counts as one that is not set: that is how many tools unset them.
+  // An empty variable counts as unset, because many tools unset variables that way.
   const fromEnvironment = environment[variableOf(name)] || undefined;
   if (fromEnvironment !== undefined)
     return checked(kind.fromText(fromEnvironment), variableOf(name), kind.expected);
@@ -85,9 +85,10 @@ function textOf(value: unknown): string | undefined {
 }
 
 /**
- * The members of a configuration file.
- * @param user who runs the program; `undefined` if the system has no such numbers and no modes
- * @throws {ConfigurationRefused} it cannot be read, is no JSON object, has an unknown member, or tells a secret to others
+ * Reads a config file.
+ * @param user the numeric ID of the user who runs the program; `undefined` on systems without user IDs and file modes
+ * @throws {ConfigurationRefused} the file is unreadable or not a JSON object, has an unknown member, or exposes a
+ * secret
  */
 export function readConfigFile(path: string, user = process.getuid?.()): Readonly<Record<string, unknown>> {
   const { text, status } = read(path);
@@ -118,14 +119,14 @@ function parse(path: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // The parser's own message quotes the file, which may hold a secret.
+    // The parser’s own message quotes the file, which may contain a secret.
     const before = text.slice(0, jsonErrorAt(text)).split('\n');
     const column = (before.at(-1) ?? '').length + 1;
     throw new ConfigurationRefused(`${path}:${before.length}:${column}: expected valid JSON`);
   }
 }
 
-/** The same rule as for the secret beside an SQLite database. */
+/** A file with a secret must be private to its owner, like the secret file next to an SQLite database. */
 function requirePrivate(
   path: string,
   content: Readonly<Record<string, unknown>>,
@@ -136,19 +137,19 @@ function requirePrivate(
   if (secret === undefined) return;
   if (uid !== user && uid !== 0) {
     throw new ConfigurationRefused(
-      `${secret} in ${path}: the file belongs to the user ${uid}, who can read and change it, but grantd runs as ${user}: ` +
+      `${secret} in ${path}: the file belongs to user ${uid}, who can read and change it, but grantd runs as user ${user}: ` +
         `run chown ${user} ${path}, or set the value in a GRANTD_… variable instead.`,
     );
   }
   if ((mode & 0o077) !== 0) {
     throw new ConfigurationRefused(
       `${secret} in ${path}: the file is open to others (mode ${(mode & 0o777).toString(8)}): ` +
-        `run chmod 600 ${path}, and replace the secret if somebody may have read it.`,
+        `run chmod 600 ${path}, and replace the secret if anyone else may have read it.`,
     );
   }
 }
 
-/** The name of a member that nobody else may read; `undefined` if there is none. */
+/** The name of the first secret in the file. @returns `undefined` if the file has no secret */
 function secretIn(content: Readonly<Record<string, unknown>>): string | undefined {
   const secret = OPTION_NAMES.find((name) => 'isSecret' in OPTIONS[name] && Object.hasOwn(content, name));
   if (secret !== undefined) return secret;
@@ -162,8 +163,8 @@ const STRING = /"(?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/uy;
 const LITERAL = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)/y;
 
 /**
- * Where a text stops being JSON (RFC 8259), as an offset. Node's own messages quote the text, and tell the offset only of
- * some errors.
+ * The offset at which a text stops being valid JSON (RFC 8259). Node’s own messages quote the text, and only some of
+ * them contain the offset.
  */
 function jsonErrorAt(text: string): number {
   let position = 0;
@@ -202,17 +203,20 @@ function jsonErrorAt(text: string): number {
   return position;
 }
 
-/** The folder in which the command was typed: npm starts scripts in the package's own folder, and says where it was. */
+/**
+ * The folder in which the user typed the command. npm runs scripts in the package’s folder and passes the original one
+ * in `INIT_CWD`.
+ */
 function typedFolder(environment: NodeJS.ProcessEnv): string {
   return environment.INIT_CWD || process.cwd();
 }
 
-/** A path as it was meant where the command was typed. */
+/** Resolves a path relative to the folder in which the user typed the command. */
 export function typedPath(environment: NodeJS.ProcessEnv, path: string): string {
   return resolve(typedFolder(environment), path);
 }
 
-/** Gives a command the flags of some options, and `--config`. Values stay text until all sources are read together. */
+/** Adds `--config` and the flags of some options to a command. Values stay text until all sources are read together. */
 export function addFlags(command: Command, names: readonly OptionName[]): Command {
   command.addOption(
     new Flag('--config <FILE>', `JSON file with any of the options. (${variableOf('config')})`).helpGroup(
@@ -228,7 +232,7 @@ export function addFlags(command: Command, names: readonly OptionName[]): Comman
 
 function flagFor(name: OptionName, option: Option<unknown, unknown>): Flag {
   const { placeholder } = option.kind;
-  // A switch may stand alone: `--demo`.
+  // A switch needs no value: `--demo`.
   const value = placeholder === SWITCH ? `[${placeholder}]` : `<${placeholder}>`;
   const byDefault = option.defaultInWords ?? String(option.byDefault);
   const about = `${describeOption(option)} (${variableOf(name)}; default: ${byDefault})`;
@@ -236,8 +240,8 @@ function flagFor(name: OptionName, option: Option<unknown, unknown>): Flag {
 }
 
 /**
- * Warnings about variables that look like options but are not. They are no errors: Kubernetes sets variables such as
- * `GRANTD_SERVICE_HOST` for a service of this name.
+ * Warns about variables that look like options but are not. They are not errors, because Kubernetes sets variables such
+ * as `GRANTD_SERVICE_HOST` for a service of this name.
  */
 export function unknownVariableWarnings(environment: NodeJS.ProcessEnv): readonly string[] {
   const known = [...OPTION_NAMES, 'config'].map(variableOf);

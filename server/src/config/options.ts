@@ -21,7 +21,7 @@ import {
 } from '@grantd/core/options';
 import { PICTURE_TYPES } from './picture.ts';
 
-/** What a database URL may look like; ends the sentence "expected …". */
+/** The accepted forms of a database URL, for messages that end in “expected …”. */
 const DATABASE_URL_FORM = 'sqlite:PATH or postgres://USER@HOST:PORT/DATABASE';
 
 export function isDatabaseUrl(url: string): boolean {
@@ -32,13 +32,13 @@ export function isPostgresUrl(url: string): boolean {
   return /^postgres(ql)?:\/\//.test(url);
 }
 
-/** Whether the URL of a PostgreSQL database tells the password as well. */
+/** Whether a PostgreSQL URL contains a password. */
 export function hasPassword(url: string): boolean {
   const { password, searchParams } = new URL(url);
   return password !== '' || searchParams.has('password');
 }
 
-/** The URL of a PostgreSQL database as it may be shown. */
+/** A PostgreSQL URL without its password, for messages. */
 export function withoutPassword(url: string): string {
   const shown = new URL(url);
   shown.password = '';
@@ -47,8 +47,8 @@ export function withoutPassword(url: string): string {
 }
 
 /**
- * A `#`, `%`, `/` or `?` that was not encoded would cut off or change what stands around it: a password has such
- * characters. After the last two, its `@` stands where none belongs.
+ * Whether a URL survives parsing. Passwords often contain `#`, `%`, `/` or `?`, which must be percent-encoded. An
+ * unencoded `/` or `?` leaves an `@` after the host.
  */
 function isReadable(url: string): boolean {
   if (!URL.canParse(url) || url.includes('#') || /%(?![0-9a-f]{2})/i.test(url)) return false;
@@ -56,14 +56,14 @@ function isReadable(url: string): boolean {
   return !`${pathname}${search}`.includes('@');
 }
 
-/** Neighbouring addresses: those that begin with the same bits. */
+/** A range of IP addresses with a common prefix. */
 interface Network {
   readonly address: string;
   readonly prefixBits: number;
   readonly family: 'ipv4' | 'ipv6';
 }
 
-/** An address, or a network in CIDR notation (RFC 4632 §3.1). @returns `undefined` where the text is neither */
+/** Parses an IP address or a network in CIDR notation (RFC 4632 §3.1). @returns `undefined` if the text is neither */
 export function parseNetwork(text: string): Network | undefined {
   const [, address = '', prefix] = /^([^/%]+)(?:\/(\d{1,3}))?$/.exec(text) ?? [];
   const version = isIP(address);
@@ -73,7 +73,7 @@ export function parseNetwork(text: string): Network | undefined {
   return prefixBits <= bits ? { address, prefixBits, family: `ipv${version === 4 ? 4 : 6}` } : undefined;
 }
 
-/** Whether a host can be reached from this machine alone. */
+/** Whether a host is reachable only from this machine. */
 export function isLoopback(host: string): boolean {
   const address = host.replace(/^\[(.*)\]$/, '$1');
   if (isIPv4(address)) return address.startsWith('127.');
@@ -84,11 +84,11 @@ export function isLoopback(host: string): boolean {
 const PICTURE_ENDS = [...PICTURE_TYPES.keys()];
 
 /**
- * Every option of the program: flags, variables, the configuration file, validation, messages and help come from here.
- * Those of the library come from its own table.
+ * Every option of the program. Flags, variables, config file, validation, messages and help derive from this table.
+ * Options of the library come from the library’s own table.
  */
 export const OPTIONS = {
-  port: option('Server', wholeNumber(0, 65535), 'Port to listen on; 0 takes a free one.', 4000),
+  port: option('Server', wholeNumber(0, 65535), 'Port to listen on. 0 picks a free port.', 4000),
   host: option(
     'Server',
     text('HOST', 'a host name or an IP address', isHost),
@@ -98,55 +98,55 @@ export const OPTIONS = {
   issuer: optionWithoutDefault(
     'Server',
     text('URL', 'an http or https URL without query, fragment and credentials', isIssuer),
-    'URL that names this server, base of every other URL; stored in the database at the first start.',
+    'URL that names this server and the base of all its URLs. Stored in the database at the first start.',
     'the stored one, or http://localhost:PORT',
   ),
   database: option(
     'Server',
     text('URL', DATABASE_URL_FORM, isDatabaseUrl),
-    'The database: an SQLite file, relative to the current folder, or PostgreSQL. Set the password of PostgreSQL in PGPASSWORD, or in the URL of the variable or the file, never in the flag: every user of the machine can see arguments.',
+    'Database URL: an SQLite file, relative to the current folder, or PostgreSQL. Pass the PostgreSQL password in PGPASSWORD, or in the URL in the variable or the config file. Never pass it in the flag, because every user of the machine can see arguments.',
     'sqlite:grantd-data/grantd.db',
   ),
   create: optionWithoutDefault(
     'Server',
     trueOrFalse,
     'Whether to create a missing database.',
-    'an SQLite file is created unless traces of an earlier one are left beside it; the tables in an empty PostgreSQL database are not',
+    'an SQLite file is created unless files of an earlier database are next to it; tables in an empty PostgreSQL database are not created',
   ),
   databaseConnections: option(
     'Server',
     wholeNumber(1, 1000),
-    'Connections to PostgreSQL that a process keeps at most.',
+    'Maximum PostgreSQL connections per process.',
     10,
   ),
   databaseConnectTimeoutMs: option(
     'Server',
     milliseconds(1),
-    'Milliseconds to wait for a connection to PostgreSQL; then the request fails with 503.',
+    'Milliseconds to wait for a PostgreSQL connection before the request fails with 503.',
     2000,
   ),
   databaseStatementTimeoutMs: option(
     'Server',
     milliseconds(1),
-    'Milliseconds to wait for PostgreSQL to answer a statement; then the request fails with 503.',
+    'Milliseconds to wait for PostgreSQL to answer a statement before the request fails with 503.',
     5000,
   ),
   secret: optionWithoutDefault(
     'Server',
     textOrArray(
       'SECRET',
-      'a text of at least 32 characters, or a JSON array of them, the newest first',
+      'a text of at least 32 characters, or a JSON array of such texts, newest first',
       isSecret,
     ),
-    'Secret from which all keys derive. To rotate it, set an array: the server uses the first and accepts all (docs/secrets.md).',
-    'with SQLite, the file PATH.secret beside the database, created at the first start; with PostgreSQL it is required',
+    'Secret from which all keys derive. To rotate it, set an array: the server uses the first secret and accepts all of them (docs/secrets.md).',
+    'with SQLite, the file PATH.secret next to the database, created at the first start; required with PostgreSQL',
     { isSecret: true },
   ),
   pairwiseSecret: optionWithoutDefault(
     'Server',
     text('SECRET', 'a text of at least 32 characters', isSecret),
-    'Secret for pairwise subject identifiers. It must never change, since each identifier would change with it.',
-    'created at the first start and kept in the database, sealed under the server’s secret',
+    'Secret for pairwise subject identifiers. It must never change, because every identifier would change with it.',
+    'created at the first start and stored in the database, encrypted with the server’s secret',
     { isSecret: true },
   ),
   trustedProxies: optionWithoutDefault(
@@ -156,14 +156,19 @@ export const OPTIONS = {
       'IP addresses or networks such as 10.0.0.0/8, separated by commas, or a list of them',
       (network) => parseNetwork(network) !== undefined,
     ),
-    'Proxies whose X-Forwarded-For is trusted. Behind any other proxy all visitors share one IP address, so ten wrong passwords lock a username in every new browser.',
+    'Proxies whose X-Forwarded-For header is trusted. Behind any other proxy, all visitors share one IP address, so ten wrong passwords lock a username in every new browser.',
     'none',
   ),
-  workers: option('Server', wholeNumber(1, 64), 'Processes that share the port and the database.', 1),
+  workers: option(
+    'Server',
+    wholeNumber(1, 64),
+    'Number of processes that share the port and the database.',
+    1,
+  ),
   shutdownDelay: option(
     'Server',
     seconds(0, 3600),
-    'Seconds after SIGTERM for which requests are still answered while /health/ready already fails and every answer closes its connection.',
+    'Seconds for which the server still answers requests after SIGTERM. Meanwhile, /health/ready fails and every answer closes its connection.',
     5,
   ),
   demo: option(
@@ -175,44 +180,44 @@ export const OPTIONS = {
   log: option(
     'Server',
     oneOf('json', 'pretty', 'off'),
-    'How requests and events are logged on stdout.',
+    'Format of the request and event log on stdout.',
     'json',
   ),
   sweepInterval: option(
     'Server',
     wholeNumber(1, 24 * 60 * 60),
-    'Seconds between two sweeps of expired rows.',
+    'Seconds between deletions of expired rows.',
     60,
   ),
   eventRetention: option(
     'Server',
     seconds(1),
-    'Seconds for which events, such as revocations, are kept; then a sweep deletes them.',
+    'Seconds for which events, such as revocations, are kept.',
     30 * 24 * 60 * 60,
   ),
   cachedTokens: option(
     'Server',
     wholeNumber(0, 10_000_000),
-    'Access tokens that a process on SQLite caches at most, each less than 1 kB; 0 turns the cache off.',
+    'Maximum access tokens that each process caches with SQLite, at less than 1 kB each. 0 turns the cache off.',
     200_000,
   ),
   sessionLifetime: option(
     'Server',
     seconds(1),
-    'Seconds after which a person signs in again, even in a browser that is in use.',
+    'Seconds after which users must sign in again, even in an active browser.',
     12 * 60 * 60,
   ),
   sessionIdleLifetime: option(
     'Server',
     seconds(1),
-    'Seconds without a visit from an application after which a browser is signed out.',
+    'Seconds after which an inactive browser is signed out. A visit from an application counts as activity.',
     4 * 60 * 60,
   ),
 
   operatorName: optionWithoutDefault(
     'Pages',
     text('NAME', 'a text of at most 80 characters', (name) => /^\S.{0,79}$/u.test(name)),
-    'Name of the operator, as people know it.',
+    'Operator name shown to users.',
     'the host of the issuer',
   ),
   operatorLogo: optionWithoutDefault(
@@ -220,24 +225,25 @@ export const OPTIONS = {
     text('FILE', `a file that ends in ${PICTURE_ENDS.join(', ')}`, (path) =>
       PICTURE_ENDS.includes(extname(path).toLowerCase()),
     ),
-    'Logo of the operator, readable on white: a file of at most 256 KiB.',
+    'Operator logo, readable on white. At most 256 KiB.',
     'the first letter of the name',
   ),
   operatorColor: optionWithoutDefault(
     'Pages',
     text('#RRGGBB', 'a colour as #rrggbb', (color) => /^#[0-9a-f]{6}$/i.test(color)),
-    'Colour of the operator, for pages without an application, or whose application has no colour.',
+    'Operator colour, for pages whose application has no colour of its own and pages without an application.',
     'a dark green',
   ),
 
   ...SHARED_OPTIONS,
   introspectionPolicy: { ...SHARED_OPTIONS.introspectionPolicy, kind: oneOf('any_client', 'audience') },
-  // Shorter, and cheaper than a signature. The library's own default is what hosts of its contract expect.
+  // Opaque tokens are shorter and cheaper than signatures. The library defaults to JWTs, because hosts of its contract
+  // expect them.
   useOpaqueRefreshTokens: { ...SHARED_OPTIONS.useOpaqueRefreshTokens, byDefault: true },
   oidc: option(
     'Endpoints',
     switchOrBlock('true, false or {"claimsByScope": {"SCOPE": ["CLAIM", …], …}}', readOidcBlock),
-    'Whether OpenID Connect with UserInfo is on; in the file also which scope permits which claims.',
+    'Whether OpenID Connect with UserInfo is on. In the config file, it can also map scopes to claims.',
     true,
   ),
   applicationClaims: optionWithoutDefault(
@@ -246,13 +252,13 @@ export const OPTIONS = {
       '{"CLAIM": {"from": "STORED CLAIM", "in": ["access_token", …], "scopes": […], "clients": […], "apis": […], "live": true|false}, …}',
       readApplicationClaims,
     ),
-    'Claims of a person that tokens, UserInfo and introspection carry. Declare them in the file (docs/application_claims.md).',
+    'User claims of your own in tokens, UserInfo and introspection. Declare them in the config file (docs/application_claims.md).',
     'none',
   ),
   registration: option(
     'Endpoints',
     oneOf('off', 'token', 'open'),
-    'Who may register a client (RFC 7591): no one, callers with a token of grantd client registration-token, or anyone.',
+    'Who may register a client (RFC 7591): no one, callers with a token from grantd client registration-token, or anyone.',
     'off',
   ),
   registrationScopes: REGISTRATION_OPTIONS.scopes,
@@ -263,7 +269,7 @@ export const OPTIONS = {
   insecureDevelopment: option(
     'Endpoints',
     trueOrFalse,
-    'For development only. Allows an http issuer off loopback, lets clients that register themselves use http and localhost, and fetches what clients name by URL from private addresses too.',
+    'For development only. Allows an http issuer that is not on loopback, lets self-registered clients use http and localhost, and fetches client URLs from private addresses too.',
     false,
   ),
 };
@@ -291,7 +297,7 @@ function isSecret(secret: string): boolean {
   return secret.length >= 32;
 }
 
-/** The declarations of claims; the library checks all but `from`. */
+/** Claim declarations. The library checks every member except `from`. */
 export type StoredClaims = Readonly<Record<string, ApplicationClaim & { readonly from?: string }>>;
 
 function readApplicationClaims(given: Readonly<Record<string, unknown>>): StoredClaims | undefined {

@@ -1,10 +1,10 @@
-/** A logo, as a browser gets it. */
+/** A logo as the server sends it to browsers. */
 export interface Picture {
   readonly type: string;
   readonly bytes: Uint8Array<ArrayBuffer>;
 }
 
-/** What every browser draws, by the ends of files' names. */
+/** Image types that every browser displays, by file extension. */
 export const PICTURE_TYPES: ReadonlyMap<string, string> = new Map([
   ['.svg', 'image/svg+xml'],
   ['.png', 'image/png'],
@@ -14,7 +14,7 @@ export const PICTURE_TYPES: ReadonlyMap<string, string> = new Map([
   ['.gif', 'image/gif'],
 ]);
 
-/** Whether a picture is one of pixels. SVG is not: opened by itself it is a document with text and links. */
+/** Whether a picture consists of pixels. SVG does not: opened directly, it is a document with text and links. */
 export function isRasterType(type: string): boolean {
   return type !== 'image/svg+xml' && [...PICTURE_TYPES.values()].includes(type);
 }

@@ -228,9 +228,9 @@ ${operatorMark(setting.operator)}
 <h1>${logout.doneTitle}</h1>
 <p class="lead">${logout.done}</p>
 </header>
-${applicationList('told', [logout.told], those('told'), texts)}
-${applicationList('telling', [logout.telling, logout.tellingNote], those('telling'), texts)}
-${applicationList('not-told', [logout.notTold, logout.notToldNote], those('notTold'), texts)}
+${applicationList('told', [logout.notified], those('told'), texts)}
+${applicationList('telling', [logout.pending, logout.pendingNote], those('telling'), texts)}
+${applicationList('not-told', [logout.notNotified, logout.notNotifiedNote], those('notTold'), texts)}
 ${leaving === undefined ? '' : wayOut(leaving, setting, texts)}
 ${signIn === undefined ? '' : html`<a id="sign-in-again" class="button" href="${signIn}">${logout.signInAgain}</a>`}`,
   };

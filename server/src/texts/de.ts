@@ -31,10 +31,10 @@ export const DE: Texts = {
     cancel: 'Abbrechen',
     problems: {
       credentials_wrong: 'Der Benutzername oder das Passwort ist falsch.',
-      account_disabled: 'Dieses Konto ist gesperrt. Der Betreiber dieses Dienstes kann es wieder freigeben.',
+      account_disabled: 'Dieses Konto ist gesperrt. Der Betreiber dieses Dienstes kann es freigeben.',
       too_many_attempts: 'Zu viele Versuche.',
       too_many_sign_ins: 'Gerade melden sich zu viele Menschen gleichzeitig an.',
-      another_person: 'Die Anwendung hat nach einem anderen Konto gefragt. Melden Sie sich mit diesem an.',
+      another_person: 'Die Anwendung verlangt ein anderes Konto. Melden Sie sich mit diesem an.',
     },
     tryAgainIn: (wait) => `Versuchen Sie es in ${wait} noch einmal.`,
   },
@@ -54,11 +54,11 @@ export const DE: Texts = {
     asksTo: 'Was Sie damit erlauben',
     also: 'Und',
     at: (api) => html`Was Sie damit bei ${api} erlauben`,
-    ownScopes: 'Berechtigungen, wie die Anwendung sie nennt',
-    claims: 'Angaben, nach denen sie einzeln fragt',
+    ownScopes: 'Berechtigungen mit Namen der Anwendung',
+    claims: 'Einzelne Angaben, die sie erbittet',
     services: 'Wo sie diesen Zugriff verwenden kann',
     returnsTo: (host) => html`In beiden Fällen geht es zurück zu ${host}.`,
-    leadsTo: (host) => html`Wenn Sie es erlauben, geht es weiter zu ${host}.`,
+    leadsTo: (host) => html`Wenn Sie das erlauben, geht es weiter zu ${host}.`,
     endIt: (account) =>
       account === undefined
         ? html`Sie können diesen Zugriff jederzeit beenden.`
@@ -88,7 +88,7 @@ export const DE: Texts = {
 
   scopes: {
     openid: { title: 'Wissen, wer Sie sind', detail: 'Eine Kennung Ihres Kontos' },
-    profile: { title: 'Ihr Profil sehen', detail: 'Etwa Name, Bild, Geburtsdatum und Sprache' },
+    profile: { title: 'Ihr Profil sehen', detail: 'Zum Beispiel Name, Bild, Geburtsdatum und Sprache' },
     email: { title: 'Ihre E-Mail-Adresse sehen', detail: 'Und ob sie bestätigt ist' },
     address: { title: 'Ihre Postanschrift sehen', detail: undefined },
     phone: { title: 'Ihre Telefonnummer sehen', detail: 'Und ob sie bestätigt ist' },
@@ -105,16 +105,16 @@ export const DE: Texts = {
     consequence:
       'Sie werden hier abgemeldet. Anwendungen, die benachrichtigt werden können, werden gebeten, Sie ebenfalls abzumelden. Die anderen behalten ihre eigene Sitzung, bis Sie sich dort abmelden.',
     staysHere:
-      'Die Anwendung hat für die Rückkehr eine Adresse genannt, die für sie nicht registriert ist. Sie bleiben hier.',
+      'Die Anwendung hat eine Rückkehradresse angegeben, die für sie nicht registriert ist. Sie bleiben hier.',
     yes: 'Abmelden',
     no: 'Angemeldet bleiben',
     doneTitle: 'Sie sind abgemeldet',
     done: 'An einem gemeinsam genutzten Computer schließen Sie jetzt am besten den Browser.',
-    told: 'Diese Anwendungen wissen, dass Sie sich abgemeldet haben',
-    telling: 'Diese Anwendungen werden benachrichtigt',
-    tellingNote: 'Das kann einen Augenblick dauern.',
-    notTold: 'Diese Anwendungen behalten ihre eigene Sitzung',
-    notToldNote: 'Sie wurden nicht benachrichtigt. Melden Sie sich auch dort ab.',
+    notified: 'Diese Anwendungen wissen, dass Sie sich abgemeldet haben',
+    pending: 'Diese Anwendungen werden benachrichtigt',
+    pendingNote: 'Das kann einen Augenblick dauern.',
+    notNotified: 'Diese Anwendungen behalten ihre eigene Sitzung',
+    notNotifiedNote: 'Sie wurden nicht benachrichtigt. Melden Sie sich auch dort ab.',
     signInAgain: 'Wieder anmelden',
     stillTitle: 'Sie sind weiterhin angemeldet',
     still: 'Es hat sich nichts geändert.',
@@ -129,10 +129,10 @@ export const DE: Texts = {
     noApplications: 'Keine Anwendung hat Zugriff auf Ihr Konto.',
     since: (date) => html`Seit dem ${date}`,
     at: (api) => html`Bei ${api}`,
-    claims: (names) => html`Einzeln erfragt: ${names}`,
+    claims: (names) => html`Einzelne Angaben: ${names}`,
     usedAt: (services) => html`Zu verwenden bei ${services}`,
     more: (count) =>
-      `${formats.number(count)} ${formats.plural(count, { one: 'Berechtigung', other: 'Berechtigungen' })}, wie die Anwendung sie nennt`,
+      `${formats.number(count)} ${formats.plural(count, { one: 'Berechtigung', other: 'Berechtigungen' })} mit Namen der Anwendung`,
     endAccess: (application) => html`Zugriff <span class="unseen">von ${application} </span>beenden`,
     sessions: 'Wo Sie angemeldet sind',
     noSessions: 'Sie sind nirgends angemeldet.',
@@ -142,7 +142,7 @@ export const DE: Texts = {
     endSession: (session) => html`<span class="unseen">${session} </span>Abmelden`,
     endOthers: 'Überall sonst abmelden',
     notices: {
-      access_ended: (application) => `Der Zugriff von ${application} ist beendet.`,
+      access_ended: (application) => `${application} hat keinen Zugriff mehr.`,
       session_ended: 'Der andere Browser ist abgemeldet.',
       other_sessions_ended: (count) =>
         `${formats.number(count)} ${formats.plural(count, { one: 'anderer Browser ist', other: 'andere Browser sind' })} abgemeldet.`,
@@ -162,8 +162,8 @@ export const DE: Texts = {
 
   problems: {
     request_invalid: {
-      title: 'Diese Anfrage lässt sich nicht beantworten',
-      text: 'Die Anfrage der Anwendung ist nicht in Ordnung. Es wurde nichts unternommen.',
+      title: 'Diese Anfrage lässt sich nicht verarbeiten',
+      text: 'Die Anwendung hat eine ungültige Anfrage gesendet. Es wurde nichts unternommen.',
       help: 'Gehen Sie zurück zur Anwendung und versuchen Sie es noch einmal. Wenn das wieder geschieht, wenden Sie sich an den Betreiber der Anwendung.',
     },
     request_expired: {
@@ -173,13 +173,13 @@ export const DE: Texts = {
     },
     request_answered: {
       title: 'Das haben Sie schon beantwortet',
-      text: 'Die Anwendung hat ihre Antwort bekommen, deshalb wurde nichts weiter gesendet. Vielleicht sind Sie im Browser zurückgegangen oder haben eine Schaltfläche zweimal gedrückt.',
+      text: 'Die Anwendung hat ihre Antwort schon, deshalb wurde nichts weiter gesendet. Vielleicht sind Sie im Browser zurückgegangen oder haben eine Schaltfläche zweimal gedrückt.',
       help: 'Gehen Sie zurück zur Anwendung. Wenn Sie dort nicht angemeldet sind, melden Sie sich von dort aus noch einmal an.',
     },
     form_foreign: {
       title: 'Bitte beginnen Sie von vorn',
-      text: 'Dieses Formular wurde nicht für diesen Browser erstellt oder ist veraltet.',
-      help: 'Gehen Sie zurück zur Anwendung und versuchen Sie es noch einmal. Cookies müssen hier erlaubt sein.',
+      text: 'Dieses Formular wurde nicht für diesen Browser erstellt oder ist abgelaufen.',
+      help: 'Gehen Sie zurück zur Anwendung und versuchen Sie es noch einmal. Ihr Browser muss Cookies für diese Seite erlauben.',
     },
     not_found: {
       title: 'Seite nicht gefunden',
@@ -188,35 +188,35 @@ export const DE: Texts = {
     },
     method_not_allowed: {
       title: 'So lässt sich diese Seite nicht verwenden',
-      text: 'Auf diese Art von Anfrage antwortet die Seite nicht.',
+      text: 'Diese Seite nimmt diese Art von Anfrage nicht an.',
       help: 'Gehen Sie zurück zur Anwendung und versuchen Sie es noch einmal.',
     },
     too_large: {
       title: 'Die Anfrage ist zu groß',
-      text: 'Es wurde mehr gesendet, als diese Seite annimmt.',
+      text: 'Die Anfrage ist größer, als diese Seite annimmt.',
       help: 'Gehen Sie zurück zur Anwendung und versuchen Sie es noch einmal.',
     },
     unavailable: {
-      title: 'Zurzeit nicht erreichbar',
+      title: 'Vorübergehend nicht erreichbar',
       text: 'Der Server kann gerade nicht antworten.',
       help: 'Warten Sie einen Augenblick und laden Sie die Seite dann neu.',
     },
     unexpected: {
       title: 'Etwas ist schiefgegangen',
-      text: 'Der Server hat einen Fehler gemacht.',
+      text: 'Auf dem Server ist ein Fehler aufgetreten.',
       help: 'Versuchen Sie es noch einmal. Wenn das wieder geschieht, wenden Sie sich an den Betreiber dieses Dienstes.',
     },
   },
   reasons: {
-    parameter_missing: 'Es fehlt etwas, das zu jeder solchen Anfrage gehört.',
+    parameter_missing: 'In der Anfrage fehlt etwas, das erforderlich ist.',
     parameter_repeated: 'Die Anfrage enthält etwas mehr als einmal.',
-    parameter_invalid: 'Etwas in der Anfrage hat einen Wert, der nicht erlaubt ist.',
+    parameter_invalid: 'Die Anfrage enthält einen Wert, der nicht erlaubt ist.',
     parameters_too_long: 'Die Anfrage ist zu lang.',
     wrong_media_type: 'Die Anfrage ist kein Formular.',
     client_unknown: 'Die Anwendung ist hier nicht registriert.',
     client_disabled: 'Die Anwendung ist hier gesperrt.',
     client_keys_refused: 'Die Schlüssel der Anwendung lassen sich nicht lesen.',
-    redirect_uri_mismatch: 'Die Adresse für die Rückkehr ist für die Anwendung nicht registriert.',
+    redirect_uri_mismatch: 'Die Rückkehradresse ist für die Anwendung nicht registriert.',
     id_token_hint_wrong:
       'Der Nachweis, wer angemeldet ist, stammt nicht von diesem Server oder gilt für eine andere Anwendung.',
     pushed_request_unknown: 'Die Anfrage wurde schon verwendet oder ist abgelaufen.',
@@ -225,7 +225,7 @@ export const DE: Texts = {
     request_object_malformed: 'Die signierte Anfrage lässt sich nicht lesen.',
     request_object_wrong_key: 'Die Signatur der Anfrage passt nicht zur Anwendung.',
     request_object_wrong_claims:
-      'Die signierte Anfrage gilt für einen anderen Server oder eine andere Anwendung oder ist veraltet.',
+      'Die signierte Anfrage gilt für einen anderen Server oder eine andere Anwendung oder ist abgelaufen.',
     request_object_missing: 'Die Anwendung muss ihre Anfragen signieren.',
     request_uri_not_allowed:
       'Die Anfrage verweist auf eine Adresse, die für die Anwendung nicht registriert ist.',

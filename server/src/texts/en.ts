@@ -5,10 +5,13 @@ import type { Html } from './html.ts';
 
 const formats = new Formats('en-GB', { justNow: 'just now', on: (date) => `on ${date}` });
 
-/** A name from outside, kept from turning the text around it the other way. */
+/**
+ * An application, person or host name from outside, isolated so that it cannot change the direction of the text around
+ * it.
+ */
 type Name = Html;
 
-/** English, and the shape of every other catalogue. */
+/** The English texts. Their type is the type of every catalogue. */
 export const EN = {
   formats,
   language: 'en',
@@ -20,12 +23,12 @@ export const EN = {
     title: 'Sign in',
     toContinueTo: (application: Name) => html`to continue to ${application}`,
     toAccount: 'to see your applications and sessions',
-    titleAgain: 'Confirm that it is you',
+    titleAgain: 'Confirm it’s you',
     again: {
-      asked: (application: Name) => html`${application} asks that you enter your password again.`,
+      asked: (application: Name) => html`${application} asks you to enter your password again.`,
       tooLongAgo: (application: Name) =>
-        html`${application} asks that you enter your password again, because you signed in a while ago.`,
-      forAccount: 'Enter your password again to go on.',
+        html`${application} asks you to enter your password again because you signed in a while ago.`,
+      forAccount: 'Enter your password again to continue.',
     },
     signedInAs: 'Signed in as',
     notYou: 'Not you?',
@@ -35,11 +38,11 @@ export const EN = {
     submitAgain: 'Continue',
     cancel: 'Cancel',
     problems: {
-      credentials_wrong: 'The name or the password is wrong.',
-      account_disabled: 'This account is disabled. The people who run this service can enable it again.',
+      credentials_wrong: 'Wrong username or password.',
+      account_disabled: 'This account is disabled. The people who run this service can enable it.',
       too_many_attempts: 'Too many attempts.',
-      too_many_sign_ins: 'Too many people are signing in at the moment.',
-      another_person: 'The application asked for another account. Sign in with that one.',
+      too_many_sign_ins: 'Too many people are signing in right now.',
+      another_person: 'The application requires a different account. Sign in with that account.',
     },
     tryAgainIn: (wait: string) => `Try again in ${wait}.`,
   },
@@ -52,18 +55,18 @@ export const EN = {
   },
 
   consent: {
-    title: (application: string) => `${application} asks for access`,
-    heading: (application: Name) => html`${application} asks for access`,
+    title: (application: string) => `${application} requests access`,
+    heading: (application: Name) => html`${application} requests access`,
     signedInAs: 'Signed in as',
     notYou: 'Not you?',
-    asksTo: 'What you would allow',
+    asksTo: 'What you allow',
     also: 'And',
-    at: (api: Name) => html`What you would allow at ${api}`,
-    ownScopes: 'Permissions, as the application calls them',
-    claims: 'Details that it asks for by name',
+    at: (api: Name) => html`What you allow at ${api}`,
+    ownScopes: 'Permissions named by the application',
+    claims: 'Individual details it requests',
     services: 'Where it can use this access',
-    returnsTo: (host: Name) => html`Either way, you go back to ${host}.`,
-    leadsTo: (host: Name) => html`If you allow it, you go to ${host}.`,
+    returnsTo: (host: Name) => html`Either way, you return to ${host}.`,
+    leadsTo: (host: Name) => html`If you allow this, you continue to ${host}.`,
     endIt: (account: string | undefined) =>
       account === undefined
         ? html`You can end this access at any time.`
@@ -84,47 +87,49 @@ export const EN = {
 
   leaving: {
     title: 'Leave this site?',
-    leadsTo: (host: Name) => html`The application wants you to go to ${host}.`,
+    leadsTo: (host: Name) => html`The application wants to send you to ${host}.`,
     note: (operator: Name) =>
       html`The application registered itself here. ${operator} has not checked who is behind it.`,
     go: (host: Name) => html`Continue to ${host}`,
     stay: 'Stay here',
   },
 
-  /** What scopes mean (OpenID Connect Core §5.4, §11). */
+  /** Standard scopes in words (OpenID Connect Core §5.4, §11). */
   scopes: {
-    openid: { title: 'Know who you are', detail: 'An identifier of your account' },
-    profile: { title: 'See your profile', detail: 'Such as name, picture, date of birth and language' },
-    email: { title: 'See your email address', detail: 'And whether it is confirmed' },
+    openid: { title: 'Know who you are', detail: 'An identifier for your account' },
+    profile: {
+      title: 'See your profile',
+      detail: 'For example, your name, picture, date of birth and language',
+    },
+    email: { title: 'See your email address', detail: 'And whether it is verified' },
     address: { title: 'See your postal address', detail: undefined },
-    phone: { title: 'See your phone number', detail: 'And whether it is confirmed' },
+    phone: { title: 'See your phone number', detail: 'And whether it is verified' },
     offline_access: {
       title: 'Keep this access while you are away',
-      detail: 'Also after you have signed out, until you end it',
+      detail: 'Even after you sign out, until you end it',
     },
   },
 
   logout: {
     title: 'Sign out?',
     question: (person: Name) => html`You are signed in as ${person}.`,
-    askedBy: (application: Name) => html`${application} asks to sign you out.`,
+    askedBy: (application: Name) => html`${application} wants to sign you out.`,
     consequence:
-      'You will be signed out here. Applications that can be told are asked to sign you out as well. The others keep their own session until you sign out there.',
-    staysHere:
-      'The application named an address to return to that is not registered for it. You will stay here.',
+      'You will be signed out here. Applications that can be notified are asked to sign you out as well. The others keep their own session until you sign out there.',
+    staysHere: 'The application gave a return address that is not registered for it. You will stay here.',
     yes: 'Sign out',
     no: 'Stay signed in',
     doneTitle: 'You are signed out',
     done: 'On a shared computer, close the browser now.',
-    told: 'These applications know that you signed out',
-    telling: 'These applications are being told',
-    tellingNote: 'That can take a moment.',
-    notTold: 'These applications keep their own session',
-    notToldNote: 'They were not told. Sign out there, too.',
+    notified: 'These applications know that you signed out',
+    pending: 'These applications are being notified',
+    pendingNote: 'This can take a moment.',
+    notNotified: 'These applications keep their own session',
+    notNotifiedNote: 'They were not notified. Sign out there, too.',
     signInAgain: 'Sign in again',
     stillTitle: 'You are still signed in',
     still: 'Nothing has changed.',
-    toAccount: 'To your account',
+    toAccount: 'Go to your account',
   },
 
   account: {
@@ -135,10 +140,10 @@ export const EN = {
     noApplications: 'No application has access to your account.',
     since: (date: Html) => html`Since ${date}`,
     at: (api: Name) => html`At ${api}`,
-    claims: (names: Html) => html`Asked for by name: ${names}`,
+    claims: (names: Html) => html`Individual details: ${names}`,
     usedAt: (services: Html) => html`For use at ${services}`,
     more: (count: number) =>
-      `${formats.number(count)} ${formats.plural(count, { one: 'permission', other: 'permissions' })}, as the application calls them`,
+      `${formats.number(count)} ${formats.plural(count, { one: 'permission', other: 'permissions' })} named by the application`,
     endAccess: (application: Name) => html`End access<span class="unseen"> of ${application}</span>`,
     sessions: 'Where you are signed in',
     noSessions: 'You are not signed in anywhere.',
@@ -148,15 +153,15 @@ export const EN = {
     endSession: (session: Name) => html`Sign out<span class="unseen"> ${session}</span>`,
     endOthers: 'Sign out everywhere else',
     notices: {
-      access_ended: (application: string) => `The access of ${application} has ended.`,
+      access_ended: (application: string) => `${application} no longer has access.`,
       session_ended: 'That browser is signed out.',
       other_sessions_ended: (count: number) =>
         `${formats.number(count)} ${formats.plural(count, { one: 'other browser is', other: 'other browsers are' })} signed out.`,
-      nothing_to_end: 'That had ended already.',
+      nothing_to_end: 'That had already ended.',
     },
   },
 
-  /** A browser on a system, as its `User-Agent` tells. */
+  /** The browser and operating system that a `User-Agent` header names. */
   browsers: {
     onSystem: (browser: string, system: string) => `${browser} on ${system}`,
     unknown: 'Unknown browser',
@@ -165,78 +170,79 @@ export const EN = {
 
   problems: {
     request_invalid: {
-      title: 'This request cannot be answered',
-      text: 'The application sent a request that is not in order, so nothing was done.',
-      help: 'Go back to the application and try again. If this comes again, tell the people who run the application.',
+      title: 'This request cannot be processed',
+      text: 'The application sent an invalid request, so nothing was done.',
+      help: 'Go back to the application and try again. If this happens again, tell the people who run the application.',
     },
     request_expired: {
       title: 'Please start again',
-      text: 'This took too long, or did not begin at an application.',
+      text: 'This took too long, or it did not start from an application.',
       help: 'Go back to the application and sign in from there.',
     },
     request_answered: {
-      title: 'You have answered this already',
-      text: 'The application has had its answer, so nothing more was sent. You may have gone back in your browser, or pressed a button twice.',
+      title: 'You have already answered this',
+      text: 'The application already has its answer, so nothing more was sent. You may have gone back in your browser or pressed a button twice.',
       help: 'Go back to the application. If you are not signed in there, sign in again from there.',
     },
     form_foreign: {
       title: 'Please start again',
-      text: 'This form was not made for this browser, or is out of date.',
-      help: 'Go back to the application and try again. Cookies have to be allowed here.',
+      text: 'This form was not created for this browser, or it has expired.',
+      help: 'Go back to the application and try again. Your browser must allow cookies for this site.',
     },
     not_found: {
       title: 'Page not found',
       text: 'The address may be mistyped or out of date.',
-      help: 'Check the address, or begin at the application that you want to use.',
+      help: 'Check the address, or start from the application that you want to use.',
     },
     method_not_allowed: {
-      title: 'This page cannot be used in that way',
-      text: 'The request was of a kind that this page does not answer.',
+      title: 'This page cannot be used that way',
+      text: 'This page does not accept this kind of request.',
       help: 'Go back to the application and try again.',
     },
     too_large: {
       title: 'The request is too large',
-      text: 'More was sent than this page takes.',
+      text: 'The request is larger than this page accepts.',
       help: 'Go back to the application and try again.',
     },
     unavailable: {
-      title: 'Not available at the moment',
-      text: 'The server cannot answer just now.',
+      title: 'Temporarily unavailable',
+      text: 'The server cannot answer right now.',
       help: 'Wait a moment, then reload this page.',
     },
     unexpected: {
       title: 'Something went wrong',
-      text: 'The server made a mistake.',
-      help: 'Try again. If this comes again, tell the people who run this service.',
+      text: 'The server ran into an error.',
+      help: 'Try again. If this happens again, tell the people who run this service.',
     },
   },
-  /** Why a request cannot be answered, by the library’s reason code. */
+  /** Explains why a request cannot be processed, by the library’s reason code. */
   reasons: {
-    parameter_missing: 'Something that every such request needs is missing.',
-    parameter_repeated: 'Something is in the request more than once.',
-    parameter_invalid: 'Something in the request has a value that is not allowed.',
+    parameter_missing: 'The request lacks something that is required.',
+    parameter_repeated: 'The request contains something more than once.',
+    parameter_invalid: 'The request contains a value that is not allowed.',
     parameters_too_long: 'The request is too long.',
     wrong_media_type: 'The request is not a form.',
     client_unknown: 'The application is not registered here.',
     client_disabled: 'The application is disabled here.',
-    client_keys_refused: 'The keys of the application cannot be read.',
-    redirect_uri_mismatch: 'The address to return to is not registered for the application.',
+    client_keys_refused: 'The application’s keys cannot be read.',
+    redirect_uri_mismatch: 'The return address is not registered for the application.',
     id_token_hint_wrong:
-      'The proof of who is signed in is not from this server, or is for another application.',
-    pushed_request_unknown: 'The request was used before, or has expired.',
+      'The proof of who is signed in is not from this server, or it is for another application.',
+    pushed_request_unknown: 'The request has already been used or has expired.',
     pushed_request_foreign: 'The request belongs to another application.',
-    pushed_request_missing: 'The application has to send its requests to the server in advance.',
+    pushed_request_missing: 'The application must send its requests to the server in advance.',
     request_object_malformed: 'The signed request cannot be read.',
-    request_object_wrong_key: 'The signature of the request does not fit the application.',
-    request_object_wrong_claims: 'The signed request is for another server or application, or out of date.',
-    request_object_missing: 'The application has to sign its requests.',
+    request_object_wrong_key: 'The request’s signature does not match the application.',
+    request_object_wrong_claims:
+      'The signed request is for another server or application, or it has expired.',
+    request_object_missing: 'The application must sign its requests.',
     request_uri_not_allowed: 'The request refers to an address that is not registered for the application.',
     request_uri_unreachable: 'The request refers to a document that could not be fetched.',
   } satisfies Partial<Record<RefusalReason, string>>,
   problemWays: {
     again: 'Try again',
-    application: (application: Name) => html`To ${application}`,
-    home: 'Start page',
+    application: (application: Name) => html`Go to ${application}`,
+    home: 'Home',
     account: 'Your account',
   },
   problemDetail: {
@@ -257,5 +263,5 @@ export const EN = {
   },
 };
 
-/** What a page says; a catalogue that lacks a text does not compile. */
+/** The texts of all pages. A catalogue that lacks a text does not compile. */
 export type Texts = typeof EN;

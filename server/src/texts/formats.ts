@@ -3,17 +3,20 @@ const MINUTE_MS = 60 * SECOND_MS;
 const HOUR_MS = 60 * MINUTE_MS;
 const DAY_MS = 24 * HOUR_MS;
 
-/** From here on, a date tells more than a number of days. */
+/** From this age on, a date says more than a number of days. */
 const RELATIVE_MS = 7 * DAY_MS;
 
-/** What `Intl` has no words for. */
+/** Phrases that `Intl` does not provide. */
 interface TimeWords {
   readonly justNow: string;
-  /** A date in a sentence. */
+  /** Puts a date into a sentence. */
   readonly on: (date: string) => string;
 }
 
-/** Numbers, times and plurals of one language. Dates are those of UTC: a server does not know where a person is. */
+/**
+ * Formats numbers, times and plurals in one language. Dates are in UTC, because the server does not know the user’s
+ * time zone.
+ */
 export class Formats {
   readonly #language: string;
   readonly #words: TimeWords;
@@ -23,7 +26,7 @@ export class Formats {
     this.#words = words;
   }
 
-  /** The word that goes with a number (CLDR plural categories). */
+  /** Picks the word for a number (CLDR plural categories). */
   plural(count: number, words: { readonly one: string; readonly other: string }): string {
     return new Intl.PluralRules(this.#language).select(count) === 'one' ? words.one : words.other;
   }
@@ -52,7 +55,7 @@ export class Formats {
     return `${time.format(atMs)} UTC`;
   }
 
-  /** `2 hours ago` for a week, then `on 12 March 2026`. */
+  /** `2 hours ago` during the first week, then `on 12 March 2026`. */
   past(atMs: number, nowMs: number): string {
     const passedMs = Math.max(0, nowMs - atMs);
     if (passedMs < MINUTE_MS) return this.#words.justNow;
@@ -63,7 +66,7 @@ export class Formats {
     return ago.format(-Math.floor(passedMs / MINUTE_MS), 'minute');
   }
 
-  /** `5 minutes`: never less than has to be waited. */
+  /** `5 minutes`. Rounds up, so that the user never returns too early. */
   duration(seconds: number): string {
     if (seconds <= 59) return this.#unit(Math.max(1, Math.ceil(seconds)), 'second');
     const minutes = Math.ceil(seconds / 60);

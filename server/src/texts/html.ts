@@ -1,9 +1,9 @@
 import { html, raw } from 'hono/html';
 
-/** A piece of a page; what was put into it has been escaped. */
+/** A piece of a page. Everything inserted into it has been escaped. */
 export type Html = ReturnType<typeof html>;
 
-/** Lines on a square of 20; they repeat what the words beside them say. */
+/** Line icons on a 20 × 20 grid. They only repeat the text next to them. */
 const LINES = {
   check: '<path d="m4.5 10.5 3.5 3.5 7.5-8"/>',
   clock: '<circle cx="10" cy="10" r="7"/><path d="M10 6v4.2l2.8 1.8"/>',

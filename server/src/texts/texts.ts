@@ -2,7 +2,7 @@ import { type LocalizedMember, preferencesOf } from '@grantd/core';
 import { DE } from './de.ts';
 import { EN, type Texts } from './en.ts';
 
-/** Every catalogue by its language tag (BCP 47); the first is the default. */
+/** Every catalogue by its language tag (BCP 47). The first is the default. */
 const CATALOGUES = { en: EN, de: DE } as const satisfies Record<string, Texts>;
 
 export type Language = keyof typeof CATALOGUES;
@@ -15,30 +15,30 @@ export function textsIn(language: Language): Texts {
   return CATALOGUES[language];
 }
 
-/** More would be no person's list. */
-const MOST_TAGS = 50;
+/** No person prefers more languages than this. */
+const MAX_UI_LOCALES = 50;
 
 /**
- * The language of a page: the first that there is a catalogue for, of what the application asks for, then of what the
- * browser prefers (RFC 4647 §3.4, lookup).
- * @param uiLocales tags, the most wanted first (OpenID Connect Core §3.1.2.1)
+ * The language of a page: the first language with a catalogue among the application’s preferences, then the browser’s
+ * (RFC 4647 §3.4, lookup).
+ * @param uiLocales language tags, most preferred first (OpenID Connect Core §3.1.2.1)
  * @param acceptLanguage the header (RFC 9110 §12.5.4)
  */
 export function languageFor(uiLocales: readonly string[], acceptLanguage: string | undefined): Language {
-  for (const tag of [...uiLocales.slice(0, MOST_TAGS), ...preferred(acceptLanguage)]) {
+  for (const tag of [...uiLocales.slice(0, MAX_UI_LOCALES), ...preferred(acceptLanguage)]) {
     const language = lookUp(tag);
     if (language !== undefined) return language;
   }
   return DEFAULT_LANGUAGE;
 }
 
-/** `de-AT` is served by `de`. */
+/** `de` serves `de-AT`. */
 function lookUp(tag: string): Language | undefined {
   const [primary = ''] = tag.toLowerCase().split('-', 1);
   return LANGUAGES.find((language) => language === primary);
 }
 
-/** The tags of the header, the most preferred first; those of weight 0 and `*` left out. */
+/** The header’s tags, most preferred first, without `*` and tags of weight 0. */
 function preferred(acceptLanguage: string | undefined): readonly string[] {
   return preferencesOf(acceptLanguage)
     .filter(({ value, weight }) => weight > 0 && value !== '*')
@@ -47,8 +47,9 @@ function preferred(acceptLanguage: string | undefined): readonly string[] {
 }
 
 /**
- * A client's metadata member in a language (RFC 7591 §2.2): tagged with it, tagged with one of its varieties, or, where
- * there is neither, without a tag.
+ * A client metadata member in a language (RFC 7591 §2.2): tagged with the language, tagged with a regional variant, or
+ * untagged.
+ * @returns `undefined` if the client has none of them
  */
 export function localizedMember(
   metadata: Readonly<Record<string, unknown>>,
