@@ -3,9 +3,9 @@ import { extname } from 'node:path';
 
 interface Host {
   readonly title: string;
-  /** Below `examples/`; the first is what every host of the kind has. */
+  /** Files below `examples/`. */
   readonly files: readonly string[];
-  /** What is to be known of it besides. */
+  /** Paragraphs behind the code. */
   readonly notes: readonly string[];
 }
 
@@ -14,73 +14,74 @@ const HOSTS: readonly Host[] = [
     title: 'Express',
     files: ['hosts/express.ts'],
     notes: [
-      'Parsers such as `express.urlencoded()` may stand before it or not. The address of the peer is `request.ip`: set `trust proxy` behind a proxy. Forwarded errors go to `next`.',
+      'It works before and after parsers such as `express.urlencoded()`. The client address is `request.ip`: behind a proxy, set `trust proxy`. Forwarded errors go to `next`.',
     ],
   },
   {
     title: 'Fastify',
     files: ['hosts/fastify.ts'],
     notes: [
-      'Register it on the application itself, not in a scope: it is a hook that sees the requests which no route is for. It reads bodies itself, before parsers. The address of the peer is `request.ip`: set `trustProxy` behind a proxy.',
-      'One operation alone, by `handler`, needs a parser for forms, such as `@fastify/formbody`.',
+      'Register it on the application itself, not in a scope: it is a hook for requests without a route. It reads bodies itself, before any parser. The client address is `request.ip`: behind a proxy, set `trustProxy`.',
+      'A single operation (`handler`) needs a form parser such as `@fastify/formbody`.',
     ],
   },
   {
     title: 'Koa',
     files: ['hosts/koa.ts'],
     notes: [
-      'The address of the peer is `context.ip`: set `app.proxy` behind a proxy. Forwarded errors are thrown.',
+      'The client address is `context.ip`: behind a proxy, set `app.proxy`. Forwarded errors are thrown.',
     ],
   },
   {
     title: 'NestJS',
     files: ['hosts/nest.ts'],
     notes: [
-      'The same on both platforms. A global prefix changes nothing: it is for controllers. One operation in a controller: `handler`, with `@Req()` and `@Res()`.',
-      'Forwarded errors go to exception filters. `OAuthError` is no `HttpException`, which a filter answers as [all errors](#errors-that-are-forwarded).',
+      'The code is the same on both platforms. A global prefix has no effect, since it applies to controllers. For a single operation in a controller, use `handler` with `@Req()` and `@Res()`.',
+      'Forwarded errors go to exception filters. `OAuthError` is not an `HttpException`: [answer it in a filter](#forwarded-errors).',
     ],
   },
   {
     title: 'node:http',
     files: ['hosts/node.ts'],
-    notes: ['Without a third argument it answers 404 itself where no endpoint is.'],
+    notes: ['Without the third argument, every path without an endpoint gets 404.'],
   },
   {
     title: 'Hono',
     files: ['hosts/hono.ts'],
     notes: [
-      'A body that a middleware has read by `parseBody` is taken from where Hono keeps it. The address of the peer depends on the runtime: `mount(server, { connection: (context: Context) => ({ remoteAddress: getConnInfo(context).remote.address }) })`.',
+      'It also works after a middleware that called `parseBody`. The client address depends on the runtime: `mount(server, { connection: (context: Context) => ({ remoteAddress: getConnInfo(context).remote.address }) })`.',
     ],
   },
   {
     title: 'Hono on workerd',
     files: ['hono_on_workerd/worker.ts'],
     notes: [
-      'Bundle and serve it as [worker.capnp](../examples/hono_on_workerd/worker.capnp) says, in its folder, with `GRANTD_SECRET` in the environment; on Cloudflare that is a secret of the Worker. Nothing of Node is used, so `nodejs_compat` is not needed. What has expired is deleted by `sweep(storage)`, for which a Worker has the handler `scheduled`. [What a Worker lacks](runtimes.md#what-a-worker-lacks).',
-      "The address of the peer is `mount(server, { connection: (context: Context) => ({ remoteAddress: context.req.header('cf-connecting-ip') }) })` there.",
+      'Bundle and serve it with the commands in [worker.capnp](../examples/hono_on_workerd/worker.capnp), in its folder, with `GRANTD_SECRET` in the environment. On Cloudflare, make it a secret of the Worker. `nodejs_compat` is not needed. Call `sweep(storage)` in the handler `scheduled`. [Limits in a Worker](runtimes.md#limits-in-a-worker).',
+      "The client address is `mount(server, { connection: (context: Context) => ({ remoteAddress: context.req.header('cf-connecting-ip') }) })`.",
     ],
   },
   {
     title: 'Next.js',
     files: ['next_application/app/[...endpoint]/route.js', 'next_application/server.js'],
     notes: [
-      '`npx next dev --hostname 127.0.0.1 examples/next_application`, or `npx next build examples/next_application` and `npx next start --hostname 127.0.0.1 examples/next_application`. Building loads the route and what it imports, so it wants `GRANTD_SECRET` and the database as well.',
-      "The route is at the top since metadata is at `/.well-known`; pages and routes of the application win over it, and what is nobody's is 404. Next.js takes a `basePath` off the path: with the issuer `https://app.example.com/base` that is `mount(server, { strippedPath: '/base' })`. The address of the peer it tells by `X-Forwarded-For` alone, which a proxy in front has to overwrite.",
+      '`npx next dev --hostname 127.0.0.1 examples/next_application`, or `npx next build examples/next_application` and `npx next start --hostname 127.0.0.1 examples/next_application`. The build loads the route, so it needs `GRANTD_SECRET` and the database too.',
+      "The route is at the top, because metadata is at `/.well-known`. Your own pages and routes take precedence, and unknown paths get 404. Next.js removes a `basePath` from the path: with the issuer `https://app.example.com/base`, write `mount(server, { strippedPath: '/base' })`. Next.js takes the client address from `X-Forwarded-For`, so your proxy must overwrite this header.",
     ],
   },
   {
     title: 'h3',
     files: ['hosts/h3.ts'],
     notes: [
-      'h3 keeps nothing of a body that it has read: where `readBody` comes first, hand over what it got by the option `body`. An application that is itself mounted below a path no longer sees it: `strippedPath`.',
+      'h3 does not keep a body that it has read: if `readBody` runs first, pass its result with the option `body`. If the application itself is mounted below a path, set `strippedPath`.',
     ],
   },
   {
     title: 'Fetch: Bun, Deno, Workers and others',
     files: ['hosts/fetch.ts'],
     notes: [
-      '`mount(server)` is a function from `Request` to `Response`; [what works on which runtime](runtimes.md).',
-      'What the runtime hands over after the request goes to the callbacks of the options as well. So the address of the peer is, on Deno, `mount(server, { connection: (_: Request, info: Deno.ServeHandlerInfo<Deno.NetAddr>) => ({ remoteAddress: info.remoteAddr.hostname }) })`, and on Bun `mount(server, { connection: (request: Request, bun: Bun.Server<undefined>) => ({ remoteAddress: bun.requestIP(request)?.address }) })`.',
+      '`mount(server)` is a function from `Request` to `Response`. [Runtimes](runtimes.md) lists what works where.',
+      'The callbacks of the options also receive the further arguments of your runtime, such as its connection. The client address:',
+      '- Deno: `mount(server, { connection: (_: Request, info: Deno.ServeHandlerInfo<Deno.NetAddr>) => ({ remoteAddress: info.remoteAddr.hostname }) })`\n- Bun: `mount(server, { connection: (request: Request, bun: Bun.Server<undefined>) => ({ remoteAddress: bun.requestIP(request)?.address }) })`',
     ],
   },
 ];
@@ -94,48 +95,66 @@ ${files.map(code).join('\n\n')}
 
 ${notes.join('\n\n')}`,
   );
-  return `# grantd in your application
+  return `# Hosts
 
-Every adapter exports the same four functions. \`mount(server)\` answers at all endpoints and leaves the other paths to the application; \`handler(operation)\` wraps one operation, such as \`(request) => server.introspect(request)\`, or a page of your own, for an application that routes by itself. For what lies between, \`toHttpRequest\` makes the server's plain request of what the framework hands to its handlers, and \`sendResponse\` sends an answer of the server; in Hono, h3, Next.js and Fetch it makes the \`Response\` to return. Forms are taken raw, or as a parser has left them; \`readForm(request)\` of \`@grantd/core\` does so for a page of your own. Paths are the issuer's: with the issuer \`https://app.example.com/auth\` they begin with \`/auth\`, wherever it is mounted; mount it at the root, since \`/.well-known/oauth-authorization-server/auth\` is not below \`/auth\`. Sign-in, consent and sign-out are the application's own pages: [the library](../README.md#the-library), [an example](../examples/express_with_users/host.ts).
+Add the endpoints of an authorization server to an Express, Fastify, Koa, NestJS, Hono, h3, Next.js or Fetch application in a few lines. You need [the library](library.md#install), a database file and a secret.
 
-| option | |
-| --- | --- |
-| \`errors\` | \`'render'\` answers errors as their RFCs say, which is the default; \`'forward'\` hands them to the framework's own error handling |
-| \`headers\` | further headers of each answer, by a function of the request |
-| \`id\` | your identifier of a request, by a function of the request, for the server's events; on Node it is \`request.id\` unless you say otherwise |
-| \`onFault\` | told of what is answered 500 or 503 and nobody else is told of: a body that cannot be read, an answer that cannot be sent, what an operation of your own throws. By default that is the server's \`onEvent\`, which is told of faults within its operations anyway; of \`handler\`, the console |
-| \`strippedPath\` | of \`mount\`: what a proxy takes off the path before the application sees it, such as \`/auth\` |
-| \`connection\` | for Hono, h3, Next.js and Fetch: what is known of the connection, by a function of the request |
-| \`body\` | likewise: the body, where it was read already, its text or the form |
-
-What has expired stays in storage until the application calls \`sweep(storage)\`, as the server below does once a minute.
-
-Your application is of ECMAScript modules (\`"type": "module"\` in its package.json) or of CommonJS; TypeScript finds the entry points with \`"module": "nodenext"\`, and the examples, which import each other as \`./file.ts\`, want \`"allowImportingTsExtensions": true\` as well. Until the package is on npm, [it is built here](../README.md#the-library).
-
-An application that only *takes* tokens needs none of this, but [one line](resource_servers.md) for each route.
-
-Each is an [example](../examples/README.md) that the tests run. They listen on loopback alone, since their secrets are published. Those of Node mount the same server, [examples/hosts/authorization_server.ts](../examples/hosts/authorization_server.ts):
-
-${code('hosts/authorization_server.ts')}
+Every section below is a complete host, an [example](../examples/README.md) that the tests run. To start one from this repository:
 
 \`\`\`sh
 export GRANTD_SECRET="$(npx node -p 'crypto.randomUUID()')" # keep it: the keys in tokens.db are sealed under it
 npx node examples/hosts/express.ts
 \`\`\`
 
+If your application only accepts tokens, [protect its routes](resource_servers.md) instead.
+
+## What every adapter exports
+
+| function | what it does |
+| --- | --- |
+| \`mount(server, options)\` | serves all endpoints and leaves other paths to your application |
+| \`handler(operation, options)\` | serves one operation, such as \`(request) => server.introspect(request)\`, or a page of your own |
+| \`toHttpRequest\` | turns the framework's request into the server's request value |
+| \`sendResponse\` | sends a response value; in Hono, h3, Next.js and Fetch it returns a \`Response\` |
+
+- **Paths come from the issuer.** With the issuer \`https://app.example.com/auth\` they begin with \`/auth\`. Still mount at the root: metadata is at \`/.well-known/oauth-authorization-server/auth\`, outside \`/auth\`.
+- **Sign-in, consent and sign-out are your own pages.** [The library](library.md#sign-users-in-on-your-own-pages) shows the calls, [an Express host](../examples/express_with_users/host.ts) the code. \`readForm(request)\` of \`@grantd/core\` reads the form of such a page.
+- **Expired rows stay until you call \`sweep(storage)\`.** The examples do so once a minute.
+
+| option | what it does |
+| --- | --- |
+| \`errors\` | \`'render'\` (default) answers errors; \`'forward'\` passes them to [the framework's error handling](#forwarded-errors) |
+| \`headers\` | function of the request: additional response headers |
+| \`id\` | function of the request: its identifier in events. Default on Node: \`request.id\` |
+| \`onFault\` | receives faults with status 500 or 503 outside the server's operations: an unreadable body, an unsendable response, an error of your own operation. Default: the server's \`onEvent\` for \`mount\`, the console for \`handler\` |
+| \`strippedPath\` (\`mount\`) | the start of the path, such as \`/auth\`, if a proxy removes it |
+| \`connection\` (Hono, h3, Next.js, Fetch) | function of the request: the client's address and certificate |
+| \`body\` (Hono, h3, Next.js, Fetch) | function of the request: the body as text or form, if your code has already read it |
+
+## The server of the examples
+
+The hosts on Node share [examples/hosts/authorization_server.ts](../examples/hosts/authorization_server.ts). They listen on loopback only, because their secrets are public. They import each other as \`./file.ts\`, for which TypeScript needs \`"allowImportingTsExtensions": true\`.
+
+${code('hosts/authorization_server.ts')}
+
 ${sections.join('\n\n')}
 
-## Forms that are parsed already
+## Parsed forms
 
-Mounted before parsers, an adapter reads forms itself, which is the surest. After them it takes what they have kept as \`rawBody\` (koa-bodyparser does, NestJS with \`rawBody: true\`, \`express.urlencoded({ verify: (request, _response, bytes) => { request.rawBody = bytes } })\`), which means the same. Otherwise it takes the object that they have made, by one rule: a parameter is a text; an array of several is a parameter that was repeated, \`invalid_request\` as ever (RFC 6749 §3.2) except for \`resource\`; and whatever else a parser makes of names with brackets (\`token[]\`, \`token[a]\`) is \`invalid_request\` as well, where unparsed it is a parameter that nobody knows. What a parser itself hides cannot be seen: one that keeps the last of several values, stops counting at a thousand, or takes \`[token]\` for \`token\`.
+Mount the server before form parsers if you can: then it reads forms itself. After a parser it uses, in this order:
 
-## Errors that are forwarded
+1. the raw text, if the parser keeps it as \`rawBody\`: koa-bodyparser, NestJS with \`rawBody: true\`, or \`express.urlencoded({ verify: (request, _response, bytes) => { request.rawBody = bytes } })\`;
+2. the parsed object. Each parameter must be a string. An array counts as a repeated parameter, which only \`resource\` may be. Any other value, such as what parsers make of \`token[]\` or \`token[a]\`, is \`invalid_request\`. In a raw form such names are ignored as unknown parameters.
 
-With \`errors: 'forward'\` the framework's own error handling is given what was thrown: an \`OAuthError\` with \`status\`, \`code\`, \`description\` and \`headers\`, which are all headers of the answer but its media type: \`Cache-Control: no-store\`, the challenge, CORS. A client that is answered without them does not learn how to authenticate, or a cache may keep the answer.
+The adapter cannot see what a parser hides. Some parsers keep only the last of several values, stop after a thousand parameters, or read \`[token]\` as \`token\`.
 
-Express, Fastify, Koa and h3 send status and headers of an error by themselves, with a body of their own. Hono, NestJS and Next.js send a bare 500. Whoever answers errors by a handler sends \`error.headers\` along, or the whole answer, as it would be rendered, by two functions: \`errorResponse\` of \`@grantd/core\`, which takes whatever was thrown, and the adapter's own.
+## Forwarded errors
 
-| | the answer of a handler |
+With \`errors: 'forward'\`, your framework's error handling receives the error: for a refusal an \`OAuthError\` with \`status\`, \`code\`, \`description\` and \`headers\`. **Send its \`headers\`.** They contain \`Cache-Control: no-store\`, the challenge and the CORS headers. Without them, clients do not learn how to authenticate, and caches may keep the response.
+
+Express, Fastify, Koa and h3 send status and headers of an error themselves. Hono, NestJS and Next.js send a bare 500. To send the same response as \`'render'\`, call \`errorResponse\` of \`@grantd/core\` and the adapter's \`sendResponse\`:
+
+| framework | error handler |
 | --- | --- |
 | Express | \`app.use((error, request, response, _next) => sendResponse(request, response, errorResponse(error)))\` |
 | Fastify | \`app.setErrorHandler((error, request, reply) => sendResponse(request, reply, errorResponse(error)))\` |

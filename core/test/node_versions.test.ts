@@ -29,7 +29,7 @@ const SAID: readonly (readonly [string, readonly (readonly [string, (version: st
   [
     'core/package.json',
     [
-      ['README.md', (version) => `for Node ${version} or later, Bun, Deno`],
+      ['docs/library.md', (version) => `on Node ${version} or later, Bun, Deno`],
       ['core/README.md', (version) => `Node ${version} or later`],
       ['core/package.json', (version) => `"@types/node": ">=${version}.0"`],
       ['docs/runtimes.md', (version) => `Node ${version} and later`],
@@ -41,6 +41,7 @@ const SAID: readonly (readonly [string, readonly (readonly [string, (version: st
     'server/package.json',
     [
       ['server/README.md', (version) => `Node ${version} or later`],
+      ['docs/production.md', (version) => `Node ${version} or later`],
       ['docs/runtimes.md', (version) => `| program \`grantd\` | ${version} |`],
       ['runtimes/node_24/package.json', (version) => `"node": "${version}.0"`],
     ],
@@ -88,7 +89,7 @@ for (const entry of [
   'resource/resource.ts',
   'adapters/node.ts',
   'storage/memory/memory_storage.ts',
-  'storage/sql/sqlite/sqlite_storage.ts',
+  'storage/sqlite/sqlite_storage.ts',
 ]) {
   test(`findings C5: importing ${entry} on an older Node fails at once`, () => {
     const url = pathToFileURL(join(ROOT, 'core', 'src', entry)).href;
