@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { openSqliteConnection } from '@grantd/core/sqlite';
 import { lookUpList } from '../../core/src/storage/sqlite/connection.ts';
-import { ISSUING_SQL, insertedValues, TOKENS_SQL } from '../../core/src/storage/sqlite/tokens.ts';
+import { ISSUING_SQL, TOKENS_SQL, tokenValues } from '../../core/src/storage/sqlite/tokens.ts';
 import { newTimedIdentifier } from '../../core/src/tokens/opaque_token.ts';
 import { BENCH_CLIENTS } from '../population/clients.ts';
 import type { Primitives } from './primitives.ts';
@@ -75,7 +75,7 @@ export async function measureStatements(
 function newRow(issuerId: number) {
   const issuedAtMs = Date.now();
   const expiresAt = Math.floor(issuedAtMs / 1000) + 3600;
-  return insertedValues(issuerId, {
+  return tokenValues(issuerId, {
     id: newTimedIdentifier({ clock: () => issuedAtMs, random: randomBytes }),
     kind: 'access_token',
     digest: randomBytes(32).toString('base64url'),

@@ -13,6 +13,7 @@ import {
   type TokenKind,
   type TokenRecord,
 } from '../protocol/records.ts';
+import { AUTHORIZATION_CODES, CLIENTS, PUSHED_REQUESTS, presenceIn, TOKENS } from './columns.ts';
 import type {
   AuthorizationCodeRepository,
   Awaitable,
@@ -200,26 +201,7 @@ function isThenable(value: unknown): value is PromiseLike<unknown> {
 /** Every member of a record, and whether it must be there. A member that is forgotten here does not compile. */
 type Members<T> = { readonly [M in keyof Required<T>]: T extends Record<M, T[M]> ? 'required' : 'optional' };
 
-const CLIENT: Members<ClientRecord> = {
-  id: 'required',
-  name: 'optional',
-  secrets: 'optional',
-  grantTypes: 'required',
-  scopes: 'required',
-  redirectUris: 'required',
-  resource: 'optional',
-  rotateRefreshTokens: 'optional',
-  accessTokenFormat: 'optional',
-  accessTokenAlgorithm: 'optional',
-  idTokenAlgorithm: 'optional',
-  metadata: 'optional',
-  registrationTokenDigest: 'optional',
-  registeredAt: 'optional',
-  generation: 'optional',
-  revision: 'optional',
-  registrationRevision: 'optional',
-  disabledAtMs: 'optional',
-};
+const CLIENT: Members<ClientRecord> = presenceIn(CLIENTS);
 
 const CLIENT_SECRET: Members<ClientSecretRecord> = {
   hash: 'required',
@@ -233,51 +215,17 @@ const API: Members<ApiRecord> = { clientId: 'required', resource: 'required', sc
 
 /** A token is of the kind by which it was found; whether an expiry or time of issue is there is a matter of its life. */
 const TOKEN: Members<Omit<TokenRecord, 'kind' | 'standing' | 'expiresAt' | 'issuedAtMs'>> = {
-  id: 'required',
+  ...presenceIn(TOKENS, 'kind', 'expiresAt', 'issuedAtMs', 'keepUntil'),
   digest: 'optional',
-  clientId: 'required',
-  scopes: 'required',
-  tokenType: 'optional',
-  subject: 'optional',
-  claims: 'optional',
-  claimsRequest: 'optional',
-  resources: 'optional',
-  keyId: 'optional',
-  pairId: 'optional',
-  familyId: 'optional',
-  grantId: 'optional',
-  sessionId: 'optional',
-  supersededAtMs: 'optional',
-  successorId: 'optional',
-  revokedAtMs: 'optional',
   notBeforeMs: 'optional',
 };
 
 const CODE: Members<Omit<AuthorizationCodeRecord, 'standing' | 'expiresAt' | 'issuedAtMs'>> = {
-  id: 'required',
-  clientId: 'required',
-  redirectUri: 'required',
-  redirectUriGiven: 'required',
-  codeChallenge: 'optional',
-  scopes: 'required',
-  subject: 'required',
-  grantId: 'required',
-  sessionId: 'optional',
-  nonce: 'optional',
-  claims: 'required',
-  claimsRequest: 'optional',
-  resources: 'optional',
-  redeemedAtMs: 'optional',
-  revokedAtMs: 'optional',
+  ...presenceIn(AUTHORIZATION_CODES, 'expiresAt', 'issuedAtMs', 'keepUntil'),
   notBeforeMs: 'optional',
 };
 
-const PUSHED_REQUEST: Members<PushedRequest> = {
-  id: 'required',
-  clientId: 'required',
-  parameters: 'required',
-  expiresAt: 'required',
-};
+const PUSHED_REQUEST: Members<PushedRequest> = presenceIn(PUSHED_REQUESTS);
 
 const STANDING: Members<Standing> = {
   copied: 'required',

@@ -1,6 +1,7 @@
 import {
   LONGEST_ID_TOKEN_LIFETIME,
   type Mortal,
+  type NewAuthorizationCode,
   type NewToken,
   storedLife,
   type TokenRecord,
@@ -118,7 +119,12 @@ export const RETIRED_KEY_SECONDS = LONGEST_ID_TOKEN_LIFETIME;
 const DAY = 24 * 60 * 60;
 
 /** Seconds for which the row of an expired code is kept, so that the log can say why a late client is refused. */
-export const EXPIRED_CODE_SECONDS = DAY;
+const EXPIRED_CODE_SECONDS = DAY;
+
+/** A new code with the time, in seconds, until which its row is kept. */
+export function keptCode(code: NewAuthorizationCode): NewAuthorizationCode & { readonly keepUntil: number } {
+  return { ...code, keepUntil: code.expiresAt + EXPIRED_CODE_SECONDS };
+}
 
 /**
  * Until when a key is said to be needed that signed a row which is kept until `keepUntil` (both in seconds): the end

@@ -5,6 +5,7 @@ import { STORE_TABLES } from '../../src/storage/postgres/schema.ts';
 import { disposableDatabase, sharedPostgres } from '../harness/postgres_databases.ts';
 import { POSTGRES_ABSENCE } from '../harness/postgres_installation.ts';
 import { PostgresStores } from '../harness/postgres_store.ts';
+import { assertColumns, COLUMNS_OF_TABLES } from './columns_of_tables.ts';
 import {
   goesOnWithRowsBeforeApis,
   goesOnWithRowsBeforeGrants,
@@ -51,6 +52,18 @@ describe('the schema on PostgreSQL', { skip: POSTGRES_ABSENCE, timeout: 60_000 }
       assert.deepEqual(assumed, ['clients_allowed_every_api']);
     } finally {
       await own.end();
+    }
+  });
+
+  test('the tables have the columns that their records are read from', async () => {
+    await (await stores.open()).close();
+    for (const table of Object.keys(COLUMNS_OF_TABLES)) {
+      const { rows } = await stores.pool.query({
+        text: `SELECT column_name AS name, data_type AS type, is_nullable = 'YES' AS "isNullable"
+          FROM information_schema.columns WHERE table_schema = 'grantd' AND table_name = $1`,
+        values: [table],
+      });
+      assertColumns(table, 'postgres', rows);
     }
   });
 });

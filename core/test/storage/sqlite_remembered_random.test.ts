@@ -5,10 +5,10 @@ import { DatabaseSync } from 'node:sqlite';
 import { type TestContext, test } from 'node:test';
 import type { NewToken, TokenRecord } from '../../src/protocol/records.ts';
 import { storedLife } from '../../src/protocol/records.ts';
-import { type TokenRow, toTokenRecord } from '../../src/storage/rows.ts';
 import { lookUpList } from '../../src/storage/sqlite/connection.ts';
 import { openSqliteStorage, type SqliteStorage } from '../../src/storage/sqlite/sqlite_storage.ts';
 import { TOKENS_SQL } from '../../src/storage/sqlite/tokens.ts';
+import { toTokenRecord } from '../../src/storage/statements.ts';
 import { newClient, newCode, newToken } from './samples.ts';
 import { temporaryFolder } from './temporary_folder.ts';
 
@@ -55,7 +55,7 @@ class Scene {
   readonly chance: Chance;
   readonly #path: string;
   readonly #file: DatabaseSync;
-  readonly #row: ReturnType<typeof lookUpList<TokenRow>>;
+  readonly #row: ReturnType<typeof lookUpList>;
   readonly #handles: SqliteStorage[];
 
   constructor(t: TestContext, seed: number) {
@@ -63,7 +63,7 @@ class Scene {
     this.#path = join(folder, `${seed}.db`);
     this.#handles = [this.#open(), this.#open()];
     this.#file = new DatabaseSync(this.#path);
-    this.#row = lookUpList<TokenRow>(this.#file.prepare(TOKENS_SQL.accessToken));
+    this.#row = lookUpList(this.#file.prepare(TOKENS_SQL.accessToken));
     t.after(async () => {
       this.#file.close();
       for (const handle of this.#handles) await handle.close();

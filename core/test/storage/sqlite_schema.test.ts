@@ -15,6 +15,7 @@ import {
   ISSUING_SQL,
   TOKENS_SQL,
 } from '../../src/storage/sqlite/tokens.ts';
+import { assertColumns, COLUMNS_OF_TABLES } from './columns_of_tables.ts';
 import {
   goesOnWithRowsBeforeApis,
   goesOnWithRowsBeforeGrants,
@@ -116,6 +117,20 @@ test('the grants of a person are found by an index, and what their life depends 
 test('the issuer is found by an index', () => {
   assert.match(planOf(ISSUER_SQL.find).join(), /^SEARCH issuers USING COVERING INDEX/);
 });
+
+for (const table of Object.keys(COLUMNS_OF_TABLES)) {
+  test(`the table ${table} has the columns that its records are read from`, () => {
+    const found = database
+      .prepare('SELECT name, type, "notnull" AS required FROM pragma_table_info(?)')
+      .all(table);
+    const columns = found.map(({ name, type, required }) => ({
+      name: String(name),
+      type: String(type),
+      isNullable: required === 0,
+    }));
+    assertColumns(table, 'sqlite', columns);
+  });
+}
 
 test('the schema of a new file has the version that this program knows', () => {
   assert.equal(database.prepare('PRAGMA user_version').get()?.user_version, SCHEMA_VERSION);

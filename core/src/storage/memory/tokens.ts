@@ -16,9 +16,9 @@ import {
 import type { AdministrableStorage, AuthorizationCodeRepository, TokenRepository } from '../contract.ts';
 import {
   canContinue,
-  EXPIRED_CODE_SECONDS,
   type GrantBeginning,
   type Issuing,
+  keptCode,
   latest,
   outcomeUpon,
   requireGrantsBehindTies,
@@ -347,8 +347,7 @@ export function memoryAuthorizationCodes(
       const { authorizationCodes } = tables();
       if (!issuing.admits(code, clientGeneration)) return 'refused';
       if (authorizationCodes.has(code.id)) throw new Error('a code with this identifier is stored already');
-      const record = snapshot(code);
-      const keepUntil = code.expiresAt + EXPIRED_CODE_SECONDS;
+      const { keepUntil, ...record } = snapshot(keptCode(code));
       const generations = principals.keep(code, code.expiresAt);
       authorizationCodes.set(code.id, { record, keepUntil, generations });
       grants.begin(record, generations);

@@ -1,15 +1,14 @@
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
+import { CLIENTS, insertedNames, insertedRow, postgresDefinitions, type RowObject } from '../columns.ts';
 import type { ClientRegistry, NewClient } from '../contract.ts';
 import {
   type ApiRow,
   CLIENT_COLUMNS,
   CLIENT_DESCRIPTION,
-  type ClientRow,
   toApiRecord,
-  toClientColumns,
   toClientRecord,
-} from '../rows.ts';
+} from '../statements.ts';
 import { changesOf, isStorable, namedStatements, rowsOf } from './connections.ts';
 import type { PostgresHandle } from './lookups.ts';
 import { type Found, underLease } from './primary.ts';
@@ -17,10 +16,7 @@ import { type Found, underLease } from './primary.ts';
 const COLUMNS = CLIENT_DESCRIPTION.join(', ');
 
 /** The client to be stored, `$2`. */
-const GIVEN = `json_to_record($2) AS n (id text, name text, secrets text, grant_types text, scopes text,
-        redirect_uris text, resource text, rotate_refresh_tokens boolean, access_token_format text,
-        access_token_algorithm text, id_token_algorithm text, metadata text, registration_token_digest text,
-        registered_at bigint)`;
+const GIVEN = `json_to_record($2) AS n (${postgresDefinitions(CLIENTS)})`;
 
 export const CLIENTS_SQL = {
   list: `SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = $1 ORDER BY id`,
@@ -46,7 +42,7 @@ export const CLIENTS_SQL = {
   add: `
     WITH first AS (SELECT first_client_generation FROM grantd.issuers WHERE id = $1 FOR SHARE),
     added AS (
-      INSERT INTO grantd.clients (issuer_id, id, ${COLUMNS}, generation)
+      INSERT INTO grantd.clients (issuer_id, ${insertedNames(CLIENTS).join(', ')}, generation)
       SELECT $1, n.*, first.first_client_generation FROM ${GIVEN}, first
       WHERE $5::bigint IS NULL OR $5 > (
         SELECT count(*) FROM grantd.clients WHERE issuer_id = $1 AND registration_token_digest IS NOT NULL)
@@ -110,7 +106,7 @@ function asParameters(client: NewClient): readonly [client: string, origins: str
   const origins = new Set(client.redirectUris.map(originOf).filter((origin) => origin !== undefined));
   const apiScopes = new Set(client.metadata?.api_scopes);
   return [
-    JSON.stringify(toClientColumns(client)),
+    JSON.stringify(insertedRow(CLIENTS, client)),
     JSON.stringify([...origins]),
     JSON.stringify([...apiScopes]),
   ];
@@ -149,7 +145,7 @@ export async function postgresClients({
       return rowsOf(added.at(-1)).length === 1;
     },
     async list() {
-      return rowsOf<ClientRow>(await primary.read([sql.list, issuerId])).map(toClientRecord);
+      return rowsOf<RowObject>(await primary.read([sql.list, issuerId])).map(toClientRecord);
     },
     async replaceSecrets(id, secrets, { generation = 0, revision = 0 }) {
       if (!isStorable(id)) return false;

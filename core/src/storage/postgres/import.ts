@@ -1,4 +1,4 @@
-import type { TableRows } from '../rows.ts';
+import type { TableRows } from '../statements.ts';
 import type { PostgresDeadlines, PostgresPool, PostgresResult } from './connections.ts';
 import {
   type PostgresCall,

@@ -1,16 +1,15 @@
 import type { KeyRecord } from '../../protocol/records.ts';
+import {
+  insertedNames,
+  insertedRow,
+  PUSHED_REQUESTS,
+  postgresDefinitions,
+  type RowObject,
+  SIGNING_KEYS,
+} from '../columns.ts';
 import type { KeyRepository, OneTimeIdentifiers, PushedRequestRepository } from '../contract.ts';
 import { RETIRED_KEY_SECONDS } from '../issuing.ts';
-import {
-  KEY_COLUMNS,
-  type KeyRow,
-  PUSHED_REQUEST_COLUMNS,
-  type PushedRequestRow,
-  toKeyColumns,
-  toKeyRecord,
-  toPushedRequest,
-  toPushedRequestColumns,
-} from '../rows.ts';
+import { KEY_COLUMNS, PUSHED_REQUEST_COLUMNS, toKeyRecord, toPushedRequest } from '../statements.ts';
 import { changesOf, ended, isStorable, namedStatements, rowsOf } from './connections.ts';
 import type { PostgresHandle } from './lookups.ts';
 import { type Found, underLease } from './primary.ts';
@@ -25,9 +24,8 @@ export const KEYS_SQL = {
 
   // All of an algorithm or none: whoever comes second meets the unique indexes.
   add: `
-    INSERT INTO grantd.signing_keys (issuer_id, kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms)
-    SELECT $1, n.* FROM json_to_recordset($2) AS n (kid text, algorithm text, status text, public_jwk text,
-      sealed_private_key text, created_at_ms bigint)
+    INSERT INTO grantd.signing_keys (issuer_id, ${insertedNames(SIGNING_KEYS).join(', ')})
+    SELECT $1, n.* FROM json_to_recordset($2) AS n (${postgresDefinitions(SIGNING_KEYS)})
     ORDER BY n.algorithm, n.status
     ON CONFLICT DO NOTHING`,
 
@@ -56,18 +54,20 @@ export async function postgresKeys({
   clock,
 }: PostgresHandle): Promise<Required<KeyRepository>> {
   const sql = await namedStatements(KEYS_SQL);
-  const asParameter = (keys: readonly KeyRecord[]) => JSON.stringify(keys.map(toKeyColumns));
+  const asParameter = (keys: readonly KeyRecord[]) =>
+    JSON.stringify(keys.map((key) => insertedRow(SIGNING_KEYS, key)));
   return {
     async get(kid) {
       if (!isStorable(kid)) return undefined;
-      const row = await primary.readUnderLease<Found<KeyRow, 'kid'>>([sql.get, issuerId, kid]);
+      const row = await primary.readUnderLease<Found<RowObject, 'kid'>>([sql.get, issuerId, kid]);
       return row.kid === null ? undefined : toKeyRecord(row);
     },
     async list() {
-      return rowsOf<KeyRow>(await primary.read([sql.list, issuerId])).map(toKeyRecord);
+      return rowsOf<RowObject>(await primary.read([sql.list, issuerId])).map(toKeyRecord);
     },
     async currentKeyId(algorithm) {
-      return rowsOf<Pick<KeyRow, 'kid'>>(await primary.read([sql.currentKeyId, issuerId, algorithm]))[0]?.kid;
+      return rowsOf<{ readonly kid: string }>(await primary.read([sql.currentKeyId, issuerId, algorithm]))[0]
+        ?.kid;
     },
     async initialize(keys) {
       await primary.write([[sql.add, issuerId, asParameter(keys)]]);
@@ -76,7 +76,7 @@ export async function postgresKeys({
       const nowMs = clock();
       const inFlightUntil = Math.floor(nowMs / 1000) + RETIRED_KEY_SECONDS;
       return primary.transaction<boolean>([[sql.lockCurrent, issuerId, currentKid]], (found) => {
-        const [current] = rowsOf<Pick<KeyRow, 'algorithm'>>(found[0]);
+        const [current] = rowsOf<{ readonly algorithm: string }>(found[0]);
         if (current === undefined) return ended(false);
         if (next.algorithm !== current.algorithm || next.status !== 'next') {
           throw new TypeError(`the key to follow ${currentKid} must be a next one for ${current.algorithm}`);
@@ -128,7 +128,8 @@ export async function postgresOneTimeIdentifiers({
 
 export const PUSHED_REQUESTS_SQL = {
   add: `
-    INSERT INTO grantd.pushed_requests (issuer_id, ${PUSHED_REQUEST_COLUMNS}) VALUES ($1, $2, $3, $4, $5)`,
+    INSERT INTO grantd.pushed_requests (issuer_id, ${insertedNames(PUSHED_REQUESTS).join(', ')})
+    SELECT $1, n.* FROM json_to_record($2) AS n (${postgresDefinitions(PUSHED_REQUESTS)})`,
 
   get: underLease(`
     SELECT ${PUSHED_REQUEST_COLUMNS} FROM grantd.pushed_requests WHERE issuer_id = $1 AND id = $2`),
@@ -144,12 +145,11 @@ export async function postgresPushedRequests({
   const sql = await namedStatements(PUSHED_REQUESTS_SQL);
   return {
     async add(request) {
-      const { id, client_id, parameters, expires_at } = toPushedRequestColumns(request);
-      await primary.write([[sql.add, issuerId, id, client_id, parameters, expires_at]]);
+      await primary.write([[sql.add, issuerId, JSON.stringify(insertedRow(PUSHED_REQUESTS, request))]]);
     },
     async get(id) {
       if (!isStorable(id)) return undefined;
-      const row = await primary.readUnderLease<Found<PushedRequestRow, 'id'>>([sql.get, issuerId, id]);
+      const row = await primary.readUnderLease<Found<RowObject, 'id'>>([sql.get, issuerId, id]);
       return row.id === null ? undefined : toPushedRequest(row);
     },
     async remove(id) {

@@ -2,12 +2,11 @@ import { frozen } from '../../cache.ts';
 import type { ClientRecord, TokenRecord } from '../../protocol/records.ts';
 import {
   CLIENT_COLUMNS,
-  type ClientRow,
   principalJoins,
   TOKEN_COLUMNS,
   toClientRecord,
   toTokenRecord,
-} from '../rows.ts';
+} from '../statements.ts';
 import { isStorable, namedStatements, type PostgresCall, type PostgresStatement } from './connections.ts';
 import { type Primary, underLease } from './primary.ts';
 
@@ -157,7 +156,7 @@ class Flight {
         const token = frozen(toTokenRecord(JSON.parse(row.found)));
         this.#tokens.get(token.id)?.resolve(token);
       } else if (row.kind === 'client') {
-        const client = frozen(toClientRecord(JSON.parse(row.found) as ClientRow));
+        const client = frozen(toClientRecord(JSON.parse(row.found)));
         this.#clients.get(client.id)?.resolve(client);
       }
     }

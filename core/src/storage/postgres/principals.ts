@@ -1,6 +1,6 @@
 import type { Principal } from '../../protocol/records.ts';
 import type { AdministrableStorage, PrincipalState } from '../contract.ts';
-import { principalJoins, STANDS } from '../rows.ts';
+import { STANDS, standingJoins } from '../statements.ts';
 import { changesOf, isStorable, namedStatements, type PostgresCall, rowsOf } from './connections.ts';
 import type { PostgresHandle } from './lookups.ts';
 import { type Found, underLease } from './primary.ts';
@@ -160,7 +160,7 @@ function keptBy(dependents: Parameters<Principals['keep']>[0]): readonly Kept[] 
 /** One walk over the rows that are not over yet; too rare to pay for an index at every issuance. */
 const COUNT_ALIVE = `
   SELECT count(*) AS alive
-  FROM grantd.tokens t JOIN grantd.issuers i ON i.id = t.issuer_id ${principalJoins('grantd.')}
+  FROM grantd.tokens t ${standingJoins('grantd.')}
   WHERE t.issuer_id = $1 AND t.keep_until > $2 AND t.expires_at > $2
     AND ${STANDS}`;
 

@@ -1,4 +1,12 @@
 import type { Mortal, NewToken, TokenKind, TokenRecord } from '../../protocol/records.ts';
+import {
+  AUTHORIZATION_CODES,
+  insertedNames,
+  insertedRow,
+  postgresDefinitions,
+  type RowObject,
+  TOKENS,
+} from '../columns.ts';
 import type {
   AdministrableStorage,
   AuthorizationCodeRepository,
@@ -7,6 +15,7 @@ import type {
 } from '../contract.ts';
 import {
   canContinue,
+  keptCode,
   keyNeededUntil,
   latest,
   requireGrantsBehindTies,
@@ -15,19 +24,17 @@ import {
 import {
   aliveGrants,
   CODE_COLUMNS,
+  GENERATIONS,
   GRANT_COLUMNS,
-  GRANT_READ,
-  type GrantRow,
+  GRANT_DESCRIPTION,
   NEWEST_FIRST,
   ON_KNOWN_GRANT,
-  principalJoins,
+  standingJoins,
   TOKEN_COLUMNS,
-  toCodeColumns,
   toCodeRecord,
   toGrantRecord,
-  toTokenColumns,
   toTokenRecord,
-} from '../rows.ts';
+} from '../statements.ts';
 import {
   changesOf,
   ended,
@@ -41,21 +48,16 @@ import type { PostgresHandle } from './lookups.ts';
 import { type Found, underLease } from './primary.ts';
 import type { Principals } from './principals.ts';
 
-const COLUMNS = `id, kind, digest, client_id, scopes, token_type, subject, claims, issued_at_ms, expires_at, keep_until,
-  key_id, pair_id, family_id, grant_id, session_id, claims_request, resources`;
+const COLUMNS = insertedNames(TOKENS).join(', ');
 
 /** The tokens to be stored, `$2`: one parameter however many there are. */
 const FRESH = `fresh AS (
-    SELECT * FROM json_to_recordset($2) AS n (id text, kind text, digest text, client_id text, scopes text,
-      token_type text, subject text, claims text, issued_at_ms bigint, expires_at bigint, keep_until bigint,
-      key_id text, pair_id text, family_id text, grant_id text, session_id text, claims_request text,
-      resources text, key_needed_until bigint))`;
+    SELECT * FROM json_to_recordset($2) AS n (${postgresDefinitions(TOKENS)}, key_needed_until bigint))`;
 
 /** Stores the rows of `admitted`, and keeps the keys that signed them for as long. */
 const STORE = `stored AS (
-    INSERT INTO grantd.tokens (issuer_id, ${COLUMNS},
-      client_generation, subject_generation, session_generation, grant_generation)
-    SELECT $1, ${COLUMNS}, client_generation, subject_generation, session_generation, grant_generation
+    INSERT INTO grantd.tokens (issuer_id, ${COLUMNS}, ${GENERATIONS.join(', ')})
+    SELECT $1, ${COLUMNS}, ${GENERATIONS.join(', ')}
     FROM admitted WHERE (SELECT count(*) FROM admitted) = (SELECT count(*) FROM fresh)
     RETURNING *),
   extended AS (
@@ -124,7 +126,7 @@ export function asParameter(tokens: readonly NewToken[]): string {
   requireGrantsBehindTies(tokens);
   return JSON.stringify(
     tokens.map((token) => ({
-      ...toTokenColumns(token),
+      ...insertedRow(TOKENS, token),
       key_needed_until: keyNeededUntil(token.keepUntil),
     })),
   );
@@ -162,7 +164,7 @@ const ITSELF_AND_PAIR = `
 export const TOKENS_SQL = {
   lockRefreshToken: `
     SELECT json_build_array(${TOKEN_COLUMNS}) AS found
-    FROM grantd.tokens t JOIN grantd.issuers i ON i.id = t.issuer_id ${principalJoins('grantd.')}
+    FROM grantd.tokens t ${standingJoins('grantd.')}
     WHERE t.issuer_id = $1 AND t.id = $2 AND t.kind = 'refresh_token'
     FOR UPDATE OF t`,
 
@@ -297,9 +299,9 @@ export async function postgresTokens(
  * @param stored the codes or tokens that the same statement has stored
  */
 function beginGrants(stored: string): string {
-  const read = GRANT_COLUMNS.map((column) => (column === 'created_at_ms' ? 'issued_at_ms' : column));
+  const read = GRANT_DESCRIPTION.map((column) => (column === 'created_at_ms' ? 'issued_at_ms' : column));
   return `
-    INSERT INTO grantd.grants AS known (issuer_id, grant_id, ${GRANT_COLUMNS.join(', ')})
+    INSERT INTO grantd.grants AS known (issuer_id, grant_id, ${GRANT_DESCRIPTION.join(', ')})
     SELECT DISTINCT ON (grant_id) issuer_id, grant_id, ${read.join(', ')}
     FROM ${stored} WHERE grant_id IS NOT NULL AND subject IS NOT NULL ORDER BY grant_id, id
     ${ON_KNOWN_GRANT}`;
@@ -310,7 +312,7 @@ const PARAMETERS = { issuerId: '$1', subject: '$2', now: '$3' };
 const ALIVE = aliveGrants('grantd.', (name) => PARAMETERS[name]);
 
 export const GRANTS_SQL = {
-  ofSubject: `SELECT ${GRANT_READ} ${ALIVE} ${NEWEST_FIRST}`,
+  ofSubject: `SELECT ${GRANT_COLUMNS} ${ALIVE} ${NEWEST_FIRST}`,
 
   // In one order, as others may lock the same ones.
   lock: `
@@ -339,7 +341,7 @@ export async function postgresGrants({
     async grantsOf(subject) {
       if (!isStorable(subject)) return [];
       const found = await primary.read([sql.ofSubject, issuerId, subject, Math.floor(clock() / 1000)]);
-      return rowsOf<GrantRow>(found).map(toGrantRecord);
+      return rowsOf<RowObject>(found).map(toGrantRecord);
     },
 
     async revokeGrants(subject, clientId) {
@@ -356,7 +358,7 @@ export async function postgresGrants({
 
 const LOOK_UP = `
   SELECT json_build_array(${CODE_COLUMNS}) AS found
-  FROM grantd.authorization_codes t JOIN grantd.issuers i ON i.id = t.issuer_id ${principalJoins('grantd.')}
+  FROM grantd.authorization_codes t ${standingJoins('grantd.')}
   WHERE t.issuer_id = $1 AND t.id = $2`;
 
 export const AUTHORIZATION_CODES_SQL = {
@@ -365,17 +367,10 @@ export const AUTHORIZATION_CODES_SQL = {
 
   issue: `
     WITH issued AS (
-      INSERT INTO grantd.authorization_codes (issuer_id, id, client_id, redirect_uri, redirect_uri_given,
-        code_challenge, scopes, subject, grant_id, session_id, nonce, claims, claims_request, resources,
-        issued_at_ms, expires_at, keep_until,
-        client_generation, subject_generation, session_generation, grant_generation)
-      SELECT $1, n.id, n.client_id, n.redirect_uri, n.redirect_uri_given,
-        n.code_challenge, n.scopes, n.subject, n.grant_id, n.session_id, n.nonce, n.claims, n.claims_request, n.resources,
-        n.issued_at_ms, n.expires_at, n.keep_until,
-        c.generation, s.generation, e.generation, g.generation
-      FROM json_to_record($2) AS n (id text, client_id text, redirect_uri text, redirect_uri_given boolean,
-        code_challenge text, scopes text, subject text, grant_id text, session_id text, nonce text, claims text,
-        claims_request text, resources text, issued_at_ms bigint, expires_at bigint, keep_until bigint)
+      INSERT INTO grantd.authorization_codes (issuer_id, ${insertedNames(AUTHORIZATION_CODES).join(', ')},
+        ${GENERATIONS.join(', ')})
+      SELECT $1, n.*, c.generation, s.generation, e.generation, g.generation
+      FROM json_to_record($2) AS n (${postgresDefinitions(AUTHORIZATION_CODES)})
       JOIN grantd.issuers i ON i.id = $1
       JOIN grantd.clients c ON c.issuer_id = $1 AND c.id = n.client_id
       JOIN grantd.principals s ON s.issuer_id = $1 AND s.kind = 'subject' AND s.id = n.subject
@@ -422,7 +417,12 @@ export async function postgresAuthorizationCodes(
     async issue(code, { clientGeneration = 0 }) {
       const results = await primary.write([
         ...principals.keep([{ ...code, keepUntil: code.expiresAt }]),
-        [sql.issue, issuerId, JSON.stringify(toCodeColumns(code)), clientGeneration],
+        [
+          sql.issue,
+          issuerId,
+          JSON.stringify(insertedRow(AUTHORIZATION_CODES, keptCode(code))),
+          clientGeneration,
+        ],
       ]);
       return rowsOf(results.at(-1)).length === 1 ? 'issued' : 'refused';
     },

@@ -1,6 +1,7 @@
 import { frozen, InternedValues, RecentlyUsed, TextTable } from '../../cache.ts';
 import type { Principal, TokenRecord } from '../../protocol/records.ts';
-import type { TokenExtent } from '../rows.ts';
+import { repeatedIn, TOKENS } from '../columns.ts';
+import type { TokenExtent } from '../statements.ts';
 import type { Reads } from './connection.ts';
 import type { Events, Position } from './events.ts';
 
@@ -21,6 +22,9 @@ const MOST_EVENTS = 100;
 
 /** Principals whose end is kept in mind; where there are more, everything is forgotten. */
 const MOST_ENDED = 5000;
+
+/** Members of which one copy is enough for all tokens that have the same value. */
+const REPEATED = repeatedIn(TOKENS).filter((member) => member !== 'keepUntil');
 
 interface RememberedToken {
   readonly token: TokenRecord;
@@ -84,18 +88,15 @@ export class RememberedTokens {
     const { lastEvent } = this.#followState();
     this.#forgetUnused();
     this.#lastExpiry = Math.max(this.#lastExpiry, token.expiresAt);
-    const { kind, clientId, scopes, tokenType, keyId, standing } = token;
-    const kept: TokenRecord = {
-      ...token,
-      id,
-      kind: this.#values.of(kind),
-      clientId: this.#values.of(clientId),
-      scopes: this.#values.of(scopes),
-      ...(tokenType !== undefined && { tokenType: this.#values.of(tokenType) }),
-      ...(keyId !== undefined && { keyId: this.#values.of(keyId) }),
-      ...(standing !== undefined && { standing: this.#kept(standing) }),
-    };
+    const { standing } = token;
+    const kept = { ...token, id, ...(standing !== undefined && { standing: this.#kept(standing) }) };
+    for (const member of REPEATED) this.#share(kept, member);
     this.#tokens.set(id, { token: frozen(kept), lastEvent });
+  }
+
+  #share<M extends keyof TokenRecord>(token: { -readonly [N in M]?: TokenRecord[N] }, member: M): void {
+    const value = token[member];
+    if (value !== undefined) token[member] = this.#values.of(value);
   }
 
   /** What tokens of a client have in common; how they stand to a person, a session and a grant is hardly ever alike. */

@@ -1,16 +1,15 @@
 import type { ClientRecord } from '../../protocol/records.ts';
 import { originOf } from '../../protocol/redirect_uri.ts';
 import { requireClientRecord } from '../client_record.ts';
+import { CLIENTS, insertedRow, type RowObject } from '../columns.ts';
 import type { ClientRegistry, NewClient } from '../contract.ts';
 import {
   type ApiRow,
   CLIENT_COLUMNS,
   CLIENT_DESCRIPTION,
-  type ClientRow,
   toApiRecord,
-  toClientColumns,
   toClientRecord,
-} from '../rows.ts';
+} from '../statements.ts';
 import { RememberedRows } from './cached_tokens.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
@@ -92,7 +91,7 @@ export function sqliteClients(
 
   const remembered = new RememberedRows<ClientRecord>(reads);
   const find = (id: string): ClientRecord | undefined => {
-    const row = sql.get.get({ issuerId, id }) as ClientRow | undefined;
+    const row = sql.get.get({ issuerId, id }) as RowObject | undefined;
     return row && remembered.add(id, toClientRecord(row));
   };
 
@@ -111,14 +110,14 @@ export function sqliteClients(
     add(client, mostRegistered) {
       requireClientRecord(client);
       return transaction(() => {
-        const columns = { issuerId, ...toClientColumns(client), mostRegistered: mostRegistered ?? null };
+        const columns = { issuerId, ...insertedRow(CLIENTS, client), mostRegistered: mostRegistered ?? null };
         if (sql.add.run(columns).changes === 0) return false;
         addIndexRows(client);
         return true;
       });
     },
     list() {
-      return (sql.list.all({ issuerId }) as ClientRow[]).map(toClientRecord);
+      return (sql.list.all({ issuerId }) as RowObject[]).map(toClientRecord);
     },
     replaceSecrets(id, secrets, { generation = 0, revision = 0 }) {
       const columns = { issuerId, id, secrets: JSON.stringify(secrets), generation, revision };
@@ -127,7 +126,7 @@ export function sqliteClients(
     replace(client, { generation = 0, revision = 0 }) {
       requireClientRecord(client);
       return transaction(() => {
-        const columns = { issuerId, ...toClientColumns(client), generation, revision };
+        const columns = { issuerId, ...insertedRow(CLIENTS, client), generation, revision };
         if (sql.replace.run(columns).changes === 0) return false;
         removeIndexRows(client.id);
         addIndexRows(client);

@@ -15,6 +15,7 @@ import { dirname } from 'node:path';
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { pathToFileURL } from 'node:url';
 import { threadId } from 'node:worker_threads';
+import type { RowList } from '../columns.ts';
 import { requireNotForeign } from './schema.ts';
 
 /**
@@ -153,14 +154,14 @@ export function requireSameVersion(database: DatabaseSync, versions = [STORE_VER
   };
 }
 
-/** A look-up whose row is the list of its columns' values, whose types are the statement's to know; it answers lists from now on. */
-export function lookUpList<Row extends readonly unknown[]>(
+/** A lookup whose row is a list. The statement returns lists from now on. */
+export function lookUpList(
   statement: StatementSync,
-): (...parameters: SQLInputValue[]) => Row | undefined {
+): (...parameters: SQLInputValue[]) => RowList | undefined {
   statement.setReturnArrays(true);
   return (...parameters) => {
     const row: unknown = statement.get(...parameters);
-    return row as Row | undefined;
+    return row as RowList | undefined;
   };
 }
 

@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { TABLES, type TableRows } from '../rows.ts';
+import { TABLES, type TableRows } from '../statements.ts';
 import { isBusy, openSqliteConnection } from './connection.ts';
 import { SCHEMA_VERSION, schemaVersion } from './schema.ts';
 

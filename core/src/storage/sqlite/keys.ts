@@ -1,17 +1,11 @@
 import type { KeyRecord } from '../../protocol/records.ts';
+import { insertedNames, insertedRow, PUSHED_REQUESTS, type RowObject, SIGNING_KEYS } from '../columns.ts';
 import type { KeyRepository, OneTimeIdentifiers, PushedRequestRepository } from '../contract.ts';
 import { RETIRED_KEY_SECONDS } from '../issuing.ts';
-import {
-  KEY_COLUMNS,
-  type KeyRow,
-  PUSHED_REQUEST_COLUMNS,
-  type PushedRequestRow,
-  toKeyColumns,
-  toKeyRecord,
-  toPushedRequest,
-  toPushedRequestColumns,
-} from '../rows.ts';
+import { KEY_COLUMNS, PUSHED_REQUEST_COLUMNS, toKeyRecord, toPushedRequest } from '../statements.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
+
+const named = (column: string) => `:${column}`;
 
 export const KEYS_SQL = {
   list: `
@@ -30,8 +24,8 @@ export const KEYS_SQL = {
     SELECT algorithm FROM signing_keys WHERE issuer_id = :issuerId AND kid = :kid AND status = 'current'`,
 
   add: `
-    INSERT INTO signing_keys (issuer_id, kid, algorithm, status, public_jwk, sealed_private_key, created_at_ms)
-    VALUES (:issuerId, :kid, :algorithm, :status, :public_jwk, :sealed_private_key, :created_at_ms)`,
+    INSERT INTO signing_keys (issuer_id, ${insertedNames(SIGNING_KEYS).join(', ')})
+    VALUES (:issuerId, ${insertedNames(SIGNING_KEYS).map(named).join(', ')})`,
 
   // What it has signed so far is in needed_until already: each token's own transaction sees to that.
   retire: `
@@ -57,19 +51,19 @@ export function sqliteKeys({
 }: SqliteHandle): Required<KeyRepository> {
   const sql = prepareAll(database, KEYS_SQL);
   const add = (key: KeyRecord): void => {
-    sql.add.run({ issuerId, ...toKeyColumns(key) });
+    sql.add.run({ issuerId, ...insertedRow(SIGNING_KEYS, key) });
   };
   const currentKeyId = (algorithm: KeyRecord['algorithm']): string | undefined =>
-    (sql.currentKeyId.get({ issuerId, algorithm }) as Pick<KeyRow, 'kid'> | undefined)?.kid;
+    (sql.currentKeyId.get({ issuerId, algorithm }) as { readonly kid: string } | undefined)?.kid;
 
   return {
     currentKeyId: (algorithm) => reads.read(() => currentKeyId(algorithm)),
     get(kid) {
-      const row = sql.get.get({ issuerId, kid }) as KeyRow | undefined;
+      const row = sql.get.get({ issuerId, kid }) as RowObject | undefined;
       return row && toKeyRecord(row);
     },
     list() {
-      return (sql.list.all({ issuerId }) as KeyRow[]).map(toKeyRecord);
+      return (sql.list.all({ issuerId }) as RowObject[]).map(toKeyRecord);
     },
     initialize(keys) {
       return transaction(() => {
@@ -128,8 +122,8 @@ export function sqliteOneTimeIdentifiers({
 
 export const PUSHED_REQUESTS_SQL = {
   add: `
-    INSERT INTO pushed_requests (issuer_id, id, client_id, parameters, expires_at)
-    VALUES (:issuerId, :id, :client_id, :parameters, :expires_at)`,
+    INSERT INTO pushed_requests (issuer_id, ${insertedNames(PUSHED_REQUESTS).join(', ')})
+    VALUES (:issuerId, ${insertedNames(PUSHED_REQUESTS).map(named).join(', ')})`,
 
   get: `
     SELECT ${PUSHED_REQUEST_COLUMNS} FROM pushed_requests WHERE issuer_id = :issuerId AND id = :id`,
@@ -147,12 +141,12 @@ export function sqlitePushedRequests({
   const sql = prepareAll(database, PUSHED_REQUESTS_SQL);
   return {
     async add(request) {
-      const columns = toPushedRequestColumns(request);
+      const columns = insertedRow(PUSHED_REQUESTS, request);
       await transaction(() => sql.add.run({ issuerId, ...columns }));
     },
     get: (id) =>
       reads.read(() => {
-        const row = sql.get.get({ issuerId, id }) as PushedRequestRow | undefined;
+        const row = sql.get.get({ issuerId, id }) as RowObject | undefined;
         return row && toPushedRequest(row);
       }),
     async remove(id) {

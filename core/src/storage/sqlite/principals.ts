@@ -1,6 +1,6 @@
 import type { Principal } from '../../protocol/records.ts';
 import type { AdministrableStorage, PrincipalState, RevocationTarget } from '../contract.ts';
-import { STANDING_JOINS, STANDS } from '../rows.ts';
+import { STANDS, standingJoins } from '../statements.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 
@@ -125,7 +125,7 @@ export function sqlitePrincipals({ database, issuerId, clock }: SqliteHandle): P
 
 /** One walk over the rows that are not over yet; too rare to pay for an index at every issuance. */
 const COUNT_ALIVE = `
-  SELECT count(*) AS alive FROM tokens t ${STANDING_JOINS}
+  SELECT count(*) AS alive FROM tokens t ${standingJoins('')}
   WHERE t.issuer_id = :issuerId AND t.keep_until > :now AND t.expires_at > :now
     AND ${STANDS}`;
 

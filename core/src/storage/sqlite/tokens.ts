@@ -1,10 +1,21 @@
-import type { SQLInputValue } from 'node:sqlite';
 import type { AuthorizationCodeRecord, GrantRecord, NewToken, TokenRecord } from '../../protocol/records.ts';
+import {
+  AUTHORIZATION_CODES,
+  GRANTS,
+  insertedNames,
+  insertedRow,
+  insertedValues,
+  type RowList,
+  type RowObject,
+  TOKENS,
+  type WrittenValue,
+} from '../columns.ts';
 import type { AdministrableStorage, AuthorizationCodeRepository, TokenRepository } from '../contract.ts';
 import {
   canContinue,
   type GrantBeginning,
   type Issuing,
+  keptCode,
   keyNeededUntil,
   latest,
   outcomeUpon,
@@ -14,21 +25,17 @@ import {
 import {
   aliveGrants,
   CODE_COLUMNS,
-  type CodeRow,
   extentOf,
-  GRANT_READ,
-  type GrantRow,
+  GENERATIONS,
+  GRANT_COLUMNS,
   NEWEST_FIRST,
   ON_KNOWN_GRANT,
-  STANDING_JOINS,
+  standingJoins,
   TOKEN_COLUMNS,
-  type TokenRow,
-  toCodeColumns,
   toCodeRecord,
   toGrantRecord,
-  toTokenColumns,
   toTokenRecord,
-} from '../rows.ts';
+} from '../statements.ts';
 import { RememberedTokens } from './cached_tokens.ts';
 import { lookUpList, prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
@@ -36,11 +43,11 @@ import type { Principals } from './principals.ts';
 
 export const TOKENS_SQL = {
   accessToken: `
-    SELECT ${TOKEN_COLUMNS} FROM tokens t ${STANDING_JOINS}
+    SELECT ${TOKEN_COLUMNS} FROM tokens t ${standingJoins('')}
     WHERE t.issuer_id = ? AND t.id = ? AND t.kind = 'access_token'`,
 
   refreshToken: `
-    SELECT ${TOKEN_COLUMNS} FROM tokens t ${STANDING_JOINS}
+    SELECT ${TOKEN_COLUMNS} FROM tokens t ${standingJoins('')}
     WHERE t.issuer_id = ? AND t.id = ? AND t.kind = 'refresh_token'`,
 
   supersede: `
@@ -82,10 +89,10 @@ export function sqliteTokens(
   const { issuing, grants, principals, events, cachedTokens } = parts;
   const sql = prepareAll(database, TOKENS_SQL);
 
-  const accessTokenRow = lookUpList<TokenRow>(sql.accessToken);
-  const refreshTokenRow = lookUpList<TokenRow>(sql.refreshToken);
+  const accessTokenRow = lookUpList(sql.accessToken);
+  const refreshTokenRow = lookUpList(sql.refreshToken);
   const remembered = new RememberedTokens(reads, events, { clock, limit: cachedTokens });
-  const recordOf = (row: TokenRow | undefined) => row && toTokenRecord(row);
+  const recordOf = (row: RowList | undefined) => row && toTokenRecord(row);
   const findAccessToken = (id: string): TokenRecord | undefined => {
     const row = accessTokenRow(issuerId, id);
     if (row === undefined) return undefined;
@@ -174,34 +181,29 @@ export function sqliteTokens(
   };
 }
 
-const INSERTED = [
-  'id',
-  'kind',
-  'digest',
-  'client_id',
-  'scopes',
-  'token_type',
-  'subject',
-  'claims',
-  'claims_request',
-  'resources',
-  'issued_at_ms',
-  'expires_at',
-  'keep_until',
-  'key_id',
-  'pair_id',
-  'family_id',
-  'grant_id',
-  'session_id',
-] as const satisfies (keyof ReturnType<typeof toTokenColumns>)[];
+/** The columns that name the principals of a row, in the order of `GENERATIONS`. */
+const PRINCIPAL_COLUMNS = ['client_id', 'subject', 'session_id', 'grant_id'] as const;
 
-/** Whose generations are copied, in the order of the look-ups below. */
-const GENERATIONS_OF = [
-  'client_id',
-  'subject',
-  'session_id',
-  'grant_id',
-] as const satisfies (typeof INSERTED)[number][];
+/**
+ * The generations of a new row's principals, so that the statement that stores the row also copies them.
+ * @param parameter the parameter with the value of a column
+ */
+function generations(
+  parameter: (column: 'issuer_id' | (typeof PRINCIPAL_COLUMNS)[number]) => string,
+): string {
+  const ofPrincipal = (kind: string, id: string) =>
+    `(SELECT generation FROM principals WHERE issuer_id = ${parameter('issuer_id')} AND kind = '${kind}' AND id = ${id})`;
+  return `
+      (SELECT generation FROM clients WHERE issuer_id = ${parameter('issuer_id')} AND id = ${parameter('client_id')}),
+      ${ofPrincipal('subject', parameter('subject'))},
+      ${ofPrincipal('session', parameter('session_id'))},
+      ${ofPrincipal('grant', parameter('grant_id'))}`;
+}
+
+const named = (column: string) => `:${column}`;
+
+/** Unnumbered: Node 22.18 takes `?1` for a name. */
+const positional = () => '?';
 
 export const ISSUING_SQL = {
   // Answers with a row only where something may be issued; the client's generation is what it rests upon.
@@ -213,16 +215,10 @@ export const ISSUING_SQL = {
     WHERE i.id = :issuerId AND coalesce(i.not_before_ms, 0) <= :issuedAtMs
       AND c.disabled_at_ms IS NULL AND s.disabled_at_ms IS NULL`,
 
-  // Generations are copied by the statement that stores the row. By position, since to find so many parameters by their
-  // names takes as long as to store the row; and unnumbered: Node 22.18 takes `?1` for a name.
+  // Parameters by position: finding so many by name takes as long as storing the row.
   insert: `
-    INSERT INTO tokens (issuer_id, ${INSERTED.join(', ')},
-      client_generation, subject_generation, session_generation, grant_generation)
-    VALUES (?, ${INSERTED.map(() => '?').join(', ')},
-      (SELECT generation FROM clients WHERE issuer_id = ? AND id = ?),
-      (SELECT generation FROM principals WHERE issuer_id = ? AND kind = 'subject' AND id = ?),
-      (SELECT generation FROM principals WHERE issuer_id = ? AND kind = 'session' AND id = ?),
-      (SELECT generation FROM principals WHERE issuer_id = ? AND kind = 'grant' AND id = ?))`,
+    INSERT INTO tokens (issuer_id, ${insertedNames(TOKENS).join(', ')}, ${GENERATIONS.join(', ')})
+    VALUES (?, ${insertedNames(TOKENS).map(positional).join(', ')}, ${generations(positional)})`,
 
   // Whatever the key's status: it may have been retired while the token was being signed.
   extendKey: `
@@ -244,7 +240,7 @@ export function sqliteIssuing({ database, issuerId }: SqliteHandle, principals: 
       requireGrantsBehindTies(tokens);
       for (const token of tokens) {
         principals.keep(token, token.keepUntil);
-        sql.insert.run(...insertedValues(issuerId, token));
+        sql.insert.run(...tokenValues(issuerId, token));
         const { keyId, keepUntil } = token;
         if (keyId === undefined) continue;
         sql.extendKey.run({ issuerId, keyId, keepUntil, neededUntil: keyNeededUntil(keepUntil) });
@@ -253,28 +249,22 @@ export function sqliteIssuing({ database, issuerId }: SqliteHandle, principals: 
   };
 }
 
-/** The values of the parameters of the statement that stores a token. */
-export function insertedValues(issuerId: number, token: NewToken): readonly SQLInputValue[] {
-  const columns = toTokenColumns(token);
-  return [
-    issuerId,
-    ...INSERTED.map((column) => columns[column]),
-    ...GENERATIONS_OF.flatMap((column) => [issuerId, columns[column]]),
-  ];
+const PRINCIPAL_PLACES = PRINCIPAL_COLUMNS.map((column) => insertedNames(TOKENS).indexOf(column));
+
+/** The parameters of the statement that stores a token. */
+export function tokenValues(issuerId: number, token: NewToken): readonly WrittenValue[] {
+  const values = insertedValues(TOKENS, token);
+  const principals = PRINCIPAL_PLACES.flatMap((at) => [issuerId, values[at] ?? null]);
+  return [issuerId, ...values, ...principals];
 }
 
 export const GRANTS_SQL = {
   begin: `
-    INSERT INTO grants AS known (issuer_id, grant_id, client_id, subject, scopes, session_id, created_at_ms,
-      client_generation, subject_generation, session_generation, grant_generation)
-    VALUES (:issuerId, :grantId, :clientId, :subject, :scopes, :sessionId, :issuedAtMs,
-      (SELECT generation FROM clients WHERE issuer_id = :issuerId AND id = :clientId),
-      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'subject' AND id = :subject),
-      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'session' AND id = :sessionId),
-      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :grantId))
+    INSERT INTO grants AS known (issuer_id, ${insertedNames(GRANTS).join(', ')}, ${GENERATIONS.join(', ')})
+    VALUES (:issuer_id, ${insertedNames(GRANTS).map(named).join(', ')}, ${generations(named)})
     ${ON_KNOWN_GRANT}`,
 
-  ofSubject: `SELECT ${GRANT_READ} ${aliveGrants('', (name) => `:${name}`)} ${NEWEST_FIRST}`,
+  ofSubject: `SELECT ${GRANT_COLUMNS} ${aliveGrants('', (name) => `:${name}`)} ${NEWEST_FIRST}`,
 };
 
 export interface Grants extends Pick<AdministrableStorage, 'grantsOf' | 'revokeGrants'> {
@@ -292,15 +282,22 @@ export function sqliteGrants(
   const { principals, events } = parts;
   const sql = prepareAll(database, GRANTS_SQL);
   const grantsOf = (subject: string): readonly GrantRecord[] => {
-    const rows = sql.ofSubject.all({ issuerId, subject, now: Math.floor(clock() / 1000) }) as GrantRow[];
+    const rows = sql.ofSubject.all({ issuerId, subject, now: Math.floor(clock() / 1000) }) as RowObject[];
     return rows.map(toGrantRecord);
   };
 
   return {
-    begin({ grantId, clientId, subject, scopes, sessionId = null, issuedAtMs }) {
-      if (grantId === undefined || subject === undefined) return;
-      const grant = { grantId, clientId, subject, scopes: JSON.stringify(scopes), sessionId, issuedAtMs };
-      sql.begin.run({ issuerId, ...grant });
+    begin({ grantId: id, clientId, subject, scopes, sessionId, issuedAtMs: createdAtMs }) {
+      if (id === undefined || subject === undefined) return;
+      const grant = {
+        id,
+        clientId,
+        subject,
+        scopes,
+        ...(sessionId !== undefined && { sessionId }),
+        createdAtMs,
+      };
+      sql.begin.run({ issuer_id: issuerId, ...insertedRow(GRANTS, grant) });
     },
 
     grantsOf,
@@ -320,19 +317,13 @@ export function sqliteGrants(
 
 export const AUTHORIZATION_CODES_SQL = {
   get: `
-    SELECT ${CODE_COLUMNS} FROM authorization_codes t ${STANDING_JOINS}
+    SELECT ${CODE_COLUMNS} FROM authorization_codes t ${standingJoins('')}
     WHERE t.issuer_id = ? AND t.id = ?`,
 
   insert: `
-    INSERT INTO authorization_codes (issuer_id, id, client_id, redirect_uri, redirect_uri_given, code_challenge,
-      scopes, subject, grant_id, session_id, nonce, claims, claims_request, resources, issued_at_ms, expires_at, keep_until,
-      client_generation, subject_generation, session_generation, grant_generation)
-    VALUES (:issuerId, :id, :client_id, :redirect_uri, :redirect_uri_given, :code_challenge,
-      :scopes, :subject, :grant_id, :session_id, :nonce, :claims, :claims_request, :resources, :issued_at_ms, :expires_at, :keep_until,
-      (SELECT generation FROM clients WHERE issuer_id = :issuerId AND id = :client_id),
-      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'subject' AND id = :subject),
-      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'session' AND id = :session_id),
-      (SELECT generation FROM principals WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :grant_id))`,
+    INSERT INTO authorization_codes (issuer_id, ${insertedNames(AUTHORIZATION_CODES).join(', ')},
+      ${GENERATIONS.join(', ')})
+    VALUES (:issuer_id, ${insertedNames(AUTHORIZATION_CODES).map(named).join(', ')}, ${generations(named)})`,
 
   redeem: `
     UPDATE authorization_codes SET redeemed_at_ms = :nowMs, keep_until = max(keep_until, :keepUntil)
@@ -355,7 +346,7 @@ export function sqliteAuthorizationCodes(
   const { issuing, grants, principals, events } = parts;
   const sql = prepareAll(database, AUTHORIZATION_CODES_SQL);
 
-  const codeRow = lookUpList<CodeRow>(sql.get);
+  const codeRow = lookUpList(sql.get);
   const find = (id: string): AuthorizationCodeRecord | undefined => {
     const row = codeRow(issuerId, id);
     return row && toCodeRecord(row);
@@ -368,7 +359,7 @@ export function sqliteAuthorizationCodes(
       return transaction(() => {
         if (!issuing.admits(code, clientGeneration)) return 'refused';
         principals.keep(code, code.expiresAt);
-        sql.insert.run({ issuerId, ...toCodeColumns(code) });
+        sql.insert.run({ issuer_id: issuerId, ...insertedRow(AUTHORIZATION_CODES, keptCode(code)) });
         grants.begin(code);
         return 'issued';
       });
