@@ -23,7 +23,7 @@ export type Options = [
   [node.AdapterOptions<never>, node.MountOptions<never>, node.Operation],
 ];
 
-test('§1.2 every adapter exports the same names; that for node:http also what fetches documents and reads addresses', () => {
+test('grantd §1.3 every adapter exports the same names; that for node:http also what fetches documents and reads addresses', () => {
   const NAMES = ['handler', 'mount', 'sendResponse', 'toHttpRequest'];
   for (const [name, adapter] of Object.entries({ express, fastify, fetching, h3, hono, koa, nest, next })) {
     assert.deepEqual(Object.keys(adapter), NAMES, name);

@@ -109,7 +109,7 @@ function head(...lines: readonly string[]): string {
 
 const AS_API = { ...FORM, authorization: basic('api') };
 
-test('§1.2 node: a form that the host has parsed is taken as it is', async (t) => {
+test('grantd §1.3 node: a form that the host has parsed is taken as it is', async (t) => {
   const { server } = await openWorld(t);
   const parsed: readonly (readonly [unknown, number, string])[] = [
     [{ token: 'x' }, 200, INACTIVE],
@@ -162,7 +162,7 @@ test('RFC 6749 §3.2 node: where the host has kept what its parser has read, tha
   }
 });
 
-test('§1.2 node: an empty object that a parser of other media types leaves behind hides no form', async (t) => {
+test('grantd §1.3 node: an empty object that a parser of other media types leaves behind hides no form', async (t) => {
   const { server } = await openWorld(t);
   const mounted = nodeAdapter.mount(server);
   for (const body of [{}, undefined, null]) {
@@ -174,7 +174,7 @@ test('§1.2 node: an empty object that a parser of other media types leaves behi
   }
 });
 
-test('§1.2 node: a body that the host has read and kept to itself is an absent one, and nobody waits for it', async (t) => {
+test('grantd §1.3 node: a body that the host has read and kept to itself is an absent one, and nobody waits for it', async (t) => {
   const { server } = await openWorld(t);
   const mounted = nodeAdapter.mount(server);
   const { port } = await listen(t, async (request, response) => {
@@ -186,7 +186,7 @@ test('§1.2 node: a body that the host has read and kept to itself is an absent 
 });
 
 for (const whole of [true, false]) {
-  test(`§1.2 node: a host that listens to the body as well takes nothing of it away (${whole ? 'in one piece' : 'in two'})`, async (t) => {
+  test(`grantd §1.3 node: a host that listens to the body as well takes nothing of it away (${whole ? 'in one piece' : 'in two'})`, async (t) => {
     const { server } = await openWorld(t);
     const mounted = nodeAdapter.mount(server);
     let listened = '';
@@ -212,7 +212,7 @@ for (const whole of [true, false]) {
 }
 
 for (const encoding of ['utf8', 'latin1', 'base64'] as const) {
-  test(`§1.2 node: a body that the host has read as ${encoding} is put together of all its pieces`, async (t) => {
+  test(`grantd §1.3 node: a body that the host has read as ${encoding} is put together of all its pieces`, async (t) => {
     const { server } = await openWorld(t);
     const bodies: unknown[] = [];
     const answer = nodeAdapter.handler((request) => {
@@ -245,7 +245,7 @@ for (const encoding of ['utf8', 'latin1', 'base64'] as const) {
   });
 }
 
-test('§1.2 node: what a host begins to read while the body is awaited is never taken for the whole', async (t) => {
+test('grantd §1.3 node: what a host begins to read while the body is awaited is never taken for the whole', async (t) => {
   const { server } = await openWorld(t);
   const mounted = nodeAdapter.mount(server);
   const { port } = await listen(t, (request, response) => {
@@ -302,7 +302,7 @@ test('RFC 9112 §7.1 node: a chunked body is put together, also where a chunk en
   assert.deepEqual(bodies, ['token=ä€😀']);
 });
 
-test('§8 node: a body of exactly 64 KiB is read', async (t) => {
+test('grantd §3.4 node: a body of exactly 64 KiB is read', async (t) => {
   const { server } = await openWorld(t);
   const { port } = await listen(t, nodeAdapter.mount(server));
   const body = 'token='.padEnd(LIMIT, 'x');
@@ -315,7 +315,7 @@ test('§8 node: a body of exactly 64 KiB is read', async (t) => {
 });
 
 for (const framing of ['Content-Length: 1000000000', 'Transfer-Encoding: chunked']) {
-  test(`§8 node: of a body without end little more than the limit is read, then the connection closes (${framing})`, async (t) => {
+  test(`grantd §3.4 node: of a body without end little more than the limit is read, then the connection closes (${framing})`, async (t) => {
     const { server } = await openWorld(t);
     const { port, sockets } = await listen(t, nodeAdapter.mount(server));
     const socket = connect(port, '127.0.0.1');
@@ -402,7 +402,7 @@ test('RFC 9112 §9.6 node: a client that had gone before the host came round to 
   assert.deepEqual(world.events, []);
 });
 
-test('§1.2 node: paths of the host go to next, and its query is no part of the path', async (t) => {
+test('grantd §1.3 node: paths of the host go to next, and its query is no part of the path', async (t) => {
   const { server } = await openWorld(t);
   const mounted = nodeAdapter.mount(server);
   const host = (request: IncomingMessage, response: ServerResponse) =>
@@ -427,7 +427,7 @@ test('RFC 9110 §15.5.5 node: without next another path is 404', async (t) => {
   }
 });
 
-test('§1.2 node: a single operation serves at whatever path the host has for it', async (t) => {
+test('grantd §1.3 node: a single operation serves at whatever path the host has for it', async (t) => {
   const world = await openWorld(t);
   const { port } = await listen(
     t,
@@ -502,7 +502,7 @@ for (const joinDuplicateHeaders of [false, true]) {
   });
 }
 
-test('§1.2 node: address and request identifier of the host go along to the events', async (t) => {
+test('grantd §1.3 node: address and request identifier of the host go along to the events', async (t) => {
   const world = await openWorld(t);
   const requests: HttpRequest[] = [];
   const answer = nodeAdapter.handler((request) => {
@@ -529,7 +529,7 @@ test('§1.2 node: address and request identifier of the host go along to the eve
   );
 });
 
-test('§1.2 node: whatever an operation throws becomes a response, and a connection serves on', async (t) => {
+test('grantd §1.3 node: whatever an operation throws becomes a response, and a connection serves on', async (t) => {
   const thrown: unknown[] = [new OAuthError('invalid_grant', 'no'), new Error('hush'), 'hush', undefined];
   const [, ...expected] = thrown;
   const faults: unknown[] = [];
@@ -581,7 +581,7 @@ function* endless(): Generator<Uint8Array> {
   for (;;) yield new Uint8Array(16 * 1024).fill(0x78);
 }
 
-test('§1.2 fetch: a form is read as it comes, in one piece or in many, also cut within a letter', async (t) => {
+test('grantd §1.3 fetch: a form is read as it comes, in one piece or in many, also cut within a letter', async (t) => {
   const { server } = await openWorld(t);
   const bodies: unknown[] = [];
   const answer = fetchAdapter.handler((request) => {
@@ -601,7 +601,7 @@ test('§1.2 fetch: a form is read as it comes, in one piece or in many, also cut
   assert.deepEqual([empty.status, await empty.text()], [400, MISSING]);
 });
 
-test('§8 fetch: a body of exactly 64 KiB is read, one byte more is 413, also where that byte shows nothing', async (t) => {
+test('grantd §3.4 fetch: a body of exactly 64 KiB is read, one byte more is 413, also where that byte shows nothing', async (t) => {
   const { server } = await openWorld(t);
   const answer = fetchAdapter.mount(server);
   const body = 'token='.padEnd(LIMIT, 'x');
@@ -615,7 +615,7 @@ test('§8 fetch: a body of exactly 64 KiB is read, one byte more is 413, also wh
   assert.equal((await answer(posted(stream))).status, 413);
 });
 
-test('§8 fetch: of a body without end little more than the limit is read, and the rest is cancelled', async (t) => {
+test('grantd §3.4 fetch: of a body without end little more than the limit is read, and the rest is cancelled', async (t) => {
   const { server } = await openWorld(t);
   const { stream, seen } = streamOf(endless());
   const response = await fetchAdapter.mount(server)(posted(stream));
@@ -692,7 +692,7 @@ test('RFC 9110 §15 fetch: a response without a body is one, whatever its status
   assert.deepEqual([revoked.status, revoked.body], [200, null]);
 });
 
-test('§1.2 fetch and next: what the runtime’s server hands over second reaches each callback', async () => {
+test('grantd §1.3 fetch and next: what the runtime’s server hands over second reaches each callback', async () => {
   const requests: HttpRequest[] = [];
   const operation = async (request: HttpRequest) => {
     requests.push(request);
@@ -719,7 +719,7 @@ test('§1.2 fetch and next: what the runtime’s server hands over second reache
   );
 });
 
-test('§1.2 fetch and next: also where everything is mounted', async (t) => {
+test('grantd §1.3 fetch and next: also where everything is mounted', async (t) => {
   const { server } = await openWorld(t);
   const options = { headers: (_: Request, second: string) => ({ 'x-second': second }) };
   for (const answer of [fetchAdapter.mount(server, options), nextAdapter.mount(server, options).GET]) {
@@ -730,7 +730,7 @@ test('§1.2 fetch and next: also where everything is mounted', async (t) => {
   }
 });
 
-test('§1.2 fetch: whatever an operation throws becomes a response', async () => {
+test('grantd §1.3 fetch: whatever an operation throws becomes a response', async () => {
   const thrown: unknown[] = [new OAuthError('invalid_grant', 'no'), new Error('hush'), 'hush', undefined];
   const faults: unknown[] = [];
   const onFault = (fault: unknown) => faults.push(fault);

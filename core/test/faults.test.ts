@@ -69,7 +69,8 @@ interface Scene {
 
 const SCENES: readonly Scene[] = [
   {
-    sentence: '§7 introspection of an access token is 503 whenever storage fails, never {"active":false}',
+    sentence:
+      'grantd §8.5 introspection of an access token is 503 whenever storage fails, never {"active":false}',
     asks: [...CALLER, ...VERIFYING, ...ACCESS],
     status: 200,
     outage: OUTAGE,
@@ -79,7 +80,8 @@ const SCENES: readonly Scene[] = [
     },
   },
   {
-    sentence: '§7 introspection of a refresh token is 503 whenever storage fails, never {"active":false}',
+    sentence:
+      'grantd §8.5 introspection of a refresh token is 503 whenever storage fails, never {"active":false}',
     asks: [...CALLER, ...VERIFYING, ...REFRESH],
     status: 200,
     outage: OUTAGE,
@@ -89,7 +91,8 @@ const SCENES: readonly Scene[] = [
     },
   },
   {
-    sentence: '§7 introspection of opaque tokens is 503 whenever storage fails, never {"active":false}',
+    sentence:
+      'grantd §8.5 introspection of opaque tokens is 503 whenever storage fails, never {"active":false}',
     asks: [...CALLER, ...ACCESS],
     status: 200,
     outage: OUTAGE,
@@ -100,14 +103,14 @@ const SCENES: readonly Scene[] = [
     },
   },
   {
-    sentence: '§7 introspection of a token that storage does not know is 503 whenever storage fails',
+    sentence: 'grantd §8.5 introspection of a token that storage does not know is 503 whenever storage fails',
     asks: [...CALLER, 'tokens.getByAccessToken'],
     status: 200,
     outage: OUTAGE,
     arrange: async (world) => () => world.introspect(`grantd_at_${'A'.repeat(43)}`),
   },
   {
-    sentence: '§7 revocation of an access token is 503 whenever storage fails, never 200',
+    sentence: 'grantd §8.5 revocation of an access token is 503 whenever storage fails, never 200',
     asks: [...CALLER, ...VERIFYING, 'tokens.getByAccessToken', 'tokens.revoke'],
     status: 200,
     outage: OPEN_OUTAGE,
@@ -117,7 +120,7 @@ const SCENES: readonly Scene[] = [
     },
   },
   {
-    sentence: '§7 revocation of a refresh token is 503 whenever storage fails, never 200',
+    sentence: 'grantd §8.5 revocation of a refresh token is 503 whenever storage fails, never 200',
     asks: [...CALLER, ...VERIFYING, 'tokens.getByRefreshToken', 'tokens.revoke'],
     status: 200,
     outage: OPEN_OUTAGE,
@@ -127,7 +130,7 @@ const SCENES: readonly Scene[] = [
     },
   },
   {
-    sentence: '§7 revocation of a code is 503 whenever storage fails, never 200',
+    sentence: 'grantd §8.5 revocation of a code is 503 whenever storage fails, never 200',
     asks: [...CALLER, 'authorizationCodes.get', 'authorizationCodes.revoke'],
     status: 200,
     outage: OPEN_OUTAGE,
@@ -166,7 +169,7 @@ const SCENES: readonly Scene[] = [
     },
   },
   {
-    sentence: '§7 UserInfo is 503 with a challenge whenever storage fails, never 401',
+    sentence: 'grantd §8.5 UserInfo is 503 with a challenge whenever storage fails, never 401',
     asks: [...CALLER, ...VERIFYING, ...ACCESS],
     status: 200,
     outage: BEARER_OUTAGE,
@@ -377,7 +380,7 @@ const SCENES: readonly Scene[] = [
     arrange: async (world) => () => world.send({ method: 'GET', path: '/jwks', headers: {} }),
   },
   {
-    sentence: '§7 a preflight is 503 whenever storage fails',
+    sentence: 'grantd §3.6 a preflight is 503 whenever storage fails',
     asks: ['clients.hasRedirectOrigin'],
     status: 204,
     outage: BEARER_OUTAGE,
@@ -441,7 +444,7 @@ for (const scene of SCENES) {
   });
 }
 
-test('§1 every method that the server asks of storage has been made to fail', async (t) => {
+test('grantd §10.2 every method that the server asks of storage has been made to fail', async (t) => {
   assert.ok(WHOLE_HOST);
   const store = new BreakableStore(WHOLE_HOST);
   await openWorld(t, {}, { transport: FUNCTION, store });
@@ -449,7 +452,7 @@ test('§1 every method that the server asks of storage has been made to fail', a
   assert.deepEqual([...store.methods].filter((method) => !asked.has(method)).sort(), NEVER_ASKED);
 });
 
-test('§7 a server without keys is 503 while it cannot make them, and goes on once it can', async (t) => {
+test('grantd §8.5 a server without keys is 503 while it cannot make them, and goes on once it can', async (t) => {
   for (const method of ['keys.initialize', 'keys.currentKeyId']) {
     for (const failure of FAILURES) {
       const keyless = memoryStorage();
@@ -472,7 +475,7 @@ test('§7 a server without keys is 503 while it cannot make them, and goes on on
   }
 });
 
-test('§7 a rotation of keys that cannot be stored is told to the operator', async (t) => {
+test('grantd §8.5 a rotation of keys that cannot be stored is told to the operator', async (t) => {
   assert.ok(WHOLE_HOST);
   const store = new BreakableStore(WHOLE_HOST);
   const world = await openWorld(t, {}, { transport: FUNCTION, store });
@@ -482,7 +485,7 @@ test('§7 a rotation of keys that cannot be stored is told to the operator', asy
   }
 });
 
-test('§7 the answers without HTTP reject with a StorageFault while storage fails', async (t) => {
+test('grantd §8.5 the answers without HTTP reject with a StorageFault while storage fails', async (t) => {
   assert.ok(WHOLE_HOST);
   const store = new BreakableStore(WHOLE_HOST);
   const world = await openWorld(t, {}, { transport: FUNCTION, store });
@@ -497,7 +500,7 @@ test('§7 the answers without HTTP reject with a StorageFault while storage fail
   }
 });
 
-test('§7 a database that is closed is 503 at every endpoint', async (t) => {
+test('grantd §8.5 a database that is closed is 503 at every endpoint', async (t) => {
   const world = await openWorld(t, {}, { transport: FUNCTION, store: SQLITE });
   const { access_token, refresh_token } = await world.grant();
   await world.storage.close();
@@ -508,7 +511,7 @@ test('§7 a database that is closed is 503 at every endpoint', async (t) => {
   assert.deepEqual(await world.userInfo(access_token), BEARER_OUTAGE);
 });
 
-test('§7 a refusal stands though the origin of its page cannot be looked up, but no other origin reads it', async (t) => {
+test('grantd §3.6 a refusal stands though the origin of its page cannot be looked up, but no other origin reads it', async (t) => {
   assert.ok(WHOLE_HOST);
   const store = new BreakableStore(WHOLE_HOST);
   const world = await openWorld(t, {}, { transport: FUNCTION, store });
@@ -519,7 +522,7 @@ test('§7 a refusal stands though the origin of its page cannot be looked up, bu
   assert.equal('access-control-allow-origin' in answered, false);
 });
 
-test('§7 getUserClaims and getSubjectState that reject or throw are 503, wherever they are asked', async (t) => {
+test('grantd §8.5 getUserClaims and getSubjectState that reject or throw are 503, wherever they are asked', async (t) => {
   const error = new Error(DRIVER_MESSAGE);
   const broken = [() => Promise.reject(error), throwing(error)];
   for (const getUserClaims of broken) {
@@ -546,7 +549,7 @@ test('§7 getUserClaims and getSubjectState that reject or throw are 503, wherev
   }
 });
 
-test('§7 an unexpected error is 500, told to the operator with its cause and to nobody else', async (t) => {
+test('grantd §8.6 an unexpected error is 500, told to the operator with its cause and to nobody else', async (t) => {
   const cause = new Error(DRIVER_MESSAGE);
   for (const introspectionPolicy of [() => Promise.reject(cause), throwing(cause)]) {
     const world = await openWorld(t, { introspectionPolicy });
@@ -567,7 +570,7 @@ test('§7 an unexpected error is 500, told to the operator with its cause and to
   }
 });
 
-test('§7 a generator of random bytes that fails is 500 at the token endpoint and at an approval', async (t) => {
+test('grantd §8.6 a generator of random bytes that fails is 500 at the token endpoint and at an approval', async (t) => {
   const cause = new Error(DRIVER_MESSAGE);
   const world = await openWorld(t, { random: throwing(cause) });
   const expected = errorOf(500, 'server_error', 'an unexpected error', OPEN_JSON_HEADERS);
@@ -581,7 +584,7 @@ test('§7 a generator of random bytes that fails is 500 at the token endpoint an
   assert.equal(event.cause, cause);
 });
 
-test('§1 null from a host is absence: no client, no token, no code, no key', async (t) => {
+test('grantd §10.2 null from a host is absence: no client, no token, no code, no key', async (t) => {
   const world = await openWorld(t);
   const { access_token, refresh_token } = await world.grant();
   const code = await world.code();
@@ -635,7 +638,7 @@ test('§1 null from a host is absence: no client, no token, no code, no key', as
   assert.equal(issued?.status, 200);
 });
 
-test('§1 repositories that are frozen, or hold their state in private members, are as good as any', async (t) => {
+test('grantd §10.5 repositories that are frozen, or hold their state in private members, are as good as any', async (t) => {
   const world = await openWorld(t);
   const { access_token } = await world.grant();
   const { clients, tokens, authorizationCodes, keys } = world.storage;
@@ -663,7 +666,7 @@ test('§1 repositories that are frozen, or hold their state in private members, 
   assert.equal((await withPrivateMembers.introspectToken(access_token)).active, true);
 });
 
-test('§3 a record whose expiry is no number is dead', async (t) => {
+test('grantd §2.4 a record whose expiry is no number is dead', async (t) => {
   const world = await openWorld(t);
   const { access_token } = await world.grant();
   const { tokens } = world.storage;
@@ -683,7 +686,7 @@ test('§3 a record whose expiry is no number is dead', async (t) => {
   }
 });
 
-test('§7 a body that the host has parsed is a form by its media type too', async (t) => {
+test('grantd §3.1 a body that the host has parsed is a form by its media type too', async (t) => {
   const world = await openWorld(t);
   const { access_token: token } = await world.grant();
   const body = { token, client_id: 'web', client_secret: 'the secret of web' };

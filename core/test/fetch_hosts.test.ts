@@ -39,7 +39,7 @@ function failing(pull: (controller: ReadableStreamDefaultController<Uint8Array>)
 }
 
 for (const host of FETCH_HOSTS) {
-  test(`§1.2 ${host.name}: what the server has no endpoint for is the host’s own`, async (t) => {
+  test(`grantd §1.3 ${host.name}: what the server has no endpoint for is the host’s own`, async (t) => {
     const { server } = await openWorld(t);
     const answer = host.mount(server);
     for (const path of ['/', '/authorize', '/token/', '/tokens', '/x?/token', '/.well-known/x', '/%74oken']) {
@@ -65,7 +65,7 @@ for (const host of FETCH_HOSTS) {
     }
   });
 
-  test(`§1.2 ${host.name}: a single operation serves at whatever path the host has for it`, async (t) => {
+  test(`grantd §1.3 ${host.name}: a single operation serves at whatever path the host has for it`, async (t) => {
     const world = await openWorld(t);
     const answer = host.handler((request) => world.server.introspect(request));
     const { access_token: token } = await world.grant();
@@ -75,7 +75,7 @@ for (const host of FETCH_HOSTS) {
     assert.deepEqual(await ask(answer, '/anything', posted('')), MISSING);
   });
 
-  test(`§8 ${host.name}: a body beyond 64 KiB is 413, and little more than that is read of it`, async (t) => {
+  test(`grantd §3.4 ${host.name}: a body beyond 64 KiB is 413, and little more than that is read of it`, async (t) => {
     const { server } = await openWorld(t);
     const answer = host.mount(server);
     const longest = 'token='.padEnd(LIMIT, 'x');
@@ -116,7 +116,7 @@ for (const host of FETCH_HOSTS) {
     assert.deepEqual(world.events, []);
   });
 
-  test(`§1.2 ${host.name}: a body that the host has read is handed over, and counts the same`, async (t) => {
+  test(`grantd §1.3 ${host.name}: a body that the host has read is handed over, and counts the same`, async (t) => {
     const world = await openWorld(t);
     let body = '';
     const mounted = host.mount(world.server, { body: () => body });
@@ -133,7 +133,7 @@ for (const host of FETCH_HOSTS) {
     assert.deepEqual(await ask(answer, '/token/introspect', posted('x'.repeat(LIMIT + 1))), TOO_LARGE);
   });
 
-  test(`§1.2 ${host.name}: the issuer’s path is part of every route, and of one well-known path the end`, async (t) => {
+  test(`grantd §1.3 ${host.name}: the issuer’s path is part of every route, and of one well-known path the end`, async (t) => {
     const { server } = await openWorld(t, { issuer: `${ISSUER}/auth` });
     const answer = host.mount(server);
     assert.deepEqual(await ask(answer, '/auth/token/introspect', posted('token=x')), INACTIVE);
@@ -147,7 +147,7 @@ for (const host of FETCH_HOSTS) {
     }
   });
 
-  test(`§1.2 ${host.name}: behind a proxy that strips a path and changes the host nothing else is different`, async (t) => {
+  test(`grantd §1.3 ${host.name}: behind a proxy that strips a path and changes the host nothing else is different`, async (t) => {
     const { server } = await openWorld(t, { issuer: `${ISSUER}/auth` });
     const answer = host.mount(server, { strippedPath: '/auth' });
     for (const base of ['http://10.0.0.5:3000', 'http://10.0.0.5:3000/auth']) {
@@ -163,7 +163,7 @@ for (const host of FETCH_HOSTS) {
     assert.throws(() => host.mount(server, { strippedPath: 'auth/' }), ConfigurationError);
   });
 
-  test(`§1.2 ${host.name}: errors go to the host’s own handling where it asks for them, answers do not`, async (t) => {
+  test(`grantd §1.3 ${host.name}: errors go to the host’s own handling where it asks for them, answers do not`, async (t) => {
     const { server } = await openWorld(t);
     for (const answer of [
       host.mount(server, { errors: 'forward' }),
@@ -179,7 +179,7 @@ for (const host of FETCH_HOSTS) {
     assert.deepEqual(await ask(rendering, '/token/introspect', posted('token=x', FORM)), STRANGER);
   });
 
-  test(`§1.2 ${host.name}: an outage is 503 unless it is forwarded, and whatever else is thrown 500`, async () => {
+  test(`grantd §1.3 ${host.name}: an outage is 503 unless it is forwarded, and whatever else is thrown 500`, async () => {
     const outage = () => Promise.reject(new StorageFault(new Error('10.0.0.5 refused')));
     const faults: unknown[] = [];
     const onFault = (fault: unknown) => faults.push(fault);
@@ -196,7 +196,7 @@ for (const host of FETCH_HOSTS) {
     assert.deepEqual(faults.map(String), ['StorageFault: storage is unavailable', 'Error: hush']);
   });
 
-  test(`§1.2 ${host.name}: a body that the host has read and kept is 500, and onEvent is told of it as of any fault`, async (t) => {
+  test(`grantd §1.3 ${host.name}: a body that the host has read and kept is 500, and onEvent is told of it as of any fault`, async (t) => {
     const { server, events } = await openWorld(t, { issuer: `${ISSUER}/auth` });
     const mounted = host.mount(server, { strippedPath: '/auth' });
     const answer: Answer = async (sent) => {
@@ -215,7 +215,7 @@ for (const host of FETCH_HOSTS) {
     assert.equal(events.length, 1);
   });
 
-  test(`§1.2 ${host.name}: onFault is told of what an operation of the host’s own throws, not of what it refuses; it changes no answer`, async () => {
+  test(`grantd §1.3 ${host.name}: onFault is told of what an operation of the host’s own throws, not of what it refuses; it changes no answer`, async () => {
     const thrown = [new Error('hush'), new OAuthError('invalid_grant', 'no')];
     const faults: unknown[] = [];
     const answer = host.handler(() => Promise.reject(thrown[faults.length]), {
@@ -231,7 +231,7 @@ for (const host of FETCH_HOSTS) {
     assert.deepEqual(faults, thrown.slice(0, 1));
   });
 
-  test(`§1.2 ${host.name}: headers of the host stand beside the answer’s own, which win`, async (t) => {
+  test(`grantd §1.3 ${host.name}: headers of the host stand beside the answer’s own, which win`, async (t) => {
     const { server } = await openWorld(t);
     const headers = () => ({ 'X-Frame-Options': 'DENY', 'Cache-Control': 'public' });
     const answer = host.mount(server, { headers });
@@ -247,7 +247,7 @@ for (const host of FETCH_HOSTS) {
     assert.deepEqual(revoked, { ...REVOKED, headers: { ...REVOKED.headers, 'x-frame-options': 'DENY' } });
   });
 
-  test(`§1.2 ${host.name}: the peer’s address is the one that the host tells`, async (t) => {
+  test(`grantd §1.3 ${host.name}: the peer’s address is the one that the host tells`, async (t) => {
     const { server } = await openWorld(t);
     const seen: HttpRequest['connection'][] = [];
     const connection = () => ({ remoteAddress: '192.0.2.7' });
@@ -262,7 +262,7 @@ for (const host of FETCH_HOSTS) {
     assert.deepEqual(seen, [{ remoteAddress: '192.0.2.7' }]);
   });
 
-  test(`§1.2 ${host.name}: the identifier that the host gives a request goes along to the events`, async (t) => {
+  test(`grantd §1.3 ${host.name}: the identifier that the host gives a request goes along to the events`, async (t) => {
     const world = await openWorld(t);
     const mounted = host.mount(world.server, { id: () => 'r-1' });
     const alone = host.handler((request) => world.server.introspect(request), { id: () => 'r-2' });

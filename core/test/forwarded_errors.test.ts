@@ -154,7 +154,7 @@ for (const [framework, open] of Object.entries(BY_THEMSELVES)) {
 }
 
 for (const [framework, open] of Object.entries(BY_HANDLERS)) {
-  test(`§1.2 ${framework}: a handler of the host’s own answers a forwarded error as it would have been rendered`, async (t) => {
+  test(`grantd §1.3 ${framework}: a handler of the host’s own answers a forwarded error as it would have been rendered`, async (t) => {
     const { server } = await openWorld(t);
     assert.deepEqual(await refusedBy(await open(t, server)), REFUSED);
   });

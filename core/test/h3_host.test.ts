@@ -21,7 +21,7 @@ async function listen(t: TestContext, app: H3): Promise<number> {
 const post = async (app: H3, path: string, body: string) =>
   app.request(path, { method: 'POST', headers: AS_API, body });
 
-test('§1.2 h3: what readBody got is handed over', async (t) => {
+test('grantd §1.3 h3: what readBody got is handed over', async (t) => {
   const world = await openWorld(t);
   const app = new H3()
     .use(async (event) => {
@@ -46,7 +46,7 @@ test('RFC 9110 §15.5.14 h3: a limit of its own on bodies is answered by h3, als
   assert.match(answer, /^HTTP\/1\.1 413 /);
 });
 
-test('§1.2 h3: below a pattern the paths are the issuer’s; an application mounted below a path is told it', async (t) => {
+test('grantd §1.3 h3: below a pattern the paths are the issuer’s; an application mounted below a path is told it', async (t) => {
   const { server } = await openWorld(t, { issuer: `${ISSUER}/auth` });
   const sub = () => new H3().use(mount(server, { strippedPath: '/auth' }));
   for (const app of [
@@ -67,7 +67,7 @@ test('§1.2 h3: below a pattern the paths are the issuer’s; an application mou
   }
 });
 
-test('§1.2 h3: the peer’s address is what h3 says, to a page of the host’s own as well', async (t) => {
+test('grantd §1.3 h3: the peer’s address is what h3 says, to a page of the host’s own as well', async (t) => {
   const { server } = await openWorld(t);
   const seen: HttpRequest['connection'][] = [];
   const introspect = (request: HttpRequest) => {

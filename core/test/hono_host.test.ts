@@ -39,7 +39,7 @@ for (const [how, read] of [
   ['blob', (c: Context) => c.req.blob()],
   ['formData', (c: Context) => c.req.formData()],
 ] as const) {
-  test(`§1.2 hono: a form that a middleware has read by ${how} is read again`, async (t) => {
+  test(`grantd §1.3 hono: a form that a middleware has read by ${how} is read again`, async (t) => {
     const world = await openWorld(t);
     const app = new Hono()
       .use(async (c, next) => {
@@ -60,7 +60,7 @@ for (const [how, read] of [
   });
 }
 
-test('§1.2 hono: a JSON document that a middleware has read is read again', async (t) => {
+test('grantd §1.3 hono: a JSON document that a middleware has read is read again', async (t) => {
   const { server } = await openWorld(t, openRegistration());
   const app = new Hono()
     .use(async (c, next) => {
@@ -73,7 +73,7 @@ test('§1.2 hono: a JSON document that a middleware has read is read again', asy
   assert.equal(registered.status, 201);
 });
 
-test('§1.2 hono: a body that was read past Hono is the host’s fault', async (t) => {
+test('grantd §1.3 hono: a body that was read past Hono is the host’s fault', async (t) => {
   const { server } = await openWorld(t);
   const app = new Hono()
     .use(async (c, next) => {
@@ -84,7 +84,7 @@ test('§1.2 hono: a body that was read past Hono is the host’s fault', async (
   assert.equal((await post(app, '/token/introspect', 'token=x')).status, 500);
 });
 
-test('§1.2 hono: below a base path, a route or a pattern the paths are the issuer’s', async (t) => {
+test('grantd §1.3 hono: below a base path, a route or a pattern the paths are the issuer’s', async (t) => {
   const { server } = await openWorld(t, { issuer: `${ISSUER}/auth` });
   const apps = [
     new Hono().basePath('/auth').use(mount(server)),
@@ -100,7 +100,7 @@ test('§1.2 hono: below a base path, a route or a pattern the paths are the issu
   }
 });
 
-test('§1.2 hono: a page of the host’s own takes what parseBody has read, and answers as the adapter does', async (t) => {
+test('grantd §1.3 hono: a page of the host’s own takes what parseBody has read, and answers as the adapter does', async (t) => {
   const { server } = await openWorld(t);
   const app = new Hono().post('/own', async (c) => {
     await c.req.parseBody();
@@ -114,7 +114,7 @@ test('§1.2 hono: a page of the host’s own takes what parseBody has read, and 
   assert.deepEqual([headers.get('x-peer'), headers.get('cache-control')], ['192.0.2.7', 'no-store']);
 });
 
-test('§1.2 hono: headers of a middleware stand beside the answer’s', async (t) => {
+test('grantd §1.3 hono: headers of a middleware stand beside the answer’s', async (t) => {
   const { server } = await openWorld(t);
   const app = new Hono()
     .use(async (c, next) => {
@@ -126,7 +126,7 @@ test('§1.2 hono: headers of a middleware stand beside the answer’s', async (t
   assert.deepEqual([headers.get('x-frame-options'), headers.get('cache-control')], ['DENY', 'no-store']);
 });
 
-test('§1.2 hono: the peer’s address is what the runtime’s getConnInfo tells', async (t) => {
+test('grantd §1.3 hono: the peer’s address is what the runtime’s getConnInfo tells', async (t) => {
   const { server } = await openWorld(t);
   const seen: HttpRequest['connection'][] = [];
   const app = new Hono().post(

@@ -37,7 +37,7 @@ async function hostOf(world: World, present: (record: TokenRecord) => unknown): 
   return secondServer(world, {}, storage);
 }
 
-test('§2.1 a revoked record that is an instance of a class with getters is dead', async (t) => {
+test('grantd §10.5 a revoked record that is an instance of a class with getters is dead', async (t) => {
   const world = await openWorld(t);
   const { access_token, refresh_token } = await world.grant();
   const host = await hostOf(world, (record) => rowOf(record));
@@ -47,7 +47,7 @@ test('§2.1 a revoked record that is an instance of a class with getters is dead
   }
 });
 
-test('§2.1 null members are absence, in the standing of a record as well', async (t) => {
+test('grantd §10.5 null members are absence, in the standing of a record as well', async (t) => {
   const world = await openWorld(t);
   const { access_token } = await world.grant();
   const withNulls = (record: TokenRecord) => ({
@@ -66,7 +66,7 @@ for (const [what, expiresAt] of [
   ['a text', '4000000000'],
   ['absent', undefined],
 ] as const) {
-  test(`§3 a record whose expiry is ${what} is dead`, async (t) => {
+  test(`grantd §2.4 a record whose expiry is ${what} is dead`, async (t) => {
     const world = await openWorld(t);
     const { access_token } = await world.grant();
     const host = await hostOf(world, (record) => ({ ...record, expiresAt }));
@@ -74,7 +74,7 @@ for (const [what, expiresAt] of [
   });
 }
 
-test('§4.1.6 a record without a kind is of the kind that it was found by', async (t) => {
+test('grantd §10.5 a record without a kind is of the kind that it was found by', async (t) => {
   const world = await openWorld(t);
   const { refresh_token } = await world.grant();
   const { tokens } = world.storage;
@@ -91,7 +91,7 @@ test('§4.1.6 a record without a kind is of the kind that it was found by', asyn
   assert.deepEqual(await host.server.introspectToken(refresh_token), { active: false });
 });
 
-test('§4.1.6 a host gets its own object back, with what it knows besides', async (t) => {
+test('grantd §10.5 a host gets its own object back, with what it knows besides', async (t) => {
   const world = await openWorld(t);
   const { refresh_token } = await world.grant();
   const { tokens } = world.storage;
@@ -112,7 +112,7 @@ test('§4.1.6 a host gets its own object back, with what it knows besides', asyn
   assert.deepEqual(await host.server.introspectToken(refresh_token), { active: false });
 });
 
-test('§7 a record without a member that the contract requires is a fault, not an answer', async (t) => {
+test('grantd §10.2 a record without a member that the contract requires is a fault, not an answer', async (t) => {
   const world = await openWorld(t);
   const { access_token } = await world.grant();
   const host = await hostOf(world, (record) => ({ ...record, scopes: null }));
@@ -134,7 +134,7 @@ async function hostsOwnJwt(world: World, claims: Readonly<Record<string, unknown
   return token;
 }
 
-test('findings B1 §7 a JWT past its own exp is refused everywhere, though its record lives on', async (t) => {
+test('findings B1 grantd §2.4 a JWT past its own exp is refused everywhere, though its record lives on', async (t) => {
   const world = await openWorld(t);
   const token = await hostsOwnJwt(world, { exp: world.clock.seconds + 60 });
   assert.equal((await world.userInfo(token)).status, 200);
@@ -145,7 +145,7 @@ test('findings B1 §7 a JWT past its own exp is refused everywhere, though its r
   assert.equal(world.lastReason, 'expired');
 });
 
-test('findings B1 §7 UserInfo refuses an access token JWT without exp as malformed', async (t) => {
+test('findings B1 grantd §7.3 UserInfo refuses an access token JWT without exp as malformed', async (t) => {
   const world = await openWorld(t);
   const token = await hostsOwnJwt(world, { exp: undefined });
   const malformed = bearerError(401, 'invalid_token', 'the access token is malformed');
@@ -238,7 +238,7 @@ for (const [name, values] of Object.entries({
   amr: ['pwd', [7]],
 })) {
   for (const value of values) {
-    test(`§2.2 a record whose claim ${name} is ${inspect(value)} is a fault, not an answer`, async (t) => {
+    test(`grantd §10.2 a record whose claim ${name} is ${inspect(value)} is a fault, not an answer`, async (t) => {
       const world = await openWorld(t, { accessTokenFormat: 'opaque' });
       const { access_token } = await world.grant();
       const host = await hostOf(world, ({ claims, ...record }) => ({
@@ -253,7 +253,7 @@ for (const [name, values] of Object.entries({
   }
 }
 
-test('§2.2 a record whose claims are a text is a fault, not an answer', async (t) => {
+test('grantd §10.2 a record whose claims are a text is a fault, not an answer', async (t) => {
   const world = await openWorld(t, { accessTokenFormat: 'opaque' });
   const { access_token } = await world.grant();
   const host = await hostOf(world, ({ claims, ...record }) => ({
@@ -263,7 +263,7 @@ test('§2.2 a record whose claims are a text is a fault, not an answer', async (
   assert.deepEqual(await host.introspect(access_token), OUTAGE);
 });
 
-test('§2.2 a claim that is null is absent from the answer', async (t) => {
+test('grantd §10.5 a claim that is null is absent from the answer', async (t) => {
   const world = await openWorld(t, { accessTokenFormat: 'opaque' });
   const { access_token } = await world.grant();
   const host = await hostOf(world, ({ claims, ...record }) => ({
@@ -274,7 +274,7 @@ test('§2.2 a claim that is null is absent from the answer', async (t) => {
   assert.deepEqual(JSON.parse((await host.introspect(access_token)).body), expected);
 });
 
-test('§2.2 a code whose claims are of the wrong type leads to no tokens', async (t) => {
+test('grantd §10.2 a code whose claims are of the wrong type leads to no tokens', async (t) => {
   const world = await openWorld(t);
   const code = await world.code();
   const { authorizationCodes } = world.storage;
@@ -290,7 +290,7 @@ test('§2.2 a code whose claims are of the wrong type leads to no tokens', async
   assert.equal((await host.redeem(code)).status, 503);
 });
 
-test('§4.1.6 a store that does not say whether a token is revoked has not answered', async (t) => {
+test('grantd §10.2 a store that does not say whether a token is revoked has not answered', async (t) => {
   const world = await openWorld(t);
   const { refresh_token } = await world.grant();
   const tokens = { ...world.storage.tokens, isRefreshTokenRevoked: () => JSON.parse('null') };
@@ -299,7 +299,7 @@ test('§4.1.6 a store that does not say whether a token is revoked has not answe
   assert.deepEqual([response.status, response.headers['retry-after']], [503, '1']);
 });
 
-test('§4.2 a store that does not say whether it stored tokens has issued none', async (t) => {
+test('grantd §10.2 a store that does not say whether it stored tokens has issued none', async (t) => {
   const world = await openWorld(t);
   const code = await world.code();
   const nothing = () => JSON.parse('null');
@@ -313,7 +313,7 @@ test('§4.2 a store that does not say whether it stored tokens has issued none',
   assert.equal((await host.redeem(code)).status, 400);
 });
 
-test('§4.3 an opaque token whose record keeps no claims still has a subject', async (t) => {
+test('grantd §10.5 an opaque token whose record keeps no claims still has a subject', async (t) => {
   const world = await openWorld(t, { accessTokenFormat: 'opaque' });
   const { access_token } = await world.grant();
   const { getByAccessToken } = world.storage.tokens;
@@ -355,7 +355,7 @@ test('§4.3 an opaque token whose record keeps no claims still has a subject', a
   assert.deepEqual(await forgetful.server.introspectToken(access_token), rest);
 });
 
-test('§4.3 a body over 64 KiB is 413 at UserInfo, though the header has a good token', async (t) => {
+test('grantd §3.4 a body over 64 KiB is 413 at UserInfo, though the header has a good token', async (t) => {
   const world = await openWorld(t);
   const { access_token } = await world.grant();
   const headers = {
@@ -366,7 +366,7 @@ test('§4.3 a body over 64 KiB is 413 at UserInfo, though the header has a good 
   assert.equal(response.status, 413);
 });
 
-test('§4.1.2 a client whose tokens were all revoked while a person was asked gets no code', async (t) => {
+test('RFC 6749 §4.1.2 a client whose tokens were all revoked while a person was asked gets no code', async (t) => {
   const world = await openWorld(t);
   const query = new URLSearchParams({
     client_id: 'web',
@@ -386,7 +386,7 @@ test('§4.1.2 a client whose tokens were all revoked while a person was asked ge
   assert.equal(world.lastReason, 'issuance_overtaken');
 });
 
-test('§7 storage that fails after the answer is found costs the other origin its reading, not the answer', async (t) => {
+test('grantd §3.6 storage that fails after the answer is found costs the other origin its reading, not the answer', async (t) => {
   const world = await openWorld(t);
   const code = await world.code('alice', 'spa');
   let asked = 0;
@@ -409,7 +409,7 @@ test('§7 storage that fails after the answer is found costs the other origin it
   assert.equal(response.headers['access-control-allow-origin'], undefined);
 });
 
-test('§7 an observer that throws changes no answer', async (t) => {
+test('grantd §8.6 an observer that throws changes no answer', async (t) => {
   const messages: unknown[] = [];
   t.mock.method(console, 'error', (...texts: unknown[]) => messages.push(texts));
   const world = await openWorld(t, {
@@ -421,7 +421,7 @@ test('§7 an observer that throws changes no answer', async (t) => {
   assert.equal(messages.length, 1);
 });
 
-test('§7 a host that listens to no events finds faults on console.error', async (t) => {
+test('grantd §9.1 a host that listens to no events finds faults on console.error', async (t) => {
   const messages: unknown[][] = [];
   t.mock.method(console, 'error', (...texts: unknown[]) => messages.push(texts));
   const { storage, server } = await openWorld(t);
@@ -440,7 +440,7 @@ test('§7 a host that listens to no events finds faults on console.error', async
   assert.deepEqual(messages, [['grantd', 'storage_unavailable', cause]]);
 });
 
-test('§4.1.8 a host that asks for itself is held to no policy, a client that it names is', async (t) => {
+test('grantd §1.2 a host that asks for itself is held to no policy, a client that it names is', async (t) => {
   const world = await openWorld(t, { introspectionPolicy: 'audience' });
   const token = await world.machineToken();
   const caller = (await world.storage.clients.get('web')) ?? undefined;
@@ -492,7 +492,7 @@ test('a sweep that is told to stop in its pause ends at once, with what it has s
   assert.equal(await sweep(world.storage, { signal: AbortSignal.abort() }), 0);
 });
 
-test('§1 a host may answer null for what a record does not have', async (t) => {
+test('grantd §10.2 a host may answer null for what a record does not have', async (t) => {
   const world = await openWorld(t);
   const { tokens } = world.storage;
   const none = {
@@ -510,7 +510,7 @@ test('§1 a host may answer null for what a record does not have', async (t) => 
   assert.equal((await server.introspectToken(refresh_token)).active, true);
 });
 
-test('§1 a host without the optional parts of storage serves what needs none of them', async (t) => {
+test('grantd §10.1 a host without the optional parts of storage serves what needs none of them', async (t) => {
   const world = await openWorld(t);
   const { clients, tokens, authorizationCodes, keys } = world.storage;
   const { get, hasRedirectOrigin } = clients;
@@ -528,7 +528,7 @@ test('§1 a host without the optional parts of storage serves what needs none of
   assert.equal(readable.clients.findApis, undefined);
 });
 
-test('§1 what a host answers of pushed requests, identifiers and resources is read as its records are', async (t) => {
+test('grantd §10.5 what a host answers of pushed requests, identifiers and resources is read as its records are', async (t) => {
   const { storage, clock } = await openWorld(t);
   const request = { id: 'one', clientId: 'web', parameters: { scope: 'read' }, expiresAt: clock.seconds };
   const host = hostStorage({
@@ -567,7 +567,7 @@ test('§1 what a host answers of pushed requests, identifiers and resources is r
   assert.equal(await none.pushedRequests?.get('one'), undefined);
 });
 
-test('§5.3 getUserClaims may be a method that needs its object', async (t) => {
+test('grantd §10.4 getUserClaims may be a method that needs its object', async (t) => {
   class Directory {
     readonly names = new Map([['alice', 'Alice Liddell']]);
     getUserClaims(subject: string) {

@@ -66,7 +66,7 @@ const post = (
   headers: Readonly<Record<string, string>>,
 ) => fetch(new URL(path, base), { method: 'POST', headers, body: new URLSearchParams(form) });
 
-test('§1.2 next: a real server answers below its base path and a folder; the rest is its own', async () => {
+test('grantd §1.3 next: a real server answers below its base path and a folder; the rest is its own', async () => {
   const issued = await post('/base/auth/token', { grant_type: 'client_credentials', scope: 'read' }, MACHINE);
   const { access_token: token } = await issued.json();
   assert.equal(issued.status, 200);
@@ -105,12 +105,12 @@ test('RFC 9110 §9.3 next: a real server answers HEAD, OPTIONS and methods that 
   assert.deepEqual([patched.status, patched.headers.get('allow')], [405, 'GET, HEAD']);
 });
 
-test('§8 next: a real server refuses a body beyond 64 KiB', async () => {
+test('grantd §3.4 next: a real server refuses a body beyond 64 KiB', async () => {
   const refused = await post('/base/auth/token/introspect', { token: 'x'.repeat(64 * 1024) }, MACHINE);
   assert.deepEqual([refused.status, (await refused.json()).error], [413, 'invalid_request']);
 });
 
-test('§1.2 next: what is forwarded is 500 by a real server, and only its log says why', async () => {
+test('grantd §1.3 next: what is forwarded is 500 by a real server, and only its log says why', async () => {
   const refused = await post('/base/introspect', { token: 'x' }, {});
   assert.deepEqual([refused.status, await refused.text()], [500, '']);
   assert.match(told, /invalid_client.*credentials_missing/s);

@@ -35,7 +35,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   // ── Where the token is ─────────────────────────────────────────────────────────────────────────────────
 
   spec.http(
-    '§4.3 the claims of the person are answered to a token in the header, by GET and by POST',
+    'grantd §7.2 the claims of the person are answered to a token in the header, by GET and by POST',
     async (world) => {
       const headers = { authorization: `Bearer ${(await world.grant()).access_token}` };
       for (const method of ['GET', 'POST']) {
@@ -54,19 +54,19 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     }
   });
 
-  spec.http('§4.3 the scheme is read without regard to case', async (world) => {
+  spec.http('grantd §7.2 the scheme is read without regard to case', async (world) => {
     const { access_token } = await world.grant();
     for (const authorization of [`bearer ${access_token}`, `BEARER  ${access_token} `]) {
       assert.deepEqual(await withHeader(world, authorization), claims(ALICE));
     }
   });
 
-  spec.http('§4.3 without a header the token is taken from the form body of a POST', async (world) => {
+  spec.http('grantd §7.2 without a header the token is taken from the form body of a POST', async (world) => {
     const { access_token } = await world.grant();
     assert.deepEqual(await world.post('/userinfo', { access_token, other: 'ignored' }), claims(ALICE));
   });
 
-  spec.http('§4.3 the header wins over the form body, whichever of the two is good', async (world) => {
+  spec.http('grantd §7.2 the header wins over the form body, whichever of the two is good', async (world) => {
     const good = (await world.grant()).access_token;
     const bob = (await world.grant('bob')).access_token;
     const post = (authorization: string, access_token: string) =>
@@ -79,7 +79,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   });
 
   spec(
-    'findings A10 §4.3 the same token in header and form body is one token, and the header wins over another',
+    'findings A10 grantd §7.2 the same token in header and form body is one token, and the header wins over another',
     async (world) => {
       const { access_token } = await world.grant();
       const headers = { authorization: `Bearer ${access_token}` };
@@ -89,36 +89,45 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec.http('§4.3 a token in the query is not accepted, and does not help one elsewhere', async (world) => {
-    const { access_token } = await world.grant();
-    const path = `/userinfo?access_token=${access_token}`;
-    assert.deepEqual(await world.send({ method: 'GET', path, headers: {} }), MISSING);
-    assert.deepEqual(await world.post(path, {}), MISSING);
-    assert.deepEqual(await world.post(path, { access_token: 'bad' }), MALFORMED);
-    assert.deepEqual(await world.post('/userinfo?access_token=bad', { access_token }), claims(ALICE));
-  });
+  spec.http(
+    'grantd §7.2 a token in the query is not accepted, and does not help one elsewhere',
+    async (world) => {
+      const { access_token } = await world.grant();
+      const path = `/userinfo?access_token=${access_token}`;
+      assert.deepEqual(await world.send({ method: 'GET', path, headers: {} }), MISSING);
+      assert.deepEqual(await world.post(path, {}), MISSING);
+      assert.deepEqual(await world.post(path, { access_token: 'bad' }), MALFORMED);
+      assert.deepEqual(await world.post('/userinfo?access_token=bad', { access_token }), claims(ALICE));
+    },
+  );
 
-  spec.http('§7 a missing or empty token is 401 invalid_token, with its challenge', async (world) => {
-    assert.deepEqual(await world.send({ method: 'GET', path: '/userinfo', headers: {} }), MISSING);
-    assert.deepEqual(await world.post('/userinfo', {}), MISSING);
-    assert.deepEqual(await world.post('/userinfo', { access_token: '' }), MISSING);
-  });
+  spec.http(
+    'grantd §7.2 a missing or empty token is 401 invalid_token, with its challenge',
+    async (world) => {
+      assert.deepEqual(await world.send({ method: 'GET', path: '/userinfo', headers: {} }), MISSING);
+      assert.deepEqual(await world.post('/userinfo', {}), MISSING);
+      assert.deepEqual(await world.post('/userinfo', { access_token: '' }), MISSING);
+    },
+  );
 
-  spec.http('§7 a header that carries no well-formed bearer token is 401 invalid_token', async (world) => {
-    const { access_token } = await world.grant();
-    const headers = [
-      'Bearer',
-      'Bearer ä',
-      `Bearer ${access_token} x`,
-      `Bearer ${access_token}, x`,
-      access_token,
-    ];
-    for (const authorization of [...headers, `DPoP ${access_token}`, `Bearer "${access_token}"`]) {
-      assert.deepEqual(await withHeader(world, authorization), NO_BEARER, authorization);
-    }
-  });
+  spec.http(
+    'grantd §7.2 a header that carries no well-formed bearer token is 401 invalid_token',
+    async (world) => {
+      const { access_token } = await world.grant();
+      const headers = [
+        'Bearer',
+        'Bearer ä',
+        `Bearer ${access_token} x`,
+        `Bearer ${access_token}, x`,
+        access_token,
+      ];
+      for (const authorization of [...headers, `DPoP ${access_token}`, `Bearer "${access_token}"`]) {
+        assert.deepEqual(await withHeader(world, authorization), NO_BEARER, authorization);
+      }
+    },
+  );
 
-  spec.http('§7 another method is 405 with Allow and a challenge', async (world) => {
+  spec.http('grantd §1.4 another method is 405 with Allow and a challenge', async (world) => {
     const { access_token } = await world.grant();
     for (const method of ['PUT', 'DELETE', 'PATCH']) {
       const headers = { authorization: `Bearer ${access_token}` };
@@ -130,7 +139,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   });
 
   spec.http(
-    '§7 a repeated parameter and another media type are 400 invalid_request, with a challenge',
+    'grantd §3.1 a repeated parameter and another media type are 400 invalid_request, with a challenge',
     async (world) => {
       const { access_token } = await world.grant();
       const send = (body: string, contentType: string) =>
@@ -145,21 +154,24 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec.http('§8 a body of more than 64 KiB is 413, with a challenge', async (world) => {
+  spec.http('grantd §3.4 a body of more than 64 KiB is 413, with a challenge', async (world) => {
     const expected = bearerError(413, 'invalid_request', 'the request body is too large');
     assert.deepEqual(await world.post('/userinfo', { access_token: 'x'.repeat(64 * 1024) }), expected);
   });
 
-  spec.http('§7 storage that cannot be asked is 503 with Retry-After and a challenge', async (world) => {
-    const { access_token } = await world.grant();
-    await world.storage.close();
-    assert.deepEqual(await world.userInfo(access_token), OUTAGE);
-  });
+  spec.http(
+    'grantd §8.5 storage that cannot be asked is 503 with Retry-After and a challenge',
+    async (world) => {
+      const { access_token } = await world.grant();
+      await world.storage.close();
+      assert.deepEqual(await world.userInfo(access_token), OUTAGE);
+    },
+  );
 
   // ── What is answered ───────────────────────────────────────────────────────────────────────────────────
 
   spec(
-    '§2.3 the granted scopes decide which claims are answered, and sub is always there, last',
+    'grantd §7.6 the granted scopes decide which claims are answered, and sub is always there, last',
     async (world) => {
       const byScope = {
         openid: '{"sub":"alice"}',
@@ -174,7 +186,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('§2.3 address and phone have scopes of their own', async (world) => {
+  spec('grantd §7.6 address and phone have scopes of their own', async (world) => {
     const scopes = ['openid', 'address', 'phone'];
     await world.storage.clients.add({ id: 'post', grantTypes: [], scopes, redirectUris: [] });
     const answers: Record<string, string> = {};
@@ -190,7 +202,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   });
 
   spec(
-    '§2.3 the attributes of the host cannot change sub, which equals that of the ID token',
+    'grantd §7.6 the attributes of the host cannot change sub, which equals that of the ID token',
     async (world) => {
       assert.equal(PEOPLE.alice?.sub, 'somebody-else');
       const { access_token, id_token } = await world.grant();
@@ -201,7 +213,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    '§2.3 not even a scope that permits sub lets the attributes change it',
+    'grantd §7.6 not even a scope that permits sub lets the attributes change it',
     async (world) => {
       const { access_token } = await world.grant();
       assert.deepEqual(
@@ -218,7 +230,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    '§2.3 attributes without a value are left out, and a scope named like a member of Object permits nothing',
+    'grantd §7.6 attributes without a value are left out, and a scope named like a member of Object permits nothing',
     async (world) => {
       const scopes = ['openid', 'profile', 'constructor', '__proto__', 'toString'];
       await world.storage.clients.add({ id: 'odd', grantTypes: [], scopes, redirectUris: [] });
@@ -232,7 +244,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('§4.3 a refreshed token of narrowed scope is answered within that scope', async (world) => {
+  spec('grantd §7.6 a refreshed token of narrowed scope is answered within that scope', async (world) => {
     const { refresh_token } = await world.grant();
     const narrowed = await world.rotated(refresh_token, { scope: 'openid email' });
     const body = '{"email":"alice@example.org","email_verified":true,"sub":"alice"}';
@@ -244,7 +256,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   });
 
   spec.http(
-    '§7 a token without the scope openid is 403 insufficient_scope, with the exact challenge',
+    'grantd §7.5 a token without the scope openid is 403 insufficient_scope, with the exact challenge',
     async (world) => {
       const { access_token } = await world.grant('alice', 'web', 'profile email');
       assert.deepEqual(await world.userInfo(access_token), OPENID_MISSING);
@@ -252,14 +264,14 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('§7 a dead token without the scope openid is 401, not 403', async (world) => {
+  spec('grantd §7.5 a dead token without the scope openid is 401, not 403', async (world) => {
     const { access_token } = await world.grant('alice', 'web', 'profile');
     await world.revoke(access_token);
     await assertRevoked(world, access_token);
   });
 
   spec(
-    '§4.3 every access token of this issuer is accepted, whatever its audience',
+    'grantd §7.4 every access token of this issuer is accepted, whatever its audience',
     async (world) => {
       const { access_token } = await world.grant();
       assert.deepEqual(decodeJwt(access_token).aud, ['https://api.example', 'https://b.example']);
@@ -294,7 +306,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   }
 
   spec(
-    '§4.3 an opaque access token is answered like a JWT, and refused like one',
+    'grantd §7.3 an opaque access token is answered like a JWT, and refused like one',
     async (world) => {
       const { access_token, refresh_token } = await world.grant();
       assert.match(access_token, /^grantd_at_/);
@@ -310,14 +322,14 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
 
   // ── Tokens that are none ───────────────────────────────────────────────────────────────────────────────
 
-  spec('§4.3 a refresh token, an ID token and a code are no access tokens', async (world) => {
+  spec('grantd §7.3 a refresh token, an ID token and a code are no access tokens', async (world) => {
     const { refresh_token, id_token } = await world.grant();
     assert.deepEqual(await world.userInfo(refresh_token), WRONG_KIND);
     assert.deepEqual(await world.userInfo(id_token), WRONG_KIND);
     assert.deepEqual(await world.userInfo(await world.code()), MALFORMED);
   });
 
-  spec('§4.3 the typ header must be at+jwt, even over a signature of our own key', async (world) => {
+  spec('grantd §7.3 the typ header must be at+jwt, even over a signature of our own key', async (world) => {
     const { jti } = decodeJwt((await world.grant()).access_token);
     for (const typ of ['JWT', 'jwt', 'at', 'application/jwt', 'logout+jwt', '']) {
       assert.deepEqual(
@@ -330,14 +342,17 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     assert.deepEqual(await world.userInfo(refresh), REVOKED_OR_UNKNOWN);
   });
 
-  spec('§4.3 a token of another issuer is refused, even over a signature of our own key', async (world) => {
-    for (const iss of ['https://other.example', 'https://as.example/', 'http://as.example', undefined]) {
-      assert.deepEqual(await world.userInfo(await forgedWithStolenKey(world, { iss })), WRONG_ISSUER);
-    }
-  });
+  spec(
+    'grantd §7.3 a token of another issuer is refused, even over a signature of our own key',
+    async (world) => {
+      for (const iss of ['https://other.example', 'https://as.example/', 'http://as.example', undefined]) {
+        assert.deepEqual(await world.userInfo(await forgedWithStolenKey(world, { iss })), WRONG_ISSUER);
+      }
+    },
+  );
 
   spec(
-    '§4.3 the algorithm is pinned by the key: none, another one and HMAC with the public key are refused',
+    'grantd §7.3 the algorithm is pinned by the key: none, another one and HMAC with the public key are refused',
     async (world) => {
       const { access_token } = await world.grant();
       const [header = '', payload = ''] = access_token.split('.');
@@ -368,7 +383,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('§4.3 a token that our key signed but the server never issued is refused', async (world) => {
+  spec('grantd §7.3 a token that our key signed but the server never issued is refused', async (world) => {
     assert.deepEqual(await world.userInfo(await forgedWithStolenKey(world)), REVOKED_OR_UNKNOWN);
     const { jti } = decodeJwt((await world.grant('bob', 'web', 'openid')).access_token);
     const forged = await forgedWithStolenKey(world, { jti, sub: 'alice', scope: 'openid email' });
@@ -376,17 +391,20 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     assert.equal(world.lastReason, 'differs_from_issued');
   });
 
-  spec('§4.3 a token that was signed before the keys were rotated is accepted still', async (world) => {
-    const { access_token } = await world.grant();
-    await world.server.rotateSigningKey('RS256');
-    await world.server.rotateSigningKey('RS256', { now: true });
-    assert.deepEqual(await world.userInfo(access_token), claims(ALICE));
-    assert.deepEqual(await world.userInfo((await world.grant()).access_token), claims(ALICE));
-  });
+  spec(
+    'grantd §7.3 a token that was signed before the keys were rotated is accepted still',
+    async (world) => {
+      const { access_token } = await world.grant();
+      await world.server.rotateSigningKey('RS256');
+      await world.server.rotateSigningKey('RS256', { now: true });
+      assert.deepEqual(await world.userInfo(access_token), claims(ALICE));
+      assert.deepEqual(await world.userInfo((await world.grant()).access_token), claims(ALICE));
+    },
+  );
 
   // ── Tokens that are dead ───────────────────────────────────────────────────────────────────────────────
 
-  spec('§4.3 a token is accepted until the very millisecond of its stored expiry', async (world) => {
+  spec('grantd §2.6 a token is accepted until the very millisecond of its stored expiry', async (world) => {
     const { access_token } = await world.grant();
     const { exp = 0 } = decodeJwt(access_token);
     world.clock.nowMs = exp * 1000 - 1;
@@ -395,7 +413,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     assert.deepEqual(await world.userInfo(access_token), EXPIRED);
   });
 
-  spec('§4.3 a token whose record is gone from storage is refused', async (world) => {
+  spec('grantd §2.4 a token whose record is gone from storage is refused', async (world) => {
     const { access_token } = await world.grant();
     world.clock.advance(14 * 24 * 60 * 60);
     while ((await world.storage.sweep(100)) > 0);
@@ -403,16 +421,19 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     assert.equal(world.lastReason, 'no_record');
   });
 
-  spec('§4.3 a revoked token is refused, and so is one whose refresh token was revoked', async (world) => {
-    for (const kind of ['access_token', 'refresh_token'] as const) {
-      const tokens = await world.grant();
-      await world.revoke(tokens[kind]);
-      await assertRevoked(world, tokens.access_token);
-    }
-  });
+  spec(
+    'grantd §2.4 a revoked token is refused, and so is one whose refresh token was revoked',
+    async (world) => {
+      for (const kind of ['access_token', 'refresh_token'] as const) {
+        const tokens = await world.grant();
+        await world.revoke(tokens[kind]);
+        await assertRevoked(world, tokens.access_token);
+      }
+    },
+  );
 
   spec(
-    '§4.3 a token is refused once all tokens of its person, session or client were revoked',
+    'grantd §2.5 a token is refused once all tokens of its person, session or client were revoked',
     async (world) => {
       const principals = { subject: 'alice', session: 'session of alice', client: 'web' } as const;
       for (const principal of ['subject', 'session', 'client'] as const) {
@@ -427,7 +448,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    '§4.3 a token is refused that was issued before the time before which all were revoked',
+    'grantd §2.5 a token is refused that was issued before the time before which all were revoked',
     async (world) => {
       const before = await world.grant();
       world.clock.nowMs += 1;
@@ -439,7 +460,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    '§4.3 a token of a disabled person or client is refused, and enabling brings nothing back',
+    'grantd §2.5 a token of a disabled person or client is refused, and enabling brings nothing back',
     async (world) => {
       for (const [principal, id] of [
         ['subject', 'alice'],
@@ -457,35 +478,42 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
 
   // ── The host ───────────────────────────────────────────────────────────────────────────────────────────
 
-  spec('§7 a person whom getUserClaims does not know is 401 invalid_token', async (world) => {
+  spec('grantd §7.5 a person whom getUserClaims does not know is 401 invalid_token', async (world) => {
     const { access_token } = await world.grant('nobody');
     assert.deepEqual(await world.userInfo(access_token), NO_PERSON);
     assert.equal(world.lastReason, 'no_person');
   });
 
   spec(
-    '§7 null from getUserClaims is a person whom it does not know',
+    'grantd §7.5 null from getUserClaims is a person whom it does not know',
     async (world) => {
       assert.deepEqual(await world.userInfo((await world.grant()).access_token), NO_PERSON);
     },
     { oidc: { getUserClaims: async () => null } },
   );
 
-  spec('§4.3 a token with the scope openid but without a person on its record is 401', async (world) => {
-    const [issued] = await world.server.issueTokens({ clientId: 'web', subject: 'alice', format: 'opaque' });
-    const record = await world.server.explainToken(issued?.accessToken ?? '');
-    assert.ok(record.record && 'kind' in record.record);
-    const { subject: _, standing: _s, id: _i, ...rest } = record.record;
-    const token = `grantd_at_${'B'.repeat(42)}A`;
-    const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(token));
-    const id = base64url.encode(new Uint8Array(digest));
-    const orphan = { ...rest, id, digest: id, keepUntil: rest.expiresAt };
-    assert.equal(await world.storage.tokens.issue([orphan], {}), 'issued');
-    assert.deepEqual(await world.userInfo(token), NO_PERSON);
-  });
+  spec(
+    'grantd §7.5 a token with the scope openid but without a person on its record is 401',
+    async (world) => {
+      const [issued] = await world.server.issueTokens({
+        clientId: 'web',
+        subject: 'alice',
+        format: 'opaque',
+      });
+      const record = await world.server.explainToken(issued?.accessToken ?? '');
+      assert.ok(record.record && 'kind' in record.record);
+      const { subject: _, standing: _s, id: _i, ...rest } = record.record;
+      const token = `grantd_at_${'B'.repeat(42)}A`;
+      const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(token));
+      const id = base64url.encode(new Uint8Array(digest));
+      const orphan = { ...rest, id, digest: id, keepUntil: rest.expiresAt };
+      assert.equal(await world.storage.tokens.issue([orphan], {}), 'issued');
+      assert.deepEqual(await world.userInfo(token), NO_PERSON);
+    },
+  );
 
   spec(
-    '§7 getUserClaims that rejects or throws is 503, and its text is not seen',
+    'grantd §8.5 getUserClaims that rejects or throws is 503, and its text is not seen',
     async (world) => {
       assert.deepEqual(await world.userInfo((await world.grant('alice')).access_token), OUTAGE);
       assert.deepEqual(await world.userInfo((await world.grant('bob')).access_token), OUTAGE);
@@ -502,7 +530,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   );
 
   spec.http(
-    '§7 an unexpected error is 500 with a challenge, and its text is not seen',
+    'grantd §8.6 an unexpected error is 500 with a challenge, and its text is not seen',
     async (world) => {
       const expected = bearerError(500, 'server_error', 'an unexpected error');
       assert.deepEqual(await world.userInfo((await world.grant()).access_token), expected);
@@ -524,7 +552,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec.http('§4.3 JSON is answered whatever Accept says, to errors too', async (world) => {
+  spec.http('grantd §7.7 JSON is answered whatever Accept says, to errors too', async (world) => {
     const { access_token } = await world.grant();
     for (const accept of ['text/html', 'application/jwt']) {
       const headers = { accept, authorization: `Bearer ${access_token}` };
@@ -535,7 +563,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
 
   for (const state of ['disabled', undefined, null] as const) {
     spec(
-      `§4.3 a person whom getSubjectState calls ${state} has no live token`,
+      `grantd §10.4 a person whom getSubjectState calls ${state} has no live token`,
       async (world) => {
         const order = { clientId: 'web', subject: 'alice', refresh: true };
         const [alice] = await world.server.issueTokens(order);
@@ -551,7 +579,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   }
 
   spec(
-    '§7 getSubjectState that rejects is 503',
+    'grantd §8.5 getSubjectState that rejects is 503',
     async (world) => {
       const [issued] = await world.server.issueTokens({ clientId: 'web', subject: 'alice' });
       assert.deepEqual(await world.userInfo(issued?.accessToken ?? ''), OUTAGE);
@@ -561,12 +589,12 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
 
   // ── Whether it is there ────────────────────────────────────────────────────────────────────────────────
 
-  spec('§4.3 the metadata name the endpoint, below the issuer', async (world) => {
+  spec('grantd §7.1 the metadata name the endpoint, below the issuer', async (world) => {
     assert.equal(world.server.serverMetadata.userinfo_endpoint, 'https://as.example/userinfo');
   });
 
   spec.http(
-    '§4.3 with OpenID Connect off the endpoint is not there, neither at its path nor in the metadata',
+    'grantd §7.1 with OpenID Connect off the endpoint is not there, neither at its path nor in the metadata',
     async (world) => {
       const { access_token } = await world.grant('alice', 'web', 'read');
       const notThere = { status: 404, headers: {}, body: '' };
@@ -584,7 +612,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
   );
 
   spec.http(
-    '§4.3 a page reads answer and errors where its origin is that of the client, and errors from any client before',
+    'grantd §3.6 a page reads answer and errors where its origin is that of the client, and errors from any client before',
     async (world) => {
       const { access_token } = await world.grant('alice', 'spa');
       const send = (origin: string, token: string) =>
@@ -610,7 +638,7 @@ specification('UserInfo (OpenID Connect Core §5.3)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec.http('§4.3 a preflight lets the pages of enabled clients send the header', async (world) => {
+  spec.http('grantd §3.6 a preflight lets the pages of enabled clients send the header', async (world) => {
     const preflight = (origin: string) => {
       const headers = { origin, 'access-control-request-method': 'GET' };
       return world.send({ method: 'OPTIONS', path: '/userinfo', headers });

@@ -136,18 +136,18 @@ for (const combination of COMBINATIONS) {
   const { authenticateIntrospect, authenticateRevoke, introspectionRequiresConfidentialClient } = options;
   const words = Object.entries(combination).map(([name, value]) => `${name}=${value}`);
 
-  test(`§5 the endpoints do what the options say: ${words.join(', ')}`, async (t) => {
+  test(`grantd §4.1 the endpoints do what the options say: ${words.join(', ')}`, async (t) => {
     const { issuer, useOpaqueRefreshTokens } = options;
     const first = await openWorld(t, { issuer });
     const world = await secondServer(first, { ...options, ...(isOidc && { oidc: OIDC }) });
     const server = new CombinedServer(world, combination);
     const { access_token, refresh_token, ...others } = await server.grant('web');
 
-    // §2.1, §4.3 formats and the ID token
+    // grantd §2.1, OpenID Connect Core §3.1.3.3 formats and the ID token
     assert.equal(/^grantd_rt_/.test(refresh_token), useOpaqueRefreshTokens);
     assert.equal('id_token' in others, isOidc);
 
-    // §4.1, §5.1 who may introspect
+    // grantd §4.1, §5.2 who may introspect
     const nobody = authenticateIntrospect ? 401 : 'active';
     const ofPublic = authenticateIntrospect && introspectionRequiresConfidentialClient ? 401 : 'active';
     for (const token of [access_token, refresh_token]) {
@@ -158,7 +158,7 @@ for (const combination of COMBINATIONS) {
       assert.equal(await server.introspected(token, {}, 'Nonsense'), nobody);
     }
 
-    // §4.2, §5.1 who may revoke
+    // grantd §4.1, §6.2 who may revoke
     const byStrangers = authenticateRevoke ? [401, 'alive'] : [200, 'dead'];
     const byOthers = authenticateRevoke ? [200, 'alive'] : [200, 'dead'];
     const byNobody = await server.grant('web');
@@ -176,7 +176,7 @@ for (const combination of COMBINATIONS) {
     assert.deepEqual(await server.revoked(ofPublicClient.refresh_token, { client_id: 'spa' }), [200, 'dead']);
     assert.equal(await server.isAlive(access_token), true);
 
-    // §4.3 UserInfo is there with OpenID Connect, and what was revoked has no claims
+    // grantd §7.1 UserInfo is there with OpenID Connect, and what was revoked has no claims
     assert.equal(world.server.serves(`${server.base}/userinfo`), isOidc);
     if (isOidc) {
       const userInfo = await server.ask('/userinfo', {}, `Bearer ${access_token}`);
@@ -748,7 +748,7 @@ test('time is what the clock says, whatever the system’s says', async (t) => {
 // ── Introspection policies ────────────────────────────────────────────────────────────────────────────────
 
 specification('Introspection policy (RFC 7662 §4)', ON_MEMORY, (spec) => {
-  spec('§4 by default every authenticated confidential client may ask', async (world) => {
+  spec('grantd §5.3 by default every authenticated confidential client may ask', async (world) => {
     const token = await world.machineToken();
     for (const client of ['web', 'api', 'machine'] as const) {
       assert.equal(JSON.parse((await world.introspect(token, client)).body).active, true);
@@ -785,7 +785,7 @@ specification('Introspection policy (RFC 7662 §4)', ON_MEMORY, (spec) => {
   );
 
   spec(
-    '§4 with the audience policy a resource must be in the audience as a whole, not as a part of it',
+    'grantd §5.3 with the audience policy a resource must be in the audience as a whole, not as a part of it',
     async (world) => {
       await world.storage.clients.add({ ...CLIENTS.api, id: 'part', resource: 'https://api.example' });
       assert.deepEqual(await world.introspect(await world.machineToken(), 'api'), {
@@ -799,7 +799,7 @@ specification('Introspection policy (RFC 7662 §4)', ON_MEMORY, (spec) => {
 
   const asked: (readonly [string | undefined, string, string])[] = [];
   spec(
-    '§4 a policy of the host’s own learns who asks about which live token, and its refusal looks like any inactive token',
+    'grantd §5.3 a policy of the host’s own learns who asks about which live token, and its refusal looks like any inactive token',
     async (world) => {
       asked.length = 0;
       const token = await world.machineToken();
@@ -824,7 +824,7 @@ specification('Introspection policy (RFC 7662 §4)', ON_MEMORY, (spec) => {
   );
 
   spec(
-    '§4 a policy that fails is a 500 that tells nothing',
+    'grantd §5.3 a policy that fails is a 500 that tells nothing',
     async (world) => {
       const { status, body } = await world.introspect(await world.machineToken());
       assert.deepEqual(
@@ -836,7 +836,7 @@ specification('Introspection policy (RFC 7662 §4)', ON_MEMORY, (spec) => {
   );
 
   spec(
-    '§4 where introspection is not authenticated a policy has no caller to go by',
+    'grantd §5.3 where introspection is not authenticated a policy has no caller to go by',
     async (world) => {
       assert.equal((await world.introspect(await world.machineToken())).body, INACTIVE);
     },
@@ -844,7 +844,7 @@ specification('Introspection policy (RFC 7662 §4)', ON_MEMORY, (spec) => {
   );
 });
 
-test('§4 the audience policy lets nobody in by two absent values', async () => {
+test('grantd §5.3 the audience policy lets nobody in by two absent values', async () => {
   const { introspectionPolicy } = resolveOptions({ ...REQUIRED, introspectionPolicy: 'audience' });
   const token = (claims: FoundToken['claims']): FoundToken => ({
     claims,

@@ -35,24 +35,27 @@ function race(
   }
 }
 
-race(`§3 ${PARALLEL} parallel refreshes of one token leave exactly one live lineage`, async (world) => {
-  const first = await world.grant();
-  const responses = await parallel(world, first.refresh_token);
-  const issued = successesOf(responses);
-  assert.equal(issued.length, PARALLEL, 'all of them come within the grace');
-  assert.equal(new Set(issued.map((tokens) => tokens.refresh_token)).size, 1);
-  assert.equal(new Set(issued.map((tokens) => tokens.access_token)).size, PARALLEL);
-  const [next] = issued;
-  assert.ok(next);
-  assert.deepEqual(await world.alive(first.refresh_token, next.refresh_token), [false, true]);
+race(
+  `grantd §2.7 ${PARALLEL} parallel refreshes of one token leave exactly one live lineage`,
+  async (world) => {
+    const first = await world.grant();
+    const responses = await parallel(world, first.refresh_token);
+    const issued = successesOf(responses);
+    assert.equal(issued.length, PARALLEL, 'all of them come within the grace');
+    assert.equal(new Set(issued.map((tokens) => tokens.refresh_token)).size, 1);
+    assert.equal(new Set(issued.map((tokens) => tokens.access_token)).size, PARALLEL);
+    const [next] = issued;
+    assert.ok(next);
+    assert.deepEqual(await world.alive(first.refresh_token, next.refresh_token), [false, true]);
 
-  // One revocation ends them all: they are of one pair.
-  assert.deepEqual(await world.revoke(next.access_token), REVOKED);
-  assert.deepEqual(await liveOf(world, issued), []);
-});
+    // One revocation ends them all: they are of one pair.
+    assert.deepEqual(await world.revoke(next.access_token), REVOKED);
+    assert.deepEqual(await liveOf(world, issued), []);
+  },
+);
 
 race(
-  `§3 ${PARALLEL} parallel refreshes of one token go on as one lineage, generation after generation`,
+  `grantd §2.7 ${PARALLEL} parallel refreshes of one token go on as one lineage, generation after generation`,
   async (world) => {
     let { refresh_token } = await world.grant();
     const spent: string[] = [];
@@ -67,7 +70,7 @@ race(
   },
 );
 
-race('§3 two generations that are refreshed at once never make two lineages', async (world) => {
+race('grantd §2.7 two generations that are refreshed at once never make two lineages', async (world) => {
   const first = await world.grant();
   const second = await world.rotated(first.refresh_token);
   const responses = await Promise.all(
@@ -83,7 +86,7 @@ race('§3 two generations that are refreshed at once never make two lineages', a
 });
 
 race(
-  `§3 a revocation of the refresh token amid ${PARALLEL} refreshes leaves nothing alive`,
+  `grantd §2.7 a revocation of the refresh token amid ${PARALLEL} refreshes leaves nothing alive`,
   async (world) => {
     const first = await world.grant();
     const [responses, revoked] = await amid(world, first.refresh_token, () =>
@@ -95,7 +98,7 @@ race(
 );
 
 race(
-  `§3 a revocation of the access token amid ${PARALLEL} refreshes leaves no refresh token alive`,
+  `grantd §2.7 a revocation of the access token amid ${PARALLEL} refreshes leaves no refresh token alive`,
   async (world) => {
     const first = await world.grant();
     const [responses, revoked] = await amid(world, first.refresh_token, () =>
@@ -106,7 +109,7 @@ race(
   },
 );
 
-race(`§3 a person disabled amid ${PARALLEL} refreshes has nothing alive`, async (world) => {
+race(`grantd §2.7 a person disabled amid ${PARALLEL} refreshes has nothing alive`, async (world) => {
   const first = await world.grant();
   const disable = async () => world.storage.setDisabled('subject', 'alice', true);
   const [responses] = await amid(world, first.refresh_token, disable);
@@ -114,7 +117,7 @@ race(`§3 a person disabled amid ${PARALLEL} refreshes has nothing alive`, async
 });
 
 race(
-  `§3 with a grace of 0 at most one of ${PARALLEL} parallel refreshes is served, and the family dies by the others`,
+  `grantd §2.7 with a grace of 0 at most one of ${PARALLEL} parallel refreshes is served, and the family dies by the others`,
   async (world) => {
     const first = await world.grant();
     const bystander = await world.grant();
@@ -130,7 +133,7 @@ race(
 );
 
 race(
-  '§3 with a grace of 0 refreshes one after the other are served',
+  'grantd §2.7 with a grace of 0 refreshes one after the other are served',
   async (world) => {
     let tokens = await world.grant();
     for (let i = 0; i < 5; i++) tokens = await world.rotated(tokens.refresh_token);
@@ -140,7 +143,7 @@ race(
 );
 
 race(
-  `§3 with a grace of 0 a revocation amid ${PARALLEL} refreshes leaves nothing alive`,
+  `grantd §2.7 with a grace of 0 a revocation amid ${PARALLEL} refreshes leaves nothing alive`,
   async (world) => {
     const first = await world.grant();
     const [responses] = await amid(world, first.refresh_token, () => world.revoke(first.refresh_token));
@@ -150,7 +153,7 @@ race(
 );
 
 race(
-  '§3 parallel redemptions of one code issue tokens once at most, and revoke them by the second',
+  'grantd §2.7 parallel redemptions of one code issue tokens once at most, and revoke them by the second',
   async (world) => {
     const code = await world.code();
     const responses = await Promise.all(Array.from({ length: PARALLEL / 4 }, () => world.redeem(code)));
@@ -160,7 +163,7 @@ race(
   },
 );
 
-race('§3 a revocation of a code amid its redemptions leaves nothing alive', async (world) => {
+race('grantd §2.7 a revocation of a code amid its redemptions leaves nothing alive', async (world) => {
   const code = await world.code();
   const redemptions = Array.from({ length: PARALLEL / 10 }, () => () => world.redeem(code));
   const half = redemptions.length / 2;

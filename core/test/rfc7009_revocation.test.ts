@@ -22,20 +22,20 @@ function badRequest(error: string, description: string): TestResponse {
 specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   // ── What goes along ────────────────────────────────────────────────────────────────────────────────────
 
-  spec.http('§3 a revoked access token takes its refresh token along', async (world) => {
+  spec.http('grantd §6.4 a revoked access token takes its refresh token along', async (world) => {
     const { access_token, refresh_token } = await world.grant();
     assert.deepEqual(await world.revoke(access_token), REVOKED);
     await assertDead(world, access_token, refresh_token);
   });
 
-  spec('§3 a revoked refresh token takes its access token along', async (world) => {
+  spec('grantd §6.4 a revoked refresh token takes its access token along', async (world) => {
     const { access_token, refresh_token } = await world.grant();
     assert.deepEqual(await world.revoke(refresh_token), REVOKED);
     await assertDead(world, access_token, refresh_token);
   });
 
   spec(
-    '§3 a revoked refresh token takes along every token of its grant, also after rotations',
+    'grantd §6.4 a revoked refresh token takes along every token of its grant, also after rotations',
     async (world) => {
       const first = await world.grant();
       const second = await world.rotated(first.refresh_token);
@@ -48,16 +48,19 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('§3 a refresh token that was rotated already still takes its whole grant along', async (world) => {
-    const first = await world.grant();
-    const second = await world.rotated(first.refresh_token);
-    assert.deepEqual(await world.revoke(first.refresh_token), REVOKED);
-    await assertDead(world, first.access_token, second.refresh_token);
-    await assertDead(world, second.access_token, second.refresh_token);
-  });
+  spec(
+    'grantd §6.4 a refresh token that was rotated already still takes its whole grant along',
+    async (world) => {
+      const first = await world.grant();
+      const second = await world.rotated(first.refresh_token);
+      assert.deepEqual(await world.revoke(first.refresh_token), REVOKED);
+      await assertDead(world, first.access_token, second.refresh_token);
+      await assertDead(world, second.access_token, second.refresh_token);
+    },
+  );
 
   spec(
-    '§3 an access token takes along the current refresh token of its family and the access token beside that one, after several rotations too',
+    'grantd §6.4 an access token takes along the current refresh token of its family and the access token beside that one, after several rotations too',
     async (world) => {
       const first = await world.grant();
       const second = await world.rotated(first.refresh_token);
@@ -69,26 +72,32 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('§3 the retry of a refresh within its grace leads to tokens of the same pair', async (world) => {
-    const first = await world.grant();
-    const second = await world.rotated(first.refresh_token);
-    const again = await world.rotated(first.refresh_token);
-    assert.equal(again.refresh_token, second.refresh_token);
-    await world.revoke(again.access_token);
-    await assertDead(world, second.access_token, second.refresh_token);
-    await assertDead(world, again.access_token, first.refresh_token);
-    assert.deepEqual(await world.alive(first.access_token), [true]);
-  });
+  spec(
+    'grantd §6.4 the retry of a refresh within its grace leads to tokens of the same pair',
+    async (world) => {
+      const first = await world.grant();
+      const second = await world.rotated(first.refresh_token);
+      const again = await world.rotated(first.refresh_token);
+      assert.equal(again.refresh_token, second.refresh_token);
+      await world.revoke(again.access_token);
+      await assertDead(world, second.access_token, second.refresh_token);
+      await assertDead(world, again.access_token, first.refresh_token);
+      assert.deepEqual(await world.alive(first.access_token), [true]);
+    },
+  );
 
-  spec('§3 an access token of narrowed scope takes its family along like any other', async (world) => {
-    const first = await world.grant();
-    const narrowed = await world.rotated(first.refresh_token, { scope: 'read' });
-    await world.revoke(narrowed.access_token);
-    await assertDead(world, narrowed.access_token, narrowed.refresh_token);
-    assert.deepEqual(await world.alive(first.access_token), [true]);
-  });
+  spec(
+    'grantd §6.4 an access token of narrowed scope takes its family along like any other',
+    async (world) => {
+      const first = await world.grant();
+      const narrowed = await world.rotated(first.refresh_token, { scope: 'read' });
+      await world.revoke(narrowed.access_token);
+      await assertDead(world, narrowed.access_token, narrowed.refresh_token);
+      assert.deepEqual(await world.alive(first.access_token), [true]);
+    },
+  );
 
-  spec('§3 another grant of the same client and the same person stays alive', async (world) => {
+  spec('grantd §6.4 another grant of the same client and the same person stays alive', async (world) => {
     const phone = await world.grant();
     const tablet = await world.grant();
     await world.revoke(phone.refresh_token);
@@ -98,7 +107,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   });
 
   spec(
-    '§3 an expired access token can still be revoked, and takes its refresh token along',
+    'grantd §6.6 an expired access token can still be revoked, and takes its refresh token along',
     async (world) => {
       const { access_token, refresh_token } = await world.grant();
       world.clock.advance(3600);
@@ -109,7 +118,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    '§3 an expired access token takes along the refresh token of today, after rotations and a sweep',
+    'grantd §6.6 an expired access token takes along the refresh token of today, after rotations and a sweep',
     async (world) => {
       const first = await world.grant();
       world.clock.advance(7 * 24 * 60 * 60);
@@ -128,7 +137,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    '§3 a revoked token stays revoked: asked again the answer is the same, and nothing comes back',
+    'grantd §6.4 a revoked token stays revoked: asked again the answer is the same, and nothing comes back',
     async (world) => {
       const { access_token, refresh_token } = await world.grant();
       for (const token of [access_token, access_token, refresh_token, refresh_token]) {
@@ -138,7 +147,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('§3 a token that a client has for itself is revoked alone', async (world) => {
+  spec('grantd §6.4 a token that a client has for itself is revoked alone', async (world) => {
     const [one, other] = [await world.machineToken(), await world.machineToken()];
     assert.deepEqual(await world.revoke(one, 'machine'), REVOKED);
     assert.deepEqual(await world.alive(one, other), [false, true]);
@@ -147,7 +156,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   // ── Hints ──────────────────────────────────────────────────────────────────────────────────────────────
 
   spec(
-    '§4.2.1 the hint is advisory: absent, empty, right or wrong, the token and its pair are revoked',
+    'grantd §6.3 the hint is advisory: absent, empty, right or wrong, the token and its pair are revoked',
     async (world) => {
       for (const kind of ['access_token', 'refresh_token'] as const) {
         for (const hint of [undefined, '', 'access_token', 'refresh_token', 'auth_code']) {
@@ -159,13 +168,13 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('§4.2.2 a code is revoked with the hint auth_code', async (world) => {
+  spec('grantd §6.5 a code is revoked with the hint auth_code', async (world) => {
     const code = await world.code();
     assert.deepEqual(await world.revoke(code, 'web', 'auth_code'), REVOKED);
     assert.deepEqual(await world.redeem(code), CODE_REFUSED);
   });
 
-  spec('§4.2.2 without the hint auth_code a code is never touched', async (world) => {
+  spec('grantd §6.5 without the hint auth_code a code is never touched', async (world) => {
     for (const hint of [undefined, 'access_token', 'refresh_token']) {
       const code = await world.code();
       assert.deepEqual(await world.revoke(code, 'web', hint), REVOKED);
@@ -173,35 +182,41 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     }
   });
 
-  spec('§4.2.2 a public client revokes its own code with the hint auth_code', async (world) => {
+  spec('grantd §6.5 a public client revokes its own code with the hint auth_code', async (world) => {
     const code = await world.code('alice', 'spa');
     assert.deepEqual(await world.revoke(code, 'spa', 'auth_code'), REVOKED);
     assert.deepEqual(await world.redeem(code, 'spa'), CODE_REFUSED);
   });
 
-  spec('§4.2.2 the code of another client is left untouched, the answer tells nothing', async (world) => {
-    const code = await world.code('alice', 'spa');
-    assert.deepEqual(await world.revoke(code, 'web', 'auth_code'), REVOKED);
-    assert.equal(world.lastReason, 'code_foreign');
-    assert.equal((await world.redeem(code, 'spa')).status, 200);
-  });
+  spec(
+    'grantd §6.5 the code of another client is left untouched, the answer tells nothing',
+    async (world) => {
+      const code = await world.code('alice', 'spa');
+      assert.deepEqual(await world.revoke(code, 'web', 'auth_code'), REVOKED);
+      assert.equal(world.lastReason, 'code_foreign');
+      assert.equal((await world.redeem(code, 'spa')).status, 200);
+    },
+  );
 
-  spec('§4.2.2 a redeemed code takes along what it issued', async (world) => {
+  spec('grantd §6.5 a redeemed code takes along what it issued', async (world) => {
     const code = await world.code();
     const { access_token, refresh_token } = JSON.parse((await world.redeem(code)).body);
     assert.deepEqual(await world.revoke(code, 'web', 'auth_code'), REVOKED);
     await assertDead(world, access_token, refresh_token);
   });
 
-  spec.http('§4.2.2 a code that is unknown, malformed or expired is the same empty 200', async (world) => {
-    const expired = await world.code();
-    world.clock.advance(60);
-    for (const code of [expired, `grantd_ac_${'A'.repeat(43)}`, 'grantd_ac_x', 'x']) {
-      assert.deepEqual(await world.revoke(code, 'web', 'auth_code'), REVOKED);
-    }
-  });
+  spec.http(
+    'grantd §6.5 a code that is unknown, malformed or expired is the same empty 200',
+    async (world) => {
+      const expired = await world.code();
+      world.clock.advance(60);
+      for (const code of [expired, `grantd_ac_${'A'.repeat(43)}`, 'grantd_ac_x', 'x']) {
+        assert.deepEqual(await world.revoke(code, 'web', 'auth_code'), REVOKED);
+      }
+    },
+  );
 
-  spec('§4.2.3 an unknown hint is 400 unsupported_token_type, and nothing is revoked', async (world) => {
+  spec('grantd §3.3 an unknown hint is 400 unsupported_token_type, and nothing is revoked', async (world) => {
     const { access_token, refresh_token } = await world.grant();
     const expected = badRequest('unsupported_token_type', 'the token_type_hint is unknown');
     for (const hint of ['id_token', 'ACCESS_TOKEN', 'authorization_code', 'toString']) {
@@ -212,7 +227,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
 
   // ── What is ignored ────────────────────────────────────────────────────────────────────────────────────
 
-  spec('§4.2.4 a forged JWT is ignored, and what it imitates stays alive', async (world) => {
+  spec('grantd §6.3 a forged JWT is ignored, and what it imitates stays alive', async (world) => {
     const { access_token, refresh_token } = await world.grant();
     for (const token of [access_token, refresh_token]) {
       assert.deepEqual(await world.revoke(withBrokenSignature(token)), REVOKED);
@@ -222,17 +237,20 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     assert.deepEqual(await world.alive(access_token, refresh_token), [true, true]);
   });
 
-  spec('§4.2.4 a JWT signed with a stolen key and the jti of a live record is ignored', async (world) => {
-    const { access_token, refresh_token } = await world.grant();
-    for (const forged of await imitations(world, access_token, refresh_token)) {
-      assert.deepEqual(await world.revoke(forged), REVOKED);
-      assert.equal(world.lastReason, 'differs_from_issued');
-    }
-    assert.deepEqual(await world.alive(access_token, refresh_token), [true, true]);
-  });
+  spec(
+    'grantd §6.3 a JWT signed with a stolen key and the jti of a live record is ignored',
+    async (world) => {
+      const { access_token, refresh_token } = await world.grant();
+      for (const forged of await imitations(world, access_token, refresh_token)) {
+        assert.deepEqual(await world.revoke(forged), REVOKED);
+        assert.equal(world.lastReason, 'differs_from_issued');
+      }
+      assert.deepEqual(await world.alive(access_token, refresh_token), [true, true]);
+    },
+  );
 
   spec.http(
-    '§4.2.4 a forged JWT is ignored where nobody authenticates as well',
+    'grantd §6.3 a forged JWT is ignored where nobody authenticates as well',
     async (world) => {
       const { access_token, refresh_token } = await world.grant();
       const forged = await imitations(world, access_token, refresh_token);
@@ -245,7 +263,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   );
 
   spec.http(
-    '§4.2 an unknown, malformed, forged, expired, revoked or foreign token is the same empty 200 to the byte',
+    'grantd §6.7 an unknown, malformed, forged, expired, revoked or foreign token is the same empty 200 to the byte',
     async (world) => {
       const expired = await world.grant();
       world.clock.advance(14 * 24 * 60 * 60);
@@ -263,7 +281,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    '§4.2 the tokens of another client are left untouched, by either token and whatever the hint',
+    'grantd §6.2 the tokens of another client are left untouched, by either token and whatever the hint',
     async (world) => {
       const { access_token, refresh_token } = await world.grant('alice', 'spa');
       for (const hint of [undefined, 'access_token', 'refresh_token', 'auth_code']) {
@@ -275,7 +293,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    '§4.2 a foreign revocation is reported as revocation_ignored, never as token_revoked',
+    'grantd §9.1 a foreign revocation is reported as revocation_ignored, never as token_revoked',
     async (world) => {
       const { access_token } = await world.grant('alice', 'spa');
       world.events.length = 0;
@@ -286,17 +304,20 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('§4.2 a revocation that happened is reported with the identifier of the token', async (world) => {
-    const { access_token } = await world.grant();
-    const { jti } = decodeJwt(access_token);
-    world.events.length = 0;
-    await world.revoke(access_token);
-    assert.deepEqual(world.events, [
-      { operation: 'revocation', clientId: 'web', type: 'token_revoked', tokenId: jti },
-    ]);
-  });
+  spec(
+    'grantd §9.1 a revocation that happened is reported with the identifier of the token',
+    async (world) => {
+      const { access_token } = await world.grant();
+      const { jti } = decodeJwt(access_token);
+      world.events.length = 0;
+      await world.revoke(access_token);
+      assert.deepEqual(world.events, [
+        { operation: 'revocation', clientId: 'web', type: 'token_revoked', tokenId: jti },
+      ]);
+    },
+  );
 
-  spec('§4.2 no event of a revocation holds a token, a code or a secret', async (world) => {
+  spec('grantd §9.2 no event of a revocation holds a token, a code or a secret', async (world) => {
     const { access_token, refresh_token } = await world.grant();
     const code = await world.code();
     const texts = [access_token, refresh_token, code, 'the secret of web', withBrokenSignature(access_token)];
@@ -315,7 +336,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
 
   // ── Who may revoke ─────────────────────────────────────────────────────────────────────────────────────
 
-  spec('§4.2.5 a client needs no grant of its own to revoke its tokens', async (world) => {
+  spec('grantd §6.2 a client needs no grant of its own to revoke its tokens', async (world) => {
     const { storage } = world;
     const secrets = [await world.server.hashClientSecret('another secret')];
     await storage.clients.add({
@@ -336,7 +357,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     assert.deepEqual(await world.alive(token, issued?.accessToken ?? ''), [false, false]);
   });
 
-  spec.http('§5.1 a public client revokes its own tokens by its client_id alone', async (world) => {
+  spec.http('grantd §6.2 a public client revokes its own tokens by its client_id alone', async (world) => {
     for (const kind of ['access_token', 'refresh_token'] as const) {
       const tokens = await world.grant('alice', 'spa');
       assert.deepEqual(await world.revoke(tokens[kind], 'spa'), REVOKED);
@@ -344,7 +365,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     }
   });
 
-  spec.http('§5.1 credentials in the form body are as good as Basic', async (world) => {
+  spec.http('grantd §4.2 credentials in the form body are as good as Basic', async (world) => {
     const { access_token: token, refresh_token } = await world.grant();
     const form = { token, client_id: 'web', client_secret: 'the secret of web' };
     assert.deepEqual(await world.post('/token/revoke', form), REVOKED);
@@ -352,7 +373,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   });
 
   spec.http(
-    '§7 client authentication that fails is 401 invalid_client with a challenge, and nothing is revoked',
+    'grantd §4.4 client authentication that fails is 401 invalid_client with a challenge, and nothing is revoked',
     async (world) => {
       const { access_token: token, refresh_token } = await world.grant();
       const attempts = [
@@ -372,7 +393,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec.http('§7 an Authorization header that cannot be read is 401 as well', async (world) => {
+  spec.http('grantd §4.4 an Authorization header that cannot be read is 401 as well', async (world) => {
     const { access_token: token } = await world.grant('alice', 'spa');
     const unreadable = ['Basic', 'Basic !', `Basic ${btoa('no colon')}`, 'Basic /w==', `Bearer ${token}`];
     const description = 'the Authorization header carries no Basic credentials';
@@ -386,7 +407,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   });
 
   spec.http(
-    '§7 two credentials, or two client_ids, are 400 invalid_request; the same client_id twice is not',
+    'grantd §4.3 two credentials, or two client_ids, are 400 invalid_request; the same client_id twice is not',
     async (world) => {
       const { access_token: token } = await world.grant();
       const expected = badRequest('invalid_request', 'the request carries more than one client credential');
@@ -403,14 +424,17 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('§7 a disabled client cannot revoke, and learns nothing more than a stranger', async (world) => {
-    const { access_token } = await world.grant();
-    await world.storage.setDisabled('client', 'web', true);
-    assert.deepEqual(await world.revoke(access_token), CLIENT_REFUSED);
-  });
+  spec(
+    'grantd §4.4 a disabled client cannot revoke, and learns nothing more than a stranger',
+    async (world) => {
+      const { access_token } = await world.grant();
+      await world.storage.setDisabled('client', 'web', true);
+      assert.deepEqual(await world.revoke(access_token), CLIENT_REFUSED);
+    },
+  );
 
   spec(
-    '§5.1 without authentication only token and hint are sent, and any token is revoked',
+    'grantd §4.1 without authentication only token and hint are sent, and any token is revoked',
     async (world) => {
       const [own, foreign] = [await world.grant(), await world.grant('bob', 'spa')];
       assert.deepEqual(await world.revoke(own.access_token, null), REVOKED);
@@ -425,7 +449,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    '§5.1 without authentication an unknown hint and a missing token are 400 still',
+    'grantd §4.1 without authentication an unknown hint and a missing token are 400 still',
     async (world) => {
       const unknown = badRequest('unsupported_token_type', 'the token_type_hint is unknown');
       assert.deepEqual(await world.revoke('x', null, 'id_token'), unknown);
@@ -438,7 +462,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   // ── Formats ────────────────────────────────────────────────────────────────────────────────────────────
 
   spec(
-    '§4.2.6 an opaque refresh token is read by getByRefreshToken and revoked with its pair',
+    'grantd §6.3 an opaque refresh token is read by getByRefreshToken and revoked with its pair',
     async (world) => {
       const first = await world.grant();
       assert.match(first.refresh_token, /^grantd_rt_/);
@@ -451,7 +475,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    '§4.2.6 an opaque access token is revoked with its pair',
+    'grantd §6.3 an opaque access token is revoked with its pair',
     async (world) => {
       const first = await world.grant();
       assert.match(first.access_token, /^grantd_at_/);
@@ -464,7 +488,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    '§4.2.6 an opaque token that is cut off or changed is ignored',
+    'grantd §6.3 an opaque token that is cut off or changed is ignored',
     async (world) => {
       const { access_token, refresh_token } = await world.grant();
       for (const token of [access_token, refresh_token]) {
@@ -480,14 +504,14 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
 
   // ── The request ────────────────────────────────────────────────────────────────────────────────────────
 
-  spec.http('§2.4 a missing or empty token is 400 invalid_request', async (world) => {
+  spec.http('grantd §3.2 a missing or empty token is 400 invalid_request', async (world) => {
     const expected = badRequest('invalid_request', 'the parameter token is missing');
     assert.deepEqual(await world.post('/token/revoke', {}, 'web'), expected);
     assert.deepEqual(await world.revoke(''), expected);
   });
 
   spec.http(
-    '§7 a repeated parameter and another media type are 400 invalid_request, and nothing is revoked',
+    'grantd §3.1 a repeated parameter and another media type are 400 invalid_request, and nothing is revoked',
     async (world) => {
       const { access_token, refresh_token } = await world.grant();
       const form = 'application/x-www-form-urlencoded';
@@ -511,7 +535,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec.http('§4.2 unknown parameters are ignored, and so is a token in the query', async (world) => {
+  spec.http('grantd §3.1 unknown parameters are ignored, and so is a token in the query', async (world) => {
     const { access_token: token } = await world.grant();
     const inQuery = await world.post(`/token/revoke?token=${token}`, {}, 'web');
     assert.deepEqual(inQuery, badRequest('invalid_request', 'the parameter token is missing'));
@@ -519,7 +543,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     assert.deepEqual(await world.alive(token), [false]);
   });
 
-  spec.http('§4.2 another method is 405 with Allow', async (world) => {
+  spec.http('grantd §1.4 another method is 405 with Allow', async (world) => {
     const { access_token } = await world.grant();
     for (const method of ['GET', 'PUT', 'DELETE']) {
       const headers = { authorization: basic('web') };
@@ -530,30 +554,33 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     assert.deepEqual(await world.alive(access_token), [true]);
   });
 
-  spec.http('§8 a body of more than 64 KiB is 413, one of exactly 64 KiB is read', async (world) => {
+  spec.http('grantd §3.4 a body of more than 64 KiB is 413, one of exactly 64 KiB is read', async (world) => {
     const fill = (bytes: number) => ({ token: 'x'.repeat(bytes - 'token='.length) });
     assert.deepEqual(await world.post('/token/revoke', fill(64 * 1024), 'web'), REVOKED);
     const expected = errorOf(413, 'invalid_request', 'the request body is too large', OPEN_JSON_HEADERS);
     assert.deepEqual(await world.post('/token/revoke', fill(64 * 1024 + 1), 'web'), expected);
   });
 
-  spec.http('§7 errors are JSON whatever Accept says, and never kept by a cache', async (world) => {
+  spec.http('grantd §3.5 errors are JSON whatever Accept says, and never kept by a cache', async (world) => {
     const response = await world.post('/token/revoke', {}, 'web', { accept: 'text/html' });
     assert.deepEqual(response, badRequest('invalid_request', 'the parameter token is missing'));
   });
 
-  spec.http('§7 storage that cannot be asked is 503 with Retry-After, and never 200', async (world) => {
-    const { access_token } = await world.grant();
-    await world.storage.close();
-    const headers = { ...OPEN_JSON_HEADERS, 'retry-after': '1' };
-    const expected = errorOf(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, headers);
-    assert.deepEqual(await world.revoke(access_token), expected);
-  });
+  spec.http(
+    'grantd §8.5 storage that cannot be asked is 503 with Retry-After, and never 200',
+    async (world) => {
+      const { access_token } = await world.grant();
+      await world.storage.close();
+      const headers = { ...OPEN_JSON_HEADERS, 'retry-after': '1' };
+      const expected = errorOf(503, 'temporarily_unavailable', OUTAGE_DESCRIPTION, headers);
+      assert.deepEqual(await world.revoke(access_token), expected);
+    },
+  );
 
   // ── Pages of other origins ─────────────────────────────────────────────────────────────────────────────
 
   spec.http(
-    '§4.2 a page reads the answer where its origin is that of a redirect URI of the client',
+    'grantd §3.6 a page reads the answer where its origin is that of a redirect URI of the client',
     async (world) => {
       const { access_token: token } = await world.grant('alice', 'spa');
       const form = { token, client_id: 'spa' };
@@ -562,23 +589,26 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('§4.2 once the client is known, the origin of another client is none of its own', async (world) => {
-    const form = { token: 'x', client_id: 'spa' };
-    for (const origin of [
-      'https://web.example',
-      'https://evil.example',
-      'https://spa.example.evil.example',
-      'null',
-    ]) {
-      assert.deepEqual(await world.post('/token/revoke', form, null, { origin }), REVOKED);
-    }
-    const unknownHint = { ...form, token_type_hint: 'x' };
-    const refused = await world.post('/token/revoke', unknownHint, null, { origin: 'https://web.example' });
-    assert.deepEqual(refused, badRequest('unsupported_token_type', 'the token_type_hint is unknown'));
-  });
+  spec(
+    'grantd §3.6 once the client is known, the origin of another client is none of its own',
+    async (world) => {
+      const form = { token: 'x', client_id: 'spa' };
+      for (const origin of [
+        'https://web.example',
+        'https://evil.example',
+        'https://spa.example.evil.example',
+        'null',
+      ]) {
+        assert.deepEqual(await world.post('/token/revoke', form, null, { origin }), REVOKED);
+      }
+      const unknownHint = { ...form, token_type_hint: 'x' };
+      const refused = await world.post('/token/revoke', unknownHint, null, { origin: 'https://web.example' });
+      assert.deepEqual(refused, badRequest('unsupported_token_type', 'the token_type_hint is unknown'));
+    },
+  );
 
   spec.http(
-    '§4.2 before the client is known, errors are read from the origins of any enabled client',
+    'grantd §3.6 before the client is known, errors are read from the origins of any enabled client',
     async (world) => {
       const send = (origin: string) => world.post('/token/revoke', { token: 'x' }, null, { origin });
       assert.deepEqual(await send('https://web.example'), opened(CLIENT_REFUSED, 'https://web.example'));
@@ -589,7 +619,7 @@ specification('Revocation (RFC 7009)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec.http('§4.2 a preflight is answered for the origins of enabled clients alone', async (world) => {
+  spec.http('grantd §3.6 a preflight is answered for the origins of enabled clients alone', async (world) => {
     const preflight = (origin: string) => {
       const headers = { origin, 'access-control-request-method': 'POST' };
       return world.send({ method: 'OPTIONS', path: '/token/revoke', headers });

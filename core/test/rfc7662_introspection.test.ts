@@ -26,30 +26,33 @@ function members(response: TestResponse): Record<string, unknown> {
 }
 
 specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
-  spec.http('§2.2 a live access token is described by its record and its verified claims', async (world) => {
-    const { access_token } = await world.grant();
-    const { jti } = decodeJwt(access_token);
-    const response = await world.introspect(access_token);
-    assert.deepEqual(response.headers, JSON_HEADERS);
-    assert.deepEqual(members(response), {
-      active: true,
-      scope: 'openid profile email read write',
-      client_id: 'web',
-      token_type: 'Bearer',
-      username: 'alice',
-      exp: world.clock.seconds + 3600,
-      iat: world.clock.seconds,
-      sub: 'alice',
-      aud: ISSUER,
-      iss: ISSUER,
-      jti,
-      auth_time: world.clock.seconds,
-    });
-  });
+  spec.http(
+    'grantd §5.4 a live access token is described by its record and its verified claims',
+    async (world) => {
+      const { access_token } = await world.grant();
+      const { jti } = decodeJwt(access_token);
+      const response = await world.introspect(access_token);
+      assert.deepEqual(response.headers, JSON_HEADERS);
+      assert.deepEqual(members(response), {
+        active: true,
+        scope: 'openid profile email read write',
+        client_id: 'web',
+        token_type: 'Bearer',
+        username: 'alice',
+        exp: world.clock.seconds + 3600,
+        iat: world.clock.seconds,
+        sub: 'alice',
+        aud: ISSUER,
+        iss: ISSUER,
+        jti,
+        auth_time: world.clock.seconds,
+      });
+    },
+  );
 
   for (const format of ['jwt', 'opaque'] as const) {
     spec(
-      `findings B3 §2.2 acr, auth_time, amr and sid are told where the token has them (${format})`,
+      `findings B3 grantd §5.6 acr, auth_time, amr and sid are told where the token has them (${format})`,
       async (world) => {
         const signIn = { auth_time: world.clock.seconds - 9, acr: 'urn:acr:2', amr: ['pwd', 'otp'] };
         const { access_token, refresh_token } = await signedIn(world, signIn);
@@ -70,7 +73,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
     );
   }
 
-  spec('§2.2 a live refresh token has its own expiry and no token_type', async (world) => {
+  spec('grantd §5.4 a live refresh token has its own expiry and no token_type', async (world) => {
     const { refresh_token } = await world.grant();
     const answer = members(await world.introspect(refresh_token));
     assert.equal(answer.active, true);
@@ -79,7 +82,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
   });
 
   spec(
-    '§2.2 the token of a client without a person has no username, and the client as its subject',
+    'grantd §5.4 the token of a client without a person has no username, and the client as its subject',
     async (world) => {
       const answer = members(await world.introspect(await world.machineToken()));
       assert.deepEqual([answer.active, answer.sub, 'username' in answer], [true, 'machine', false]);
@@ -87,7 +90,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    '§2.2 an opaque access token is described like a JWT',
+    'grantd §5.4 an opaque access token is described like a JWT',
     async (world) => {
       const { access_token } = await world.grant();
       assert.match(access_token, /^grantd_at_/);
@@ -102,7 +105,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    '§2.2 an opaque refresh token is read by getByRefreshToken and described',
+    'grantd §5.4 an opaque refresh token is read by getByRefreshToken and described',
     async (world) => {
       const { refresh_token } = await world.grant();
       assert.match(refresh_token, /^grantd_rt_/);
@@ -112,7 +115,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    '§2.2 an audience that was issued as a list is told as a list',
+    'grantd §5.4 an audience that was issued as a list is told as a list',
     async (world) => {
       const answer = members(await world.introspect(await world.machineToken()));
       assert.deepEqual(answer.aud, ['https://api.example', 'https://b.example']);
@@ -120,7 +123,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
     { defaultAudience: ['https://api.example', 'https://b.example'] },
   );
 
-  spec('§4.1.1 a wrong hint changes nothing: the kind is found from the token itself', async (world) => {
+  spec('grantd §3.3 a wrong hint changes nothing: the kind is found from the token itself', async (world) => {
     const { access_token, refresh_token } = await world.grant();
     for (const token of [access_token, refresh_token]) {
       const without = await world.introspect(token);
@@ -131,14 +134,14 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
     }
   });
 
-  spec('§4.1.2 an unknown hint is refused with unsupported_token_type', async (world) => {
+  spec('grantd §3.3 an unknown hint is refused with unsupported_token_type', async (world) => {
     const { access_token } = await world.grant();
     const expected = badRequest('unsupported_token_type', 'the token_type_hint is unknown');
     assert.deepEqual(await world.introspect(access_token, 'api', 'id_token'), expected);
   });
 
   spec(
-    'findings F8 §4.1.2 with ignoreUnknownTokenTypeHints an unknown hint is ignored at both endpoints',
+    'findings F8 grantd §3.3 with ignoreUnknownTokenTypeHints an unknown hint is ignored at both endpoints',
     async (world) => {
       const { access_token } = await world.grant();
       const without = await world.introspect(access_token);
@@ -151,7 +154,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    'findings F8 §4.1.2 the operator lets one client send unknown hints; others are refused as before',
+    'findings F8 grantd §3.3 the operator lets one client send unknown hints; others are refused as before',
     async (world) => {
       const { secrets, ...api } = (await world.storage.clients.get('api')) ?? assert.fail();
       const metadata = { ignore_unknown_token_type_hint: true };
@@ -170,7 +173,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    '§4.1.3 with the hint auth_code the answer is inactive, for a live code and a live token alike',
+    'grantd §5.5 with the hint auth_code the answer is inactive, for a live code and a live token alike',
     async (world) => {
       const { access_token } = await world.grant();
       for (const token of [await world.code(), access_token]) {
@@ -179,18 +182,21 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('§4.1.3 an authorization code is inactive without a hint as well', async (world) => {
+  spec('grantd §5.5 an authorization code is inactive without a hint as well', async (world) => {
     assert.deepEqual(await world.introspect(await world.code()), INACTIVE);
   });
 
-  spec('§4.1.4 a JWT whose signature does not verify is {"active":false} and nothing more', async (world) => {
-    const { access_token } = await world.grant();
-    assert.deepEqual(await world.introspect(withBrokenSignature(access_token)), INACTIVE);
-    assert.equal(world.lastReason, 'bad_signature');
-  });
+  spec(
+    'grantd §5.5 a JWT whose signature does not verify is {"active":false} and nothing more',
+    async (world) => {
+      const { access_token } = await world.grant();
+      assert.deepEqual(await world.introspect(withBrokenSignature(access_token)), INACTIVE);
+      assert.equal(world.lastReason, 'bad_signature');
+    },
+  );
 
   spec(
-    '§4.1.4 a JWT with an unknown kid, no kid, or the algorithm none is {"active":false}',
+    'grantd §5.5 a JWT with an unknown kid, no kid, or the algorithm none is {"active":false}',
     async (world) => {
       const { access_token } = await world.grant();
       const [, payload = '', signature = ''] = access_token.split('.');
@@ -210,7 +216,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec.http('§4.1.4 whatever is no token at all is {"active":false}', async (world) => {
+  spec.http('grantd §5.5 whatever is no token at all is {"active":false}', async (world) => {
     for (const text of [
       'x',
       'a.b.c',
@@ -226,14 +232,14 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
     }
   });
 
-  spec('§4.1.5 a token whose record is gone from storage is {"active":false}', async (world) => {
+  spec('grantd §5.5 a token whose record is gone from storage is {"active":false}', async (world) => {
     const token = await signedLike(world, {});
     assert.deepEqual(await world.introspect(token), INACTIVE);
     assert.equal(world.lastReason, 'no_record');
   });
 
   spec(
-    '§4.1.6 an expired token is {"active":false} and nothing more, from the very second of its exp',
+    'grantd §5.5 an expired token is {"active":false} and nothing more, from the very second of its exp',
     async (world) => {
       const { access_token } = await world.grant();
       const { exp = 0 } = decodeJwt(access_token);
@@ -245,25 +251,25 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('§4.1.6 an expired refresh token is {"active":false}', async (world) => {
+  spec('grantd §5.5 an expired refresh token is {"active":false}', async (world) => {
     const { refresh_token } = await world.grant();
     world.clock.advance(14 * 24 * 60 * 60);
     assert.deepEqual(await world.introspect(refresh_token), INACTIVE);
   });
 
-  spec('§4.1.6 a revoked access token is {"active":false}', async (world) => {
+  spec('grantd §5.5 a revoked access token is {"active":false}', async (world) => {
     const { access_token } = await world.grant();
     await world.revoke(access_token);
     assert.deepEqual(await world.introspect(access_token), INACTIVE);
   });
 
-  spec('§4.1.6 a revoked refresh token is {"active":false}', async (world) => {
+  spec('grantd §5.5 a revoked refresh token is {"active":false}', async (world) => {
     const { refresh_token } = await world.grant();
     await world.revoke(refresh_token);
     assert.deepEqual(await world.introspect(refresh_token), INACTIVE);
   });
 
-  spec('§4.1.6 a rotated refresh token is {"active":false}, its successor is active', async (world) => {
+  spec('grantd §5.5 a rotated refresh token is {"active":false}, its successor is active', async (world) => {
     const { refresh_token } = await world.grant();
     const rotated = JSON.parse((await world.refresh(refresh_token)).body);
     assert.deepEqual(await world.introspect(refresh_token), INACTIVE);
@@ -271,7 +277,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
   });
 
   spec(
-    '§4.1.7 a forged JWT with the jti of a live record is {"active":false}, though its key is ours',
+    'grantd §2.3 a forged JWT with the jti of a live record is {"active":false}, though its key is ours',
     async (world) => {
       const { access_token } = await world.grant();
       const { jti } = decodeJwt(access_token);
@@ -281,14 +287,14 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('§4.1.7 an ID token is no token for introspection', async (world) => {
+  spec('grantd §2.1 an ID token is no token for introspection', async (world) => {
     const { id_token } = await world.grant();
     assert.deepEqual(await world.introspect(id_token), INACTIVE);
     assert.equal(world.lastReason, 'wrong_type');
   });
 
   spec(
-    '§4.1.8 a confidential client may ask about the tokens of any other, without the grant client_credentials',
+    'grantd §5.3 a confidential client may ask about the tokens of any other, without the grant client_credentials',
     async (world) => {
       const { access_token } = await world.grant();
       assert.equal(members(await world.introspect(access_token, 'api')).active, true);
@@ -297,41 +303,47 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec('§4 introspection changes nothing: asked again and again, the answer stays', async (world) => {
-    const { access_token, refresh_token } = await world.grant();
-    for (const token of [access_token, refresh_token]) {
-      const first = await world.introspect(token);
-      assert.deepEqual(await world.introspect(token), first);
-    }
-  });
+  spec(
+    'grantd §5.7 introspection changes nothing: asked again and again, the answer stays',
+    async (world) => {
+      const { access_token, refresh_token } = await world.grant();
+      for (const token of [access_token, refresh_token]) {
+        const first = await world.introspect(token);
+        assert.deepEqual(await world.introspect(token), first);
+      }
+    },
+  );
 
-  spec.http('§5.1 client authentication that fails is 401 invalid_client with a challenge', async (world) => {
-    const { access_token: token } = await world.grant();
-    const form = { token };
-    const attempts = [
-      await world.post('/token/introspect', form),
-      await world.post('/token/introspect', form, null, { authorization: basic('api', 'wrong') }),
-      await world.post('/token/introspect', form, null, { authorization: basic('nobody') }),
-      await world.post('/token/introspect', { ...form, client_id: 'api' }),
-      await world.post('/token/introspect', { ...form, client_id: 'api', client_secret: 'wrong' }),
-    ];
-    for (const response of attempts)
-      assert.deepEqual(withoutDescription(response), withoutDescription(REFUSED));
-  });
+  spec.http(
+    'grantd §4.4 client authentication that fails is 401 invalid_client with a challenge',
+    async (world) => {
+      const { access_token: token } = await world.grant();
+      const form = { token };
+      const attempts = [
+        await world.post('/token/introspect', form),
+        await world.post('/token/introspect', form, null, { authorization: basic('api', 'wrong') }),
+        await world.post('/token/introspect', form, null, { authorization: basic('nobody') }),
+        await world.post('/token/introspect', { ...form, client_id: 'api' }),
+        await world.post('/token/introspect', { ...form, client_id: 'api', client_secret: 'wrong' }),
+      ];
+      for (const response of attempts)
+        assert.deepEqual(withoutDescription(response), withoutDescription(REFUSED));
+    },
+  );
 
-  spec.http('§5.1 credentials in the form body are as good as Basic', async (world) => {
+  spec.http('grantd §4.2 credentials in the form body are as good as Basic', async (world) => {
     const { access_token: token } = await world.grant();
     const form = { token, client_id: 'api', client_secret: 'the secret of api' };
     assert.equal(members(await world.post('/token/introspect', form)).active, true);
   });
 
-  spec('§5.1 a public client gets 401 invalid_client', async (world) => {
+  spec('grantd §5.2 a public client gets 401 invalid_client', async (world) => {
     const { access_token: token } = await world.grant();
     assert.deepEqual(await world.post('/token/introspect', { token, client_id: 'spa' }), REFUSED);
   });
 
   spec(
-    '§5.1 a public client may ask where introspectionRequiresConfidentialClient is false',
+    'grantd §5.2 a public client may ask where introspectionRequiresConfidentialClient is false',
     async (world) => {
       const { access_token: token } = await world.grant();
       assert.equal(members(await world.post('/token/introspect', { token, client_id: 'spa' })).active, true);
@@ -340,7 +352,7 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
   );
 
   spec(
-    '§5.1 without authentication only token and hint are sent, whatever introspectionRequiresConfidentialClient says',
+    'grantd §4.1 without authentication only token and hint are sent, whatever introspectionRequiresConfidentialClient says',
     async (world) => {
       const { access_token } = await world.grant();
       assert.equal(members(await world.introspect(access_token, null)).active, true);
@@ -349,33 +361,36 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
     { authenticateIntrospect: false, introspectionRequiresConfidentialClient: true },
   );
 
-  spec.http('§2.4 a missing or empty token is 400 invalid_request', async (world) => {
+  spec.http('grantd §3.2 a missing or empty token is 400 invalid_request', async (world) => {
     const expected = badRequest('invalid_request', 'the parameter token is missing');
     assert.deepEqual(await world.post('/token/introspect', {}, 'api'), expected);
     assert.deepEqual(await world.introspect(''), expected);
   });
 
-  spec.http('§4 a repeated parameter, and another media type, are 400 invalid_request', async (world) => {
-    const headers = { authorization: basic('api'), 'content-type': 'application/x-www-form-urlencoded' };
-    const send = (body: string, contentType: string) =>
-      world.send({
-        method: 'POST',
-        path: '/token/introspect',
-        headers: { ...headers, 'content-type': contentType },
-        body,
-      });
-    assert.deepEqual(
-      await send('token=a&token=b', 'application/x-www-form-urlencoded'),
-      badRequest('invalid_request', 'a parameter is repeated'),
-    );
-    assert.deepEqual(
-      await send('{"token":"a"}', 'application/json'),
-      badRequest('invalid_request', 'the content type must be application/x-www-form-urlencoded'),
-    );
-  });
+  spec.http(
+    'grantd §3.1 a repeated parameter, and another media type, are 400 invalid_request',
+    async (world) => {
+      const headers = { authorization: basic('api'), 'content-type': 'application/x-www-form-urlencoded' };
+      const send = (body: string, contentType: string) =>
+        world.send({
+          method: 'POST',
+          path: '/token/introspect',
+          headers: { ...headers, 'content-type': contentType },
+          body,
+        });
+      assert.deepEqual(
+        await send('token=a&token=b', 'application/x-www-form-urlencoded'),
+        badRequest('invalid_request', 'a parameter is repeated'),
+      );
+      assert.deepEqual(
+        await send('{"token":"a"}', 'application/json'),
+        badRequest('invalid_request', 'the content type must be application/x-www-form-urlencoded'),
+      );
+    },
+  );
 
   spec.http(
-    '§4 another method is 405 with Allow, and OPTIONS is no exception: no page may introspect',
+    'grantd §1.4 another method is 405 with Allow, and OPTIONS is no exception: no page may introspect',
     async (world) => {
       for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS']) {
         const headers = { authorization: basic('api'), origin: 'https://web.example' };
@@ -389,12 +404,12 @@ specification('Introspection (RFC 7662)', ON_EVERY_HOST, (spec) => {
     },
   );
 
-  spec.http('§8 a body of more than 64 KiB is 413', async (world) => {
+  spec.http('grantd §3.4 a body of more than 64 KiB is 413', async (world) => {
     const response = await world.introspect('x'.repeat(64 * 1024));
     assert.deepEqual([response.status, JSON.parse(response.body).error], [413, 'invalid_request']);
   });
 
-  spec.http('§4.1 JSON is answered whatever Accept says, to errors too', async (world) => {
+  spec.http('grantd §3.5 JSON is answered whatever Accept says, to errors too', async (world) => {
     const { access_token: token } = await world.grant();
     const headers = { accept: 'text/html' };
     const good = await world.post('/token/introspect', { token }, 'api', headers);
@@ -425,7 +440,7 @@ function withoutDescription({ status, headers, body }: TestResponse) {
   return { status, headers, error: JSON.parse(body).error };
 }
 
-test('§2.1 a caller that was answered is reported with the identifier of the request', async (t) => {
+test('grantd §9.1 a caller that was answered is reported with the identifier of the request', async (t) => {
   const events: ServerEvent[] = [];
   const world = await openWorld(t, { onEvent: (event) => events.push(event) });
   const headers = { authorization: basic('api'), 'content-type': 'application/x-www-form-urlencoded' };
