@@ -12,7 +12,8 @@ type Layers = readonly (readonly string[])[];
 
 const LAYERS: Readonly<Record<string, Layers>> = {
   'core/src/': [
-    ['supported_node.ts', 'environment.ts', 'cache.ts', 'hashing/'],
+    ['supported_node.ts', 'environment.ts', 'cache.ts'],
+    ['hashing/'],
     ['http/'],
     ['option_kinds.ts'],
     ['protocol/'],

@@ -77,9 +77,15 @@ export {
   type SigningAlgorithm,
 } from './protocol/client_metadata.ts';
 export * from './protocol/records.ts';
-export { GRANT_TYPES, isLiveSecret, rotatedSecrets, type SecretRotation } from './protocol/records.ts';
+export {
+  GRANT_TYPES,
+  isLiveSecret,
+  isPersonalScope,
+  isScopeToken,
+  rotatedSecrets,
+  type SecretRotation,
+} from './protocol/records.ts';
 export { isRegistrableRedirectUri, redirectUriMatches } from './protocol/redirect_uri.ts';
-export { isPersonalScope, isScopeToken } from './protocol/scope.ts';
 export type { InitialAccessOrder } from './registration/admission.ts';
 export {
   type ClientDocument,
@@ -124,12 +130,11 @@ export {
   PROTECTED_CLAIMS,
 } from './tokens/application_claims.ts';
 export type { FoundToken, Lifetimes, SubjectState } from './tokens/context.ts';
-export type { TokenTypeHint } from './tokens/find.ts';
 export type { IdTokenHint } from './tokens/id_token.ts';
 export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt_service.ts';
 export { opaqueKindOf } from './tokens/opaque_token.ts';
 export type { DependentsOfSecret, SecretDependents } from './tokens/server_secret.ts';
 export { type SecretUse, ServerSecret } from './tokens/server_secret.ts';
 export { SigningKeyTooYoung } from './tokens/signing_keys.ts';
-export type { AccessTokenVerifier } from './tokens/state.ts';
+export type { AccessTokenVerifier, TokenTypeHint } from './tokens/state.ts';
 export { hasPairwiseSubjects, type SubjectAudience, sectorOf } from './tokens/subject_identifier.ts';

@@ -5,7 +5,7 @@ import type {
 } from './authorization_server_options.ts';
 import type { EndpointPaths, GetUserClaims } from './clients/client.ts';
 import type { IntrospectionPolicy, OpenTo } from './context.ts';
-import type { Clock, RandomSource } from './environment.ts';
+import { type Clock, type RandomSource, systemRandom } from './environment.ts';
 import type { FormerTokens } from './former_tokens/former_jwts.ts';
 import type { ServerEvent } from './http/events.ts';
 import type { FetchDocument } from './http/fetch_document.ts';
@@ -38,10 +38,11 @@ import {
 import {
   GRANT_TYPES,
   type GrantType,
+  isResourceUri,
+  isScopeToken,
   LONGEST_ID_TOKEN_LIFETIME,
   type TokenFormat,
 } from './protocol/records.ts';
-import { isResourceUri, isScopeToken } from './protocol/scope.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
 import type { ApplicationClaims } from './tokens/application_claims.ts';
 import type { SubjectState } from './tokens/context.ts';
@@ -332,16 +333,14 @@ const HOST_OPTIONS = {
     'Host',
     functionOf<Clock>('Clock'),
     'Returns the current time in milliseconds since 1970.',
-    () => Date.now(),
-    {
-      defaultInWords: 'the system clock',
-    },
+    Date.now,
+    { defaultInWords: 'the system clock' },
   ),
   random: option(
     'Host',
     functionOf<RandomSource>('RandomSource'),
     'Returns the requested number of cryptographically random bytes.',
-    (bytes: number) => crypto.getRandomValues(new Uint8Array(bytes)),
+    systemRandom,
     { defaultInWords: 'the system’s random generator' },
   ),
 };

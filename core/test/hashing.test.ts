@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { equalInConstantTime } from '../src/hashing/hashing.ts';
+import { equalInConstantTime } from '../src/environment.ts';
 import * as node from '../src/hashing/node.ts';
 import * as web from '../src/hashing/web.ts';
 

@@ -24,7 +24,10 @@ const PLANTED: readonly (readonly [
 ])[] = [
   [
     'an import of a later layer',
-    { 'core/src/http/http.ts': "import type { X } from '../tokens/find.ts';", 'core/src/tokens/find.ts': '' },
+    {
+      'core/src/http/http.ts': "import type { X } from '../tokens/find.ts';",
+      'core/src/tokens/state.ts': '',
+    },
     /http\/http\.ts imports core\/src\/tokens\/find\.ts, which is in a later layer/,
   ],
   [

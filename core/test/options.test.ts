@@ -542,6 +542,7 @@ test('findings B5: storage without a required method is refused at construction,
     'clients.remove',
     'clients.replaceSecrets',
     'tokens.isAccessTokenRevoked',
+    'tokens.joinedClients',
     'keys.reseal',
   ];
   for (const part of parts) {

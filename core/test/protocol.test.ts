@@ -25,8 +25,8 @@ import { parseForm, readForm } from '../src/http/form.ts';
 import { queryOf } from '../src/http/http.ts';
 import { isS256Challenge, verifierFits } from '../src/protocol/authorization_parameters.ts';
 import { permittedClaims } from '../src/protocol/claims.ts';
+import { parseScope, selectScopes } from '../src/protocol/records.ts';
 import { originOf } from '../src/protocol/redirect_uri.ts';
-import { parseScope, selectScopes } from '../src/protocol/scope.ts';
 import { CHALLENGE, VERIFIER } from './harness/world.ts';
 
 const FORM = 'application/x-www-form-urlencoded';

@@ -4,7 +4,7 @@ import type { AuthorizationServer } from '../authorization_server.ts';
 import type { HttpRequest } from '../http/http.ts';
 import type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 import {
-  type HostedRequest,
+  hostedByNode,
   identified,
   mountedMiddleware,
   type Next,
@@ -32,7 +32,7 @@ export type NodeHandler = (request: NodeRequest, response: ServerResponse, next?
  * @throws {ConfigurationError} an option does not fit; the message names it
  */
 export function mount(server: AuthorizationServer, options?: MountOptions<NodeRequest>): NodeHandler {
-  return mountedMiddleware(identified(hostedOf, options), server, options);
+  return mountedMiddleware(identified(hostedByNode, options), server, options);
 }
 
 /**
@@ -40,7 +40,7 @@ export function mount(server: AuthorizationServer, options?: MountOptions<NodeRe
  * @throws {ConfigurationError} an option does not fit; the message names it
  */
 export function handler(operation: Operation, options?: AdapterOptions<NodeRequest>): NodeHandler {
-  return operationMiddleware(identified(hostedOf, options), operation, options);
+  return operationMiddleware(identified(hostedByNode, options), operation, options);
 }
 
 /**
@@ -48,9 +48,5 @@ export function handler(operation: Operation, options?: AdapterOptions<NodeReque
  * @throws {Error} the connection broke before the body was complete
  */
 export function toHttpRequest(request: NodeRequest): Promise<HttpRequest> {
-  return plainRequest(request, hostedOf(request));
-}
-
-function hostedOf({ url, body, rawBody, id, socket }: NodeRequest): HostedRequest {
-  return { url, body, rawBody, id, remoteAddress: socket.remoteAddress };
+  return plainRequest(request, hostedByNode(request));
 }

@@ -279,6 +279,11 @@ export function operationMiddleware<Incoming extends NodeRequest>(
   };
 }
 
+/** What `node:http` says of a request itself. */
+export function hostedByNode({ url, body, rawBody, id, socket }: NodeRequest): HostedRequest {
+  return { url, body, rawBody, id, remoteAddress: socket.remoteAddress };
+}
+
 /** A request as Express has it, and others that run Express's middleware. */
 export interface ConnectRequest extends NodeRequest {
   /** The URL before the paths were taken off below which routers were mounted. */

@@ -11,7 +11,7 @@ import {
 } from '../protocol/authorization_parameters.ts';
 import { type ClaimsRequest, parseClaimsParameter } from '../protocol/claims.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import { selectScopes } from '../protocol/scope.ts';
+import { selectScopes } from '../protocol/records.ts';
 import { readIdTokenHint } from '../tokens/id_token.ts';
 import { type SubjectAudience, subjectIdentifier } from '../tokens/subject_identifier.ts';
 

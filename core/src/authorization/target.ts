@@ -2,8 +2,8 @@ import { untrusted, withoutSecrets } from '../clients/client.ts';
 import { type Form, requireBearableLength } from '../http/form.ts';
 import { isResponseMode, type ResponseMode } from '../protocol/authorization_parameters.ts';
 import type { ClientRecord } from '../protocol/records.ts';
+import { formatScope } from '../protocol/records.ts';
 import { isRegisteredRedirectUri } from '../protocol/redirect_uri.ts';
-import { formatScope } from '../protocol/scope.ts';
 
 /** Where the answer to an authorization request goes. */
 export interface AuthorizationTarget {

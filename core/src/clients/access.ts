@@ -8,7 +8,7 @@ import {
   isResourceUri,
   refusedScope,
   selectScopes,
-} from '../protocol/scope.ts';
+} from '../protocol/records.ts';
 import type { ClientContext } from './client.ts';
 
 /** `resource` parameters of one request. */

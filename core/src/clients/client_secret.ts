@@ -1,7 +1,7 @@
 import { hmacSha256, sha256 } from '#hashing';
 import { RecentlyUsed, TextTable } from '../cache.ts';
 import type { Clock } from '../environment.ts';
-import { equalInConstantTime } from '../hashing/hashing.ts';
+import { equalInConstantTime } from '../environment.ts';
 import { StorageFault } from '../http/errors.ts';
 import { type ClientSecretRecord, isLiveSecret, MOST_LIVE_SECRETS } from '../protocol/records.ts';
 import type { ReadableStorage } from '../storage/host_storage.ts';

@@ -5,7 +5,7 @@ import { requireOptions } from '../option_kinds.ts';
 import type { Claims } from '../protocol/claims.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/client_metadata.ts';
 import type { TokenKind, TokenRecord } from '../protocol/records.ts';
-import { formatScope } from '../protocol/scope.ts';
+import { formatScope } from '../protocol/records.ts';
 import type { Storage } from '../storage/contract.ts';
 import type { FoundToken, NoToken } from '../tokens/context.ts';
 import { parseClaims, readJwtHeader, type VerifyingAlgorithm, verifiedPayload } from '../tokens/jwt.ts';

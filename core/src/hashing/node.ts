@@ -1,5 +1,5 @@
 import { createHmac, hash } from 'node:crypto';
-import type { Hashing } from './hashing.ts';
+import type { Hashing } from '../environment.ts';
 
 export const sha256: Hashing['sha256'] = (text) => hash('sha256', text, 'base64url');
 

@@ -1,4 +1,4 @@
-import type { Hashing } from './hashing.ts';
+import type { Hashing } from '../environment.ts';
 
 export const sha256: Hashing['sha256'] = async (text) =>
   base64url(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));

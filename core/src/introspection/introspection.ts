@@ -7,13 +7,12 @@ import type { Call } from '../http/events.ts';
 import { type Form, readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, headerValue, jsonResponse, qualityOf } from '../http/http.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import { formatScope } from '../protocol/scope.ts';
+import { formatScope } from '../protocol/records.ts';
 import { atOnce } from '../serve.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
 import type { FoundToken, NoToken } from '../tokens/context.ts';
-import { findToken, readTokenTypeHint, type TokenTypeHint } from '../tokens/find.ts';
-import { lifeOf } from '../tokens/state.ts';
+import { findToken, lifeOf, readTokenTypeHint, type TokenTypeHint } from '../tokens/state.ts';
 
 /** RFC 7662 §2.2. An inactive token has no other member; an active one has those of `applicationClaims` as well. */
 export interface IntrospectionResult {

@@ -3,9 +3,8 @@ import type { Context } from '../context.ts';
 import { INACTIVE_REASONS, REFUSAL_REASONS, type ReasonCode } from '../http/errors.ts';
 import type { Claims } from '../protocol/claims.ts';
 import type { AuthorizationCodeRecord, TokenKind, TokenRecord } from '../protocol/records.ts';
-import { findToken } from '../tokens/find.ts';
 import { opaqueKindOf } from '../tokens/opaque_token.ts';
-import { codeLife, lifeOf } from '../tokens/state.ts';
+import { codeLife, findToken, lifeOf } from '../tokens/state.ts';
 
 /** JWTs of this server that grant no access, and what to say of them. */
 const OTHER_JWTS = {

@@ -2,7 +2,7 @@ import { type Access, accessFor, audienceOf, type WantedAccess } from '../client
 import type { Context } from '../context.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { ClientRecord, TokenFormat } from '../protocol/records.ts';
-import { isPersonalScope } from '../protocol/scope.ts';
+import { isPersonalScope } from '../protocol/records.ts';
 import { grantClaimsOf, mintAccessToken } from '../tokens/access_token.ts';
 import { newTimedIdentifier } from '../tokens/opaque_token.ts';
 import { mintRefreshToken } from '../tokens/refresh_token.ts';

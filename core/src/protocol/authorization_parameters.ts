@@ -1,5 +1,5 @@
 import { sha256 } from '#hashing';
-import { equalInConstantTime } from '../hashing/hashing.ts';
+import { equalInConstantTime } from '../environment.ts';
 import { OAuthError } from '../http/errors.ts';
 
 /** What the client wants the person to be asked (OpenID Connect Core §3.1.2.1). */

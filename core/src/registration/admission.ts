@@ -1,8 +1,7 @@
 import { hmacSha256 } from '#hashing';
 import { takeOnce } from '../clients/client.ts';
 import type { Context, ResolvedRegistration } from '../context.ts';
-import { secondsOf } from '../environment.ts';
-import { equalInConstantTime } from '../hashing/hashing.ts';
+import { equalInConstantTime, secondsOf } from '../environment.ts';
 import { bearerOfHeader } from '../http/bearer.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { HttpRequest } from '../http/http.ts';

@@ -5,7 +5,7 @@ import type {
   SigningAlgorithm,
 } from '../protocol/client_metadata.ts';
 import type { ClientRecord, GrantType, TokenFormat } from '../protocol/records.ts';
-import { formatScope, parseScope } from '../protocol/scope.ts';
+import { formatScope, parseScope } from '../protocol/records.ts';
 import type { NewClient } from '../storage/contract.ts';
 
 /** Members that records have of their own, in the names of the wire. */

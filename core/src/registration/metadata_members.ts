@@ -12,9 +12,14 @@ import {
   type SigningAlgorithm,
   signingAlgorithmOf,
 } from '../protocol/client_metadata.ts';
-import { GRANT_TYPES } from '../protocol/records.ts';
+import {
+  GRANT_TYPES,
+  isPersonalScope,
+  isResourceUri,
+  isScopeToken,
+  parseScope,
+} from '../protocol/records.ts';
 import { isRegistrableRedirectUri } from '../protocol/redirect_uri.ts';
-import { isPersonalScope, isResourceUri, isScopeToken, parseScope } from '../protocol/scope.ts';
 import { MOST_KEYS } from '../tokens/client_keys.ts';
 import { readPublicKeys } from '../tokens/public_keys.ts';
 import { type ClientDocument, ClientMetadataError, type MemberName } from './client_document.ts';

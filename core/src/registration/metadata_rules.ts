@@ -8,8 +8,8 @@ import {
   type SigningAlgorithm,
 } from '../protocol/client_metadata.ts';
 import type { ClientRecord, GrantType } from '../protocol/records.ts';
+import { formatScope, parseScope } from '../protocol/records.ts';
 import { isExposedRedirectUri, isOwnMachine } from '../protocol/redirect_uri.ts';
-import { formatScope, parseScope } from '../protocol/scope.ts';
 import { hasPairwiseSubjects, sectorOf, webHostOf } from '../tokens/subject_identifier.ts';
 import {
   type ClientDocument,

@@ -1,8 +1,7 @@
 import { sha256 } from '#hashing';
 import { findNamedClient } from '../clients/client.ts';
 import type { Context } from '../context.ts';
-import { secondsOf } from '../environment.ts';
-import { equalInConstantTime } from '../hashing/hashing.ts';
+import { equalInConstantTime, secondsOf } from '../environment.ts';
 import { bearerOfHeader } from '../http/bearer.ts';
 import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';

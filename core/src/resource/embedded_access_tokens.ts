@@ -1,7 +1,7 @@
 import { ConfigurationError } from '../http/errors.ts';
 import { anyTexts, anyValue, type KindsOf, requireKinds } from '../option_kinds.ts';
 import type { Claims } from '../protocol/claims.ts';
-import { formatScope } from '../protocol/scope.ts';
+import { formatScope } from '../protocol/records.ts';
 import { requireAudience } from './issuer_metadata.ts';
 import {
   type AccessTokens,

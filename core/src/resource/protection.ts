@@ -19,7 +19,7 @@ import {
   requireKinds,
   textList,
 } from '../option_kinds.ts';
-import { formatScope, isScopeToken } from '../protocol/scope.ts';
+import { formatScope, isScopeToken } from '../protocol/records.ts';
 import { requireUrl } from './issuer_metadata.ts';
 import {
   type AccessTokens,

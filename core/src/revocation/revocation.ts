@@ -8,8 +8,8 @@ import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import type { AuthorizationCodeRecord, ClientRecord, TokenRecord } from '../protocol/records.ts';
 import { atOnce } from '../serve.ts';
 import type { FoundToken } from '../tokens/context.ts';
-import { findToken, readTokenTypeHint, type TokenTypeHint } from '../tokens/find.ts';
 import { opaqueKindOf } from '../tokens/opaque_token.ts';
+import { findToken, readTokenTypeHint, type TokenTypeHint } from '../tokens/state.ts';
 
 /** What became of a revocation; the wire tells none of it (RFC 7009 §2.2). */
 export type RevocationResult =

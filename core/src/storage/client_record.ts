@@ -26,8 +26,8 @@ import {
   SIGNING_ALGORITHMS,
 } from '../protocol/client_metadata.ts';
 import type { ClientRecord, GrantType } from '../protocol/records.ts';
+import { isResourceUri, isScopeToken } from '../protocol/records.ts';
 import { isExposedRedirectUri, isRegistrableRedirectUri } from '../protocol/redirect_uri.ts';
-import { isResourceUri, isScopeToken } from '../protocol/scope.ts';
 import type { NewClient } from './contract.ts';
 
 const GRANTS: Readonly<Record<GrantType, true>> = {

@@ -50,7 +50,8 @@ export function hostStorage(storage: Storage): ReadableStorage {
   const { oneTimeIdentifiers, pushedRequests, answersPlainRecords: isPlain = false } = storage;
   const { joinedClients = storage.clients } = storage.tokens;
   return {
-    hasOtherClients: joinedClients !== storage.clients,
+    // By the lookup alone: the program records who changes a client around the store's own methods.
+    hasOtherClients: joinedClients.get !== storage.clients.get,
     clients: hostClients(guarded(storage.clients), isPlain),
     tokens: hostTokens(guarded(storage.tokens), isPlain),
     authorizationCodes: hostCodes(guarded(storage.authorizationCodes), isPlain),

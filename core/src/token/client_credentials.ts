@@ -1,7 +1,7 @@
 import { accessFor, audienceOf, resourcesIn } from '../clients/access.ts';
 import { isConfidential } from '../clients/client.ts';
 import { OAuthError } from '../http/errors.ts';
-import { formatScope, isPersonalScope, refusedScope, selectScopes } from '../protocol/scope.ts';
+import { formatScope, isPersonalScope, refusedScope, selectScopes } from '../protocol/records.ts';
 import { mintAccessToken } from '../tokens/access_token.ts';
 import type { Grant } from './token_response.ts';
 import { overtaken, tokenResponse } from './token_response.ts';

@@ -7,10 +7,9 @@ import type { ClientRecord } from '../protocol/records.ts';
 import type { MintedAccessToken, MintedToken, TokenPurpose } from '../tokens/access_token.ts';
 import { grantClaimsOf, mintAccessToken } from '../tokens/access_token.ts';
 import type { FoundToken } from '../tokens/context.ts';
-import { findToken } from '../tokens/find.ts';
 import { newTimedIdentifier } from '../tokens/opaque_token.ts';
 import { FAMILY_END, mintSuccessor, recallSuccessor } from '../tokens/refresh_token.ts';
-import { lifeOf } from '../tokens/state.ts';
+import { findToken, lifeOf } from '../tokens/state.ts';
 import type { Grant } from './token_response.ts';
 import { idTokenBeside, invalidGrant, overtaken, tokenResponse } from './token_response.ts';
 

@@ -12,7 +12,7 @@ import {
   requestedClaims,
 } from '../protocol/claims.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import { formatScope } from '../protocol/scope.ts';
+import { formatScope } from '../protocol/records.ts';
 import type { MintedAccessToken, MintedToken, Person } from '../tokens/access_token.ts';
 import { mintIdToken, PROTOCOL_CLAIMS } from '../tokens/id_token.ts';
 

@@ -2,7 +2,7 @@ import { hmacSha256, sha256 } from '#hashing';
 import { secondsOf } from '../environment.ts';
 import type { Claims } from '../protocol/claims.ts';
 import type { TokenRecord } from '../protocol/records.ts';
-import { formatScope } from '../protocol/scope.ts';
+import { formatScope } from '../protocol/records.ts';
 import {
   jwtIdentity,
   type MintedToken,

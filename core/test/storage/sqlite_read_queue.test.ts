@@ -21,7 +21,7 @@ function openTwo(t: TestContext) {
     const database = openDatabase(path, 100);
     t.after(() => database.isOpen && database.close());
     const writes = new WriteQueue(database, 100);
-    const reads = new ReadQueue(database, () => writes.commits);
+    const reads = new ReadQueue(database, writes);
     const count = () => Number(database.prepare('SELECT count(*) AS n FROM notes').get()?.n);
     const note = () => database.exec("INSERT INTO notes VALUES ('x')");
     return { database, writes, reads, count, note };

@@ -166,7 +166,7 @@ const BUSY_TIMEOUT_MS = 2000;
 export function sqliteProgramTables(database: DatabaseSync, corruption = new Corruption()): ProgramTables {
   const checks = { corruption, requireSameSchema: requireSameTables(database) };
   const writes = new WriteQueue(database, BUSY_TIMEOUT_MS, checks);
-  const reads = new ReadQueue(database, () => writes.commits, checks);
+  const reads = new ReadQueue(database, writes, checks);
   const remembered = new RememberedRows<readonly TableRow[]>(reads);
   const prepared = new Map<string, StatementSync>();
 

@@ -105,7 +105,7 @@ export class RequestLog {
   }
 
   /** An event of the library. */
-  event(event: ServerEvent): void {
+  readonly event = (event: ServerEvent): void => {
     if (!this.#isOn) return;
     this.#rememberClient(event);
     // The request's own line says the one, that of the attempt the other.
@@ -114,7 +114,7 @@ export class RequestLog {
     const isFailure = 'status' in known && known.status >= 500;
     const line = { event: type, ...known, ...('cause' in known && { cause: causeOf(known.cause) }) };
     this.#log[isFailure ? 'error' : levelOf(type)](line);
-  }
+  };
 
   /** An event of a page. */
   pageEvent({ type, ...event }: PageEvent): void {

@@ -108,7 +108,7 @@ async function serveInstance(
   const { database } = instance;
   await refuseKnownPasswords(configuration, instance);
   const requestLog = new RequestLog(log);
-  const server = await instance.server((event) => requestLog.event(event));
+  const server = await instance.server(requestLog.event);
   const person = bringsDemo ? await addDemoData(instance, server) : undefined;
 
   const unfinished = unfinishedWork(instance, server, log, sweeps);

@@ -31,7 +31,7 @@ interface QueuedRead {
 export class ReadQueue implements Reads {
   readonly #sql: Readonly<Record<keyof typeof READ_SQL, StatementSync>>;
   readonly #database: DatabaseSync;
-  readonly #ownCommits: () => number;
+  readonly #writes: Pick<WriteQueue, 'commits'>;
   readonly #corruption: Corruption;
   readonly #requireSameSchema: () => void;
   #waiting: QueuedRead[] = [];
@@ -39,14 +39,14 @@ export class ReadQueue implements Reads {
   #stateNumber = 0;
 
   /**
-   * @param ownCommits how many the same connection has made, which its own version does not count
+   * @param writes of the same connection, whose commits its own version does not count
    * @param given what the queue checks
    */
-  constructor(database: DatabaseSync, ownCommits: () => number, given: FileChecks = {}) {
+  constructor(database: DatabaseSync, writes: Pick<WriteQueue, 'commits'>, given: FileChecks = {}) {
     const { corruption, requireSameSchema } = fileChecks(database, given);
     this.#corruption = corruption;
     this.#database = database;
-    this.#ownCommits = ownCommits;
+    this.#writes = writes;
     this.#requireSameSchema = requireSameSchema;
     this.#sql = prepareAll(database, READ_SQL);
   }
@@ -86,7 +86,7 @@ export class ReadQueue implements Reads {
   };
 
   #followState(): void {
-    const version = `${this.#sql.version.get()?.data_version} ${this.#ownCommits()}`;
+    const version = `${this.#sql.version.get()?.data_version} ${this.#writes.commits}`;
     if (version === this.#version) return;
     this.#requireSameSchema();
     this.#stateNumber += 1;

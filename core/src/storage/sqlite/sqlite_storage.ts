@@ -119,7 +119,7 @@ function storageOn(
   }: SqliteStorageOptions,
 ): SqliteStorage {
   const writes = new WriteQueue(database, busyTimeoutMs, { corruption });
-  const reads = new ReadQueue(database, () => writes.commits, { corruption });
+  const reads = new ReadQueue(database, writes, { corruption });
   // From here on the queues refuse another schema than they found; it must not be a newer one already.
   schemaVersion(database, path);
   const handle: SqliteHandle = { database, issuerId, clock, transaction: writes.transaction, reads };
