@@ -64,7 +64,7 @@ describe('a running server ends by itself, with 1, where its database is', () =>
       assert.equal(code, 1);
       assert.match(
         stderr,
-        /grantd: the database .*grantd\.db, or its log beside it, was replaced or deleted/,
+        /grantd: the database .*grantd\.db or its write-ahead log was replaced or deleted/,
       );
     });
   }

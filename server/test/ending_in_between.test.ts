@@ -124,7 +124,7 @@ for (const database of DATABASES) {
           settings: readConfiguration({}, {}).settings,
           requestLog: new RequestLog(await openLog('off')),
           operator: {},
-          tellClients: async () => new Map(),
+          notifyClients: async () => new Map(),
         },
       );
       const http: Server = createServer((request, response) => void pages(request, response));

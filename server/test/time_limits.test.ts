@@ -6,7 +6,7 @@ import { createHttpServer } from '../src/serve/http_server.ts';
 import { answerTo } from './harness/wire.ts';
 
 test('findings A20: a request whose body stops coming is closed at the time limit, not at Node’s next look 30 seconds later', async (t) => {
-  const { http, answerWith } = createHttpServer({ request: 500, look: 50 });
+  const { http, answerWith } = createHttpServer({ request: 500, checkInterval: 50 });
   answerWith((request, response) => {
     request.resume().on('end', () => response.end());
   });

@@ -35,7 +35,7 @@ const ORDER = {
 const PATIENCE = { start: 30, answer: 30, end: 30 };
 
 /** A process that does what a worker should not. */
-function start(name: string, code: string, patience: Partial<typeof PATIENCE>) {
+function start(name: string, code: string, timeouts: Partial<typeof PATIENCE>) {
   const program = join(folder, `${name}.mjs`);
   writeFileSync(program, code);
   const events: string[] = [];
@@ -47,7 +47,7 @@ function start(name: string, code: string, patience: Partial<typeof PATIENCE>) {
       leaving: () => events.push('leaving'),
       returned: () => events.push('returned'),
     },
-    { program, patience: { ...PATIENCE, ...patience } },
+    { program, timeouts: { ...PATIENCE, ...timeouts } },
   );
   workers.push(worker);
   return { worker, events };

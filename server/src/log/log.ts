@@ -5,15 +5,15 @@ import type { Settings } from '../config/options.ts';
 
 export type Log = Logger;
 
-/** Who writes a log, where it is not a process that serves alone. */
+/** Settings of a process that does not serve alone. */
 interface LogWriter {
-  /** Number of the worker, for every line. */
+  /** The worker’s number, added to every line. */
   readonly worker?: number;
   /** Whether other processes write to the same standard output. */
   readonly isShared?: boolean;
 }
 
-/** The log on standard output: JSON lines for machines, or a readable form for people. */
+/** Opens the log on standard output: JSON lines for machines, or readable lines for people. */
 export async function openLog(
   form: Settings['log'],
   { worker, isShared = false }: LogWriter = {},
@@ -30,7 +30,10 @@ export async function openLog(
   return pino(options, readableLines(output));
 }
 
-/** The time as a member of a line. Many lines are of one millisecond; to write it out takes longer than the rest. */
+/**
+ * The time as a JSON member. Caches the text, because many lines share a millisecond and formatting a time costs more
+ * than the rest of the line.
+ */
 function timeOfLines(): () => string {
   let writtenMs = 0;
   let written = '';
@@ -48,99 +51,101 @@ const STDOUT = 1;
 
 const RETRY_MS = 10;
 
-/** How long a line waits for others at most: one call of the system writes them together. */
+/** How long a line waits at most, so that one system call writes several lines. */
 const GATHER_MS = 5;
 
-/** How long a process that ends waits at most for a reader who is behind. */
-const LAST_MS = 1000;
+/** How long an exiting process waits at most for a slow reader. */
+const MAX_EXIT_WAIT_MS = 1000;
 
-/** Bytes that are written at once at most; a pipe takes about as many. */
-const MOST_AT_ONCE = 64 * 1024;
+/** Maximum bytes per write. A pipe holds about as many. */
+const MAX_WRITE_BYTES = 64 * 1024;
 
-/** Bytes that Linux writes to a pipe as a whole or not at all (POSIX `PIPE_BUF`). */
-const MOST_AS_A_WHOLE = 4096;
+/** Maximum bytes that Linux writes to a pipe atomically (POSIX `PIPE_BUF`). */
+const ATOMIC_WRITE_BYTES = 4096;
 
-/** Bytes that may wait for a reader who does not read; more is dropped, since requests are worth more than their log. */
-const MOST_WAITING = 4 * 1024 * 1024;
+/**
+ * Maximum bytes that wait for a slow reader. The log drops further lines, because requests matter more than their log.
+ */
+const MAX_WAITING_BYTES = 4 * 1024 * 1024;
 
 const LINE_END = Buffer.from('\n');
 
 interface Piece {
-  /** What is still to be written of it. */
+  /** The bytes that are not written yet. */
   bytes: Buffer<ArrayBuffer>;
-  /** Where they stand, unless they stand alone. */
-  readonly room?: Buffer<ArrayBuffer>;
+  /** The buffer that holds the bytes and can be reused. Absent if the piece has its own memory. */
+  readonly buffer?: Buffer<ArrayBuffer>;
 }
 
 /**
- * Standard output for the log. What a slow reader has no room for yet is written a little later; what cannot be
- * written, on a full disk for example, is dropped: a log must never keep the server from answering, nor from ending.
+ * Standard output for the log. A slow reader delays lines. Lines that cannot be written, for example to a full disk,
+ * are dropped, because the log must never keep the server from answering or exiting.
  */
 export class LogOutput {
-  /** Full, or too full for the next line; the first is written first. */
+  /** Full buffers and oversized lines, oldest first. */
   readonly #waiting: Piece[] = [];
-  readonly #roomBytes: number;
-  #room: Buffer<ArrayBuffer>;
-  /** One that has been written, for the next lines: what is thrown away hundreds of times a second costs memory. */
+  readonly #bufferBytes: number;
+  #buffer: Buffer<ArrayBuffer>;
+  /** A written buffer for reuse. Allocating hundreds of buffers per second would cost memory. */
   #spare: Buffer<ArrayBuffer> | undefined;
   readonly #isShared: boolean;
-  /** Bytes of the room that are taken. */
-  #taken = 0;
-  /** Bytes that wait or are under way, those in the room aside. */
+  /** Bytes in the current buffer. */
+  #buffered = 0;
+  /** Bytes that wait or are being written, without those in the current buffer. */
   #pending = 0;
-  /** What is being written, or will be tried again. */
+  /** The piece that is being written or retried. */
   #current: Piece | undefined;
-  /** Whether a thread has it at the moment. */
-  #isUnderWay = false;
-  /** Whether the line that was written last lacks its end. */
-  #isCut = false;
+  /** Whether a thread is writing the current piece. */
+  #isWriting = false;
+  /** Whether the last written line is incomplete. */
+  #isLineCut = false;
   #gathering: NodeJS.Timeout | undefined;
 
-  /** @param isShared whether other processes write to it as well: none of them writes into a line of another */
+  /** @param isShared whether other processes write to standard output as well. Each line is then written atomically. */
   constructor(isShared = false) {
     this.#isShared = isShared;
-    // What is written to a file is written as a whole, however much it is.
-    this.#roomBytes = isShared && !fstatSync(STDOUT).isFile() ? MOST_AS_A_WHOLE : MOST_AT_ONCE;
-    this.#room = Buffer.allocUnsafeSlow(this.#roomBytes);
-    // Nobody waits for a timer where the process is made to end, be it by an error.
+    // Writes to files are always complete, whatever their size.
+    this.#bufferBytes = isShared && !fstatSync(STDOUT).isFile() ? ATOMIC_WRITE_BYTES : MAX_WRITE_BYTES;
+    this.#buffer = Buffer.allocUnsafeSlow(this.#bufferBytes);
+    // Timers do not fire after the exit, even an exit by an error.
     process.once('exit', () => this.#writeLast());
   }
 
-  /** @param lines each with its end */
+  /** @param lines complete lines with their line ends */
   write(lines: string): void {
-    // In UTF-8 a character of JavaScript takes three bytes at most.
+    // A JavaScript character takes at most three bytes in UTF-8.
     const most = lines.length * 3;
-    if (this.#pending + this.#taken + most > MOST_WAITING) return;
-    if (this.#taken + most > this.#roomBytes) this.#setAside();
-    if (most > this.#roomBytes) this.#enqueue({ bytes: this.#alone(lines) });
-    else this.#taken += this.#room.write(lines, this.#taken);
+    if (this.#pending + this.#buffered + most > MAX_WAITING_BYTES) return;
+    if (this.#buffered + most > this.#bufferBytes) this.#enqueueBuffer();
+    if (most > this.#bufferBytes) this.#enqueue({ bytes: this.#oversized(lines) });
+    else this.#buffered += this.#buffer.write(lines, this.#buffered);
     if (this.#current === undefined) this.#writeSoon();
   }
 
-  /** A text that has no room beside others; where it could not be written as a whole, what is told instead. */
-  #alone(lines: string): Buffer<ArrayBuffer> {
+  /** The bytes of an oversized line. If the line cannot be written atomically, a short warning replaces it. */
+  #oversized(lines: string): Buffer<ArrayBuffer> {
     const bytes = Buffer.from(lines);
-    if (bytes.length <= MOST_AS_A_WHOLE || this.#roomBytes > MOST_AS_A_WHOLE) return bytes;
+    if (bytes.length <= ATOMIC_WRITE_BYTES || this.#bufferBytes > ATOMIC_WRITE_BYTES) return bytes;
     return Buffer.from(`{"level":"warn","event":"log_line_too_long","bytes":${bytes.length}}\n`);
   }
 
   #writeSoon(): void {
     if (this.#waiting.length > 0) this.#writeNext();
-    else if (this.#taken > 0) this.#gathering ??= setTimeout(() => this.#writeNext(), GATHER_MS);
+    else if (this.#buffered > 0) this.#gathering ??= setTimeout(() => this.#writeNext(), GATHER_MS);
   }
 
   #writeNext(): void {
     clearTimeout(this.#gathering);
     this.#gathering = undefined;
-    if (this.#waiting.length === 0) this.#setAside();
+    if (this.#waiting.length === 0) this.#enqueueBuffer();
     this.#current = this.#next();
     if (this.#current !== undefined) this.#write(this.#current);
   }
 
   #write(piece: Piece): void {
-    this.#isUnderWay = true;
+    this.#isWriting = true;
     write(STDOUT, piece.bytes, (error, written) => {
-      this.#isUnderWay = false;
+      this.#isWriting = false;
       if (error === null) this.#advance(piece, written);
       if (isFull(error)) this.#writeLater(piece);
       else if (error === null && piece.bytes.length > 0) this.#write(piece);
@@ -149,11 +154,14 @@ export class LogOutput {
   }
 
   #writeLater(piece: Piece): void {
-    // What others write to as well they may make wait.
+    // On a shared pipe, the other writers can block a synchronous write.
     setTimeout(() => (this.#isShared ? this.#write(piece) : this.#writeAgain(piece)), RETRY_MS).unref();
   }
 
-  /** Without a thread, since what says that it is full does not wait: an exit then finds nothing in doubt. */
+  /**
+   * Writes synchronously, because a full pipe in non-blocking mode does not block. An exit then finds no write in
+   * doubt.
+   */
   #writeAgain(piece: Piece): void {
     let failure: unknown;
     try {
@@ -166,24 +174,24 @@ export class LogOutput {
   }
 
   #advance(piece: Piece, written: number): void {
-    this.#isCut = piece.bytes.at(written - 1) !== LINE_END[0];
+    this.#isLineCut = piece.bytes.at(written - 1) !== LINE_END[0];
     piece.bytes = piece.bytes.subarray(written);
     this.#pending -= written;
   }
 
-  #end({ bytes, room }: Piece): void {
+  #end({ bytes, buffer }: Piece): void {
     this.#pending -= bytes.length;
-    this.#spare = room ?? this.#spare;
+    this.#spare = buffer ?? this.#spare;
     this.#current = undefined;
     this.#writeSoon();
   }
 
-  #setAside(): void {
-    if (this.#taken === 0) return;
-    this.#enqueue({ bytes: this.#room.subarray(0, this.#taken), room: this.#room });
-    this.#room = this.#spare ?? Buffer.allocUnsafeSlow(this.#roomBytes);
+  #enqueueBuffer(): void {
+    if (this.#buffered === 0) return;
+    this.#enqueue({ bytes: this.#buffer.subarray(0, this.#buffered), buffer: this.#buffer });
+    this.#buffer = this.#spare ?? Buffer.allocUnsafeSlow(this.#bufferBytes);
     this.#spare = undefined;
-    this.#taken = 0;
+    this.#buffered = 0;
   }
 
   #enqueue(piece: Piece): void {
@@ -191,10 +199,10 @@ export class LogOutput {
     this.#pending += piece.bytes.length;
   }
 
-  /** What comes after a line whose rest had to be dropped begins a line of its own. */
+  /** Takes the next piece. It starts a new line if the previous line was cut off. */
   #next(): Piece | undefined {
     const next = this.#waiting.shift();
-    if (next !== undefined && this.#isCut) {
+    if (next !== undefined && this.#isLineCut) {
       next.bytes = Buffer.concat([LINE_END, next.bytes]);
       this.#pending += LINE_END.length;
     }
@@ -202,26 +210,26 @@ export class LogOutput {
   }
 
   #writeLast(): void {
-    this.#setAside();
-    if (this.#isUnderWay) {
-      // How much of it is taken nobody will say any more; the process ends after the thread, which was first.
+    this.#enqueueBuffer();
+    if (this.#isWriting) {
+      // The result of this write can no longer arrive. The thread started earlier, so it finishes first.
       sleep(RETRY_MS);
       this.#current = undefined;
     }
-    const endsAtMs = performance.now() + LAST_MS;
+    const endsAtMs = performance.now() + MAX_EXIT_WAIT_MS;
     try {
       for (let piece = this.#current ?? this.#next(); piece !== undefined; piece = this.#next()) {
         while (piece.bytes.length > 0) this.#advance(piece, writeUntil(endsAtMs, piece.bytes));
       }
     } catch {
-      // Nobody reads it, or there is no room: as above.
+      // The reader is gone or the disk is full. Drop the lines.
     }
   }
 }
 
 /**
- * @returns how many bytes were written
- * @throws {Error} they cannot be, or not in time
+ * @returns the number of bytes written
+ * @throws {Error} the write failed or timed out
  */
 function writeUntil(endsAtMs: number, bytes: Buffer): number {
   for (;;) {
@@ -238,12 +246,12 @@ function isFull(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'EAGAIN';
 }
 
-/** At a time when nothing else is left to do. */
+/** Blocks the thread. Used only at exit. */
 function sleep(milliseconds: number): void {
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
 }
 
-/** What went wrong underneath, for the log. */
+/** The loggable part of an error. */
 interface Cause {
   readonly name: string;
   readonly message: string;
@@ -252,32 +260,32 @@ interface Cause {
   readonly cause?: Cause;
 }
 
-/** Characters of a message, and of the stack of what was caught; those of its causes tell little more. */
-const LONGEST_MESSAGE = 300;
-const LONGEST_STACK = 1000;
-const LONGEST_STACK_OF_CAUSE = 200;
+/** Maximum characters. Stacks of causes say little, so they get less space. */
+const MAX_MESSAGE = 300;
+const MAX_STACK = 1000;
+const MAX_CAUSE_STACK = 200;
 
 /**
- * An error as it may be logged: of its members only those named here, since a library may hang anything on an error,
- * and without bearer values in its text.
+ * Prepares an error for the log. Keeps only the listed members, because libraries attach arbitrary data to errors, and
+ * removes bearer values from the text.
  */
 export function causeOf(error: unknown, depth = 0): Cause {
-  if (!(error instanceof Error)) return { name: typeof error, message: cut(String(error), LONGEST_MESSAGE) };
+  if (!(error instanceof Error)) return { name: typeof error, message: cut(String(error), MAX_MESSAGE) };
   const code = 'code' in error && error.code !== undefined ? String(error.code) : undefined;
   return {
     name: error.name,
-    message: cut(error.message, LONGEST_MESSAGE),
+    message: cut(error.message, MAX_MESSAGE),
     ...(code !== undefined && { code }),
-    // What a client names by URL can often not be had; that is told by the message.
+    // A URL from a client is often unreachable. The message says enough.
     ...(error.stack !== undefined &&
       !(error instanceof DocumentError) && {
-        stack: cut(error.stack, depth === 0 ? LONGEST_STACK : LONGEST_STACK_OF_CAUSE),
+        stack: cut(error.stack, depth === 0 ? MAX_STACK : MAX_CAUSE_STACK),
       }),
     ...(error.cause !== undefined && depth < 3 && { cause: causeOf(error.cause, depth + 1) }),
   };
 }
 
-/** What was cut off might have told that the rest belongs to a bearer value: that is removed before. */
+/** Shortens a text. Removes bearer values first, because a cut could make them unrecognisable. */
 function cut(text: string, longest: number): string {
   const loggable = withoutBearers(text);
   return loggable.length > longest ? `${loggable.slice(0, longest)}…` : loggable;

@@ -1,7 +1,9 @@
 import pretty from 'pino-pretty';
 import type { LogOutput } from './log.ts';
 
-/** Takes JSON lines, and writes them in a form for people; at once, since a process that ends waits for no stream. */
+/**
+ * Formats JSON lines for people. Writes synchronously to the output, because an exiting process waits for no stream.
+ */
 export function readableLines(output: Pick<LogOutput, 'write'>): { write(line: string): void } {
   const readableLine = pretty.prettyFactory({
     colorize: process.stdout.isTTY,
@@ -16,7 +18,10 @@ export function readableLines(output: Pick<LogOutput, 'write'>): { write(line: s
   };
 }
 
-/** A request as `POST /token 200 4 ms`, an event by its name; what else is known follows as `name=value`. */
+/**
+ * `POST /token 200 4 ms` for a request, the name for any other event, followed by the remaining members as
+ * `name=value`.
+ */
 function readable({ level: _, time: __, event, ...known }: Readonly<Record<string, unknown>>): string {
   const { method, path, status, durationMs, requestId, ...rest } = known;
   const subject =
@@ -31,7 +36,7 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
-/** One line of text, whatever a caller wrote into a path: a terminal does what control characters tell it. */
+/** Escapes control characters, because a terminal obeys them and callers choose the path. */
 function withoutControls(text: string): string {
   return text.replace(/\p{Cc}/gu, (control) => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }

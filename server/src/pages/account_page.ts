@@ -84,7 +84,7 @@ async function perform(
   const [clientId, sessionId] = [namedBy(form, 'end_access'), namedBy(form, 'end_session')];
   if (clientId !== null) return endAccess(c, parts, session, clientId);
   if (sessionId === session.id) {
-    void parts.tellClients(await parts.browserSessions.end(c, session));
+    void parts.notifyClients(await parts.browserSessions.end(c, session));
     reportEnd(c, parts, session, session.id);
     return 'signed_out';
   }
@@ -93,7 +93,7 @@ async function perform(
   const ends = await parts.sessionEnding.end(
     sessionId === null ? { subject, except: session.id } : { subject, id: sessionId },
   );
-  void parts.tellClients(ends);
+  void parts.notifyClients(ends);
   for (const { id } of ends) reportEnd(c, parts, session, id);
   if (ends.length === 0) return { done: 'nothing_to_end' };
   return sessionId === null

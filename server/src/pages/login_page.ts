@@ -81,7 +81,7 @@ export function submitLogin(parts: PageParts) {
     const { subject } = session.person;
     await knownBrowsers.remember(c, subject);
     requestLog.pageEvent({ ...event, type: 'signed_in', subject, sessionId: session.id });
-    void parts.tellClients(ended);
+    void parts.notifyClients(ended);
     if (!('authorization' in page)) return c.redirect(`${basePath}/account`, 303);
     const pending = { ...page.pending, signIn: signInName(session) };
     return goOn(c, parts, { ...page, pending }, session);

@@ -126,7 +126,7 @@ async function endSession(
     ...(clientId !== undefined && { clientId }),
   });
   // §3: whoever comes back finds the other applications informed, as far as they can be reached.
-  const answers = await parts.tellClients(ends);
+  const answers = await parts.notifyClients(ends);
   const clientIds = ends.flatMap((end) => end.clientIds);
   return leave(c, parts, logout, clientIds, answers);
 }

@@ -18,7 +18,7 @@ import type { Consents, ScopeTexts } from '../data/consents.ts';
 import type { Sessions } from '../data/sessions.ts';
 import type { RequestLog } from '../log/request_log.ts';
 import type { ConsentWithdrawal } from '../people/consents.ts';
-import type { SessionEnding, TellClients } from '../people/sessions.ts';
+import type { NotifyClients, SessionEnding } from '../people/sessions.ts';
 import type { SignInParts } from '../people/sign_in.ts';
 import type { Brand } from './brand.ts';
 import type { BrowserSessions } from './browser_sessions.ts';
@@ -44,7 +44,7 @@ export interface PageParts {
   readonly signInParts: SignInParts;
   readonly clientAddress: ClientAddress;
   readonly requestLog: RequestLog;
-  readonly tellClients: TellClients;
+  readonly notifyClients: NotifyClients;
   /** Who runs this server. */
   readonly operator: Brand;
   readonly operatorLogo: Picture | undefined;

@@ -8,7 +8,7 @@ import type { Instance } from '../instance/instance.ts';
 import type { RequestLog } from '../log/request_log.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
 import { PasswordHasher } from '../people/password_hasher.ts';
-import { SessionEnding, type TellClients } from '../people/sessions.ts';
+import { type NotifyClients, SessionEnding } from '../people/sessions.ts';
 import { AttemptLimit } from '../people/sign_in.ts';
 import { showAccount, submitAccount } from './account_page.ts';
 import { authorizePage } from './authorization.ts';
@@ -35,7 +35,7 @@ interface Surroundings {
   readonly requestLog: RequestLog;
   /** Who runs the server. */
   readonly operator: Operator;
-  readonly tellClients: TellClients;
+  readonly notifyClients: NotifyClients;
 }
 
 /** What the pages need of an instance. */
@@ -55,7 +55,7 @@ type PageData = Pick<
 /** The pages for people over one database. */
 export function openPages(
   instance: PageData,
-  { settings, server, requestLog, operator, tellClients }: Surroundings,
+  { settings, server, requestLog, operator, notifyClients }: Surroundings,
 ): PageListener {
   const { issuer, people, sessions, consents, scopeTexts, attempts, fetchDocument } = instance;
   const storage = guardedStorage(instance);
@@ -68,7 +68,7 @@ export function openPages(
   return listenerOver({
     server,
     requestLog,
-    tellClients,
+    notifyClients,
     clock,
     sessions,
     sessionEnding,

@@ -75,7 +75,7 @@ export class SessionEnding {
 }
 
 /** Tells the clients of sessions that have ended; resolves when they were told, or it takes too long to wait for. */
-export type TellClients = (ends: readonly SessionEnd[]) => Promise<LogoutAnswers>;
+export type NotifyClients = (ends: readonly SessionEnd[]) => Promise<LogoutAnswers>;
 
 /** What clients have answered so far, by identifier; the others are still being told, or never are. */
 export type LogoutAnswers = ReadonlyMap<string, 'delivered' | 'refused'>;

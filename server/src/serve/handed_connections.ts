@@ -2,7 +2,7 @@ import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Connections } from './shutdown.ts';
 
-/** The connections of a worker, whose server listens nowhere: the supervisor accepts them and hands them over. */
+/** A worker’s connections. Its server does not listen: the supervisor accepts connections and hands them over. */
 export class HandedConnections implements Connections {
   readonly #http: Server;
   readonly #leave: () => void;
@@ -10,15 +10,15 @@ export class HandedConnections implements Connections {
   readonly #closed = Promise.withResolvers<void>();
   #isClosing = false;
 
-  /** @param leave called once, when no more are taken */
+  /** @param leave called once, when the worker takes no more connections */
   constructor(http: Server, leave: () => void) {
     this.#http = http;
     this.#leave = leave;
-    // What a server of `node:http` that does listen begins with: only now it counts time limits and idle connections.
+    // A `node:http` server starts its time limits and idle checks only when it listens.
     http.emit('listening');
   }
 
-  /** @returns whether it is served; it is not any more once this is closing */
+  /** @returns whether the connection is served; `false` after `close` */
   take(socket: Socket): boolean {
     if (this.#isClosing) return false;
     this.#open.add(socket);

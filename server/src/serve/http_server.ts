@@ -16,38 +16,38 @@ import type { Instance } from '../instance/instance.ts';
 import { causeOf, type Log } from '../log/log.ts';
 import type { RequestLog } from '../log/request_log.ts';
 
-/** An HTTP server that does not listen yet. Until `answerWith` is called, it answers 503. */
+/** An HTTP server that does not listen yet. It answers 503 until `answerWith` is called. */
 export interface HttpServer {
   readonly http: Server;
   answerWith(listener: RequestListener): void;
   /** Answers 503 again. */
   answerNotReady(): void;
-  /** From now on every answer closes its connection, so that callers open the next one elsewhere. */
+  /** Makes every further answer close its connection, so that callers reconnect to another server. */
   closeAfterAnswers(): void;
 }
 
 /** Time limits, in milliseconds. */
 interface TimeLimits {
-  /** For a whole request, with its body. */
+  /** For a whole request with its body. */
   readonly request: number;
-  /** Between two looks for requests that exceed a limit. */
-  readonly look: number;
+  /** Between two checks for requests that exceed a limit. */
+  readonly checkInterval: number;
 }
 
-const TIME_LIMITS: TimeLimits = { request: 30_000, look: 1000 };
+const TIME_LIMITS: TimeLimits = { request: 30_000, checkInterval: 1000 };
 
-export function createHttpServer({ request: requestTimeout, look } = TIME_LIMITS): HttpServer {
+export function createHttpServer({ request: requestTimeout, checkInterval } = TIME_LIMITS): HttpServer {
   const http = createServer({
-    // A repeated header must not hide the first one: two credentials are refused, not one of them ignored.
+    // With two credentials, the request must fail instead of one being ignored.
     joinDuplicateHeaders: true,
     headersTimeout: Math.min(10_000, requestTimeout),
     requestTimeout,
-    // Node looks every 30 seconds by default, so that a limit could be exceeded by as much.
-    connectionsCheckingInterval: look,
-    // Longer than the 60 seconds of common load balancers, which must be the first to close.
+    // Node’s default is 30 seconds, which would allow requests to exceed their limit by that much.
+    connectionsCheckingInterval: checkInterval,
+    // Load balancers usually time out after 60 seconds, and they must close first.
     keepAliveTimeout: 65_000,
     maxHeaderSize: 16 * 1024,
-    // Checked below: Node's own refusals lack a Cache-Control.
+    // Checked below, because Node’s own response lacks Cache-Control.
     requireHostHeader: false,
   });
   const answering = new WeakMap<Duplex, ServerResponse>();
@@ -94,16 +94,16 @@ function refuse(response: ServerResponse, status: 400 | 417): void {
   response.writeHead(status, { connection: 'close', 'cache-control': 'no-store', 'content-length': 0 }).end();
 }
 
-/** What Node could not read as a request; by default it says the same without a word to caches. */
+/** Responses to requests that Node cannot parse. Node’s own responses lack Cache-Control. */
 const UNREADABLE: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
   ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
 };
 
-/** @param answering the response that the connection had last */
+/** @param answering the last response on the connection */
 function refuseUnreadable(error: Error, socket: Duplex, answering: ServerResponse | undefined): void {
-  // In the middle of an answer it would be taken for a part of it.
+  // A client would read the error as part of the current answer.
   const isAnswering = answering?.headersSent === true && !answering.writableFinished;
   if (!socket.writable || isAnswering) {
     socket.destroy(error);
@@ -114,13 +114,12 @@ function refuseUnreadable(error: Error, socket: Duplex, answering: ServerRespons
   socket.end(`${head.join('\r\n')}\r\n\r\n`, () => socket.destroy());
 }
 
-/** Whether the process runs, for whoever restarts it. A restart does not help against an outage of the database. */
+/** Liveness: the process runs. It ignores storage, because a restart does not help against a database outage. */
 const LIVE_PATH = '/health/live';
 
-/** Whether requests should be sent here. */
+/** Readiness: the server can answer requests. */
 const READY_PATHS: ReadonlySet<string> = new Set(['/health', '/health/ready']);
 
-/** Says that the process runs. */
 function answerLive(response: ServerResponse): void {
   answerHealth(response, 'ok');
 }
@@ -128,20 +127,19 @@ function answerLive(response: ServerResponse): void {
 interface ReadinessParts {
   readonly settings: Settings;
   readonly instance: Instance;
-  /** Whether the database is still the one that was opened. */
+  /** Whether the database file is still the one that was opened. */
   readonly isInPlace: () => boolean;
-  /** Whether the server was asked to end. */
+  /** Whether the server is shutting down. */
   readonly isEnding: () => boolean;
   readonly log: Log;
 }
 
-/** Answers requests for the paths of health checks. */
+/** Answers health checks. Resolves with whether the path belongs to one. */
 type HealthListener = (path: string, response: ServerResponse) => Promise<boolean>;
 
 /**
- * The health checks. The server is ready only if storage answers everything that serving asks of it, would do so with
- * nothing in memory, and takes writes; and until the server is asked to end.
- * @returns a listener that resolves with whether the path is that of a health check
+ * Creates the health checks. The server is ready if storage answers every kind of lookup without the cache, accepts
+ * writes, and the server is not shutting down.
  */
 export function healthListener({
   settings,
@@ -156,7 +154,7 @@ export function healthListener({
       return true;
     }
     if (!READY_PATHS.has(path)) return false;
-    const isReady = await answers(() => askForAll(settings, instance, isInPlace), log);
+    const isReady = await isHealthy(() => checkStorage(settings, instance, isInPlace), log);
     answerHealth(response, isEnding() ? 'ending' : isReady ? 'ok' : 'unavailable');
     return true;
   };
@@ -172,8 +170,8 @@ function answerHealth(response: ServerResponse, status: 'ok' | 'unavailable' | '
   response.end(JSON.stringify({ status }));
 }
 
-/** @throws {Error} something was not answered, or not as it must be */
-async function askForAll(
+/** @throws {Error} storage did not answer, or the database is not the expected one */
+async function checkStorage(
   { accessTokenAlgorithm, idTokenAlgorithm }: Settings,
   { issuer, database, storage, people, isDamaged, requireWritable }: Instance,
   isInPlace: () => boolean,
@@ -183,7 +181,7 @@ async function askForAll(
   if (!isInPlace()) throw new Error(`${name} is no longer what was opened`);
   const stored = await database.storedIssuer();
   if (stored !== issuer) throw new Error(`${name} belongs to ${stored ?? 'nobody'}, no longer to ${issuer}`);
-  // A key that is missing is made when it is needed first.
+  // A missing key is created at its first use.
   for (const algorithm of new Set([accessTokenAlgorithm, idTokenAlgorithm]))
     await storage.keys.currentKeyId(algorithm);
   await storage.tokens.getByAccessToken(randomBytes(16).toString('base64url'));
@@ -191,9 +189,9 @@ async function askForAll(
   await requireWritable();
 }
 
-async function answers(ask: () => Promise<void>, log: Log): Promise<boolean> {
+async function isHealthy(check: () => Promise<void>, log: Log): Promise<boolean> {
   try {
-    await ask();
+    await check();
     return true;
   } catch (error) {
     log.error({ event: 'unhealthy', reason: 'storage_unavailable', cause: causeOf(error) });
@@ -201,7 +199,7 @@ async function answers(ask: () => Promise<void>, log: Log): Promise<boolean> {
   }
 }
 
-/** What the adapter finds the identifier of a request at. */
+/** A request with its ID, for the adapter. */
 type Identified = IncomingMessage & { id?: string };
 
 export interface Routes {
@@ -211,12 +209,12 @@ export interface Routes {
   readonly pages: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 }
 
-/** The protocol's endpoints on the library's own adapter, health checks, and pages for the rest. */
+/** Routes requests: protocol endpoints to the library’s adapter, health checks, and everything else to the pages. */
 export function requestListener({ server, requestLog, health, pages }: Routes): RequestListener {
   const protocol = mount(server, { headers: ({ id }) => ({ 'x-request-id': String(id) }) });
-  const elsewhere = async (request: IncomingMessage, response: ServerResponse, id: string) => {
+  const answerOther = async (request: IncomingMessage, response: ServerResponse, id: string) => {
     response.setHeader('x-request-id', id);
-    // Unless the answer itself says otherwise; what is made for a malformed request says nothing.
+    // The default. Pages may set their own value; answers to malformed requests set none.
     response.setHeader('cache-control', 'no-store');
     if (!(await health(pathOf({ url: request.url ?? '' }), response))) await pages(request, response);
   };
@@ -232,36 +230,37 @@ export function requestListener({ server, requestLog, health, pages }: Routes): 
     };
     const answer = server.serves(request.url ?? '')
       ? protocol(identified, response, fail)
-      : elsewhere(identified, response, id);
+      : answerOther(identified, response, id);
     answer.catch(fail);
   };
 }
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => Promise<void>;
 
-/** Not much later, since an update of the program may replace its files while it runs. */
+/** Soon after the start, because an update may replace the program’s files while it runs. */
 const LOAD_AFTER_MS = 1_000;
 
-/** A listener whose code is loaded for its first request, or a moment after the start, which it would make longer. */
+/** Loads a listener at its first request or shortly after the start, so that the start is not delayed. */
 export function lateListener(load: () => Promise<Listener>): Listener {
   let listener: Promise<Listener> | undefined;
   const loaded = (): Promise<Listener> => {
-    // A failure is not kept: it may have been a moment without free file descriptors.
+    // Failures are not cached, because a shortage of file descriptors may pass.
     listener ??= load().catch((error: unknown) => {
       listener = undefined;
       throw error;
     });
     return listener;
   };
-  // If loading fails, each request tries again and reports the error.
+  // If loading fails, each request retries and reports the error.
   setTimeout(() => void loaded().catch(() => undefined), LOAD_AFTER_MS).unref();
   return async (request, response) => (await loaded())(request, response);
 }
 
 /**
- * Lets a server listen.
- * @returns the port: a free one where 0 was given
- * @throws {Refused} the address is taken or not this machine's
+ * Starts listening.
+ * @param port 0 picks a free port
+ * @returns the port in use
+ * @throws {Refused} the address is in use or not available on this machine
  */
 export async function listenOn(server: NetServer, host: string, port: number): Promise<number> {
   await new Promise<void>((resolve, reject) => {
@@ -279,11 +278,12 @@ export async function listenOn(server: NetServer, host: string, port: number): P
 function cannotListen(error: unknown, host: string, port: number): string {
   const code = error instanceof Error && 'code' in error ? String(error.code) : String(error);
   if (code === 'EADDRINUSE') {
-    return `port ${port} on ${host} is in use: stop what listens there, or choose another with --port.`;
+    return `port ${port} on ${host} is in use: stop the program that uses it, or choose another port with --port.`;
   }
-  if (code === 'EACCES') return `port ${port} needs more rights: choose one above 1023 with --port.`;
+  if (code === 'EACCES')
+    return `no permission to listen on port ${port}: choose a port above 1023 with --port.`;
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return `${host} is no address of this machine: choose another with --host.`;
+    return `${host} is not an address of this machine: choose another with --host.`;
   return `cannot listen on ${host}, port ${port}: ${code}`;
 }
 

@@ -17,7 +17,7 @@ import { RequestLog } from '../log/request_log.ts';
 import { type Operator, readOperator } from '../pages/operator.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
 import { PersonRemoval } from '../people/removal.ts';
-import { LogoutDeliverer, SessionEnding, type TellClients } from '../people/sessions.ts';
+import { LogoutDeliverer, type NotifyClients, SessionEnding } from '../people/sessions.ts';
 import {
   createHttpServer,
   type HttpServer,
@@ -30,33 +30,34 @@ import { announce, type Connections, type Ending, finish, listenForEnd, type Sta
 import { sweepInThread } from './sweep_in_thread.ts';
 import { sweepable, sweepPeriodically } from './sweeper.ts';
 
-/** The first sweep is in no hurry, and would take time from the first answers. */
+/** Delays the first sweep, so that it does not slow down the first answers. */
 const FIRST_SWEEP_AFTER_MS = 2_000;
 
-/** What differs between a process that serves alone and one of several workers. */
+/** The differences between a single process and one of several workers. */
 interface Role {
   readonly server: HttpServer;
   readonly connections: Connections;
   readonly port: number;
   readonly log: Log;
   readonly ending: Ending;
-  /** Of several processes one is enough for each of these. */
+  /** Only one of several processes needs to do this. */
   readonly sweeps: boolean;
   readonly bringsDemo: boolean;
-  /** The server's secret when the first of several processes began to serve. */
+  /** The server’s secret at the start of the first process. */
   readonly secretOfStart?: readonly string[];
-  /** Called once, when requests are answered. */
+  /** Called once, when the server answers requests. */
   started(what: Started, secret: readonly string[]): void;
 }
 
-/** Serves in this process alone until it is told to end. What people read goes to stderr; stdout is the log. */
+/** Serves in a single process until it receives a signal. Messages for people go to stderr; the log goes to stdout. */
 export async function serve(configuration: Configuration, environment: NodeJS.ProcessEnv): Promise<void> {
   const { settings } = configuration;
   refuseExposedDemo(configuration);
   const log = await openLog(settings.log);
   const ending = listenForEnd(settings.shutdownDelay, log);
 
-  // The port first: the issuer may follow from it, and a start that cannot listen leaves no files behind.
+  // Listens before it opens the database, because the default issuer depends on the port and a failed start must leave
+  // no files behind.
   const server = createHttpServer();
   const port = await listenOn(server.http, settings.host, settings.port);
   await serveDatabase(configuration, environment, {
@@ -71,7 +72,7 @@ export async function serve(configuration: Configuration, environment: NodeJS.Pr
   });
 }
 
-/** @throws {Refused} the database cannot be served, or no longer */
+/** @throws {Refused} the database cannot be served, or was replaced while serving */
 export async function serveDatabase(
   configuration: Configuration,
   environment: NodeJS.ProcessEnv,
@@ -125,8 +126,8 @@ async function serveInstance(
       }),
       pages: lateListener(async () => {
         const { openPages } = await import('../pages/pages.ts');
-        const { tellClients } = unfinished;
-        return openPages(instance, { settings, server, requestLog, operator, tellClients });
+        const { notifyClients } = unfinished;
+        return openPages(instance, { settings, server, requestLog, operator, notifyClients });
       }),
     }),
   );
@@ -142,19 +143,19 @@ async function serveInstance(
       http.answerNotReady();
       sweeping.abort();
     });
-    const asked = await Promise.race([ending.asked, watch.replaced]);
+    const reason = await Promise.race([ending.requested, watch.replaced]);
     isEnding = true;
     http.closeAfterAnswers();
     sweeping.abort();
-    if (asked !== 'database_replaced') {
-      log.info({ event: 'ending', signal: asked });
+    if (reason !== 'database_replaced') {
+      log.info({ event: 'ending', signal: reason });
       await Promise.race([ending.closing, watch.replaced]);
     }
     const isReplaced = watch.stop();
     if (isReplaced) {
       log.fatal({ event: 'database_replaced', database: database.name });
       http.answerNotReady();
-      // Requests in flight get a 503 as well, instead of the outcome of a write that is lost.
+      // Pending requests then also get 503, instead of the result of a lost write.
       await database.close();
     }
     const isFinished = await finish(connections);
@@ -162,7 +163,7 @@ async function serveInstance(
     log.info({ event: 'ended', inFlight: isFinished ? 'finished' : 'closed' });
     if (isReplaced) throw databaseReplaced(database.name);
   } finally {
-    // Also where the start fails half-way: neither may keep the process from ending.
+    // If the start fails, timers must not keep the process alive.
     watch.stop();
     sweeping.abort();
   }
@@ -170,9 +171,9 @@ async function serveInstance(
 
 function databaseReplaced(name: string): Refused {
   return new Refused(
-    `the database ${name}, or its log beside it, was replaced or deleted while grantd served from it. ` +
-      `If you put another file in its place, remove ${name}-wal and ${name}-shm, which belong to the former file; ` +
-      'then start grantd again. Replace a database only while nothing runs on it.',
+    `the database ${name} or its write-ahead log was replaced or deleted while grantd was running. ` +
+      `If you put another file in its place, remove ${name}-wal and ${name}-shm, which belong to the old file. ` +
+      'Then start grantd again. Replace a database only while no program uses it.',
   );
 }
 
@@ -197,17 +198,17 @@ async function sweep(
 const INTERVAL_MS = 1000;
 
 /**
- * Notices when the file of a running server's database is replaced or deleted: what was written since then would be
- * lost. A database that is no file stays where it is.
+ * Detects that a running server’s database file was replaced or deleted, which would lose all later writes. Databases
+ * that are not files are never replaced.
  */
 interface DatabaseWatch {
-  /** Looks now. @returns whether the file is still the one that was opened */
+  /** Checks now. @returns whether the file is still the one that was opened */
   isInPlace(): boolean;
-  /** Resolves once it is not. */
+  /** Resolves when the file was replaced or deleted. */
   readonly replaced: Promise<'database_replaced'>;
-  /** Resolves once the file was found corrupt, by whichever process. */
+  /** Resolves when any process finds the file corrupt. */
   readonly damaged: Promise<void>;
-  /** Looks a last time. @returns whether the file is no longer the one that was opened, as far as one can tell */
+  /** Checks a last time. @returns whether the file was replaced or deleted, as far as known */
   stop(): boolean;
 }
 
@@ -230,7 +231,7 @@ function watchDatabase({ isInPlace, isDamaged }: Pick<Instance, 'isInPlace' | 'i
     try {
       look();
     } catch {
-      // A file system that cannot be asked says nothing of the file; storage will say what it makes of it.
+      // If the file system does not answer, the state of the file is unknown. Storage reports the fault.
     }
   };
   const timer = setInterval(lookIfPossible, INTERVAL_MS).unref();
@@ -246,23 +247,29 @@ function watchDatabase({ isInPlace, isDamaged }: Pick<Instance, 'isInPlace' | 'i
   };
 }
 
-/** Milliseconds between two looks: of the process that sweeps, and of the others, which would replace it one day. */
-const LOOK_EVERY_MS = 2_000;
-const OTHERS_LOOK_EVERY_MS = 60_000;
+/**
+ * Milliseconds between two checks for unfinished work: in the process that sweeps, and in the others, which are only a
+ * fallback.
+ */
+const CHECK_EVERY_MS = 2_000;
+const FALLBACK_CHECK_EVERY_MS = 60_000;
 
-/** Milliseconds that a person waits at most while applications are told that their session has ended. */
-const LONGEST_WAIT_MS = 3_000;
+/** Maximum milliseconds that a user waits while the server notifies applications of the logout. */
+const MAX_WAIT_MS = 3_000;
 
 interface UnfinishedWork {
-  /** Resolves once every client of these sessions has been told of their end, or after some seconds. */
-  readonly tellClients: TellClients;
-  /** Looks for work now and then. Resolves when it was told to stop and has. */
+  /** Notifies the clients of ended sessions. Resolves when all have answered, or after a few seconds. */
+  readonly notifyClients: NotifyClients;
+  /** Checks for work periodically. Resolves after the signal, when the current work is done. */
   run(signal: AbortSignal): Promise<void>;
-  /** Begins to tell nobody any more. Resolves when nothing is under way that needs the database. */
+  /** Starts no more notifications. Resolves when no pending one needs the database. */
   end(): Promise<void>;
 }
 
-/** What goes on after the answer: clients are told of logouts, and what a dead process has left half-done is finished. */
+/**
+ * Work that continues after the response: notifying clients of logouts, and finishing what a crashed process left
+ * half-done.
+ */
 function unfinishedWork(
   { people, sessions, consents, storage, logoutDeliveries }: Instance,
   server: AuthorizationServer,
@@ -293,17 +300,17 @@ function unfinishedWork(
       log.info({ event: 'person_removal_finished', subject });
     await deliverer.begin();
   };
-  const interval = sweeps ? LOOK_EVERY_MS : OTHERS_LOOK_EVERY_MS;
+  const interval = sweeps ? CHECK_EVERY_MS : FALLBACK_CHECK_EVERY_MS;
 
   return {
-    async tellClients(ends) {
+    async notifyClients(ends) {
       const answers = new Map<string, 'delivered' | 'refused'>();
       const told = ends.map((end) =>
         deliverer.tell(end, (clientId, outcome) => {
           if (outcome === 'delivered' || outcome === 'refused') answers.set(clientId, outcome);
         }),
       );
-      await Promise.race([Promise.all(told), pause(LONGEST_WAIT_MS, undefined, { ref: false })]);
+      await Promise.race([Promise.all(told), pause(MAX_WAIT_MS, undefined, { ref: false })]);
       return answers;
     },
     async run(signal) {

@@ -3,50 +3,52 @@ import { isatty } from 'node:tty';
 import type { Settings } from '../config/options.ts';
 import type { Log } from '../log/log.ts';
 
-const LONGEST_MS = 10_000;
+const MAX_DRAIN_MS = 10_000;
 
-/** The open connections between a server and its callers. A listening server of `node:http` is one. */
+/** A server’s open connections. A listening server of `node:http` implements this. */
 export interface Connections {
-  /** Accepts nothing new. @param done called when the last connection is closed */
+  /** Accepts no new connections. @param done called when the last connection has closed */
   close(done?: () => void): void;
   closeIdleConnections(): void;
   closeAllConnections(): void;
 }
 
-/** The end of a server has two steps, so that balancers stop sending requests before connections close. */
+/** Shutdown has two steps, so that load balancers stop sending requests before connections close. */
 export interface Ending {
-  /** Resolves with the signal that asks the program to end. The server still accepts connections. */
-  readonly asked: Promise<NodeJS.Signals>;
-  /** Resolves when the server should accept nothing new and close. */
+  /** Resolves with the signal that requests the shutdown. The server still accepts connections. */
+  readonly requested: Promise<NodeJS.Signals>;
+  /** Resolves when the server should stop accepting connections. */
   readonly closing: Promise<void>;
 }
 
 /**
- * Listens for signals. After SIGTERM, `closing` follows `delaySeconds` later, after SIGINT immediately; a second signal
- * ends the delay. Later ones change nothing, since the rest of the end is bounded. SIGHUP ends the program only if a
- * terminal hangs up.
+ * Listens for signals. After SIGTERM, `closing` resolves `delaySeconds` later; after SIGINT, at once. A second signal
+ * skips the delay. Further signals change nothing, because the rest of the shutdown has a time limit. SIGHUP shuts down
+ * only if a terminal hangs up.
  */
 export function listenForEnd(delaySeconds: number, log: Log): Ending {
-  const asked = Promise.withResolvers<NodeJS.Signals>();
+  const requested = Promise.withResolvers<NodeJS.Signals>();
   const closing = Promise.withResolvers<void>();
-  let isAsked = false;
+  let isRequested = false;
   const end = (signal: NodeJS.Signals): void => {
-    if (isAsked || signal !== 'SIGTERM') closing.resolve();
+    if (isRequested || signal !== 'SIGTERM') closing.resolve();
     else setTimeout(closing.resolve, delaySeconds * 1000).unref();
-    isAsked = true;
-    asked.resolve(signal);
+    isRequested = true;
+    requested.resolve(signal);
   };
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, end);
   process.on('SIGHUP', (signal) => {
-    // Without a terminal it is a request to reload; nothing can be reloaded yet.
+    // Without a terminal, SIGHUP means reload. grantd has nothing to reload yet.
     if (isatty(0)) end(signal);
     else log.warn({ event: 'hangup', reloaded: [] });
   });
   if (process.env.npm_lifecycle_event !== undefined) onceOrphaned(() => end('SIGTERM'));
-  return { asked: asked.promise, closing: closing.promise };
+  return { requested: requested.promise, closing: closing.promise };
 }
 
-/** npm starts programs through a shell that keeps SIGTERM to itself. If the shell is gone, we have to end. */
+/**
+ * npm starts programs through a shell that does not forward SIGTERM, so the program must exit when the shell is gone.
+ */
 function onceOrphaned(end: () => void): void {
   const shell = process.ppid;
   const timer = setInterval(() => {
@@ -58,30 +60,30 @@ function onceOrphaned(end: () => void): void {
 }
 
 /**
- * Accepts nothing new, lets requests in flight finish, and closes the rest after ten seconds.
- * @returns whether everything finished by itself
+ * Accepts no new connections, lets pending requests finish, and closes the rest after ten seconds.
+ * @returns whether all requests finished in time
  */
-export async function finish(connections: Connections, longestMs = LONGEST_MS): Promise<boolean> {
+export async function finish(connections: Connections, maxDrainMs = MAX_DRAIN_MS): Promise<boolean> {
   const closed = new Promise<true>((resolve) => connections.close(() => resolve(true)));
-  // A busy connection becomes idle when its answer is out, and would otherwise stay open.
+  // A busy connection becomes idle after its answer and would otherwise stay open.
   const idle = setInterval(() => connections.closeIdleConnections(), 50);
-  const isFinished = await Promise.race([closed, pause(longestMs, false, { ref: false })]);
+  const isFinished = await Promise.race([closed, pause(maxDrainMs, false, { ref: false })]);
   clearInterval(idle);
   if (!isFinished) connections.closeAllConnections();
   await closed;
   return isFinished;
 }
 
-/** What is known once requests are answered. */
+/** Facts that are known when the server answers requests. */
 export interface Started {
   readonly issuer: string;
   /** The name of the database. */
   readonly database: string;
-  /** Commands to try, where demo data was asked for. */
+  /** Commands to try. Present with demo data. */
   readonly demo?: string;
 }
 
-/** Says it once, however many processes serve. */
+/** Announces the start once, regardless of the number of processes. */
 export function announce(
   log: Log,
   { host, workers }: Settings,

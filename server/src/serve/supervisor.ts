@@ -18,12 +18,13 @@ import {
   type ToWorker,
 } from './worker_messages.ts';
 
-/** Milliseconds that accepted connections wait at the end until workers take them. */
-const LONGEST_WAIT_MS = 1000;
+/** Maximum milliseconds that accepted connections wait for a worker during shutdown. */
+const MAX_WAIT_MS = 1000;
 
 /**
- * Serves with several processes until it is told to end. This one accepts connections and hands each to a worker in
- * turn. It does not read from them: one that a dying worker has not taken yet goes to another worker.
+ * Serves with several processes until it receives a signal. The supervisor accepts connections and hands each one to a
+ * worker in turn. It reads nothing from them, so a connection that a dying worker has not taken yet can go to another
+ * worker.
  */
 export async function supervise(configuration: Configuration): Promise<void> {
   const { settings } = configuration;
@@ -36,34 +37,34 @@ export async function supervise(configuration: Configuration): Promise<void> {
   const port = await listenOn(server, settings.host, settings.port);
 
   const sources = sourcesOf(configuration);
-  const crew = new Crew({ settings, sources, port, bringsDemo: settings.demo }, queue, log);
-  crew.start();
-  crew.ready.then((started) => announce(log, settings, port, started));
+  const workers = new WorkerPool({ settings, sources, port, bringsDemo: settings.demo }, queue, log);
+  workers.start();
+  workers.ready.then((started) => announce(log, settings, port, started));
 
-  const signal = await Promise.race([ending.asked, crew.failed]);
+  const signal = await Promise.race([ending.requested, workers.failed]);
   if (signal !== undefined) {
-    crew.announceEnd(signal);
-    await Promise.race([ending.closing, crew.failed]);
+    workers.announceEnd(signal);
+    await Promise.race([ending.closing, workers.failed]);
     server.close();
-    await Promise.race([queue.emptied(), crew.failed, pause(LONGEST_WAIT_MS, undefined, { ref: false })]);
+    await Promise.race([queue.emptied(), workers.failed, pause(MAX_WAIT_MS, undefined, { ref: false })]);
   }
   server.close();
   queue.close();
-  await crew.end();
+  await workers.end();
 }
 
-/** The workers of a supervisor, numbered from 1: who dies is replaced under the same number. */
-class Crew {
-  /** Resolves when all of them are ready for the first time. */
+/** The supervisor’s workers, numbered from 1. A replacement gets the number of the worker that died. */
+class WorkerPool {
+  /** Resolves when all workers are ready for the first time. */
   readonly ready: Promise<Started>;
-  /** Resolves when one of them was refused what the others will be refused as well. */
+  /** Resolves when a worker fails in a way that every worker would. */
   readonly failed: Promise<void>;
   readonly #order: Omit<Order, 'worker'>;
   readonly #queue: ConnectionQueue;
   readonly #log: Log;
   readonly #size: number;
   readonly #workers = new Set<WorkerProcess>();
-  readonly #posts: Promise<void>[] = [];
+  readonly #slots: Promise<void>[] = [];
   readonly #ending = new AbortController();
   readonly #ready = Promise.withResolvers<Started>();
   readonly #failed = Promise.withResolvers<void>();
@@ -81,30 +82,32 @@ class Crew {
     this.failed = this.#failed.promise;
   }
 
-  /** The first one alone: it makes what is missing, and finds what has to be refused, before there are several. */
+  /**
+   * Starts only the first worker. It creates what is missing and finds configuration errors before the others start.
+   */
   start(): void {
     this.#fill(1);
   }
 
-  /** Workers that die from now on are not replaced. The others still take connections. */
+  /** From now on, dead workers are not replaced. The others still take connections. */
   announceEnd(signal: NodeJS.Signals): void {
     this.#ending.abort();
     for (const worker of this.#workers) worker.announceEnd(signal);
   }
 
   /**
-   * Resolves when all have ended.
-   * @throws {Refused} the database cannot be served, or no longer
+   * Resolves when all workers have exited.
+   * @throws {Refused} the database cannot be served, or was replaced while serving
    */
   async end(): Promise<void> {
     this.#ending.abort();
     for (const worker of this.#workers) worker.end();
-    await Promise.all(this.#posts);
+    await Promise.all(this.#slots);
     if (this.#failure !== undefined) throw this.#failure;
   }
 
   #fill(number: number): void {
-    this.#posts.push(this.#keepFilled(number).catch((error: Error) => this.#fail(error)));
+    this.#slots.push(this.#keepFilled(number).catch((error: Error) => this.#fail(error)));
   }
 
   #fail(error: Error): void {
@@ -119,16 +122,16 @@ class Crew {
       const end = await worker.ended;
       this.#workers.delete(worker);
       const { failure } = end;
-      // What keeps a replacement from serving may pass, as a database that is away for a while.
-      const isForAll = !this.#isComplete || (worker.isReady && failure?.kind !== 'unexpected');
-      if (failure !== undefined && isForAll) {
+      // A replacement may fail for a temporary reason, such as a database outage.
+      const isFatal = !this.#isComplete || (worker.isReady && failure?.kind !== 'unexpected');
+      if (failure !== undefined && isFatal) {
         this.#fail(errorOf(failure));
         return;
       }
       if (this.#ending.signal.aborted && end.code === 0) return;
       const startsAgainInMs = pauses.after(end.servedMs);
       this.#logDeath(number, worker, end, this.#ending.signal.aborted ? undefined : startsAgainInMs);
-      // Rejects only where it is told to end.
+      // Rejects only when aborted.
       await pause(startsAgainInMs, undefined, { signal: this.#ending.signal }).catch(() => undefined);
     }
   }
@@ -142,7 +145,7 @@ class Crew {
         ...(this.#secretOfStart !== undefined && { secretOfStart: this.#secretOfStart }),
       },
       {
-        ready: (started, secret) => this.#welcome(number, worker, started, secret),
+        ready: (started, secret) => this.#onReady(number, worker, started, secret),
         free: () => this.#queue.offer(worker),
         leaving: () => this.#queue.withdraw(worker),
         returned: (connection) => this.#queue.putBack(connection),
@@ -152,7 +155,7 @@ class Crew {
     return worker;
   }
 
-  #welcome(number: number, worker: WorkerProcess, started: Started, secret: readonly string[]): void {
+  #onReady(number: number, worker: WorkerProcess, started: Started, secret: readonly string[]): void {
     this.#log.info({ event: 'worker_started', worker: number, pid: worker.pid });
     if (this.#started === undefined) {
       this.#started = started;
@@ -183,48 +186,48 @@ class Crew {
   }
 }
 
-const LONG_ENOUGH_MS = 10_000;
-const FIRST_MS = 100;
-const LONGEST_MS = 10_000;
+const STABLE_AFTER_MS = 10_000;
+const FIRST_PAUSE_MS = 100;
+const MAX_PAUSE_MS = 10_000;
 
-/** How long to wait before a worker is started again: not at all, but longer each time while it dies right away. */
+/** The pause before a worker restarts: none at first, then longer each time it dies early. */
 export class RestartPauses {
   #nextMs = 0;
 
   /**
-   * @param servedMs how long the one that died had served
-   * @returns milliseconds
+   * @param servedMs how long the dead worker had served, in milliseconds
+   * @returns the pause in milliseconds
    */
   after(servedMs: number): number {
-    if (servedMs >= LONG_ENOUGH_MS) this.#nextMs = 0;
+    if (servedMs >= STABLE_AFTER_MS) this.#nextMs = 0;
     const pauseMs = this.#nextMs;
-    this.#nextMs = Math.min(Math.max(FIRST_MS, pauseMs * 2), LONGEST_MS);
+    this.#nextMs = Math.min(Math.max(FIRST_PAUSE_MS, pauseMs * 2), MAX_PAUSE_MS);
     return pauseMs;
   }
 }
 
-/** Seconds that a worker has before it is killed. */
-interface Patience {
-  /** Until it is ready; a migration of a large database counts as well. */
+/** Seconds before the supervisor kills a worker. */
+interface WorkerTimeouts {
+  /** Until it is ready, including the migration of a large database. */
   readonly start: number;
-  /** Until it gives a sign of life, or takes a connection. */
+  /** Until its next heartbeat, or until it takes a connection. */
   readonly answer: number;
-  /** After it was told to end; it closes by itself what is still open after ten. */
+  /** Until it exits after the order to end. It closes open connections itself after ten seconds. */
   readonly end: number;
 }
 
-const PATIENCE: Patience = { start: 60, answer: 10, end: 15 };
-/** With this file's own ending: the program runs as it is, and compiled. */
+const TIMEOUTS: WorkerTimeouts = { start: 60, answer: 10, end: 15 };
+/** Has this file’s extension, because the program runs both from source and compiled. */
 const PROGRAM = join(import.meta.dirname, `worker${extname(import.meta.filename)}`);
 
-/** What the supervisor wants to know of its workers. */
+/** What a worker process reports to the pool. */
 interface WorkerEvents {
   ready(started: Started, secret: readonly string[]): void;
-  /** It can take a connection. */
+  /** The worker can take a connection. */
   free(): void;
-  /** It takes no more connections. */
+  /** The worker takes no more connections. */
   leaving(): void;
-  /** It did not take this connection. */
+  /** The worker did not take this connection. */
   returned(connection: Socket): void;
 }
 
@@ -232,39 +235,40 @@ interface WorkerEvents {
 interface WorkerEnd {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
-  /** What it said of it. */
+  /** The error that it reported. */
   readonly failure?: Failure;
-  /** Why the supervisor killed it. */
-  readonly overdue?: keyof Patience;
+  /** The time limit that it exceeded, if the supervisor killed it. */
+  readonly overdue?: keyof WorkerTimeouts;
   readonly servedMs: number;
 }
 
-/** A worker as its supervisor sees it. */
+/** A worker process, from the supervisor’s side. */
 export class WorkerProcess implements ConnectionTaker {
   readonly pid: number | undefined;
   readonly ended: Promise<WorkerEnd>;
   readonly #child: ChildProcess;
   readonly #events: WorkerEvents;
-  readonly #patience: Patience;
-  #state: keyof Patience = 'start';
+  readonly #timeouts: WorkerTimeouts;
+  #state: keyof WorkerTimeouts = 'start';
   #secondsLeft: number;
   #readySince: number | undefined;
-  #handing: Socket | undefined;
+  #handedOver: Socket | undefined;
   #isLeaving = false;
   #failure: Failure | undefined;
-  #overdue: keyof Patience | undefined;
+  #overdue: keyof WorkerTimeouts | undefined;
 
-  constructor(order: Order, events: WorkerEvents, { program = PROGRAM, patience = PATIENCE } = {}) {
+  constructor(order: Order, events: WorkerEvents, { program = PROGRAM, timeouts = TIMEOUTS } = {}) {
     this.#events = events;
-    this.#patience = patience;
-    this.#secondsLeft = patience.start;
+    this.#timeouts = timeouts;
+    this.#secondsLeft = timeouts.start;
     this.#child = fork(program, { stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
     this.pid = this.#child.pid;
-    this.#child.on('message', (message) => this.#hear(message as FromWorker));
-    // Counted, not read from a clock, which may have gone on while the whole machine slept.
+    this.#child.on('message', (message) => this.#receive(message as FromWorker));
+    // Counts seconds instead of reading a clock, because a clock continues while the machine is suspended.
     const timer = setInterval(() => this.#countDown(), 1000);
     this.ended = new Promise<WorkerEnd>((resolve) => {
-      // After all that it said, which `exit` may overtake: a connection that it took must not be handed out again.
+      // `close` comes after the last message, while `exit` may come before it. A connection that the worker took must
+      // not be handed out again.
       this.#child.once('close', (code, signal) => resolve(this.#end(code, signal)));
       this.#child.on('error', (error) => {
         if (this.pid !== undefined) return;
@@ -272,36 +276,36 @@ export class WorkerProcess implements ConnectionTaker {
         resolve(this.#end(null, null));
       });
     }).finally(() => clearInterval(timer));
-    this.#tell({ type: 'serve', order });
+    this.#send({ type: 'serve', order });
   }
 
   get isReady(): boolean {
     return this.#readySince !== undefined;
   }
 
-  /** The worker gets a descriptor of its own; this one is kept until it has said so, since it may die before that. */
+  /** The supervisor keeps its own descriptor until the worker confirms, because the worker may die before that. */
   hand(connection: Socket): void {
-    this.#handing = connection;
-    this.#tell({ type: 'connection' }, connection);
+    this.#handedOver = connection;
+    this.#send({ type: 'connection' }, connection);
   }
 
-  /** Lets it say that it is not ready any more. It still takes connections. */
+  /** Makes the worker fail its readiness check. It still takes connections. */
   announceEnd(signal: NodeJS.Signals): void {
-    this.#tell({ type: 'ending', signal });
+    this.#send({ type: 'ending', signal });
   }
 
-  /** Lets it finish what is in flight. */
+  /** Makes the worker finish its pending requests and exit. */
   end(): void {
     this.#expect('end');
-    this.#tell({ type: 'end' });
+    this.#send({ type: 'end' });
   }
 
-  #tell(message: ToWorker, connection?: Socket): void {
-    // Where it cannot be told, it has ended or is about to.
+  #send(message: ToWorker, connection?: Socket): void {
+    // If sending fails, the worker has exited or is about to.
     if (this.pid !== undefined) this.#child.send(message, connection, { keepOpen: true }, () => {});
   }
 
-  #hear(message: FromWorker): void {
+  #receive(message: FromWorker): void {
     switch (message.type) {
       case 'ready':
         this.#readySince = performance.now();
@@ -310,11 +314,11 @@ export class WorkerProcess implements ConnectionTaker {
         this.#events.free();
         return;
       case 'beat':
-        if (this.isReady && this.#handing === undefined) this.#answered();
+        if (this.isReady && this.#handedOver === undefined) this.#answered();
         return;
       case 'taken':
-        this.#handing?.destroy();
-        this.#handing = undefined;
+        this.#handedOver?.destroy();
+        this.#handedOver = undefined;
         this.#answered();
         if (!this.#isLeaving) this.#events.free();
         return;
@@ -335,8 +339,8 @@ export class WorkerProcess implements ConnectionTaker {
   }
 
   #return(): void {
-    const connection = this.#handing;
-    this.#handing = undefined;
+    const connection = this.#handedOver;
+    this.#handedOver = undefined;
     if (connection !== undefined) this.#events.returned(connection);
   }
 
@@ -344,9 +348,9 @@ export class WorkerProcess implements ConnectionTaker {
     if (this.#state !== 'end') this.#expect('answer');
   }
 
-  #expect(what: keyof Patience): void {
+  #expect(what: keyof WorkerTimeouts): void {
     this.#state = what;
-    this.#secondsLeft = this.#patience[what];
+    this.#secondsLeft = this.#timeouts[what];
   }
 
   #countDown(): void {
@@ -369,37 +373,37 @@ export class WorkerProcess implements ConnectionTaker {
   }
 }
 
-/** More wait in vain, and would use up the file descriptors of the process. */
+/** Further connections would never get a turn and would use up file descriptors. */
 const MOST_WAITING = 1024;
 
 interface ConnectionTaker {
   hand(connection: Socket): void;
 }
 
-/** Connections that wait for a worker, or workers that wait for a connection: each in turn. */
+/** Matches waiting connections with waiting workers, both in order of arrival. */
 export class ConnectionQueue {
   #waiting: Socket[] = [];
   #free: ConnectionTaker[] = [];
   #isClosed = false;
   readonly #onEmpty: (() => void)[] = [];
 
-  /** A connection that was accepted. */
+  /** Adds an accepted connection. */
   add(connection: Socket): void {
-    // Nothing is read from it here, but its caller may still reset it.
+    // The caller may reset the connection even though nothing reads from it here.
     connection.on('error', () => {});
     if (this.#isClosed || this.#waiting.length >= MOST_WAITING) connection.destroy();
     else this.#waiting.push(connection);
     this.#match();
   }
 
-  /** A connection that was handed to a worker in vain: it has waited longest. */
+  /** Puts a connection back that a worker did not take. It has waited longest, so it goes first. */
   putBack(connection: Socket): void {
     if (this.#isClosed) connection.destroy();
     else this.#waiting.unshift(connection);
     this.#match();
   }
 
-  /** A worker that can take a connection. */
+  /** Adds a worker that can take a connection. */
   offer(worker: ConnectionTaker): void {
     this.#free.push(worker);
     this.#match();

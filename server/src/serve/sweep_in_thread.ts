@@ -5,16 +5,16 @@ import { causeOf } from '../log/log.ts';
 import type { SweepLog } from './sweeper.ts';
 import type { SweepingLine, SweepingOrder } from './sweeping_thread.ts';
 
-/** This file's own ending: the program runs as it is, and compiled. */
+/** Has this file’s extension, because the program runs both from source and compiled. */
 const PROGRAM = new URL(`sweeping_thread${extname(import.meta.filename)}`, import.meta.url);
 
-/** Of the young generation of a thread's heap; by default it may become as large as that of the server. */
+/** Limits the young generation of the thread’s heap, which could otherwise grow as large as the server’s. */
 const YOUNG_GENERATION_MB = 4;
 
 /**
- * Sweeps an SQLite file now and then until it is told to stop. A thread does it, since SQLite does its work at once:
- * on the thread that serves, every request would wait for each batch, and for the checkpoints that follow.
- * Each time is another thread: one that waits takes 30 MB of memory, and to start it a tenth of a second.
+ * Sweeps an SQLite file periodically until the signal. SQLite is synchronous, so on the serving thread every request
+ * would wait for each batch and checkpoint. Each sweep gets a new thread: an idle thread costs 30 MB of memory, and
+ * starting one takes only 0.1 s.
  */
 export async function sweepInThread(
   { intervalSeconds, checksFirst, ...files }: SweepingOrder & { readonly intervalSeconds: number },
@@ -27,7 +27,7 @@ export async function sweepInThread(
     } catch (error) {
       log.error({ event: 'sweep_failed', cause: causeOf(error) });
     }
-    // Rejects only where it is told to stop.
+    // Rejects only when aborted.
     await pause(intervalSeconds * 1000, undefined, { signal, ref: false }).catch(() => undefined);
   }
 }

@@ -4,18 +4,18 @@ import { causeOf } from '../log/log.ts';
 
 type Sweepable = Pick<AdministrableStorage, 'sweep'>;
 
-/** The library's rows and the program's, as one to sweep. */
+/** Combines the library’s rows and the program’s rows into one sweep. */
 export function sweepable(storage: Sweepable, sweepProgram: (limit: number) => Promise<number>): Sweepable {
   return { sweep: async (limit) => (await storage.sweep(limit)) + (await sweepProgram(limit)) };
 }
 
-/** The part of a log that sweeping needs; also where it runs in a thread that has none. */
+/** The part of the log that sweeping needs. A thread implements it with messages. */
 export interface SweepLog {
   info(line: object): void;
   error(line: object): void;
 }
 
-/** Sweeps now and then until it is told to stop. A sweep that fails is tried again the next time. */
+/** Sweeps periodically until the signal. A failed sweep is retried at the next interval. */
 export async function sweepPeriodically(
   storage: Sweepable,
   intervalSeconds: number,
@@ -24,12 +24,12 @@ export async function sweepPeriodically(
 ): Promise<void> {
   while (!signal.aborted) {
     await sweepOnce(storage, log, signal);
-    // Rejects only where it is told to stop.
+    // Rejects only when aborted.
     await pause(intervalSeconds * 1000, undefined, { signal, ref: false }).catch(() => undefined);
   }
 }
 
-/** Sweeps until nothing is left to sweep, or it is told to stop. */
+/** Sweeps until no expired rows are left, or until the signal. */
 export async function sweepOnce(storage: Sweepable, log: SweepLog, signal: AbortSignal): Promise<void> {
   try {
     const rows = await sweep(storage, { signal });

@@ -1,4 +1,4 @@
-/** The thread of `sweepInThread`: sweeps once on a handle of its own, and ends earlier at any message. */
+/** The thread of `sweepInThread`: sweeps once with its own database handle. Any message stops it early. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { checkAfterCrash, sqliteDatabase } from '../data/sqlite_database.ts';
 import { sweepable, sweepOnce } from './sweeper.ts';
@@ -8,11 +8,11 @@ export interface SweepingOrder {
   readonly path: string;
   readonly issuer: string;
   readonly eventRetentionSeconds: number;
-  /** Whether to look through the file first, which a process that was killed has left. */
+  /** Whether to check the file first, because the previous process crashed. */
   readonly checksFirst: boolean;
 }
 
-/** A line for the log of the program. */
+/** A line for the program’s log. */
 export interface SweepingLine {
   readonly level: 'info' | 'error';
   readonly line: object;
@@ -24,10 +24,10 @@ const { path, issuer, eventRetentionSeconds, checksFirst }: SweepingOrder = work
 const ending = new AbortController();
 port.once('message', () => ending.abort());
 
-const tell = (line: SweepingLine) => port.postMessage(line);
+const send = (line: SweepingLine) => port.postMessage(line);
 const log = {
-  info: (line: object) => tell({ level: 'info', line }),
-  error: (line: object) => tell({ level: 'error', line }),
+  info: (line: object) => send({ level: 'info', line }),
+  error: (line: object) => send({ level: 'error', line }),
 };
 const database = sqliteDatabase(path, { eventRetentionSeconds, cachedTokens: 0 });
 try {

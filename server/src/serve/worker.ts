@@ -8,7 +8,9 @@ import { configurationOf, type FromWorker, failureOf, type Order, type ToWorker 
 
 const BEAT_MS = 1000;
 
-/** The supervisor as its worker sees it. When it dies, the worker ends at once: nobody would tell it to any more. */
+/**
+ * The channel to the supervisor. If the supervisor dies, the worker exits at once, because no one could stop it later.
+ */
 class SupervisorChannel {
   readonly order: Promise<Order>;
   readonly ending: Ending;
@@ -16,40 +18,40 @@ class SupervisorChannel {
 
   constructor() {
     const order = Promise.withResolvers<Order>();
-    const asked = Promise.withResolvers<NodeJS.Signals>();
+    const requested = Promise.withResolvers<NodeJS.Signals>();
     const closing = Promise.withResolvers<void>();
     this.order = order.promise;
-    this.ending = { asked: asked.promise, closing: closing.promise };
+    this.ending = { requested: requested.promise, closing: closing.promise };
     process.on('disconnect', exitAtOnce);
     process.on('message', (content, socket) => {
       const message = content as ToWorker;
       if (message.type === 'serve') order.resolve(message.order);
-      if (message.type === 'ending') asked.resolve(message.signal);
+      if (message.type === 'ending') requested.resolve(message.signal);
       if (message.type === 'end') {
-        // Without a signal: another worker has failed.
-        asked.resolve('SIGTERM');
+        // There is no signal if another worker has failed.
+        requested.resolve('SIGTERM');
         closing.resolve();
       }
       if (message.type === 'connection') this.#take(socket instanceof Socket ? socket : undefined);
     });
   }
 
-  /** Says that this worker is ready, and takes what it is handed from now on. */
+  /** Reports that the worker is ready, and takes connections from now on. */
   takeConnections(connections: HandedConnections, started: Started, secret: readonly string[]): void {
     this.#connections = connections;
-    this.tell({ type: 'ready', started, secret });
-    setInterval(() => this.tell({ type: 'beat' }), BEAT_MS).unref();
+    this.send({ type: 'ready', started, secret });
+    setInterval(() => this.send({ type: 'beat' }), BEAT_MS).unref();
   }
 
-  /** Resolves when it has been sent, or cannot be: then the supervisor is gone, and the worker ends with it. */
-  tell(message: FromWorker): Promise<void> {
+  /** Resolves when the message is sent or cannot be sent. If it cannot, the supervisor is gone and the worker exits. */
+  send(message: FromWorker): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     if (process.send === undefined) resolve();
     else process.send(message, undefined, undefined, () => resolve());
     return promise;
   }
 
-  /** Lets the process end when its work is done. */
+  /** Lets the process exit when its work is done. */
   leave(): void {
     process.off('disconnect', exitAtOnce);
     if (process.connected) process.disconnect?.();
@@ -58,7 +60,7 @@ class SupervisorChannel {
   #take(socket: Socket | undefined): void {
     const isTaken = socket === undefined || this.#connections?.take(socket) === true;
     if (!isTaken) socket.destroy();
-    this.tell({ type: isTaken ? 'taken' : 'declined' });
+    this.send({ type: isTaken ? 'taken' : 'declined' });
   }
 }
 
@@ -66,16 +68,16 @@ function exitAtOnce(): void {
   process.exit(1);
 }
 
-// The program of a worker: it serves as the supervisor that started it says, and lives no longer than that.
+// The worker’s program: it serves as the supervisor orders.
 
-// Who asks the whole group of processes to end, as a terminal does, means the supervisor, which asks its workers then.
+// A signal to the whole process group, such as Ctrl-C, is meant for the supervisor, which then stops its workers.
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, () => {});
 
 const supervisor = new SupervisorChannel();
 try {
   await serveAs(await supervisor.order);
 } catch (error) {
-  await supervisor.tell({ type: 'failed', failure: failureOf(error) });
+  await supervisor.send({ type: 'failed', failure: failureOf(error) });
   process.exitCode = 1;
 }
 supervisor.leave();
@@ -83,7 +85,7 @@ supervisor.leave();
 async function serveAs(order: Order): Promise<void> {
   const { worker, settings, port, bringsDemo, secretOfStart } = order;
   const server = createHttpServer();
-  const connections = new HandedConnections(server.http, () => supervisor.tell({ type: 'leaving' }));
+  const connections = new HandedConnections(server.http, () => supervisor.send({ type: 'leaving' }));
   await serveDatabase(configurationOf(order), process.env, {
     server,
     connections,

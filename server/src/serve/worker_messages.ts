@@ -3,38 +3,41 @@ import { OPTION_NAMES, type Settings } from '../config/options.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import type { Started } from './shutdown.ts';
 
-/** What the supervisor tells a worker, over the channel that closes when either of them dies. */
+/** Messages from the supervisor to a worker. The channel closes when either process dies. */
 export type ToWorker =
   | { readonly type: 'serve'; readonly order: Order }
-  /** Comes with a socket, unless its caller has gone meanwhile. */
+  /** Carries a socket, unless the caller has disconnected. */
   | { readonly type: 'connection' }
-  /** The supervisor got this signal. Connections still come. */
+  /** The supervisor received this signal. Connections still arrive. */
   | { readonly type: 'ending'; readonly signal: NodeJS.Signals }
-  /** No more connections come. */
+  /** No more connections arrive. */
   | { readonly type: 'end' };
 
-/** What a worker tells the supervisor. */
+/** Messages from a worker to the supervisor. */
 export type FromWorker =
-  /** With the server's secret as this worker uses it, for those that serve beside it. */
+  /** Contains the server’s secret as this worker uses it, for the other workers. */
   | { readonly type: 'ready'; readonly started: Started; readonly secret: readonly string[] }
-  /** Sent every second, since a process that hangs cannot say so. */
+  /** Sent every second, because a hanging process cannot report itself. */
   | { readonly type: 'beat' }
   | { readonly type: 'taken' }
   | { readonly type: 'declined' }
-  /** It takes no more connections. */
+  /** The worker takes no more connections. */
   | { readonly type: 'leaving' }
   | { readonly type: 'failed'; readonly failure: Failure };
 
-/** What a worker has to serve. The options are those of the start, even if their file has changed since. */
+/** What a worker serves. The options are those of the supervisor’s start, even if the config file has changed since. */
 export interface Order {
-  /** From 1; a worker that replaces another one has its number. */
+  /** Starts at 1. A replacement has the number of the worker that it replaces. */
   readonly worker: number;
   readonly settings: Settings;
-  /** Where each option was written, for messages. */
+  /** Where each option came from, for messages. */
   readonly sources: Readonly<Record<string, string>>;
   readonly port: number;
   readonly bringsDemo: boolean;
-  /** The server's secret as the first worker had it: all use the same one for new values, even if its file has changed. */
+  /**
+   * The server’s secret as the first worker read it. All workers use the same one for new values, even if the file has
+   * changed.
+   */
   readonly secretOfStart?: readonly string[];
 }
 
@@ -46,7 +49,7 @@ export function configurationOf({ settings, sources }: Order): Configuration {
   return { settings, sourceOf: (name) => sources[name] ?? name };
 }
 
-/** An error on its way to the process that says it. */
+/** An error in the form in which it crosses the process boundary. */
 export interface Failure {
   readonly kind: 'configuration_refused' | 'refused' | 'unexpected';
   readonly message: string;
