@@ -4,30 +4,38 @@ const FOLDER = 'examples/migration_from_oauth2_server';
 
 /** `docs/migration.md`, with the code of the example, which is tested. */
 export function migrationPage(): string {
-  return `# From @jmondi/oauth2-server to grantd
+  return `# Move from @jmondi/oauth2-server
 
-An application that ran [@jmondi/oauth2-server](https://tsoauth2server.com) moves to grantd, and **the tokens that were issued before go on working**: they introspect as active, UserInfo answers for those with \`openid\`, they can be revoked, and a refresh token is exchanged for tokens of grantd. [The example](../${FOLDER}) does it in less than 60 lines; [tests](../examples/test/migration.test.ts) let the old server (4.3.7) issue tokens at its own endpoint, and ask grantd about them. [What changes for clients](../${FOLDER}/README.md#what-changes) is on its page.
+Replace [@jmondi/oauth2-server](https://tsoauth2server.com) with grantd, and **keep the tokens that it issued**. They introspect as active, UserInfo answers those with \`openid\`, and they can be revoked. A refresh token is exchanged for tokens of grantd. Your own code has less than 60 lines.
 
-## 1. What the old rows are
+You need your tables, the key or secret that signed the old tokens, and [the library](library.md#install). The code is from [an example that runs](../${FOLDER}); [its tests](../examples/test/migration.test.ts) let version 4.3.7 of the old server issue tokens, and ask grantd about them. Read [what changes for clients](../${FOLDER}/README.md#what-changes) first.
 
-The option \`formerTokens\` of \`AuthorizationServer\` says how tokens of a server that was here before are known, and where they are kept; the storage needs \`getPrincipalState\`, which the library's stores have; [why it is as it is](adr/0033-tokens-of-a-former-server.md).
+## 1. Describe the old rows
 
-- \`keys\`: what checks their signatures, each key with the one algorithm that it is for. A secret is never tried with RS256, nor a public key with HMAC, and none of them signs.
-- \`identify\`: which token a JWT is. To the old server all were of \`typ\` \`JWT\`: an access token has a \`jti\`, a refresh token has \`refresh_token_id\`, a code neither.
-- \`find\`: its row. A row of the old server is a pair; \`undefined\` is that there is none, and only that: a look-up that throws is an outage, and is answered by 503. The old \`getBy…\` throw in both cases, so they are of no use here.
-- \`revoke\`: ends the row, as the old server did.
+The option \`formerTokens\` recognises tokens of a previous server and finds their rows ([ADR 33](adr/0033-tokens-of-a-former-server.md)). The storage needs \`getPrincipalState\`, which the stores of the library have.
+
+| member | purpose |
+| --- | --- |
+| \`keys\` | Check signatures, each key with one algorithm. A secret is never used for RS256, nor a public key for HMAC. No key signs. |
+| \`identify\` | Tells the kind of a JWT. The old server gave all of them \`typ: JWT\`: an access token has \`jti\`, a refresh token \`refresh_token_id\`, and a code neither. |
+| \`find\` | Returns the row of a token, or \`undefined\` if there is none. An error is an outage and becomes 503. The old \`getBy…\` methods throw in both cases, so do not use them. |
+| \`revoke\` | Ends the row, as the old server did. |
 
 ${code('old_records.ts')}
 
-## 2. The host
+## 2. Write the host
 
 ${code('host.ts')}
 
-Send \`/token\` to grantd. Where people sign in to clients, \`/authorize\` stays a page of the application, which validates and completes requests by grantd: [express_with_users](../examples/express_with_users/host.ts) has one. Try an old token before the switch: with a wrong \`OLD_SECRET\` none of them verifies, and each is \`{"active":false}\`. Take the option away again when the last old refresh token is over.
+## 3. Switch over
 
-## 3. Extra token fields
+1. Introspect an old token at the new host. With a wrong \`OLD_SECRET\` no old token verifies, and each is \`{"active":false}\`.
+2. Send \`/token\` to grantd. \`/authorize\` stays a page of your application, which validates and completes requests with grantd: [express_with_users](../examples/express_with_users/host.ts) has one.
+3. Remove the option when the last old refresh token has expired.
 
-If your old \`JwtService\` had \`extraTokenFields\`, declare the same claims with [\`applicationClaims\`](application_claims.md). Old tokens keep their fields; introspection answers the ones that you declare.
+## Extra token fields
+
+If your old \`JwtService\` has \`extraTokenFields\`, declare the same claims with [\`applicationClaims\`](application_claims.md). Old tokens keep their fields, and introspection returns the declared ones.
 
 ${code('../test/extra_token_fields.ts')}
 
