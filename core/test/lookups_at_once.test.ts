@@ -21,11 +21,13 @@ function held(storage: AdministrableStorage, client: Hold, token: Hold): Adminis
       await hold();
       return await ask(...args);
     };
+  const heldClients = { ...clients, get: after(client, clients.get) };
   return {
     ...storage,
-    clients: { ...clients, get: after(client, clients.get) },
+    clients: heldClients,
     tokens: {
       ...tokens,
+      joinedClients: heldClients,
       getByAccessToken: after(token, tokens.getByAccessToken),
       getByRefreshToken: after(token, tokens.getByRefreshToken),
     },

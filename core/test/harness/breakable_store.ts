@@ -34,10 +34,15 @@ export class BreakableStore implements StoreKind {
 
   async open(issuer: string, clock: () => number): Promise<OpenStore> {
     const { storage, dispose } = await this.#kind.open(issuer, clock);
+    const clients = this.#watch('clients', storage.clients);
+    const { joinedClients, ...tokens } = storage.tokens;
     const watched: AdministrableStorage = {
       ...storage,
-      clients: this.#watch('clients', storage.clients),
-      tokens: this.#watch('tokens', storage.tokens),
+      clients,
+      tokens: {
+        ...this.#watch('tokens', tokens),
+        ...(joinedClients === storage.clients && { joinedClients: clients }),
+      },
       authorizationCodes: this.#watch('authorizationCodes', storage.authorizationCodes),
       keys: this.#watch('keys', storage.keys),
       oneTimeIdentifiers: this.#watch('oneTimeIdentifiers', storage.oneTimeIdentifiers),

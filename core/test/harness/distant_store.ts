@@ -25,10 +25,11 @@ export function distant(kind: StoreKind): StoreKind {
             };
           },
         });
+      const clients = away(storage.clients);
       const distantStorage: AdministrableStorage = {
         ...storage,
-        clients: away(storage.clients),
-        tokens: away(storage.tokens),
+        clients,
+        tokens: { ...away(storage.tokens), joinedClients: clients },
         authorizationCodes: away(storage.authorizationCodes),
         keys: away(storage.keys),
       };
