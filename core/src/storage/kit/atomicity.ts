@@ -1,6 +1,13 @@
-import { type KitCase, kitCase } from './case.ts';
-import { expect, expectEqual, expectRejection } from './failure.ts';
-import { basisOf } from './stage.ts';
+import {
+  basisOf,
+  caseOfPart,
+  expect,
+  expectEqual,
+  expectRejection,
+  type KitCase,
+  kitCase,
+  ONE_TIME_SECONDS,
+} from './stage.ts';
 
 export const atomicity: readonly KitCase[] = [
   kitCase(
@@ -240,4 +247,22 @@ export const atomicity: readonly KitCase[] = [
     expect((await stage.find(refresh))?.supersededAtMs === undefined, 'a failed rotation supersedes nothing');
     await stage.rotated(grant, refresh);
   }),
+
+  caseOfPart(
+    'oneTimeIdentifiers',
+    'atomicity',
+    'an identifier is taken once, and others beside it',
+    async (stage, identifiers) => {
+      const until = stage.now + ONE_TIME_SECONDS;
+      expectEqual(await identifiers.take('one', until), true, 'taking it');
+      expectEqual(await identifiers.take('one', until), false, 'taking it again');
+      expectEqual(
+        await identifiers.take('one', until + ONE_TIME_SECONDS),
+        false,
+        'taking it again for longer',
+      );
+      expectEqual(await identifiers.take('One', until), true, 'taking another one');
+      expectEqual(await identifiers.take('', until), true, 'taking the empty one');
+    },
+  ),
 ];

@@ -1,9 +1,19 @@
 import type { ApiRecord, ClientRecord } from '../../protocol/records.ts';
 import type { ApiNames, NewClient } from '../contract.ts';
-import { type KitCase, kitCase } from './case.ts';
-import { expect, expectEqual, expectRejection } from './failure.ts';
-import { type Attempt, PARALLEL, RACERS, race } from './race.ts';
-import { administrationOf, basisOf, type Stage } from './stage.ts';
+import {
+  type Attempt,
+  administrationOf,
+  basisOf,
+  expect,
+  expectEqual,
+  expectRejection,
+  type KitCase,
+  kitCase,
+  PARALLEL,
+  RACERS,
+  race,
+  type Stage,
+} from './stage.ts';
 
 const OLD: Omit<NewClient, 'id'> = {
   name: 'Before',

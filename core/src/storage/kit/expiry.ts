@@ -1,6 +1,14 @@
-import { type KitCase, kitCase } from './case.ts';
-import { expect, expectEqual } from './failure.ts';
-import { ACCESS_TOKEN_SECONDS, CODE_SECONDS, REFRESH_TOKEN_SECONDS } from './stage.ts';
+import {
+  ACCESS_TOKEN_SECONDS,
+  CODE_SECONDS,
+  caseOfPart,
+  expect,
+  expectEqual,
+  type KitCase,
+  kitCase,
+  ONE_TIME_SECONDS,
+  REFRESH_TOKEN_SECONDS,
+} from './stage.ts';
 
 export const expiry: readonly KitCase[] = [
   kitCase(
@@ -90,4 +98,37 @@ export const expiry: readonly KitCase[] = [
     stage.advance(REFRESH_TOKEN_SECONDS - ACCESS_TOKEN_SECONDS);
     await stage.expectDead(refresh);
   }),
+
+  caseOfPart(
+    'pushedRequests',
+    'expiry',
+    'a pushed request is found also when it is over',
+    async (stage, requests) => {
+      const pushed = stage.pushedRequest('one');
+      await requests.add(pushed);
+      stage.advance(ONE_TIME_SECONDS + 1);
+      expectEqual(await requests.get('one'), pushed, 'an expired request');
+    },
+  ),
+
+  caseOfPart(
+    'oneTimeIdentifiers',
+    'expiry',
+    'an identifier is taken until the second of its expiry, and can be taken again in it',
+    async (stage, identifiers) => {
+      const until = stage.now + ONE_TIME_SECONDS;
+      await identifiers.take('one', until);
+      stage.clock.nowMs = until * 1000 - 1;
+      expectEqual(await identifiers.take('one', until + ONE_TIME_SECONDS), false, 'a millisecond before');
+      stage.clock.nowMs = until * 1000;
+      expectEqual(await identifiers.take('one', until + ONE_TIME_SECONDS), true, 'in the second');
+      expectEqual(await identifiers.take('one', until + 2 * ONE_TIME_SECONDS), false, 'once more');
+      stage.advance(ONE_TIME_SECONDS - 0.001);
+      expectEqual(
+        await identifiers.take('one', until + 2 * ONE_TIME_SECONDS),
+        false,
+        'before its second expiry',
+      );
+    },
+  ),
 ];

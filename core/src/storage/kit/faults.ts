@@ -1,5 +1,4 @@
-import { type KitCase, kitCase } from './case.ts';
-import { expectRejection } from './failure.ts';
+import { caseOfPart, expect, expectRejection, type KitCase, kitCase, ONE_TIME_SECONDS } from './stage.ts';
 
 export const faults: readonly KitCase[] = [
   kitCase(
@@ -44,6 +43,33 @@ export const faults: readonly KitCase[] = [
       );
       await expectRejection(() => authorizationCodes.redeem(code, [next.access]), 'redeem');
       await expectRejection(() => authorizationCodes.revoke(code), 'authorizationCodes.revoke');
+    },
+  ),
+
+  caseOfPart(
+    'pushedRequests',
+    'faults',
+    'a store that cannot be asked neither takes pushed requests nor gives or removes them',
+    async (stage, requests) => {
+      await requests.add(stage.pushedRequest('one'));
+      await stage.break();
+      await expectRejection(() => requests.add(stage.pushedRequest('two')), 'adding another one');
+      await expectRejection(() => requests.get('one'), 'reading one');
+      await expectRejection(() => requests.get('unknown'), 'reading an unknown one');
+      await expectRejection(() => requests.remove('one'), 'removing one');
+    },
+  ),
+
+  caseOfPart(
+    'oneTimeIdentifiers',
+    'faults',
+    'a store that cannot be asked says of no identifier whether it was taken',
+    async (stage, identifiers) => {
+      const until = stage.now + ONE_TIME_SECONDS;
+      expect((await identifiers.take('one', until)) === true, 'taking it');
+      await stage.break();
+      await expectRejection(() => identifiers.take('one', until), 'taking it again');
+      await expectRejection(() => identifiers.take('two', until), 'taking another one');
     },
   ),
 ];

@@ -1,13 +1,16 @@
 import type { GrantRecord, NewAuthorizationCode } from '../../protocol/records.ts';
-import { type KitCase, kitCase } from './case.ts';
-import { expectEqual } from './failure.ts';
-import { type Attempt, RACERS, race } from './race.ts';
 import {
+  type Attempt,
   administrationOf,
   CODE_SECONDS,
+  expectEqual,
   type Grant,
+  type KitCase,
+  kitCase,
   type Pair,
+  RACERS,
   REFRESH_TOKEN_SECONDS,
+  race,
   type Stage,
 } from './stage.ts';
 

@@ -1,8 +1,6 @@
 import type { KeyRecord } from '../../protocol/records.ts';
 import type { Storage } from '../contract.ts';
-import { type KitCase, kitCase } from './case.ts';
-import { expect, expectEqual } from './failure.ts';
-import type { Stage } from './stage.ts';
+import { expect, expectEqual, type KitCase, kitCase, type Stage } from './stage.ts';
 
 function key(stage: Stage, kid: string, fields: Partial<KeyRecord> = {}): KeyRecord {
   return {

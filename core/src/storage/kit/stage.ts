@@ -3,12 +3,92 @@ import type {
   ClientRecord,
   NewAuthorizationCode,
   NewToken,
+  PushedRequest,
+  TokenKind,
   TokenRecord,
 } from '../../protocol/records.ts';
 import type { AdministrableStorage, Awaitable, NewClient, Storage } from '../contract.ts';
-import { expect, expectEqual } from './failure.ts';
-import { findToken, isAlive } from './liveness.ts';
-import type { KitSubject } from './subject.ts';
+import { canContinue } from '../issuing.ts';
+
+/** The store under test, and what the kit cannot know of it. */
+export interface KitSubject<S extends Storage = Storage> {
+  /** The clock by which the store goes. The cases set it. */
+  readonly clock: { nowMs: number };
+  /** Opens a new store without records. */
+  open(): Awaitable<S>;
+  /**
+   * Opens a second handle on the same records, as another process would have it. The cases of concurrency then go
+   * through both in turn; a store that synchronizes its calls within one handle alone is found out only so.
+   */
+  openAnother?(storage: S): Awaitable<S>;
+  /** Registers a client; needed only where `clients` has no `add`. */
+  registerClient?(storage: S, client: NewClient): Awaitable<void>;
+  /** Brings about that the store cannot be asked, like an outage. Needed by the group `faults` alone. */
+  breakStorage?(storage: S): Awaitable<void>;
+  /** Called for each handle at the end of a case, also after `breakStorage`; needed only where the store has no `close`. */
+  close?(storage: S): Awaitable<void>;
+}
+
+/** A guarantee that a store does not keep; the message says which. */
+export class KitFailure extends Error {
+  override readonly name = 'KitFailure';
+}
+
+/** @throws KitFailure with `message` where the condition does not hold */
+export function expect(condition: boolean, message: string): asserts condition {
+  if (!condition) throw new KitFailure(message);
+}
+
+/**
+ * Compares plain data by its JSON text, so that the order of members counts.
+ * @throws KitFailure that shows both
+ */
+export function expectEqual(actual: unknown, expected: unknown, what: string): void {
+  const [actualText, expectedText] = [JSON.stringify(actual), JSON.stringify(expected)];
+  expect(actualText === expectedText, `${what}: expected ${expectedText}, got ${actualText}`);
+}
+
+/** @throws KitFailure where `attempt` resolves, or does not reject with an error */
+export async function expectRejection(attempt: () => unknown, what: string): Promise<void> {
+  let answer: unknown;
+  try {
+    answer = await attempt();
+  } catch (error) {
+    expect(error instanceof Error, `${what}: expected a rejection with an Error, got ${String(error)}`);
+    return;
+  }
+  throw new KitFailure(`${what}: expected a rejection, got ${JSON.stringify(answer)}`);
+}
+
+/** What a store has under a token's identifier; `undefined` for absence in either spelling. */
+export async function findToken(
+  { tokens }: Storage,
+  token: { readonly id: string; readonly kind: TokenKind },
+): Promise<TokenRecord | undefined> {
+  const record = await (token.kind === 'access_token'
+    ? tokens.getByAccessToken(token.id)
+    : tokens.getByRefreshToken(token.id));
+  return record ?? undefined;
+}
+
+/**
+ * Whether a token is alive, however the store says that it is not: by its absence, an expiry that has passed or is
+ * zero, its own revocation, that of a principal, or when asked.
+ * @param nowMs milliseconds
+ */
+export async function isAlive(
+  storage: Storage,
+  token: { readonly id: string; readonly kind: TokenKind },
+  nowMs: number,
+): Promise<boolean> {
+  const record = await findToken(storage, token);
+  if (record === undefined || !canContinue(record, nowMs)) return false;
+  const isRevoked =
+    token.kind === 'access_token'
+      ? await storage.tokens.isAccessTokenRevoked?.(record)
+      : await storage.tokens.isRefreshTokenRevoked(record);
+  return isRevoked !== true;
+}
 
 /** What the tokens of one authorization have in common. */
 export type Grant = Required<Pick<NewToken, 'clientId' | 'subject' | 'sessionId' | 'grantId' | 'familyId'>>;
@@ -29,6 +109,8 @@ export interface Pair {
 export const ACCESS_TOKEN_SECONDS = 300;
 export const REFRESH_TOKEN_SECONDS = 3600;
 export const CODE_SECONDS = 60;
+/** The lifetime of one-time identifiers and pushed requests. */
+export const ONE_TIME_SECONDS = 60;
 
 /** An opened store, and what a case does with it over and over. */
 export class Stage<S extends Storage = Storage> {
@@ -123,6 +205,20 @@ export class Stage<S extends Storage = Storage> {
   pair(grant: Grant, fields: Partial<NewToken> = {}): Pair {
     const tied = { ...grant, pairId: fresh('pair'), ...fields };
     return { refresh: this.refreshToken(tied), access: this.accessToken(tied) };
+  }
+
+  pushedRequest(id: string): PushedRequest {
+    return {
+      id,
+      clientId: 'https://client.example/a b',
+      parameters: {
+        state: 'né "quoted" \\ \u0000 \u{1f511}',
+        response_type: 'code',
+        empty: '',
+        claims: '{"id_token":{"acr":null}}',
+      },
+      expiresAt: this.now + ONE_TIME_SECONDS,
+    };
   }
 
   /** Stores a new code of a grant. */
@@ -238,4 +334,67 @@ function fresh(what: string): string {
 
 function isAdministrable(storage: Storage): storage is AdministrableStorage {
   return 'revokeAll' in storage && 'sweep' in storage;
+}
+
+/** Attempts of which one succeeds. */
+export const PARALLEL = 100;
+/** Attempts that race something else. */
+export const RACERS = 20;
+
+export type Attempt<T> = (storage: Storage) => Awaitable<T>;
+
+/** Starts attempts with `act` in their middle, so that it comes after some and before others. */
+export async function race(
+  stage: Stage,
+  attempts: readonly Attempt<unknown>[],
+  act: Attempt<unknown>,
+): Promise<void> {
+  const middle = attempts.length / 2;
+  await stage.parallel([...attempts.slice(0, middle), act, ...attempts.slice(middle)]);
+}
+
+/** Which guarantee a case is about. */
+export type KitGroup = 'records' | 'atomicity' | 'concurrency' | 'expiry' | 'faults' | 'administration';
+
+export interface KitCase {
+  readonly group: KitGroup;
+  /** A sentence: what the store does. */
+  readonly title: string;
+  /**
+   * Opens a store of its own, tries it and closes it.
+   * @throws KitFailure where the store does otherwise
+   */
+  run<S extends Storage>(subject: KitSubject<S>): Promise<void>;
+}
+
+/** Every case begins at this time: 2030-01-01T00:00:00Z. */
+const START_MS = 1_893_456_000_000;
+
+export function kitCase(group: KitGroup, title: string, check: (stage: Stage) => Promise<void>): KitCase {
+  return {
+    group,
+    title,
+    async run(subject) {
+      subject.clock.nowMs = START_MS;
+      const stage = new Stage(subject, await subject.open());
+      try {
+        await check(stage);
+      } finally {
+        await stage.close();
+      }
+    },
+  };
+}
+
+/** A case of a part that a storage may lack. It passes if the part is missing. */
+export function caseOfPart<P extends 'oneTimeIdentifiers' | 'pushedRequests'>(
+  part: P,
+  group: KitGroup,
+  title: string,
+  check: (stage: Stage, part: NonNullable<Storage[P]>) => Promise<void>,
+): KitCase {
+  return kitCase(group, title, async (stage) => {
+    const found = stage.storage[part];
+    if (found) await check(stage, found);
+  });
 }

@@ -1,8 +1,19 @@
 import { type Life, storedLife } from '../../protocol/records.ts';
-import { type KitCase, kitCase } from './case.ts';
-import { expect, expectEqual } from './failure.ts';
-import { isAlive } from './liveness.ts';
-import { ACCESS_TOKEN_SECONDS, CODE_SECONDS, REFRESH_TOKEN_SECONDS } from './stage.ts';
+import {
+  ACCESS_TOKEN_SECONDS,
+  CODE_SECONDS,
+  expect,
+  expectEqual,
+  isAlive,
+  type KitCase,
+  kitCase,
+  ONE_TIME_SECONDS,
+  REFRESH_TOKEN_SECONDS,
+} from './stage.ts';
+
+function expired(expiresAt: number): Life {
+  return { alive: false, reason: 'expired', sinceMs: expiresAt * 1000 };
+}
 
 export const sweeping: readonly KitCase[] = [
   kitCase(
@@ -152,8 +163,46 @@ export const sweeping: readonly KitCase[] = [
     const [next] = await store.eventsAfter(first.sequence, 10);
     expect(next !== undefined && next.sequence > first.sequence, 'a sequence number is not given twice');
   }),
-];
 
-function expired(expiresAt: number): Life {
-  return { alive: false, reason: 'expired', sinceMs: expiresAt * 1000 };
-}
+  kitCase(
+    'administration',
+    'pushed requests are swept when they are over, a few a call, and not before',
+    async (stage) => {
+      const store = stage.administration;
+      for (const id of ['a', 'b', 'c']) await store.pushedRequests.add(stage.pushedRequest(id));
+      const later = { ...stage.pushedRequest('later'), expiresAt: stage.now + ONE_TIME_SECONDS + 1 };
+      await store.pushedRequests.add(later);
+      stage.advance(ONE_TIME_SECONDS - 1);
+      expectEqual(await store.sweep(100), 0, 'rows swept while none is over');
+      stage.advance(1);
+      expectEqual(
+        [await store.sweep(2), await store.sweep(2), await store.sweep(2)],
+        [2, 1, 0],
+        'rows swept',
+      );
+      expect((await store.pushedRequests.get('a')) == null, 'a request that was swept is not there');
+      expectEqual(await store.pushedRequests.get('later'), later, 'a request that is not over');
+    },
+  ),
+
+  kitCase(
+    'administration',
+    'identifiers are swept when they are over, a few a call, and not before',
+    async (stage) => {
+      const store = stage.administration;
+      const until = stage.now + ONE_TIME_SECONDS;
+      for (const id of ['a', 'b', 'c']) await store.oneTimeIdentifiers.take(id, until);
+      await store.oneTimeIdentifiers.take('later', until + 1);
+      stage.advance(ONE_TIME_SECONDS - 1);
+      expectEqual(await store.sweep(100), 0, 'rows swept while all are taken');
+      stage.advance(1);
+      expectEqual(
+        [await store.sweep(2), await store.sweep(2), await store.sweep(2)],
+        [2, 1, 0],
+        'rows swept',
+      );
+      expectEqual(await store.oneTimeIdentifiers.take('later', until + 1), false, 'taking what is not over');
+      expectEqual(await store.oneTimeIdentifiers.take('a', until + 1), true, 'taking what was swept');
+    },
+  ),
+];
