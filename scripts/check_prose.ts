@@ -96,7 +96,7 @@ function ofComments(source: string): Sentence[] {
 /** Splits a text at its full stops. A link counts as its title, and a piece of code as one word. */
 function sentencesOf(text: string, line: number): Sentence[] {
   return text
-    .split(/(?<=[.!?][)”"*]*)\s+(?=[\p{Lu}`"“*([§])|\s(?=@\w)/u)
+    .split(/(?<=[.!?][)”"*]*)\s+(?=[\p{Lu}`"“*([\u00a7])|\s(?=@\w)/u)
     .map((sentence) =>
       sentence
         .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')

@@ -49,6 +49,7 @@ const steps: readonly (readonly [string, string, readonly string[]])[] = [
   ['types', bin('tsc'), ['-p', 'tsconfig.json']],
   ['format and lint', bin('biome'), ['ci', '--colors=off', '.']],
   ['layers', process.execPath, ['scripts/check_layers.ts']],
+  ['citations', process.execPath, ['scripts/check_citations.ts']],
   ['generated pages', process.execPath, ['scripts/generate_docs.ts', '--check']],
   ['tests', process.execPath, tests],
   ['ledger', process.execPath, ['scripts/check_ledger.ts']],

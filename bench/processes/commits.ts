@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 
-/** Where the index of a write-ahead log counts transactions (SQLite's file format, §2.3: `iChange`). */
+/** Where the index of a write-ahead log counts transactions (`iChange` in SQLite's WAL-index header). */
 const COUNTER_AT = 8;
 const COUNTER_BYTES = 4;
 

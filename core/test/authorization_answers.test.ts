@@ -1,4 +1,5 @@
 // An authorization request ends with its first answer (RFC 6749).
+// § refers to RFC 6749.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { accepted, codeIn, redirected, refused, shown } from './harness/authorization_endpoint.ts';

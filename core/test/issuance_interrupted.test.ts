@@ -1,3 +1,4 @@
+// § refers to RFC 6749.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AdministrableStorage } from '@grantd/core';

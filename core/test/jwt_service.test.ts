@@ -61,8 +61,8 @@ async function verifies(world: World, token: string): Promise<boolean> {
 }
 
 for (const algorithm of ALGORITHMS) {
-  const standard = algorithm === 'EdDSA' ? 'RFC 8037' : 'RFC 7518';
-  test(`${standard} §3.1 ${algorithm} signs and verifies`, async (t) => {
+  const standard = algorithm === 'EdDSA' ? 'RFC 8037 §3.1' : 'RFC 7518 §3.1';
+  test(`${standard} ${algorithm} signs and verifies`, async (t) => {
     const jwt = openStore(t).service();
     const claims = { sub: 'alice', nested: { list: [1, 'ä'] } };
     const { token, keyId } = await jwt.sign(claims, { type: 'at+jwt', algorithm });

@@ -1,3 +1,4 @@
+// § refers to Back-Channel Logout.
 import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import { type TestContext, test } from 'node:test';

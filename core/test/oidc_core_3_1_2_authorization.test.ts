@@ -1,3 +1,4 @@
+// § refers to OpenID Connect Core.
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Approval, AuthorizationRequest, HttpResponse, NewClient } from '@grantd/core';

@@ -1,3 +1,4 @@
+// § refers to OpenID Connect Core.
 import assert from 'node:assert/strict';
 import { ENCRYPTION_ALGORITHMS, SIGNING_ALGORITHMS } from '@grantd/core';
 import { decryptedAnswer, signedAnswer } from './harness/answer_jwts.ts';

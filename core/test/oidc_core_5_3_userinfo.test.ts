@@ -1,3 +1,4 @@
+// § refers to OpenID Connect Core.
 import assert from 'node:assert/strict';
 import { base64url, decodeJwt, type JWK, SignJWT } from 'jose';
 import { ON_EVERY_HOST } from './harness/places.ts';

@@ -1,3 +1,4 @@
+// § refers to RP-Initiated Logout.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { errorResponse, type HttpResponse, type LogoutRequest, type NewClient } from '@grantd/core';

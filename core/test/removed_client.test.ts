@@ -1,3 +1,4 @@
+// § refers to RFC 7592.
 import assert from 'node:assert/strict';
 import { ON_EVERY_HOST } from './harness/places.ts';
 import { bearerError, CLIENT_REFUSED, errorOf, INACTIVE, OPEN_JSON_HEADERS } from './harness/responses.ts';

@@ -1,3 +1,4 @@
+// § refers to RFC 7662.
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import {

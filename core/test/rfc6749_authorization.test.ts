@@ -1,3 +1,4 @@
+// § refers to RFC 6749.
 import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import {

@@ -1,3 +1,4 @@
+// § refers to RFC 6749.
 import assert from 'node:assert/strict';
 import { changeClient } from './harness/client_change.ts';
 import { ON_EVERY_HOST } from './harness/places.ts';

@@ -1,3 +1,4 @@
+// § refers to RFC 6749.
 import assert from 'node:assert/strict';
 import { decodeJwt } from 'jose';
 import { ON_EVERY_STORE, ON_MEMORY } from './harness/places.ts';

@@ -1,3 +1,4 @@
+// § refers to RFC 6749.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AdministrableStorage } from '@grantd/core';
@@ -415,7 +416,7 @@ specification('Refresh (RFC 6749 §6)', ON_EVERY_HOST, (spec) => {
   );
 });
 
-test('§2.2.2 the refresh tokens of a public client rotate, whatever its registration says', async (t) => {
+test('RFC 9700 §2.2.2 the refresh tokens of a public client rotate, whatever its registration says', async (t) => {
   const world = await openWorld(t);
   await world.storage.clients.add({ ...CLIENTS.spa, id: 'still', rotateRefreshTokens: false });
   const [issued] = await world.server.issueTokens({ clientId: 'still', subject: 'alice', refresh: true });

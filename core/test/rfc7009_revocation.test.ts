@@ -1,3 +1,4 @@
+// § refers to RFC 7009.
 import assert from 'node:assert/strict';
 import { decodeJwt } from 'jose';
 import { ON_EVERY_HOST } from './harness/places.ts';
@@ -667,7 +668,7 @@ async function imitations(
   ];
 }
 
-/** The token's claims without a signature, by the algorithm `none` (RFC 7515 §3.6). */
+/** The token's claims without a signature, by the algorithm `none` (RFC 7518 §3.6). */
 function unsigned(token: string): string {
   const header = JSON.stringify({ alg: 'none', typ: 'at+jwt' });
   return `${btoa(header).replaceAll('=', '')}.${token.split('.')[1]}.`;

@@ -1,3 +1,4 @@
+// § refers to RFC 7523.
 import assert from 'node:assert/strict';
 import { createHmac, generateKeyPairSync, KeyObject, sign } from 'node:crypto';
 import { test } from 'node:test';

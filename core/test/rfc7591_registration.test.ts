@@ -1,3 +1,4 @@
+// § refers to RFC 7591.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import {
@@ -743,7 +744,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   });
 
   spec(
-    'OIDC §5 a sector document that names every redirect URI makes several hosts one sector',
+    'OpenID Connect Registration §5 a sector document that names every redirect URI makes several hosts one sector',
     async (world) => {
       const members = { redirect_uris: two, subject_type: 'pairwise', sector_identifier_uri: sector };
       assert.deepEqual((await register(world, members)).metadata, { ...BY_DEFAULT, ...members });
@@ -752,7 +753,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   );
 
   spec(
-    'OIDC §5 a sector document that lacks a redirect URI is refused, whatever the subjects are',
+    'OpenID Connect Registration §5 a sector document that lacks a redirect URI is refused, whatever the subjects are',
     async (world) => {
       for (const type of ['pairwise', 'public'])
         assert.deepEqual(
@@ -778,7 +779,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
     ['nothing but an error', undefined, 'the document could not be fetched'],
   ] as const) {
     spec(
-      `OIDC §5 a sector document that is ${what} is refused`,
+      `OpenID Connect Registration §5 a sector document that is ${what} is refused`,
       async (world) => {
         const members = { redirect_uris: two, subject_type: 'pairwise', sector_identifier_uri: sector };
         assert.deepEqual(await postRegistration(world, members), unfit('sector_identifier_uri', problem));
@@ -788,7 +789,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   }
 
   spec(
-    'findings A14: OIDC §5 a sector document that cannot be fetched is the request’s own error, no outage',
+    'findings A14: OpenID Connect Registration §5 a sector document that cannot be fetched is the request’s own error, no outage',
     async (world) => {
       const members = { redirect_uris: two, sector_identifier_uri: sector };
       const refused = unfit('sector_identifier_uri', 'the document could not be fetched');
@@ -804,7 +805,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   );
 
   spec(
-    'OIDC §2 pairwise subjects with redirect URIs of several hosts need a sector document',
+    'OpenID Connect Registration §2 pairwise subjects with redirect URIs of several hosts need a sector document',
     async (world) => {
       const problem = 'is needed unless all redirect URIs are of one https host, or none is';
       const refused = unfit('sector_identifier_uri', problem);
@@ -1042,7 +1043,7 @@ test('the options of registration are checked, and so is that storage can regist
   }
 });
 
-test('OIDC §5 a sector document is what its host itself answers, wherever it may redirect to', async (t) => {
+test('OpenID Connect Registration §5 a sector document is what its host itself answers, wherever it may redirect to', async (t) => {
   const sector = 'https://sector.example/uris';
   const two = ['https://one.example/callback', 'https://two.example/callback'];
   const asked: unknown[] = [];

@@ -1,3 +1,4 @@
+// § refers to RFC 7592.
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { type FetchDocument, rotatedSecrets } from '@grantd/core';

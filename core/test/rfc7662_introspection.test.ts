@@ -1,3 +1,4 @@
+// § refers to RFC 7662.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { ServerEvent } from '@grantd/core';

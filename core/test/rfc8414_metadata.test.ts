@@ -1,3 +1,4 @@
+// § refers to RFC 8414.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { AuthorizationServer } from '@grantd/core';

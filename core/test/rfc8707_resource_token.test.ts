@@ -1,3 +1,4 @@
+// § refers to RFC 8707.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NewClient } from '@grantd/core';

@@ -1,3 +1,4 @@
+// § refers to RFC 9101.
 import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import { DocumentError, type FetchDocument, type HttpResponse, type NewClient } from '@grantd/core';

@@ -1,3 +1,4 @@
+// § refers to RFC 9126.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AuthorizationRequest } from '@grantd/core';

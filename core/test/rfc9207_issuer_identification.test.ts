@@ -1,3 +1,4 @@
+// § refers to RFC 9207.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { HttpResponse, ResponseMode } from '@grantd/core';

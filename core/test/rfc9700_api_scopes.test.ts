@@ -1,3 +1,5 @@
+// APIs own scopes, and clients are allowed APIs.
+// § refers to RFC 9700.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { NewClient } from '@grantd/core';
@@ -8,8 +10,6 @@ import { approvedCode, askForTokens, type Fields, grantTo, redeemed } from './ha
 import { ON_EVERY_STORE } from './harness/places.ts';
 import { addClient, GRACE_MS, issued, refused } from './harness/token_endpoint.ts';
 import { CLIENTS, ISSUER, openWorld, specification, type World } from './harness/world.ts';
-
-/** APIs own scopes, and clients are allowed APIs (RFC 9700 §2.3). A bare § is a section of RFC 9700. */
 
 const BANK = 'https://bank.example';
 const MAIL = 'https://post.example';

@@ -1,3 +1,4 @@
+// § refers to RP-Initiated Logout.
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { Browser, isLogin, type Page, signInAndConsent } from './harness/browser.ts';

@@ -1,3 +1,4 @@
+// § refers to RFC 6749.
 import { reportAudience } from '../clients/access.ts';
 import { type AuthorizationClient, requireNamedClient } from '../clients/client.ts';
 import type { Context } from '../context.ts';

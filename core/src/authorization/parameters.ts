@@ -1,3 +1,4 @@
+// § refers to OpenID Connect Core.
 import { accessFor, resourcesIn } from '../clients/access.ts';
 import { mayOmitPkce } from '../clients/client.ts';
 import type { Context } from '../context.ts';

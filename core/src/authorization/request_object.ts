@@ -1,3 +1,4 @@
+// § refers to RFC 9101.
 import type { Context } from '../context.ts';
 import { CLIENT_CLOCK_AHEAD, secondsOf } from '../environment.ts';
 import { type ErrorCode, OAuthError, type OAuthErrorDetails, type RefusalReason } from '../http/errors.ts';

@@ -1,3 +1,4 @@
+// § refers to RFC 6749.
 import { loggable, OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';

@@ -1,3 +1,4 @@
+// § refers to RFC 6749.
 import type { RefusalReason } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';

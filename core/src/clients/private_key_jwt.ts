@@ -1,3 +1,4 @@
+// § refers to RFC 7523.
 import { base64url, type CryptoKey, importJWK, type JWK } from 'jose';
 import { sha256 } from '#hashing';
 import { CLIENT_CLOCK_AHEAD } from '../environment.ts';

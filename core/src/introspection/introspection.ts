@@ -1,3 +1,4 @@
+// § refers to RFC 7662.
 import { authenticateClient, requireConfidential } from '../clients/authentication.ts';
 import { isConfidential } from '../clients/client.ts';
 import type { Context, IntrospectionPolicy } from '../context.ts';
@@ -160,7 +161,7 @@ const JWT_MEDIA_TYPE = 'application/token-introspection+jwt';
  * Who gets the answer as a JWT: whoever asks for that, and whoever is registered for it, whatever it asks for
  * (RFC 9701 §4, §8.2).
  * @returns `undefined` where the answer is JSON
- * @throws {OAuthError} `invalid_request`: nobody is authenticated (§5)
+ * @throws {OAuthError} `invalid_request`: nobody is authenticated (RFC 9701 §5)
  */
 function jwtRecipient(request: HttpRequest, caller: ClientRecord | undefined): ClientRecord | undefined {
   const { introspection_signed_response_alg: signing, introspection_encrypted_response_alg: encryption } =

@@ -1,3 +1,4 @@
+// § refers to RP-Initiated Logout.
 import {
   type AuthorizationClient,
   requireNamedClient,

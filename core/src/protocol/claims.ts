@@ -1,3 +1,4 @@
+// § refers to OpenID Connect Core.
 import { OAuthError } from '../http/errors.ts';
 import { isJsonObject, parseJson } from '../http/json.ts';
 

@@ -1,3 +1,4 @@
+// § refers to RFC 7591.
 import { hasSecret } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';
 import { type HttpResponse, jsonResponse } from '../http/http.ts';

@@ -1,3 +1,4 @@
+// § refers to RFC 7591.
 import { sha256 } from '#hashing';
 import { findNamedClient } from '../clients/client.ts';
 import type { Context } from '../context.ts';
@@ -78,12 +79,12 @@ export async function clientConfiguration(
     case 'DELETE':
       return removed(context, registered.client);
     default:
-      return clientInformation(context, registered.client, registered); // §2.1
+      return clientInformation(context, registered.client, registered); // RFC 7592 §2.1
   }
 }
 
 /**
- * §2.2 the client as it wants to be from now on. Its tokens live on. Where somebody else changes it meanwhile, it is
+ * RFC 7592 §2.2: the client as it wants to be from now on. Its tokens live on. Where somebody else changes it meanwhile, it is
  * begun anew with what they made of it, so that nothing of theirs is undone.
  * @throws {OAuthError} with status 409: that happened each time
  */
@@ -124,14 +125,15 @@ async function replacementOf(context: Context, client: ClientRecord, written: Js
   return { replacement, clientSecret: secret && (secret.shown ?? sent) };
 }
 
-/** §2.3 every token of the client is dead from then on. */
+/** RFC 7592 §2.3: every token of the client is dead from then on. */
 async function removed(context: Context, { id }: ClientRecord): Promise<HttpResponse> {
   if (!(await requireRegistration(context).clients.remove(id))) throw refused('registration_token_wrong');
   return { status: 204, headers: { 'cache-control': 'no-store' }, body: '' };
 }
 
 /**
- * The client that the path names and the token belongs to; whatever is wrong with either, the answer is the same (§2).
+ * The client that the path names and the token belongs to; whatever is wrong with either, the answer is the same
+ * (RFC 7592 §2).
  * @throws {OAuthError} `invalid_token`
  */
 async function requireRegistered(context: Context, request: HttpRequest): Promise<Registered> {
@@ -157,7 +159,7 @@ const NOT_TO_BE_SENT = [
 ];
 
 /**
- * §2.2 what a client sends of what it was told.
+ * RFC 7592 §2.2: what a client sends of what it was told.
  * @returns the secret that it sent
  * @throws {OAuthError} `invalid_client_metadata`
  */

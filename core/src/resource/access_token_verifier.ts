@@ -1,3 +1,4 @@
+// § refers to RFC 9068.
 import type { JWK } from 'jose';
 import { verifierOf } from '#signatures';
 import type { Clock } from '../environment.ts';

@@ -1,3 +1,4 @@
+// § refers to RFC 6750.
 import { RecentlyUsed } from '../cache.ts';
 import { type Clock, observe } from '../environment.ts';
 import {

@@ -1,3 +1,4 @@
+// § refers to RFC 7009.
 import { sha256 } from '#hashing';
 import { authenticateClient } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';

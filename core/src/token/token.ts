@@ -1,3 +1,4 @@
+// § refers to RFC 6749.
 import { reportAudience } from '../clients/access.ts';
 import { authenticateClient } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';

@@ -1,3 +1,4 @@
+// § refers to RFC 7515.
 import { base64url, type CryptoKey, compactVerify, decodeProtectedHeader, errors } from 'jose';
 import { isJsonObject, parseJson } from '../http/json.ts';
 import type { Claims } from '../protocol/claims.ts';

@@ -1,3 +1,4 @@
+// § refers to OpenID Connect Core.
 import type { OidcContext } from '../clients/client.ts';
 import type { Context } from '../context.ts';
 import { readBearerToken } from '../http/bearer.ts';

@@ -1,3 +1,4 @@
+// § refers to RP-Initiated Logout.
 import type { BrowserDelivery, ClientRecord, LogoutRequest } from '@grantd/core';
 import { html } from 'hono/html';
 import type { LogoutAnswers } from '../people/sessions.ts';

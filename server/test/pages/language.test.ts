@@ -1,3 +1,4 @@
+// § refers to OpenID Connect Core.
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { languageFor, localizedMember } from '../../src/texts/texts.ts';
@@ -47,6 +48,6 @@ describe('RFC 7591 §2.2 a member of a client in a language', () => {
     ['is absent where there is one in another language only', 'policy_uri', 'de', undefined],
     ['is absent where there is none', 'logo_uri', 'de', undefined],
   ] as const) {
-    test(`§2.2 ${title}`, () => assert.equal(localizedMember(metadata, member, language), value));
+    test(`RFC 7591 §2.2 ${title}`, () => assert.equal(localizedMember(metadata, member, language), value));
   }
 });

@@ -1,3 +1,4 @@
+// § refers to WCAG 2.2.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { brandColors, contrast, mix, paletteOf, SCHEMES, textOn } from '../../src/pages/brand.ts';

@@ -1,3 +1,4 @@
+// § refers to OpenID Connect Dynamic Client Registration.
 import assert from 'node:assert/strict';
 import { isConsent, isLogin } from '../../harness/browser.ts';
 import { clientOf, register, usualMetadata } from '../client.ts';

@@ -1,3 +1,4 @@
+// § refers to OpenID Connect Core.
 import assert from 'node:assert/strict';
 import { checkError } from '../checks/authorization_response.ts';
 import { type Client, clientOf } from '../client.ts';

@@ -1,0 +1,145 @@
+// Checks the citations of sections in sources, tests and documentation. A bare section sign means the document that the
+// file's header names by a line such as `// § refers to RFC 7662.`; a section of our own specification is cited as
+// `grantd §5.4` and exists in docs/specification.md; every other cited document and section is listed in
+// docs/documents.md. Prints each breach and exits with 1 if there is one. `check_citations.ts FOLDER` checks another tree.
+import { globSync, readFileSync } from 'node:fs';
+import { basename, dirname } from 'node:path';
+
+process.chdir(process.argv[2] ?? dirname(import.meta.dirname));
+
+const FILES = [
+  '*.md',
+  'docs/**/*.md',
+  '{core,server,examples,bench,reliability,scripts,runtimes}/**/*.{md,ts,mts,mjs}',
+];
+const SPECIFICATION = 'docs/specification.md';
+const DOCUMENTS = 'docs/documents.md';
+/** What the header of the specification calls itself. */
+const ITSELF = 'this document';
+const OURS = 'grantd';
+
+const HEADER = /^(?:\/\/ )?\u00a7 refers to ([^.]+(?:\.\d+[^.]*)*)\.$/m;
+/** The section is a number or an appendix. The word stands for the sign in error descriptions, which are ASCII. */
+const CITATION = /(?:\u00a7|(?<=\bRFC\s\d+ )section )(?<section>(?:\d+|[A-Z])(?:\.\d+)*(?!\w|\.\d))?/g;
+/** Between two sections of one document. */
+const CONTINUES = /^(?:\s*\(\d+(?:(?:, | to )\d+)*\))?(?:[,;]\s*(?:and|or|to)?|\s+(?:and|or|to))\s+$/;
+/** A document's name ends like this; a sentence does not begin with it. */
+const NAME_BEFORE = /(?<![\w-])(?!(?:As|By|In|See|Under)\b)[A-Z0-9](?:[\w.-]*\w)?\s+$/;
+
+const breaches: string[] = [];
+const documents = documentsIn(read(DOCUMENTS));
+const ownSections = new Set(
+  [...read(SPECIFICATION).matchAll(/^#{2,3} (\d+(?:\.\d+)?)\.? /gm)].map(([, section = '']) => section),
+);
+
+const isGenerated = (path: string) => /^(?:node_modules|dist|\.next|\.open-next)$/.test(basename(path));
+for (const file of globSync(FILES, { exclude: isGenerated }).sort()) checkFile(file, read(file));
+
+for (const breach of breaches) console.error(breach);
+process.exitCode = breaches.length === 0 ? 0 : 1;
+
+function read(file: string): string {
+  return readFileSync(file, 'utf8');
+}
+
+/** The sections of each document, by every name that it is cited by. */
+function documentsIn(text: string): ReadonlyMap<string, ReadonlySet<string>> {
+  const found = new Map<string, ReadonlySet<string>>();
+  for (const line of text.split('\n')) {
+    const [, names = '', , sections = ''] = line.split('|').map((cell) => cell.trim());
+    if (names === '' || names === 'cited as' || names.startsWith('---')) continue;
+    const known = new Set(sections.split(', '));
+    for (const name of names.split(', ')) {
+      if (found.has(name)) breaches.push(`${DOCUMENTS} lists ${name} twice`);
+      found.set(name, known);
+    }
+  }
+  return found;
+}
+
+function checkFile(file: string, source: string): void {
+  const isMarkdown = file.endsWith('.md');
+  const refersTo = HEADER.exec(headerOf(source, isMarkdown))?.[1];
+  if (refersTo !== undefined && !isKnownHeader(file, refersTo))
+    breaches.push(`${file}: its header names ${refersTo}, which ${DOCUMENTS} does not list`);
+  const number = /^rfc(\d+)_.*\.test\.ts$/.exec(basename(file))?.[1];
+  if (number !== undefined && refersTo !== `RFC ${number}`)
+    breaches.push(`${file}: its header does not say that the section sign refers to RFC ${number}`);
+
+  const text = proseOf(source, isMarkdown);
+  let cited: string | undefined;
+  let end = 0;
+  for (const match of text.matchAll(CITATION)) {
+    const place = `${file}:${lineOf(text, match.index)}`;
+    const before = textBefore(text, match.index);
+    const { section } = match.groups ?? {};
+    if (section === undefined) {
+      if (!text.startsWith(' refers to ', match.index + 1))
+        breaches.push(`${place}: a section sign without a section`);
+      continue;
+    }
+    const isContinued = cited !== undefined && CONTINUES.test(text.slice(end, match.index));
+    if (!isContinued) cited = documentBefore(before);
+    end = match.index + match[0].length;
+    if (cited !== undefined) checkSection(place, cited, section);
+    else if (NAME_BEFORE.test(before))
+      breaches.push(`${place}: section ${section} is of a document that ${DOCUMENTS} does not list`);
+    else if (refersTo === undefined)
+      breaches.push(`${place}: section ${section} is of no document, and the header of the file names none`);
+    else checkSection(place, refersTo === ITSELF ? OURS : refersTo, section);
+  }
+  for (const { 0: wrong, index } of text.matchAll(/\bRFC-?\d+|\bRFC \d+(?:, ?\u00a7|,? Section| sec\.)/g))
+    breaches.push(
+      `${file}:${lineOf(text, index)}: ${wrong} is not a citation; write "grantd" or the document, then the section sign and the number`,
+    );
+  for (const { 0: name, index } of text.matchAll(/\bRFC \d+(?:bis)?\b/g)) {
+    if (!documents.has(name))
+      breaches.push(`${file}:${lineOf(text, index)}: ${DOCUMENTS} does not list ${name}`);
+  }
+}
+
+/** What stands before a citation, on one line and without the label of a finding. */
+function textBefore(text: string, index: number): string {
+  const before = text.slice(Math.max(0, index - 120), index).replaceAll(/\s+/g, ' ');
+  return before.replace(/\bfindings [A-Z]\d+ $/, '');
+}
+
+function lineOf(text: string, index: number): number {
+  return text.slice(0, index).split('\n').length;
+}
+
+function isKnownHeader(file: string, name: string): boolean {
+  if (name === ITSELF) return file === SPECIFICATION;
+  return documents.has(name);
+}
+
+/** The comment at the top of a source; the text before the first table or section of a page. */
+function headerOf(source: string, isMarkdown: boolean): string {
+  const lines = source.split('\n');
+  const first = lines.findIndex((line) =>
+    isMarkdown ? /^(?:##|\|)/.test(line) : !/^(?:\/\/|#!)/.test(line),
+  );
+  return lines.slice(0, first === -1 ? lines.length : first).join('\n');
+}
+
+/** The text without the marks of comments, so that a name may stand on the line before; of pages without what is code. */
+function proseOf(source: string, isMarkdown: boolean): string {
+  return isMarkdown
+    ? source
+        .replaceAll(/^```.*?^```/gms, (block) => block.replaceAll(/[^\n]/g, ''))
+        .replaceAll(/`[^`\n]*`/g, '')
+    : source.replaceAll(/^[ \t]*(?:\/\*\*|\*\/|\*|\/\/)/gm, '');
+}
+
+/** The document that is named right before a section sign. */
+function documentBefore(before: string): string | undefined {
+  if (new RegExp(`\\b${OURS} $`).test(before)) return OURS;
+  return [...documents.keys()].find((name) => before.endsWith(`${name} `));
+}
+
+function checkSection(place: string, document: string, section: string): void {
+  const isListed = document === OURS ? ownSections.has(section) : documents.get(document)?.has(section);
+  if (isListed) return;
+  const list = document === OURS ? SPECIFICATION : DOCUMENTS;
+  breaches.push(`${place}: ${list} has no section ${section} of ${document}`);
+}
