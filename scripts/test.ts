@@ -6,6 +6,7 @@ import { once } from 'node:events';
 import { globSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { dirname, join } from 'node:path';
+import { withMemoryFolder } from './memory_folder.ts';
 import { withPackages } from './packed_for_tests.ts';
 import { withSharedPostgres } from './shared_postgres.ts';
 
@@ -38,8 +39,8 @@ if (files.length === 0) {
 
 const tests = [
   '--test',
-  // As many files at a time as there are cores. Node's own default leaves one for the reporter, which hardly needs it.
-  `--test-concurrency=${availableParallelism()}`,
+  // One file more than there are cores: now and then each waits for something.
+  `--test-concurrency=${availableParallelism() + 1}`,
   `--test-timeout=${LONGEST_FILE_MS}`,
   '--test-reporter=./scripts/test_reporter.ts',
   '--test-reporter-destination=stdout',
@@ -87,7 +88,8 @@ for (const [name, command, args] of isWhole ? steps : steps.filter(([step]) => s
 /** What several files need is made for all of them; a file alone makes what it needs. */
 function withWhatIsShared(run: () => Promise<boolean>): Promise<boolean> {
   const withServer = () => (files.length > 1 ? withSharedPostgres(run) : run());
-  return files.filter(usesPackages).length > 1 ? withPackages(withServer) : withServer();
+  const withBoth = () => (files.filter(usesPackages).length > 1 ? withPackages(withServer) : withServer());
+  return withMemoryFolder(withBoth);
 }
 
 function usesPackages(file: string): boolean {
