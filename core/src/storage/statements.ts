@@ -24,10 +24,33 @@ import {
   TOKENS,
 } from './columns.ts';
 
-/** The SQL that both databases share, and how the rows that it reads become records. */
+/**
+ * The SQL that both databases share, and how the rows that it reads become records. Tables are in the schema `grantd`,
+ * and parameters have names.
+ */
 
-/** PostgreSQL keeps the tables in a schema of their own. Ends with the dot that separates it from a table's name. */
-export type Schema = '' | 'grantd.';
+/** Shared SQL as SQLite takes it: its tables have no schema. */
+export function forSqlite<S extends string | Readonly<Record<string, string>>>(shared: S): S {
+  const unqualified = (sql: string) => sql.replaceAll('grantd.', '');
+  if (typeof shared === 'string') return unqualified(shared) as S;
+  return Object.fromEntries(Object.entries(shared).map(([name, sql]) => [name, unqualified(sql)])) as S;
+}
+
+/**
+ * Shared SQL as PostgreSQL takes it: its parameters have numbers.
+ * @param parameters the names of the parameters from `$1` on
+ * @throws {Error} the SQL has other parameters
+ */
+export function forPostgres(shared: string, ...parameters: readonly string[]): string {
+  const unused = new Set(parameters);
+  const numbered = shared.replaceAll(/(?<!:):([a-z]\w*)/gi, (_, name: string) => {
+    unused.delete(name);
+    if (!parameters.includes(name)) throw new Error(`the parameter ${name} has no number: ${shared}`);
+    return `$${parameters.indexOf(name) + 1}`;
+  });
+  if (unused.size > 0) throw new Error(`there is no parameter ${[...unused].join(', ')}: ${shared}`);
+  return numbered;
+}
 
 /**
  * How a token or code stands to what its life depends on: part of every look-up, so that one statement answers
@@ -40,12 +63,16 @@ const STANDING_COLUMNS = `
   t.grant_generation,   g.generation, g.raised_at_ms,
   i.not_before_ms`;
 
-/** The joins that `STANDING_COLUMNS` and `STANDS` need. */
-export function standingJoins(schema: Schema): string {
-  return `
-  JOIN ${schema}issuers i ON i.id = t.issuer_id
-  ${principalJoins(schema)}`;
-}
+export const PRINCIPAL_JOINS = `
+  LEFT JOIN grantd.clients c ON c.issuer_id = t.issuer_id AND c.id = t.client_id
+  LEFT JOIN grantd.principals s ON s.issuer_id = t.issuer_id AND s.kind = 'subject' AND s.id = t.subject
+  LEFT JOIN grantd.principals e ON e.issuer_id = t.issuer_id AND e.kind = 'session' AND e.id = t.session_id
+  LEFT JOIN grantd.principals g ON g.issuer_id = t.issuer_id AND g.kind = 'grant' AND g.id = t.grant_id`;
+
+/** The joins that the columns of a standing need. */
+export const STANDING_JOINS = `
+  JOIN grantd.issuers i ON i.id = t.issuer_id
+  ${PRINCIPAL_JOINS}`;
 
 /** That something is behind none of its principals. */
 const IS_NOT_BEHIND = `t.client_generation >= c.generation
@@ -54,21 +81,62 @@ const IS_NOT_BEHIND = `t.client_generation >= c.generation
   AND (t.grant_id IS NULL OR t.grant_generation >= g.generation)`;
 
 /**
- * That a token was ended neither by itself nor by what was joined to it: what `storedLife` decides of a record, but for
- * its expiry. A disabling raises the generation and lets none be issued, so that it needs no condition of its own.
+ * Tokens that are alive: as `storedLife` decides of a record, but superseded ones not counted. Disabling raises the
+ * generation and prevents issuance, so it needs no condition of its own. This reads all rows that have not expired:
+ * it is too rare to pay for an index at every issuance.
  */
-export const STANDS = `
-  t.revoked_at_ms IS NULL AND t.superseded_at_ms IS NULL
-  AND t.issued_at_ms >= coalesce(i.not_before_ms, 0)
-  AND ${IS_NOT_BEHIND}`;
+const COUNT_ALIVE = `
+  SELECT count(*) AS alive FROM grantd.tokens t ${STANDING_JOINS}
+  WHERE t.issuer_id = :issuerId AND t.keep_until > :now AND t.expires_at > :now
+    AND t.revoked_at_ms IS NULL AND t.superseded_at_ms IS NULL
+    AND t.issued_at_ms >= coalesce(i.not_before_ms, 0)
+    AND ${IS_NOT_BEHIND}`;
 
-export function principalJoins(schema: Schema): string {
-  return `
-  LEFT JOIN ${schema}clients c ON c.issuer_id = t.issuer_id AND c.id = t.client_id
-  LEFT JOIN ${schema}principals s ON s.issuer_id = t.issuer_id AND s.kind = 'subject' AND s.id = t.subject
-  LEFT JOIN ${schema}principals e ON e.issuer_id = t.issuer_id AND e.kind = 'session' AND e.id = t.session_id
-  LEFT JOIN ${schema}principals g ON g.issuer_id = t.issuer_id AND g.kind = 'grant' AND g.id = t.grant_id`;
-}
+export const COUNTS = {
+  countOfClient: `${COUNT_ALIVE} AND t.client_id = :id`,
+  countOfSubject: `${COUNT_ALIVE} AND t.subject = :id`,
+  countOfSession: `${COUNT_ALIVE} AND t.session_id = :id`,
+  countOfGrant: `${COUNT_ALIVE} AND t.grant_id = :id`,
+  countIssuedBefore: `${COUNT_ALIVE} AND t.issued_at_ms < :issuedBeforeMs`,
+};
+
+/** Clients keep their generation in their own row, the other principals in the table `principals`. */
+export const PRINCIPALS = {
+  raise: `
+    UPDATE grantd.principals SET generation = generation + 1, raised_at_ms = :nowMs
+    WHERE issuer_id = :issuerId AND kind = :kind AND id = :id`,
+
+  raiseClient: `
+    UPDATE grantd.clients SET generation = generation + 1, raised_at_ms = :nowMs
+    WHERE issuer_id = :issuerId AND id = :id`,
+
+  disableClient: `
+    UPDATE grantd.clients SET generation = generation + 1, raised_at_ms = :nowMs, disabled_at_ms = :nowMs
+    WHERE issuer_id = :issuerId AND id = :id AND disabled_at_ms IS NULL`,
+
+  enableClient: `
+    UPDATE grantd.clients SET disabled_at_ms = NULL
+    WHERE issuer_id = :issuerId AND id = :id AND disabled_at_ms IS NOT NULL`,
+
+  // A person can be disabled before anything was issued for them.
+  disableSubject: `
+    INSERT INTO grantd.principals AS p (issuer_id, kind, id, generation, raised_at_ms, disabled_at_ms)
+    VALUES (:issuerId, 'subject', :id, :nowMs, :nowMs, :nowMs)
+    ON CONFLICT (issuer_id, kind, id) DO UPDATE
+    SET generation = p.generation + 1, raised_at_ms = :nowMs, disabled_at_ms = :nowMs
+    WHERE p.disabled_at_ms IS NULL`,
+
+  enableSubject: `
+    UPDATE grantd.principals SET disabled_at_ms = NULL
+    WHERE issuer_id = :issuerId AND kind = 'subject' AND id = :id AND disabled_at_ms IS NOT NULL`,
+
+  stateOfClient: `
+    SELECT id, raised_at_ms, disabled_at_ms FROM grantd.clients WHERE issuer_id = :issuerId AND id = :id`,
+
+  stateOfSubject: `
+    SELECT id, raised_at_ms, disabled_at_ms FROM grantd.principals
+    WHERE issuer_id = :issuerId AND kind = 'subject' AND id = :id`,
+};
 
 type Writable<T> = { -readonly [Member in keyof T]: T[Member] };
 
@@ -161,6 +229,20 @@ export const CLIENT_DESCRIPTION = insertedNames(CLIENTS).filter((name) => name !
 
 export const toClientRecord: (row: RowObject) => ClientRecord = rowReader(CLIENTS);
 
+export const CLIENT_STATEMENTS = {
+  list: `SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = :issuerId ORDER BY id`,
+
+  hasRedirectOrigin: `
+    SELECT 1 FROM grantd.redirect_origins o
+    JOIN grantd.clients c ON c.issuer_id = o.issuer_id AND c.id = o.client_id
+    WHERE o.issuer_id = :issuerId AND o.origin = :origin AND c.disabled_at_ms IS NULL LIMIT 1`,
+
+  replaceSecrets: `
+    UPDATE grantd.clients SET secrets = :secrets, revision = revision + 1
+    WHERE issuer_id = :issuerId AND id = :id AND secrets IS NOT NULL
+      AND generation = :generation AND revision = :revision`,
+};
+
 export type ApiRow = { readonly id: string; readonly resource: string; readonly metadata: string | null };
 
 export function toApiRecord({ id: clientId, resource, metadata }: ApiRow): ApiRecord {
@@ -192,32 +274,57 @@ export const ON_KNOWN_GRANT = `
     WHERE ${GENERATIONS.map((generation) => `excluded.${generation} > known.${generation}`).join(' OR ')}`;
 
 /**
- * Grants that are alive: what a disabling ends was raised by it as well. Where tokens were ended one by one, or by a
- * time before which they were issued, the grant itself lives on until the last of them would be over.
- * Looked for by person, and by nothing that finds more: no index knows of `coalesce`.
- * @param parameter spells the parameters `issuerId`, `subject` and `now`
+ * Grants that are alive. Disabling a principal raises its generation and so ends its grants as well. If the tokens of
+ * a grant were revoked one by one, or by a cutoff in time, the grant lives on until the last of them would expire.
+ * `coalesce` keeps the planner from using the index of `keep_until`, which finds more rows than that of the person.
  */
-export function aliveGrants(
-  schema: Schema,
-  parameter: (name: 'issuerId' | 'subject' | 'now') => string,
-): string {
-  return `
-    FROM ${schema}grants t ${principalJoins(schema)}
-    WHERE t.issuer_id = ${parameter('issuerId')} AND t.subject = ${parameter('subject')}
-      AND coalesce(g.keep_until, 0) > ${parameter('now')} AND ${IS_NOT_BEHIND}`;
-}
+export const ALIVE_GRANTS = `
+    FROM grantd.grants t ${PRINCIPAL_JOINS}
+    WHERE t.issuer_id = :issuerId AND t.subject = :subject
+      AND coalesce(g.keep_until, 0) > :now AND ${IS_NOT_BEHIND}`;
 
-export const GRANT_COLUMNS = readNames(GRANTS).map(ofRow).join(', ');
-
-export const NEWEST_FIRST = 'ORDER BY t.created_at_ms DESC, t.grant_id DESC';
+export const GRANTS_OF_SUBJECT = `
+    SELECT ${readNames(GRANTS).map(ofRow).join(', ')} ${ALIVE_GRANTS}
+    ORDER BY t.created_at_ms DESC, t.grant_id DESC`;
 
 export const toGrantRecord: (row: RowObject) => GrantRecord = rowReader(GRANTS);
 
-export const KEY_COLUMNS = readNames(SIGNING_KEYS).join(', ');
+const KEY_COLUMNS = readNames(SIGNING_KEYS).join(', ');
+
+export const KEYS = {
+  list: `SELECT ${KEY_COLUMNS} FROM grantd.signing_keys WHERE issuer_id = :issuerId ORDER BY created_at_ms, kid`,
+
+  get: `SELECT ${KEY_COLUMNS} FROM grantd.signing_keys WHERE issuer_id = :issuerId AND kid = :kid`,
+
+  currentKeyId: `
+    SELECT kid FROM grantd.signing_keys
+    WHERE issuer_id = :issuerId AND algorithm = :algorithm AND status = 'current'`,
+
+  promote: `
+    UPDATE grantd.signing_keys SET status = 'current'
+    WHERE issuer_id = :issuerId AND algorithm = :algorithm AND status = 'next'`,
+
+  reseal: `
+    UPDATE grantd.signing_keys SET sealed_private_key = :resealed
+    WHERE issuer_id = :issuerId AND kid = :kid AND sealed_private_key = :sealed`,
+};
 
 export const toKeyRecord: (row: RowObject) => KeyRecord = rowReader(SIGNING_KEYS);
 
-export const PUSHED_REQUEST_COLUMNS = readNames(PUSHED_REQUESTS).join(', ');
+/** An identifier that has expired counts as swept. */
+export const TAKE_IDENTIFIER = `
+    INSERT INTO grantd.one_time_identifiers AS known (issuer_id, id, expires_at)
+    VALUES (:issuerId, :id, :expiresAt)
+    ON CONFLICT (issuer_id, id) DO UPDATE SET expires_at = excluded.expires_at
+    WHERE known.expires_at <= :now`;
+
+export const REQUESTS = {
+  get: `
+    SELECT ${readNames(PUSHED_REQUESTS).join(', ')} FROM grantd.pushed_requests
+    WHERE issuer_id = :issuerId AND id = :id`,
+
+  remove: 'DELETE FROM grantd.pushed_requests WHERE issuer_id = :issuerId AND id = :id',
+};
 
 export const toPushedRequest: (row: RowObject) => PushedRequest = rowReader(PUSHED_REQUESTS);
 

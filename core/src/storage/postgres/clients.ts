@@ -4,8 +4,9 @@ import { CLIENTS, insertedNames, insertedRow, postgresDefinitions, type RowObjec
 import type { ClientRegistry, NewClient } from '../contract.ts';
 import {
   type ApiRow,
-  CLIENT_COLUMNS,
   CLIENT_DESCRIPTION,
+  CLIENT_STATEMENTS,
+  forPostgres,
   toApiRecord,
   toClientRecord,
 } from '../statements.ts';
@@ -19,12 +20,9 @@ const COLUMNS = CLIENT_DESCRIPTION.join(', ');
 const GIVEN = `json_to_record($2) AS n (${postgresDefinitions(CLIENTS)})`;
 
 export const CLIENTS_SQL = {
-  list: `SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = $1 ORDER BY id`,
+  list: forPostgres(CLIENT_STATEMENTS.list, 'issuerId'),
 
-  hasRedirectOrigin: `
-    SELECT 1 FROM grantd.redirect_origins o
-    JOIN grantd.clients c ON c.issuer_id = o.issuer_id AND c.id = o.client_id
-    WHERE o.issuer_id = $1 AND o.origin = $2 AND c.disabled_at_ms IS NULL LIMIT 1`,
+  hasRedirectOrigin: forPostgres(CLIENT_STATEMENTS.hasRedirectOrigin, 'issuerId', 'origin'),
 
   // One row for all, so that the lease comes along although there is none.
   findApis: underLease(`
@@ -56,9 +54,14 @@ export const CLIENTS_SQL = {
       SELECT $1, s.scope, added.id FROM added, json_array_elements_text($4) AS s (scope))
     SELECT 1 FROM added`,
 
-  replaceSecrets: `
-    UPDATE grantd.clients SET secrets = $3, revision = revision + 1
-    WHERE issuer_id = $1 AND id = $2 AND secrets IS NOT NULL AND generation = $4 AND revision = $5`,
+  replaceSecrets: forPostgres(
+    CLIENT_STATEMENTS.replaceSecrets,
+    'issuerId',
+    'id',
+    'secrets',
+    'generation',
+    'revision',
+  ),
 
   lock: 'SELECT 1 FROM grantd.clients WHERE issuer_id = $1 AND id = $2 FOR UPDATE',
 

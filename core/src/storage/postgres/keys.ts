@@ -9,18 +9,17 @@ import {
 } from '../columns.ts';
 import type { KeyRepository, OneTimeIdentifiers, PushedRequestRepository } from '../contract.ts';
 import { RETIRED_KEY_SECONDS } from '../issuing.ts';
-import { KEY_COLUMNS, PUSHED_REQUEST_COLUMNS, toKeyRecord, toPushedRequest } from '../statements.ts';
+import { forPostgres, KEYS, REQUESTS, TAKE_IDENTIFIER, toKeyRecord, toPushedRequest } from '../statements.ts';
 import { changesOf, ended, isStorable, namedStatements, rowsOf } from './connections.ts';
 import type { PostgresHandle } from './lookups.ts';
 import { type Found, underLease } from './primary.ts';
 
 export const KEYS_SQL = {
-  list: `SELECT ${KEY_COLUMNS} FROM grantd.signing_keys WHERE issuer_id = $1 ORDER BY created_at_ms, kid`,
+  list: forPostgres(KEYS.list, 'issuerId'),
 
-  get: underLease(`SELECT ${KEY_COLUMNS} FROM grantd.signing_keys WHERE issuer_id = $1 AND kid = $2`),
+  get: underLease(forPostgres(KEYS.get, 'issuerId', 'kid')),
 
-  currentKeyId: `
-    SELECT kid FROM grantd.signing_keys WHERE issuer_id = $1 AND algorithm = $2 AND status = 'current'`,
+  currentKeyId: forPostgres(KEYS.currentKeyId, 'issuerId', 'algorithm'),
 
   // All of an algorithm or none: whoever comes second meets the unique indexes.
   add: `
@@ -39,13 +38,9 @@ export const KEYS_SQL = {
     SET status = 'retired', retired_at_ms = $3, needed_until = greatest(needed_until, $4)
     WHERE issuer_id = $1 AND kid = $2`,
 
-  promote: `
-    UPDATE grantd.signing_keys SET status = 'current'
-    WHERE issuer_id = $1 AND algorithm = $2 AND status = 'next'`,
+  promote: forPostgres(KEYS.promote, 'issuerId', 'algorithm'),
 
-  reseal: `
-    UPDATE grantd.signing_keys SET sealed_private_key = $4
-    WHERE issuer_id = $1 AND kid = $2 AND sealed_private_key = $3`,
+  reseal: forPostgres(KEYS.reseal, 'issuerId', 'kid', 'sealed', 'resealed'),
 };
 
 export async function postgresKeys({
@@ -104,11 +99,7 @@ export async function postgresKeys({
 }
 
 export const ONE_TIME_IDENTIFIERS_SQL = {
-  // One that is over counts as swept already.
-  take: `
-    INSERT INTO grantd.one_time_identifiers AS known (issuer_id, id, expires_at) VALUES ($1, $2, $3)
-    ON CONFLICT (issuer_id, id) DO UPDATE SET expires_at = excluded.expires_at
-    WHERE known.expires_at <= $4`,
+  take: forPostgres(TAKE_IDENTIFIER, 'issuerId', 'id', 'expiresAt', 'now'),
 };
 
 export async function postgresOneTimeIdentifiers({
@@ -131,11 +122,9 @@ export const PUSHED_REQUESTS_SQL = {
     INSERT INTO grantd.pushed_requests (issuer_id, ${insertedNames(PUSHED_REQUESTS).join(', ')})
     SELECT $1, n.* FROM json_to_record($2) AS n (${postgresDefinitions(PUSHED_REQUESTS)})`,
 
-  get: underLease(`
-    SELECT ${PUSHED_REQUEST_COLUMNS} FROM grantd.pushed_requests WHERE issuer_id = $1 AND id = $2`),
+  get: underLease(forPostgres(REQUESTS.get, 'issuerId', 'id')),
 
-  remove: `
-    DELETE FROM grantd.pushed_requests WHERE issuer_id = $1 AND id = $2`,
+  remove: forPostgres(REQUESTS.remove, 'issuerId', 'id'),
 };
 
 export async function postgresPushedRequests({

@@ -2,7 +2,7 @@ import { frozen } from '../../cache.ts';
 import type { ClientRecord, TokenRecord } from '../../protocol/records.ts';
 import {
   CLIENT_COLUMNS,
-  principalJoins,
+  PRINCIPAL_JOINS,
   TOKEN_COLUMNS,
   toClientRecord,
   toTokenRecord,
@@ -23,7 +23,7 @@ export const LOOK_UPS_SQL = {
   // Each row as one text: the driver and the server spend more on each column than on what is in it.
   find: underLease(`
     SELECT 'token' AS kind, json_build_array(${TOKEN_COLUMNS}) AS found
-    FROM grantd.tokens t ${principalJoins('grantd.')}
+    FROM grantd.tokens t ${PRINCIPAL_JOINS}
     WHERE t.issuer_id = i.id AND t.id ${isOneOf('$2')}
     UNION ALL
     SELECT 'client', row_to_json(c)

@@ -1,6 +1,6 @@
-import type { Principal } from '../../protocol/records.ts';
+import type { EventType, Principal } from '../../protocol/records.ts';
 import type { AdministrableStorage, PrincipalState } from '../contract.ts';
-import { STANDS, standingJoins } from '../statements.ts';
+import { COUNTS, forPostgres, PRINCIPALS } from '../statements.ts';
 import { changesOf, isStorable, namedStatements, type PostgresCall, rowsOf } from './connections.ts';
 import type { PostgresHandle } from './lookups.ts';
 import { type Found, underLease } from './primary.ts';
@@ -10,6 +10,12 @@ const withEvent = (change: string, parameters: { type: string; target: string; n
   WITH changed AS (${change} RETURNING 1)
   INSERT INTO grantd.events (issuer_id, at_ms, type, target)
   SELECT $1, ${parameters.now}::bigint, ${parameters.type}, ${parameters.target} FROM changed`;
+
+/** The parameters of what changes one client or subject. */
+const OF_ONE = ['issuerId', 'id', 'nowMs'];
+
+/** The event of such a change. */
+const eventOf = (type: EventType) => ({ type: `'${type}'`, target: '$2', now: '$3' });
 
 export const PRINCIPALS_SQL = {
   // A generation begins as the time at which its row was made: a row that is made again after it was swept is
@@ -29,52 +35,24 @@ export const PRINCIPALS_SQL = {
   lockGrant: `
     SELECT 1 FROM grantd.principals WHERE issuer_id = $1 AND kind = 'grant' AND id = $2 FOR UPDATE`,
 
-  raise: withEvent(
-    `UPDATE grantd.principals SET generation = generation + 1, raised_at_ms = $4
-     WHERE issuer_id = $1 AND kind = $2 AND id = $3`,
-    { type: "$2 || '_revoked'", target: '$3', now: '$4' },
-  ),
+  raise: withEvent(forPostgres(PRINCIPALS.raise, 'issuerId', 'kind', 'id', 'nowMs'), {
+    type: "$2 || '_revoked'",
+    target: '$3',
+    now: '$4',
+  }),
 
-  raiseClient: withEvent(
-    `UPDATE grantd.clients SET generation = generation + 1, raised_at_ms = $3 WHERE issuer_id = $1 AND id = $2`,
-    { type: "'client_revoked'", target: '$2', now: '$3' },
-  ),
-
-  disableClient: withEvent(
-    `UPDATE grantd.clients SET generation = generation + 1, raised_at_ms = $3, disabled_at_ms = $3
-     WHERE issuer_id = $1 AND id = $2 AND disabled_at_ms IS NULL`,
-    { type: "'client_disabled'", target: '$2', now: '$3' },
-  ),
-
-  enableClient: withEvent(
-    `UPDATE grantd.clients SET disabled_at_ms = NULL
-     WHERE issuer_id = $1 AND id = $2 AND disabled_at_ms IS NOT NULL`,
-    { type: "'client_enabled'", target: '$2', now: '$3' },
-  ),
-
-  // Also before anything was issued for the person.
-  disableSubject: withEvent(
-    `INSERT INTO grantd.principals AS p (issuer_id, kind, id, generation, raised_at_ms, disabled_at_ms)
-     VALUES ($1, 'subject', $2, $3, $3, $3)
-     ON CONFLICT (issuer_id, kind, id) DO UPDATE
-     SET generation = p.generation + 1, raised_at_ms = $3, disabled_at_ms = $3
-     WHERE p.disabled_at_ms IS NULL`,
-    { type: "'subject_disabled'", target: '$2', now: '$3' },
-  ),
-
+  raiseClient: withEvent(forPostgres(PRINCIPALS.raiseClient, ...OF_ONE), eventOf('client_revoked')),
+  disableClient: withEvent(forPostgres(PRINCIPALS.disableClient, ...OF_ONE), eventOf('client_disabled')),
+  disableSubject: withEvent(forPostgres(PRINCIPALS.disableSubject, ...OF_ONE), eventOf('subject_disabled')),
+  // Only the event has a time.
+  enableClient: withEvent(forPostgres(PRINCIPALS.enableClient, 'issuerId', 'id'), eventOf('client_enabled')),
   enableSubject: withEvent(
-    `UPDATE grantd.principals SET disabled_at_ms = NULL
-     WHERE issuer_id = $1 AND kind = 'subject' AND id = $2 AND disabled_at_ms IS NOT NULL`,
-    { type: "'subject_enabled'", target: '$2', now: '$3' },
+    forPostgres(PRINCIPALS.enableSubject, 'issuerId', 'id'),
+    eventOf('subject_enabled'),
   ),
 
-  stateOfClient: underLease(
-    'SELECT id, raised_at_ms, disabled_at_ms FROM grantd.clients WHERE issuer_id = $1 AND id = $2',
-  ),
-
-  stateOfSubject: underLease(`
-    SELECT id, raised_at_ms, disabled_at_ms FROM grantd.principals
-    WHERE issuer_id = $1 AND kind = 'subject' AND id = $2`),
+  stateOfClient: underLease(forPostgres(PRINCIPALS.stateOfClient, 'issuerId', 'id')),
+  stateOfSubject: underLease(forPostgres(PRINCIPALS.stateOfSubject, 'issuerId', 'id')),
 };
 
 type StateRow = {
@@ -157,12 +135,7 @@ function keptBy(dependents: Parameters<Principals['keep']>[0]): readonly Kept[] 
   return [...kept.values()];
 }
 
-/** One walk over the rows that are not over yet; too rare to pay for an index at every issuance. */
-const COUNT_ALIVE = `
-  SELECT count(*) AS alive
-  FROM grantd.tokens t ${standingJoins('grantd.')}
-  WHERE t.issuer_id = $1 AND t.keep_until > $2 AND t.expires_at > $2
-    AND ${STANDS}`;
+const OF_PRINCIPAL = ['issuerId', 'now', 'id'];
 
 export const ADMINISTRATION_SQL = {
   raiseNotBefore: `
@@ -175,11 +148,11 @@ export const ADMINISTRATION_SQL = {
   recordAct: `
     INSERT INTO grantd.events (issuer_id, at_ms, type, target, actor) VALUES ($1, $2, $3, $4, $5)`,
 
-  countOfClient: `${COUNT_ALIVE} AND t.client_id = $3`,
-  countOfSubject: `${COUNT_ALIVE} AND t.subject = $3`,
-  countOfSession: `${COUNT_ALIVE} AND t.session_id = $3`,
-  countOfGrant: `${COUNT_ALIVE} AND t.grant_id = $3`,
-  countIssuedBefore: `${COUNT_ALIVE} AND t.issued_at_ms < $3`,
+  countOfClient: forPostgres(COUNTS.countOfClient, ...OF_PRINCIPAL),
+  countOfSubject: forPostgres(COUNTS.countOfSubject, ...OF_PRINCIPAL),
+  countOfSession: forPostgres(COUNTS.countOfSession, ...OF_PRINCIPAL),
+  countOfGrant: forPostgres(COUNTS.countOfGrant, ...OF_PRINCIPAL),
+  countIssuedBefore: forPostgres(COUNTS.countIssuedBefore, 'issuerId', 'now', 'issuedBeforeMs'),
 };
 
 type Administration = Pick<

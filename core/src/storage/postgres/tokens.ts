@@ -22,14 +22,14 @@ import {
   requireSamePrincipals,
 } from '../issuing.ts';
 import {
-  aliveGrants,
+  ALIVE_GRANTS,
   CODE_COLUMNS,
+  forPostgres,
   GENERATIONS,
-  GRANT_COLUMNS,
   GRANT_DESCRIPTION,
-  NEWEST_FIRST,
+  GRANTS_OF_SUBJECT,
   ON_KNOWN_GRANT,
-  standingJoins,
+  STANDING_JOINS,
   TOKEN_COLUMNS,
   toCodeRecord,
   toGrantRecord,
@@ -164,7 +164,7 @@ const ITSELF_AND_PAIR = `
 export const TOKENS_SQL = {
   lockRefreshToken: `
     SELECT json_build_array(${TOKEN_COLUMNS}) AS found
-    FROM grantd.tokens t ${standingJoins('grantd.')}
+    FROM grantd.tokens t ${STANDING_JOINS}
     WHERE t.issuer_id = $1 AND t.id = $2 AND t.kind = 'refresh_token'
     FOR UPDATE OF t`,
 
@@ -307,12 +307,10 @@ function beginGrants(stored: string): string {
     ${ON_KNOWN_GRANT}`;
 }
 
-const PARAMETERS = { issuerId: '$1', subject: '$2', now: '$3' };
-
-const ALIVE = aliveGrants('grantd.', (name) => PARAMETERS[name]);
+const ALIVE = forPostgres(ALIVE_GRANTS, 'issuerId', 'subject', 'now');
 
 export const GRANTS_SQL = {
-  ofSubject: `SELECT ${GRANT_COLUMNS} ${ALIVE} ${NEWEST_FIRST}`,
+  ofSubject: forPostgres(GRANTS_OF_SUBJECT, 'issuerId', 'subject', 'now'),
 
   // In one order, as others may lock the same ones.
   lock: `
@@ -358,7 +356,7 @@ export async function postgresGrants({
 
 const LOOK_UP = `
   SELECT json_build_array(${CODE_COLUMNS}) AS found
-  FROM grantd.authorization_codes t ${standingJoins('grantd.')}
+  FROM grantd.authorization_codes t ${STANDING_JOINS}
   WHERE t.issuer_id = $1 AND t.id = $2`;
 
 export const AUTHORIZATION_CODES_SQL = {

@@ -7,6 +7,8 @@ import {
   type ApiRow,
   CLIENT_COLUMNS,
   CLIENT_DESCRIPTION,
+  CLIENT_STATEMENTS,
+  forSqlite,
   toApiRecord,
   toClientRecord,
 } from '../statements.ts';
@@ -20,11 +22,7 @@ const PARAMETERS = CLIENT_DESCRIPTION.map((column) => `:${column}`).join(', ');
 export const CLIENTS_SQL = {
   get: `SELECT ${CLIENT_COLUMNS} FROM clients WHERE issuer_id = :issuerId AND id = :id`,
 
-  list: `SELECT ${CLIENT_COLUMNS} FROM clients WHERE issuer_id = :issuerId ORDER BY id`,
-
-  hasRedirectOrigin: `
-    SELECT 1 FROM redirect_origins o JOIN clients c ON c.issuer_id = o.issuer_id AND c.id = o.client_id
-    WHERE o.issuer_id = :issuerId AND o.origin = :origin AND c.disabled_at_ms IS NULL LIMIT 1`,
+  ...forSqlite(CLIENT_STATEMENTS),
 
   apisOfResource: `
     SELECT id, resource, metadata FROM clients
@@ -48,11 +46,6 @@ export const CLIENTS_SQL = {
 
   addApiScope: `
     INSERT INTO api_scopes (issuer_id, scope, client_id) VALUES (:issuerId, :scope, :clientId)`,
-
-  replaceSecrets: `
-    UPDATE clients SET secrets = :secrets, revision = revision + 1
-    WHERE issuer_id = :issuerId AND id = :id AND secrets IS NOT NULL
-      AND generation = :generation AND revision = :revision`,
 
   replace: `
     UPDATE clients SET (${DESCRIPTION}) = (${PARAMETERS}),

@@ -2,23 +2,13 @@ import type { KeyRecord } from '../../protocol/records.ts';
 import { insertedNames, insertedRow, PUSHED_REQUESTS, type RowObject, SIGNING_KEYS } from '../columns.ts';
 import type { KeyRepository, OneTimeIdentifiers, PushedRequestRepository } from '../contract.ts';
 import { RETIRED_KEY_SECONDS } from '../issuing.ts';
-import { KEY_COLUMNS, PUSHED_REQUEST_COLUMNS, toKeyRecord, toPushedRequest } from '../statements.ts';
+import { forSqlite, KEYS, REQUESTS, TAKE_IDENTIFIER, toKeyRecord, toPushedRequest } from '../statements.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 
 const named = (column: string) => `:${column}`;
 
 export const KEYS_SQL = {
-  list: `
-    SELECT ${KEY_COLUMNS}
-    FROM signing_keys WHERE issuer_id = :issuerId ORDER BY created_at_ms, kid`,
-
-  get: `
-    SELECT ${KEY_COLUMNS}
-    FROM signing_keys WHERE issuer_id = :issuerId AND kid = :kid`,
-
-  currentKeyId: `
-    SELECT kid FROM signing_keys
-    WHERE issuer_id = :issuerId AND algorithm = :algorithm AND status = 'current'`,
+  ...forSqlite(KEYS),
 
   currentAlgorithm: `
     SELECT algorithm FROM signing_keys WHERE issuer_id = :issuerId AND kid = :kid AND status = 'current'`,
@@ -32,14 +22,6 @@ export const KEYS_SQL = {
     UPDATE signing_keys SET status = 'retired', retired_at_ms = :nowMs,
       needed_until = max(needed_until, :inFlightUntil)
     WHERE issuer_id = :issuerId AND kid = :kid AND status = 'current'`,
-
-  promote: `
-    UPDATE signing_keys SET status = 'current'
-    WHERE issuer_id = :issuerId AND algorithm = :algorithm AND status = 'next'`,
-
-  reseal: `
-    UPDATE signing_keys SET sealed_private_key = :resealed
-    WHERE issuer_id = :issuerId AND kid = :kid AND sealed_private_key = :sealed`,
 };
 
 export function sqliteKeys({
@@ -96,11 +78,7 @@ export function sqliteKeys({
 }
 
 export const ONE_TIME_IDENTIFIERS_SQL = {
-  // One that is over counts as swept already.
-  take: `
-    INSERT INTO one_time_identifiers (issuer_id, id, expires_at) VALUES (:issuerId, :id, :expiresAt)
-    ON CONFLICT (issuer_id, id) DO UPDATE SET expires_at = excluded.expires_at
-    WHERE one_time_identifiers.expires_at <= :now`,
+  take: forSqlite(TAKE_IDENTIFIER),
 };
 
 export function sqliteOneTimeIdentifiers({
@@ -121,15 +99,11 @@ export function sqliteOneTimeIdentifiers({
 }
 
 export const PUSHED_REQUESTS_SQL = {
+  ...forSqlite(REQUESTS),
+
   add: `
     INSERT INTO pushed_requests (issuer_id, ${insertedNames(PUSHED_REQUESTS).join(', ')})
     VALUES (:issuerId, ${insertedNames(PUSHED_REQUESTS).map(named).join(', ')})`,
-
-  get: `
-    SELECT ${PUSHED_REQUEST_COLUMNS} FROM pushed_requests WHERE issuer_id = :issuerId AND id = :id`,
-
-  remove: `
-    DELETE FROM pushed_requests WHERE issuer_id = :issuerId AND id = :id`,
 };
 
 export function sqlitePushedRequests({

@@ -1,11 +1,12 @@
 import type { Principal } from '../../protocol/records.ts';
 import type { AdministrableStorage, PrincipalState, RevocationTarget } from '../contract.ts';
-import { STANDS, standingJoins } from '../statements.ts';
+import { COUNTS, forSqlite, PRINCIPALS } from '../statements.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 
-/** Clients carry their generation in their own row, the others in the `principals` table. */
 export const PRINCIPALS_SQL = {
+  ...forSqlite(PRINCIPALS),
+
   // A generation begins as the time at which its row was made: a row that is made again after it was swept is
   // ahead of every token that copied the former one.
   keep: `
@@ -14,44 +15,9 @@ export const PRINCIPALS_SQL = {
     ON CONFLICT (issuer_id, kind, id) DO UPDATE SET keep_until = excluded.keep_until
     WHERE excluded.keep_until > principals.keep_until`,
 
-  raise: `
-    UPDATE principals SET generation = generation + 1, raised_at_ms = :nowMs
-    WHERE issuer_id = :issuerId AND kind = :kind AND id = :id`,
-
-  raiseClient: `
-    UPDATE clients SET generation = generation + 1, raised_at_ms = :nowMs
-    WHERE issuer_id = :issuerId AND id = :id`,
-
   raiseGrantOnce: `
     UPDATE principals SET generation = generation + 1, raised_at_ms = :nowMs
     WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :id AND generation = :copied`,
-
-  disableClient: `
-    UPDATE clients SET generation = generation + 1, raised_at_ms = :nowMs, disabled_at_ms = :nowMs
-    WHERE issuer_id = :issuerId AND id = :id AND disabled_at_ms IS NULL`,
-
-  enableClient: `
-    UPDATE clients SET disabled_at_ms = NULL
-    WHERE issuer_id = :issuerId AND id = :id AND disabled_at_ms IS NOT NULL`,
-
-  // Also before anything was issued for the person.
-  disableSubject: `
-    INSERT INTO principals (issuer_id, kind, id, generation, raised_at_ms, disabled_at_ms)
-    VALUES (:issuerId, 'subject', :id, :nowMs, :nowMs, :nowMs)
-    ON CONFLICT (issuer_id, kind, id) DO UPDATE
-    SET generation = generation + 1, raised_at_ms = :nowMs, disabled_at_ms = :nowMs
-    WHERE disabled_at_ms IS NULL`,
-
-  enableSubject: `
-    UPDATE principals SET disabled_at_ms = NULL
-    WHERE issuer_id = :issuerId AND kind = 'subject' AND id = :id AND disabled_at_ms IS NOT NULL`,
-
-  stateOfClient: `
-    SELECT raised_at_ms, disabled_at_ms FROM clients WHERE issuer_id = :issuerId AND id = :id`,
-
-  stateOfSubject: `
-    SELECT raised_at_ms, disabled_at_ms FROM principals
-    WHERE issuer_id = :issuerId AND kind = 'subject' AND id = :id`,
 };
 
 /** Who a token or code depends on besides its client. */
@@ -123,22 +89,12 @@ export function sqlitePrincipals({ database, issuerId, clock }: SqliteHandle): P
   };
 }
 
-/** One walk over the rows that are not over yet; too rare to pay for an index at every issuance. */
-const COUNT_ALIVE = `
-  SELECT count(*) AS alive FROM tokens t ${standingJoins('')}
-  WHERE t.issuer_id = :issuerId AND t.keep_until > :now AND t.expires_at > :now
-    AND ${STANDS}`;
-
 export const ADMINISTRATION_SQL = {
   raiseNotBefore: `
     UPDATE issuers SET not_before_ms = :notBeforeMs
     WHERE id = :issuerId AND coalesce(not_before_ms, 0) < :notBeforeMs`,
 
-  countOfClient: `${COUNT_ALIVE} AND t.client_id = :id`,
-  countOfSubject: `${COUNT_ALIVE} AND t.subject = :id`,
-  countOfSession: `${COUNT_ALIVE} AND t.session_id = :id`,
-  countOfGrant: `${COUNT_ALIVE} AND t.grant_id = :id`,
-  countIssuedBefore: `${COUNT_ALIVE} AND t.issued_at_ms < :issuedBeforeMs`,
+  ...forSqlite(COUNTS),
 };
 
 type Administration = Pick<

@@ -23,14 +23,13 @@ import {
   requireSamePrincipals,
 } from '../issuing.ts';
 import {
-  aliveGrants,
   CODE_COLUMNS,
   extentOf,
+  forSqlite,
   GENERATIONS,
-  GRANT_COLUMNS,
-  NEWEST_FIRST,
+  GRANTS_OF_SUBJECT,
   ON_KNOWN_GRANT,
-  standingJoins,
+  STANDING_JOINS,
   TOKEN_COLUMNS,
   toCodeRecord,
   toGrantRecord,
@@ -41,13 +40,15 @@ import { lookUpList, prepareAll, type SqliteHandle } from './connection.ts';
 import type { Events } from './events.ts';
 import type { Principals } from './principals.ts';
 
+const JOINS = forSqlite(STANDING_JOINS);
+
 export const TOKENS_SQL = {
   accessToken: `
-    SELECT ${TOKEN_COLUMNS} FROM tokens t ${standingJoins('')}
+    SELECT ${TOKEN_COLUMNS} FROM tokens t ${JOINS}
     WHERE t.issuer_id = ? AND t.id = ? AND t.kind = 'access_token'`,
 
   refreshToken: `
-    SELECT ${TOKEN_COLUMNS} FROM tokens t ${standingJoins('')}
+    SELECT ${TOKEN_COLUMNS} FROM tokens t ${JOINS}
     WHERE t.issuer_id = ? AND t.id = ? AND t.kind = 'refresh_token'`,
 
   supersede: `
@@ -264,7 +265,7 @@ export const GRANTS_SQL = {
     VALUES (:issuer_id, ${insertedNames(GRANTS).map(named).join(', ')}, ${generations(named)})
     ${ON_KNOWN_GRANT}`,
 
-  ofSubject: `SELECT ${GRANT_COLUMNS} ${aliveGrants('', (name) => `:${name}`)} ${NEWEST_FIRST}`,
+  ofSubject: forSqlite(GRANTS_OF_SUBJECT),
 };
 
 export interface Grants extends Pick<AdministrableStorage, 'grantsOf' | 'revokeGrants'> {
@@ -317,7 +318,7 @@ export function sqliteGrants(
 
 export const AUTHORIZATION_CODES_SQL = {
   get: `
-    SELECT ${CODE_COLUMNS} FROM authorization_codes t ${standingJoins('')}
+    SELECT ${CODE_COLUMNS} FROM authorization_codes t ${JOINS}
     WHERE t.issuer_id = ? AND t.id = ?`,
 
   insert: `
