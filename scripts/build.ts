@@ -6,15 +6,21 @@ import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from
 import { dirname, join, relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
+import { carrySources, filesOf } from './packaging/carried_sources.ts';
 import { commonjsDoor } from './packaging/commonjs_door.ts';
-import { entryModules, type Manifest, publishedManifest } from './packaging/published_manifest.ts';
+import {
+  carriedImports,
+  entryModules,
+  type Manifest,
+  publishedManifest,
+} from './packaging/published_manifest.ts';
 
 const root = dirname(import.meta.dirname);
 const compiler = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
 
 const { into } = parseArgs({ options: { into: { type: 'string' } } }).values;
 
-for (const name of ['core', 'server']) {
+for (const name of ['core', 'protect', 'server']) {
   const folder = join(root, name);
   const target = into === undefined ? join(folder, 'dist') : join(into, name);
   const startedAtMs = performance.now();
@@ -26,19 +32,25 @@ for (const name of ['core', 'server']) {
 }
 
 async function build(folder: string, target: string): Promise<void> {
-  const manifest: Manifest = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+  const manifest = manifestOf(folder);
+  const core = join(root, 'core');
+  const internals = manifestOf(core).exports ?? {};
+  const sources = join(target, 'src');
   rmSync(target, { recursive: true, force: true });
   mkdirSync(target, { recursive: true });
-  compile(folder, join(target, 'lib'));
-  cpSync(join(folder, 'src'), join(target, 'src'), { recursive: true });
+  cpSync(join(folder, 'src'), sources, { recursive: true });
+  if (folder !== core)
+    carrySources(sources, join(core, 'src'), filesOf(carriedImports(manifest.imports ?? {}, internals)));
+  // The compiler resolves `imports` by it.
+  writeFileSync(
+    join(target, 'package.json'),
+    `${JSON.stringify(publishedManifest(manifest, internals), undefined, 2)}\n`,
+  );
+  compile(folder, target);
   if (manifest.bin !== undefined) copyPrograms(join(folder, 'bin'), join(target, 'bin'));
   for (const file of [join(folder, 'README.md'), join(folder, 'CHANGELOG.md'), join(root, 'LICENSE')]) {
     for (const present of globSync(file)) cpSync(present, join(target, present.slice(dirname(file).length)));
   }
-  writeFileSync(
-    join(target, 'package.json'),
-    `${JSON.stringify(publishedManifest(manifest), undefined, 2)}\n`,
-  );
   if (manifest.exports === undefined) return;
   nameCompiledFiles(join(target, 'lib'));
   const declarations = declarationsIn(join(target, 'lib'));
@@ -46,12 +58,21 @@ async function build(folder: string, target: string): Promise<void> {
     await addCommonjsDoor(join(target, 'lib'), module, declarations);
 }
 
-function compile(folder: string, library: string): void {
-  const project = join(folder, 'tsconfig.build.json');
-  const { status } = spawnSync(process.execPath, [compiler, '-p', project, '--outDir', library], {
-    stdio: 'inherit',
-  });
+function manifestOf(folder: string): Manifest {
+  return JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8'));
+}
+
+function compile(folder: string, target: string): void {
+  const project = join(target, 'tsconfig.json');
+  const settings = {
+    extends: join(folder, 'tsconfig.build.json'),
+    compilerOptions: { rootDir: 'src', outDir: 'lib' },
+    include: ['src'],
+  };
+  writeFileSync(project, JSON.stringify(settings));
+  const { status } = spawnSync(process.execPath, [compiler, '-p', project], { stdio: 'inherit' });
   if (status !== 0) throw new Error(`${folder} does not compile`);
+  rmSync(project);
 }
 
 /** The compiler names compiled files in code, and leaves declarations as they are, which older compilers cannot read. */

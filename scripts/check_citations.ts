@@ -10,7 +10,7 @@ process.chdir(process.argv[2] ?? dirname(import.meta.dirname));
 const FILES = [
   '*.md',
   'docs/**/*.md',
-  '{core,server,examples,bench,reliability,scripts,runtimes}/**/*.{md,ts,mts,mjs}',
+  '{core,protect,server,examples,bench,reliability,scripts,runtimes}/**/*.{md,ts,mts,mjs}',
 ];
 const SPECIFICATION = 'docs/specification.md';
 const DOCUMENTS = 'docs/documents.md';

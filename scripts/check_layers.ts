@@ -1,7 +1,7 @@
-// Checks the direction of imports. A file imports from its own layer or an earlier one, entries of one layer do not
-// import each other, no imports close a circle of files or of folders, `node:` modules stay in the files made for Node,
-// and the program uses the core only through its published entry points. Prints each breach and exits with 1 if there
-// is one. `check_layers.ts FOLDER` checks another tree.
+// Checks the direction of imports. A file imports from its own layer or an earlier one. Entries of one layer do not
+// import each other. No imports close a circle of files or of folders. `node:` modules stay in the files made for Node.
+// Protect carries no part of the server. The program uses the core only through its published entry points. Prints each
+// breach and exits with 1 if there is one. `check_layers.ts FOLDER` checks another tree.
 import { globSync, readFileSync } from 'node:fs';
 import { dirname, join, normalize } from 'node:path';
 
@@ -22,7 +22,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ['storage/statements.ts'],
     ['storage/memory/', 'storage/sqlite/', 'storage/postgres/', 'storage/kit/'],
     ['tokens/'],
-    ['former_tokens/', 'clients/', 'resource/'],
+    ['former_tokens/', 'clients/'],
     ['context.ts'],
     ['serve.ts'],
     [
@@ -42,6 +42,18 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ['resolved_options.ts'],
     ['authorization_server.ts'],
     ['adapters/'],
+    ['index.ts'],
+  ],
+  'protect/src/': [
+    ['verified_access_token.ts', 'issuer_metadata.ts', 'introspection_credentials.ts'],
+    [
+      'access_token_verifier.ts',
+      'access_token_introspector.ts',
+      'embedded_access_tokens.ts',
+      'protection.ts',
+    ],
+    ['node.ts', 'fetch.ts', 'h3.ts', 'hono.ts', 'koa.ts'],
+    ['fastify.ts', 'nest.ts'],
     ['index.ts'],
   ],
   'server/src/': [
@@ -71,13 +83,31 @@ const NODE_ONLY = [
   'core/src/adapters/document_fetcher.ts',
 ];
 
-/** Dependencies of the core. */
-const CORE_PACKAGES = new Set(['jose', '#hashing', '#signatures']);
+/** Dependencies of the packages that run on every runtime. */
+const PACKAGES: ReadonlySet<string> = new Set(['jose', '#hashing', '#signatures']);
+
+/** How protect imports the core. The build copies the modules into its package, with what they import in turn. */
+const INTERNAL = '@grantd/core/internal/';
+
+/** The files of the core that protect's package may hold: nothing of an authorization server. */
+const CARRIED = [
+  'core/src/supported_node.ts',
+  'core/src/environment.ts',
+  'core/src/cache.ts',
+  'core/src/hashing/',
+  'core/src/http/',
+  'core/src/option_kinds.ts',
+  'core/src/protocol/claims.ts',
+  'core/src/protocol/client_metadata.ts',
+  'core/src/tokens/jwt.ts',
+  'core/src/tokens/public_keys.ts',
+  'core/src/tokens/signatures/',
+];
 
 const breaches = new Set<string>();
 const imports = new Map<string, readonly string[]>();
 
-for (const file of globSync(['core/src/**/*.ts', 'server/src/**/*.ts']).sort()) {
+for (const file of globSync(Object.keys(LAYERS).map((root) => `${root}**/*.ts`)).sort()) {
   placeOf(file);
   const targets: string[] = [];
   for (const specifier of specifiersIn(readFileSync(file, 'utf8'))) {
@@ -89,6 +119,7 @@ for (const file of globSync(['core/src/**/*.ts', 'server/src/**/*.ts']).sort()) 
 }
 reportCircles('file', imports);
 reportCircles('folder', byFolder());
+checkCarried();
 
 const index = readFileSync('core/src/index.ts', 'utf8');
 if (/\/(memory|sqlite|postgres|kit|adapters)\//.test(index))
@@ -120,11 +151,29 @@ function checkImport(file: string, target: string): void {
 }
 
 function checkPackage(file: string, specifier: string): void {
-  if (!file.startsWith('core/')) return;
+  const isInternal = specifier.startsWith(INTERNAL);
+  if (isInternal && !file.startsWith('protect/')) breaches.add(`${file} imports ${specifier}`);
+  if (isInternal || file.startsWith('server/')) return;
   const isNode = specifier.startsWith('node:');
   if (isNode && !NODE_ONLY.some((place) => file.startsWith(place)))
     breaches.add(`${file} imports ${specifier}`);
-  if (!isNode && !CORE_PACKAGES.has(specifier)) breaches.add(`${file} depends on ${specifier}`);
+  if (!isNode && !PACKAGES.has(specifier)) breaches.add(`${file} depends on ${specifier}`);
+}
+
+/** What protect imports of the core, and what that imports in turn. */
+function checkCarried(): void {
+  const reachedBy = new Map<string, string>();
+  for (const file of globSync('protect/src/**/*.ts').sort()) {
+    for (const specifier of specifiersIn(readFileSync(file, 'utf8'))) {
+      if (specifier.startsWith(INTERNAL))
+        reachedBy.set(`core/src/${specifier.slice(INTERNAL.length)}.ts`, file);
+    }
+  }
+  for (const [file, importer] of reachedBy) {
+    if (!CARRIED.some((place) => file.startsWith(place)))
+      breaches.add(`${importer} imports ${file}, which protect may not carry`);
+    for (const target of imports.get(file) ?? []) if (!reachedBy.has(target)) reachedBy.set(target, file);
+  }
 }
 
 function rootOf(file: string): string {

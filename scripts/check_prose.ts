@@ -18,12 +18,19 @@ const PATTERNS: readonly (readonly [name: string, occursIn: (sentence: string) =
 ];
 
 const AREAS: Readonly<Record<string, readonly string[]>> = {
-  documents: ['*.md', 'docs/*.md', 'examples/**/*.md', 'bench/*.md', 'reliability/**/*.md'],
+  documents: [
+    '*.md',
+    '{core,protect,server}/README.md',
+    'docs/*.md',
+    'examples/**/*.md',
+    'bench/*.md',
+    'reliability/**/*.md',
+  ],
   requirements: ['docs/specs/*.md'],
   decisions: ['docs/adr/*.md'],
   comments: [
-    '{core,server}/src/**/*.ts',
-    '{core,server}/test/**/*.ts',
+    '{core,protect,server}/src/**/*.ts',
+    '{core,protect,server}/test/**/*.ts',
     '{scripts,bench,reliability,examples}/**/*.ts',
   ],
 };

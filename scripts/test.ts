@@ -14,7 +14,7 @@ const root = dirname(import.meta.dirname);
 process.chdir(root);
 mkdirSync('.test-results', { recursive: true });
 
-const TESTS = ['core', 'server', 'reliability', 'bench', 'examples'].map(
+const TESTS = ['core', 'protect', 'server', 'reliability', 'bench', 'examples'].map(
   (folder) => `${folder}/test/**/*.test.ts`,
 );
 /** A file that takes longer waits for something that will not happen. */

@@ -66,7 +66,7 @@ import { userInfoOf } from './userinfo/userinfo.ts';
  */
 export class AuthorizationServer {
   readonly issuer: string;
-  /** Verifies access tokens of this server for any audience; `EmbeddedAccessTokens` of `@grantd/core/resource`, for one. */
+  /** Verifies access tokens of this server for any audience; `EmbeddedAccessTokens` of `@grantd/protect`, for one. */
   readonly accessTokens: AccessTokenVerifier;
   readonly #context: Context;
   readonly #signingKeys: SigningKeys | undefined;

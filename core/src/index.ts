@@ -40,7 +40,7 @@ export {
   type FetchedDocument,
   type OutgoingRequest,
 } from './http/fetch_document.ts';
-export { type Form, readForm } from './http/form.ts';
+export { type Form, isScopeToken, readForm } from './http/form.ts';
 export {
   type BrowserDelivery,
   type HttpConnection,
@@ -81,7 +81,6 @@ export {
   GRANT_TYPES,
   isLiveSecret,
   isPersonalScope,
-  isScopeToken,
   rotatedSecrets,
   type SecretRotation,
 } from './protocol/records.ts';

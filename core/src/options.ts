@@ -9,6 +9,7 @@ import { type Clock, type RandomSource, systemRandom } from './environment.ts';
 import type { FormerTokens } from './former_tokens/former_jwts.ts';
 import type { ServerEvent } from './http/events.ts';
 import type { FetchDocument } from './http/fetch_document.ts';
+import { isScopeToken } from './http/form.ts';
 import { isJsonObject } from './http/json.ts';
 import {
   functionOf,
@@ -39,7 +40,6 @@ import {
   GRANT_TYPES,
   type GrantType,
   isResourceUri,
-  isScopeToken,
   LONGEST_ID_TOKEN_LIFETIME,
   type TokenFormat,
 } from './protocol/records.ts';

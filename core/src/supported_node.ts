@@ -17,7 +17,7 @@ export function requireSupportedNode(versions: RuntimeVersions | undefined): voi
   const [major = 0, minor = 0] = versions.node.split('.').map(Number);
   const [oldestMajor = 0, oldestMinor = 0] = OLDEST_NODE.split('.').map(Number);
   if (major > oldestMajor || (major === oldestMajor && minor >= oldestMinor)) return;
-  throw new Error(`@grantd/core needs Node ${OLDEST_NODE} or later; this is Node ${versions.node}.`);
+  throw new Error(`grantd needs Node ${OLDEST_NODE} or later; this is Node ${versions.node}.`);
 }
 
 /** workerd can pretend to be Node. */

@@ -6,9 +6,9 @@ import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { OAuthError } from '@grantd/core';
 import { handler, mount, type NodeRequest } from '@grantd/core/node';
-import { AccessTokenIntrospector, AccessTokenVerifier, ConfigurationError } from '@grantd/core/resource';
-import { protect } from '@grantd/core/resource/node';
-import { apiToken } from './harness/resource_server.ts';
+import { AccessTokenIntrospector, AccessTokenVerifier, ConfigurationError } from '@grantd/protect';
+import { protect } from '@grantd/protect/node';
+import { apiToken } from '../../protect/test/harness/resource_server.ts';
 import { basic, ISSUER, openWorld } from './harness/world.ts';
 
 const NOTHING = { status: 200, headers: { 'cache-control': 'no-store' }, body: 'of the server' };

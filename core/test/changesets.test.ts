@@ -7,7 +7,7 @@ import { after, test } from 'node:test';
 import { ROOT } from './harness/package/packed.ts';
 import { output } from './harness/package/run.ts';
 
-test('a changeset becomes one version of both packages, and a line of the changelog, without a network', () => {
+test('a changeset becomes one version of all packages, and a line of the changelog, without a network', () => {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-release-'));
   after(() => rmSync(folder, { recursive: true, force: true }));
   const { workspaces } = manifestIn(ROOT);
@@ -30,6 +30,7 @@ test('a changeset becomes one version of both packages, and a line of the change
   output(process.execPath, [join(ROOT, 'node_modules', '@changesets', 'cli', 'bin.js'), 'version'], folder);
 
   assert.equal(manifestIn(join(folder, 'core')).version, next);
+  assert.equal(manifestIn(join(folder, 'protect')).version, next);
   assert.equal(manifestIn(join(folder, 'server')).version, next);
   assert.equal(manifestIn(join(folder, 'server')).dependencies['@grantd/core'], next);
   assert.equal(

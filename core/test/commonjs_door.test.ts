@@ -10,8 +10,8 @@ const DECLARATIONS = new Map([
   ['tokens/cache', `import { type Key } from '../key.js';\nexport declare class Cache<K extends Key> {\n}\n`],
   ['tokens/other', 'export interface Other {\n}\n'],
   ['key', 'export type Key = string;\n'],
-  ['resource/resource', `export { Cache } from './cache.js';\n`],
-  ['resource/cache', `export declare class Cache implements import("../key.js").Key {\n}\n`],
+  ['protection/protection', `export { Cache } from './cache.js';\n`],
+  ['protection/cache', `export declare class Cache implements import("../key.js").Key {\n}\n`],
 ]);
 
 const typesOf = (module: string, declarations: ReadonlyMap<string, string>) =>
@@ -23,7 +23,7 @@ test('the door of an entry point declares its own class, also where another one 
   assert.deepEqual(typesOf('index', DECLARATIONS), [
     'export type Cache<K extends imported.Key> = imported.Cache<K>;',
   ]);
-  assert.deepEqual(typesOf('resource/resource', DECLARATIONS), ['export type Cache = imported.Cache;']);
+  assert.deepEqual(typesOf('protection/protection', DECLARATIONS), ['export type Cache = imported.Cache;']);
 });
 
 test('a class that is declared nowhere, or twice among what an entry point reaches, ends the build', () => {

@@ -13,6 +13,8 @@ const SOUND: Readonly<Record<string, string>> = {
   'core/src/introspection/introspection.ts': "import type { X } from '../storage/contract.ts';",
   'core/src/revocation/revocation.ts': "import { http } from '../http/http.ts';",
   'core/src/index.ts': "export { http } from './http/http.ts';",
+  'protect/src/issuer_metadata.ts': "import { http } from '@grantd/core/internal/http/http';",
+  'protect/src/protection.ts': "import './issuer_metadata.ts';",
   'server/src/config/options.ts': "import { x } from '@grantd/core';",
   'server/src/cli/run.ts': "import '../config/options.ts';",
 };
@@ -63,6 +65,48 @@ const PLANTED: readonly (readonly [
     'the core by path',
     { 'server/src/config/options.ts': "import '../../../core/src/index.ts';" },
     /imports core\/src\/index\.ts by path/,
+  ],
+  [
+    'protect with a part of the server',
+    {
+      'protect/src/protection.ts': "import '@grantd/core/internal/clients/client';",
+      'core/src/clients/client.ts': '',
+    },
+    /protection\.ts imports core\/src\/clients\/client\.ts, which protect may not carry/,
+  ],
+  [
+    'protect with a part of the server that another module imports',
+    {
+      'protect/src/protection.ts': "import '@grantd/core/internal/tokens/jwt';",
+      'core/src/tokens/jwt.ts': "import type { X } from './find.ts';",
+      'core/src/tokens/find.ts': '',
+    },
+    /tokens\/jwt\.ts imports core\/src\/tokens\/find\.ts, which protect may not carry/,
+  ],
+  [
+    'the core by path in protect',
+    { 'protect/src/protection.ts': "import '../../core/src/http/http.ts';" },
+    /protect\/src\/protection\.ts imports core\/src\/http\/http\.ts by path/,
+  ],
+  [
+    'protect with the whole core',
+    { 'protect/src/protection.ts': "import '@grantd/core';" },
+    /protect\/src\/protection\.ts depends on @grantd\/core/,
+  ],
+  [
+    'a later layer of protect',
+    { 'protect/src/issuer_metadata.ts': "import './protection.ts';" },
+    /issuer_metadata\.ts imports protect\/src\/protection\.ts, which is in a later layer/,
+  ],
+  [
+    'an internal entry point in the program',
+    { 'server/src/config/options.ts': "import '@grantd/core/internal/http/http';" },
+    /config\/options\.ts imports @grantd\/core\/internal\/http\/http/,
+  ],
+  [
+    'node: in protect',
+    { 'protect/src/protection.ts': "import 'node:fs';" },
+    /protection\.ts imports node:fs/,
   ],
   ['node: in a file for all runtimes', { 'core/src/http/http.ts': "import 'node:fs';" }, /imports node:fs/],
   ['a dependency of the core', { 'core/src/http/http.ts': "import 'express';" }, /depends on express/],

@@ -38,6 +38,13 @@ const SAID: readonly (readonly [string, readonly (readonly [string, (version: st
     ],
   ],
   [
+    'protect/package.json',
+    [
+      ['protect/README.md', (version) => `Node ${version} or later`],
+      ['docs/runtimes.md', (version) => `| library \`@grantd/protect\` | ${version} |`],
+    ],
+  ],
+  [
     'server/package.json',
     [
       ['server/README.md', (version) => `Node ${version} or later`],
@@ -49,7 +56,8 @@ const SAID: readonly (readonly [string, readonly (readonly [string, (version: st
 ];
 
 test('findings C5: every page and manifest says the Node version that engines admits', () => {
-  assert.equal(OLDEST_NODE, engineOf('core/package.json'));
+  for (const manifest of ['core/package.json', 'protect/package.json'])
+    assert.equal(OLDEST_NODE, engineOf(manifest));
   for (const [manifest, places] of SAID) {
     const version = engineOf(manifest);
     for (const [path, sentence] of places)
@@ -60,7 +68,7 @@ test('findings C5: every page and manifest says the Node version that engines ad
 test('findings C5: a Node that is too old is refused in one sentence, and no other runtime', () => {
   for (const node of ['18.20.4', '20.20.2', '22.17.9', '21.0.0'])
     assert.throws(() => requireSupportedNode({ node }), {
-      message: `@grantd/core needs Node ${OLDEST_NODE} or later; this is Node ${node}.`,
+      message: `grantd needs Node ${OLDEST_NODE} or later; this is Node ${node}.`,
     });
   for (const versions of [
     { node: '22.18.0' },
@@ -85,19 +93,20 @@ const WITHOUT_SQLITE = `
 `;
 
 for (const entry of [
-  'index.ts',
-  'resource/resource.ts',
-  'adapters/node.ts',
-  'storage/memory/memory_storage.ts',
-  'storage/sqlite/sqlite_storage.ts',
+  'core/src/index.ts',
+  'core/src/adapters/node.ts',
+  'core/src/storage/memory/memory_storage.ts',
+  'core/src/storage/sqlite/sqlite_storage.ts',
+  'protect/src/index.ts',
+  'protect/src/node.ts',
 ]) {
   test(`findings C5: importing ${entry} on an older Node fails at once`, () => {
-    const url = pathToFileURL(join(ROOT, 'core', 'src', entry)).href;
+    const url = pathToFileURL(join(ROOT, entry)).href;
     const pretend = `Object.defineProperty(process, 'versions', { value: { ...process.versions, node: '20.20.2' } });`;
     const script = `${pretend} ${WITHOUT_SQLITE} await import(${JSON.stringify(url)}).then(() => console.log('started'), (error) => console.log(error.message));`;
     const { stdout } = spawnSync(process.execPath, ['--input-type=module', '--eval', script], {
       encoding: 'utf8',
     });
-    assert.equal(stdout, `@grantd/core needs Node ${OLDEST_NODE} or later; this is Node 20.20.2.\n`);
+    assert.equal(stdout, `grantd needs Node ${OLDEST_NODE} or later; this is Node 20.20.2.\n`);
   });
 }

@@ -4,14 +4,19 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { publint } from 'publint';
-import { installedCore, packedPackages } from './harness/package/archives.ts';
+import { publicEntries } from '../../scripts/packaging/published_manifest.ts';
+import { installedLibraries, packedPackages } from './harness/package/archives.ts';
 import { bundled } from './harness/package/bundle.ts';
 import { consumerProgram } from './harness/package/consumer_program.ts';
 import { type Archive, ROOT } from './harness/package/packed.ts';
 import { run } from './harness/package/run.ts';
 import { compiled, linkNodeTypes, WITHOUT_NODE } from './harness/package/typed_consumer.ts';
 
-const ENTRY_POINTS = Object.keys(manifestOf(join(ROOT, 'core')).exports);
+const ENTRY_POINTS = ['core', 'protect'].flatMap((name) =>
+  Object.keys(publicEntries(manifestOf(join(ROOT, name)).exports)).map(
+    (entry) => `@grantd/${name}${entry.slice(1)}`,
+  ),
+);
 
 /** The oldest one that the package is for, one in between, and the pinned one. */
 const NODES = [...['node_22', 'node_24'].map((name) => join(ROOT, 'runtimes', name)), ROOT].map((place) => ({
@@ -21,12 +26,13 @@ const NODES = [...['node_22', 'node_24'].map((name) => join(ROOT, 'runtimes', na
 
 describe('the package', () => {
   const archives = packedPackages();
-  const folder = installedCore(archives);
+  const folder = installedLibraries(archives);
   linkNodeTypes(folder);
 
   test('npm publishes nothing but compiled code, declarations, sources, manifest, licence and description', () => {
     const described = ['LICENSE', 'README.md', 'lib', 'package.json', 'src'];
     assert.deepEqual(topLevel(archives.core), described);
+    assert.deepEqual(topLevel(archives.protect), described);
     assert.deepEqual(topLevel(archives.program), [
       'LICENSE',
       'README.md',
@@ -46,27 +52,29 @@ describe('the package', () => {
   });
 
   test('publint finds nothing to say', async () => {
-    for (const { file } of [archives.core, archives.program]) {
+    for (const { file } of [archives.core, archives.protect, archives.program]) {
       const tarball = new Uint8Array(readFileSync(file)).buffer;
       assert.deepEqual((await publint({ pack: { tarball }, strict: true })).messages, []);
     }
   });
 
-  test('the types are those of the code in every way to resolve them', () => {
-    const attw = join(ROOT, 'node_modules', '@arethetypeswrong', 'cli', 'dist', 'index.js');
-    // Node 10, which knows no `exports`, runs nothing of this; TypeScript 7 has forgotten how it resolved.
-    const { stdout } = run(
-      process.execPath,
-      [attw, archives.core.file, '--profile', 'node16', '--format', 'json'],
-      folder,
-    );
-    const { analysis }: { analysis: { problems: readonly { kind: string; resolutionKind?: string }[] } } =
-      JSON.parse(stdout);
-    assert.deepEqual(
-      analysis.problems.filter(({ resolutionKind }) => resolutionKind !== 'node10'),
-      [],
-    );
-  });
+  for (const name of ['core', 'protect'] as const) {
+    test(`the types of ${name} are those of the code in every way to resolve them`, () => {
+      const attw = join(ROOT, 'node_modules', '@arethetypeswrong', 'cli', 'dist', 'index.js');
+      // Node 10 ignores `exports` and runs nothing of this. TypeScript 7 no longer resolves as it did.
+      const { stdout } = run(
+        process.execPath,
+        [attw, archives[name].file, '--profile', 'node16', '--format', 'json'],
+        folder,
+      );
+      const { analysis }: { analysis: { problems: readonly { kind: string; resolutionKind?: string }[] } } =
+        JSON.parse(stdout);
+      assert.deepEqual(
+        analysis.problems.filter(({ resolutionKind }) => resolutionKind !== 'node10'),
+        [],
+      );
+    });
+  }
 
   for (const [module, moduleResolution] of [
     ['node16', 'node16'],
@@ -80,7 +88,7 @@ describe('the package', () => {
   }
 
   test('what needs no Node needs no types of Node', () => {
-    const elsewhere = installedCore(archives);
+    const elsewhere = installedLibraries(archives);
     const ended = compiled(elsewhere, WITHOUT_NODE, { module: 'esnext', moduleResolution: 'bundler' }, []);
     assert.deepEqual(ended, { status: 0, stdout: '', stderr: '' });
   });
@@ -112,19 +120,19 @@ describe('the package', () => {
     assert.deepEqual(others, ['jose']);
     assert.deepEqual(
       files.filter((file) =>
-        /^(?:storage\/(?:memory|sqlite|postgres|kit)\/|adapters\/(?!fetch\.|fetch_exchange\.|adapter_options\.))/.test(
+        /^core\/(?:storage\/(?:memory|sqlite|postgres|kit)\/|adapters\/(?!fetch\.|fetch_exchange\.|adapter_options\.))/.test(
           file,
         ),
       ),
       [],
     );
     assert.ok(bytes < LARGEST_BUNDLE_BYTES, `${bytes} bytes`);
-    assert.ok(files.includes('supported_node.js'), 'it refuses a Node that is too old');
+    assert.ok(files.includes('core/supported_node.js'), 'it refuses a Node that is too old');
   });
 
   test('a bundle that uses nothing holds nothing', async () => {
     const entries = ENTRY_POINTS.filter((entry) => WITHOUT_NODE.includes(entry));
-    const source = entries.map((entry) => `import '@grantd/core${entry.slice(1)}';`).join('\n');
+    const source = entries.map((entry) => `import '${entry}';`).join('\n');
     assert.deepEqual(await bundled(folder, source), { bytes: 0, files: [], others: [] });
   });
 });

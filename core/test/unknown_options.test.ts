@@ -12,15 +12,15 @@ import * as nestAdapter from '@grantd/core/nest';
 import * as nextAdapter from '@grantd/core/next';
 import * as nodeAdapter from '@grantd/core/node';
 import { openPostgresStorage } from '@grantd/core/postgres';
-import { AccessTokenIntrospector, AccessTokenVerifier, EmbeddedAccessTokens } from '@grantd/core/resource';
-import * as fastifyApi from '@grantd/core/resource/fastify';
-import * as fetchApi from '@grantd/core/resource/fetch';
-import * as h3Api from '@grantd/core/resource/h3';
-import * as honoApi from '@grantd/core/resource/hono';
-import * as koaApi from '@grantd/core/resource/koa';
-import * as nestApi from '@grantd/core/resource/nest';
-import * as nodeApi from '@grantd/core/resource/node';
 import { openSqliteStorage } from '@grantd/core/sqlite';
+import { AccessTokenIntrospector, AccessTokenVerifier, EmbeddedAccessTokens } from '@grantd/protect';
+import * as fastifyApi from '@grantd/protect/fastify';
+import * as fetchApi from '@grantd/protect/fetch';
+import * as h3Api from '@grantd/protect/h3';
+import * as honoApi from '@grantd/protect/hono';
+import * as koaApi from '@grantd/protect/koa';
+import * as nestApi from '@grantd/protect/nest';
+import * as nodeApi from '@grantd/protect/node';
 import { ISSUER, SECRET } from './harness/world.ts';
 
 /** Calls it as JavaScript does, without a compiler that would notice. */

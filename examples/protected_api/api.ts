@@ -1,6 +1,6 @@
 // An API that asks the authorization server about each token, so that a revoked one is refused at once.
-import { AccessTokenIntrospector } from '@grantd/core/resource';
-import { protect, tokenOf } from '@grantd/core/resource/express';
+import { AccessTokenIntrospector } from '@grantd/protect';
+import { protect, tokenOf } from '@grantd/protect/express';
 import express from 'express';
 
 const tokens = new AccessTokenIntrospector({

@@ -17,27 +17,58 @@ export interface Conditions {
 /** A TypeScript source below `src/`, as a manifest of the workspace names it, without its extension. */
 const SOURCE = /^\.\/src\/(.+)\.ts$/;
 
+/** Entry points for the other packages of this repository, which get copies of the modules when they are built. */
+const INTERNAL = './internal/';
+
 /**
- * The manifest of what is published, from that of the workspace: what names a source there names here what it was
- * compiled to. What serves the work on the package alone is left out.
+ * The manifest to publish, from that of the workspace: it names the compiled file for each source. It leaves out what
+ * only serves the work on the package.
+ * @param internals the core's internal entry points; a package whose `imports` name one has the modules in `lib/core/`
  */
-export function publishedManifest(manifest: Manifest): Manifest {
+export function publishedManifest(manifest: Manifest, internals: Conditions): Manifest {
   const { scripts, devDependencies, publishConfig, exports, imports, ...rest } = manifest;
   const { directory, ...publishing } = publishConfig ?? {};
   return {
     ...rest,
-    ...(exports && { exports: { ...mapped(exports, entryPoint), './package.json': './package.json' } }),
-    ...(imports && { imports: mapped(imports, (module) => `./lib/${module}.js`) }),
+    ...(exports && {
+      exports: { ...mapped(publicEntries(exports), entryPoint), './package.json': './package.json' },
+    }),
+    ...(imports && { imports: publishedImports(imports, internals) }),
     ...(Object.keys(publishing).length > 0 && { publishConfig: publishing }),
   };
 }
 
 /** The modules that `exports` leads to, relative to `src/` and without extension. */
 export function entryModules(exports: Conditions): readonly string[] {
-  const modules = Object.values(exports).flatMap((value) =>
+  const modules = Object.values(publicEntries(exports)).flatMap((value) =>
     typeof value === 'string' ? [SOURCE.exec(value)?.[1] ?? []].flat() : entryModules(value),
   );
   return [...new Set(modules)];
+}
+
+/** The entry points that are published. */
+export function publicEntries(exports: Conditions): Conditions {
+  return Object.fromEntries(Object.entries(exports).filter(([key]) => !key.startsWith(INTERNAL)));
+}
+
+/** What the internal entry points behind some `imports` lead to. */
+export function carriedImports(imports: Conditions, internals: Conditions): Conditions {
+  return Object.fromEntries(
+    Object.entries(imports).flatMap(([key, value]) => {
+      const entry = typeof value === 'string' ? value.replace('@grantd/core/', './') : '';
+      const found = internals[entry];
+      return found === undefined ? [] : [[key, found]];
+    }),
+  );
+}
+
+function publishedImports(imports: Conditions, internals: Conditions): Conditions {
+  const carried = carriedImports(imports, internals);
+  const own = Object.fromEntries(Object.entries(imports).filter(([key]) => !(key in carried)));
+  return {
+    ...mapped(own, (module) => `./lib/${module}.js`),
+    ...mapped(carried, (module) => `./lib/core/${module}.js`),
+  };
 }
 
 /** `require` comes first: a bundler and Node take the first condition that holds, and `default` holds always. */

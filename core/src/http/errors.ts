@@ -70,6 +70,26 @@ export interface OAuthErrorDetails {
   readonly cause?: unknown;
 }
 
+const CLASS = Symbol.for('grantd.class');
+
+/**
+ * Names the class of an error for `instancesNamed`. `@grantd/protect` carries a copy of this file. If a process uses both
+ * packages, their errors meet, and `instanceof` has to be true for the class of either copy.
+ */
+export function nameClass(error: Error, name: string): void {
+  error.name = name;
+  Object.defineProperty(error, CLASS, { value: name });
+}
+
+/** `instanceof` for a class of that name: true for errors of any copy of it. A class that extends it is only itself. */
+export function instancesNamed(name: string): (this: unknown, value: unknown) => boolean {
+  return function (value) {
+    const isThatClass = typeof this === 'function' && Object.hasOwn(this, Symbol.hasInstance);
+    if (!isThatClass) return Function.prototype[Symbol.hasInstance].call(this, value);
+    return typeof value === 'object' && value !== null && Reflect.get(value, CLASS) === name;
+  };
+}
+
 /**
  * A refusal, as it goes over the wire. `description` is a literal without request data,
  * within the characters that RFC 6749 §5.2 allows.
@@ -91,9 +111,11 @@ export class OAuthError extends Error {
   readonly formPost: BrowserDelivery['formPost'];
   readonly asksBeforeLeaving: boolean;
 
+  static override readonly [Symbol.hasInstance] = instancesNamed('OAuthError');
+
   constructor(code: ErrorCode, description: string, details: OAuthErrorDetails = {}) {
     super(`${code}: ${description}`, details.cause === undefined ? undefined : { cause: details.cause });
-    this.name = 'OAuthError';
+    nameClass(this, 'OAuthError');
     this.code = code;
     this.description = description;
     this.status = details.status ?? ERROR_STATUS[code];
@@ -125,9 +147,11 @@ export class StorageFault extends Error {
   readonly status = 503;
   readonly headers: Readonly<Record<string, string>> = retryAfter(1);
 
+  static override readonly [Symbol.hasInstance] = instancesNamed('StorageFault');
+
   constructor(cause: unknown) {
     super('storage is unavailable', { cause });
-    this.name = 'StorageFault';
+    nameClass(this, 'StorageFault');
   }
 }
 
@@ -140,9 +164,11 @@ export function retryAfter(seconds: number): Readonly<Record<string, string>> {
 export class ConfigurationError extends Error {
   readonly option: string;
 
+  static override readonly [Symbol.hasInstance] = instancesNamed('ConfigurationError');
+
   constructor(option: string, expected: string, message = `${option}: expected ${expected}`) {
     super(message);
-    this.name = 'ConfigurationError';
+    nameClass(this, 'ConfigurationError');
     this.option = option;
   }
 }

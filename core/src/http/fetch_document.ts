@@ -1,4 +1,4 @@
-import { retryAfter } from './errors.ts';
+import { instancesNamed, nameClass, retryAfter } from './errors.ts';
 
 /** How long a document that could not be fetched is not tried again. */
 const RETRY_DOCUMENT_AFTER_SECONDS = 10;
@@ -70,9 +70,11 @@ export class DocumentError extends Error {
   readonly status: 500 | 503;
   readonly headers: Readonly<Record<string, string>>;
 
+  static override readonly [Symbol.hasInstance] = instancesNamed('DocumentError');
+
   constructor(outcome: DocumentOutcome, message: string, cause?: unknown, clientId?: string) {
     super(message, cause === undefined ? undefined : { cause });
-    this.name = 'DocumentError';
+    nameClass(this, 'DocumentError');
     this.outcome = outcome;
     this.clientId = clientId;
     this.status = outcome === 'failed' ? 503 : 500;

@@ -165,3 +165,11 @@ export function readJsonObject(request: HttpRequest): JsonObject {
   if (isJsonObject(value)) return value;
   throw new OAuthError('invalid_request', 'the body is no JSON object', { reason: 'body_unreadable' });
 }
+
+/** RFC 6749 §3.3: scope-token. */
+const SCOPE_TOKEN = /^[\x21\x23-\x5B\x5D-\x7E]+$/;
+
+/** Whether a text is one scope of a `scope` parameter. */
+export function isScopeToken(text: string): boolean {
+  return SCOPE_TOKEN.test(text);
+}

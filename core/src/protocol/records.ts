@@ -1,6 +1,7 @@
 import type { JWK } from 'jose';
 import { secondsOf } from '../environment.ts';
 import { type InactiveReason, OAuthError } from '../http/errors.ts';
+import { isScopeToken } from '../http/form.ts';
 import type { Claims, ClaimsRequest } from './claims.ts';
 import type { ClientMetadata, SigningAlgorithm } from './client_metadata.ts';
 
@@ -355,9 +356,6 @@ export function rotatedSecrets(
   return [added, { ...replaced, expiresAt: Math.min(replaced.expiresAt ?? endsAt, endsAt) }];
 }
 
-/** RFC 6749 §3.3: scope-token. */
-const SCOPE_TOKEN = /^[\x21\x23-\x5B\x5D-\x7E]+$/;
-
 /** Scopes that speak of a person; a client that acts for itself cannot have them. */
 const PERSONAL_SCOPES: ReadonlySet<string> = new Set([
   'openid',
@@ -370,10 +368,6 @@ const PERSONAL_SCOPES: ReadonlySet<string> = new Set([
 
 export function isPersonalScope(scope: string): boolean {
   return PERSONAL_SCOPES.has(scope);
-}
-
-export function isScopeToken(text: string): boolean {
-  return SCOPE_TOKEN.test(text);
 }
 
 export function formatScope(scopes: readonly string[]): string {

@@ -1,4 +1,5 @@
 import type { JWK } from 'jose';
+import { isScopeToken } from '../http/form.ts';
 import { isJsonObject, type JsonObject } from '../http/json.ts';
 import {
   ACCEPTED_ALGORITHMS,
@@ -12,13 +13,7 @@ import {
   type SigningAlgorithm,
   signingAlgorithmOf,
 } from '../protocol/client_metadata.ts';
-import {
-  GRANT_TYPES,
-  isPersonalScope,
-  isResourceUri,
-  isScopeToken,
-  parseScope,
-} from '../protocol/records.ts';
+import { GRANT_TYPES, isPersonalScope, isResourceUri, parseScope } from '../protocol/records.ts';
 import { isRegistrableRedirectUri } from '../protocol/redirect_uri.ts';
 import { MOST_KEYS } from '../tokens/client_keys.ts';
 import { readPublicKeys } from '../tokens/public_keys.ts';

@@ -1,4 +1,5 @@
 import { ConfigurationError } from '../http/errors.ts';
+import { isScopeToken } from '../http/form.ts';
 import { isJsonObject } from '../http/json.ts';
 import {
   anyText,
@@ -26,7 +27,7 @@ import {
   SIGNING_ALGORITHMS,
 } from '../protocol/client_metadata.ts';
 import type { ClientRecord, GrantType } from '../protocol/records.ts';
-import { isResourceUri, isScopeToken } from '../protocol/records.ts';
+import { isResourceUri } from '../protocol/records.ts';
 import { isExposedRedirectUri, isRegistrableRedirectUri } from '../protocol/redirect_uri.ts';
 import type { NewClient } from './contract.ts';
 

@@ -6,11 +6,19 @@ import { WORKER_ENTRIES } from './workerd.ts';
 const TESTS = dirname(import.meta.dirname);
 const INSIDE = join(import.meta.dirname, 'inside');
 
-/** Besides the spec suites: what the adapters for every runtime do in their hosts, and how an API checks tokens. */
-const FURTHER = /^(?:fetch_hosts|resource_(?:introspection|protection|verifier))\.test\.ts$/;
+/** Besides the spec suites: what the adapters for every runtime do in their hosts. */
+const FURTHER = /^fetch_hosts\.test\.ts$/;
+
+/** How an API checks tokens. */
+const PROTECT = ['introspection', 'protection', 'verifier'].map((name) =>
+  join(TESTS, '..', '..', 'protect', 'test', `${name}.test.ts`),
+);
 
 /** The suites that run on each runtime: whoever adds a specification adds it for all of them. */
-export const SUITES: readonly string[] = globSync(join(TESTS, '*.test.ts')).filter(isForRuntimes).sort();
+export const SUITES: readonly string[] = [
+  ...globSync(join(TESTS, '*.test.ts')).filter(isForRuntimes).sort(),
+  ...PROTECT,
+];
 
 function isForRuntimes(file: string): boolean {
   const name = basename(file);
@@ -25,7 +33,7 @@ type Replacements = Readonly<Record<string, string>>;
 const REPLACED: Replacements = {
   'node:test': 'node_test.ts',
   'harness/hosts/fetch_hosts.ts': 'web_hosts.ts',
-  'harness/protected_hosts.ts': 'web_hosts.ts',
+  '../../protect/test/harness/protected_hosts.ts': 'web_hosts.ts',
   'harness/postgres_databases.ts': 'no_postgres.ts',
   'harness/postgres_installation.ts': 'no_postgres.ts',
   'harness/postgres_store.ts': 'no_postgres.ts',
@@ -57,7 +65,7 @@ interface Bundled {
   readonly last: string;
 }
 
-/** Bundles suites into one file of a host folder; the package itself stays outside, for the runtime to resolve. */
+/** Bundles suites into one file of a host folder; the packages themselves stay outside, for the runtime to resolve. */
 export async function bundleSuites(folder: string, file: string, bundled: Bundled): Promise<void> {
   const { suites = SUITES, hasNode, places, last } = bundled;
   const replaced = hasNode ? WITH_NODE : WITHOUT_NODE;
@@ -79,7 +87,14 @@ export async function bundleSuites(folder: string, file: string, bundled: Bundle
     target: 'es2024',
     mainFields: ['module', 'main'],
     conditions: ['default'],
-    external: ['node:*', '@grantd/core', '@grantd/core/*', ...(hasNode ? ['jose', 'oauth4webapi'] : [])],
+    external: [
+      'node:*',
+      '@grantd/core',
+      '@grantd/core/*',
+      '@grantd/protect',
+      '@grantd/protect/*',
+      ...(hasNode ? ['jose', 'oauth4webapi'] : []),
+    ],
     // Told by the test run, also where the runtime has no environment.
     define: { 'process.env.TEST_EVERY_PAIR': JSON.stringify(process.env.TEST_EVERY_PAIR ?? '') },
     inject: hasNode ? [] : [join(INSIDE, 'buffer.ts')],

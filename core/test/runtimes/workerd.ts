@@ -15,13 +15,15 @@ export const WITHOUT_NODE = ['no_nodejs_compat', 'no_nodejs_compat_v2'];
 /** They can be imported; none of their globals, such as `Buffer`, is there. */
 export const WITH_NODE_MODULES = ['no_nodejs_compat_v2'];
 
-/** The entry points of the package that a Worker can use. */
+/** The entry points that a Worker can use. */
 export const WORKER_ENTRIES: readonly { readonly in: string; readonly out: string }[] = [
   { in: '@grantd/core', out: 'core' },
-  ...[
-    ...['fetch', 'h3', 'hono', 'memory'],
-    ...['resource', 'resource/fetch', 'resource/h3', 'resource/hono', 'resource/nest', 'resource/node'],
-  ].map((entry) => ({ in: `@grantd/core/${entry}`, out: entry.replace('/', '_') })),
+  ...['fetch', 'h3', 'hono', 'memory'].map((entry) => ({ in: `@grantd/core/${entry}`, out: entry })),
+  { in: '@grantd/protect', out: 'protect' },
+  ...['fetch', 'h3', 'hono', 'nest', 'node'].map((entry) => ({
+    in: `@grantd/protect/${entry}`,
+    out: `protect_${entry}`,
+  })),
 ];
 
 export interface Worker {

@@ -19,14 +19,21 @@ export function packedPackages(): Packed {
   return packedIn(made ?? disposable(pack()));
 }
 
-/** A folder outside the repository in which npm has installed the core from its archive, and nothing else. */
-export function installedCore({ installed }: Packed): string {
+/** A folder outside the repository in which npm has installed core and protect, and nothing else. */
+export function installedLibraries({ installed }: Packed): string {
   const folder = disposable(mkdtempSync(join(tmpdir(), 'grantd-consumer-')));
   cpSync(installed, folder, { recursive: true });
   return folder;
 }
 
-/** The same with the program, which says what it depends on; from the copies that this repository has. */
+/** The same with protect alone. */
+export function installedProtect({ protect, jose }: Packed): string {
+  const folder = disposable(mkdtempSync(join(tmpdir(), 'grantd-consumer-')));
+  install(folder, { '@grantd/protect': protect.file, jose: jose.file });
+  return folder;
+}
+
+/** A folder in which npm has installed the program, which says what it depends on; from the copies that this repository has. */
 export function installedProgram({ core, program }: Packed): string {
   const folder = disposable(mkdtempSync(join(tmpdir(), 'grantd-consumer-')));
   const names = [...dependenciesOf('grantd')].filter((name) => name !== '@grantd/core');

@@ -6,13 +6,13 @@ import { build } from 'esbuild';
 export interface Bundle {
   /** Minified. */
   readonly bytes: number;
-  /** Files of the core that something of is in the bundle, relative to its `lib`, in order. */
+  /** Files of our packages that the bundle has a part of, such as `core/http/http.js`, in order. */
   readonly files: readonly string[];
-  /** Packages besides the core, and modules of the runtime. */
+  /** Other packages, and modules of the runtime. */
   readonly others: readonly string[];
 }
 
-const LIBRARY = 'node_modules/@grantd/core/lib/';
+const LIBRARY = /^node_modules\/@grantd\/(core|protect)\/lib\//;
 
 /** Bundles a consumer for runtimes that know only what the web knows. */
 export async function bundled(folder: string, source: string): Promise<Bundle> {
@@ -37,11 +37,11 @@ export async function bundled(folder: string, source: string): Promise<Bundle> {
   return {
     bytes: output.bytes,
     files: used
-      .filter((file) => file.startsWith(LIBRARY))
-      .map((file) => file.slice(LIBRARY.length))
+      .filter((file) => LIBRARY.test(file))
+      .map((file) => file.replace(LIBRARY, '$1/'))
       .sort(),
     others: [...new Set([...packages, ...output.imports.map(({ path }) => path)])]
-      .filter((name) => name !== '@grantd/core')
+      .filter((name) => !name.startsWith('@grantd/'))
       .sort(),
   };
 }

@@ -10,12 +10,13 @@ export interface Archive {
   readonly contents: readonly string[];
 }
 
-/** The packages as npm would publish them, and the core's one dependency, so that no registry is asked. */
+/** The packages as npm would publish them, and the libraries' one dependency, so that no registry is asked. */
 export interface Packed {
   readonly core: Archive;
+  readonly protect: Archive;
   readonly program: Archive;
   readonly jose: Archive;
-  /** A folder in which npm has installed the core from its archive, and nothing else; to be copied from. */
+  /** A folder in which npm has installed core and protect from their archives, and nothing else; to be copied from. */
   readonly installed: string;
 }
 
@@ -43,11 +44,16 @@ function packInto(folder: string): void {
   output(process.execPath, [join(ROOT, 'scripts', 'build.ts'), '--into', folder], ROOT);
   const archives = archivesOf(folder, {
     core: join(folder, 'core'),
+    protect: join(folder, 'protect'),
     program: join(folder, 'server'),
     jose: join(ROOT, 'node_modules', 'jose'),
   });
   const installed = join(folder, 'installed');
-  install(installed, { '@grantd/core': archives.core.file, jose: archives.jose.file });
+  install(installed, {
+    '@grantd/core': archives.core.file,
+    '@grantd/protect': archives.protect.file,
+    jose: archives.jose.file,
+  });
   const packed: Packed = { ...archives, installed };
   writeFileSync(join(folder, RECORD), JSON.stringify(packed));
 }

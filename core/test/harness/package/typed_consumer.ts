@@ -27,9 +27,9 @@ export type Secret = core.ServerSecret<'my_own_use'>;
 
 /** What a host on another runtime imports; nothing there may need the types of Node. */
 export const WITHOUT_NODE: readonly string[] = [
-  ...WORKER_ENTRIES.map((entry) => entry.in.replace('@grantd/core', '.')),
-  './next',
-  './postgres',
+  ...WORKER_ENTRIES.map((entry) => entry.in),
+  '@grantd/core/next',
+  '@grantd/core/postgres',
 ];
 
 export interface Compilation {
@@ -40,9 +40,8 @@ export interface Compilation {
 /** How a file imports every entry point; the ones that are used by their names, all others as a whole. */
 function imports(entries: readonly string[], form: 'import' | 'require'): string {
   return entries
-    .map((entry) => {
-      const specifier = `@grantd/core${entry.slice(1)}`;
-      const name = entry === '.' ? 'core' : entry.slice(2).replaceAll(/\W/g, '_');
+    .map((specifier) => {
+      const name = specifier.replace(/^@grantd\/(?:core\/)?/, '').replaceAll(/\W/g, '_');
       const from =
         form === 'import'
           ? `import * as ${name} from '${specifier}'`

@@ -1,6 +1,6 @@
 /* An API as its developer would write it, which checks tokens in both ways by the runtime's own fetch. */
-import { AccessTokenIntrospector, AccessTokenVerifier } from '@grantd/core/resource';
-import { protect } from '@grantd/core/resource/fetch';
+import { AccessTokenIntrospector, AccessTokenVerifier } from '@grantd/protect';
+import { protect } from '@grantd/protect/fetch';
 
 export function protectedApi(issuer) {
   const audience = 'https://api.example';

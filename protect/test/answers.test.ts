@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { Agent, createServer, type IncomingMessage, type RequestListener, request } from 'node:http';
 import { type TestContext, test } from 'node:test';
-import { type AccessTokens, OAuthError } from '@grantd/core/resource';
-import { protect as protectExpress } from '@grantd/core/resource/express';
-import { protect as protectFastify } from '@grantd/core/resource/fastify';
-import { protect as protectKoa } from '@grantd/core/resource/koa';
+import { type AccessTokens, OAuthError } from '@grantd/protect';
+import { protect as protectExpress } from '@grantd/protect/express';
+import { protect as protectFastify } from '@grantd/protect/fastify';
+import { protect as protectKoa } from '@grantd/protect/koa';
 import express from 'express';
 import fastify from 'fastify';
 import Koa from 'koa';
-import { portOf } from './harness/transports/listener.ts';
+import { portOf } from '../../core/test/harness/transports/listener.ts';
 
 const tokens: AccessTokens = {
   verify: () => Promise.reject(new OAuthError('invalid_token', 'the access token is not active')),

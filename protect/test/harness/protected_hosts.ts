@@ -1,12 +1,13 @@
-import * as expressProtection from '@grantd/core/resource/express';
-import * as fastifyProtection from '@grantd/core/resource/fastify';
-import * as koaProtection from '@grantd/core/resource/koa';
-import * as nextProtection from '@grantd/core/resource/next';
-import * as nodeProtection from '@grantd/core/resource/node';
+import * as expressProtection from '@grantd/protect/express';
+import * as fastifyProtection from '@grantd/protect/fastify';
+import * as koaProtection from '@grantd/protect/koa';
+import * as nextProtection from '@grantd/protect/next';
+import * as nodeProtection from '@grantd/protect/node';
 import express, { type ErrorRequestHandler } from 'express';
 import fastify from 'fastify';
 import Koa from 'koa';
 import { NextRequest } from 'next/server.js';
+import { listening, sendHttp } from '../../../core/test/harness/transports/listener.ts';
 import { PROTECTED_NEST_HOSTS } from './protected_nest_hosts.ts';
 import {
   answering,
@@ -15,7 +16,6 @@ import {
   type ProtectedHost,
   toldByHost,
 } from './protected_web_hosts.ts';
-import { listening, sendHttp } from './transports/listener.ts';
 
 export const PROTECTED_HOSTS: readonly ProtectedHost[] = [
   {

@@ -1,5 +1,9 @@
 /** `protect` for Koa. */
-import { closingHeaders, headersWithEveryAuthorization, type NodeHeaders } from '../http/node_headers.ts';
+import {
+  closingHeaders,
+  headersWithEveryAuthorization,
+  type NodeHeaders,
+} from '@grantd/core/internal/http/node_headers';
 import { Protection, type ProtectionOptions } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 import { foundToken } from './verified_access_token.ts';

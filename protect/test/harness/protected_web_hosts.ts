@@ -1,10 +1,15 @@
-import type { ProtectionOptions, VerifiedAccessToken } from '@grantd/core/resource';
-import * as fetchProtection from '@grantd/core/resource/fetch';
-import * as h3Protection from '@grantd/core/resource/h3';
-import * as honoProtection from '@grantd/core/resource/hono';
+import type { ProtectionOptions, VerifiedAccessToken } from '@grantd/protect';
+import * as fetchProtection from '@grantd/protect/fetch';
+import * as h3Protection from '@grantd/protect/h3';
+import * as honoProtection from '@grantd/protect/hono';
 import { H3 } from 'h3';
 import { Hono } from 'hono';
-import { chosen, type OpenTransport, type TestRequest, type TestResponse } from './transports/transport.ts';
+import {
+  chosen,
+  type OpenTransport,
+  type TestRequest,
+  type TestResponse,
+} from '../../../core/test/harness/transports/transport.ts';
 
 /** What each API answers to a request that was let through. */
 export function notesOf({ sub, clientId, scopes }: VerifiedAccessToken) {

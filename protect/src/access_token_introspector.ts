@@ -1,8 +1,7 @@
-import { sha256 } from '#hashing';
-import { RecentlyUsed } from '../cache.ts';
-import type { Clock } from '../environment.ts';
-import { DocumentError } from '../http/fetch_document.ts';
-import { isJsonObject, type JsonObject, parseJson } from '../http/json.ts';
+import { RecentlyUsed } from '@grantd/core/internal/cache';
+import type { Clock } from '@grantd/core/internal/environment';
+import { DocumentError } from '@grantd/core/internal/http/fetch_document';
+import { isJsonObject, type JsonObject, parseJson } from '@grantd/core/internal/http/json';
 import {
   anyFunction,
   anyText,
@@ -11,8 +10,9 @@ import {
   type KindsOf,
   requireKinds,
   trueOrFalse,
-} from '../option_kinds.ts';
-import type { Claims } from '../protocol/claims.ts';
+} from '@grantd/core/internal/option_kinds';
+import type { Claims } from '@grantd/core/internal/protocol/claims';
+import { sha256 } from '#hashing';
 import {
   type Authentication,
   authenticationBy,

@@ -1,12 +1,12 @@
+import { type Clock, secondsOf } from '@grantd/core/internal/environment';
+import { ConfigurationError } from '@grantd/core/internal/http/errors';
+import { anyText, anyValue, type KindsOf, oneOf, requireKinds } from '@grantd/core/internal/option_kinds';
+import { type SigningAlgorithm, signingAlgorithmOf } from '@grantd/core/internal/protocol/client_metadata';
+import { signedJwt } from '@grantd/core/internal/tokens/jwt';
+import { withoutUse } from '@grantd/core/internal/tokens/public_keys';
+import type { Signs } from '@grantd/core/internal/tokens/signatures/signatures';
 import type { JWK } from 'jose';
 import { signerOf } from '#signatures';
-import { type Clock, secondsOf } from '../environment.ts';
-import { ConfigurationError } from '../http/errors.ts';
-import { anyText, anyValue, type KindsOf, oneOf, requireKinds } from '../option_kinds.ts';
-import { type SigningAlgorithm, signingAlgorithmOf } from '../protocol/client_metadata.ts';
-import { signedJwt } from '../tokens/jwt.ts';
-import { withoutUse } from '../tokens/public_keys.ts';
-import type { Signs } from '../tokens/signatures/signatures.ts';
 
 /** How the API shows the authorization server who it is (RFC 6749 §2.3.1, RFC 7523 §2.2). */
 export type IntrospectionCredentials =

@@ -1,6 +1,6 @@
 import { mount } from '@grantd/core/fetch';
-import type { Fetch } from '@grantd/core/resource';
-import { basic, secretOf, type World } from './world.ts';
+import type { Fetch } from '@grantd/protect';
+import { basic, secretOf, type World } from '../../../core/test/harness/world.ts';
 
 /** The API of the tests, which is the client `api` of a world. */
 export const API = 'https://api.example';

@@ -1,5 +1,5 @@
-/** `@grantd/core/resource`: for APIs that take access tokens. Each framework's `protect` has an entry point of its own. */
-export { ConfigurationError, OAuthError } from '../http/errors.ts';
+/** `@grantd/protect`: for APIs that take access tokens. Each framework's `protect` has an entry point of its own. */
+export { ConfigurationError, OAuthError } from '@grantd/core/internal/http/errors';
 export type { CacheOptions } from './access_token_introspector.ts';
 export {
   AccessTokenIntrospector,

@@ -6,15 +6,15 @@ import {
   AuthorizationServerFault,
   ConfigurationError,
   type ProtectionOptions,
-} from '@grantd/core/resource';
-import { protect } from '@grantd/core/resource/fetch';
-import { type NestRequest, protect as nestProtect } from '@grantd/core/resource/nest';
-import { protect as nodeProtect, tokenOf } from '@grantd/core/resource/node';
+} from '@grantd/protect';
+import { protect } from '@grantd/protect/fetch';
+import { type NestRequest, protect as nestProtect } from '@grantd/protect/nest';
+import { protect as nodeProtect, tokenOf } from '@grantd/protect/node';
+import type { TestRequest, TestResponse } from '../../core/test/harness/transports/transport.ts';
+import { ISSUER, openWorld } from '../../core/test/harness/world.ts';
 import { PROTECTED_HOSTS } from './harness/protected_hosts.ts';
 import type { ProtectedHost } from './harness/protected_web_hosts.ts';
 import { API, AskedServer, apiToken, CREDENTIALS, OUTAGES } from './harness/resource_server.ts';
-import type { TestRequest, TestResponse } from './harness/transports/transport.ts';
-import { ISSUER, openWorld } from './harness/world.ts';
 
 const FORM = { 'content-type': 'application/x-www-form-urlencoded' };
 

@@ -1,7 +1,6 @@
-import { ConfigurationError } from '../http/errors.ts';
-import { anyTexts, anyValue, type KindsOf, requireKinds } from '../option_kinds.ts';
-import type { Claims } from '../protocol/claims.ts';
-import { formatScope } from '../protocol/records.ts';
+import { ConfigurationError } from '@grantd/core/internal/http/errors';
+import { anyTexts, anyValue, type KindsOf, requireKinds } from '@grantd/core/internal/option_kinds';
+import type { Claims } from '@grantd/core/internal/protocol/claims';
 import { requireAudience } from './issuer_metadata.ts';
 import {
   type AccessTokens,
@@ -61,7 +60,7 @@ export class EmbeddedAccessTokens implements AccessTokens {
     // It is bound to a key (RFC 7800 §3.1): whoever merely bears it has shown nothing.
     if (claims.cnf !== undefined) throw refusedToken('wrong_type');
     const { clientId, scopes, expiresAt } = record;
-    const scope = scopes.length > 0 && { scope: formatScope(scopes) };
+    const scope = scopes.length > 0 && { scope: scopes.join(' ') };
     // A copy, since it is frozen, and storage may keep what the claims hold.
     return verifiedAccessToken(structuredClone({ ...claims, client_id: clientId, ...scope, exp: expiresAt }));
   }

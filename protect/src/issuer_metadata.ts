@@ -1,5 +1,5 @@
-import type { Clock } from '../environment.ts';
-import { ConfigurationError } from '../http/errors.ts';
+import type { Clock } from '@grantd/core/internal/environment';
+import { ConfigurationError } from '@grantd/core/internal/http/errors';
 import {
   DOCUMENT_LIMITS,
   DocumentError,
@@ -7,9 +7,9 @@ import {
   type FetchedDocument,
   fetchBody,
   withinTime,
-} from '../http/fetch_document.ts';
-import { isJsonObject, type JsonObject, parseJson } from '../http/json.ts';
-import { anyFunction, anyValue, type KindsOf, trueOrFalse } from '../option_kinds.ts';
+} from '@grantd/core/internal/http/fetch_document';
+import { isJsonObject, type JsonObject, parseJson } from '@grantd/core/internal/http/json';
+import { anyFunction, anyValue, type KindsOf, trueOrFalse } from '@grantd/core/internal/option_kinds';
 
 /** Milliseconds after which metadata is fetched anew; what was known stays good while it cannot be. */
 const LONGEST_USE = 60 * 60 * 1000;

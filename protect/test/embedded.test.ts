@@ -7,13 +7,13 @@ import {
   ConfigurationError,
   EmbeddedAccessTokens,
   OAuthError,
-} from '@grantd/core/resource';
-import { protect } from '@grantd/core/resource/fetch';
-import { BreakableStore, FAILURES } from './harness/breakable_store.ts';
+} from '@grantd/protect';
+import { protect } from '@grantd/protect/fetch';
+import { BreakableStore, FAILURES } from '../../core/test/harness/breakable_store.ts';
+import { MEMORY } from '../../core/test/harness/stores.ts';
+import { FUNCTION } from '../../core/test/harness/transports/function.ts';
+import { ISSUER, openWorld, type WorldOptions } from '../../core/test/harness/world.ts';
 import { API, apiToken } from './harness/resource_server.ts';
-import { MEMORY } from './harness/stores.ts';
-import { FUNCTION } from './harness/transports/function.ts';
-import { ISSUER, openWorld, type WorldOptions } from './harness/world.ts';
 
 /** An API in the process of the authorization server. */
 async function openApi(t: TestContext, options: WorldOptions = {}) {

@@ -7,13 +7,13 @@ import { dirname, join } from 'node:path';
 import { type TestContext, test } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
 import { mount } from '@grantd/core/node';
-import { changeClient } from './harness/client_change.ts';
+import { changeClient } from '../../core/test/harness/client_change.ts';
+import { addClient } from '../../core/test/harness/token_endpoint.ts';
+import { CLIENTS, openWorld, secretOf } from '../../core/test/harness/world.ts';
 import { apiToken } from './harness/resource_server.ts';
-import { addClient } from './harness/token_endpoint.ts';
-import { CLIENTS, openWorld, secretOf } from './harness/world.ts';
 
 const ROOT = dirname(dirname(import.meta.dirname));
-const PAGE = readFileSync(join(ROOT, 'docs', 'resource_servers.md'), 'utf8');
+const PAGE = readFileSync(join(ROOT, 'protect', 'README.md'), 'utf8');
 const AUDIENCE = 'https://api.example.com';
 
 /** The first block of code under each heading that has one. */

@@ -8,12 +8,12 @@ import {
   ConfigurationError,
   type IntrospectionCredentials,
   OAuthError,
-} from '@grantd/core/resource';
+} from '@grantd/protect';
 import { exportJWK } from 'jose';
-import { clientKey } from './harness/client_keys.ts';
+import { clientKey } from '../../core/test/harness/client_keys.ts';
+import { addClient } from '../../core/test/harness/token_endpoint.ts';
+import { CLIENTS, ISSUER, openWorld, secretOf } from '../../core/test/harness/world.ts';
 import { API, AskedServer, apiToken, CREDENTIALS, OUTAGES } from './harness/resource_server.ts';
-import { addClient } from './harness/token_endpoint.ts';
-import { CLIENTS, ISSUER, openWorld, secretOf } from './harness/world.ts';
 
 const INTROSPECTION = '/token/introspect';
 const METADATA = '/.well-known/oauth-authorization-server';

@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import type { Server } from 'node:http';
-import type { ProtectionOptions } from '@grantd/core/resource';
-import { protect, tokenOf } from '@grantd/core/resource/nest';
+import type { ProtectionOptions } from '@grantd/protect';
+import { protect, tokenOf } from '@grantd/protect/nest';
 import {
   All,
   type ArgumentsHost,
@@ -15,9 +15,9 @@ import { NestFactory } from '@nestjs/core';
 import { ExpressAdapter } from '@nestjs/platform-express';
 import { FastifyAdapter } from '@nestjs/platform-fastify';
 import express from 'express';
+import { portOf, sendHttp } from '../../../core/test/harness/transports/listener.ts';
+import type { OpenTransport } from '../../../core/test/harness/transports/transport.ts';
 import { notesOf, type ProtectedHost, toldByHost } from './protected_web_hosts.ts';
-import { portOf, sendHttp } from './transports/listener.ts';
-import type { OpenTransport } from './transports/transport.ts';
 
 const QUIET = { logger: false, abortOnError: false } as const;
 

@@ -1,19 +1,31 @@
 // § refers to RFC 9068.
-import type { JWK } from 'jose';
-import { verifierOf } from '#signatures';
-import type { Clock } from '../environment.ts';
-import { ConfigurationError } from '../http/errors.ts';
-import type { FetchDocument } from '../http/fetch_document.ts';
-import { anyFunction, anyText, anyTexts, anyValue, type KindsOf, requireKinds } from '../option_kinds.ts';
-import type { Claims } from '../protocol/claims.ts';
+import type { Clock } from '@grantd/core/internal/environment';
+import { ConfigurationError } from '@grantd/core/internal/http/errors';
+import type { FetchDocument } from '@grantd/core/internal/http/fetch_document';
+import {
+  anyFunction,
+  anyText,
+  anyTexts,
+  anyValue,
+  type KindsOf,
+  requireKinds,
+} from '@grantd/core/internal/option_kinds';
+import type { Claims } from '@grantd/core/internal/protocol/claims';
 import {
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
   signingAlgorithmOf,
-} from '../protocol/client_metadata.ts';
-import { claimsOfJwt, isSignedWith, JWT_TYPES, readJwtHeader } from '../tokens/jwt.ts';
-import { keyThatSigned, RemoteKeySets, readPublicKeys, withoutUse } from '../tokens/public_keys.ts';
-import type { Verifies } from '../tokens/signatures/signatures.ts';
+} from '@grantd/core/internal/protocol/client_metadata';
+import { claimsOfJwt, isSignedWith, JWT_TYPES, readJwtHeader } from '@grantd/core/internal/tokens/jwt';
+import {
+  keyThatSigned,
+  RemoteKeySets,
+  readPublicKeys,
+  withoutUse,
+} from '@grantd/core/internal/tokens/public_keys';
+import type { Verifies } from '@grantd/core/internal/tokens/signatures/signatures';
+import type { JWK } from 'jose';
+import { verifierOf } from '#signatures';
 import {
   ASKING_OPTIONS,
   type AskingOptions,

@@ -7,11 +7,11 @@ import {
   AuthorizationServerFault,
   ConfigurationError,
   OAuthError,
-} from '@grantd/core/resource';
+} from '@grantd/protect';
 import { decodeJwt, SignJWT } from 'jose';
-import { clientKey } from './harness/client_keys.ts';
+import { clientKey } from '../../core/test/harness/client_keys.ts';
+import { basic, ISSUER, openWorld } from '../../core/test/harness/world.ts';
 import { API, AskedServer, apiToken, OUTAGES } from './harness/resource_server.ts';
-import { basic, ISSUER, openWorld } from './harness/world.ts';
 
 const JWKS = '/jwks';
 const METADATA = '/.well-known/oauth-authorization-server';

@@ -1,5 +1,5 @@
 /** `protect` for Hono. */
-import { fromHttpResponse } from '../http/fetch_response.ts';
+import { fromHttpResponse } from '@grantd/core/internal/http/fetch_response';
 import { Protection, type ProtectionOptions } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 import { foundToken } from './verified_access_token.ts';

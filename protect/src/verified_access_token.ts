@@ -1,8 +1,8 @@
-import { frozen } from '../cache.ts';
-import { OAuthError, type ReasonCode, StorageFault } from '../http/errors.ts';
-import { DocumentError } from '../http/fetch_document.ts';
-import { LONGEST_ACCESS_TOKEN } from '../http/http.ts';
-import type { Claims } from '../protocol/claims.ts';
+import { frozen } from '@grantd/core/internal/cache';
+import { OAuthError, type ReasonCode, StorageFault } from '@grantd/core/internal/http/errors';
+import { DocumentError } from '@grantd/core/internal/http/fetch_document';
+import { LONGEST_ACCESS_TOKEN } from '@grantd/core/internal/http/http';
+import type { Claims } from '@grantd/core/internal/protocol/claims';
 
 /** What an access token permits, and to whom. */
 export interface VerifiedAccessToken {

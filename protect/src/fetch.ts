@@ -1,5 +1,5 @@
 /** `protect` for Next.js' route handlers, and for whatever else answers a `Request` with a `Response`. */
-import { fromHttpResponse, takingTwo } from '../http/fetch_response.ts';
+import { fromHttpResponse, takingTwo } from '@grantd/core/internal/http/fetch_response';
 import { Protection, type ProtectionOptions } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 

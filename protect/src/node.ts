@@ -1,4 +1,8 @@
-import { closingHeaders, headersWithEveryAuthorization, type NodeHeaders } from '../http/node_headers.ts';
+import {
+  closingHeaders,
+  headersWithEveryAuthorization,
+  type NodeHeaders,
+} from '@grantd/core/internal/http/node_headers';
 import { type Answer, Protection, type ProtectionOptions } from './protection.ts';
 import { foundToken, type VerifiedAccessToken } from './verified_access_token.ts';
 

@@ -1,16 +1,23 @@
 // § refers to RFC 6750.
-import { RecentlyUsed } from '../cache.ts';
-import { type Clock, observe } from '../environment.ts';
+import { RecentlyUsed } from '@grantd/core/internal/cache';
+import { type Clock, observe } from '@grantd/core/internal/environment';
 import {
   bareBearerChallenges,
   bearerChallenges,
   bearerCredentials,
   type ChallengingResource,
   formatChallenges,
-} from '../http/bearer.ts';
-import { refusalResponse } from '../http/error_response.ts';
-import { ConfigurationError, OAuthError } from '../http/errors.ts';
-import { type HttpRequest, type HttpResponse, headerValue, mediaTypeOf, queryOf } from '../http/http.ts';
+} from '@grantd/core/internal/http/bearer';
+import { refusalResponse } from '@grantd/core/internal/http/error_response';
+import { ConfigurationError, OAuthError } from '@grantd/core/internal/http/errors';
+import { isScopeToken } from '@grantd/core/internal/http/form';
+import {
+  type HttpRequest,
+  type HttpResponse,
+  headerValue,
+  mediaTypeOf,
+  queryOf,
+} from '@grantd/core/internal/http/http';
 import {
   anyFunction,
   anyText,
@@ -19,8 +26,7 @@ import {
   oneOf,
   requireKinds,
   textList,
-} from '../option_kinds.ts';
-import { formatScope, isScopeToken } from '../protocol/records.ts';
+} from '@grantd/core/internal/option_kinds';
 import { requireUrl } from './issuer_metadata.ts';
 import {
   type AccessTokens,
@@ -132,7 +138,7 @@ export class Protection {
     if (this.#scopes.every((scope) => token.scopes.includes(scope))) return token;
     throw new OAuthError('insufficient_scope', 'the access token lacks a scope that is needed', {
       reason: 'scope_missing',
-      scope: formatScope(this.#scopes),
+      scope: this.#scopes.join(' '),
       clientId: token.clientId,
     });
   }
