@@ -22,36 +22,36 @@ const RESULTS = {
 export function certificationPage(): string {
   return `# Certification
 
-The OpenID Foundation certifies providers with its [conformance suite](https://gitlab.com/openid/conformance-suite). The suite has a test plan for each profile, and each plan has a number of test modules. grantd is not certified, but it is tested with these modules in two ways.
+The OpenID Foundation certifies providers with its [conformance suite](https://gitlab.com/openid/conformance-suite). It has one test plan per profile, each with many modules. grantd is not certified. These modules test it in two ways.
 
-**The suite itself, version 5.2.4, over https, with static and dynamic clients.** It ran against commit 41d7960: 515 module runs of the OpenID Connect plans, of which 369 passed, 22 ended with a warning, 82 wait for a person to review a picture, 37 were skipped and 5 failed. All five failures are the same module for the same reason: \`oidcc-discovery-endpoint-verification\` of the Dynamic profile wants implicit response types. [Running the suite itself](#running-the-suite-itself) has the configuration.
+**The suite itself, version 5.2.4, over https, with static and dynamic clients.** The suite ran against commit 41d7960. Of 515 module runs of the OpenID Connect plans, 369 passed, 22 ended with a warning, 82 wait for a review of a picture, 37 were skipped and 5 failed. All five failures are \`oidcc-discovery-endpoint-verification\` of the Dynamic profile, which requires implicit response types. [Run the suite](#run-the-suite) has the configuration.
 
-**Our own run of the same checks, in every \`npm test\`.** [server/test/certification](../server/test/certification) has every module of the six plans below, written from what the suite's source does. Each module runs against the real program with an https issuer and a database of its own. It goes through the pages as a browser without scripts does, and checks what the suite checks: response parameters, \`iss\`, \`state\`, the signature and claims of ID tokens, UserInfo, keys, metadata and headers.
+**Our own run of the same checks, in every \`npm test\`.** [server/test/certification](../server/test/certification) has every module of the six plans below. Each one runs against the real program with an https issuer and its own database. It uses the pages like a browser without scripts, and checks what the suite checks: response parameters, ID tokens, UserInfo, keys, metadata and headers.
 
 \`\`\`sh
 npm test -- server/test/certification
 \`\`\`
 
-A module **passes**, ends with a **warning** (the provider does not follow a recommendation), is **skipped** (the provider does not support an optional feature), or **fails**. Warnings and skipped modules do not prevent certification; a failure does. The tests compare each module with the result in the tables below, and also fail when a module turns out better.
+A module **passes**, ends with a **warning** (the provider ignores a recommendation), is **skipped** (an optional feature is missing), or **fails**. Only a failure prevents certification. The tests compare each module with the tables below, and also fail if a result is better.
 
 ${summary()}
 
-What does not simply pass:
+Modules that do not pass:
 
 ${notes()}
 
-The failing module keeps the Dynamic profile out of reach as long as grantd refuses implicit responses. All other modules of that plan run with the response type \`code\`.
+Without implicit responses, grantd cannot pass the Dynamic profile. All other modules of that plan run with the response type \`code\`.
 
 ${PLANS.map(section).join('\n\n')}
 
-## What our run is not
+## Limits of our own run
 
-- The suite looks at pages by pictures that a person takes, uploads and somebody reviews; our modules look at the HTML.
-- The suite examines TLS; our run has a certificate of its own and examines nothing of it.
-- Plans that leave the way of registration to who runs them run here in the variant that has the most modules, \`dynamic_client\`; the two logout plans run with a client that the operator has added.
-- \`oidcc-refresh-token-rp-key-rotation\` waits for 60 seconds in the suite, so that no provider refuses to ask for keys again so soon; grantd asks again after 10, and our module waits that long. \`oidcc-codereuse-30seconds\` does wait for 30 seconds, while other modules go on.
+- The suite reviews pages by screenshots. Our modules read the HTML.
+- The suite examines TLS. Our run uses a certificate of its own and does not.
+- If a plan leaves the kind of registration open, our run uses \`dynamic_client\`, the variant with the most modules. The two logout plans use a client that the operator has added.
+- \`oidcc-refresh-token-rp-key-rotation\` waits for 60 seconds in the suite until the provider fetches keys again. grantd does so after 10 seconds, so our module waits that long.
 
-## Running the suite itself
+## Run the suite
 
 One server configuration works for all plans. The suite must reach the server at its https issuer, and the server must reach the suite.
 
@@ -61,12 +61,12 @@ ${jsonText({ issuer: ISSUER, database: 'sqlite:/var/lib/grantd/grantd.db', ...SE
 
 - \`registration\`: the suite registers its clients itself. The Dynamic plan always does.
 - \`registrationInsecureAllowMissingPkce\`: nearly all modules leave out PKCE. Static clients have \`--insecure-allow-missing-pkce\` for that.
-- \`registrationAssertionAudience\`: clients of the Dynamic plan sign their assertions for the token endpoint, where grantd otherwise wants the issuer.
-- A suite on this machine, which is on a private address, needs \`"insecureDevelopment": true\` besides; the foundation's own does not.
+- \`registrationAssertionAudience\`: clients of the Dynamic plan sign assertions for the token endpoint. By default grantd requires the issuer.
+- A suite on a private address, such as your own machine, also needs \`"insecureDevelopment": true\`.
 
 Do not use the first three settings on any other server.
 
-Add a person with every standard claim; otherwise the scope modules end with a warning:
+Add a user with every standard claim, or the scope modules end with a warning:
 
 \`\`\`sh
 ${personCommand('certified').map(quoted).join(' ').replace(/^/, 'echo "a password of theirs" | npx grantd ')}
@@ -78,9 +78,13 @@ The configuration of a plan in the suite, with clients that register themselves:
 ${jsonText(planConfiguration())}
 \`\`\`
 
-\`browser\` lets the suite fill in the pages. The ids of fields and buttons do not change. When a person signs in again (\`oidcc-prompt-login\`, \`oidcc-max-age-1\`), the user name cannot be edited; the selector and \`optional\` of the first command skip it. Clients that register themselves get errors, and people back after signing out, through a page with a link (\`leave\`), which a task follows ([ADR 38](adr/0038-the-browser-leaves-for-unchecked-clients-by-a-link.md)); their logos are not shown, so the picture of \`oidcc-registration-logo-uri\` has none. A module that wants a picture needs a person, or an entry of its own below \`override\`.
+\`browser\` lets the suite fill in the pages. The ids of fields and buttons are stable.
 
-With static clients (\`static_client\`; not for the Dynamic plan), add two of them. Their addresses contain the \`alias\`:
+- At a second sign-in (\`oidcc-prompt-login\`, \`oidcc-max-age-1\`) the user name is read-only: the selector and \`optional\` of the first command skip it.
+- Clients that register themselves get errors, and users back after a sign-out, through a page with a link (\`leave\`), which a task follows ([ADR 38](adr/0038-the-browser-leaves-for-unchecked-clients-by-a-link.md)). The pages do not show their logos, so the screenshot of \`oidcc-registration-logo-uri\` has none.
+- A module that needs a screenshot needs a person, or its own entry in \`override\`.
+
+For static clients (\`static_client\`, not in the Dynamic plan), add two. Their URIs contain the \`alias\`:
 
 \`\`\`sh
 ${['suite', 'suite-2'].map((id) => `echo "$SECRET" | npx grantd ${clientCommand(id, SUITE).map(quoted).join(' ')}`).join('\n')}
@@ -90,7 +94,7 @@ ${['suite', 'suite-2'].map((id) => `echo "$SECRET" | npx grantd ${clientCommand(
 ${jsonText(staticClients())}
 \`\`\`
 
-These clients may send their secret in either way, so \`client_secret_post\` can be the first client.
+These clients may send their secret either way, so the first one can also be \`client_secret_post\`.
 
 They have no back-channel logout URI: with one, five modules of the RP-Initiated Logout plan fail, because the suite does not expect the request there. For the Back-Channel plan, add it:
 
@@ -102,8 +106,8 @@ npx grantd ${backChannelCommand('suite', SUITE).map(quoted).join(' ')}
 | --- | --- |
 ${PLANS.map(({ name, menu }) => `| \`${name}\` | ${menu} |`).join('\n')}
 
-- \`oidcc-server-rotate-keys\` waits until the keys have been rotated: \`npx grantd keys rotate --algorithm RS256\`. In the first five minutes add \`--now\`. Without \`--algorithm\` an Ed25519 key may be among the new ones, which the module does not know.
-- Each module wants a browser without cookies, or a fresh private window.
+- \`oidcc-server-rotate-keys\` waits until you rotate the keys: \`npx grantd keys rotate --algorithm RS256\`. In the first five minutes, add \`--now\`. Without \`--algorithm\`, there may be an Ed25519 key, which the module does not know.
+- Use a browser without cookies, or a new private window, for each module.
 `;
 }
 

@@ -1,6 +1,6 @@
-// Writes the pages that follow from the code: docs/configuration.md, docs/reason_codes.md, docs/certification.md,
+// Writes the generated pages: docs/configuration.md, docs/reason_codes.md, docs/certification.md,
 // docs/hosts.md and docs/migration.md; and the versions in docs/runtimes.md.
-// With --check it only compares, and exits with 1 where a page is not what the code says.
+// With --check it only compares, and exits with 1 if a page is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { INACTIVE_REASONS, REFUSAL_REASONS } from '@grantd/core';
@@ -83,22 +83,23 @@ function reasonCodes(): string {
       .join('\n')}`;
   return `# Reason codes
 
-They are stable. They appear in events, in logs and in \`grantd token explain\`, never on the wire.
+Find out why a token is dead or a request was refused. The codes are stable. They appear in events, in logs and in
+\`grantd token explain\`, and never in a response.
 
 ## Why a token is not alive
 
 ${table(INACTIVE_REASONS)}
 
-An answer \`{"active":false}\` is logged with the event \`inactive\` and one of these. A revocation that did nothing is logged
-as \`revocation_ignored\` with one of these, or with \`token_foreign\`, \`code_foreign\` or \`code_unknown\` of the next list.
+For the response \`{"active":false}\`, the log has the event \`inactive\` with one of these. For a revocation without effect, it
+has the event \`revocation_ignored\` with one of these, or with \`token_foreign\`, \`code_foreign\` or \`code_unknown\`.
 
 ## Why a request was refused
 
 ${table(REFUSAL_REASONS)}
 
-A refusal is logged with the event \`refused\`, the wire's \`error\`, the status, and one of these or of the first list.
+The log has the event \`refused\` with one of these or of the first list, the \`error\` of the response, and the status.
 
-## Why a page went no further
+## Why a page stopped a request
 
 ${table(PAGE_REASONS)}
 `;
