@@ -1,7 +1,10 @@
-// Checks the citations of sections in sources, tests and documentation. A bare section sign means the document that the
-// file's header names by a line such as `// § refers to RFC 7662.`; a section of our own specification is cited as
-// `grantd §5.4` and exists in docs/specification.md; every other cited document and section is listed in
-// docs/documents.md. Prints each breach and exits with 1 if there is one. `check_citations.ts FOLDER` checks another tree.
+// Checks that every cited section exists.
+//
+// - A bare section sign means the document in the header of the file: `// § refers to RFC 7662.`
+// - `grantd §5.4` is a section of docs/specification.md.
+// - docs/documents.md lists every other document, with the sections that we cite.
+//
+// Prints each breach and exits with 1 if there is one. `check_citations.ts FOLDER` checks another tree.
 import { globSync, readFileSync } from 'node:fs';
 import { basename, dirname } from 'node:path';
 
@@ -60,24 +63,33 @@ function documentsIn(text: string): ReadonlyMap<string, ReadonlySet<string>> {
 function checkFile(file: string, source: string): void {
   const isMarkdown = file.endsWith('.md');
   const refersTo = HEADER.exec(headerOf(source, isMarkdown))?.[1];
-  if (refersTo !== undefined && !isKnownHeader(file, refersTo))
+  checkHeader(file, refersTo);
+  const text = proseOf(source, isMarkdown);
+  checkCitations(file, text, refersTo === ITSELF ? OURS : refersTo);
+  checkSpelling(file, text);
+}
+
+function checkHeader(file: string, refersTo: string | undefined): void {
+  const isKnown = refersTo === ITSELF ? file === SPECIFICATION : documents.has(refersTo ?? '');
+  if (refersTo !== undefined && !isKnown)
     breaches.push(`${file}: its header names ${refersTo}, which ${DOCUMENTS} does not list`);
   const number = /^rfc(\d+)_.*\.test\.ts$/.exec(basename(file))?.[1];
   if (number !== undefined && refersTo !== `RFC ${number}`)
     breaches.push(`${file}: its header does not say that the section sign refers to RFC ${number}`);
+}
 
-  const text = proseOf(source, isMarkdown);
+function checkCitations(file: string, text: string, refersTo: string | undefined): void {
   let cited: string | undefined;
   let end = 0;
   for (const match of text.matchAll(CITATION)) {
     const place = `${file}:${lineOf(text, match.index)}`;
-    const before = textBefore(text, match.index);
     const { section } = match.groups ?? {};
     if (section === undefined) {
       if (!text.startsWith(' refers to ', match.index + 1))
         breaches.push(`${place}: a section sign without a section`);
       continue;
     }
+    const before = textBefore(text, match.index);
     const isContinued = cited !== undefined && CONTINUES.test(text.slice(end, match.index));
     if (!isContinued) cited = documentBefore(before);
     end = match.index + match[0].length;
@@ -86,19 +98,21 @@ function checkFile(file: string, source: string): void {
       breaches.push(`${place}: section ${section} is of a document that ${DOCUMENTS} does not list`);
     else if (refersTo === undefined)
       breaches.push(`${place}: section ${section} is of no document, and the header of the file names none`);
-    else checkSection(place, refersTo === ITSELF ? OURS : refersTo, section);
+    else checkSection(place, refersTo, section);
   }
+}
+
+/** An RFC is spelled so that it is found, and it is listed, also without a section. */
+function checkSpelling(file: string, text: string): void {
   for (const { 0: wrong, index } of text.matchAll(/\bRFC-?\d+|\bRFC \d+(?:, ?\u00a7|,? Section| sec\.)/g))
-    breaches.push(
-      `${file}:${lineOf(text, index)}: ${wrong} is not a citation; write "grantd" or the document, then the section sign and the number`,
-    );
+    breaches.push(`${file}:${lineOf(text, index)}: ${wrong} is not spelled as a citation`);
   for (const { 0: name, index } of text.matchAll(/\bRFC \d+(?:bis)?\b/g)) {
     if (!documents.has(name))
       breaches.push(`${file}:${lineOf(text, index)}: ${DOCUMENTS} does not list ${name}`);
   }
 }
 
-/** What stands before a citation, on one line and without the label of a finding. */
+/** The text before a citation, on one line and without the label of a finding. */
 function textBefore(text: string, index: number): string {
   const before = text.slice(Math.max(0, index - 120), index).replaceAll(/\s+/g, ' ');
   return before.replace(/\bfindings [A-Z]\d+ $/, '');
@@ -106,11 +120,6 @@ function textBefore(text: string, index: number): string {
 
 function lineOf(text: string, index: number): number {
   return text.slice(0, index).split('\n').length;
-}
-
-function isKnownHeader(file: string, name: string): boolean {
-  if (name === ITSELF) return file === SPECIFICATION;
-  return documents.has(name);
 }
 
 /** The comment at the top of a source; the text before the first table or section of a page. */
@@ -122,7 +131,7 @@ function headerOf(source: string, isMarkdown: boolean): string {
   return lines.slice(0, first === -1 ? lines.length : first).join('\n');
 }
 
-/** The text without the marks of comments, so that a name may stand on the line before; of pages without what is code. */
+/** A source without comment marks, since a name may end the line before its section; a page without code. */
 function proseOf(source: string, isMarkdown: boolean): string {
   return isMarkdown
     ? source

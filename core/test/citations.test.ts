@@ -114,8 +114,8 @@ const PLANTED: readonly (readonly [breach: string, file: string, text: string, r
   ],
   ['a number that runs on', FILE, '/** RFC 7662 $2.1x */', /form\.ts:1: a section sign without a section/],
   ['a section sign without a number', FILE, '/** RFC 7662 $ 2.1 */', /form\.ts:1: a section sign without a/],
-  ['an RFC without a space', FILE, '/** &7662 */', /form\.ts:1: RF[C]7662 is not a citation/],
-  ['an RFC with a comma', FILE, '/** RFC 7662, $2.1 */', /form\.ts:1: RFC 7662, \u00a7 is not a citation/],
+  ['an RFC without a space', FILE, '/** &7662 */', /form\.ts:1: RF[C]7662 is not spelled/],
+  ['an RFC with a comma', FILE, '/** RFC 7662, $2.1 */', /form\.ts:1: RFC 7662, \u00a7 is not spelled/],
   [
     'a document that is listed twice',
     'docs/documents.md',
