@@ -103,7 +103,7 @@ export async function introspectToken(
   return describe(context, await find(context, token, hint), caller, policy, call);
 }
 
-/** An authorization code is no token: nothing is looked up for it. */
+/** With the hint `auth_code` nothing is looked up (grantd §5.5). */
 function find(
   context: Context,
   token: string,

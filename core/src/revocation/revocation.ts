@@ -67,7 +67,7 @@ export async function revokeToken(
 /** What a text names, or why it names nothing. */
 type Found = FoundToken | { readonly code: AuthorizationCodeRecord } | { readonly reason: ReasonCode };
 
-/** Codes are found by their hint alone; where the text is no code, a wrong hint does no harm. */
+/** Only the hint `auth_code` finds a code. With that hint, any other text is a token (grantd §6.5). */
 async function find(context: Context, token: string, hint: TokenTypeHint | undefined): Promise<Found> {
   if (hint !== 'auth_code' || opaqueKindOf(token) !== 'authorization_code') return findToken(context, token);
   const code = await context.storage.authorizationCodes.get(await sha256(token));

@@ -98,7 +98,7 @@ async function toldSubject(
   return client && subjectIdentifier(context, client, subject);
 }
 
-/** What a caller takes a token for; advisory (RFC 7009 §2.1, RFC 7662 §2.1). */
+/** The kind that a caller expects; advisory (grantd §3.3, RFC 7009 §2.1, RFC 7662 §2.1). */
 export type TokenTypeHint = 'access_token' | 'refresh_token' | 'auth_code';
 
 const HINTS: readonly string[] = ['access_token', 'refresh_token', 'auth_code'] satisfies TokenTypeHint[];
@@ -208,7 +208,7 @@ async function isRevokedByStore({ storage }: TokenContext, record: TokenRecord):
 
 /**
  * Verifies access tokens that this server issued: signature by the pinned algorithm, `typ`, issuer, record, life.
- * There is no audience check: every access token of this issuer is accepted.
+ * There is no audience check: every access token of this issuer is accepted (grantd §7.4).
  */
 export class AccessTokenVerifier {
   readonly #context: TokenContext;
