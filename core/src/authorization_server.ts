@@ -12,17 +12,18 @@ import {
 import { isExpectedPerson } from './authorization/parameters.ts';
 import { endRequest } from './authorization/request_end.ts';
 import type { AuthorizationServerOptions } from './authorization_server_options.ts';
-import { ClientSecrets, ClientSecretUses } from './clients/client_secret.ts';
+import { ClientSecrets, ClientSecretUses } from './clients/client.ts';
 import type { Context } from './context.ts';
 import { serverMetadata } from './discovery/metadata.ts';
-import { ENDPOINTS, type Routes, routeOf, routesOf } from './endpoints.ts';
+import { ENDPOINTS, routesOf } from './endpoints.ts';
 import { observe } from './environment.ts';
 import { FormerJwts, formerTokenFinder } from './former_tokens/former_jwts.ts';
 import { withFormerTokens } from './former_tokens/former_tokens.ts';
 import { asOAuthError, errorResponse } from './http/error_response.ts';
 import { ConfigurationError } from './http/errors.ts';
+import type { ServerEvent } from './http/events.ts';
 import { fetchNothing } from './http/fetch_document.ts';
-import { type HttpRequest, type HttpResponse, pathOf } from './http/http.ts';
+import type { HttpRequest, HttpResponse } from './http/http.ts';
 import {
   anyClientPolicy,
   type IntrospectionQuery,
@@ -47,7 +48,7 @@ import { documentByOperator } from './registration/checked_document.ts';
 import { type ClientIdentity, recordOf } from './registration/client_document.ts';
 import { type ResolvedOptions, requiredAlgorithms, resolveOptions } from './resolved_options.ts';
 import { type RevocationOrder, type RevocationResult, revokeToken } from './revocation/revocation.ts';
-import { callOf, perform, report, reported, requireMethod } from './serve.ts';
+import { callOf, perform, type Routes, report, reported, requireMethod, routeOf } from './serve.ts';
 import type { NewClient } from './storage/contract.ts';
 import { guarded, guardedCall, hostStorage, type ReadableStorage } from './storage/host_storage.ts';
 import { ClientKeys } from './tokens/client_keys.ts';
@@ -132,7 +133,12 @@ export class AuthorizationServer {
 
   /** Whether an endpoint has the path of this URL; the authorization endpoint is the host's own. */
   serves(url: string): boolean {
-    return routeOf(this.#routes, pathOf({ url })) !== undefined;
+    return this.operationAt(url) !== undefined;
+  }
+
+  /** The endpoint at the path of this URL; `undefined` if there is none. It throws an `OAuthError` for a refusal. */
+  operationAt(url: string): ((request: HttpRequest) => Promise<HttpResponse>) | undefined {
+    return routeOf(this.#routes, url)?.answer;
   }
 
   /** Whether the path of an endpoint begins with this one, such as `/auth`. */
@@ -154,9 +160,7 @@ export class AuthorizationServer {
    * @throws {OAuthError} what the endpoint refused; `errorResponse` renders it
    */
   dispatch(request: HttpRequest): Promise<HttpResponse | undefined> {
-    const name = routeOf(this.#routes, pathOf(request));
-    if (name === undefined) return Promise.resolve(undefined);
-    return perform(ENDPOINTS[name], this.#context, request);
+    return this.operationAt(request.url)?.(request) ?? Promise.resolve(undefined);
   }
 
   /**
@@ -165,9 +169,8 @@ export class AuthorizationServer {
    * @param request at which it happened; elsewhere than at an endpoint nobody is told
    */
   reportFault(fault: unknown, request: Pick<HttpRequest, 'url' | 'id'>): void {
-    const name = routeOf(this.#routes, pathOf(request));
-    if (name === undefined) return;
-    report(this.#context, asOAuthError(fault), callOf(ENDPOINTS[name].operation, request));
+    const route = routeOf(this.#routes, request.url);
+    if (route !== undefined) report(this.#context, asOAuthError(fault), callOf(route.operation, request));
   }
 
   // ── The authorization endpoint, in two steps around the host's own sign-in (RFC 6749 §3.1) ────────────────
@@ -453,6 +456,11 @@ export class AuthorizationServer {
   }
 }
 
+/** Reports faults even if the host sets no `onEvent`. */
+function printFaultEvent(event: ServerEvent): void {
+  if (event.type === 'refused' && event.status >= 500) console.error('grantd', event.reason, event.cause);
+}
+
 /** The parts of a server, each with what it depends on. */
 function wire(options: ResolvedOptions): { context: Context; signingKeys: SigningKeys | undefined } {
   const secret = new ServerSecret(options.secret);
@@ -473,7 +481,13 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
     }
   }
 
-  const { oidc, registration, getSubjectState, fetchDocument = fetchNothing } = options;
+  const {
+    oidc,
+    registration,
+    getSubjectState,
+    fetchDocument = fetchNothing,
+    onEvent = printFaultEvent,
+  } = options;
   const tokenContext: TokenContext = {
     ...options,
     storage,
@@ -488,7 +502,7 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
   const context: Context = {
     ...options,
     ...tokenContext,
-    onEvent: (event) => observe('onEvent', options.onEvent, event),
+    onEvent: (event) => observe('onEvent', onEvent, event),
     accessTokens: new AccessTokenVerifier(tokenContext),
     fetchDocument,
     canFetch: options.fetchDocument !== undefined,

@@ -6,7 +6,7 @@ import type { OAuthError } from './http/errors.ts';
 import { introspection } from './introspection/introspection.ts';
 import { clientConfiguration, registration } from './registration/registration.ts';
 import { revocation } from './revocation/revocation.ts';
-import type { Endpoint } from './serve.ts';
+import { ANY_SEGMENT, type Endpoint, type Route, type Routes, routeTo } from './serve.ts';
 import { token } from './token/token.ts';
 import { userInfo } from './userinfo/userinfo.ts';
 
@@ -83,50 +83,29 @@ export const ENDPOINTS = {
   },
 } as const satisfies Record<string, Endpoint>;
 
-type EndpointName = keyof typeof ENDPOINTS;
-
-/** Which endpoint answers at which path; the authorization endpoint is the host's own page. */
-export type Routes = ReadonlyMap<string, EndpointName>;
-
-/** Last segment of a route that stands for any. */
-const ANY = '*';
-
-/** The endpoint at a path; `undefined` where there is none. It is asked about every path that a stranger thinks of. */
-export function routeOf(routes: Routes, path: string): EndpointName | undefined {
-  const found = routes.get(path);
-  if (found !== undefined || path.endsWith('/')) return found;
-  return routes.get(path.slice(0, path.lastIndexOf('/') + 1) + ANY);
-}
-
-export function routesOf({
-  issuer,
-  paths,
-  oidc,
-  storage,
-  registration: registrationOptions,
-}: Pick<Context, 'issuer' | 'paths' | 'oidc' | 'storage' | 'registration'>): Routes {
+/** The endpoints at their paths; the authorization endpoint is the host's own page. */
+export function routesOf(context: Context): Routes {
+  const { issuer, paths, oidc, storage, registration: registrationOptions } = context;
   const base = new URL(issuer).pathname.replace(/\/$/, '');
-  return new Map<string, EndpointName>([
-    [base + paths.introspection, 'introspection'],
-    [base + paths.revocation, 'revocation'],
-    [base + paths.token, 'token'],
-    [base + paths.jwks, 'jwks'],
-    // RFC 8414 §3.1 puts the issuer's path behind the well-known one, OpenID Discovery §4.1 before it.
-    [`/.well-known/oauth-authorization-server${base}`, 'metadata'],
-    ...(registrationOptions !== undefined
-      ? ([
-          [base + paths.registration, 'registration'],
-          [`${base}${paths.registration}/${ANY}`, 'clientConfiguration'],
-        ] as const)
-      : []),
-    ...(storage.pushedRequests === undefined
-      ? []
-      : ([[base + paths.pushedAuthorizationRequest, 'pushedAuthorizationRequest']] as const)),
-    ...(oidc !== undefined
-      ? ([
-          [base + paths.userInfo, 'userInfo'],
-          [`${base}/.well-known/openid-configuration`, 'metadata'],
-        ] as const)
-      : []),
-  ]);
+  const routes = new Map<string, Route>();
+  const add = (path: string, endpoint: Endpoint): void => {
+    routes.set(path, routeTo(endpoint, context));
+  };
+  add(base + paths.introspection, ENDPOINTS.introspection);
+  add(base + paths.revocation, ENDPOINTS.revocation);
+  add(base + paths.token, ENDPOINTS.token);
+  add(base + paths.jwks, ENDPOINTS.jwks);
+  // RFC 8414 §3.1 puts the issuer's path after the well-known one, OpenID Discovery §4.1 before it.
+  add(`/.well-known/oauth-authorization-server${base}`, ENDPOINTS.metadata);
+  if (registrationOptions !== undefined) {
+    add(base + paths.registration, ENDPOINTS.registration);
+    add(`${base}${paths.registration}/${ANY_SEGMENT}`, ENDPOINTS.clientConfiguration);
+  }
+  if (storage.pushedRequests !== undefined)
+    add(base + paths.pushedAuthorizationRequest, ENDPOINTS.pushedAuthorizationRequest);
+  if (oidc !== undefined) {
+    add(base + paths.userInfo, ENDPOINTS.userInfo);
+    add(`${base}/.well-known/openid-configuration`, ENDPOINTS.metadata);
+  }
+  return routes;
 }

@@ -322,12 +322,11 @@ const HOST_OPTIONS = {
     'Returns whether a user is enabled, disabled or unknown. Only enabled users have active tokens.',
     'the state in storage',
   ),
-  onEvent: option(
+  onEvent: optionWithoutDefault(
     'Host',
     functionOf<(event: ServerEvent) => void>('(event: ServerEvent) => void'),
     'Receives refusals, inactive answers, revocations and answered requests, for logs and audits.',
-    reportFault,
-    { defaultInWords: 'console.error for faults' },
+    'console.error for faults',
   ),
   clock: option(
     'Host',
@@ -450,11 +449,6 @@ export const OPTION_TABLES: Readonly<
 
 function isOpenTo(value: unknown): boolean {
   return value === 'anyone' || value === 'initial_access_token' || typeof value === 'function';
-}
-
-/** Reports faults even if the host sets no `onEvent`. */
-function reportFault(event: ServerEvent): void {
-  if (event.type === 'refused' && event.status >= 500) console.error('grantd', event.reason, event.cause);
 }
 
 /** Whether a text is a valid issuer: an http or https URL without query, fragment and credentials (RFC 8414 §2). */

@@ -3,8 +3,27 @@ import { type Challenge, formatChallenges } from './http/bearer.ts';
 import { asOAuthError } from './http/error_response.ts';
 import { loggable, OAuthError, StorageFault } from './http/errors.ts';
 import type { Call, Operation } from './http/events.ts';
-import { type HttpRequest, type HttpResponse, headerValue } from './http/http.ts';
+import { type HttpRequest, type HttpResponse, headerValue, pathOf } from './http/http.ts';
 import { originOf } from './protocol/redirect_uri.ts';
+
+/** What answers at one path. */
+export interface Route {
+  readonly operation: Operation;
+  answer(request: HttpRequest): Promise<HttpResponse>;
+}
+
+/** By path. A path whose last segment is `ANY_SEGMENT` stands for every last segment. */
+export type Routes = ReadonlyMap<string, Route>;
+
+export const ANY_SEGMENT = '*';
+
+/** @returns `undefined` if no endpoint has the path of this URL */
+export function routeOf(routes: Routes, url: string): Route | undefined {
+  const path = pathOf({ url });
+  const found = routes.get(path);
+  if (found !== undefined || path.endsWith('/')) return found;
+  return routes.get(path.slice(0, path.lastIndexOf('/') + 1) + ANY_SEGMENT);
+}
 
 /** What an endpoint is, besides its function. */
 export interface Endpoint {
@@ -34,6 +53,14 @@ export async function perform(
     report(context, error, call);
     throw await withErrorHeaders(endpoint, context, request, error, call);
   }
+}
+
+/** An endpoint as what answers at a path. */
+export function routeTo(endpoint: Endpoint, context: Context): Route {
+  return {
+    operation: endpoint.operation,
+    answer: (request) => perform(endpoint, context, request),
+  };
 }
 
 /** What is known of a request before it is looked at. */

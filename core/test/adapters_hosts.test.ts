@@ -242,7 +242,7 @@ for (const host of HOSTS) {
       peers.push(request.connection?.remoteAddress);
       return server.introspect(request);
     };
-    server.dispatch = operation; // which is where what is mounted leads
+    server.operationAt = () => operation; // which is where what is mounted leads
     const headers = { 'x-forwarded-for': '192.0.2.7' };
     for (const trustsProxy of [false, true]) {
       const alone = await host.open(t, { server, operation, trustsProxy });

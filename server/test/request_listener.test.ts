@@ -13,8 +13,8 @@ const issuer = 'http://localhost';
 
 /** Its answers are none that HTTP could carry. */
 class Unspeakable extends AuthorizationServer {
-  override async dispatch() {
-    return { status: 200, headers: { 'x-name': 'line\nbreak' }, body: '' };
+  override operationAt() {
+    return async () => ({ status: 200, headers: { 'x-name': 'line\nbreak' }, body: '' });
   }
 }
 

@@ -53,10 +53,8 @@ export type Operation = (request: HttpRequest) => Promise<HttpResponse>;
 
 /** The endpoints of a server as a mounted adapter sees them. */
 interface MountedEndpoints<Incoming, Rest extends readonly unknown[]> {
-  /** Whether an endpoint has the path of this URL. */
-  serves(url: string): boolean;
-  /** Answers at whichever endpoint the path names, 404 at none; throws as the endpoint does. */
-  readonly operation: Operation;
+  /** The endpoint at the path of this URL; `undefined` if there is none. */
+  operationAt(url: string): Operation | undefined;
   /** Tells the server's `onEvent`; the console, where the request is for no endpoint. */
   readonly onFault: OnFault<Incoming, Rest>;
 }
@@ -72,11 +70,13 @@ export function mountedEndpoints<Incoming, Rest extends readonly unknown[] = []>
 ): MountedEndpoints<Incoming, Rest> {
   const whole = wholeUrls(server, strippedPath);
   return {
-    serves: (url) => server.serves(whole(url)),
-    operation: async (request) => {
-      const url = whole(request.url);
-      return (await server.dispatch(url === request.url ? request : { ...request, url })) ?? NOT_FOUND;
-    },
+    operationAt:
+      strippedPath === undefined
+        ? server.operationAt.bind(server)
+        : (url) => {
+            const operation = server.operationAt(whole(url));
+            return operation && ((request) => operation({ ...request, url: whole(request.url) }));
+          },
     onFault: (fault, request, ...rest) => {
       const identity = identityOf(request, ...rest);
       const url = whole(identity.url);
@@ -105,5 +105,7 @@ function wholeUrls(server: AuthorizationServer, strippedPath: string | undefined
   };
 }
 
-/** Where no endpoint is, and nobody after the adapter. */
+/** For a path without an endpoint, if no further handler follows the adapter. */
+export const notFound: Operation = async () => NOT_FOUND;
+
 export const NOT_FOUND: HttpResponse = { status: 404, headers: {}, body: '' };

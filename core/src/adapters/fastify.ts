@@ -74,8 +74,7 @@ export function mount(
   const endpoints = mountedEndpoints<FastifyRequest>(server, strippedPath, (request) =>
     identityOf(hosted(request)),
   );
-  const { operation, onFault } = endpoints;
-  const answer = handler(operation, { onFault, ...options });
+  const answer = answering({ onFault: endpoints.onFault, ...options });
   const plugin = async (instance: FastifyInstance) => {
     if (instance.prefix !== '') {
       throw new ConfigurationError(
@@ -84,8 +83,8 @@ export function mount(
       );
     }
     instance.addHook('onRequest', async (request, reply) => {
-      if (endpoints.serves(request.url)) return answer(request, reply);
-      return undefined;
+      const operation = endpoints.operationAt(request.url);
+      return operation && answer(operation, request, reply);
     });
   };
   // The endpoints have no routes, so the hook must see the requests that no route of the host's is for.
@@ -98,10 +97,17 @@ export function mount(
  * @throws {ConfigurationError} an option does not fit; the message names it
  */
 export function handler(operation: Operation, options: AdapterOptions<FastifyRequest> = {}): FastifyHandler {
+  const answer = answering(options);
+  return (request, reply) => answer(operation, request, reply);
+}
+
+function answering(
+  options: AdapterOptions<FastifyRequest>,
+): (operation: Operation, ...exchange: Parameters<FastifyHandler>) => ReturnType<FastifyHandler> {
   requireKinds(options, ADAPTER_OPTIONS);
   const { errors, headers, id, onFault } = options;
   const hosted = identified(hostedOf, { id });
-  return async (request, reply) => {
+  return async (operation, request, reply) => {
     const render = (thrown: unknown) => rendered(thrown, onFault, request);
     const answer = await answerTo(request.raw, hosted(request), operation, errors, render);
     if (answer === undefined) reply.hijack();

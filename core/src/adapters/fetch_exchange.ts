@@ -35,9 +35,11 @@ export function mountedExchange<Host, Rest extends readonly unknown[]>(
     url: requestOf(host).url,
     ...idOf(options.id, host, ...rest),
   }));
-  const { operation, onFault } = endpoints;
-  const answer = operationExchange<Host, Rest>(requestOf, operation, { onFault, ...options });
-  return (host, ...rest) => (endpoints.serves(requestOf(host).url) ? answer(host, ...rest) : undefined);
+  const answer = answering<Host, Rest>(requestOf, { onFault: endpoints.onFault, ...options });
+  return (host, ...rest) => {
+    const operation = endpoints.operationAt(requestOf(host).url);
+    return operation && answer(operation, host, ...rest);
+  };
 }
 
 /**
@@ -50,6 +52,14 @@ export function operationExchange<Host, Rest extends readonly unknown[]>(
   operation: Operation,
   options: FetchOptions<Host, Rest>,
 ): (host: Host, ...rest: Rest) => Promise<Response> {
+  const answer = answering(requestOf, options);
+  return (host, ...rest) => answer(operation, host, ...rest);
+}
+
+function answering<Host, Rest extends readonly unknown[]>(
+  requestOf: RequestOf<Host>,
+  options: FetchOptions<Host, Rest>,
+): (operation: Operation, host: Host, ...rest: Rest) => Promise<Response> {
   requireKinds(options, FETCH_OPTIONS);
   const { errors, headers, onFault, id, connection, body } = options;
   const plainRequest = async (host: Host, ...rest: Rest) => {
@@ -61,7 +71,7 @@ export function operationExchange<Host, Rest extends readonly unknown[]>(
     };
     return readRequest(requestOf(host), known);
   };
-  return async (host, ...rest) => {
+  return async (operation, host, ...rest) => {
     const read = plainRequest(host, ...rest);
     const answered = read.then<HttpResponse | BrokenBody>((plain) =>
       'brokenBy' in plain ? plain : operation(plain),

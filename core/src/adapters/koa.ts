@@ -54,10 +54,10 @@ export function mount(server: AuthorizationServer, given: MountOptions<KoaContex
   const endpoints = mountedEndpoints<KoaContext>(server, strippedPath, (context) =>
     identityOf(hosted(context)),
   );
-  const { operation, onFault } = endpoints;
-  const answer = handler(operation, { onFault, ...options });
+  const answer = answering({ onFault: endpoints.onFault, ...options });
   return async (context, next) => {
-    if (endpoints.serves(context.originalUrl)) return answer(context);
+    const operation = endpoints.operationAt(context.originalUrl);
+    if (operation !== undefined) return answer(operation, context);
     await next();
   };
 }
@@ -70,10 +70,17 @@ export function handler(
   operation: Operation,
   options: AdapterOptions<KoaContext> = {},
 ): (context: KoaContext) => Promise<void> {
+  const answer = answering(options);
+  return (context) => answer(operation, context);
+}
+
+function answering(
+  options: AdapterOptions<KoaContext>,
+): (operation: Operation, context: KoaContext) => Promise<void> {
   requireKinds(options, ADAPTER_OPTIONS);
   const { errors, headers, id, onFault } = options;
   const hosted = identified(hostedOf, { id });
-  return async (context) => {
+  return async (operation, context) => {
     const render = (thrown: unknown) => rendered(thrown, onFault, context);
     const answer = await answerTo(context.req, hosted(context), operation, errors, render);
     if (answer !== undefined) sendResponse(context, answer, headers?.(context));

@@ -11,6 +11,7 @@ import {
   MOUNT_OPTIONS,
   type MountOptions,
   mountedEndpoints,
+  notFound,
   type Operation,
 } from './adapter_options.ts';
 
@@ -243,14 +244,7 @@ export function mountedMiddleware<Incoming extends NodeRequest>(
   const endpoints = mountedEndpoints<Incoming>(server, strippedPath, (request) =>
     identityOf(hostedOf(request)),
   );
-  const { operation, onFault } = endpoints;
-  const answer = operationMiddleware(hostedOf, operation, { onFault, ...options });
-  return async (request, response, next) => {
-    if (next === undefined || endpoints.serves(hostedOf(request).url ?? '')) {
-      return answer(request, response, next);
-    }
-    next();
-  };
+  return middleware(hostedOf, endpoints.operationAt, { onFault: endpoints.onFault, ...options });
 }
 
 /**
@@ -263,19 +257,35 @@ export function operationMiddleware<Incoming extends NodeRequest>(
   operation: Operation,
   options: AdapterOptions<Incoming> = {},
 ): (request: Incoming, response: ServerResponse, next?: Next) => Promise<void> {
+  return middleware(hostedOf, () => operation, options);
+}
+
+/** @param operationAt the operation for a URL; `undefined` leaves the request to `next` */
+function middleware<Incoming extends NodeRequest>(
+  hostedOf: HostedOf<Incoming>,
+  operationAt: (url: string) => Operation | undefined,
+  options: AdapterOptions<Incoming>,
+): (request: Incoming, response: ServerResponse, next?: Next) => Promise<void> {
   requireKinds(options, ADAPTER_OPTIONS);
   const { errors, headers, onFault } = options;
   return async (request, response, next) => {
     const render = (thrown: unknown) => rendered(thrown, onFault, request);
+    let isOther = false;
     try {
-      const answer = await answerTo(request, hostedOf(request), operation, next && errors, render);
-      if (answer !== undefined) sendResponse(request, response, answer, headers?.(request));
+      const hosted = hostedOf(request);
+      const operation = operationAt(hosted.url ?? '') ?? (next === undefined ? notFound : undefined);
+      if (operation === undefined) isOther = true;
+      else {
+        const answer = await answerTo(request, hosted, operation, next && errors, render);
+        if (answer !== undefined) sendResponse(request, response, answer, headers?.(request));
+      }
     } catch (error) {
       if (next !== undefined) return next(error);
       const answer = render(error);
       if (!response.headersSent) sendResponse(request, response, answer);
       else if (!response.writableEnded) response.destroy();
     }
+    if (isOther) next?.();
   };
 }
 

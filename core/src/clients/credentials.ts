@@ -21,6 +21,8 @@ export interface ClientAuthenticationMethod {
   unsupported?(storage: TokenContext['storage']): RefusalReason | undefined;
   /** What the metadata of a client with this method lacks, such as keys; follows the method's name. */
   missingFrom?(metadata: ClientMetadata): string | undefined;
+  /** Form parameters that carry its credentials; `find` runs only if one of them is there. Absent: it always runs. */
+  readonly parameters?: readonly string[];
   /**
    * Finds credentials of this method in a request. At most one method may find some, apart from those that only read
    * which client the request names.

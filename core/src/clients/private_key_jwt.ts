@@ -43,8 +43,8 @@ export const privateKeyJwt: ClientAuthenticationMethod = {
     oneTimeIdentifiers === undefined ? 'assertion_not_supported' : undefined,
   missingFrom: ({ jwks, jwks_uri: uri }) =>
     (jwks ?? uri) === undefined ? 'needs jwks or jwks_uri' : undefined,
+  parameters: ['client_assertion', 'client_assertion_type'],
   find(_request, form) {
-    if (!form.has('client_assertion') && !form.has('client_assertion_type')) return undefined;
     return () => {
       const claimed = claimedAssertion(form);
       return {

@@ -61,7 +61,8 @@ export class BreakableStore implements StoreKind {
 
   #watch<T extends object>(part: Part, repository: T): T {
     const names = Object.keys(repository);
-    for (const name of names) this.methods.add(`${part}.${name}`);
+    for (const name of names)
+      if (typeof Reflect.get(repository, name) === 'function') this.methods.add(`${part}.${name}`);
     return new Proxy(repository, {
       get: (target, name) => {
         const member: unknown = Reflect.get(target, name, target);

@@ -228,10 +228,11 @@ export function requestListener({ server, requestLog, health, pages }: Routes): 
       if (response.headersSent) response.destroy();
       else response.writeHead(500, { 'cache-control': 'no-store', 'content-length': 0 }).end();
     };
-    const answer = server.serves(request.url ?? '')
-      ? protocol(identified, response, fail)
-      : answerOther(identified, response, id);
-    answer.catch(fail);
+    const next = (error?: unknown) => {
+      if (error !== undefined) fail(error);
+      else answerOther(identified, response, id).catch(fail);
+    };
+    protocol(identified, response, next).catch(fail);
   };
 }
 
