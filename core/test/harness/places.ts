@@ -35,16 +35,19 @@ const PAIRS: readonly Place[] | undefined =
       ]
     : undefined;
 
+/** Mutants of the core are judged on the store in memory, without an adapter. */
+const IS_MEMORY_ALONE = process.env.TEST_ON_MEMORY_ALONE === 'yes';
+
 /** For rules that no store can break. */
 export const ON_MEMORY: readonly Place[] = PAIRS ?? onEach([MEMORY]);
 
 /** For rules that rest upon what a store keeps, and how. */
-export const ON_EVERY_STORE: readonly Place[] = PAIRS ?? onEach(STORES);
+export const ON_EVERY_STORE: readonly Place[] = PAIRS ?? onEach(IS_MEMORY_ALONE ? [MEMORY] : STORES);
 
 /** For rules about what is dead: a host may revoke by a flag, by deletion or by an expiry of zero. */
-export const ON_EVERY_HOST: readonly Place[] = PAIRS ?? onEach([...STORES, ...HOSTS_BY_REVOCATION]);
+export const ON_EVERY_HOST: readonly Place[] =
+  PAIRS ?? onEach(IS_MEMORY_ALONE ? [MEMORY] : [...STORES, ...HOSTS_BY_REVOCATION]);
 
 /** For rules of HTTP, which an adapter can break; besides the places of their specification. */
-export const THROUGH_EVERY_ADAPTER: readonly Place[] = PAIRS
-  ? []
-  : ADAPTERS.map((transport) => ({ transport, store: MEMORY }));
+export const THROUGH_EVERY_ADAPTER: readonly Place[] =
+  PAIRS || IS_MEMORY_ALONE ? [] : ADAPTERS.map((transport) => ({ transport, store: MEMORY }));
