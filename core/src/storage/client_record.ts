@@ -48,7 +48,7 @@ function isSecretList(value: unknown): boolean {
   );
 }
 
-/** What stores accept of a client. They count generations and revisions themselves. */
+/** The members that stores accept of a client. They count generations and revisions themselves. */
 const MEMBERS: KindsOf<ClientRecord> = {
   id: notEmpty,
   name: anyText,
@@ -78,7 +78,7 @@ const texts = textList('TEXTS', 'a list of texts', () => true);
 const keyManagement = oneOf(...ENCRYPTION_ALGORITHMS);
 const contentEncryption = oneOf(...CONTENT_ENCRYPTIONS);
 
-/** Every member of a client's metadata. */
+/** All members of client metadata. */
 const METADATA: Readonly<Record<MetadataName, Kind<unknown>>> = {
   token_endpoint_auth_method: oneOf(...AUTHENTICATION_METHODS),
   client_uri: anyText,

@@ -35,7 +35,7 @@ type TypeOf<V> = [V] extends [string]
 interface ColumnUse {
   /** Not written when the row is inserted: a statement of its own sets it. */
   readonly setLater?: true;
-  /** Not part of the record that a look-up returns. */
+  /** Not part of the record that a lookup returns. */
   readonly unread?: true;
   /** A host or a request can make it as long as it likes. The cache counts its length. */
   readonly unbounded?: true;
@@ -176,7 +176,7 @@ export function repeatedIn<C extends AnyColumns>(columns: C): readonly (keyof C)
   return Object.keys(columns).filter((member) => columns[member]?.repeated);
 }
 
-/** The names of the columns that a look-up reads. */
+/** The names of the columns that a lookup reads. */
 export function readNames(columns: AnyColumns): readonly string[] {
   return namesOf(columns, ({ unread }) => !unread);
 }

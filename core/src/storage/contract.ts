@@ -17,33 +17,34 @@ import type {
 } from '../protocol/records.ts';
 
 /**
- * What the server asks of storage. A store remembers; it never decides and never builds a response.
+ * What the server asks of storage. A store remembers. It decides nothing and builds no responses.
  *
- * Absence is `undefined` (or `null`). A rejection means that storage could not be asked, or that the outcome
- * of a write is unknown; the server then answers 503. Every handle is bound to one issuer. Every check with
- * its update is one atomic step, and what a write has returned from is durable.
+ * Absence is `undefined` or `null`. A rejection means that storage could not be asked, or that the outcome of a write
+ * is unknown; the server then answers 503. Every handle is bound to one issuer. Each check is one atomic step with
+ * its update, and a write is durable once it has returned.
  */
 export interface Storage {
   readonly clients: ClientRepository;
   readonly tokens: TokenRepository;
   readonly authorizationCodes: AuthorizationCodeRepository;
-  /** Not needed where the host brings its own `JwtService`. */
+  /** Not needed if the host has its own `JwtService`. */
   readonly keys?: KeyRepository;
   /**
-   * Needed for clients that authenticate with assertions, which are used once, and for pushed authorization requests.
-   * Without it nobody remembers that an authorization request was answered: a person who goes back can answer it again.
+   * Needed for single-use client assertions and for pushed authorization requests. Without it, a user who goes back
+   * in the browser can answer an authorization request twice.
    */
   readonly oneTimeIdentifiers?: OneTimeIdentifiers;
   /** Needed for pushed authorization requests, with `oneTimeIdentifiers`. */
   readonly pushedRequests?: PushedRequestRepository;
   /**
-   * When all tokens of a client or subject were ended last, and since when it is disabled; absent where nothing was
-   * ever issued or done. Needed for tokens of a former server, which copied no generations. One indexed read.
+   * When all tokens of a client or subject were revoked last, and since when it is disabled. Absent if nothing was
+   * ever issued to it or done to it. Needed for tokens of a replaced server, which copied no generations. One indexed
+   * read.
    */
   getPrincipalState?(principal: 'client' | 'subject', id: string): Found<PrincipalState>;
   /**
-   * Set where look-ups answer nothing but plain data as the types say: no `null`, no instances of classes, no members
-   * besides, and nothing that changes later. Records are then taken as they are, instead of being read member by member.
+   * Set if lookups return plain data as the types say: no `null`, no class instances, no further members, and nothing
+   * that changes later. Records are then used as they are and not read member by member.
    */
   readonly answersPlainRecords?: true;
 }
@@ -73,7 +74,7 @@ export interface ClientRepository {
   ): Awaitable<boolean>;
 }
 
-/** What a request names of APIs. */
+/** The APIs that a request names. */
 export interface ApiNames {
   readonly resources: readonly string[];
   readonly scopes: readonly string[];
@@ -82,9 +83,9 @@ export interface ApiNames {
 /** Identifiers that count once, such as the `jti` of a client's assertion (RFC 7523 §3). */
 export interface OneTimeIdentifiers {
   /**
-   * Takes an identifier. Atomic: of several that take the same one at once, one succeeds.
+   * Takes an identifier. Atomic: if several callers take the same one at once, one succeeds.
    * @param expiresAt seconds until which it stays taken
-   * @returns `false` where it was taken already
+   * @returns `false` if it is taken already
    */
   take(id: string, expiresAt: number): Awaitable<boolean>;
 }
@@ -98,12 +99,15 @@ export interface PushedRequestRepository {
 }
 
 /**
- * Outcome of storing tokens. `refused`: what they rest upon is dead, disabled or gone; nothing was stored.
- * What is tied by `pairId` or `familyId` belongs to one grant; a store may reject other ties with a `TypeError`.
+ * Outcome of storing tokens. `refused`: their basis is dead, disabled or gone, and nothing was stored. Tokens with
+ * the same `pairId` or `familyId` belong to one grant. A store may reject other ties with a `TypeError`.
  */
 export type IssueOutcome = 'issued' | 'refused';
 
-/** The generation of the client as the caller read it (none is 0); issuance is refused when it has been raised since. */
+/**
+ * The generation of the client as the caller read it; absent means 0. Issuance is refused if it has been raised
+ * since.
+ */
 export interface IssueBasis {
   readonly clientGeneration?: number;
 }
@@ -126,26 +130,26 @@ export interface TokenRepository {
   /** The record of a refresh token; as `getByAccessToken`. A superseded one is found until `keepUntil`. */
   getByRefreshToken(id: string): Found<TokenRecord>;
 
-  /** Whether a refresh token that was found has been revoked; asked right after the look-up, with its record. */
+  /** Whether a refresh token is revoked. Called right after the lookup, with its record. */
   isRefreshTokenRevoked(record: TokenRecord): Awaitable<boolean>;
 
-  /** Needed where `revoke` marks a record that it keeps, and the record does not say so by `revokedAtMs`. */
+  /** Needed if `revoke` keeps the record and marks it otherwise than by `revokedAtMs`. */
   isAccessTokenRevoked?(record: TokenRecord): Awaitable<boolean>;
 
   /**
-   * Revokes a token, as a flag, by deletion or by an expiry of zero. Atomic and idempotent.
-   * An access token takes along its pair, and the current refresh token of its family with its pair.
-   * A refresh token takes along every token of its grant.
+   * Revokes a token, by a flag, deletion or an expiry of zero. Atomic and idempotent. Revoking an access token also
+   * revokes its pair, and the current refresh token of its family with its pair. Revoking a refresh token also
+   * revokes every token of its grant.
    */
   revoke(record: TokenRecord): Awaitable<void>;
 
-  /** Stores tokens that rest upon their client alone. */
+  /** Stores tokens whose only basis is their client. */
   issue(tokens: readonly NewToken[], basis: IssueBasis): Awaitable<IssueOutcome>;
 
   /**
-   * Replaces a refresh token. Compare-and-set: only if `record` is stored, neither expired nor revoked nor behind
-   * any of its principals, and not superseded, it is marked as superseded by `successor`, and `tokens` (the
-   * successor among them) are stored. They name no principal besides its own, and copy its generations. Dead and
+   * Replaces a refresh token. Compare-and-set: only if `record` is stored and neither expired, revoked, behind a
+   * principal nor superseded, the store marks it as superseded by `successor` and stores `tokens`, which include the
+   * successor. The tokens name no other principals than `record` and copy its generations. A token that is dead and
    * superseded is `refused`.
    */
   rotate(
@@ -166,12 +170,15 @@ export interface TokenRepository {
 
 export interface AuthorizationCodeRepository {
   /**
-   * Stores a code with its principals' generations; refused where there is no such client, it or the subject is
-   * disabled, or the client's generation was raised since the basis was read.
+   * Stores a code with the generations of its principals. Refused if the client is unknown, if the client or subject
+   * is disabled, or if the client's generation was raised since the basis was read.
    */
   issue(code: NewAuthorizationCode, basis: IssueBasis): Awaitable<IssueOutcome>;
 
-  /** The record of a code; a redeemed one is found as long as what it issued, so that its reuse is noticed. */
+  /**
+   * The record of a code. A redeemed code is found as long as the tokens that it issued, so that its reuse is
+   * detected.
+   */
   get(id: string): Found<AuthorizationCodeRecord>;
 
   /**
@@ -197,10 +204,10 @@ export interface KeyRepository {
   /** Stores a current and a next key, only if the algorithm has none yet. */
   initialize(keys: readonly KeyRecord[]): Awaitable<void>;
   /**
-   * Makes the next key current and the current one retired, and stores a new next one. Compare-and-set on the
-   * current key.
+   * Makes the next key current and the current key retired, and stores a new next key. Compare-and-set on the current
+   * key.
    * @param next a key of the same algorithm
-   * @returns `false` where another process was quicker; nothing has changed then.
+   * @returns `false` if another process was faster; nothing has changed then
    */
   rotate(currentKid: string, next: KeyRecord): Awaitable<boolean>;
   /**
@@ -227,9 +234,9 @@ export type ClientBasis = Pick<ClientRecord, 'generation' | 'revision'>;
 
 export interface ClientRegistry extends ClientRepository {
   /**
-   * @param mostRegistered where it is given, the client is only added while fewer have registered themselves, which
-   *   those have that have a `registrationTokenDigest`. Compare-and-set: of several at once no more are added.
-   * @returns `false` where the identifier is taken, or so many have
+   * @param mostRegistered adds the client only while fewer clients than this have registered themselves, that is,
+   *   have a `registrationTokenDigest`. Compare-and-set: parallel calls add no more.
+   * @returns `false` if the identifier is taken or the limit is reached
    */
   add(client: NewClient, mostRegistered?: number): Awaitable<boolean>;
   list(): Awaitable<readonly ClientRecord[]>;
@@ -239,28 +246,29 @@ export interface ClientRegistry extends ClientRepository {
     basis: ClientBasis,
   ): Awaitable<boolean>;
   /**
-   * Registers a client anew under its identifier. Its tokens live on. Compare-and-set: only if it is there, and since the
-   * basis was read neither its registration nor its secret was changed, nor its tokens ended, nor it disabled.
-   * @returns `false` where nothing was replaced
+   * Replaces the registration of a client. Its tokens stay alive. Compare-and-set: only if the client exists and,
+   * since the basis was read, its registration and secret have not changed, its tokens were not revoked and it was
+   * not disabled.
+   * @returns `false` if nothing was replaced
    */
   replace(client: NewClient, basis: ClientBasis): Awaitable<boolean>;
   /**
-   * Removes a client; every token and code of it is dead from then on, also when its identifier is given again. Atomic.
-   * @returns `false` where there is no such client
+   * Removes a client. Its tokens and codes are dead from then on, even if its identifier is registered again. Atomic.
+   * @returns `false` if there is no such client
    */
   remove(clientId: string): Awaitable<boolean>;
 }
 
-/** Whose tokens: a principal's, or all that were issued before a time. */
+/** The tokens of a principal, or all tokens that were issued before a time. */
 export type RevocationTarget =
   | { readonly principal: Principal; readonly id: string }
   /** Milliseconds. */
   | { readonly issuedBeforeMs: number };
 
-/** What was done to a principal as a whole. */
+/** Revocation and disabling of a principal as a whole. */
 export type PrincipalState = Pick<Standing, 'raisedAtMs' | 'disabledAtMs'>;
 
-/** What a running server needs of storage besides serving requests. */
+/** What a running server needs of storage in addition to serving requests. */
 export interface AdministrableStorage extends Storage {
   readonly clients: ClientRegistry;
   readonly keys: Required<KeyRepository>;
@@ -268,51 +276,50 @@ export interface AdministrableStorage extends Storage {
   readonly pushedRequests: PushedRequestRepository;
 
   /**
-   * Ends all tokens and codes of the target in one write that loads no row. A principal that nothing was ever issued
-   * for is left alone.
-   * @returns `false` where nothing has changed: there is no such principal, or all that was issued before a later time
-   *   has ended already
+   * Revokes all tokens and codes of the target in one write that loads no row. Does nothing for a principal that
+   * never had a token.
+   * @returns `false` if nothing changed: there is no such principal, or a later cutoff is set already
    */
   revokeAll(target: RevocationTarget): Awaitable<boolean>;
 
-  /** How many tokens of the target are alive, superseded ones not counted. Reads all rows that are not over yet. */
+  /** How many tokens of the target are alive, without superseded ones. Reads all rows that have not expired. */
   countAlive(target: RevocationTarget): Awaitable<number>;
 
   /**
-   * The grants of a person that are alive, the newest first. One indexed read. One whose tokens were ended one by one, or
-   * by a cutoff in time, counts as alive until the last of them would be over.
+   * The live grants of a user, the newest first. One indexed read. A grant whose tokens were revoked one by one, or
+   * by a cutoff in time, counts as alive until the last of them would have expired.
    */
   grantsOf(subject: string): Awaitable<readonly GrantRecord[]>;
 
   /**
-   * Ends all that a person granted to a client, with every token and code of it, in one transaction.
-   * @returns how many grants were ended, each with an event
+   * Revokes all grants of a user to a client, with all their tokens and codes, in one transaction.
+   * @returns how many grants were revoked; each has an event
    */
   revokeGrants(subject: string, clientId: string): Awaitable<number>;
 
-  /** Disabling also ends all tokens; enabling brings none of them back. Idempotent. */
+  /** Disabling also revokes all tokens; enabling restores none of them. Idempotent. */
   setDisabled(principal: 'client' | 'subject', id: string, disabled: boolean): Awaitable<void>;
 
   /**
-   * When the tokens of a client or subject were ended last, and since when it is disabled; absent where nothing was
-   * ever issued or done. For a host's own sign-in. One indexed read.
+   * When the tokens of a client or subject were revoked last, and since when it is disabled. Absent if nothing was
+   * ever issued to it or done to it. For a host's own sign-in. One indexed read.
    */
   getPrincipalState(principal: 'client' | 'subject', id: string): Found<PrincipalState>;
 
-  /** Writes an act as an event, for those who look afterwards who did what. */
+  /** Records an administrator's act as an event, for audits. */
   recordAct(act: Act): Awaitable<void>;
 
   /** Events after a sequence number, in order. */
   eventsAfter(sequence: number, limit: number): Awaitable<readonly EventRecord[]>;
 
   /**
-   * Deletes rows that nothing needs any more.
-   * @param limit rows of each kind at most
-   * @returns how many rows were deleted; zero once there is nothing left to sweep, and while another process sweeps
+   * Deletes rows that are no longer needed.
+   * @param limit the maximum number of rows of each kind
+   * @returns how many rows were deleted; zero if none is left, and while another process sweeps
    */
   sweep(limit: number): Awaitable<number>;
 
-  /** Ends all use of the handle: whatever is asked of it afterwards is rejected. Idempotent. */
+  /** Closes the handle: later calls are rejected. Idempotent. */
   close(): Awaitable<void>;
 }
 
@@ -323,13 +330,13 @@ export interface SweepOptions {
   readonly pauseMs?: number;
   /** Ends the sweep between two transactions, and the pause between them. */
   readonly signal?: AbortSignal;
-  /** Told how many rows each transaction has deleted. */
+  /** Receives the number of rows that each transaction deleted. */
   readonly onBatch?: (rows: number) => void;
 }
 
 /**
- * Deletes what nothing needs any more, batch after batch, until nothing is left or it is told to stop. A host
- * without a long-running process calls it now and then.
+ * Deletes rows that are no longer needed, in batches, until none is left or the signal stops it. A host without a
+ * long-running process calls it now and then.
  * @returns how many rows were deleted
  */
 export async function sweep(

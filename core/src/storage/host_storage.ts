@@ -28,8 +28,8 @@ import type {
 } from './contract.ts';
 
 /**
- * A host's storage as endpoints use it: failures are `StorageFault`s, and look-ups answer plain records or
- * `undefined`. A record that is handed back reaches the host as the very object that it answered.
+ * A host's storage as endpoints use it. Failures are `StorageFault`s, and lookups return plain records or
+ * `undefined`. A record that is handed back to the host is the very object that the host returned.
  */
 export interface ReadableStorage {
   /** Whether `standing.client` of a token's record is read from other clients than `clients`. */
@@ -61,7 +61,7 @@ export function hostStorage(storage: Storage): ReadableStorage {
   };
 }
 
-/** A look-up whose answers are taken as they are: its store never says `null`. */
+/** A lookup whose results are used as they are: its store never returns `null`. */
 function plain<T>(lookUp: (id: string) => Found<T>): (id: string) => Awaitable<T | undefined> {
   return lookUp as (id: string) => Awaitable<T | undefined>;
 }
@@ -127,7 +127,7 @@ function hostPushedRequests(
   };
 }
 
-/** The objects that a host answered, by the plain records that were read from them. */
+/** The objects that a host returned, by the plain records that were read from them. */
 class OwnObjects<T extends object> {
   readonly #own = new WeakMap<T, T>();
 
@@ -144,8 +144,8 @@ class OwnObjects<T extends object> {
 }
 
 /**
- * A host's repository, whose throws and rejections are `StorageFault`s: what could not be asked can be told from
- * what was refused, everywhere above.
+ * A host's repository whose errors and rejections are `StorageFault`s, so that callers can distinguish an outage from
+ * a refusal.
  */
 export function guarded<T extends object>(repository: T): T {
   const marked = new Map<PropertyKey, unknown>();
@@ -165,7 +165,7 @@ export function guarded<T extends object>(repository: T): T {
   });
 }
 
-/** The same function, guarded likewise. */
+/** The same function, guarded in the same way. */
 export function guardedCall<A extends unknown[], R>(
   call: (...args: A) => R,
 ): (...args: A) => R | Promise<Awaited<R>> {
@@ -188,7 +188,7 @@ function asFault(error: unknown): StorageFault {
   return error instanceof StorageFault ? error : new StorageFault(error);
 }
 
-/** Query builders are awaited like promises without being any. */
+/** Query builders can be awaited without being promises. */
 function isThenable(value: unknown): value is PromiseLike<unknown> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function';
 }
@@ -214,7 +214,7 @@ const CLIENT_SECRET: Members<ClientSecretRecord> = {
 
 const API: Members<ApiRecord> = { clientId: 'required', resource: 'required', scopes: 'required' };
 
-/** A token is of the kind by which it was found; whether an expiry or time of issue is there is a matter of its life. */
+/** The lookup determines the kind of a token. `storedLife` checks its expiry and time of issue. */
 const TOKEN: Members<Omit<TokenRecord, 'kind' | 'standing' | 'expiresAt' | 'issuedAtMs'>> = {
   ...presenceIn(TOKENS, 'kind', 'expiresAt', 'issuedAtMs', 'keepUntil'),
   digest: 'optional',
@@ -270,8 +270,8 @@ function apiRecords(found: readonly ApiRecord[] | null | undefined): readonly Ap
 }
 
 /**
- * @param kind what was looked for
- * @throws {StorageFault} a member that must be there is not, or a claim is of the wrong type
+ * @param kind the kind that was looked up
+ * @throws {StorageFault} a required member is missing, or a claim is of the wrong type
  */
 export function tokenRecord(found: TokenRecord, kind: TokenKind): TokenRecord {
   const { expiresAt, issuedAtMs } = found;
@@ -301,7 +301,7 @@ function standing(found: Pick<TokenRecord, 'standing'>): Pick<TokenRecord, 'stan
   return { standing: standings };
 }
 
-/** A wrong claim is no absent one: without it, an answer would say less than was issued. */
+/** A claim of the wrong type is a fault. If it were left out, an answer would say less than was issued. */
 function requireClaimTypes(claims: Claims | null | undefined): void {
   if (claims === undefined || claims === null) return;
   if (typeof claims !== 'object') throw new StorageFault(new TypeError('claims that are no object'));
@@ -354,7 +354,7 @@ const REPOSITORIES: {
 
 type RepositoryName = keyof typeof REPOSITORIES;
 
-/** What registration needs of storage. */
+/** The methods that registration needs. */
 export type RegistrableClients = Pick<ClientRegistry, 'add' | 'replace' | 'remove'>;
 
 const REGISTRATION: Readonly<Record<keyof RegistrableClients, true>> = {
@@ -363,7 +363,7 @@ const REGISTRATION: Readonly<Record<keyof RegistrableClients, true>> = {
   remove: true,
 };
 
-/** What other options need of storage. */
+/** What other options need from storage. */
 interface StorageNeeds {
   /** Whether the host has no `JwtService` of its own. */
   readonly keys: boolean;
@@ -372,7 +372,7 @@ interface StorageNeeds {
 }
 
 /**
- * Checks that storage has every method that requests will call, so that a missing one is an error at the start.
+ * Checks that storage has every method that requests will call, so that a missing one is an error at startup.
  * @throws {ConfigurationError} names the repository or the method, such as `storage.tokens.revoke`
  */
 export function requireMethods(storage: Storage, needs: StorageNeeds): void {
@@ -387,7 +387,7 @@ export function requireMethods(storage: Storage, needs: StorageNeeds): void {
 }
 
 /**
- * A registry that clients can register themselves at.
+ * A registry at which clients can register themselves.
  * @throws {ConfigurationError} names the missing method
  */
 export function requireRegistrable(clients: ClientRepository): RegistrableClients {

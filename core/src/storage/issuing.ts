@@ -8,7 +8,7 @@ import {
 } from '../protocol/records.ts';
 import type { IssueOutcome } from './contract.ts';
 
-/** What is about to be issued, as far as it matters for whether it may be. */
+/** The part of a new token or code that decides whether it may be issued. */
 interface Candidate {
   readonly clientId: string;
   readonly subject?: string;
@@ -16,23 +16,23 @@ interface Candidate {
   readonly issuedAtMs: number;
 }
 
-/** What is about to be issued to a person, as far as it tells of its grant. */
+/** The part of a new token or code that its grant keeps. */
 export interface GrantBeginning extends Candidate {
   readonly sessionId?: string;
   readonly grantId?: string;
   readonly scopes: readonly string[];
 }
 
-/** The one way in which tokens come into a store that looks and writes in steps; all within one atomic step of its caller. */
+/** How tokens enter a store that reads and writes in steps. All calls run within one atomic step of the caller. */
 export interface Issuing {
   /**
-   * Whether a token or code may be issued: its client is there, nobody concerned is disabled, and it would not be
-   * dead at birth.
-   * @param clientGeneration what the client's generation must still be, where the caller read it before
+   * Whether a token or code may be issued: its client exists, its client and subject are enabled, and it is not
+   * behind the cutoff in time.
+   * @param clientGeneration the client's generation if the caller has read it before; it must be unchanged
    */
   admits(candidate: Candidate, clientGeneration?: number): boolean;
   /**
-   * Stores tokens with the present generations of their principals; where this throws, none of them.
+   * Stores all tokens with the current generations of their principals, or throws and stores none.
    * @throws {Error} an identifier is taken
    * @throws {TypeError} a token is tied to others without a grant
    */
@@ -40,8 +40,8 @@ export interface Issuing {
 }
 
 /**
- * Whether new tokens may still rest upon a refresh token or a code: the condition of a compare-and-set, asked of
- * the record as read inside the same atomic step.
+ * Whether a refresh token or a code can still be the basis of new tokens: the condition of a compare-and-set on a
+ * record that was read inside the same atomic step.
  * @param nowMs milliseconds
  */
 export function canContinue(record: Mortal, nowMs: number): boolean {
@@ -49,10 +49,10 @@ export function canContinue(record: Mortal, nowMs: number): boolean {
 }
 
 /**
- * Whether tokens may be issued that rest upon a refresh token: the condition of `rotate` and `issueBeside`, asked inside
- * their atomic step.
+ * Whether tokens may be issued on the basis of a refresh token: the condition of `rotate` and `issueBeside`, checked
+ * inside their atomic step.
  * @param nowMs milliseconds
- * @throws {TypeError} one of them names another principal than the refresh token
+ * @throws {TypeError} one of the tokens names another principal than the refresh token
  */
 export function outcomeUpon(
   presented: TokenRecord | undefined,
@@ -71,9 +71,9 @@ const PRINCIPAL_MEMBERS = ['clientId', 'subject', 'sessionId', 'grantId'] as con
 type PrincipalMember = (typeof PRINCIPAL_MEMBERS)[number];
 
 /**
- * Holds callers to what the contract says of ties: revoking a refresh token ends its grant, so one that is tied to
- * others without that grant would leave them alive.
- * @throws {TypeError} a token with a pair or family has no grant, or another than one that it is tied to
+ * Checks the ties of new tokens. Revoking a refresh token revokes its grant, so a token that is tied to it without
+ * that grant would stay alive.
+ * @throws {TypeError} a token with a pair or family has no grant, or another grant than its pair or family
  */
 export function requireGrantsBehindTies(tokens: readonly NewToken[]): void {
   const grants = { pairs: new Map<string, string>(), families: new Map<string, string>() };
@@ -91,9 +91,8 @@ function requireOneGrant(grants: Map<string, string>, tie: string, grantId: stri
 }
 
 /**
- * Holds callers to what the contract says of tokens that rest upon a refresh token or a code: they are its client's, and
- * name no person, session or grant besides its own, whose generations they copy.
- * @throws {TypeError} one of them does
+ * Checks that new tokens name only the client, user, session and grant of their basis, whose generations they copy.
+ * @throws {TypeError} one of them names another
  */
 export function requireSamePrincipals(
   basis: Pick<TokenRecord, PrincipalMember>,
@@ -107,11 +106,11 @@ export function requireSamePrincipals(
   }
 }
 
-/** How long events stay where nothing else is said: 30 days. */
+/** How long events are kept by default: 30 days. */
 export const DEFAULT_EVENT_RETENTION_SECONDS = 30 * 24 * 60 * 60;
 
 /**
- * Seconds for which a retired key is kept at the least, though nothing that it signed is stored: an access token
+ * The minimum number of seconds for which a retired key is kept, even without stored tokens of it: an access token
  * that was being signed during the rotation is stored after it, and ID tokens are never stored.
  */
 export const RETIRED_KEY_SECONDS = LONGEST_ID_TOKEN_LIFETIME;
@@ -127,8 +126,8 @@ export function keptCode(code: NewAuthorizationCode): NewAuthorizationCode & { r
 }
 
 /**
- * Until when a key is said to be needed that signed a row which is kept until `keepUntil` (both in seconds): the end
- * of that day (UTC), so that issuance writes to the key's own row about once a day and not with every token.
+ * Until when a key is needed that signed a row kept until `keepUntil` (both in seconds): the end of that day (UTC),
+ * so that issuance updates the key's row about once a day and not for every token.
  */
 export function keyNeededUntil(keepUntil: number): number {
   return Math.ceil(keepUntil / DAY) * DAY;

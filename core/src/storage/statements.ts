@@ -53,8 +53,8 @@ export function forPostgres(shared: string, ...parameters: readonly string[]): s
 }
 
 /**
- * How a token or code stands to what its life depends on: part of every look-up, so that one statement answers
- * completely. `t` is the row that was looked up; each joined row is found by its primary key.
+ * The generations that a token or code copied, and the current ones. Part of every lookup, so that one statement
+ * answers completely. `t` is the row that was looked up; each joined row is found by its primary key.
  */
 const STANDING_COLUMNS = `
   t.client_generation,  c.generation, c.raised_at_ms, c.disabled_at_ms,
@@ -74,7 +74,7 @@ export const STANDING_JOINS = `
   JOIN grantd.issuers i ON i.id = t.issuer_id
   ${PRINCIPAL_JOINS}`;
 
-/** That something is behind none of its principals. */
+/** The row `t` is behind none of its principals. */
 const IS_NOT_BEHIND = `t.client_generation >= c.generation
   AND (t.subject IS NULL OR t.subject_generation >= s.generation)
   AND (t.session_id IS NULL OR t.session_generation >= e.generation)
@@ -258,16 +258,13 @@ export const GENERATIONS = [
   'grant_generation',
 ] as const;
 
-/** The columns of a grant besides its key. */
+/** The columns of a grant without its key. */
 export const GRANT_DESCRIPTION = [
   ...insertedNames(GRANTS).filter((name) => name !== 'grant_id'),
   ...GENERATIONS,
 ];
 
-/**
- * What becomes of a grant that is known already: it begins anew where what it was has ended, which shows in the
- * generations that it copied then. `known` stands for the table.
- */
+/** A known grant is replaced if it has ended, which its copied generations show. `known` is the table. */
 export const ON_KNOWN_GRANT = `
     ON CONFLICT (issuer_id, grant_id) DO UPDATE
     SET (${GRANT_DESCRIPTION.join(', ')}) = (${GRANT_DESCRIPTION.map((column) => `excluded.${column}`).join(', ')})
@@ -328,13 +325,13 @@ export const REQUESTS = {
 
 export const toPushedRequest: (row: RowObject) => PushedRequest = rowReader(PUSHED_REQUESTS);
 
-/** Rows of one table on their way from one database to another; tables and columns have the same names in each. */
+/** Rows of one table that move from one database to another. Tables and columns have the same names in both. */
 export interface TableRows {
   readonly table: string;
   readonly rows: readonly Readonly<Record<string, string | number | null>>[];
 }
 
-/** The store's own tables, each after those that it refers to. */
+/** The store's own tables, each after the tables that it references. */
 export const TABLES = [
   'issuers',
   'clients',

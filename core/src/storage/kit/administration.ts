@@ -40,7 +40,7 @@ const REVOCATIONS = (['client', 'subject', 'session', 'grant'] as const).map((pr
   ),
 );
 
-/** A code and a refresh token from before lead to nothing. */
+/** An earlier code and refresh token issue nothing. */
 async function expectNothingRestsOn(
   stage: Stage,
   grant: Grant,
@@ -111,7 +111,7 @@ const DISABLINGS = (['client', 'subject'] as const).map((principal) =>
   ),
 );
 
-/** Revoking is told from finding nothing to revoke, so that an operator notices a wrong name. */
+/** The result shows whether there was anything to revoke, so that an operator notices a wrong name. */
 const ANSWERS = (['client', 'subject', 'session', 'grant'] as const).map((principal: Principal) =>
   kitCase(
     'administration',
@@ -162,7 +162,7 @@ const STATES = (['client', 'subject'] as const).map((principal) =>
   ),
 );
 
-/** What can become of a pair; each happens to a pair with a client, person, session and grant of its own. */
+/** What can happen to a pair. Each happens to a pair with its own client, user, session and grant. */
 const FATES: Readonly<Record<string, (stage: Stage, grant: Grant, pair: Pair) => unknown>> = {
   none: () => undefined,
   'superseded, with successors': (stage, grant, { refresh }) => stage.rotated(grant, refresh),
@@ -183,7 +183,7 @@ const FATES: Readonly<Record<string, (stage: Stage, grant: Grant, pair: Pair) =>
     administration.setDisabled('client', clientId, true),
 };
 
-/** How many of the tokens are alive by themselves, superseded ones not counted. */
+/** How many of the tokens are alive, without superseded ones. */
 async function aliveOf(stage: Stage, tokens: readonly NewToken[]): Promise<number> {
   let alive = 0;
   for (const token of tokens) {
@@ -193,7 +193,7 @@ async function aliveOf(stage: Stage, tokens: readonly NewToken[]): Promise<numbe
   return alive;
 }
 
-/** A pair, and whatever its fate has made of it. */
+/** A pair, and the tokens that its fate has added. */
 async function fated(stage: Stage, fate: string): Promise<{ grant: Grant; tokens: NewToken[] }> {
   const grant = await stage.grant();
   const code = await stage.code(grant);

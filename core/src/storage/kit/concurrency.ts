@@ -19,7 +19,7 @@ import {
   type Stage,
 } from './stage.ts';
 
-/** Races rotations of a token with `act`. @returns what the rotations were to store */
+/** Races rotations of a token with `act`. @returns the pairs that the rotations try to store */
 async function raceRotations(
   stage: Stage,
   grant: Grant,
@@ -108,7 +108,7 @@ const MASS_REVOCATIONS = PRINCIPALS.map((principal) =>
 
 type Outcome = IssueOutcome | 'superseded';
 
-/** Attempts to rotate a token, each to a pair of its own, and what has come of them. */
+/** Attempts to rotate a token, each to a pair of its own, and their outcomes. */
 class Rotations {
   readonly #attempted: { readonly pair: Pair; readonly outcome: Outcome }[] = [];
   readonly attempts: readonly Attempt<void>[];
@@ -123,7 +123,7 @@ class Rotations {
     });
   }
 
-  /** @returns the tokens of the one that has won; none where all were refused */
+  /** @returns the tokens of the attempt that succeeded; empty if all were refused */
   async settled(stage: Stage, what: string): Promise<readonly NewToken[]> {
     const winners = this.#attempted.filter(({ outcome }) => outcome === 'issued');
     const losers = this.#attempted.filter(({ outcome }) => outcome !== 'issued');
@@ -135,7 +135,7 @@ class Rotations {
 
 type Redeemed = Pair & { readonly code: AuthorizationCodeRecord };
 
-/** What ends something of a grant, and how much: nothing, the family of its first pair, or all. */
+/** What revokes part of a grant, and how much: nothing, the family of its first pair, or all. */
 const ENDS: readonly {
   readonly what: string;
   readonly extent: 'nothing' | 'family' | 'grant';
@@ -154,7 +154,7 @@ const ENDS: readonly {
 
 const ROTATIONS = 4;
 
-/** A grant of two families. All of its attempts are to be made at once with those of others. */
+/** A grant of two families, whose attempts all run at once with those of other grants. */
 async function contested(stage: Stage, clientId: string, { what, extent, act }: (typeof ENDS)[number]) {
   const grant = await stage.grant({ clientId });
   const siblings = { ...grant, familyId: `${grant.familyId}, sibling` };
@@ -197,7 +197,7 @@ async function contested(stage: Stage, clientId: string, { what, extent, act }: 
 
 /**
  * Makes all attempts at once.
- * @throws KitFailure where one of them is rejected: who comes at the same time as others is made to wait
+ * @throws KitFailure if one of them is rejected: parallel calls must wait for each other
  */
 function allOf<T>(stage: Stage, attempts: readonly Attempt<T>[]): Promise<T[]> {
   return stage.parallel(

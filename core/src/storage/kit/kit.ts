@@ -13,10 +13,10 @@ import { sweeping } from './sweeping.ts';
 export { type KitCase, KitFailure, type KitGroup, type KitSubject } from './stage.ts';
 
 /**
- * What every store must do, as cases for whatever test runner a host has: run each with a subject that opens the
- * store, and expect no rejection. Cases of the group `administration` need an `AdministrableStorage`, those of
- * `faults` a subject that can break its store; leave out a group that does not apply. Of the parts of a storage that are
- * optional only those are tried that it has.
+ * The cases that every store must pass, for any test runner: run each with a subject that opens the store, and expect
+ * no rejection. Cases of the group `administration` need an `AdministrableStorage`, those of `faults` a subject that
+ * can break its store; leave out a group that does not apply. Optional parts of a storage are only checked if it has
+ * them.
  */
 export function storageKit(): readonly KitCase[] {
   return [

@@ -12,7 +12,7 @@ import { caseOfPart, expect, expectEqual, type KitCase, kitCase, type Stage } fr
 
 const isAbsent = (found: unknown): boolean => found === undefined || found === null;
 
-/** Neither alphabetical nor short of what breaks naive storage. */
+/** Not in alphabetical order, and with values that break naive storage. */
 const CLAIMS = {
   sub: 'né "quoted" \\ \u0000 \u{1f511}',
   aud: ['https://api.example', "o'brien"],
@@ -26,7 +26,7 @@ const CLAIMS_REQUEST = {
   id_token: { auth_time: { essential: false }, acr: { values: ['b', 'a', 1], value: { z: 1, a: null } } },
 };
 
-/** Every member, so that none can be forgotten. */
+/** Every member, so that the compiler notices a missing one. */
 const METADATA: Required<ClientMetadata> = {
   token_endpoint_auth_method: 'private_key_jwt',
   client_uri: 'https://client.example',
@@ -74,7 +74,7 @@ const METADATA: Required<ClientMetadata> = {
   brand_color: '#12aB0f',
 };
 
-/** The members of `expected`, of what was read. */
+/** The members of `expected`, taken from the record that was read. */
 function pick(record: object, expected: object): object {
   const read = new Map(Object.entries(record));
   return Object.fromEntries(Object.keys(expected).map((name) => [name, read.get(name)]));
@@ -87,14 +87,14 @@ async function expectStored(stage: Stage, token: NewToken): Promise<void> {
   expectEqual(pick(record, expected), expected, 'a stored token');
 }
 
-/** What look-ups have answered, each with what is read of it where it is not believed to be plain. */
+/** Results of lookups, each with the record that is read from it if it is not trusted to be plain. */
 interface Answered {
   readonly what: string;
   readonly found: TokenRecord | AuthorizationCodeRecord | ClientRecord;
   readonly read: object | undefined;
 }
 
-/** Whether it is made of objects, lists, texts, numbers, truth values and `null` alone, as JSON is. */
+/** Whether it consists only of objects, lists, strings, numbers, booleans and `null`, like JSON. */
 function isPlain(value: unknown): boolean {
   if (typeof value !== 'object') return ['string', 'number', 'boolean'].includes(typeof value);
   if (value === null) return true;

@@ -10,31 +10,33 @@ import type {
 import type { AdministrableStorage, Awaitable, NewClient, Storage } from '../contract.ts';
 import { canContinue } from '../issuing.ts';
 
-/** The store under test, and what the kit cannot know of it. */
+/** The store under test, and how to control it. */
 export interface KitSubject<S extends Storage = Storage> {
-  /** The clock by which the store goes. The cases set it. */
+  /** The clock of the store. The cases set it. */
   readonly clock: { nowMs: number };
   /** Opens a new store without records. */
   open(): Awaitable<S>;
   /**
-   * Opens a second handle on the same records, as another process would have it. The cases of concurrency then go
-   * through both in turn; a store that synchronizes its calls within one handle alone is found out only so.
+   * Opens a second handle on the same records, as another process would. The cases of concurrency then use both in
+   * turn. Only this reveals a store that synchronizes its calls within one handle alone.
    */
   openAnother?(storage: S): Awaitable<S>;
-  /** Registers a client; needed only where `clients` has no `add`. */
+  /** Registers a client. Needed only if `clients` has no `add`. */
   registerClient?(storage: S, client: NewClient): Awaitable<void>;
-  /** Brings about that the store cannot be asked, like an outage. Needed by the group `faults` alone. */
+  /** Makes the store unavailable, like an outage. Needed only by the group `faults`. */
   breakStorage?(storage: S): Awaitable<void>;
-  /** Called for each handle at the end of a case, also after `breakStorage`; needed only where the store has no `close`. */
+  /**
+   * Called for each handle at the end of a case, also after `breakStorage`. Needed only if the store has no `close`.
+   */
   close?(storage: S): Awaitable<void>;
 }
 
-/** A guarantee that a store does not keep; the message says which. */
+/** A guarantee that a store breaks; the message names it. */
 export class KitFailure extends Error {
   override readonly name = 'KitFailure';
 }
 
-/** @throws KitFailure with `message` where the condition does not hold */
+/** @throws KitFailure with `message` if the condition is false */
 export function expect(condition: boolean, message: string): asserts condition {
   if (!condition) throw new KitFailure(message);
 }
@@ -48,7 +50,7 @@ export function expectEqual(actual: unknown, expected: unknown, what: string): v
   expect(actualText === expectedText, `${what}: expected ${expectedText}, got ${actualText}`);
 }
 
-/** @throws KitFailure where `attempt` resolves, or does not reject with an error */
+/** @throws KitFailure if `attempt` resolves, or rejects without an error */
 export async function expectRejection(attempt: () => unknown, what: string): Promise<void> {
   let answer: unknown;
   try {
@@ -60,7 +62,7 @@ export async function expectRejection(attempt: () => unknown, what: string): Pro
   throw new KitFailure(`${what}: expected a rejection, got ${JSON.stringify(answer)}`);
 }
 
-/** What a store has under a token's identifier; `undefined` for absence in either spelling. */
+/** The record under a token's identifier; `undefined` if it is absent in either spelling. */
 export async function findToken(
   { tokens }: Storage,
   token: { readonly id: string; readonly kind: TokenKind },
@@ -72,8 +74,8 @@ export async function findToken(
 }
 
 /**
- * Whether a token is alive, however the store says that it is not: by its absence, an expiry that has passed or is
- * zero, its own revocation, that of a principal, or when asked.
+ * Whether a token is alive. A store may show that it is not by its absence, an expiry that is past or zero, its own
+ * revocation, that of a principal, or its answer when asked.
  * @param nowMs milliseconds
  */
 export async function isAlive(
@@ -90,10 +92,10 @@ export async function isAlive(
   return isRevoked !== true;
 }
 
-/** What the tokens of one authorization have in common. */
+/** The members that the tokens of one authorization share. */
 export type Grant = Required<Pick<NewToken, 'clientId' | 'subject' | 'sessionId' | 'grantId' | 'familyId'>>;
 
-/** Where a grant has the identifier of each principal. */
+/** The member of a grant with the identifier of each principal. */
 export const FIELD = {
   client: 'clientId',
   subject: 'subject',
@@ -112,7 +114,7 @@ export const CODE_SECONDS = 60;
 /** The lifetime of one-time identifiers and pushed requests. */
 export const ONE_TIME_SECONDS = 60;
 
-/** An opened store, and what a case does with it over and over. */
+/** An opened store, with the steps that cases share. */
 export class Stage<S extends Storage = Storage> {
   readonly storage: S;
   readonly clock: { nowMs: number };
@@ -125,12 +127,12 @@ export class Stage<S extends Storage = Storage> {
     this.#subject = subject;
   }
 
-  /** The store with its administration. @throws KitFailure where it has none */
+  /** The store with its administration. @throws KitFailure if it has none */
   get administration(): AdministrableStorage {
     return administrationOf(this.storage);
   }
 
-  /** @throws KitFailure where the subject does not say how */
+  /** @throws KitFailure if the subject cannot do this */
   async break(): Promise<void> {
     const subject = this.#subject;
     expect(subject.breakStorage !== undefined, 'this case needs breakStorage: leave out the group "faults"');
@@ -144,7 +146,7 @@ export class Stage<S extends Storage = Storage> {
     }
   }
 
-  /** Starts all attempts before any of them is awaited, through the store's handles in turn. */
+  /** Starts all attempts before awaiting one, through the store's handles in turn. */
   async parallel<T>(attempts: readonly ((storage: Storage) => Awaitable<T>)[]): Promise<T[]> {
     if (this.#others.length === 0) {
       const another = await this.#subject.openAnother?.(this.storage);
@@ -157,7 +159,7 @@ export class Stage<S extends Storage = Storage> {
     return Promise.all(started);
   }
 
-  /** The stage's time, in seconds. */
+  /** The time in seconds. */
   get now(): number {
     return Math.floor(this.clock.nowMs / 1000);
   }
@@ -181,7 +183,7 @@ export class Stage<S extends Storage = Storage> {
     return record;
   }
 
-  /** A new authorization, with a client, person and session of its own unless said otherwise. */
+  /** A new authorization, with its own client, user and session by default. */
   async grant(fields: Partial<Grant> = {}): Promise<Grant> {
     return {
       clientId: fields.clientId ?? (await this.client()).id,
@@ -242,7 +244,7 @@ export class Stage<S extends Storage = Storage> {
     return code;
   }
 
-  /** Has a code issued and redeemed for a pair. */
+  /** Issues a code and redeems it for a pair. */
   async redeemed(grant: Grant): Promise<Pair & { readonly code: AuthorizationCodeRecord }> {
     const code = await this.code(grant);
     const pair = this.pair(grant);
@@ -251,7 +253,7 @@ export class Stage<S extends Storage = Storage> {
     return { code, ...pair };
   }
 
-  /** Rotates a refresh token, expecting that it works. */
+  /** Rotates a refresh token and expects success. */
   async rotated(grant: Grant, refresh: NewToken): Promise<Pair> {
     const pair = this.pair(grant);
     const outcome = await this.storage.tokens.rotate(refresh, pair.refresh, [pair.refresh, pair.access]);
@@ -259,7 +261,7 @@ export class Stage<S extends Storage = Storage> {
     return pair;
   }
 
-  /** Stores tokens that rest upon their client alone, expecting that it works. */
+  /** Stores tokens whose only basis is their client, and expects success. */
   async issued(client: ClientRecord, ...tokens: NewToken[]): Promise<void> {
     const outcome = await this.storage.tokens.issue(tokens, basisOf(client));
     expectEqual(outcome, 'issued', 'issuing tokens');
@@ -317,13 +319,13 @@ export class Stage<S extends Storage = Storage> {
   }
 }
 
-/** @throws KitFailure where a store has no administration */
+/** @throws KitFailure if a store has no administration */
 export function administrationOf(storage: Storage): AdministrableStorage {
   expect(isAdministrable(storage), 'this case needs an AdministrableStorage: leave out its group');
   return storage;
 }
 
-/** What issuance for a client rests upon, as the caller read it. */
+/** The basis of issuance for a client, as the caller read it. */
 export function basisOf({ generation }: ClientRecord): { readonly clientGeneration?: number } {
   return generation === undefined ? {} : { clientGeneration: generation };
 }
@@ -336,14 +338,14 @@ function isAdministrable(storage: Storage): storage is AdministrableStorage {
   return 'revokeAll' in storage && 'sweep' in storage;
 }
 
-/** Attempts of which one succeeds. */
+/** The number of attempts of which one succeeds. */
 export const PARALLEL = 100;
-/** Attempts that race something else. */
+/** The number of attempts that race something else. */
 export const RACERS = 20;
 
 export type Attempt<T> = (storage: Storage) => Awaitable<T>;
 
-/** Starts attempts with `act` in their middle, so that it comes after some and before others. */
+/** Starts attempts with `act` in the middle, so that it runs after some and before others. */
 export async function race(
   stage: Stage,
   attempts: readonly Attempt<unknown>[],
@@ -353,7 +355,7 @@ export async function race(
   await stage.parallel([...attempts.slice(0, middle), act, ...attempts.slice(middle)]);
 }
 
-/** Which guarantee a case is about. */
+/** The guarantee that a case checks. */
 export type KitGroup = 'records' | 'atomicity' | 'concurrency' | 'expiry' | 'faults' | 'administration';
 
 export interface KitCase {
@@ -361,13 +363,13 @@ export interface KitCase {
   /** A sentence: what the store does. */
   readonly title: string;
   /**
-   * Opens a store of its own, tries it and closes it.
-   * @throws KitFailure where the store does otherwise
+   * Opens a store of its own, runs the case and closes it.
+   * @throws KitFailure if the store fails the case
    */
   run<S extends Storage>(subject: KitSubject<S>): Promise<void>;
 }
 
-/** Every case begins at this time: 2030-01-01T00:00:00Z. */
+/** Every case starts at this time: 2030-01-01T00:00:00Z. */
 const START_MS = 1_893_456_000_000;
 
 export function kitCase(group: KitGroup, title: string, check: (stage: Stage) => Promise<void>): KitCase {

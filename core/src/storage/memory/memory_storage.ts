@@ -41,24 +41,24 @@ import {
 } from './tokens.ts';
 
 export interface MemoryStorageOptions {
-  /** Whose records these are, for messages; one memory store is one issuer's. */
+  /** The issuer of the records, for messages; one memory store has one issuer. */
   readonly issuer?: string;
-  /** Milliseconds; the system's clock unless said otherwise. */
+  /** Milliseconds. Default: the system's clock. */
   readonly clock?: () => number;
-  /** How a revocation is stored; `flag` unless said otherwise. */
+  /** How a revocation is stored. Default: `flag`. */
   readonly revokeBy?: RevokeBy;
   /**
-   * Whether the store has `isAccessTokenRevoked`. Its revoked records then say nothing of it themselves, as with a
-   * host that keeps revocations apart from its tokens.
+   * Whether the store has `isAccessTokenRevoked`. Its records then do not say that they are revoked, as with a host
+   * that keeps revocations apart from its tokens.
    */
   readonly answersIsAccessTokenRevoked?: boolean;
-  /** Age in seconds at which events are swept; 30 days unless said otherwise. */
+  /** The age in seconds at which events are swept. Default: 30 days. */
   readonly eventRetentionSeconds?: number;
 }
 
 /**
- * A store in the memory of this process, for tests and for hosts that can lose their tokens with a restart. Its
- * operations run at once, so each is atomic.
+ * A store in the memory of this process, for tests and for hosts that can lose their tokens at a restart. Its
+ * operations run synchronously, so each is atomic.
  */
 const OPTIONS: KindsOf<MemoryStorageOptions> = {
   issuer: anyText,
@@ -252,7 +252,7 @@ export function memoryKeys({ tables, clock }: MemoryHandle): Required<KeyReposit
       ({ record }) => record.algorithm === algorithm && record.status === status,
     )?.record;
 
-  /** Stores a key, needed as long as before at the least, and until `neededUntil` (seconds). */
+  /** Stores a key that is needed until `neededUntil` (seconds) at least, and no shorter than before. */
   const set = (record: KeyRecord, neededUntil = 0): void => {
     const { keys } = tables();
     const before = keys.get(record.kid)?.neededUntil ?? 0;
@@ -282,7 +282,7 @@ export function memoryKeys({ tables, clock }: MemoryHandle): Required<KeyReposit
       const promoted = find(current.algorithm, 'next');
       if (promoted === undefined) throw new Error(`no key is ready to follow ${currentKid}`);
 
-      // What it has signed so far is in its neededUntil already: each issuance sees to that.
+      // `neededUntil` already covers the tokens that the key has signed: each issuance updates it.
       const nowMs = clock();
       const retired = { ...current, status: 'retired', retiredAtMs: nowMs } as const;
       set(retired, Math.floor(nowMs / 1000) + RETIRED_KEY_SECONDS);
@@ -328,8 +328,8 @@ export function memoryPushedRequests({ tables }: MemoryHandle): PushedRequestRep
 }
 
 /**
- * Deletion of what nothing needs any more.
- * @param eventRetentionSeconds age at which events go
+ * Deletes rows that are no longer needed.
+ * @param eventRetentionSeconds the age at which events are deleted
  */
 export function memorySweep(
   { tables, clock }: MemoryHandle,

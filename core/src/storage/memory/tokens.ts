@@ -48,7 +48,7 @@ export interface PrincipalRow {
   readonly generation: number;
   readonly raisedAtMs?: number;
   readonly disabledAtMs?: number;
-  /** Seconds; for ever where it is infinite. */
+  /** Seconds; `Infinity` if it is kept for ever. */
   readonly keepUntil: number;
 }
 
@@ -61,7 +61,7 @@ export interface KeyRow {
 /** Everything that a memory store holds. */
 export interface Tables {
   readonly clients: Map<string, ClientRecord>;
-  /** Of all four kinds, under `principalKey`. */
+  /** Principals of all four kinds, under `principalKey`. */
   readonly principals: Map<string, PrincipalRow>;
   readonly grants: Map<string, GrantRow>;
   readonly tokens: Map<string, TokenRow>;
@@ -73,11 +73,11 @@ export interface Tables {
   readonly events: EventRecord[];
   lastSequence: number;
   notBeforeMs: number | undefined;
-  /** Where the generation of a new client begins: above that of every client that was removed. */
+  /** The first generation of a new client: above that of every removed client. */
   firstClientGeneration: number;
 }
 
-/** What each part of the store works with. */
+/** What each part of the store needs. */
 export interface MemoryHandle {
   /** @throws Error once the store is closed */
   readonly tables: () => Tables;
@@ -123,12 +123,12 @@ export function addEvent(
   });
 }
 
-/** A copy that neither the caller's changes nor a reader's can reach. */
+/** A frozen copy, which neither the caller nor a reader can change. */
 export function snapshot<T>(value: T): T {
   return frozen(structuredClone(value));
 }
 
-/** What a revocation looks for. */
+/** What a revocation searches for. */
 type Family = Pick<TokenRecord, 'id' | 'pairId' | 'familyId'>;
 
 /**
@@ -174,7 +174,7 @@ export function memoryTokens(
   const familyOf = ({ familyId }: Family): readonly TokenRow[] =>
     familyId === undefined ? [] : rowsWhere((record) => record.familyId === familyId);
 
-  /** An access token's way to the refresh token that would bring it back. */
+  /** Finds the refresh token that could issue the access token again, with its pair. */
   const currentOfFamily = (token: Family): readonly TokenRow[] =>
     familyOf(token)
       .filter(({ record }) => record.kind === 'refresh_token' && record.supersededAtMs === undefined)
@@ -227,9 +227,9 @@ export function memoryTokens(
   return tellsRevokedByMethod ? { ...repository, isAccessTokenRevoked: isRevoked } : repository;
 }
 
-/** The one way in which tokens come into the store. */
+/** How tokens enter the store. */
 export function memoryIssuing({ tables }: MemoryHandle, principals: Principals, grants: Grants): Issuing {
-  /** Whatever the key's status: it may have been retired while the token was being signed. */
+  /** In any status: the key may have retired while the token was being signed. */
   const extendKey = (kid: string, keepUntil: number): void => {
     const { keys } = tables();
     const key = keys.get(kid);
@@ -266,7 +266,7 @@ export function memoryIssuing({ tables }: MemoryHandle, principals: Principals, 
 }
 
 export interface Grants extends Pick<AdministrableStorage, 'grantsOf' | 'revokeGrants'> {
-  /** Remembers what the first code or tokens of a grant tell of it; later ones only once it has ended. */
+  /** Stores a grant with its first code or tokens. Later ones replace it only if it has ended. */
   begin(first: GrantBeginning, generations: Generations): void;
 }
 
@@ -379,25 +379,24 @@ export function memoryAuthorizationCodes(
   };
 }
 
-/** How a revocation is stored: the three ways that a host may choose from. */
+/** How a revocation is stored: the three ways that a host may choose. */
 export type RevokeBy = 'flag' | 'deletion' | 'zero_expiry';
 
 export interface Revoking {
-  /** Ends the given tokens. @returns how many of them had not ended */
+  /** Revokes the given tokens. @returns how many of them were not revoked before */
   endTokens(rows: readonly TokenRow[]): number;
-  /** @returns whether the code had not ended */
+  /** @returns whether the code was not revoked before */
   endCode(row: CodeRow): boolean;
   /**
-   * Ends all tokens and codes of a grant.
-   * @param copied the generation of the grant as the token or code that led here copied it
-   * @returns how much that ended
+   * Revokes all tokens and codes of a grant.
+   * @param copied the generation of the grant that the token or code copied which is being revoked
+   * @returns how many were revoked
    */
   endGrant(grantId: string, copied: number | undefined): number;
 }
 
 /**
- * @param raisesGrants whether a grant ends by its generation, or else row by row, as with a host that has no
- *   generations
+ * @param raisesGrants whether a grant is revoked by its generation, or row by row as by a host without generations
  */
 export function memoryRevoking(
   { tables, clock }: MemoryHandle,
@@ -443,7 +442,7 @@ interface Endable {
   readonly revokedAtMs?: number;
 }
 
-/** Who a token or code depends on. */
+/** The principals of a token or code. */
 export interface Dependencies {
   readonly clientId: string;
   readonly subject?: string;
@@ -453,21 +452,21 @@ export interface Dependencies {
 
 export interface Principals {
   find(principal: Principal, id: string): PrincipalRow | undefined;
-  /** Sees to it that the principals of a token or code exist and outlive it (seconds). @returns their generations */
+  /** Makes sure that the principals of a token or code exist and outlive it (seconds). @returns their generations */
   keep(of: Dependencies, keepUntil: number): Generations;
-  /** Ends all tokens of a principal. @returns whether there is one */
+  /** Revokes all tokens of a principal. @returns whether there is one */
   raise(principal: Principal, id: string): boolean;
-  /** Ends all tokens of a grant, unless that happened since `copied` was its generation. @returns whether it did */
+  /** Revokes all tokens of a grant if its generation is still `copied`. @returns whether it was */
   raiseGrantOnce(id: string, copied: number): boolean;
   /** @returns whether that changed anything */
   setDisabled(principal: 'client' | 'subject', id: string, disabled: boolean): boolean;
-  /** How something that copied `generations` stands now. */
+  /** How a token or code that copied `generations` stands to its principals now. */
   standingsOf(of: Dependencies, generations: Generations): Standings;
 }
 
 export type Standings = Pick<AuthorizationCodeRecord, 'standing' | 'notBeforeMs'>;
 
-/** The generations of all that tokens depend on. */
+/** The generations of the principals of tokens. */
 export function memoryPrincipals({ tables, clock }: MemoryHandle): Principals {
   const find = (principal: Principal, id: string) => tables().principals.get(principalKey(principal, id));
   const set = (principal: Principal, id: string, row: PrincipalRow) => {
@@ -475,8 +474,8 @@ export function memoryPrincipals({ tables, clock }: MemoryHandle): Principals {
   };
 
   /**
-   * A generation begins as the time at which its row was made: a row that is made again after it was swept is ahead
-   * of every token that copied the former one.
+   * A generation begins with the time at which its row is made: if a row was swept and is made again, it is ahead of
+   * every token that copied the old one.
    */
   const kept = (principal: Principal, id: string, keepUntil: number): number => {
     const row = find(principal, id) ?? { generation: clock(), keepUntil };
@@ -536,7 +535,9 @@ export function memoryPrincipals({ tables, clock }: MemoryHandle): Principals {
   };
 }
 
-/** A principal whose row is gone is ahead of whatever copied it: rows are swept after the end of their last token. */
+/**
+ * A principal without a row is ahead of every copy of its generation: its row was swept after its last token ended.
+ */
 function standingOf(copied: number, row: PrincipalRow | undefined): Standing {
   return {
     copied,

@@ -24,7 +24,7 @@ export const CLIENTS_SQL = {
 
   hasRedirectOrigin: forPostgres(CLIENT_STATEMENTS.hasRedirectOrigin, 'issuerId', 'origin'),
 
-  // One row for all, so that the lease comes along although there is none.
+  // All APIs in one row, so that the epoch is read even if there are none.
   findApis: underLease(`
     SELECT coalesce(json_agg(a), '[]')::text AS apis FROM (
       SELECT id, resource, metadata FROM grantd.clients
@@ -92,7 +92,7 @@ export const CLIENTS_SQL = {
 
   lockIssuer: 'SELECT 1 FROM grantd.issuers WHERE id = $1 FOR NO KEY UPDATE',
 
-  // Its tokens are left behind: the generation of whoever is registered from now on is ahead of what they copied.
+  // Its tokens stay behind. Clients that are added from now on begin at a generation ahead of their copies.
   remove: `
     WITH origins AS (DELETE FROM grantd.redirect_origins WHERE issuer_id = $1 AND client_id = $2),
     api_scopes AS (DELETE FROM grantd.api_scopes WHERE issuer_id = $1 AND client_id = $2),
@@ -139,7 +139,7 @@ export async function postgresClients({
     },
     async add(client, mostRegistered) {
       requireClientRecord(client);
-      // One after another where they are counted: each then counts those before it.
+      // Registrations that are counted run one after another, so that each counts those before it.
       const alone = mostRegistered === undefined ? [] : [[sql.lockIssuer, issuerId] as const];
       const added = await primary.write([
         ...alone,

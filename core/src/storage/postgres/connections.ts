@@ -1,28 +1,28 @@
 import { sha256 } from '#hashing';
 
-/** What the second half of a transaction sends, and what its results mean. */
+/** The second half of a transaction: what it sends, and what its results mean. */
 export interface Continuation<T> {
   readonly calls: readonly PostgresCall[];
   readonly outcome: (results: readonly PostgresResult[]) => T;
 }
 
-/** A second half in which nothing is left to do. */
+/** A second half without statements. */
 export function ended<T>(outcome: T): Continuation<T> {
   return { calls: [], outcome: () => outcome };
 }
 
 /**
- * Server errors after which nothing has happened and a new attempt may succeed. A statement looks for a taken name
- * itself; that a unique index refuses it (23505) means that another transaction took the name after the look.
+ * Server errors after which nothing has happened and a new attempt may succeed. Statements check for taken names
+ * themselves, so a violation of a unique index (23505) means that another transaction took the name after the check.
  */
 const LOST_RACE: ReadonlySet<string> = new Set(['40001', '40P01', '23505']);
 
-/** What a pooler that gives each transaction another connection answers to prepared statements that it does not know. */
+/** Errors of a pooler that gives each transaction another connection and so does not know the prepared statement. */
 const NOT_PREPARED: ReadonlySet<string> = new Set(['26000', '42P05']);
 
 /**
- * Whatever the role or the server was told since the start: a commit is flushed, and confirmed by a synchronous standby;
- * and that it was not is said in a warning.
+ * Whatever the settings of the role or server are: a commit is flushed and confirmed by a synchronous standby, and
+ * the server warns if it was not.
  */
 const DURABLE_AND_OUTSPOKEN =
   "SELECT set_config('synchronous_commit', 'on', true) " +
@@ -32,13 +32,13 @@ const DURABLE_AND_OUTSPOKEN =
 const MOST_ATTEMPTS = 5;
 
 /**
- * Statements over a pool, each answered or rejected within its deadline; for the store, and for the tables that a host
- * keeps beside it. Whatever goes wrong on a connection, it is closed: the server then rolls back what was begun on it,
- * and nobody meets its late answers. What failed without having happened, as after a deadlock, is attempted again, and
- * a pooler that knows no prepared statements is asked without them.
+ * Runs statements over a pool, each within its deadline, for the store and for tables that a host keeps next to it.
+ * After any error the connection is closed: the server then rolls back, and no later statement gets a late answer.
+ * What failed without an effect, as after a deadlock, is attempted again. If a pooler does not know prepared
+ * statements, they are sent unprepared.
  *
- * Every method rejects where PostgreSQL cannot be asked, does not answer in time, or answers with an error. In results
- * integers are numbers, booleans are booleans, and all else is text.
+ * Every method rejects if PostgreSQL cannot be reached, does not answer in time, or returns an error. In results,
+ * integers are numbers, booleans are booleans, and everything else is text.
  */
 export class PostgresConnections {
   readonly #pool: PostgresPool;
@@ -51,13 +51,13 @@ export class PostgresConnections {
     this.#pool = pool;
     this.#deadlines = deadlinesOf(deadlines);
     const ms = Math.ceil(this.#deadlines.statementTimeoutMs);
-    // A process that is stopped in the middle must not keep its locks from the others for longer than a caller waits.
+    // A process that is paused inside a transaction must not hold its locks for longer than a caller waits.
     this.#begin =
       `BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; ${DURABLE_AND_OUTSPOKEN}; ` +
       `SET LOCAL lock_timeout = ${ms}; SET LOCAL idle_in_transaction_session_timeout = ${ms}`;
   }
 
-  /** Over the same pool, for what may take longer. @param statementTimeoutMs milliseconds */
+  /** The same pool with another timeout, for slow statements. @param statementTimeoutMs milliseconds */
   withStatementTimeout(statementTimeoutMs: number): PostgresConnections {
     return new PostgresConnections(this.#pool, { ...this.#deadlines, statementTimeoutMs });
   }
@@ -71,9 +71,9 @@ export class PostgresConnections {
   }
 
   /**
-   * As `read`, where the answer also tells whether its server is still to be believed.
-   * @param callOf says what to read once there is a connection; asked again, and for the same, at each attempt
-   * @param requireBelieved throws where it is not: its connection is closed then, and not met again
+   * As `read`, if the result also shows whether its server can still be trusted.
+   * @param callOf returns the statement once there is a connection; each attempt calls it again and gets the same
+   * @param requireBelieved throws if the server cannot be trusted; its connection is then closed
    */
   async readBelieved(
     callOf: () => PostgresCall,
@@ -81,20 +81,20 @@ export class PostgresConnections {
   ): Promise<PostgresResult> {
     return this.#attempt(async (client) => {
       const call = callOf();
-      const result = only((await this.#flight(client, [() => this.#query(client, call)]))[0]);
+      const result = only((await this.#send(client, [() => this.#query(client, call)]))[0]);
       requireBelieved(result);
       return result;
     });
   }
 
   /**
-   * Statements as one transaction, sent at once. Resolves with a result for each once it is durable; where it rejects,
+   * Sends statements as one transaction, at once. Resolves with a result for each once it is durable. If it rejects,
    * its outcome may be unknown.
    */
   async write(calls: readonly PostgresCall[]): Promise<readonly PostgresResult[]> {
     return this.#attempt((client) =>
       watched(client, async () => {
-        const [, ...results] = await this.#flight(client, [
+        const [, ...results] = await this.#send(client, [
           () => client.query({ text: this.#begin }),
           ...calls.map((call) => () => this.#query(client, call)),
           () => client.query({ text: 'COMMIT' }),
@@ -105,19 +105,19 @@ export class PostgresConnections {
     );
   }
 
-  /** A transaction in two halves: `next` sees what the first one found, and says what follows. */
+  /** A transaction in two halves: `next` receives the results of the first and returns the second. */
   async transaction<T>(
     first: readonly PostgresCall[],
     next: (found: readonly PostgresResult[]) => Continuation<T>,
   ): Promise<T> {
     return this.#attempt((client) =>
       watched(client, async () => {
-        const [, ...found] = await this.#flight(client, [
+        const [, ...found] = await this.#send(client, [
           () => client.query({ text: this.#begin }),
           ...first.map((call) => () => this.#query(client, call)),
         ]);
         const { calls, outcome } = next(found);
-        const results = await this.#flight(client, [
+        const results = await this.#send(client, [
           ...calls.map((call) => () => this.#query(client, call)),
           () => client.query({ text: 'COMMIT' }),
         ]);
@@ -127,28 +127,28 @@ export class PostgresConnections {
     );
   }
 
-  /** A transaction of any number of steps, each of which waits for the one before it; attempted once. */
+  /** A transaction of any number of steps, each of which waits for the one before. It is attempted once. */
   async longTransaction(
     work: (run: (call: PostgresCall) => Promise<PostgresResult>) => Promise<void>,
   ): Promise<void> {
     const run = (client: PostgresClient) => async (call: PostgresCall) =>
-      only((await this.#flight(client, [() => this.#query(client, call)]))[0]);
+      only((await this.#send(client, [() => this.#query(client, call)]))[0]);
     return this.#once((client) =>
       watched(client, async () => {
-        await this.#flight(client, [() => client.query({ text: this.#begin })]);
+        await this.#send(client, [() => client.query({ text: this.#begin })]);
         await work(run(client));
-        const [committed] = await this.#flight(client, [() => client.query({ text: 'COMMIT' })]);
+        const [committed] = await this.#send(client, [() => client.query({ text: 'COMMIT' })]);
         requireCommitted(committed);
       }),
     );
   }
 
-  /** Ends all use; the pool itself is its owner's to end. */
+  /** Rejects all later calls. The pool's owner ends the pool. */
   close(): void {
     this.#isClosed = true;
   }
 
-  /** Again where nothing has happened and it may go well the next time. */
+  /** Attempts again if nothing has happened and another attempt may succeed. */
   async #attempt<T>(work: (client: PostgresClient) => Promise<T>): Promise<T> {
     for (let attempt = 1; ; attempt++) {
       try {
@@ -158,7 +158,7 @@ export class PostgresConnections {
         if (NOT_PREPARED.has(code)) this.#isPrepared = false;
         else if (!LOST_RACE.has(code)) throw error;
         if (attempt === MOST_ATTEMPTS) throw error;
-        // Random, so that those who lost against each other do not meet again.
+        // Random, so that transactions that collided do not collide again.
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 5 * attempt));
       }
     }
@@ -188,8 +188,8 @@ export class PostgresConnections {
     }
   }
 
-  /** Sends queries in order, without waiting in between where the connection is made for that. */
-  #flight(
+  /** Sends queries in order, and without waiting in between if the connection supports it. */
+  #send(
     client: PostgresClient,
     queries: readonly (() => Promise<PostgresResult>)[],
   ): Promise<PostgresResult[]> {
@@ -203,7 +203,7 @@ export class PostgresConnections {
   }
 }
 
-/** The rows of a result; their shape is the statement's to know. */
+/** The rows of a result. The caller knows their type from the statement. */
 export function rowsOf<Row>(result: PostgresResult | undefined): readonly Row[] {
   return only(result).rows as readonly Row[];
 }
@@ -226,17 +226,17 @@ async function oneAfterAnother(
   return results;
 }
 
-/** A transaction that failed answers COMMIT with ROLLBACK, and no error. */
+/** PostgreSQL answers COMMIT of a failed transaction with ROLLBACK, without an error. */
 function requireCommitted(result: PostgresResult | undefined): void {
   if (result?.command !== 'COMMIT') throw new Error(`PostgreSQL answered COMMIT with ${result?.command}`);
 }
 
-/** Empty where the error is not the server's. */
+/** Empty if the error is not from the server. */
 function sqlState(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : '';
 }
 
-/** A connection out of the pool, which must be given back. */
+/** A connection from the pool, which must be released. */
 function checkOut(pool: PostgresPool): Promise<PostgresClient> {
   return new Promise((resolve, reject) => {
     pool.connect((error, client) => {
@@ -247,21 +247,21 @@ function checkOut(pool: PostgresPool): Promise<PostgresClient> {
   });
 }
 
-/** @param isSound whether others may use it; it is closed otherwise */
+/** @param isSound whether the connection can be used again; otherwise it is closed */
 function giveBack(client: PostgresClient, isSound: boolean): void {
   client.off('error', heardByItsQueries);
   client.release(!isSound);
 }
 
-/** A connection that is lost says so to its queries, and once more to whoever listens: nobody at all ends the process. */
+/** A lost connection rejects its queries and also emits `error`, which ends the process if it has no listener. */
 function heardByItsQueries(): void {}
 
 /** SQLSTATE of warnings, and of interventions by an operator. */
 const WARNING = /^(01|57)/;
 
 /**
- * Does a write, and rejects where the server warned meanwhile: that a commit "might not have been replicated" is said
- * in a warning beside its success, when the wait for a synchronous standby was cut short.
+ * Does a write, and rejects if the server warned meanwhile. When the wait for a synchronous standby is cut short, the
+ * commit succeeds with the warning that it "might not have been replicated".
  */
 export async function watched<T>(client: PostgresClient, write: () => Promise<T>): Promise<T> {
   let warning: PostgresNotice | undefined;
@@ -279,10 +279,10 @@ export async function watched<T>(client: PostgresClient, write: () => Promise<T>
 }
 
 /**
- * Waits for a promise, but not for ever.
+ * Waits for a promise for a limited time.
  * @param ms milliseconds
  * @param omission what PostgreSQL failed to do, for the error
- * @throws Error once the time has passed; what comes of the promise afterwards is of no interest
+ * @throws Error once the time has passed; the promise is ignored from then on
  */
 export async function within<T>(ms: number, promise: Promise<T>, omission: string): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -297,16 +297,16 @@ export async function within<T>(ms: number, promise: Promise<T>, omission: strin
 }
 
 interface Deadlines {
-  /** Milliseconds for getting a connection, a new one included. */
+  /** Milliseconds to wait for a connection, including a new one. */
   readonly connectionTimeoutMs: number;
-  /** Milliseconds for the answer to what was sent at once. */
+  /** Milliseconds to wait for the answer to statements that were sent at once. */
   readonly statementTimeoutMs: number;
 }
 
 export interface PostgresDeadlines {
-  /** How long to wait for a connection, a new one included, in milliseconds; 2000 unless said otherwise. */
+  /** How long to wait for a connection, including a new one, in milliseconds. Default: 2000. */
   readonly connectionTimeoutMs?: number;
-  /** How long to wait for an answer, in milliseconds; 5000 unless said otherwise. The outcome of a write is unknown then. */
+  /** How long to wait for an answer, in milliseconds. The outcome of a write is unknown after that. Default: 5000. */
   readonly statementTimeoutMs?: number;
 }
 
@@ -320,21 +320,21 @@ export function deadlinesOf({
   return { connectionTimeoutMs, statementTimeoutMs };
 }
 
-/** What the store needs of a pool: `Pool` of `pg` fits, and whatever is made in its likeness. */
+/** What the store needs of a pool: `Pool` of `pg`, or a compatible one. */
 export interface PostgresPool {
   /**
-   * Calls back in the moment in which the pool lets go of a connection: one that is lost says so to whoever listens, and
-   * a promise would be heard too late.
+   * Calls back at the moment when the pool hands over a connection. A promise would be too late to hear the `error`
+   * event of a connection that is lost right away.
    */
   connect(callback: (error: Error | undefined, client: PostgresClient | undefined) => void): void;
 }
 
-/** A connection that is ours until it is released. */
+/** A connection from the pool until it is released. */
 export interface PostgresClient {
-  /** Set where statements may be sent before the former ones are answered (`pg`: `new Pool({ pipeline: true })`). */
+  /** Set if statements can be sent before earlier ones are answered (`pg`: `new Pool({ pipeline: true })`). */
   readonly pipeline?: boolean;
   query(query: PostgresQuery): Promise<PostgresResult>;
-  /** @param destroy closes the connection instead of keeping it for others */
+  /** @param destroy closes the connection instead of returning it to the pool */
   release(destroy?: boolean): void;
   on(event: 'notice', listener: (notice: PostgresNotice) => void): unknown;
   on(event: 'error', listener: (error: Error) => void): unknown;
@@ -343,14 +343,14 @@ export interface PostgresClient {
 }
 
 export interface PostgresQuery {
-  /** Prepared once for each connection under this name; absent where it is not prepared. */
+  /** Each connection prepares the statement once under this name. Without a name it is not prepared. */
   name?: string;
   text: string;
   values?: unknown[];
   types?: PostgresTypes;
 }
 
-/** How values come out of their text; asked for each column by the object identifier of its type. */
+/** Parsers of values from text, by the object identifier of a column's type. */
 interface PostgresTypes {
   getTypeParser(oid: number): (text: string) => unknown;
 }
@@ -370,7 +370,7 @@ interface PostgresNotice {
 const BOOLEAN = 16;
 const INTEGERS: ReadonlySet<number> = new Set([20, 21, 23]);
 
-/** The types of our own columns, whatever else the pool has been taught for them. */
+/** The types of our own columns, whatever parsers the pool is configured with. */
 export const TYPES: PostgresTypes = {
   getTypeParser(oid) {
     if (INTEGERS.has(oid)) return Number;
@@ -378,7 +378,7 @@ export const TYPES: PostgresTypes = {
   },
 };
 
-/** A statement as it is written, under the name by which a connection keeps it prepared. */
+/** A statement, and the name under which a connection keeps it prepared. */
 export interface PostgresStatement {
   readonly name: string;
   readonly text: string;
@@ -387,14 +387,14 @@ export interface PostgresStatement {
 /** A statement with the values of its parameters, `$1` first. */
 export type PostgresCall = readonly [PostgresStatement, ...values: unknown[]];
 
-/** A statement that is not prepared: one that runs once, or several in one text. */
+/** An unprepared statement: one that runs once, or several in one text. */
 export function unnamed(text: string): PostgresStatement {
   return { name: '', text };
 }
 
 /**
- * Gives each statement a name that follows from its text: connections that a pooler hands from one process to
- * another, of another version perhaps, never mean something else by it.
+ * Derives the name of each statement from its text. A pooler may hand a connection from one process to another of
+ * another version, and the name then still means the same statement.
  */
 export async function namedStatements<Key extends string>(
   statements: Readonly<Record<Key, string>>,
@@ -405,7 +405,7 @@ export async function namedStatements<Key extends string>(
   return Object.fromEntries(await Promise.all(entries)) as Record<Key, PostgresStatement>;
 }
 
-/** Whether PostgreSQL can hold a text at all: what it cannot hold is not there. */
+/** Whether PostgreSQL can store a text. An identifier that it cannot store does not exist. */
 export function isStorable(text: string): boolean {
   return !text.includes('\0') && text.isWellFormed();
 }

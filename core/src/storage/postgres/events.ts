@@ -6,8 +6,8 @@ import type { PostgresHandle } from './lookups.ts';
 export const EVENTS_SQL = {
   lockNumbering: 'SELECT 1 FROM grantd.issuers WHERE id = $1 FOR UPDATE',
 
-  // Only rows that are committed are seen here, by one reader at a time: what commits later gets a later number, and
-  // what began after something was answered has the greater id.
+  // Only committed rows are numbered, by one reader at a time. What commits later gets a higher number, and what
+  // began after an answer has a higher id.
   number: `
     WITH unnumbered AS (
       SELECT id, row_number() OVER (ORDER BY id) AS position FROM (
@@ -54,8 +54,8 @@ export async function postgresEvents({
 }
 
 /**
- * Finds the oldest rows by an index, leaves those that somebody is just changing, and deletes no more than a limit. They
- * are an array, so that they are found once and not for each row that they are compared with.
+ * Finds the oldest rows by an index, skips rows that are locked, and deletes up to a limit. The array keeps
+ * PostgreSQL from searching again for each row.
  */
 const oldest = (table: string, age: string) => `
   DELETE FROM grantd.${table} WHERE ctid = ANY (ARRAY(
@@ -92,8 +92,9 @@ export const SWEEP_SQL = {
 };
 
 /**
- * Deletion of what nothing needs any more, one short transaction a call; nothing while another process is at it.
- * @param eventRetentionSeconds age at which events go
+ * Deletes rows that are no longer needed, in one short transaction per call. Does nothing while another process
+ * sweeps.
+ * @param eventRetentionSeconds the age at which events are deleted
  */
 export async function postgresSweep(
   { primary, issuerId, clock }: PostgresHandle,

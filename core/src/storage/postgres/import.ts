@@ -12,10 +12,10 @@ import { assertSound, migratePostgres, STORE_TABLES } from './schema.ts';
 /** Milliseconds for a thousand rows. */
 const IMPORT_TIMEOUT_MS = 10 * 60 * 1000;
 
-/** Without an issuer nobody writes anywhere else, and none is added before the end of the transaction. */
+/** No store writes before it has an issuer, and none can be added before the transaction ends. */
 const LOCK_ISSUERS = 'LOCK TABLE grantd.issuers IN EXCLUSIVE MODE';
 
-/** What the other database has no table for; and numbers go on after those that were brought along. */
+/** Rows that SQLite has no table for. Numbers continue after the imported ones. */
 const AFTERWARDS = [
   'INSERT INTO grantd.sweeps (issuer_id) SELECT id FROM grantd.issuers',
   `UPDATE grantd.issuers i SET last_event_sequence = greatest(
@@ -25,15 +25,15 @@ const AFTERWARDS = [
 
 export interface PostgresImportOptions extends PostgresDeadlines {
   readonly pool: PostgresPool;
-  /** Told after each insertion how many rows of a table have come in so far. */
+  /** Called after each insertion with the number of rows of a table so far. */
   readonly onRows?: (table: string, rows: number) => void;
 }
 
 /**
- * Takes rows from another database into one that holds none yet, all of them or none.
- * @param tables as `exportSqlite` yields them; tables of a host must be there already, in the schema `grantd`
- * @returns how many rows of each table came in
- * @throws Error where the database holds an issuer already, or rows of a host, or cannot keep what it commits
+ * Imports rows from another database into an empty one, all of them or none.
+ * @param tables as `exportSqlite` yields them; tables of a host must exist already, in the schema `grantd`
+ * @returns how many rows of each table were imported
+ * @throws Error if the database already holds an issuer or rows of a host, or does not keep what it commits
  */
 export async function importPostgres(
   tables: Iterable<TableRows>,
@@ -68,7 +68,7 @@ async function requireEmpty(
   throw new Error(`the PostgreSQL database is in use already: it holds ${content}`);
 }
 
-/** Columns that are here and not there keep their defaults. */
+/** Columns that only PostgreSQL has keep their defaults. */
 function insertion(table: string, [first = {}]: TableRows['rows']): PostgresStatement {
   const columns = Object.keys(first).map(quoted).join(', ');
   const name = nameOf(table);

@@ -21,7 +21,7 @@ export const KEYS_SQL = {
 
   currentKeyId: forPostgres(KEYS.currentKeyId, 'issuerId', 'algorithm'),
 
-  // All of an algorithm or none: whoever comes second meets the unique indexes.
+  // All keys of an algorithm or none: the unique indexes stop a second caller.
   add: `
     INSERT INTO grantd.signing_keys (issuer_id, ${insertedNames(SIGNING_KEYS).join(', ')})
     SELECT $1, n.* FROM json_to_recordset($2) AS n (${postgresDefinitions(SIGNING_KEYS)})
@@ -32,7 +32,7 @@ export const KEYS_SQL = {
     SELECT algorithm FROM grantd.signing_keys
     WHERE issuer_id = $1 AND kid = $2 AND status = 'current' FOR UPDATE`,
 
-  // What it has signed so far is in needed_until already: each token's own transaction sees to that.
+  // `needed_until` already covers the tokens that the key has signed: each issuance updates it.
   retire: `
     UPDATE grantd.signing_keys
     SET status = 'retired', retired_at_ms = $3, needed_until = greatest(needed_until, $4)

@@ -10,17 +10,17 @@ import {
 import { isStorable, namedStatements, type PostgresCall, type PostgresStatement } from './connections.ts';
 import { type Primary, underLease } from './primary.ts';
 
-/** Tokens, and clients, that one flight looks up at most: they wait for each other's rows, and fail together. */
-const MOST_IN_A_FLIGHT = 64;
+/** The maximum number of tokens, and of clients, in one batch: they wait for each other's rows and fail together. */
+const MOST_IN_A_BATCH = 64;
 
 /**
- * One of a JSON list. The planner is kept from counting it: it would find a plan for few better than the one that it
- * has kept for any number, and plan anew each time.
+ * Is one of a JSON list. The subquery hides the length of the list from the planner, which would otherwise plan short
+ * lists anew each time.
  */
 const isOneOf = (list: string) => `= ANY (ARRAY(SELECT json_array_elements_text(${list})))`;
 
 export const LOOK_UPS_SQL = {
-  // Each row as one text: the driver and the server spend more on each column than on what is in it.
+  // Each row as one text: for the driver and the server, a column costs more than its content.
   find: underLease(`
     SELECT 'token' AS kind, json_build_array(${TOKEN_COLUMNS}) AS found
     FROM grantd.tokens t ${PRINCIPAL_JOINS}
@@ -30,17 +30,17 @@ export const LOOK_UPS_SQL = {
     FROM (SELECT ${CLIENT_COLUMNS} FROM grantd.clients WHERE issuer_id = i.id AND id ${isOneOf('$3')}) c`),
 };
 
-/** What was found, as JSON, or nothing. */
+/** A row that was found, as JSON, or none. */
 type FoundRow = { readonly epoch: number | null } & (
   | { readonly kind: 'token' | 'client'; readonly found: string }
   | { readonly kind: null }
 );
 
 /**
- * The look-ups of tokens and clients by identifier, of one handle. To ask PostgreSQL costs more than to find a row, so
- * those that are asked until the turn of the event loop is over, and then until there is a connection, share a flight:
- * one statement. It leaves after the last of them was asked, so that each sees whatever was committed before; what
- * becomes of it becomes of all of them. Of those that ask for the same, one asks, and they share the record.
+ * Looks up tokens and clients by identifier, for one handle. A round trip to PostgreSQL costs more than finding a
+ * row, so lookups of the same turn of the event loop, and those that wait for a connection, share one statement. It
+ * is sent after the last of them was asked, so each sees everything that was committed before. A failure rejects the
+ * whole batch. Lookups of the same identifier share one record.
  */
 export class LookUps {
   readonly #primary: Primary;
@@ -48,7 +48,7 @@ export class LookUps {
   readonly #sql: Readonly<Record<keyof typeof LOOK_UPS_SQL, PostgresStatement>>;
   readonly #tokens: Waiting<TokenRecord> = new Map();
   readonly #clients: Waiting<ClientRecord> = new Map();
-  #isBoarding = false;
+  #isScheduled = false;
 
   private constructor(
     primary: Primary,
@@ -64,7 +64,7 @@ export class LookUps {
     return new LookUps(primary, issuerId, await namedStatements(LOOK_UPS_SQL));
   }
 
-  /** Of either kind. */
+  /** A token of either kind. */
   token(id: string): Promise<TokenRecord | undefined> {
     return this.#ask(this.#tokens, id);
   }
@@ -79,45 +79,45 @@ export class LookUps {
     if (known !== undefined) return known.promise;
     const asked = Promise.withResolvers<T | undefined>();
     waiting.set(id, asked);
-    if (!this.#isBoarding) {
-      this.#isBoarding = true;
-      setImmediate(() => this.#fly());
+    if (!this.#isScheduled) {
+      this.#isScheduled = true;
+      setImmediate(() => this.#sendBatch());
     }
     return asked.promise;
   }
 
-  /** Never rejects: what fails is failed to those aboard; to all that wait, where no connection could be had. */
-  async #fly(): Promise<void> {
-    let flight: Flight | undefined;
+  /** Never rejects. A failure rejects the lookups of the batch, or all that wait if there was no connection. */
+  async #sendBatch(): Promise<void> {
+    let batch: Batch | undefined;
     try {
       const rows = await this.#primary.readAllUnderLease<FoundRow>(() => {
-        flight ??= this.#depart();
-        return flight.call;
+        batch ??= this.#nextBatch();
+        return batch.call;
       });
-      flight?.land(rows);
+      batch?.resolve(rows);
     } catch (error) {
-      if (flight === undefined) this.#isBoarding = false;
-      flight ??= this.#board(Number.POSITIVE_INFINITY);
-      flight.fail(error);
+      if (batch === undefined) this.#isScheduled = false;
+      batch ??= this.#take(Number.POSITIVE_INFINITY);
+      batch.reject(error);
     }
   }
 
-  /** Where not all find room, those left are the first of the next one. */
-  #depart(): Flight {
-    const flight = this.#board(MOST_IN_A_FLIGHT);
-    this.#isBoarding = this.#tokens.size + this.#clients.size > 0;
-    if (this.#isBoarding) void this.#fly();
-    return flight;
+  /** Lookups that do not fit are the first of the next batch. */
+  #nextBatch(): Batch {
+    const batch = this.#take(MOST_IN_A_BATCH);
+    this.#isScheduled = this.#tokens.size + this.#clients.size > 0;
+    if (this.#isScheduled) void this.#sendBatch();
+    return batch;
   }
 
-  #board(most: number): Flight {
-    return new Flight(this.#sql.find, this.#issuerId, taken(this.#tokens, most), taken(this.#clients, most));
+  #take(most: number): Batch {
+    return new Batch(this.#sql.find, this.#issuerId, taken(this.#tokens, most), taken(this.#clients, most));
   }
 }
 
 type Waiting<T> = Map<string, PromiseWithResolvers<T | undefined>>;
 
-/** Those that have waited longest. */
+/** The lookups that have waited longest. */
 function taken<T>(waiting: Waiting<T>, most: number): Waiting<T> {
   const first: Waiting<T> = new Map();
   for (const [id, asked] of waiting) {
@@ -128,7 +128,7 @@ function taken<T>(waiting: Waiting<T>, most: number): Waiting<T> {
   return first;
 }
 
-class Flight {
+class Batch {
   readonly call: PostgresCall;
   readonly #tokens: Waiting<TokenRecord>;
   readonly #clients: Waiting<ClientRecord>;
@@ -149,8 +149,8 @@ class Flight {
     this.#clients = clients;
   }
 
-  /** @throws SyntaxError what is stored is not ours */
-  land(rows: readonly FoundRow[]): void {
+  /** @throws SyntaxError a row holds no JSON */
+  resolve(rows: readonly FoundRow[]): void {
     for (const row of rows) {
       if (row.kind === 'token') {
         const token = frozen(toTokenRecord(JSON.parse(row.found)));
@@ -164,13 +164,13 @@ class Flight {
     for (const { resolve } of this.#clients.values()) resolve(undefined);
   }
 
-  fail(error: unknown): void {
+  reject(error: unknown): void {
     for (const { reject } of this.#tokens.values()) reject(error);
     for (const { reject } of this.#clients.values()) reject(error);
   }
 }
 
-/** What each part of the store works with. */
+/** What each part of the store needs. */
 export interface PostgresHandle {
   readonly primary: Primary;
   readonly lookUps: LookUps;

@@ -70,15 +70,15 @@ export { migratePostgres, type PostgresTables, requireSameTables } from './schem
 
 export interface PostgresStorageOptions extends PostgresDeadlines {
   /**
-   * A `Pool` of `pg`, with `pipeline: true` for fewer round trips, or one in its likeness. Its owner listens to its
-   * `error` event, which an idle connection that is lost would otherwise end the process with, and ends it.
+   * A `Pool` of `pg`, or a compatible one. `pipeline: true` saves round trips. Its owner listens to its `error`
+   * event, since a lost idle connection would otherwise end the process, and ends it.
    */
   readonly pool: PostgresPool;
-  /** Whose records this handle sees; one database can hold several issuers. */
+  /** The issuer whose records this handle sees; one database can hold several. */
   readonly issuer: string;
-  /** Milliseconds; the system's clock unless said otherwise. */
+  /** Milliseconds. Default: the system's clock. */
   readonly clock?: () => number;
-  /** Age in seconds at which events are swept; 30 days unless said otherwise. */
+  /** The age in seconds at which events are swept. Default: 30 days. */
   readonly eventRetentionSeconds?: number;
   /** Receives what a migration assumed, once, when opening brought the tables up to date. */
   readonly onAssumption?: (assumption: MigrationAssumption) => void;
@@ -111,9 +111,9 @@ const STATEMENTS: readonly string[] = [
 
 /**
  * Opens a store in a PostgreSQL database (14 or later), which any number of processes on any number of machines may
- * share; its tables are in the schema `grantd`, made where it is missing.
- * @throws Error where the database cannot be reached in time, was written by a newer program, lacks a table
- * or column, is a standby, or does not keep what it commits
+ * share. Its tables are in the schema `grantd`, which is created if it is missing.
+ * @throws Error if the database cannot be reached in time, was written by a newer program, lacks a table or column,
+ *   is a standby, or does not keep what it commits
  */
 export async function openPostgresStorage(options: PostgresStorageOptions): Promise<AdministrableStorage> {
   requireKinds(options, OPTIONS);
@@ -132,8 +132,8 @@ export async function openPostgresStorage(options: PostgresStorageOptions): Prom
 
 /**
  * The issuer for which a database was opened first.
- * @returns `undefined` where there is none in it yet
- * @throws Error where the database cannot be reached in time, or was written by a newer program
+ * @returns `undefined` if there is none in it yet
+ * @throws Error if the database cannot be reached in time, or was written by a newer program
  */
 export async function readStoredIssuer(
   pool: PostgresPool,
@@ -166,7 +166,7 @@ async function storageOn(
 
 const ISSUER_SQL = {
   find: 'SELECT id FROM grantd.issuers WHERE issuer = $1',
-  // Of processes that begin with several issuers at once the first to be answered is the first by number as well.
+  // If processes start with several issuers at once, the first to be answered also has the lowest number.
   lock: 'LOCK TABLE grantd.issuers IN SHARE ROW EXCLUSIVE MODE',
   add: 'INSERT INTO grantd.issuers (issuer) VALUES ($1) ON CONFLICT (issuer) DO NOTHING',
   addSweep: `
@@ -175,7 +175,7 @@ const ISSUER_SQL = {
   first: 'SELECT issuer FROM grantd.issuers ORDER BY id LIMIT 1',
 };
 
-/** The number that stands for an issuer in every key; it gets one where it has none yet. */
+/** The number of an issuer in every key; it gets one if it has none yet. */
 export async function issuerIdOf(connections: PostgresConnections, issuer: string): Promise<number> {
   const sql = await namedStatements(ISSUER_SQL);
   const find = async () => rowsOf<{ id: number }>(await connections.read([sql.find, issuer]))[0]?.id;
@@ -187,7 +187,7 @@ export async function issuerIdOf(connections: PostgresConnections, issuer: strin
   return added;
 }
 
-/** The issuer for which the database was opened first; `undefined` where there is none yet. */
+/** The issuer for which the database was opened first; `undefined` if there is none yet. */
 export async function firstIssuer(connections: PostgresConnections): Promise<string | undefined> {
   const sql = await namedStatements(ISSUER_SQL);
   return rowsOf<{ issuer: string }>(await connections.read([sql.first]))[0]?.issuer;

@@ -10,22 +10,22 @@ import {
 import { STORE_TABLES } from './schema.ts';
 
 /**
- * Milliseconds for which a primary is trusted without having shown that it still is one. The same in every process
- * of a cluster, of whatever version.
+ * Milliseconds for which a primary is trusted after it has proved that it is one. The same in every process of a
+ * cluster, of any version.
  */
 export const LEASE_MS = 2000;
 
-/** What is read under a lease: a row with its `Key`, or none. */
+/** The result of a read under a lease: a row with its `Key`, or none. */
 export type Found<Row, Key extends keyof Row> = (Row | { readonly [K in Key]: null }) & {
   readonly epoch: number | null;
 };
 
 type Dated = { readonly epoch: number | null };
 
-/** Of the issuer `i`; a standby has none of its own. */
+/** The epoch of the issuer `i`, or NULL on a standby. */
 const EPOCH = 'CASE WHEN pg_is_in_recovery() THEN NULL ELSE i.epoch END AS epoch';
 
-/** One row at least, whatever there is: the epoch of the issuer `i`, which is `$1`, and what `select` finds beside it. */
+/** Returns at least one row: the epoch of the issuer `i`, which is `$1`, and the rows that `select` finds. */
 export function underLease(select: string): string {
   return `
   SELECT ${EPOCH}, x.*
@@ -34,7 +34,7 @@ export function underLease(select: string): string {
 }
 
 const PRIMARY_SQL = {
-  // Where commits wait for a standby, this one waits as well: a primary that was deposed cannot complete it.
+  // If commits wait for a standby, this one waits as well, and a replaced primary cannot complete it.
   show: `
     SELECT pg_logical_emit_message(true, 'grantd', '') WHERE current_setting('synchronous_standby_names') <> ''`,
 
@@ -44,7 +44,7 @@ const PRIMARY_SQL = {
       (SELECT max(version) FROM ${STORE_TABLES.versions}) AS schema_version
     FROM grantd.issuers WHERE id = $1`,
 
-  // The first primary of all succeeds nobody who could still be trusted.
+  // Before the first primary there was none that could still be trusted.
   begin: `
     UPDATE grantd.issuers SET epoch = epoch + 1,
       epoch_since = CASE WHEN epoch_timeline IS NULL THEN epoch_since ELSE clock_timestamp() END,
@@ -53,14 +53,14 @@ const PRIMARY_SQL = {
       AND epoch_timeline IS DISTINCT FROM substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8)`,
 };
 
-/** A look-up is tried on so many connections at most. */
+/** The maximum number of connections on which a lookup is tried. */
 const MOST_READS = 3;
 
 class NotThePrimary extends Error {
   override readonly name = 'NotThePrimary';
 }
 
-/** Over as soon as one of two clocks says so: the first stands still while the machine sleeps, the second can be set. */
+/** Ends as soon as one of two clocks says so: the first stops while the machine sleeps, the second can be set. */
 interface Lease {
   readonly epoch: number;
   readonly untilMs: number;
@@ -69,19 +69,19 @@ interface Lease {
 
 type StampRow = {
   readonly epoch: number;
-  /** Whether the server's timeline is the one that the epoch was begun for. */
+  /** Whether the epoch began on the server's present timeline. */
   readonly is_known: boolean;
   /** Milliseconds since the epoch began. */
   readonly age_ms: number;
-  /** Of the store's tables. */
+  /** The version of the store's tables. */
   readonly schema_version: number;
 };
 
 /**
- * The primary, and the proof that it still is one. After a failover a deposed primary may go on answering: what it
- * says about tokens is then not true any more. So an answer that was read from it counts only under a lease, which is
- * renewed by a commit that its synchronous standby confirms; and what is committed on a new primary is answered only
- * when every lease on the former one has run out. Each primary has its epoch, which look-ups read along with the token.
+ * The primary, and the proof that it still is the primary. After a failover, the replaced primary may still answer,
+ * with outdated tokens. So a result counts only under a lease. Renewing the lease takes a commit that the synchronous
+ * standby confirms. A write on a new primary is answered only when every lease on the old one has ended. Each primary
+ * has its epoch, which lookups read together with the token.
  */
 export class Primary {
   readonly #connections: PostgresConnections;
@@ -107,14 +107,14 @@ export class Primary {
     return primary;
   }
 
-  /** A statement that only reads, and whose answer may be old after a failover: for what leads to no answer by itself. */
+  /** A read whose result may be outdated after a failover, for data that does not decide an answer by itself. */
   read(call: PostgresCall): Promise<PostgresResult> {
     return this.#connections.read(call);
   }
 
   /**
-   * A statement that reads one row with the `epoch` of its issuer, or none where a standby answers.
-   * @throws Error the server cannot show that it is the primary
+   * Runs a statement that reads one row with the `epoch` of its issuer, or no row on a standby.
+   * @throws Error the server cannot prove that it is the primary
    */
   async readUnderLease<Row extends Dated>(call: PostgresCall): Promise<Row> {
     const [row] = await this.readAllUnderLease<Row>(() => call);
@@ -122,11 +122,11 @@ export class Primary {
   }
 
   /**
-   * As `readUnderLease`, of a statement that reads one row or several, all with the same `epoch`.
-   * @param callOf says what to read once there is a connection; asked again, and for the same, at each attempt
+   * As `readUnderLease`, for a statement that reads one or more rows, all with the same `epoch`.
+   * @param callOf returns the statement once there is a connection; each attempt calls it again and gets the same
    */
   async readAllUnderLease<Row extends Dated>(callOf: () => PostgresCall): Promise<readonly [Row, ...Row[]]> {
-    // Again where an epoch ended in between, or a connection led to a server that is the primary no more.
+    // Again if an epoch ended in between, or the connection led to a server that is no longer the primary.
     for (let attempt = 1; ; attempt++) {
       try {
         return await this.#readOnce<Row>(callOf);
@@ -136,14 +136,14 @@ export class Primary {
     }
   }
 
-  /** Statements as one transaction, sent at once. Resolves once it is durable, and true for every process. */
+  /** Sends statements as one transaction, at once. Resolves once it is durable and visible to every process. */
   async write(calls: readonly PostgresCall[]): Promise<readonly PostgresResult[]> {
     const [stamp, , ...results] = await this.#connections.write([this.#stamp, this.#show, ...calls]);
     await this.#outlastFormerPrimary(stamp);
     return results;
   }
 
-  /** As `PostgresConnections.transaction`. Resolves once it is durable, and true for every process. */
+  /** As `PostgresConnections.transaction`. Resolves once it is durable and visible to every process. */
   async transaction<T>(
     first: readonly PostgresCall[],
     next: (found: readonly PostgresResult[]) => Continuation<T>,
@@ -162,7 +162,7 @@ export class Primary {
     return result;
   }
 
-  /** Also where nothing is changed: what was done already may not have reached the standby yet. */
+  /** Also if nothing changes: what was done before may not have reached the standby yet. */
   get #show(): PostgresCall {
     return [this.#sql.show];
   }
@@ -179,7 +179,7 @@ export class Primary {
     throw new NotThePrimary('PostgreSQL answered from a primary that has been replaced');
   }
 
-  /** @throws {NotThePrimary} as far as that can be told without asking again */
+  /** @throws {NotThePrimary} as far as the result shows it */
   #requireCurrent(result: PostgresResult): void {
     const [row] = rowsOf<{ epoch: number | null }>(result);
     if (row === undefined) throw new Error('the issuer is no longer in the database');
@@ -192,21 +192,22 @@ export class Primary {
   async #holdsLease(epoch: number): Promise<boolean> {
     if (this.#leaseMsLeft(epoch) < LEASE_MS / 2) {
       const renewed = this.#renew();
-      // With time left nobody needs to wait for it; what fails then fails again for whoever does.
+      // While the lease is valid, no caller waits for its renewal. A failure then recurs for a caller that does
+      // wait.
       if (this.#leaseMsLeft(epoch) > 0) renewed.catch(() => undefined);
       else await renewed;
     }
     return this.#leaseMsLeft(epoch) > 0;
   }
 
-  /** Milliseconds; none where it is for another epoch. */
+  /** Milliseconds; 0 for another epoch. */
   #leaseMsLeft(epoch: number): number {
     if (this.#lease?.epoch !== epoch) return 0;
     const { untilMs, untilByCalendarMs } = this.#lease;
     return Math.min(untilMs - performance.now(), untilByCalendarMs - Date.now());
   }
 
-  /** Of callers that need it at once, one asks. */
+  /** Callers that need it at the same time share one renewal. */
   #renew(): Promise<void> {
     this.#renewal ??= this.#renewOnce().finally(() => {
       this.#renewal = undefined;
@@ -215,7 +216,7 @@ export class Primary {
   }
 
   async #renewOnce(): Promise<void> {
-    // Counted from before the proof began: it was the primary at some moment after this one.
+    // The lease counts from before the proof began, since the server was the primary at some moment after that.
     let lease = leaseFromNow();
     let stamp = await this.#proof();
     if (!stamp.is_known) {
@@ -235,7 +236,7 @@ export class Primary {
   async #outlastFormerPrimary(result: PostgresResult | undefined): Promise<void> {
     const { is_known: isKnown, age_ms: ageMs } = stampOf(result);
     if (!isKnown) await this.#renew();
-    // Never longer than a lease, wherever the server's clock has been set to.
+    // Never longer than a lease, even if the server's clock was set.
     const restMs = Math.min(LEASE_MS, LEASE_MS - (isKnown ? ageMs : 0));
     if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs));
   }
@@ -244,7 +245,7 @@ export class Primary {
 function stampOf(result: PostgresResult | undefined): StampRow {
   const [row] = rowsOf<StampRow>(result);
   if (row === undefined) throw new Error('the issuer is no longer in the database');
-  // Every write and every renewal of the lease comes by here.
+  // Every write and every renewal of the lease reads this stamp.
   const known = STORE_TABLES.migrations.length;
   if (row.schema_version !== known) {
     throw new Error(

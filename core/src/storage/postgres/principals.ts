@@ -5,7 +5,7 @@ import { changesOf, isStorable, namedStatements, type PostgresCall, rowsOf } fro
 import type { PostgresHandle } from './lookups.ts';
 import { type Found, underLease } from './primary.ts';
 
-/** Each change with its event, which is written only where something has changed. */
+/** A change with its event, which is written only if something changed. */
 const withEvent = (change: string, parameters: { type: string; target: string; now: string }) => `
   WITH changed AS (${change} RETURNING 1)
   INSERT INTO grantd.events (issuer_id, at_ms, type, target)
@@ -18,9 +18,9 @@ const OF_ONE = ['issuerId', 'id', 'nowMs'];
 const eventOf = (type: EventType) => ({ type: `'${type}'`, target: '$2', now: '$3' });
 
 export const PRINCIPALS_SQL = {
-  // A generation begins as the time at which its row was made: a row that is made again after it was swept is
-  // ahead of every token that copied the former one. Rows are locked in the order of their kinds; a person's, which
-  // many may need at once, only where it has to be made.
+  // A generation begins with the time at which its row is made: if a row was swept and is made again, it is ahead
+  // of every token that copied the old one. Rows are locked in the order of their kinds. A subject's row, which
+  // many transactions may need at once, is locked only if it has to be made.
   keep: `
     INSERT INTO grantd.principals (issuer_id, kind, id, generation, keep_until)
     SELECT $1, n.kind, n.id, $2, n.keep_until
@@ -31,7 +31,8 @@ export const PRINCIPALS_SQL = {
     ON CONFLICT (issuer_id, kind, id) DO UPDATE SET keep_until = excluded.keep_until
     WHERE excluded.keep_until > principals.keep_until`,
 
-  // Whatever changes the tokens or the code of a grant begins here: each then sees what the one before it has done.
+  // Every change of a grant's tokens or code begins with this lock, so that each sees the effects of the one
+  // before.
   lockGrant: `
     SELECT 1 FROM grantd.principals WHERE issuer_id = $1 AND kind = 'grant' AND id = $2 FOR UPDATE`,
 
@@ -61,7 +62,7 @@ type StateRow = {
   readonly disabled_at_ms: number | null;
 };
 
-/** Who a token or code depends on besides its client. */
+/** The principals of a token or code besides its client. */
 export interface Dependencies {
   readonly subject?: string;
   readonly sessionId?: string;
@@ -69,19 +70,19 @@ export interface Dependencies {
 }
 
 export interface Principals {
-  /** Sees to it that the principals of tokens and codes exist and outlive them; nothing where there are none. */
+  /** Makes sure that the principals of tokens and codes exist and outlive them. Empty if there are none. */
   keep(dependents: readonly (Dependencies & { readonly keepUntil: number })[]): readonly PostgresCall[];
-  /** Nothing where there is no grant. */
+  /** Empty if there is no grant. */
   lockGrant(grantId: string | undefined): readonly PostgresCall[];
-  /** Ends all tokens of a principal, with the event; changes nothing where there is none. */
+  /** Revokes all tokens of a principal and writes the event. Changes nothing if there is no such principal. */
   raise(principal: Principal, id: string): PostgresCall;
-  /** With the event; changes nothing where it is so already. */
+  /** Also writes the event. Changes nothing if the state is the same already. */
   setDisabled(principal: 'client' | 'subject', id: string, disabled: boolean): PostgresCall;
-  /** When its tokens were ended last, and since when it is disabled. */
+  /** When its tokens were revoked last, and since when it is disabled. */
   state(principal: 'client' | 'subject', id: string): Promise<PrincipalState | undefined>;
 }
 
-/** The generations of all that tokens depend on. Clients carry theirs in their own row. */
+/** The generations of the principals of tokens. Clients keep theirs in their own row. */
 export async function postgresPrincipals({ primary, issuerId, clock }: PostgresHandle): Promise<Principals> {
   const sql = await namedStatements(PRINCIPALS_SQL);
   const disabling = { client: sql.disableClient, subject: sql.disableSubject };
@@ -119,7 +120,7 @@ export async function postgresPrincipals({ primary, issuerId, clock }: PostgresH
 
 type Kept = { kind: Exclude<Principal, 'client'>; id: string; keep_until: number | null };
 
-/** Each principal once, as an insertion may not meet the same row twice. */
+/** Each principal once, since an insertion may not touch the same row twice. */
 function keptBy(dependents: Parameters<Principals['keep']>[0]): readonly Kept[] {
   const kept = new Map<string, Kept>();
   const add = (kind: Kept['kind'], id: string | undefined, keepUntil: number | null): void => {

@@ -1,10 +1,13 @@
 import { ended, namedStatements, type PostgresConnections, rowsOf, unnamed } from './connections.ts';
 
-/** Tables whose schema has versions: the store's own, or those that a host keeps beside them. */
+/** Tables with a versioned schema: the store's own, or those that a host keeps next to them. */
 export interface PostgresTables {
-  /** The table that keeps the version, as `schema.table` in lower case; both are made where they are missing. */
+  /**
+   * The table that keeps the version, as `schema.table` in lower case. Table and schema are created if they are
+   * missing.
+   */
   readonly versions: string;
-  /** The script of each version, which may hold several statements; applied in order, never edited once released. */
+  /** The script of each version, which may hold several statements. Applied in order, never edited once released. */
   readonly migrations: readonly string[];
 }
 
@@ -15,9 +18,9 @@ const MIGRATION_TIMEOUT_MS = 10 * 60 * 1000;
 const LOOK_AGAIN_MS = 1000;
 
 /**
- * Brings tables up to date. Of several processes that start together one migrates, and the others wait for it.
- * @returns the version that they had before; 0 if there were none
- * @throws Error where they are newer than this program; nothing is changed then
+ * Brings tables up to date. If several processes start together, one migrates and the others wait for it.
+ * @returns the version that the tables had before; 0 if there were none
+ * @throws Error if they are newer than this program; nothing is changed then
  */
 export async function migratePostgres(
   connections: PostgresConnections,
@@ -29,8 +32,8 @@ export async function migratePostgres(
 }
 
 /**
- * The version of tables; 0 where there are none yet.
- * @throws Error where they are newer than this program
+ * The version of tables; 0 if there are none yet.
+ * @throws Error if they are newer than this program
  */
 export async function schemaVersion(
   connections: PostgresConnections,
@@ -42,7 +45,10 @@ export async function schemaVersion(
   return known(versionOf(rowsOf(await connections.read([sql.version]))), tables);
 }
 
-/** @returns what rejects once a newer program has migrated the tables; it asks at most once in `LOOK_AGAIN_MS` */
+/**
+ * @returns a function that rejects once a newer program has migrated the tables; it checks at most once in
+ *   `LOOK_AGAIN_MS`
+ */
 export function requireSameTables(
   connections: PostgresConnections,
   tables: PostgresTables,
@@ -87,7 +93,7 @@ function statementsOn({ versions }: PostgresTables) {
   return {
     isThere: `SELECT to_regclass('${versions}') IS NOT NULL AS is_there`,
     version: `SELECT coalesce(max(version), 0) AS version FROM ${versions}`,
-    // Only a number that nobody else is likely to lock.
+    // Any number that other programs are unlikely to lock.
     lock: `SELECT pg_advisory_xact_lock(hashtext('${versions}'))`,
     createSchema: `CREATE SCHEMA IF NOT EXISTS ${schema}`,
     createVersions: `CREATE TABLE IF NOT EXISTS ${versions} (version integer PRIMARY KEY)`,
@@ -108,9 +114,9 @@ function known(version: number, { versions, migrations }: PostgresTables): numbe
 }
 
 /**
- * Version 1, in a schema of its own beside whatever else the database holds. Columns mean what they mean in SQLite.
- * Identifiers compare by their bytes, which is quick and survives another version of the system's collations. The
- * tables that grow have no foreign keys: each insertion would lock the row of its issuer.
+ * Version 1, in a schema of its own. Columns mean the same as in SQLite. Identifiers compare by their bytes, which is
+ * fast and independent of the system's collations. Tables that grow have no foreign keys: each insertion would lock
+ * the row of its issuer.
  */
 const VERSION_1 = `
   CREATE TABLE grantd.issuers (
@@ -258,8 +264,8 @@ const VERSION_1 = `
 `;
 
 /**
- * Version 2. Grants of before this version have no row: they are not listed, and end in the ways that they could before.
- * A grant's row goes when its principal's does.
+ * Version 2. Grants from before this version have no row: they are not listed, and can be revoked as before. A
+ * grant's row is deleted with its principal's.
  */
 const VERSION_2 = `
   -- Above the generation of every client that was removed: none that is registered begins where tokens are left.
@@ -314,8 +320,8 @@ const VERSION_2 = `
 `;
 
 /**
- * Version 3. APIs own scopes, and clients are allowed APIs. Every client that the operator added may ask for the APIs
- * that are there, as it could before; those that registered themselves may ask for none.
+ * Version 3. APIs own scopes, and clients are allowed APIs. Every client that the operator added may still ask for
+ * the APIs that exist. Clients that registered themselves may ask for none.
  */
 const VERSION_3 = `
   -- Who acted, of events that were recorded as acts.
@@ -347,7 +353,7 @@ const VERSION_3 = `
   WHERE a.issuer_id = c.issuer_id AND c.registration_token_digest IS NULL AND c.grant_types <> '[]';
 `;
 
-/** Databases of versions before this one get an assumption of their migration. */
+/** Migrating a database from a version before this one makes an assumption. */
 export const ALLOWED_APIS_SINCE = 3;
 
 export const STORE_TABLES: PostgresTables = {
@@ -368,12 +374,12 @@ type SettingsRow = {
   readonly one: unknown;
 };
 
-/** Settings of `synchronous_commit` with which a commit that was answered survives the loss of the server. */
+/** Settings of `synchronous_commit` with which an answered commit survives the loss of the server. */
 const DURABLE = ['on', 'remote_apply'];
 
 /**
- * Asks PostgreSQL whether what it commits is durable, and whether it may be written to at all.
- * @throws Error naming what is not as it must be
+ * Checks that PostgreSQL is writable and that its commits are durable.
+ * @throws Error names the wrong setting
  */
 export async function assertSound(connections: PostgresConnections): Promise<void> {
   const sql = await namedStatements(SOUNDNESS_SQL);
@@ -396,9 +402,9 @@ export async function assertSound(connections: PostgresConnections): Promise<voi
 const MISSING: ReadonlySet<unknown> = new Set(['42P01', '42703']);
 
 /**
- * Lets PostgreSQL read every statement without running it, so that a missing table or column is found when the store
- * opens, and not by the first request that needs it.
- * @throws Error naming what is missing; `cause` is the driver's error
+ * Lets PostgreSQL parse every statement without running it, so that a missing table or column is found when the store
+ * opens and not by a request.
+ * @throws Error names what is missing; `cause` is the driver's error
  */
 export async function requireTables(
   connections: PostgresConnections,

@@ -74,9 +74,9 @@ const generationOf = (kind: 'subject' | 'session' | 'grant', column: string) => 
        WHERE p.issuer_id = $1 AND p.kind = '${kind}' AND p.id = n.${column})`;
 
 /**
- * Stores tokens that rest upon their client alone, `$3` being its generation as the caller read it. They copy the
- * generations as this statement sees them: what is raised meanwhile is ahead of them. OFFSET 0 keeps look-ups of
- * single rows from becoming a join: nobody knows how few tokens there are in the parameter.
+ * Stores tokens whose only basis is their client, at the generation `$3` that the caller read. They copy the
+ * generations that this statement sees; one that is raised meanwhile is ahead of them. OFFSET 0 keeps lookups of
+ * single rows from becoming a join, since the planner cannot know how few tokens the parameter holds.
  */
 const STORE_UPON_CLIENT = `
   WITH ${FRESH},
@@ -99,10 +99,9 @@ const STORE_UPON_CLIENT = `
   ${OUTCOME}`;
 
 /**
- * Stores tokens that rest upon a row, a refresh token or a code, and name no principal besides its own
- * (`requireSamePrincipals`). They copy the generations which that row copied: what was raised since is ahead of them as
- * it is of the row.
- * @param basis a statement that returns the row where it may still be rested upon; its parameters begin with `$3`
+ * Stores tokens on the basis of a refresh token or a code. They name no other principals than their basis
+ * (`requireSamePrincipals`) and copy its generations: one that was raised since is ahead of them as well.
+ * @param basis a statement that returns the row of the basis if it is still valid; its parameters begin with `$3`
  */
 function storeUpon(basis: string): string {
   const copied = (kind: 'subject' | 'session' | 'grant', column: string) =>
@@ -120,7 +119,7 @@ function storeUpon(basis: string): string {
 
 /**
  * Tokens as the parameter `$2`.
- * @throws {TypeError} one of them is tied to others without a grant
+ * @throws {TypeError} a token is tied to others without a grant
  */
 export function asParameter(tokens: readonly NewToken[]): string {
   requireGrantsBehindTies(tokens);
@@ -132,20 +131,20 @@ export function asParameter(tokens: readonly NewToken[]): string {
   );
 }
 
-/** What a statement that stores tokens has done. */
+/** The outcome of a statement that stores tokens. */
 export function outcomeOf(result: PostgresResult | undefined): IssueOutcome {
   const [row] = rowsOf<{ stored: number }>(result);
   return row !== undefined && row.stored > 0 ? 'issued' : 'refused';
 }
 
-/** Whether a token would be behind the time before which everything has ended. */
+/** Whether a token would be behind the cutoff in time. */
 function isBornDead(tokens: readonly NewToken[], { notBeforeMs = 0 }: Mortal): boolean {
   return tokens.some(({ issuedAtMs }) => issuedAtMs < notBeforeMs);
 }
 
 /**
- * Marks the tokens whose identifiers `doomed` selects, and writes the event where that, or `raised`, ended something.
- * `$1` issuer, `$2` now, `$3` the token, `$4` its pair, `$5` what the event is about, `$6` its family.
+ * Revokes the tokens whose identifiers `doomed` selects, and writes the event if that, or `raised`, changed
+ * something. `$1` issuer, `$2` now, `$3` the token, `$4` its pair, `$5` the event's target, `$6` its family.
  */
 const end = (doomed: string, type: 'token_revoked' | 'family_revoked', raised = 'SELECT 1 WHERE false') => `
   WITH doomed AS (${doomed}),
@@ -181,7 +180,7 @@ export const TOKENS_SQL = {
     WHERE issuer_id = $1 AND id = $3 AND kind = 'refresh_token'
       AND superseded_at_ms IS NULL AND revoked_at_ms IS NULL`),
 
-  // With the current refresh token of its family and the pair of that one: revoked ones too, whose pair may not be.
+  // Also the current refresh token of its family with its pair. Revoked ones count: their pair may still be alive.
   revokeAccessToken: end(
     `${ITSELF_AND_PAIR}
     UNION SELECT p.id FROM grantd.tokens r
@@ -192,7 +191,8 @@ export const TOKENS_SQL = {
     'token_revoked',
   ),
 
-  // RFC 7009 §2.1: with a refresh token go all tokens of its grant, unless that happened since it was issued.
+  // RFC 7009 §2.1: a refresh token takes all tokens of its grant with it, unless the grant was revoked since it was
+  // issued.
   revokeRefreshToken: end(
     ITSELF_AND_PAIR,
     'token_revoked',
@@ -220,7 +220,7 @@ export async function postgresTokens(
     return found?.kind === kind ? found : undefined;
   };
 
-  /** What `rotate` and `issueBeside` have in common: the refresh token is locked, and judged as it is then. */
+  /** The common part of `rotate` and `issueBeside`: the refresh token is locked and then checked. */
   const continueFrom = (
     { id, grantId }: TokenRecord,
     tokens: readonly NewToken[],
@@ -295,7 +295,7 @@ export async function postgresTokens(
 }
 
 /**
- * Remembers what the first code or token of a person's grant tells of it, a later one only once it has ended.
+ * Stores a user's grant with its first code or token. A later one replaces it only if it has ended.
  * @param stored the codes or tokens that the same statement has stored
  */
 function beginGrants(stored: string): string {
@@ -312,13 +312,13 @@ const ALIVE = forPostgres(ALIVE_GRANTS, 'issuerId', 'subject', 'now');
 export const GRANTS_SQL = {
   ofSubject: forPostgres(GRANTS_OF_SUBJECT, 'issuerId', 'subject', 'now'),
 
-  // In one order, as others may lock the same ones.
+  // Locked in one order, since other transactions may lock the same rows.
   lock: `
     SELECT 1 FROM grantd.principals WHERE issuer_id = $1 AND kind = 'grant' AND id = ANY (ARRAY(
       SELECT grant_id FROM grantd.grants WHERE issuer_id = $1 AND subject = $2 AND client_id = $3))
     ORDER BY id FOR UPDATE`,
 
-  // What was ended before the lock was had is seen here, and not ended again.
+  // A grant that was revoked before the lock was taken is visible here and not revoked again.
   revoke: `
     WITH ended AS (
       UPDATE grantd.principals SET generation = generation + 1, raised_at_ms = $5

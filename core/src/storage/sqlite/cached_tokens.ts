@@ -10,25 +10,25 @@ type Standings = NonNullable<TokenRecord['standing']>;
 /** Tokens that are cached by default. */
 export const DEFAULT_CACHED_TOKENS = 200_000;
 
-/** Milliseconds after which a token that was not looked up leaves the cache; after twice as many it has left. */
+/** A token that was not looked up for this many milliseconds leaves the cache, at the latest after twice as long. */
 const UNUSED_MS = 5 * 60 * 1000;
 
-/** Tokens of more characters or parts are read each time: so many would not fit into memory. */
+/** Tokens with more characters or parts are read each time: so many would not fit into memory. */
 const LONGEST_TEXTS = 512;
 const MOST_PARTS = 24;
 
-/** Events that are read at a look; where more have happened since the last one, everything is forgotten. */
+/** The maximum number of events to read at once. If there are more, the cache is cleared. */
 const MOST_EVENTS = 100;
 
-/** Principals whose end is kept in mind; where there are more, everything is forgotten. */
+/** The maximum number of revoked principals to remember. If there are more, the cache is cleared. */
 const MOST_ENDED = 5000;
 
-/** Members of which one copy is enough for all tokens that have the same value. */
+/** Members of which tokens with the same value share one copy. */
 const REPEATED = repeatedIn(TOKENS).filter((member) => member !== 'keepUntil');
 
 interface RememberedToken {
   readonly token: TokenRecord;
-  /** The last event when it was read. */
+  /** The number of the last event when it was read. */
   readonly lastEvent: number;
 }
 
@@ -99,7 +99,7 @@ export class RememberedTokens {
     if (value !== undefined) token[member] = this.#values.of(value);
   }
 
-  /** What tokens of a client have in common; how they stand to a person, a session and a grant is hardly ever alike. */
+  /** Shares what the tokens of a client have in common. Standings to a user, session and grant are rarely equal. */
   #kept(standing: Standings): Standings {
     const { client, ...others } = standing;
     if (client === undefined || Object.keys(others).length === 0) return this.#values.of(standing);
@@ -131,7 +131,7 @@ export class RememberedTokens {
     if (endings === undefined || this.#ended.size > MOST_ENDED) this.#clear();
   }
 
-  /** A token that is in use all the time stays; one that has expired is asked for no more. */
+  /** Tokens in constant use stay; expired ones are no longer looked up. */
   #forgetUnused(): void {
     const nowMs = this.#clock();
     if (Math.abs(nowMs - this.#usedSinceMs) < UNUSED_MS) return;
@@ -146,13 +146,10 @@ export class RememberedTokens {
   }
 }
 
-/** Each is some hundred bytes; twice as many at most. */
+/** Each takes a few hundred bytes; the cache holds at most twice as many. */
 const MOST_ROWS = 1000;
 
-/**
- * What was read of a database, under a name for each look-up, for as long as nothing has been committed since, by
- * whichever process. Asked and told while something is looked up.
- */
+/** Caches results of lookups under a name until any process commits. Used only inside a lookup. */
 export class RememberedRows<T> {
   readonly #reads: Pick<Reads, 'stateNumber'>;
   readonly #rows = new RecentlyUsed<T>(MOST_ROWS);
@@ -168,7 +165,7 @@ export class RememberedRows<T> {
     return this.#rows.get(name);
   }
 
-  /** @returns the same, which nobody can change from now on */
+  /** @returns the same row, frozen */
   add(name: string, row: T): T {
     this.#followState();
     this.#rows.set(name, frozen(row));
@@ -183,7 +180,7 @@ export class RememberedRows<T> {
   }
 }
 
-/** Principals whose tokens have ended, or stand otherwise than before, and the last event that tells so. */
+/** Principals whose tokens were revoked or whose state changed, and the last event about each. */
 class EndedPrincipals {
   readonly #events: Readonly<Record<Principal, Map<string, number>>> = {
     client: new Map(),
@@ -206,7 +203,7 @@ class EndedPrincipals {
     for (const ended of Object.values(this.#events)) ended.clear();
   }
 
-  /** Whether a token depends on one of which an event tells that came after this one. */
+  /** Whether a token depends on a principal with a later event. */
   hasEndedSince(event: number, { clientId, subject, sessionId, grantId }: TokenRecord): boolean {
     return (
       this.#lastOf('client', clientId) > event ||
@@ -216,10 +213,10 @@ class EndedPrincipals {
     );
   }
 
-  /** @returns 0 where there was none */
+  /** @returns 0 if there was none */
   #lastOf(principal: Principal, id: string | undefined): number {
     const ended = this.#events[principal];
-    // Without the look-up where there is nothing to be found: it costs more than all the rest here.
+    // Skip the lookup in an empty map: it costs more than everything else here.
     if (id === undefined || ended.size === 0) return 0;
     return ended.get(id) ?? 0;
   }

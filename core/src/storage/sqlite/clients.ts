@@ -57,7 +57,7 @@ export const CLIENTS_SQL = {
 
   removeApiScopes: 'DELETE FROM api_scopes WHERE issuer_id = :issuerId AND client_id = :id',
 
-  // Its tokens are left behind: the generation of whoever is registered from now on is ahead of what they copied.
+  // Its tokens stay behind. Clients that are added from now on begin at a generation ahead of their copies.
   raiseFirstGeneration: `
     UPDATE issuers SET first_client_generation = max(first_client_generation, c.generation + 1)
     FROM clients c WHERE issuers.id = :issuerId AND c.issuer_id = :issuerId AND c.id = :id`,

@@ -19,34 +19,34 @@ import type { RowList } from '../columns.ts';
 import { requireNotForeign } from './schema.ts';
 
 /**
- * Not imported: before 22.5 Node has no such module, and would say so before `supported_node.ts` can name the version
- * that is needed.
+ * Not imported: Node before 22.5 lacks the module and would fail before `supported_node.ts` can name the required
+ * version.
  */
 export const { DatabaseSync: Database } = process.getBuiltinModule('node:sqlite');
 
 /**
- * Runs `work` as one write, after those that were asked for before.
+ * Runs `work` as one write, after all earlier ones.
  * @returns what `work` returned, once it is durable
- * @throws what `work` threw, and nothing of it happened; or why it could not be written, or may not have been
+ * @throws what `work` threw, and nothing has changed; or why the write failed or may have failed
  */
 export type Transaction = <T>(work: () => T) => Promise<T>;
 
-/** Look-ups of one turn of the event loop, together. */
+/** Runs the lookups of one turn of the event loop together. */
 export interface Reads {
   /**
-   * Looks something up in this turn.
+   * Runs a lookup in this turn.
    * @returns what `look` returned
    * @throws what `look` threw, or why nothing could be read
    */
   read<T>(look: () => T): Promise<T>;
-  /** While something is looked up, the number of the state of the database that it sees: a greater one after a commit. */
+  /** During a lookup, the number of the database state that it sees. It increases after a commit. */
   readonly stateNumber: number;
 }
 
-/** How long a statement waits for another process unless said otherwise. */
+/** How long a statement waits for another process by default. */
 export const DEFAULT_BUSY_TIMEOUT_MS = 2000;
 
-/** What each part of the store works with. */
+/** What each part of the store needs. */
 export interface SqliteHandle {
   readonly database: DatabaseSync;
   readonly issuerId: number;
@@ -57,10 +57,11 @@ export interface SqliteHandle {
 }
 
 /**
- * Opens a database file, made with mode 0600 where it is missing, so that what a write has returned from survives a
- * crash of the machine.
+ * Opens a database file, and creates it with mode 0600 if it is missing. Writes that have returned survive a crash of
+ * the machine.
  * @param busyTimeoutMs how long a statement waits for another process's write
- * @throws Error if it cannot be opened, or kept durable, or it or the log beside it belongs to something else
+ * @throws Error if the file cannot be opened or kept durable, or if it or the log next to it belongs to something
+ *   else
  */
 export function openDatabase(path: string, busyTimeoutMs: number): DatabaseSync {
   createPrivately(path);
@@ -81,18 +82,18 @@ export function openDatabase(path: string, busyTimeoutMs: number): DatabaseSync 
 }
 
 export interface SqliteConnectionOptions {
-  /** How long a statement waits for another process's write, in milliseconds; 2000 unless said otherwise. */
+  /** How long a statement waits for another process's write, in milliseconds. Default: 2000. */
   readonly busyTimeoutMs?: number;
 }
 
 /**
- * Opens one more connection to a file that a store has made, for tables that a host keeps in it beside the store's own;
- * what it commits is as durable. Its statements wait for the writes of others with the whole thread.
- * @throws Error where there is no such file, or it cannot be kept durable
+ * Opens another connection to a file that a store has made, for tables that a host keeps in it. Its commits are as
+ * durable as the store's. Its statements block the thread while they wait for other writes.
+ * @throws Error if there is no such file, or it cannot be kept durable
  */
 export function openSqliteConnection(path: string, options: SqliteConnectionOptions = {}): DatabaseSync {
   requireOwnLog(path);
-  // Never a file of its own, which would have the mode that the process happens to give.
+  // Never creates a file, which would get the process's default mode.
   const url = pathToFileURL(path);
   url.searchParams.set('mode', 'rw');
   const database = new Database(url, { timeout: options.busyTimeoutMs ?? DEFAULT_BUSY_TIMEOUT_MS });
@@ -106,18 +107,18 @@ export function openSqliteConnection(path: string, options: SqliteConnectionOpti
 
 /** Settings are each connection's own. */
 function prepared(database: DatabaseSync): DatabaseSync {
-  // What a savepoint may have to bring back is a few pages; by default it is written to a file for temporary files.
+  // The data that a savepoint may restore is a few pages; by default SQLite writes it to a temporary file.
   database.exec('PRAGMA temp_store = MEMORY');
   database.exec('PRAGMA synchronous = FULL');
-  // On macOS only this reaches past the drive's own cache; elsewhere it is remembered and changes nothing.
+  // On macOS, only this setting flushes the drive's own cache. Elsewhere it has no effect.
   database.exec('PRAGMA fullfsync = ON');
   assertDurable(database);
   return database;
 }
 
 /**
- * Asks SQLite whether it really does what it was told: a write-ahead log, flushed at every commit.
- * @throws Error naming the setting that is not as it must be
+ * Checks that SQLite uses a write-ahead log that it flushes at every commit.
+ * @throws Error names the wrong setting
  */
 export function assertDurable(database: DatabaseSync): void {
   const journalMode = database.prepare('PRAGMA journal_mode').get()?.journal_mode;
@@ -137,9 +138,10 @@ export function assertDurable(database: DatabaseSync): void {
 const STORE_VERSION = 'PRAGMA user_version';
 
 /**
- * A newer program migrates a file while others have it open, whose statements then say something else, or nothing.
- * @param versions statements that each read a version as `user_version`: of the store's schema, or of a host's too
- * @returns what throws once the file has another schema than at the beginning; to be asked inside a transaction
+ * A newer program may migrate a file while others have it open. Their statements then fail or mean something else.
+ * @param versions statements that each read a version as `user_version`: of the store's schema, or of a host's as
+ *   well
+ * @returns a function that throws once the file's schema has changed; call it inside a transaction
  */
 export function requireSameVersion(database: DatabaseSync, versions = [STORE_VERSION]): () => void {
   const statements = versions.map((sql) => database.prepare(sql));
@@ -175,8 +177,8 @@ export function prepareAll<Name extends string>(
 }
 
 /**
- * The log and its index, which SQLite makes beside the file, take over its mode. A file that is there is not opened:
- * closing it again would take away the locks of every other handle that this process has on it (POSIX `fcntl`).
+ * SQLite creates the log and its index next to the file, with the same mode. An existing file is not opened: closing
+ * it would release the locks of every other handle of this process on it (POSIX `fcntl`).
  */
 function createPrivately(path: string): void {
   makeFolder(dirname(path));
@@ -192,8 +194,8 @@ function isAlreadyThere(error: unknown): boolean {
 }
 
 /**
- * Where several processes do this at once, SQLite now and then answers "locked" without the wait it was told. So it
- * is told none yet, and the pauses here are all of it.
+ * If several processes do this at once, SQLite sometimes reports "locked" without waiting. So no busy timeout is set
+ * yet, and this loop waits instead.
  */
 function switchToWal(database: DatabaseSync, path: string, busyTimeoutMs: number): void {
   const pause = new Int32Array(new SharedArrayBuffer(4));
@@ -218,8 +220,8 @@ export function isBusy(error: unknown): boolean {
 }
 
 /**
- * Makes a folder, and those above it, for its owner alone. Node's own `recursive` never ends below `/proc`, where the
- * parent exists and a folder in it can't be made.
+ * Makes a folder and its parents, for its owner alone. Node's own `recursive` never ends below `/proc`, whose folders
+ * exist and cannot hold new ones.
  * @throws Error with the system's code
  */
 export function makeFolder(path: string): void {
@@ -230,23 +232,23 @@ export function makeFolder(path: string): void {
     try {
       mkdirSync(folder, { mode: 0o700 });
     } catch (error) {
-      // Another process was quicker.
+      // Another process was faster.
       if (!isAlreadyThere(error)) throw error;
     }
   }
 }
 
 /**
- * Runs `work` at once as one write transaction. It has the write lock from its beginning, so that no check is made
- * on a stale read; where another process writes, the whole thread waits for it.
- * @returns once all of it is durable; where this throws, nothing of it happened or its outcome is unknown
+ * Runs `work` immediately as one write transaction. It takes the write lock first, so that no check reads stale data.
+ * The whole thread waits while another process writes.
+ * @returns once all of it is durable; if this throws, nothing has changed or the outcome is unknown
  */
 export function inTransaction<T>(database: DatabaseSync, work: () => T): T {
   database.exec('BEGIN IMMEDIATE');
   return committed(database, work);
 }
 
-/** Does `work` in the transaction that was begun, and commits it; as `inTransaction`. */
+/** Runs `work` in the open transaction and commits it, as `inTransaction` does. */
 export function committed<T>(database: DatabaseSync, work: () => T): T {
   try {
     const result = work();
@@ -271,15 +273,15 @@ const logOf = (path: string) => `${path}-wal`;
 const noteOf = (path: string) => `${path}-inodes`;
 
 /**
- * SQLite takes a log for the database's own because of its name alone. If the database file was replaced under a
- * running program, the log that is left holds pages of the former file, and would be merged into the new one. So the
- * inodes of both are noted whenever a file is opened, and a log that is still the same beside another file is refused.
- * If both are new, they were copied together, or the file system has no lasting inodes: nothing is wrong then.
- * @throws Error if the log beside a database file belongs to another file
+ * SQLite finds a database's log by its name alone. If the database file was replaced under a running program, the
+ * remaining log holds pages of the old file and would be merged into the new one. So the inodes of both are noted
+ * whenever a file is opened. A log that is still the same next to another file is refused. If both are new, they were
+ * copied together, or the file system has no lasting inodes, and nothing is wrong.
+ * @throws Error if the log next to a database file belongs to another file
  */
 export function requireOwnLog(path: string): void {
   const found = inodesOf(path);
-  // A file system gives the number of a deleted log to the next one, which says nothing while it is empty.
+  // A file system reuses the inode of a deleted log, which proves nothing while the new log is empty.
   if (found === undefined || found.isEmpty) return;
   const noted = readNote(path);
   if (noted === undefined || noted.log !== found.log || noted.database === found.database) return;
@@ -289,16 +291,13 @@ export function requireOwnLog(path: string): void {
   );
 }
 
-/**
- * Notes which log belongs to a file that is open, so that the log exists and stays. Without a note, as on a full disk,
- * no log is refused.
- */
+/** Notes which log belongs to an open file. Without a note, as on a full disk, no log is refused. */
 function noteOwnLog(path: string): void {
   const found = inodesOf(path);
   if (found === undefined) return;
   const noted = readNote(path);
   if (noted?.database === found.database && noted.log === found.log) return;
-  // Renamed into place: other processes read the whole note or the one before.
+  // Renamed into place, so that other processes read the whole note or the one before.
   const draft = `${noteOf(path)}.${process.pid}.${threadId}`;
   try {
     writeFileSync(draft, `${found.database} ${found.log}\n`, { mode: 0o600 });

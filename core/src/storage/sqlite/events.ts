@@ -1,11 +1,14 @@
 import type { EventRecord, EventType, Principal } from '../../protocol/records.ts';
 import { prepareAll, type SqliteHandle } from './connection.ts';
 
-/** Of an issuer's events. Not only of the rows that are still there: one may be written and swept between two looks. */
+/**
+ * The number of an issuer's last event. The remaining rows are not enough: an event may be written and swept between
+ * two reads.
+ */
 const LAST_NUMBER = `max(last_event_sequence,
       coalesce((SELECT max(sequence) FROM events WHERE issuer_id = :issuerId), 0))`;
 
-/** The one grant of a pair or family, which there is by the contract; nothing where there are several. */
+/** The grant of a pair or family. NULL if there are several, which the contract forbids. */
 const onlyGrantOf = (column: 'pair_id' | 'family_id', id: string) => `
   (SELECT CASE WHEN min(grant_id) = max(grant_id) AND count(grant_id) = count(*) THEN min(grant_id) END
     FROM tokens WHERE issuer_id = e.issuer_id AND ${column} = ${id})`;
@@ -24,7 +27,7 @@ export const EVENTS_SQL = {
 
   keepLastNumber: 'UPDATE issuers SET last_event_sequence = :last WHERE id = :issuerId',
 
-  // What is tied to others ends with its grant. Of a row that is gone, nobody knows.
+  // Tokens that are tied to others end with their grant. If a row is gone, its grant is unknown.
   endings: `
     SELECT e.sequence, e.type, e.target,
       CASE WHEN t.pair_id IS NULL AND t.family_id IS NULL AND t.grant_id IS NULL THEN t.id END AS token_alone,
@@ -58,19 +61,19 @@ type EndingRow = Pick<EventRow, 'sequence' | 'type' | 'target'> & {
   readonly grant_id: string | null;
 };
 
-/** What has ended, or changed how those of it stand: a token by itself, all of a principal, or nothing. */
+/** What an event ended or changed: a token alone, all tokens of a principal, or nothing. */
 export interface Ending {
   readonly of: 'token' | Principal | 'nothing';
   readonly id: string;
-  /** Of the event that tells it. */
+  /** The number of the event. */
   readonly sequence: number;
 }
 
-/** How far a file has come, as far as cached tokens depend on it. */
+/** The position of a file, as far as cached tokens depend on it. */
 export interface Position {
   /** As `Events.lastNumber`. */
   readonly lastEvent: number;
-  /** Seconds: rows that were kept until then or less may have been swept; 0 if nothing was. */
+  /** Seconds. Rows that were kept until then or earlier may have been swept; 0 if none was. */
   readonly sweptUntil: number;
 }
 
@@ -78,15 +81,15 @@ export interface Events {
   /** Writes an event as part of the caller's transaction. */
   add(type: EventType, target: string, actor?: string): void;
   after(sequence: number, limit: number): readonly EventRecord[];
-  /** The greatest number that an event has ever had, be it swept or not; 0 where there was none. */
+  /** The highest number that an event has ever had, swept or not; 0 if there was none. */
   lastNumber(): number;
   position(): Position;
   /**
-   * What events tell after one, until the last one.
-   * @returns `undefined` where one of them is about everything, or what it was about is not known any more
+   * What the events after one say, up to the last one.
+   * @returns `undefined` if one of them concerns everything, or if its target is no longer known
    */
   endings(after: number, last: number): readonly Ending[] | undefined;
-  /** Sees to it that numbers go on after this one, as part of the transaction that sweeps. */
+  /** Makes numbers continue after this one, as part of the transaction that sweeps. */
   keepLastNumber(last: number): void;
 }
 
@@ -148,7 +151,7 @@ function toEnding({ sequence, type, target, token_alone, grant_id }: EndingRow):
   }
 }
 
-/** The oldest principals that are over; the same ones for both statements of a transaction. */
+/** The oldest principals that are no longer kept, the same ones for both statements of a transaction. */
 const OVER = `FROM principals
       WHERE issuer_id = :issuerId AND keep_until <= :now ORDER BY keep_until, kind, id LIMIT :limit`;
 
@@ -163,7 +166,7 @@ export const SWEEP_SQL = {
       SELECT rowid FROM authorization_codes
       WHERE issuer_id = :issuerId AND keep_until <= :now ORDER BY keep_until LIMIT :limit)`,
 
-  // Those of the principals that go next.
+  // The grants of the principals that the next statement deletes.
   grants: `
     DELETE FROM grants WHERE issuer_id = :issuerId AND grant_id IN (
       SELECT CASE kind WHEN 'grant' THEN id END ${OVER})`,
@@ -194,15 +197,16 @@ export const SWEEP_SQL = {
         SELECT 1 FROM tokens t WHERE t.issuer_id = k.issuer_id AND t.keep_until <= k.needed_until)
       ORDER BY k.needed_until LIMIT :limit)`,
 
-  // By number, which is by age but for clocks that were set. What is not old enough yet is looked at again.
+  // In the order of numbers, which is that of age unless a clock was set. Rows that are not old enough are checked
+  // again.
   events: `
     DELETE FROM events WHERE issuer_id = :issuerId AND at_ms <= :untilMs AND sequence IN (
       SELECT sequence FROM events WHERE issuer_id = :issuerId ORDER BY sequence LIMIT :limit)`,
 };
 
 /**
- * Deletion of what nothing needs any more, one short transaction a call.
- * @param eventRetentionSeconds age at which events go
+ * Deletes rows that are no longer needed, in one short transaction per call.
+ * @param eventRetentionSeconds the age at which events are deleted
  */
 export function sqliteSweep(
   handle: SqliteHandle,

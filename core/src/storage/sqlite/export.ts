@@ -6,24 +6,24 @@ import { SCHEMA_VERSION, schemaVersion } from './schema.ts';
 const ROWS_AT_ONCE = 1000;
 
 export interface SqliteExportOptions {
-  /** A database file that a store of this version has opened before, which brings an older file up to date. */
+  /** A database file that a store of this version has opened, which migrates an older file. */
   readonly path: string;
-  /** Tables beside the store's own, which its host keeps in the same file. */
+  /** Tables that a host keeps in the same file. */
   readonly hostTables?: readonly string[];
-  /** How long to wait for another process's write, in milliseconds; 2000 unless said otherwise. */
+  /** How long to wait for another process's write, in milliseconds. Default: 2000. */
   readonly busyTimeoutMs?: number;
 }
 
 /**
- * All rows of a database file, table after table, a thousand at a time. Nobody can open the file until the last one was
- * taken, or the generator was told to return; the file stays as it is.
- * @throws Error where there is no such file, its schema is not of this version, or somebody else has it open
+ * Yields all rows of a database file, table after table, a thousand at a time. No other process can open the file
+ * until the generator has finished or returned. The file does not change.
+ * @throws Error if there is no such file, if its schema is of another version, or if another process has it open
  */
 export function* exportSqlite(options: SqliteExportOptions): Generator<TableRows, void, void> {
   const { path, hostTables = [] } = options;
   const database = openSqliteConnection(path, options);
   try {
-    // Refused while anybody else has the file open: who serves from it would go on writing to it afterwards.
+    // Refused while another process has the file open, which would go on writing to it after the export.
     database.exec('PRAGMA locking_mode = EXCLUSIVE');
     takeForItself(database, path);
     requireThisVersion(database, path);

@@ -17,7 +17,7 @@ export const KEYS_SQL = {
     INSERT INTO signing_keys (issuer_id, ${insertedNames(SIGNING_KEYS).join(', ')})
     VALUES (:issuerId, ${insertedNames(SIGNING_KEYS).map(named).join(', ')})`,
 
-  // What it has signed so far is in needed_until already: each token's own transaction sees to that.
+  // `needed_until` already covers the tokens that the key has signed: each issuance updates it.
   retire: `
     UPDATE signing_keys SET status = 'retired', retired_at_ms = :nowMs,
       needed_until = max(needed_until, :inFlightUntil)

@@ -7,8 +7,8 @@ import type { Events } from './events.ts';
 export const PRINCIPALS_SQL = {
   ...forSqlite(PRINCIPALS),
 
-  // A generation begins as the time at which its row was made: a row that is made again after it was swept is
-  // ahead of every token that copied the former one.
+  // A generation begins with the time at which its row is made: if a row was swept and is made again, it is ahead
+  // of every token that copied the old one.
   keep: `
     INSERT INTO principals (issuer_id, kind, id, generation, keep_until)
     VALUES (:issuerId, :kind, :id, :nowMs, :keepUntil)
@@ -20,7 +20,7 @@ export const PRINCIPALS_SQL = {
     WHERE issuer_id = :issuerId AND kind = 'grant' AND id = :id AND generation = :copied`,
 };
 
-/** Who a token or code depends on besides its client. */
+/** The principals of a token or code besides its client. */
 export interface Dependencies {
   readonly subject?: string;
   readonly sessionId?: string;
@@ -28,19 +28,19 @@ export interface Dependencies {
 }
 
 export interface Principals {
-  /** Sees to it that the principals of a token or code exist and outlive it. `keepUntil` in seconds. */
+  /** Makes sure that the principals of a token or code exist and outlive it. `keepUntil` in seconds. */
   keep(of: Dependencies, keepUntil: number): void;
-  /** Ends all tokens of a principal. @returns whether there is one */
+  /** Revokes all tokens of a principal. @returns whether there is one */
   raise(principal: Principal, id: string): boolean;
-  /** Ends all tokens of a grant, unless that happened since `copied` was its generation. @returns whether it did */
+  /** Revokes all tokens of a grant if its generation is still `copied`. @returns whether it was */
   raiseGrantOnce(id: string, copied: number): boolean;
   /** @returns whether that changed anything */
   setDisabled(principal: 'client' | 'subject', id: string, disabled: boolean): boolean;
-  /** When its tokens were ended last, and since when it is disabled. */
+  /** When its tokens were revoked last, and since when it is disabled. */
   state(principal: 'client' | 'subject', id: string): PrincipalState | undefined;
 }
 
-/** The generations of all that tokens depend on. All that writes runs inside a caller's transaction. */
+/** The generations of the principals of tokens. All writes run inside a caller's transaction. */
 export function sqlitePrincipals({ database, issuerId, clock }: SqliteHandle): Principals {
   const sql = prepareAll(database, PRINCIPALS_SQL);
   const disabling = { client: sql.disableClient, subject: sql.disableSubject };

@@ -11,7 +11,8 @@ import {
 
 const READ_SQL = {
   begin: 'BEGIN',
-  // Changes with every commit of another connection; the first read of a transaction, so that it is of its snapshot.
+  // Changes with every commit of another connection. The first read of a transaction, so that it belongs to its
+  // snapshot.
   version: 'PRAGMA data_version',
   end: 'COMMIT',
 };
@@ -22,11 +23,11 @@ interface QueuedRead {
 }
 
 /**
- * The look-ups of one handle. To take SQLite's read lock and to give it back costs more than to find a row, so those of
- * one turn of the event loop share a transaction. It begins after the turn's requests have arrived, so that each sees
- * whatever was committed before it was sent.
+ * Runs the lookups of one handle. Taking and releasing SQLite's read lock costs more than finding a row, so the
+ * lookups of one turn of the event loop share a transaction. It begins after the turn's requests have arrived, so
+ * each sees everything that was committed before it was sent.
  *
- * A transaction begins and ends within one turn, as those of the `WriteQueue` do.
+ * A transaction begins and ends within one turn, as in the `WriteQueue`.
  */
 export class ReadQueue implements Reads {
   readonly #sql: Readonly<Record<keyof typeof READ_SQL, StatementSync>>;
@@ -94,18 +95,18 @@ export class ReadQueue implements Reads {
   }
 }
 
-/** Writes in one transaction at most: the event loop stands still while they run. */
+/** The maximum number of writes in one transaction, which blocks the event loop. */
 const MOST_IN_ONE_COMMIT = 128;
 
 /**
- * Turns of the event loop for which writes gather at most. A request takes several before it writes, and a commit stands
- * in the way of all of them: those that are under way had better share it.
+ * The maximum number of turns of the event loop for which writes gather. A request takes several turns before it
+ * writes, and a commit blocks all of them, so requests under way should share it.
  */
 const MOST_TURNS_TO_GATHER = 8;
 
 /**
- * Milliseconds between two attempts to take the write lock at most; the first pauses are shorter. An attempt costs next
- * to nothing, and the gap between two writes of a busy process is short.
+ * The longest pause between two attempts to take the write lock, in milliseconds; the first pauses are shorter. An
+ * attempt is cheap, and the gap between two writes of a busy process is short.
  */
 const LONGEST_PAUSE_MS = 5;
 
@@ -116,18 +117,21 @@ const SAVEPOINT_SQL = {
 };
 
 interface QueuedWrite {
-  /** Does the work in the open transaction. @returns what tells the caller of it, once it is durable */
+  /**
+   * Does the work in the open transaction. @returns a function that resolves the caller's promise, once it is durable
+   */
   readonly perform: () => () => void;
   readonly reject: (reason: unknown) => void;
   readonly queuedAtMs: number;
 }
 
 /**
- * The writes of one handle, in the order of their calls. While another process writes, they wait in the event loop;
- * those that have gathered share one transaction, and so one flush of the disk. None is answered before its commit.
+ * Runs the writes of one handle, in the order of their calls. While another process writes, they wait in the event
+ * loop. Writes that have gathered share one transaction, and so one flush of the disk. None resolves before its
+ * commit.
  *
- * A transaction begins and ends within one turn: another handle of this process, which waits for the lock with its
- * whole thread, could otherwise never get it.
+ * A transaction begins and ends within one turn: another handle of this process, which blocks the thread while it
+ * waits for the lock, could otherwise never get it.
  */
 export class WriteQueue {
   readonly #database: DatabaseSync;
@@ -162,17 +166,17 @@ export class WriteQueue {
       if (!this.#isDraining) void this.#drain();
     });
 
-  /** How many transactions it has made; the last of them may not have been committed. */
+  /** The number of transactions so far; the last one may not have been committed. */
   get commits(): number {
     return this.#commits;
   }
 
-  /** Rejects what is still waiting. */
+  /** Rejects the writes that still wait. */
   close(): void {
     rejectAll(this.#waiting.splice(0), new Error('the database was closed before this was written'));
   }
 
-  /** Never rejects: each failure is its writes' own. */
+  /** Never rejects: a failure rejects its writes. */
   async #drain(): Promise<void> {
     this.#isDraining = true;
     for (let refusals = 0; this.#waiting.length > 0; ) {
@@ -183,7 +187,7 @@ export class WriteQueue {
     this.#isDraining = false;
   }
 
-  /** Lets further writes join those that are waiting, for as long as each turn brings some. */
+  /** Lets further writes join as long as each turn brings some. */
   async #gather(): Promise<void> {
     let gathered = 0;
     for (let turn = 0; turn < MOST_TURNS_TO_GATHER; turn++) {
@@ -219,7 +223,7 @@ export class WriteQueue {
     return true;
   }
 
-  /** Without SQLite's own wait, in which nothing else could run. Reads keep it: they may meet a recovery. */
+  /** Without SQLite's own wait, which would block the thread. Reads keep it, since they may wait for a recovery. */
   #takeWriteLock(): void {
     this.#database.exec('PRAGMA busy_timeout = 0');
     try {
@@ -229,7 +233,7 @@ export class WriteQueue {
     }
   }
 
-  /** One write, which is undone alone where it throws. */
+  /** One write. If it throws, only its own changes are undone. */
   #attempt({ perform, reject }: QueuedWrite): () => void {
     this.#savepoint.begin.run();
     try {
@@ -245,7 +249,7 @@ export class WriteQueue {
     }
   }
 
-  /** How many have waited as long as they may: they are the first ones. */
+  /** How many of the first writes have waited as long as they may. */
   #countOverdue(): number {
     const overdueSinceMs = performance.now() - this.#busyTimeoutMs;
     const inTime = this.#waiting.findIndex(({ queuedAtMs }) => queuedAtMs > overdueSinceMs);
@@ -257,20 +261,20 @@ function rejectAll(writes: readonly QueuedWrite[], reason: unknown): void {
   for (const { reject } of writes) reject(reason);
 }
 
-/** Random, so that processes that wait for the same lock do not meet again and again. */
+/** Random, so that processes that wait for the same lock do not collide again and again. */
 function pauseAfter(refusals: number): number {
   return Math.min(2 ** refusals, LONGEST_PAUSE_MS) * (0.5 + Math.random() / 2);
 }
 
-/** Result codes that say that the file's content is damaged, whatever extends them: SQLITE_CORRUPT, SQLITE_NOTADB. */
+/** Primary result codes of a damaged file: SQLITE_CORRUPT and SQLITE_NOTADB. */
 const DAMAGED = [11, 26];
 
-/** Deno gives no codes, so there the text says it (`sqlite3_errstr`). */
+/** Deno reports no codes, so the text is compared there (`sqlite3_errstr`). */
 const DAMAGED_TEXTS = ['database disk image is malformed', 'file is not a database'];
 
 /**
- * Whether a file was found corrupt. One damaged page says nothing about the others: a lookup that meets none of them
- * may miss a row. So after the first error of this kind nothing is read or written any more.
+ * Whether a file was found corrupt. One damaged page says nothing about the others: a lookup that reads none of them
+ * may miss a row. So after the first such error, nothing is read or written any more.
  */
 export class Corruption {
   readonly #onFound: (error: Error) => void;
@@ -291,7 +295,7 @@ export class Corruption {
       throw new Error(`the database file is corrupt: ${this.#found.message}`, { cause: this.#found });
   }
 
-  /** @param error of a statement on the file */
+  /** @param error an error of a statement on the file */
   learn(error: unknown): void {
     if (this.#found !== undefined || !(error instanceof Error) || !isDamage(error)) return;
     this.#found = error;
@@ -301,7 +305,7 @@ export class Corruption {
 
 /** What a queue checks before it reads or writes. */
 interface FileChecks {
-  /** Of the file, shared by everything that reads and writes it. */
+  /** Shared by everything that reads and writes the file. */
   readonly corruption?: Corruption;
   /** Throws once a newer program has migrated the file; called inside a transaction. */
   readonly requireSameSchema?: () => void;

@@ -140,8 +140,8 @@ const VERSION_1 = `
 `;
 
 /**
- * Version 2. A key's `needed_until` is kept up to date by every issuance, whatever its status, and not first made when
- * the key retires. Nothing that the current keys have signed before is kept longer than the row that is kept longest.
+ * Version 2. Every issuance updates a key's `needed_until`, whatever the key's status. Before, it was set when the
+ * key retired. No row that a current key has signed is kept longer than the row that is kept longest.
  */
 const VERSION_2 = `
   CREATE TABLE signing_keys_2 (
@@ -171,8 +171,8 @@ const VERSION_2 = `
 `;
 
 /**
- * Version 3. Grants of before this version have no row: they are not listed, and end in the ways that they could before.
- * A grant's row goes when its principal's does.
+ * Version 3. Grants from before this version have no row: they are not listed, and can be revoked as before. A
+ * grant's row is deleted with its principal's.
  */
 const VERSION_3 = `
   -- Above the generation of every client that was removed: none that is registered begins where tokens are left.
@@ -228,8 +228,8 @@ const VERSION_3 = `
 `;
 
 /**
- * Version 4. Events are numbered by issuer, in one tree: to write one changes one page. Their numbers go on after all
- * that were given before.
+ * Version 4. Events are numbered by issuer, in one tree: writing one changes one page. Numbers continue after all
+ * earlier ones.
  */
 const VERSION_4 = `
   -- The greatest number of an event that was swept: none is given twice, not even after the newest events are gone.
@@ -253,8 +253,8 @@ const VERSION_4 = `
 `;
 
 /**
- * Version 5. APIs own scopes, and clients are allowed APIs. Every client that the operator added may ask for the APIs
- * that are there, as it could before; those that registered themselves may ask for none.
+ * Version 5. APIs own scopes, and clients are allowed APIs. Every client that the operator added may still ask for
+ * the APIs that exist. Clients that registered themselves may ask for none.
  */
 const VERSION_5 = `
   -- The latest time, in seconds, at which a sweep deleted rows that were no longer kept.
@@ -292,7 +292,7 @@ const VERSION_5 = `
     SELECT 1 FROM clients a WHERE a.issuer_id = clients.issuer_id AND a.resource IS NOT NULL);
 `;
 
-/** Databases of versions before this one get an assumption of their migration. */
+/** Migrating a database from a version before this one makes an assumption. */
 const ALLOWED_APIS_SINCE = 5;
 
 /** One entry for each version, applied in order and never edited once released. */
@@ -302,10 +302,10 @@ export const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3, V
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
 /**
- * Brings the schema up to date. To be called inside a write transaction, so that of several processes that
- * start together one migrates and the others find it done.
- * @returns what was assumed of the rows that were there
- * @throws Error where the file belongs to a newer program
+ * Brings the schema up to date. Call it inside a write transaction: if several processes start together, one migrates
+ * and the others find it done.
+ * @returns what was assumed about existing rows
+ * @throws Error if the file belongs to a newer program
  */
 export function migrate(database: DatabaseSync, path: string): readonly MigrationAssumption[] {
   const version = schemaVersion(database, path);
@@ -316,8 +316,8 @@ export function migrate(database: DatabaseSync, path: string): readonly Migratio
 }
 
 /**
- * The version of a file's schema; 0 where it has none yet.
- * @throws Error where it is newer than this program
+ * The version of a file's schema; 0 if it has none yet.
+ * @throws Error if it is newer than this program
  */
 export function schemaVersion(database: DatabaseSync, path: string): number {
   const version = Number(database.prepare('PRAGMA user_version').get()?.user_version);
@@ -328,11 +328,12 @@ export function schemaVersion(database: DatabaseSync, path: string): number {
 }
 
 /**
- * To be asked before anything is changed. Other programs number their schemas as well, so the tables tell.
+ * Checks that a file is a store's before it is changed. Other programs number their schemas as well, so the tables
+ * decide.
  * @throws Error if the file has tables that are not a store's
  */
 export function requireNotForeign(database: DatabaseSync, path: string): void {
-  // One statement, since another process may be making the tables.
+  // One statement, since another process may be creating the tables.
   const found = database
     .prepare(`
       SELECT count(*) AS tables, total(name = 'issuers') AS own, (SELECT user_version FROM pragma_user_version) AS version

@@ -40,19 +40,21 @@ export { exportSqlite, type SqliteExportOptions } from './export.ts';
 export { Corruption, ReadQueue, WriteQueue } from './queues.ts';
 
 export interface SqliteStorageOptions {
-  /** The database file; made with its folder, readable by its owner alone, where it is missing. */
+  /** The database file. Created with its folder, readable by its owner alone, if it is missing. */
   readonly path: string;
-  /** Whose records this handle sees; one file can hold several issuers. */
+  /** The issuer whose records this handle sees; one file can hold several. */
   readonly issuer: string;
-  /** Milliseconds; the system's clock unless said otherwise. */
+  /** Milliseconds. Default: the system's clock. */
   readonly clock?: () => number;
-  /** How long a write waits for another process's before it is rejected, in milliseconds; 2000 unless said otherwise. */
+  /** How long a write waits for another process's write before it is rejected, in milliseconds. Default: 2000. */
   readonly busyTimeoutMs?: number;
-  /** Age in seconds at which events are swept; 30 days unless said otherwise. */
+  /** The age in seconds at which events are swept. Default: 30 days. */
   readonly eventRetentionSeconds?: number;
-  /** Learns when the file is found corrupt; shared with whatever else reads and writes the same file. */
+  /** Records whether the file is corrupt; shared with everything else that reads and writes the file. */
   readonly corruption?: Corruption;
-  /** Access tokens that this handle keeps in memory at most, each less than 1 kB; 0 keeps none. Default: 200,000. */
+  /**
+   * The maximum number of access tokens in the cache, each less than 1 kB; 0 turns the cache off. Default: 200,000.
+   */
   readonly cachedTokens?: number;
   /** Receives what a migration assumed, once, when opening brought the file up to date. */
   readonly onAssumption?: (assumption: MigrationAssumption) => void;
@@ -75,11 +77,11 @@ export interface SqliteStorage extends AdministrableStorage {
 }
 
 /**
- * Opens a store in a SQLite file, which any number of processes of one machine may share. Look-ups of one turn of the
- * event loop run together when it is over; writes wait for their turn without holding up the event loop, share commits,
- * and are on disk once they have resolved. Once SQLite calls the file corrupt, every lookup and write is rejected.
- * @throws Error where the file cannot be opened, was written by a newer program, or cannot be kept durable, or if the
- *   log beside it belongs to another file
+ * Opens a store in a SQLite file, which any number of processes of one machine may share. The lookups of one turn of
+ * the event loop run together at its end. Writes wait without blocking the event loop, share commits, and are on disk
+ * once they have resolved. Once SQLite reports that the file is corrupt, every lookup and write is rejected.
+ * @throws Error if the file cannot be opened or kept durable, was written by a newer program, or has a log of another
+ *   file next to it
  */
 export function openSqliteStorage(options: SqliteStorageOptions): SqliteStorage {
   requireKinds(options, OPTIONS);
@@ -101,7 +103,7 @@ export function openSqliteStorage(options: SqliteStorageOptions): SqliteStorage 
   }
 }
 
-/** Without a write, so that opening a file that is in order never waits for another process. */
+/** Without a write, so that opening an up-to-date file never waits for another process. */
 function knownIssuerId(database: DatabaseSync, path: string, issuer: string): number | undefined {
   return schemaVersion(database, path) === SCHEMA_VERSION ? findIssuerId(database, issuer) : undefined;
 }
@@ -120,7 +122,7 @@ function storageOn(
 ): SqliteStorage {
   const writes = new WriteQueue(database, busyTimeoutMs, { corruption });
   const reads = new ReadQueue(database, writes, { corruption });
-  // From here on the queues refuse another schema than they found; it must not be a newer one already.
+  // The queues refuse a schema that changes from now on. It must not be newer already.
   schemaVersion(database, path);
   const handle: SqliteHandle = { database, issuerId, clock, transaction: writes.transaction, reads };
   const events = sqliteEvents(handle);
@@ -159,13 +161,13 @@ export const ISSUER_SQL = {
   first: 'SELECT issuer FROM issuers ORDER BY id LIMIT 1',
 };
 
-/** The number that stands for an issuer in every key; `undefined` where it has none yet. */
+/** The number of an issuer in every key; `undefined` if it has none yet. */
 export function findIssuerId(database: DatabaseSync, issuer: string): number | undefined {
   const row = database.prepare(ISSUER_SQL.find).get(issuer);
   return row && Number(row.id);
 }
 
-/** Gives an issuer its number where it has none yet; inside the caller's transaction. */
+/** Gives an issuer a number if it has none yet; inside the caller's transaction. */
 export function addIssuer(database: DatabaseSync, issuer: string): number {
   database.prepare(ISSUER_SQL.add).run(issuer);
   const id = findIssuerId(database, issuer);
@@ -174,10 +176,10 @@ export function addIssuer(database: DatabaseSync, issuer: string): number {
 }
 
 /**
- * The issuer for which a database file was opened first. Neither makes the file nor changes it.
- * @param busyTimeoutMs how long it waits for a process that is just making the file
- * @returns `undefined` where there is no such file, or no issuer in it yet
- * @throws Error where the file is no database, or belongs to another program or a newer one, or its log to another file
+ * The issuer for which a database file was opened first. Neither creates the file nor changes it.
+ * @param busyTimeoutMs how long to wait for a process that is creating the file
+ * @returns `undefined` if there is no such file, or no issuer in it yet
+ * @throws Error if the file is no database, or belongs to another or a newer program, or its log to another file
  */
 export function readStoredIssuer(path: string, busyTimeoutMs = DEFAULT_BUSY_TIMEOUT_MS): string | undefined {
   if (!existsSync(path)) return undefined;

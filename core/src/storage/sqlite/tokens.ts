@@ -67,13 +67,13 @@ export const TOKENS_SQL = {
     UPDATE tokens SET revoked_at_ms = :nowMs
     WHERE issuer_id = :issuerId AND family_id = :familyId AND revoked_at_ms IS NULL`,
 
-  // Revoked ones too: an earlier attempt may have ended the refresh token and not its pair.
+  // Revoked ones too: an earlier attempt may have revoked the refresh token but not its pair.
   currentOfFamily: `
     SELECT id, pair_id FROM tokens
     WHERE issuer_id = :issuerId AND family_id = :familyId AND kind = 'refresh_token' AND superseded_at_ms IS NULL`,
 };
 
-/** A refresh token's row as far as revocation by way of its family needs it. */
+/** The part of a refresh token's row that revocation by family needs. */
 type CurrentRow = { readonly id: string; readonly pair_id: string | null };
 
 export function sqliteTokens(
@@ -83,7 +83,7 @@ export function sqliteTokens(
     readonly grants: Grants;
     readonly principals: Principals;
     readonly events: Events;
-    /** Access tokens that are cached at most. */
+    /** The maximum number of cached access tokens. */
     readonly cachedTokens: number;
   },
 ): TokenRepository {
@@ -106,7 +106,7 @@ export function sqliteTokens(
   const outcomeFor = (id: string, tokens: readonly NewToken[]) =>
     outcomeUpon(findRefreshToken(id), tokens, issuing, clock());
 
-  /** @returns how many tokens that ended */
+  /** @returns how many tokens were revoked */
   const revokePair = (id: string, pairId: string | undefined | null): number => {
     const itself = sql.revoke.run({ issuerId, id, nowMs: clock() }).changes;
     if (pairId === undefined || pairId === null) return Number(itself);
@@ -116,13 +116,13 @@ export function sqliteTokens(
   const revokeFamily = (familyId: string): number =>
     Number(sql.revokeFamily.run({ issuerId, familyId, nowMs: clock() }).changes);
 
-  /** An access token's way to the refresh token that would bring it back. */
+  /** Revokes the refresh token that could issue the access token again. */
   const revokeCurrentOfFamily = (familyId: string): number => {
     const rows = sql.currentOfFamily.all({ issuerId, familyId }) as CurrentRow[];
     return rows.reduce((count, row) => count + revokePair(row.id, row.pair_id), 0);
   };
 
-  /** RFC 7009 §2.1: with a refresh token go all tokens of its grant. @returns how much that ended */
+  /** RFC 7009 §2.1: a refresh token takes all tokens of its grant with it. @returns how much that ended */
   const revokeGrant = (id: string, grantId: string): number => {
     const copied = findRefreshToken(id)?.standing?.grant?.copied;
     return Number(copied !== undefined && principals.raiseGrantOnce(grantId, copied));
@@ -207,7 +207,7 @@ const named = (column: string) => `:${column}`;
 const positional = () => '?';
 
 export const ISSUING_SQL = {
-  // Answers with a row only where something may be issued; the client's generation is what it rests upon.
+  // Returns a row, the client's generation, only if something may be issued.
   admit: `
     SELECT c.generation
     FROM issuers i
@@ -221,13 +221,13 @@ export const ISSUING_SQL = {
     INSERT INTO tokens (issuer_id, ${insertedNames(TOKENS).join(', ')}, ${GENERATIONS.join(', ')})
     VALUES (?, ${insertedNames(TOKENS).map(positional).join(', ')}, ${generations(positional)})`,
 
-  // Whatever the key's status: it may have been retired while the token was being signed.
+  // In any status: the key may have retired while the token was being signed.
   extendKey: `
     UPDATE signing_keys SET needed_until = :neededUntil
     WHERE issuer_id = :issuerId AND kid = :keyId AND needed_until < :keepUntil`,
 };
 
-/** The one way in which tokens come into the store. Everything here runs inside a caller's transaction. */
+/** How tokens enter the store. Everything here runs inside a caller's transaction. */
 export function sqliteIssuing({ database, issuerId }: SqliteHandle, principals: Principals): Issuing {
   const sql = prepareAll(database, ISSUING_SQL);
   return {
@@ -270,8 +270,8 @@ export const GRANTS_SQL = {
 
 export interface Grants extends Pick<AdministrableStorage, 'grantsOf' | 'revokeGrants'> {
   /**
-   * Remembers what the first code or token of a person's grant tells of it, a later one only once it has ended; inside
-   * the caller's transaction.
+   * Stores a user's grant with its first code or token, inside the caller's transaction. A later one replaces it only
+   * if it has ended.
    */
   begin(first: GrantBeginning): void;
 }
