@@ -52,6 +52,7 @@ const steps: readonly (readonly [string, string, readonly string[]])[] = [
   ['layers', process.execPath, ['scripts/check_layers.ts']],
   ['citations', process.execPath, ['scripts/check_citations.ts']],
   ['generated pages', process.execPath, ['scripts/generate_docs.ts', '--check']],
+  ['walk of a request', process.execPath, ['scripts/check_walk.ts']],
   ['tests', process.execPath, tests],
   ['ledger', process.execPath, ['scripts/check_ledger.ts']],
 ];

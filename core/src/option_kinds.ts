@@ -1,5 +1,5 @@
 import { ConfigurationError } from './http/errors.ts';
-import { isJsonObject, parseJson } from './http/json.ts';
+import { isJsonObject, parseJson } from './http/http.ts';
 
 /** A kind of value: its type, how it is written as text and in JSON, and what a message says was expected. */
 export interface Kind<V> {

@@ -10,7 +10,7 @@ import type { FormerTokens } from './former_tokens/former_jwts.ts';
 import type { ServerEvent } from './http/events.ts';
 import type { FetchDocument } from './http/fetch_document.ts';
 import { isScopeToken } from './http/form.ts';
-import { isJsonObject } from './http/json.ts';
+import { isJsonObject } from './http/http.ts';
 import {
   functionOf,
   hostValue,
@@ -48,7 +48,7 @@ import type { ApplicationClaims } from './tokens/application_claims.ts';
 import type { SubjectState } from './tokens/context.ts';
 import type { JwtService } from './tokens/jwt_service.ts';
 
-export { isJsonObject } from './http/json.ts';
+export { isJsonObject } from './http/http.ts';
 export * from './option_kinds.ts';
 
 /** Default paths below the issuer. */

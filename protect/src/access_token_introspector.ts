@@ -1,7 +1,7 @@
 import { RecentlyUsed } from '@grantd/core/internal/cache';
 import type { Clock } from '@grantd/core/internal/environment';
 import { DocumentError } from '@grantd/core/internal/http/fetch_document';
-import { isJsonObject, type JsonObject, parseJson } from '@grantd/core/internal/http/json';
+import { isJsonObject, type JsonObject, parseJson } from '@grantd/core/internal/http/http';
 import {
   anyFunction,
   anyText,

@@ -1,5 +1,5 @@
 /** `protect` for Fastify. */
-import { headersWithEveryAuthorization, type NodeHeaders } from '@grantd/core/internal/http/node_headers';
+import { headersWithEveryAuthorization, type NodeHeaders } from '@grantd/core/internal/http/http';
 import { type FastifyReply, sendByFastify } from './node.ts';
 import { Protection, type ProtectionOptions } from './protection.ts';
 

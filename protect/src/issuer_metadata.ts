@@ -8,7 +8,7 @@ import {
   fetchBody,
   withinTime,
 } from '@grantd/core/internal/http/fetch_document';
-import { isJsonObject, type JsonObject, parseJson } from '@grantd/core/internal/http/json';
+import { isJsonObject, type JsonObject, parseJson } from '@grantd/core/internal/http/http';
 import { anyFunction, anyValue, type KindsOf, trueOrFalse } from '@grantd/core/internal/option_kinds';
 
 /** Milliseconds after which metadata is fetched anew; what was known stays good while it cannot be. */

@@ -3,7 +3,7 @@ import {
   closingHeaders,
   headersWithEveryAuthorization,
   type NodeHeaders,
-} from '@grantd/core/internal/http/node_headers';
+} from '@grantd/core/internal/http/http';
 import { Protection, type ProtectionOptions } from './protection.ts';
 import type { VerifiedAccessToken } from './verified_access_token.ts';
 import { foundToken } from './verified_access_token.ts';

@@ -1,5 +1,5 @@
 /** `protect` for NestJS, on its Express and on its Fastify platform. */
-import { headersWithEveryAuthorization, type NodeHeaders } from '@grantd/core/internal/http/node_headers';
+import { headersWithEveryAuthorization, type NodeHeaders } from '@grantd/core/internal/http/http';
 import { type FastifyReply, type NodeResponse, sendByFastify, sendByNode } from './node.ts';
 import { Protection, type ProtectionOptions } from './protection.ts';
 

@@ -2,7 +2,7 @@ import {
   closingHeaders,
   headersWithEveryAuthorization,
   type NodeHeaders,
-} from '@grantd/core/internal/http/node_headers';
+} from '@grantd/core/internal/http/http';
 import { type Answer, Protection, type ProtectionOptions } from './protection.ts';
 import { foundToken, type VerifiedAccessToken } from './verified_access_token.ts';
 

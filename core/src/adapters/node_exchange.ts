@@ -2,8 +2,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuthorizationServer } from '../authorization_server.ts';
 import { rendered } from '../http/error_response.ts';
-import { type HttpRequest, type HttpResponse, MAX_BODY_BYTES, type ParsedForm } from '../http/http.ts';
-import { closingHeaders, headersWithEveryAuthorization } from '../http/node_headers.ts';
+import {
+  closingHeaders,
+  type HttpRequest,
+  type HttpResponse,
+  headersWithEveryAuthorization,
+  MAX_BODY_BYTES,
+  type ParsedForm,
+} from '../http/http.ts';
 import { requireKinds } from '../option_kinds.ts';
 import {
   ADAPTER_OPTIONS,

@@ -1,6 +1,6 @@
 import type { CryptoKey, JWK } from 'jose';
 import { ConfigurationError, type InactiveReason } from '../http/errors.ts';
-import { isJsonObject, type JsonObject } from '../http/json.ts';
+import { isJsonObject, type JsonObject } from '../http/http.ts';
 import { requireOptions } from '../option_kinds.ts';
 import type { Claims } from '../protocol/claims.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/client_metadata.ts';

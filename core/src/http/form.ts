@@ -1,13 +1,15 @@
 import { OAuthError } from './errors.ts';
 import {
   type HttpRequest,
+  isJsonObject,
+  type JsonObject,
   LONGEST_PARAMETERS,
   MAX_BODY_BYTES,
   mediaTypeOf,
   type ParsedForm,
+  parseJson,
   queryOf,
 } from './http.ts';
-import { isJsonObject, type JsonObject, parseJson } from './json.ts';
 
 /**
  * Parameters of a request; each at most once, none empty (RFC 6749 §3.2). Of `resource` alone there may be several

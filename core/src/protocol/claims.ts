@@ -1,6 +1,6 @@
 // § refers to OpenID Connect Core.
 import { OAuthError } from '../http/errors.ts';
-import { isJsonObject, parseJson } from '../http/json.ts';
+import { isJsonObject, parseJson } from '../http/http.ts';
 
 /** Claims of a token or of a person; names as on the wire. */
 export type Claims = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
 import type { Context, ResolvedRegistration } from '../context.ts';
 import { OAuthError } from '../http/errors.ts';
-import type { JsonObject } from '../http/json.ts';
+import type { JsonObject } from '../http/http.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { GRANT_TYPES } from '../protocol/records.ts';
 import { isExposedRedirectUri } from '../protocol/redirect_uri.ts';

@@ -1,6 +1,6 @@
 import type { JWK } from 'jose';
 import { isScopeToken } from '../http/form.ts';
-import { isJsonObject, type JsonObject } from '../http/json.ts';
+import { isJsonObject, type JsonObject } from '../http/http.ts';
 import {
   ACCEPTED_ALGORITHMS,
   ASSERTION_AUDIENCES,

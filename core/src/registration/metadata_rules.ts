@@ -1,6 +1,6 @@
 import { METHODS } from '../clients/authentication.ts';
 import { DocumentError, type FetchDocument, fetchBody } from '../http/fetch_document.ts';
-import { parseJson } from '../http/json.ts';
+import { parseJson } from '../http/http.ts';
 import {
   type AssertionAudience,
   AUTHENTICATION_METHODS,

@@ -1,6 +1,6 @@
 import { ConfigurationError } from '../http/errors.ts';
 import { isScopeToken } from '../http/form.ts';
-import { isJsonObject } from '../http/json.ts';
+import { isJsonObject } from '../http/http.ts';
 import {
   anyText,
   anyValue,

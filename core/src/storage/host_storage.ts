@@ -1,5 +1,5 @@
 import { ConfigurationError, StorageFault } from '../http/errors.ts';
-import { isJsonObject } from '../http/json.ts';
+import { isJsonObject } from '../http/http.ts';
 import type { Claims } from '../protocol/claims.ts';
 import {
   type ApiRecord,

@@ -1,5 +1,5 @@
 import { ConfigurationError, OAuthError } from '../http/errors.ts';
-import { isJsonObject, jsonCopy } from '../http/json.ts';
+import { isJsonObject, jsonCopy } from '../http/http.ts';
 import { requireOptions } from '../option_kinds.ts';
 import type { Claims } from '../protocol/claims.ts';
 import type { TokenRecord } from '../protocol/records.ts';

@@ -1,6 +1,6 @@
 // § refers to RFC 7515.
 import { base64url, type CryptoKey, compactVerify, decodeProtectedHeader, errors } from 'jose';
-import { isJsonObject, parseJson } from '../http/json.ts';
+import { isJsonObject, parseJson } from '../http/http.ts';
 import type { Claims } from '../protocol/claims.ts';
 import { namesOf, type SigningAlgorithm } from '../protocol/client_metadata.ts';
 import type { Signs, Verifies } from './signatures/signatures.ts';

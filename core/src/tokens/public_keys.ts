@@ -1,7 +1,7 @@
 import { type CryptoKey, importJWK, type JWK } from 'jose';
 import type { Clock } from '../environment.ts';
 import { DocumentError, type FetchDocument, fetchBody } from '../http/fetch_document.ts';
-import { isJsonObject, type JsonObject, parseJson } from '../http/json.ts';
+import { isJsonObject, type JsonObject, parseJson } from '../http/http.ts';
 import {
   ENCRYPTION_ALGORITHMS,
   type EncryptionAlgorithm,

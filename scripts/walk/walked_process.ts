@@ -1,0 +1,209 @@
+// The process in which requests are walked. It starts grantd twice, as a library on the memory store and as the program
+// on a SQLite file that answers real HTTP, and asks V8 which code ran for one request. Its parent, `walk.ts`, reads the
+// result from the IPC channel: standard output is the program's log.
+import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { Session } from 'node:inspector/promises';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { AuthorizationServer, HttpRequest, NewClient, Storage } from '@grantd/core';
+import { type Executed, executedIn, inEach } from './executed.ts';
+
+/** Requests of each kind before the one that counts: then every cache is filled, and nothing happens for the first time. */
+const WARM_UP = 3;
+/** How often a walk is repeated. What ran in only some of them belongs to a timer. */
+const REPEATED = 3;
+/** The log line is written after the response. */
+const AFTER_RESPONSE_MS = 20;
+
+const WEB = {
+  id: 'web',
+  grantTypes: ['authorization_code', 'refresh_token'],
+  scopes: ['openid', 'profile', 'read'],
+  redirectUris: ['https://web.example/callback'],
+} as const satisfies NewClient;
+const API = {
+  id: 'api',
+  grantTypes: [],
+  scopes: [],
+  redirectUris: [],
+  resource: 'https://api.example',
+} as const;
+const SECRET = 'a client secret of the walk';
+
+interface Tokens {
+  readonly accessToken: string;
+  readonly refreshToken?: string;
+}
+
+/** A running grantd. */
+interface Place {
+  readonly tokens: readonly Tokens[];
+  send(path: string, request: Omit<HttpRequest, 'url'>): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface Walk {
+  readonly place: 'library' | 'program';
+  readonly request: string;
+  readonly files: Executed;
+}
+
+const root = dirname(dirname(import.meta.dirname));
+const inspector = new Session();
+inspector.connect();
+await inspector.post('Profiler.enable');
+// Before the modules are loaded: V8 counts the blocks of a function only if it was compiled afterwards.
+await inspector.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
+
+const walks: Walk[] = [];
+for (const [place, open] of [
+  ['library', openLibrary],
+  ['program', openProgram],
+] as const) {
+  const opened = await open();
+  for (const [request, send] of Object.entries(requestsTo(opened)))
+    walks.push({ place, request, files: await walked(send) });
+  await opened.close();
+}
+process.send?.(walks, undefined, undefined, () => process.exit(0));
+
+async function walked(send: () => Promise<void>): Promise<Executed> {
+  for (let time = 0; time < WARM_UP; time++) await send();
+  const runs: Executed[] = [];
+  for (let time = 0; time < REPEATED; time++) {
+    await pause(AFTER_RESPONSE_MS);
+    await inspector.post('Profiler.takePreciseCoverage'); // and begin to count anew
+    await send();
+    await pause(AFTER_RESPONSE_MS);
+    const { result } = await inspector.post('Profiler.takePreciseCoverage');
+    runs.push(executedIn(root, result));
+  }
+  return inEach(runs);
+}
+
+function requestsTo({ tokens, send }: Place): Readonly<Record<string, () => Promise<void>>> {
+  let used = 0;
+  const next = (): Required<Tokens> => {
+    const { accessToken, refreshToken } = tokens[used++] ?? {};
+    if (accessToken === undefined || refreshToken === undefined) throw new Error('too few tokens');
+    return { accessToken, refreshToken };
+  };
+  const post = (path: string, clientId: string, form: Readonly<Record<string, string>>) =>
+    send(path, {
+      method: 'POST',
+      headers: {
+        'content-type': 'application/x-www-form-urlencoded',
+        authorization: `Basic ${btoa(`${clientId}:${encodeURIComponent(SECRET)}`)}`,
+      },
+      body: new URLSearchParams(form).toString(),
+    });
+  const { accessToken: known } = next();
+  return {
+    introspection: () => post('/token/introspect', API.id, { token: known }),
+    'introspection of a token that was not seen before': () =>
+      post('/token/introspect', API.id, { token: next().accessToken }),
+    UserInfo: () => send('/userinfo', { method: 'GET', headers: { authorization: `Bearer ${known}` } }),
+    revocation: () => post('/token/revoke', WEB.id, { token: next().accessToken }),
+    refresh: () =>
+      post('/token', WEB.id, { grant_type: 'refresh_token', refresh_token: next().refreshToken }),
+  };
+}
+
+/** A client with its API, and tokens of a person. */
+async function prepared(
+  server: AuthorizationServer,
+  clients: { add(client: NewClient): unknown },
+  subject = 'alice',
+): Promise<readonly Tokens[]> {
+  await server.prepare();
+  for (const client of [WEB, API])
+    await clients.add({ ...client, secrets: [await server.hashClientSecret(SECRET)] });
+  const count = 1 + 3 * (WARM_UP + REPEATED);
+  return server.issueTokens({ clientId: WEB.id, subject, username: 'alice', refresh: true }, count);
+}
+
+async function openLibrary(): Promise<Place> {
+  const { AuthorizationServer } = await import('@grantd/core');
+  const { memoryStorage } = await import('@grantd/core/memory');
+  const issuer = 'https://as.example';
+  const storage = memoryStorage({ issuer });
+  const server = new AuthorizationServer({
+    issuer,
+    secret: randomBytes(32).toString('base64url'),
+    storage: storage satisfies Storage,
+    oidc: { getUserClaims: () => ({ name: 'Alice' }) },
+  });
+  const operations: Readonly<Record<string, (request: HttpRequest) => Promise<{ status: number }>>> = {
+    '/token/introspect': (request) => server.introspect(request),
+    '/token/revoke': (request) => server.revoke(request),
+    '/userinfo': (request) => server.userInfo(request),
+    '/token': (request) => server.token(request),
+  };
+  return {
+    tokens: await prepared(server, storage.clients),
+    async send(url, request) {
+      requireSuccess(url, (await operations[url]?.({ ...request, url }))?.status);
+    },
+    async close() {},
+  };
+}
+
+async function openProgram(): Promise<Place> {
+  const folder = mkdtempSync(join(tmpdir(), 'grantd-walk-'));
+  const { readConfiguration } = await import('../../server/src/config/configuration.ts');
+  const { databaseOf } = await import('../../server/src/data/database_of.ts');
+  const { openInstance } = await import('../../server/src/instance/instance.ts');
+  const { openLog } = await import('../../server/src/log/log.ts');
+  const { createHttpServer, listenOn } = await import('../../server/src/serve/http_server.ts');
+  const { serveDatabase } = await import('../../server/src/serve/serve.ts');
+
+  const environment = { GRANTD_DATABASE: `sqlite:${join(folder, 'grantd.db')}` };
+  const configuration = readConfiguration({}, environment);
+  const server = createHttpServer();
+  const port = await listenOn(server.http, '127.0.0.1', 0);
+  const issuer = `http://localhost:${port}`;
+  const database = await databaseOf(configuration, environment);
+  const instance = await openInstance(configuration, database, issuer, 'cli');
+  const subject = 'alice';
+  await instance.people.add({ name: subject, passwordHash: '', claims: { name: 'Alice' } });
+  const person = await instance.people.byName(subject);
+  const tokens = await prepared(await instance.server(), instance.storage.clients, person?.subject);
+  await database.close();
+
+  const ready = Promise.withResolvers<void>();
+  const asked = Promise.withResolvers<NodeJS.Signals>();
+  const served = serveDatabase(configuration, environment, {
+    server,
+    connections: server.http,
+    port,
+    log: await openLog('json'),
+    ending: { requested: asked.promise, closing: asked.promise.then(() => {}) },
+    sweeps: false,
+    bringsDemo: false,
+    started: () => ready.resolve(),
+  });
+  await Promise.race([ready.promise, served]);
+  return {
+    tokens,
+    async send(path, { method, headers, body }) {
+      const response = await fetch(`http://127.0.0.1:${port}${path}`, {
+        method,
+        headers: headers as Record<string, string>,
+        ...(typeof body === 'string' && { body }),
+      });
+      await response.text();
+      requireSuccess(path, response.status);
+    },
+    async close() {
+      asked.resolve('SIGTERM');
+      await served;
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function requireSuccess(path: string, status: number | undefined): void {
+  if (status !== 200) throw new Error(`${path} answered ${status}`);
+}
