@@ -1,4 +1,4 @@
-// An Express application whose own people sign in to other applications. Limit their attempts as you do elsewhere.
+// An Express application whose own users sign in to other applications. Limit their attempts as you do elsewhere.
 import { AuthorizationServer, type HttpRequest, sweep } from '@grantd/core';
 import { handler, mount } from '@grantd/core/express';
 import { openSqliteStorage } from '@grantd/core/sqlite';
@@ -19,9 +19,9 @@ const server = new AuthorizationServer({
 });
 
 await server.prepare();
-setInterval(() => sweep(storage).catch(console.error), 60_000).unref(); // deletes what has expired
+setInterval(() => sweep(storage).catch(console.error), 60_000).unref(); // deletes expired rows
 
-/** What an application asks of a person, and then the person's name and password. */
+/** Shows the sign-in form for a request, and then checks the user's name and password. */
 async function authorize(request: HttpRequest) {
   const form = formIn(request);
   if (form !== undefined) {

@@ -1,4 +1,4 @@
-// The application's own people, in a table that knows nothing of tokens.
+// The application's own users, in a table without tokens.
 import { randomUUID, scrypt, timingSafeEqual } from 'node:crypto';
 import { DatabaseSync } from 'node:sqlite';
 
@@ -8,7 +8,7 @@ database.exec(
 );
 await addPerson('alice', 'alice@example.com', 'wonderland');
 
-/** Does nothing where the name is taken. */
+/** Has no effect if the name is taken. */
 async function addPerson(name: string, email: string, password: string): Promise<void> {
   const salt = randomUUID();
   const hash = await hashOf(password, salt);
@@ -16,12 +16,12 @@ async function addPerson(name: string, email: string, password: string): Promise
   add.run(randomUUID(), name, email, salt, hash);
 }
 
-/** What other applications are told of a person; `undefined` where there is no such person. */
+/** The claims of a user for other applications; `undefined` if there is no such user. */
 export function claimsOf(id: string) {
   return database.prepare('SELECT name, email FROM users WHERE id = ?').get(id);
 }
 
-/** Whose name and password these are; it takes as long to find out that they are nobody's. */
+/** The user with this name and password. An unknown name takes as long as a wrong password. */
 export async function idOf(name: string, password: string): Promise<string | undefined> {
   const { id, salt, hash } = database.prepare('SELECT * FROM users WHERE name = ?').get(name) ?? {};
   const given = await hashOf(password, String(salt));

@@ -1,4 +1,4 @@
-// The application's own form of sign-in. A browser sends only those that it was shown: its cookie is in their seals.
+// The application's own sign-in form. Its seal contains the browser's cookie, so it works in this browser only.
 import { createHmac, randomUUID, timingSafeEqual } from 'node:crypto';
 import type { AuthorizationRequest, HttpRequest, HttpResponse } from '@grantd/core';
 import { headerValue, readForm, ServerSecret } from '@grantd/core';
@@ -6,7 +6,7 @@ import { headerValue, readForm, ServerSecret } from '@grantd/core';
 const key = await new ServerSecret<'sign_in'>(process.env.GRANTD_SECRET ?? '').key('sign_in');
 const secure = process.env.ISSUER?.startsWith('https:') ? '; Secure' : '';
 
-/** Asks the person, and takes along what the client asks. */
+/** A form for the user that carries the client's request. */
 export function formFor(request: HttpRequest, checked: AuthorizationRequest, problem = ''): HttpResponse {
   const browser = browserOf(request);
   const asked = JSON.stringify(checked.parameters);
@@ -28,7 +28,7 @@ export function formFor(request: HttpRequest, checked: AuthorizationRequest, pro
   };
 }
 
-/** @returns `undefined` where this is no form that the browser was shown */
+/** @returns `undefined` if the request has no form that this browser was shown */
 export function formIn(request: HttpRequest) {
   const { asked = '', seal = '', name = '', password = '' } = Object.fromEntries(readForm(request));
   const given = Buffer.from(seal, 'hex');
@@ -38,7 +38,7 @@ export function formIn(request: HttpRequest) {
   return { parameters, name, password };
 }
 
-/** What its cookie names it, or what it shall be named. */
+/** The browser's identifier from its cookie, or a new one. */
 function browserOf(request: HttpRequest): string {
   const [, browser] = /(?:^|; )browser=([\w-]+)/.exec(headerValue(request, 'cookie') ?? '') ?? [];
   return browser ?? randomUUID();

@@ -1,5 +1,5 @@
-// A Hono application on Cloudflare's runtime, with nothing of Node. Its tokens are in its memory, and gone with it: for
-// more, implement the storage contract over what your Workers share.
+// A Hono application on Cloudflare's runtime, without Node's modules. It keeps tokens in memory only: to keep them
+// longer, implement the storage contract over storage that your Workers share.
 import { AuthorizationServer } from '@grantd/core';
 import { mount } from '@grantd/core/hono';
 import { memoryStorage } from '@grantd/core/memory';
@@ -26,7 +26,7 @@ async function opened({ ISSUER: issuer, GRANTD_SECRET: secret }: Bindings) {
 
 const app = new Hono<{ Bindings: Bindings }>();
 
-// A Worker has its bindings, and may make keys, once a request has come. What failed is tried again by the next one.
+// A Worker gets its bindings, and may create keys, with the first request. After a failure the next request retries.
 let endpoints: ReturnType<typeof opened> | undefined;
 app.use(async (context, next) => {
   endpoints ??= opened(context.env).catch((error) => {

@@ -1,4 +1,4 @@
-// The authorization server that the examples of hosts mount: tokens in a file, a service that gets them, an API.
+// The authorization server that the example hosts mount, with a service and an API as clients.
 import { AuthorizationServer, sweep } from '@grantd/core';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 
@@ -13,10 +13,10 @@ export const server = new AuthorizationServer({
   storage,
 });
 
-await server.prepare(); // makes the signing keys at the first start
-setInterval(() => sweep(storage).catch(console.error), 60_000).unref(); // deletes what has expired
+await server.prepare(); // creates the signing keys at the first start
+setInterval(() => sweep(storage).catch(console.error), 60_000).unref(); // deletes expired rows
 
-// Does nothing where they are registered already.
+// Has no effect if the clients are already registered.
 await storage.clients.add({
   id: 'my-service',
   secrets: [await server.hashClientSecret('its secret')],

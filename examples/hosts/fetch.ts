@@ -1,4 +1,4 @@
-// Whatever answers a Request with a Response: Bun.serve, Deno.serve, a Worker; here a listener of Node's.
+// A handler from Request to Response, for Bun.serve, Deno.serve or a Worker; here on Node.
 import { mount } from '@grantd/core/fetch';
 import { serve } from '@hono/node-server';
 import { port, server } from './authorization_server.ts';

@@ -1,4 +1,4 @@
-// The host after the move: the same tables, grantd's endpoints, and the tokens of before.
+// The host after the move: the same tables and tokens, with grantd's endpoints.
 import { createServer } from 'node:http';
 import { AuthorizationServer } from '@grantd/core';
 import { mount } from '@grantd/core/node';

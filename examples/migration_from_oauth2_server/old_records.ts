@@ -2,7 +2,7 @@ import { type AuthorizationServer, type FormerTokens, GRANT_TYPES, type NewClien
 import type { OAuthClient } from '@jmondi/oauth2-server';
 import type { OldRepositories } from './old_repositories.ts';
 
-/** The old server's tokens: a row is an access token, and perhaps a refresh token beside it. */
+/** The old server's tokens. A row has an access token and possibly a refresh token. */
 export const formerTokens = (rows: OldRepositories['tokens'], keys: FormerTokens['keys']): FormerTokens => ({
   keys,
   identify: ({ jti, refresh_token_id }) =>
@@ -25,7 +25,7 @@ export const formerTokens = (rows: OldRepositories['tokens'], keys: FormerTokens
   },
 });
 
-/** An old client; grantd keeps no secret as it is, and has neither `password` nor `implicit`. */
+/** An old client. grantd stores hashes of secrets, and has no `password` or `implicit` grant. */
 export const newClient = async (server: AuthorizationServer, old: OAuthClient): Promise<NewClient> => ({
   ...{ id: old.id, name: old.name, redirectUris: old.redirectUris },
   ...(old.secret && { secrets: [await server.hashClientSecret(old.secret)] }),

@@ -1,4 +1,4 @@
-// The host's own repositories, as @jmondi/oauth2-server asks for them, over its own tables.
+// The host's repositories over its own tables, as @jmondi/oauth2-server requires them.
 import {
   DateInterval,
   type GrantIdentifier,

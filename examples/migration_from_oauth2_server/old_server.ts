@@ -1,8 +1,8 @@
-// The authorization server that the host had.
+// The host's previous authorization server.
 import { AuthorizationServer, DateInterval, type JwtInterface } from '@jmondi/oauth2-server';
 import type { OldRepositories } from './old_repositories.ts';
 
-/** @param key the secret of HS256, or the host's own service for JWTs */
+/** @param key the HS256 secret, or the host's own JWT service */
 export function oldServer(
   { clients, tokens, scopes, authCodes, users }: OldRepositories,
   key: string | JwtInterface,

@@ -1,4 +1,4 @@
-// The host's own tables, as they were before.
+// The host's own tables, before the move.
 import { DatabaseSync } from 'node:sqlite';
 
 const SCHEMA = `

@@ -1,4 +1,4 @@
-// The authorization server of the application: its tokens are in a file, and a service gets them.
+// The authorization server of the application, with a service as its client.
 import { AuthorizationServer, sweep } from '@grantd/core';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 
@@ -8,7 +8,7 @@ const storage = openSqliteStorage({ path: process.env.DATABASE ?? 'tokens.db', i
 export const server = new AuthorizationServer({ issuer, secret: process.env.GRANTD_SECRET ?? '', storage });
 
 await server.prepare();
-setInterval(() => sweep(storage).catch(console.error), 60_000).unref(); // deletes what has expired
+setInterval(() => sweep(storage).catch(console.error), 60_000).unref(); // deletes expired rows
 await storage.clients.add({
   id: 'my-service',
   secrets: [await server.hashClientSecret('its secret')],

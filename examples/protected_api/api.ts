@@ -1,4 +1,4 @@
-// An API that asks the authorization server about each token, so that a revoked one is refused at once.
+// An API that introspects each token, so that it rejects a revoked one at once.
 import { AccessTokenIntrospector } from '@grantd/protect';
 import { protect, tokenOf } from '@grantd/protect/express';
 import express from 'express';

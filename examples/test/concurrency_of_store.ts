@@ -18,7 +18,7 @@ interface Contested {
   readonly doomed: boolean;
 }
 
-/** What ends a grant, or the family that is all of it; `undefined` for one that nobody ends. */
+/** Ends a grant, or the family that is all of it; `undefined` for a grant that does not end. */
 const ENDS: readonly (((storage: Storage, pair: Pair) => unknown) | undefined)[] = [
   undefined,
   ({ tokens }, { refresh }) => tokens.revoke(refresh),

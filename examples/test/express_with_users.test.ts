@@ -29,7 +29,7 @@ const APP: NewClient = {
 let url: string;
 let folder: string;
 
-/** The example as somebody would copy it into an application that has a parser of forms already. */
+/** The example in an application with a form parser. */
 function copyThatParses(): string {
   mkdirSync(COPIES, { recursive: true });
   const copy = mkdtempSync(join(COPIES, 'express_with_users-'));

@@ -45,7 +45,7 @@ test('examples/hono_on_workerd is bundled and served as it says, without anythin
 });
 
 test('a request that could not open the server of examples/hono_on_workerd leaves the next one free to', async (t) => {
-  t.mock.method(console, 'error', () => {}); // where Hono tells what a request failed of
+  t.mock.method(console, 'error', () => {}); // Hono prints the error of a request here
   const { default: worker } = await import('../hono_on_workerd/worker.ts');
   const asked = async (GRANTD_SECRET: string) => {
     const bindings = { ISSUER: 'https://login.example', GRANTD_SECRET };

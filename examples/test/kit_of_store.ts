@@ -4,10 +4,10 @@ import { storageKit } from '@grantd/core/kit';
 
 /** A connection to an example store, as one process of the host has it. */
 export interface Connection {
-  /** It sweeps where rows do not go by themselves. */
+  /** Sweeps, if rows do not expire by themselves. */
   readonly storage: Storage & Partial<Pick<AdministrableStorage, 'sweep'>>;
   saveClient(client: NewClient): Promise<unknown>;
-  /** Adds a person to the host's own table, unless it is there. */
+  /** Adds a user to the host's own table, if it is missing. */
   addUser(id: string): Promise<unknown>;
   /** Nothing can be asked through it afterwards. */
   end(): Promise<unknown>;
@@ -65,7 +65,7 @@ export function testByKit(name: string, store: () => ExampleStore): void {
   }
 }
 
-/** The kit makes people up as it goes; a host has them before anything is issued to them. */
+/** The kit invents users; a host has them before it issues tokens. */
 function withPeople({ storage, addUser }: Connection): Storage {
   const { tokens, authorizationCodes } = storage;
   return {

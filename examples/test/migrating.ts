@@ -24,7 +24,7 @@ export type Fields = Readonly<Record<string, string>>;
 
 const HS256: FormerKey = { algorithm: 'HS256', secret: OLD_SECRET };
 
-/** The host's own tables, with a person and two applications. */
+/** The host's own tables, with a user and two applications. */
 export function hostTables(path: string) {
   const tables = openTables(path);
   tables.run("INSERT INTO users (id, name, email) VALUES (7, 'Alice', 'alice@example.com')");

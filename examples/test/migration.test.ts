@@ -270,7 +270,7 @@ test('a client whose refresh tokens do not rotate keeps the old one', async () =
 });
 
 test('storage that cannot be asked about an old token is 503', async (t) => {
-  t.mock.method(console, 'error', () => {}); // where faults are told by default
+  t.mock.method(console, 'error', () => {}); // the default of onFault
   await using host = await moved();
   const { access, refresh } = await host.issueOld();
   host.tables.run('ALTER TABLE oauth_tokens RENAME TO away');

@@ -13,7 +13,7 @@ function forged(token: string, header: object, key: string | Buffer, changes: ob
   return `${signed}.${createHmac('sha256', key).update(signed).digest('base64url')}`;
 }
 
-/** That a text is no token: nowhere active, of no use, and without effect when it is revoked. */
+/** Asserts that a text is not a token: inactive everywhere, useless, and without effect in a revocation. */
 async function assertWorthless(host: Awaited<ReturnType<typeof moved>>, texts: readonly string[]) {
   for (const token of texts) {
     assert.deepEqual(await host.ask('/token/introspect', { ...APP, token }), {
@@ -92,7 +92,7 @@ test('the old key signs nothing new: a token that grantd issued is none under it
   assert.equal(await host.isActive(fresh), true);
 });
 
-/** As a host that signed with a key of its own, and told its `kid`. */
+/** A host that signed with a key of its own and set its `kid`. */
 function rs256Service(privateKey: KeyObject, publicKey: KeyObject): JwtInterface {
   return {
     sign: (payload) =>

@@ -14,7 +14,7 @@ export const REDIS_ABSENCE: string | false =
 
 export interface RedisServer {
   readonly url: string;
-  /** Stops the process where it is: connections stay, and nothing is answered. */
+  /** Suspends the process: connections stay open without responses. */
   pause(): void;
   resume(): void;
   stop(): Promise<void>;

@@ -13,7 +13,7 @@ const CLIENT: NewClient = {
   redirectUris: ['https://app.example/callback'],
 };
 
-/** An example store with a client and two people, which goes by the system's clock. */
+/** An example store with a client and two users, on the system's clock. */
 export async function stocked(store: ExampleStore): Promise<Connection> {
   await store.empty();
   const connection = await store.connect(Date.now);
@@ -30,7 +30,7 @@ export async function serving(store: ExampleStore) {
   const server = new AuthorizationServer({ issuer: ISSUER, secret, storage });
   await server.prepare();
 
-  /** An access token of a person, with a refresh token beside it. */
+  /** An access token of a user, with its refresh token. */
   const tokenOf = async (subject: string): Promise<string> => {
     const [issued] = await server.issueTokens({ clientId: CLIENT.id, subject, refresh: true });
     assert.ok(issued);
@@ -82,14 +82,14 @@ export function testServing(name: string, store: () => ExampleStore): void {
   });
 }
 
-/** What a host does to its people and its database beside grantd. */
+/** What a host does with its users and its database besides grantd. */
 export interface Host {
   setDisabled(userId: string, isDisabled: boolean): Promise<unknown>;
   signOut(userId: string): Promise<unknown>;
   removeClient(clientId: string): Promise<unknown>;
-  /** Where people are in the same database. */
+  /** If users are in the same database. */
   removeUser?(userId: string): Promise<unknown>;
-  /** Where there are transactions: runs `work` in one of the host's. */
+  /** If there are transactions: runs `work` in one of the host's. */
   transaction?(
     work: (
       storage: Storage,
@@ -97,13 +97,13 @@ export interface Host {
       remove: (userId: string) => Promise<unknown>,
     ) => Promise<void>,
   ): Promise<unknown>;
-  /** Where there are transactions: whether one of them waits for a lock. */
+  /** If there are transactions: whether one of them waits for a lock. */
   isWaiting?(): Promise<boolean>;
-  /** Where rows do not go by themselves. */
+  /** If rows do not expire by themselves. */
   sweep?(now: Date): Promise<unknown>;
 }
 
-/** That tokens live and die with the host's people, and in the host's transactions. */
+/** Asserts that tokens follow the host's users and transactions. */
 export function testHost(name: string, store: () => ExampleStore, host: Host): void {
   const { setDisabled, signOut, removeClient, removeUser, transaction, sweep } = host;
 
@@ -156,7 +156,7 @@ export function testHost(name: string, store: () => ExampleStore, host: Host): v
     assert.deepEqual([await aliveOf(storage, before), await origins()], [[], [false, false]]);
     assert.equal((await clients.get(CLIENT.id)) ?? undefined, undefined);
     assert.equal(await tokens.issue([later.access], {}), 'refused');
-    // Where its identifier may be given again, nothing comes back with it.
+    // If its identifier can be used again, no token comes back with it.
     await Promise.allSettled([saveClient(CLIENT)]);
     assert.deepEqual(await aliveOf(storage, before), []);
     await end();

@@ -14,7 +14,7 @@ export const SECRET = 's'.repeat(32);
 
 export interface Started {
   readonly url: string;
-  /** Where its databases are; `tokens.db` among them. */
+  /** The folder of its databases, such as `tokens.db`. */
   readonly folder: string;
   stop(): Promise<void>;
 }

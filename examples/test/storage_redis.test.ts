@@ -33,7 +33,7 @@ describe('Redis', { skip: REDIS_ABSENCE }, () => {
       return {
         storage: redisStorage(own, clock),
         saveClient: (record) => saveClient(own, record),
-        // People are not in Redis.
+        // Users are not in Redis.
         addUser: async () => {},
         end: async () => own.end(),
       };

@@ -26,7 +26,7 @@ for (const file of [
   test(`examples/${file} deletes what has expired`, async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'grantd-example-'));
     const path = join(folder, 'tokens.db');
-    // To this handle it is 1970: what it has taken stays taken until somebody deletes it.
+    // This handle's clock is in 1970, so its entries stay until a sweep deletes them.
     const storage = openSqliteStorage({ path, issuer: ISSUER, clock: () => 0 });
     const take = () => storage.oneTimeIdentifiers.take('taken once', 60);
     assert.deepEqual([await take(), await take()], [true, false]);

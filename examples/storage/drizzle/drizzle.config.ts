@@ -1,4 +1,4 @@
-/** For `drizzle-kit generate`; `drizzle()` in the host wants the same `casing`. */
+/** For `drizzle-kit generate`. `drizzle()` in the host needs the same `casing`. */
 export default {
   dialect: 'postgresql',
   schema: './schema.ts',

@@ -3,12 +3,12 @@ import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
 import { clients, grants, tokens, users } from './schema.ts';
 import type { Db } from './storage.ts';
 
-/** What each person's tokens copy, by the person's identifier. */
+/** The generation that tokens copy, by user. */
 export type Generations = ReadonlyMap<string | undefined, number>;
 
 /**
- * Locks the clients and people of what is to be issued; they stay as they are until the transaction ends.
- * @returns `undefined` where one of them is not there, or disabled
+ * Locks the clients and users of new tokens, so that they do not change until the transaction ends.
+ * @returns `undefined` if one of them is missing or disabled
  */
 export async function lockPeople(
   tx: Db,
@@ -32,7 +32,7 @@ export async function lockPeople(
   return new Map<string | undefined, number>(enabledUsers.map(({ id, generation }) => [id, generation]));
 }
 
-/** Nobody removes them until the transaction ends: their tokens would go as well, in whatever order. */
+/** Prevents removal until the transaction ends, since that would remove tokens in any order. */
 export async function holdPeople(tx: Db, { clientId, subject }: TokenRecord): Promise<void> {
   await tx.select({ id: clients.id }).from(clients).where(eq(clients.id, clientId)).for('key share');
   if (subject !== undefined)
@@ -40,8 +40,8 @@ export async function holdPeople(tx: Db, { clientId, subject }: TokenRecord): Pr
 }
 
 /**
- * Whoever holds the lock is alone with the grant, or with a token that has none; what is read afterwards is as the last
- * one left it.
+ * Locks a grant, or a token without one, against other transactions. Later reads see what the previous holder of the
+ * lock committed.
  */
 export async function lockGrant(tx: Db, { id, grantId }: Pick<TokenRecord, 'id' | 'grantId'>): Promise<void> {
   if (grantId === undefined)
@@ -49,7 +49,7 @@ export async function lockGrant(tx: Db, { id, grantId }: Pick<TokenRecord, 'id' 
   else await tx.select({ id: grants.id }).from(grants).where(eq(grants.id, grantId)).for('update');
 }
 
-/** Locks a grant likewise, and makes it where there is none. */
+/** Locks a grant in the same way, and creates it if it is missing. */
 export async function keepGrant(tx: Db, id: string, keepUntil: Date): Promise<void> {
   const later = sql`greatest(${grants.keepUntil}, excluded.keep_until)`;
   await tx
@@ -63,7 +63,7 @@ export async function insertTokens(
   issued: readonly NewToken[],
   generations: Generations,
 ): Promise<void> {
-  // In one order, as others may be about to keep the same ones.
+  // In a fixed order, since other transactions may store the same ones.
   for (const { grantId, keepUntil } of issued.toSorted(byGrant))
     if (grantId !== undefined) await keepGrant(tx, grantId, new Date(keepUntil * 1000));
   for (const { keepUntil: seconds, ...record } of issued) {

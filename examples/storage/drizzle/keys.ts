@@ -3,7 +3,7 @@ import { and, eq } from 'drizzle-orm';
 import { keys } from './schema.ts';
 import type { Db } from './storage.ts';
 
-/** The keys that sign; a host that signs elsewhere gives the server a `JwtService`, and needs none of this. */
+/** The signing keys. A host that signs elsewhere passes a `JwtService` to the server instead. */
 export function drizzleKeys(
   db: Db,
   atOnce: <T>(work: (tx: Db) => Promise<T>) => Promise<T>,
@@ -11,7 +11,7 @@ export function drizzleKeys(
 ): KeyRepository {
   return {
     async get(kid) {
-      // What a token names that anybody sends: a text with this character is none to PostgreSQL, which would refuse it.
+      // The name comes from a token of any sender. PostgreSQL rejects a text with this character.
       if (kid.includes('\0')) return undefined;
       const [row] = await db.select().from(keys).where(eq(keys.kid, kid));
       return row && keyOf(row);
@@ -25,7 +25,7 @@ export function drizzleKeys(
       return current?.kid;
     },
     async initialize(first) {
-      // An algorithm has one current and one next key, by a unique index.
+      // A unique index allows one current and one next key per algorithm.
       await db.insert(keys).values(first.map(rowOf)).onConflictDoNothing();
     },
     rotate: (currentKid, next) =>

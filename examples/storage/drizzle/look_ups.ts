@@ -3,7 +3,7 @@ import { and, eq } from 'drizzle-orm';
 import { clients, codes, grants, tokens, users } from './schema.ts';
 import type { Db } from './storage.ts';
 
-/** What the life of a token or code depends on besides its own row. */
+/** What the state of a token or code depends on besides its own row. */
 const STANDING = {
   grantRevokedAt: grants.revokedAt,
   clientDisabledAt: clients.disabledAt,

@@ -4,13 +4,13 @@ import { check, index, integer, json, pgTable, text, timestamp, uniqueIndex } fr
 
 const time = () => timestamp({ withTimezone: true, precision: 3 });
 
-/** The host's own table of people. */
+/** The host's own table of users. */
 export const users = pgTable('users', {
   id: text().primaryKey(),
   email: text(),
-  /** While it is set, the person has no live token. */
+  /** While it is set, the user has no live token. */
   disabledAt: time(),
-  /** Raising it by one ends all tokens that the person has: each has copied what it was. */
+  /** Raising it by one ends all tokens of the user, since each copied the previous value. */
   tokenGeneration: integer().notNull().default(0),
 });
 
@@ -42,7 +42,7 @@ export const tokens = pgTable(
   'oauth_tokens',
   {
     id: text().primaryKey(),
-    /** `json` keeps the order of members and every character, unlike `jsonb`. */
+    /** Unlike `jsonb`, `json` keeps the order of members and every character. */
     record: json().$type<Omit<NewToken, 'keepUntil'>>().notNull(),
     kind: text().$type<NewToken['kind']>().notNull(),
     clientId: toClient(),

@@ -16,19 +16,19 @@ import { findCode, findToken } from './look_ups.ts';
 import * as table from './schema.ts';
 import { sweepOnce } from './sweep.ts';
 
-/** Of a Drizzle database or transaction, whatever schema the host gave it. */
+/** A Drizzle database or transaction with any schema. */
 export interface Db
   extends Pick<PgDatabase<NodePgQueryResultHKT>, 'select' | 'insert' | 'update' | 'delete' | '$count'> {
   transaction<T>(work: (tx: Db) => Promise<T>, config?: PgTransactionConfig): Promise<T>;
 }
 
-/** Is never equal to anything. */
+/** Matches no identifier. */
 const NONE = sql`NULL`;
 
 /**
- * grantd's storage in the host's own PostgreSQL, through the host's own Drizzle; given a transaction, everything is done
- * within it. What reads a grant in order to change it has locked its row, so that it happens one after the other. Whoever
- * locks, locks in one order: clients, people, grants, their tokens and codes.
+ * grantd's storage in the host's PostgreSQL, through the host's Drizzle. With a transaction everything happens within
+ * it. A change of a grant locks its row before reading, so changes happen one after another. Locks are taken in one
+ * order: clients, users, grants, their tokens and codes.
  * @param clock milliseconds
  */
 export function drizzleStorage(
@@ -40,7 +40,7 @@ export function drizzleStorage(
     db.transaction(work, { isolationLevel: 'read committed' });
   const now = () => new Date(clock());
 
-  /** Whether tokens may rest upon it. Its grant is locked. */
+  /** Whether new tokens may depend on it. Locks its grant. */
   const isAlive = (record: TokenRecord | AuthorizationCodeRecord): boolean =>
     record.revokedAtMs === undefined &&
     record.expiresAt * 1000 > clock() &&
@@ -74,7 +74,7 @@ export function drizzleStorage(
       .where(and(eq(grants.id, id), isNull(grants.revokedAt)));
   };
 
-  /** Ends a token with its pair, and with these of its family, each with its pair. */
+  /** Ends a token and these tokens of its family, each with its pair. */
   const revokeTokens = (record: TokenRecord, of: 'whole family' | 'current refresh token'): Promise<void> =>
     atOnce(async (tx) => {
       const { id, pairId, familyId, grantId } = record;
@@ -199,7 +199,7 @@ export function drizzleStorage(
   };
 }
 
-/** Registers a client, or registers it anew. */
+/** Registers a client, or replaces its registration. */
 export async function saveClient(db: Db, record: NewClient): Promise<void> {
   const origins = record.redirectUris.map((uri) => new URL(uri).origin).filter((origin) => origin !== 'null');
   const row = { id: record.id, record, origins };

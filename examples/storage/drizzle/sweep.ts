@@ -4,13 +4,13 @@ import { codes, grants, oneTimeIdentifiers, pushedRequests, tokens } from './sch
 import type { Db } from './storage.ts';
 
 /**
- * Deletes what nothing needs any more: `limit` rows of each table at most, and none that somebody is just changing.
+ * Deletes expired rows: at most `limit` per table, and none that another transaction is changing.
  * @returns how many rows were deleted
  */
 export async function sweepOnce(db: Db, limit: number, now: Date): Promise<number> {
   const remove = async (from: PgTable & { readonly id: PgColumn }, isOver?: SQL): Promise<number> => {
     const doomed = db.select({ id: from.id }).from(from).where(isOver).limit(limit);
-    // An array is found once, and not for each row that it is compared with.
+    // An array is evaluated once instead of once per row.
     const isDoomed = sql`${from.id} = any(array${doomed.for('update', { skipLocked: true })})`;
     return (await db.delete(from).where(isDoomed).returning({ id: from.id })).length;
   };

@@ -4,12 +4,12 @@ import type { GrantdTables } from './tables.ts';
 
 type Db = Kysely<GrantdTables>;
 
-/** What each person's tokens copy, by the person's identifier. */
+/** The generation that tokens copy, by user. */
 export type Generations = ReadonlyMap<string | null, number>;
 
 /**
- * Locks the clients and people of what is to be issued; they stay as they are until the transaction ends.
- * @returns `undefined` where one of them is not there, or disabled
+ * Locks the clients and users of new tokens, so that they do not change until the transaction ends.
+ * @returns `undefined` if one of them is missing or disabled
  */
 export async function lockPeople(
   trx: Db,
@@ -37,7 +37,7 @@ export async function lockPeople(
   return new Map<string | null, number>(users.map((user) => [user.id, user.token_generation]));
 }
 
-/** Nobody removes them until the transaction ends: their tokens would go as well, in whatever order. */
+/** Prevents removal until the transaction ends, since that would remove tokens in any order. */
 export async function holdPeople(trx: Db, { clientId, subject }: TokenRecord): Promise<void> {
   await trx.selectFrom('oauth_clients').select('id').where('id', '=', clientId).forKeyShare().execute();
   if (subject !== undefined)
@@ -45,8 +45,8 @@ export async function holdPeople(trx: Db, { clientId, subject }: TokenRecord): P
 }
 
 /**
- * Whoever holds the lock is alone with the grant, or with a token that has none; what is read afterwards is as the last
- * one left it.
+ * Locks a grant, or a token without one, against other transactions. Later reads see what the previous holder of the
+ * lock committed.
  */
 export async function lockGrant(
   trx: Db,
@@ -56,7 +56,7 @@ export async function lockGrant(
   await sql`SELECT FROM ${table} WHERE id = ${grantId ?? id} FOR UPDATE`.execute(trx);
 }
 
-/** Locks a grant likewise, and makes it where there is none. */
+/** Locks a grant in the same way, and creates it if it is missing. */
 export async function keepGrant(trx: Db, id: string, keep_until: Date): Promise<void> {
   await trx
     .insertInto('oauth_grants')
@@ -74,7 +74,7 @@ export async function insertTokens(
   tokens: readonly NewToken[],
   generations: Generations,
 ): Promise<void> {
-  // In one order, as others may be about to keep the same ones.
+  // In a fixed order, since other transactions may store the same ones.
   for (const { grantId, keepUntil } of tokens.toSorted(byGrant))
     if (grantId !== undefined) await keepGrant(trx, grantId, new Date(keepUntil * 1000));
   for (const { keepUntil, ...record } of tokens) {

@@ -4,7 +4,7 @@ import type { GrantdTables } from './tables.ts';
 
 type Db = Kysely<GrantdTables>;
 
-/** The keys that sign; a host that signs elsewhere gives the server a `JwtService`, and needs none of this. */
+/** The signing keys. A host that signs elsewhere passes a `JwtService` to the server instead. */
 export function kyselyKeys(
   db: Db,
   atOnce: <T>(work: (trx: Db) => Promise<T>) => Promise<T>,
@@ -13,7 +13,7 @@ export function kyselyKeys(
   const keys = () => db.selectFrom('oauth_keys');
   return {
     async get(kid) {
-      // What a token names that anybody sends: a text with this character is none to PostgreSQL, which would refuse it.
+      // The name comes from a token of any sender. PostgreSQL rejects a text with this character.
       if (kid.includes('\0')) return undefined;
       const row = await keys().selectAll().where('kid', '=', kid).executeTakeFirst();
       return row && keyOf(row);
@@ -26,7 +26,7 @@ export function kyselyKeys(
       return (await current.executeTakeFirst())?.kid;
     },
     async initialize(first) {
-      // An algorithm has one current and one next key, by a unique index.
+      // A unique index allows one current and one next key per algorithm.
       const added = db.insertInto('oauth_keys').values(first.map(rowOf));
       await added.onConflict((conflict) => conflict.doNothing()).execute();
     },

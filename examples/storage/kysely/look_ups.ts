@@ -4,7 +4,7 @@ import type { GrantdTables } from './tables.ts';
 
 type Db = Kysely<GrantdTables>;
 
-/** What the life of a token or code depends on besides its own row. */
+/** What the state of a token or code depends on besides its own row. */
 const STANDING = [
   'grant.revoked_at as grant_revoked_at',
   'client.disabled_at as client_disabled_at',

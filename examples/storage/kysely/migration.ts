@@ -1,6 +1,6 @@
 import { type Kysely, sql } from 'kysely';
 
-/** A step for Kysely's own `Migrator`. The host's table `users` is there already; `id` is its primary key. */
+/** A step for Kysely's `Migrator`. The host's table `users` exists, with the primary key `id`. */
 export async function up(db: Kysely<unknown>): Promise<void> {
   await sql`
     ALTER TABLE users

@@ -16,13 +16,13 @@ import type { GrantdTables } from './tables.ts';
 
 type Db = Kysely<GrantdTables>;
 
-/** Is never equal to anything. */
+/** Matches no identifier. */
 const NONE = sql.lit(null);
 
 /**
- * grantd's storage in the host's own PostgreSQL, through the host's own Kysely; given a `Transaction`, everything is done
- * within it. What reads a grant in order to change it has locked its row, so that it happens one after the other. Whoever
- * locks, locks in one order: clients, people, grants, their tokens and codes.
+ * grantd's storage in the host's PostgreSQL, through the host's Kysely. With a `Transaction` everything happens within
+ * it. A change of a grant locks its row before reading, so changes happen one after another. Locks are taken in one
+ * order: clients, users, grants, their tokens and codes.
  * @param clock milliseconds
  */
 export function kyselyStorage(
@@ -33,7 +33,7 @@ export function kyselyStorage(
     db.isTransaction ? work(db) : db.transaction().setIsolationLevel('read committed').execute(work);
   const now = () => new Date(clock());
 
-  /** Whether tokens may rest upon it. Its grant is locked. */
+  /** Whether new tokens may depend on it. Locks its grant. */
   const isAlive = (record: TokenRecord | AuthorizationCodeRecord): boolean =>
     record.revokedAtMs === undefined &&
     record.expiresAt * 1000 > clock() &&
@@ -65,7 +65,7 @@ export function kyselyStorage(
     await unrevoked.set({ revoked_at: now() }).execute();
   };
 
-  /** Ends a token with its pair, and with these of its family, each with its pair. */
+  /** Ends a token and these tokens of its family, each with its pair. */
   const revokeTokens = (record: TokenRecord, of: 'whole family' | 'current refresh token'): Promise<void> =>
     atOnce(async (trx) => {
       const { id, pairId, familyId, grantId } = record;
@@ -200,7 +200,7 @@ export function kyselyStorage(
   };
 }
 
-/** Registers a client, or registers it anew. */
+/** Registers a client, or replaces its registration. */
 export async function saveClient(db: Db, client: NewClient): Promise<void> {
   const origins = client.redirectUris.map((uri) => new URL(uri).origin).filter((origin) => origin !== 'null');
   const row = { id: client.id, record: JSON.stringify(client), origins };

@@ -2,7 +2,7 @@ import { type Kysely, type RawBuilder, sql } from 'kysely';
 import type { GrantdTables } from './tables.ts';
 
 /**
- * Deletes what nothing needs any more: `limit` rows of each table at most, and none that somebody is just changing.
+ * Deletes expired rows: at most `limit` per table, and none that another transaction is changing.
  * @returns how many rows were deleted
  */
 export async function sweepOnce(db: Kysely<GrantdTables>, limit: number, now: Date): Promise<number> {

@@ -1,7 +1,7 @@
 import type { KeyRecord, NewAuthorizationCode, NewClient, NewToken } from '@grantd/core';
 import type { ColumnType, Generated } from 'kysely';
 
-/** A column of PostgreSQL's `json`, which keeps the order of members and every character, unlike `jsonb`. */
+/** A `json` column. Unlike `jsonb`, it keeps the order of members and every character. */
 type Json<T> = ColumnType<T, string, never>;
 type Time = ColumnType<Date, Date, Date>;
 type Moment = ColumnType<Date | null, Date | null | undefined, Date | null>;
@@ -9,9 +9,9 @@ type Moment = ColumnType<Date | null, Date | null | undefined, Date | null>;
 /** The part of the host's own user table that tokens depend on. */
 interface Users {
   id: string;
-  /** While it is set, the person has no live token. */
+  /** While it is set, the user has no live token. */
   disabled_at: Moment;
-  /** Raising it by one ends all tokens that the person has: each has copied what it was. */
+  /** Raising it by one ends all tokens of the user, since each copied the previous value. */
   token_generation: Generated<number>;
 }
 

@@ -1,12 +1,12 @@
 import type { NewToken, TokenRecord } from '@grantd/core';
 import type { Db } from './storage.ts';
 
-/** What each person's tokens copy, by the person's identifier. */
+/** The generation that tokens copy, by user. */
 export type Generations = ReadonlyMap<string | null, number>;
 
 /**
- * Locks the clients and people of what is to be issued; they stay as they are until the transaction ends.
- * @returns `undefined` where one of them is not there, or disabled
+ * Locks the clients and users of new tokens, so that they do not change until the transaction ends.
+ * @returns `undefined` if one of them is missing or disabled
  */
 export async function lockPeople(
   tx: Db,
@@ -24,22 +24,22 @@ export async function lockPeople(
   return new Map<string | null, number>(users.map((user) => [user.id, user.token_generation]));
 }
 
-/** Nobody removes them until the transaction ends: their tokens would go as well, in whatever order. */
+/** Prevents removal until the transaction ends, since that would remove tokens in any order. */
 export async function holdPeople(tx: Db, { clientId, subject }: TokenRecord): Promise<void> {
   await tx.$queryRaw`SELECT FROM oauth_clients WHERE id = ${clientId} FOR KEY SHARE`;
   if (subject !== undefined) await tx.$queryRaw`SELECT FROM users WHERE id = ${subject} FOR KEY SHARE`;
 }
 
 /**
- * Whoever holds the lock is alone with the grant, or with a token that has none; what is read afterwards is as the last
- * one left it.
+ * Locks a grant, or a token without one, against other transactions. Later reads see what the previous holder of the
+ * lock committed.
  */
 export async function lockGrant(tx: Db, { id, grantId }: Pick<TokenRecord, 'id' | 'grantId'>): Promise<void> {
   if (grantId === undefined) await tx.$queryRaw`SELECT FROM oauth_tokens WHERE id = ${id} FOR UPDATE`;
   else await tx.$queryRaw`SELECT FROM oauth_grants WHERE id = ${grantId} FOR UPDATE`;
 }
 
-/** Locks a grant likewise, and makes it where there is none. */
+/** Locks a grant in the same way, and creates it if it is missing. */
 export async function keepGrant(tx: Db, id: string, keepUntil: Date): Promise<void> {
   await tx.$executeRaw`
     INSERT INTO oauth_grants AS stored (id, keep_until) VALUES (${id}, ${keepUntil})
@@ -51,7 +51,7 @@ export async function insertTokens(
   tokens: readonly NewToken[],
   generations: Generations,
 ): Promise<void> {
-  // In one order, as others may be about to keep the same ones.
+  // In a fixed order, since other transactions may store the same ones.
   for (const { grantId, keepUntil } of tokens.toSorted(byGrant))
     if (grantId !== undefined) await keepGrant(tx, grantId, new Date(keepUntil * 1000));
   for (const { keepUntil, ...record } of tokens) {

@@ -2,7 +2,7 @@ import type { KeyRecord, KeyRepository } from '@grantd/core';
 import type { Key } from './generated/client.ts';
 import type { Db } from './storage.ts';
 
-/** The keys that sign; a host that signs elsewhere gives the server a `JwtService`, and needs none of this. */
+/** The signing keys. A host that signs elsewhere passes a `JwtService` to the server instead. */
 export function prismaKeys(
   db: Db,
   atOnce: <T>(work: (tx: Db) => Promise<T>) => Promise<T>,
@@ -10,7 +10,7 @@ export function prismaKeys(
 ): KeyRepository {
   return {
     async get(kid) {
-      // What a token names that anybody sends: a text with this character is none to PostgreSQL, which would refuse it.
+      // The name comes from a token of any sender. PostgreSQL rejects a text with this character.
       if (kid.includes('\0')) return undefined;
       const row = await db.key.findUnique({ where: { kid } });
       return row && keyOf(row);

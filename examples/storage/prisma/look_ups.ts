@@ -1,7 +1,7 @@
 import type { AuthorizationCodeRecord, TokenKind, TokenRecord } from '@grantd/core';
 import type { Db } from './storage.ts';
 
-/** What the life of a token or code depends on besides its own row. */
+/** What the state of a token or code depends on besides its own row. */
 const STANDING = {
   client: { select: { disabledAt: true } },
   user: { select: { disabledAt: true, tokenGeneration: true } },

@@ -17,17 +17,17 @@ import { sweepOnce } from './sweep.ts';
 
 export type Db = PrismaClient | Prisma.TransactionClient;
 
-/** How a transaction runs, with the milliseconds that it may wait for a connection, and take. */
+/** Isolation level, and limits in milliseconds for the connection and the whole transaction. */
 const TRANSACTION = { isolationLevel: 'ReadCommitted', maxWait: 10_000, timeout: 10_000 } as const;
 
-/** No identifier of anything; `undefined` would be no condition at all. */
+/** Matches no identifier. `undefined` would match every row. */
 const NONE = '';
 
 /**
- * grantd's storage in the host's own PostgreSQL, through the host's own Prisma; given the client of an interactive
- * transaction, everything is done within it. What reads a grant in order to change it has locked its row, so that it
- * happens one after the other; Prisma has no word for a lock, so these are raw. Whoever locks, locks in one order:
- * clients, people, grants, their tokens and codes.
+ * grantd's storage in the host's PostgreSQL, through the host's Prisma. With the client of an interactive transaction
+ * everything happens within it. A change of a grant locks its row before reading, so changes happen one after another.
+ * The locks are raw SQL, since Prisma has none. They are taken in one order: clients, users, grants, their tokens and
+ * codes.
  * @param clock milliseconds
  */
 export function prismaStorage(
@@ -38,7 +38,7 @@ export function prismaStorage(
     '$connect' in db ? db.$transaction(work, TRANSACTION) : work(db);
   const now = () => new Date(clock());
 
-  /** Whether tokens may rest upon it. Its grant is locked. */
+  /** Whether new tokens may depend on it. Locks its grant. */
   const isAlive = (record: TokenRecord | AuthorizationCodeRecord): boolean =>
     record.revokedAtMs === undefined &&
     record.expiresAt * 1000 > clock() &&
@@ -69,7 +69,7 @@ export function prismaStorage(
     await db.grant.updateMany({ where: { id, revokedAt: null }, data: { revokedAt: now() } });
   };
 
-  /** Ends a token with its pair, and with these of its family, each with its pair. */
+  /** Ends a token and these tokens of its family, each with its pair. */
   const revokeTokens = (record: TokenRecord, of: 'whole family' | 'current refresh token'): Promise<void> =>
     atOnce(async (tx) => {
       const { id, pairId = NONE, familyId = NONE, grantId = NONE } = record;
@@ -182,7 +182,7 @@ export function prismaStorage(
   };
 }
 
-/** Registers a client, or registers it anew. */
+/** Registers a client, or replaces its registration. */
 export async function saveClient(db: Db, client: NewClient): Promise<void> {
   const origins = client.redirectUris.map((uri) => new URL(uri).origin).filter((origin) => origin !== 'null');
   const row = { id: client.id, record: JSON.stringify(client), origins };

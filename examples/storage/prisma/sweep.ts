@@ -2,7 +2,7 @@ import { Prisma } from './generated/client.ts';
 import type { Db } from './storage.ts';
 
 /**
- * Deletes what nothing needs any more: `limit` rows of each table at most, and none that somebody is just changing.
+ * Deletes expired rows: at most `limit` per table, and none that another transaction is changing.
  * @returns how many rows were deleted
  */
 export async function sweepOnce(db: Db, limit: number, now: Date): Promise<number> {

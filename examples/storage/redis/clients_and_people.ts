@@ -2,8 +2,8 @@ import type { NewClient } from '@grantd/core';
 import type { Redis } from './connection.ts';
 
 /**
- * Registers a client, or registers it anew.
- * @throws Error where a client of that identifier was removed
+ * Registers a client, or replaces its registration.
+ * @throws Error if a client with that identifier was removed
  */
 export async function saveClient(redis: Redis, client: NewClient): Promise<void> {
   const { id, redirectUris } = client;
@@ -12,17 +12,17 @@ export async function saveClient(redis: Redis, client: NewClient): Promise<void>
   await redis.run('saveClient', { id, origins, record: JSON.stringify(client) });
 }
 
-/** Removes a client for good; from then on none of its tokens is alive. */
+/** Removes a client for good, with all its tokens. */
 export async function removeClient(redis: Redis, id: string): Promise<void> {
   await redis.run('removeClient', { id, nowText: String(Date.now()) });
 }
 
-/** Ends all tokens that a person has. */
+/** Ends all tokens of a user. */
 export async function signOut(redis: Redis, subject: string): Promise<void> {
   await redis.run('signOut', { id: subject });
 }
 
-/** While a person is disabled, none of their tokens is alive. */
+/** While a user is disabled, none of their tokens is alive. */
 export async function setDisabled(redis: Redis, subject: string, isDisabled: boolean): Promise<void> {
   const operation = isDisabled ? 'disablePerson' : 'enablePerson';
   await redis.run(operation, { id: subject, nowText: String(Date.now()) });

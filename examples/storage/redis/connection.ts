@@ -18,18 +18,18 @@ export interface Redis {
 }
 
 export interface RedisOptions {
-  /** Milliseconds until a connection is there. Default: 2000. */
+  /** Milliseconds to wait for a connection. Default: 2000. */
   readonly connectMs?: number;
-  /** Milliseconds until an operation is answered. Default: 2000. */
+  /** Milliseconds to wait for the response of an operation. Default: 2000. */
   readonly answerMs?: number;
-  /** Told of connections that broke; they are made anew. Default: `console.error`. */
+  /** Receives the errors of lost connections, which are opened again. Default: `console.error`. */
   readonly onError?: (error: unknown) => void;
 }
 
 /**
- * Connects to a Redis server (7 or later) that can be believed: it runs with `appendonly yes`, `appendfsync always` and
- * `maxmemory-policy noeviction`, and no replica takes over from it, for it could lack a revocation that was answered.
- * @throws Error where it does not answer in time
+ * Connects to a Redis server (7 or later). It must run with `appendonly yes`, `appendfsync always` and
+ * `maxmemory-policy noeviction`. No replica may take over from it, since it could lack an acknowledged revocation.
+ * @throws Error if it does not respond in time
  */
 export async function connectRedis(
   url: string,
@@ -40,10 +40,10 @@ export async function connectRedis(
       url,
       scripts: { operation },
       socket: { connectTimeout: connectMs },
-      // While there is no connection, what is asked is rejected at once, and not kept for later.
+      // Without a connection, operations fail at once instead of waiting.
       disableOfflineQueue: true,
       commandsQueueMaxLength: 10_000,
-      // Bounds the wait until it is sent, and nothing after that.
+      // Limits the time until the operation is sent, not the response.
       commandOptions: { timeout: answerMs },
     });
     return client.on('error', onError);
@@ -63,7 +63,7 @@ export async function connectRedis(
         return await within(answerMs, asked.operation(name, argument));
       } catch (error) {
         if (error instanceof Unanswered && asked === client) {
-          // This connection may be silent for ever: another one is made.
+          // This connection may never respond again, so open another one.
           client = open();
           client.connect().catch(onError);
           asked.destroy();
@@ -79,7 +79,7 @@ class Unanswered extends Error {
   override readonly name = 'Unanswered';
 }
 
-/** @throws {Unanswered} after so many milliseconds; what comes of the answer is of no interest then */
+/** @throws {Unanswered} after so many milliseconds; a later response is ignored */
 async function within<T>(ms: number, answer: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const silence = new Promise<never>((_, reject) => {

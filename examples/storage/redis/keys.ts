@@ -2,7 +2,7 @@ import type { KeyRecord, KeyRepository } from '@grantd/core';
 
 type StoredKey = Omit<KeyRecord, 'status' | 'retiredAtMs'>;
 
-/** The keys that sign; a host that signs elsewhere gives the server a `JwtService`, and needs none of this. */
+/** The signing keys. A host that signs elsewhere passes a `JwtService` to the server instead. */
 export function redisKeys(run: (name: string, argument: object) => Promise<unknown>): KeyRepository {
   const list = async (): Promise<readonly KeyRecord[]> => {
     const rows = (await run('listKeys', {})) as readonly string[];

@@ -11,7 +11,7 @@ import type { Redis } from './connection.ts';
 import { redisKeys } from './keys.ts';
 
 /**
- * grantd's storage in Redis. Each operation is a script, so each is atomic; what is over goes by itself.
+ * grantd's storage in Redis. Each operation is one script, so it is atomic. Rows expire by themselves.
  * @param clock milliseconds
  */
 export function redisStorage(
@@ -114,7 +114,7 @@ export function redisStorage(
   };
 }
 
-/** What `find` of the script answers; times are in milliseconds. */
+/** The result of `find` in the script; times are in milliseconds. */
 interface Found {
   readonly record: string;
   readonly revokedAtMs?: string | false;
@@ -141,7 +141,7 @@ function lifeOf(found: Found): Pick<TokenRecord, 'standing' | 'revokedAtMs'> {
   };
 }
 
-/** The fields of a hash: the record itself, and what the scripts look at. */
+/** The fields of a hash: the record, and the values that the scripts read. */
 function tokenRow({ keepUntil, ...record }: NewToken) {
   const { id, kind, clientId, subject, grantId, familyId, pairId, expiresAt } = record;
   const ties = { clientId, subject, grantId, familyId, pairId };

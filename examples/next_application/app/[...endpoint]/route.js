@@ -1,4 +1,4 @@
-// Next.js' app router: app/[...endpoint]/route.js, or .ts. Pages of the application come before it.
+// Next.js' app router: app/[...endpoint]/route.js, or .ts. Your own pages take precedence.
 import { mount } from '@grantd/core/next';
 import { server } from '../../server.js';
 
