@@ -180,7 +180,7 @@ function rootOf(file: string): string {
   return Object.keys(LAYERS).find((root) => file.startsWith(root)) ?? '';
 }
 
-/** Where a file stands; one in no layer is a breach. */
+/** The layer of a file. A file without a layer is a breach. */
 function placeOf(file: string): { readonly layer: number; readonly entry: string } | undefined {
   const root = rootOf(file);
   for (const [layer, entries] of (LAYERS[root] ?? []).entries()) {
