@@ -68,7 +68,7 @@ test('client update says that it updated nothing where others change the client 
   );
   await assert.rejects(
     updateClient(parts, 'shop', RENAMED),
-    new Refused('shop is being changed by others; nothing was updated: try again.'),
+    new Refused('other commands keep changing shop. Nothing was updated: try again.'),
   );
   const shop = await stored();
   assert.deepEqual([shop?.name, shop?.secrets], [undefined, [{ hash: 'rotated 5' }]]);

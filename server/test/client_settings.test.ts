@@ -35,7 +35,7 @@ describe('settings of a client', () => {
         '--insecure-allow-missing-pkce',
         ...flags,
       ]);
-    const warning = /grantd: old may leave out PKCE, which exposes it to code injection/;
+    const warning = /grantd: old may omit PKCE, which exposes it to code injection/;
     assert.match((await add('old')).stderr, warning);
     assert.match(await grantdPrints(home, ['client', 'show', 'old']), /insecure allow missing pkce +true/);
     const update = (...flags: string[]) => grantd(home, ['client', 'update', 'old', ...flags]);
@@ -239,9 +239,12 @@ describe('settings of a client', () => {
       [[...add, '--name', ''], '--name: expected a value'],
       [[...add, '--jwks-file', 'none.json'], '--jwks-file: none.json does not exist'],
       [[...add, '--jwks-file', '.'], '--jwks-file: . cannot be read'],
-      [[...add, '--jwks-file', 'key.pem'], '--jwks-file: key.pem: expected JSON, and this is PEM'],
+      [[...add, '--jwks-file', 'key.pem'], '--jwks-file: key.pem: expected JSON, got PEM'],
       [[...add, '--jwks-file', 'secret.json'], '--jwks-file: secret.json contains a private key'],
-      [[...add, '--jwks-file', 'single.json'], '--jwks-file: single.json is a single key: expected a set'],
+      [
+        [...add, '--jwks-file', 'single.json'],
+        '--jwks-file: single.json is a single key: expected a key set',
+      ],
       [[...add, '--jwks-file', 'empty.json'], '--jwks-file: expected a JWK set'],
       [
         [...add, '--auth-method', 'private_key_jwt'],
@@ -251,11 +254,8 @@ describe('settings of a client', () => {
       [[...add, '--require-auth-time', 'yes'], '--require-auth-time: expected true or false'],
       [[...add, '--localized', 'name=x'], '--localized: expected MEMBER#TAG=TEXT'],
       [[...add, '--localized', 'shoe_size#de=x'], '--localized: expected MEMBER#TAG=TEXT'],
-      [
-        [...add, '--public', '--auth-method', 'private_key_jwt'],
-        'a --public client authenticates with nothing',
-      ],
-      [[...add, '--public', '--secret-stdin'], 'leave out --secret-stdin'],
+      [[...add, '--public', '--auth-method', 'private_key_jwt'], 'a --public client does not authenticate'],
+      [[...add, '--public', '--secret-stdin'], 'omit --secret-stdin'],
       [['client', 'update', 'x'], 'nothing to update'],
       [['client', 'update', 'x', '--unset', 'shoe-size'], '--unset: expected the name of a setting'],
       [['client', 'update', 'x', '--unset', 'name', '--name', 'y'], '--unset: name is set by another flag'],
@@ -273,7 +273,7 @@ describe('settings of a client', () => {
     const own = workbench.folder();
     await grantdPrints(own, ['client', 'add', 'x', '--scope', 'read']);
     const update = ['client', 'update', 'x'];
-    const way = '; where the server runs with --insecure-development, add that flag here too';
+    const way = '; if the server runs with --insecure-development, add that flag here too';
     const attempts = [
       ['--backchannel-logout-uri', 'http://localhost:4001/bcl', 'the URL is not https'],
       ['--logo-uri', 'https://10.0.0.1/logo.png', 'the host has an address that is not public'],
@@ -284,7 +284,7 @@ describe('settings of a client', () => {
       const { code, stderr } = await grantd(own, [...update, flag, url]);
       assert.deepEqual(
         [code, stderr],
-        [2, `grantd: ${flag}: the server would never ask for ${url}: ${why}${way}\n`],
+        [2, `grantd: ${flag}: the server never fetches ${url}: ${why}${way}\n`],
       );
     }
     const { code } = await grantd(own, ['client', 'add', 'y', '--logo-uri', 'http://127.0.0.1/logo.png']);
@@ -305,7 +305,7 @@ describe('settings of a client', () => {
       assert.equal(code, 0, stderr);
       assert.match(
         stderr,
-        /people may not recognise the name of named: expected a name in letters of one script/,
+        /users may not recognise the name of named: expected a name in letters of one script/,
       );
     }
     const { stderr } = await grantd(folder, ['client', 'update', 'named', '--name', 'Paypal']);
@@ -342,12 +342,12 @@ describe('APIs of a client', () => {
 
   test('findings A6: client add names the APIs and scopes of a client, and no API that is not there', async () => {
     const { code, stderr } = await run('client', 'add', 'app', '--scope', 'pay', '--api', `${BANK}/`);
-    assert.deepEqual([code, stderr.includes(`no client is the API ${BANK}/`)], [1, true], stderr);
+    assert.deepEqual([code, stderr.includes(`no client has the resource URI ${BANK}/`)], [1, true], stderr);
     const added = await run('client', 'add', 'app', '--scope', 'pay', '--scope', 'send', '--api', BANK);
     assert.equal(added.code, 0, added.stderr);
     assert.ok(
       added.stderr.includes(
-        `app cannot get the scope send, which belongs to ${MAIL}: grantd client update app --api ${BANK} --api ${MAIL}`,
+        `app cannot get the scope send, which belongs to ${MAIL}. To allow it, run grantd client update app --api ${BANK} --api ${MAIL}`,
       ),
       added.stderr,
     );
@@ -402,9 +402,9 @@ test('findings A6: the migration of a file says once what it assumed, and how to
   const first = await grantd(folder, issue);
   assert.equal(first.code, 0, first.stderr);
   assert.deepEqual(first.stderr.trim().split('\n'), [
-    'grantd: migration: each client that was added here may ask for every API that is registered: job',
-    'grantd: migration: narrow that with grantd client update ID --api URI, and let APIs declare scopes with grantd client update API --api-scope SCOPE',
-    'grantd: migration: clients that registered themselves (1) may ask for no API: grantd client update ID --api URI, and --registration-apis for new ones',
+    'grantd: migration: every client that an operator added may request every registered API: job',
+    'grantd: migration: restrict clients with grantd client update ID --api URI, and declare the scopes of APIs with grantd client update API --api-scope SCOPE',
+    'grantd: migration: self-registered clients (1) may request no API: allow APIs with grantd client update ID --api URI, and --registration-apis for new ones',
   ]);
   assert.deepEqual((await grantd(folder, issue)).stderr, '');
 });

@@ -27,7 +27,7 @@ for (const database of DATABASES) {
       const { code, stderr } = await grantd(other, args);
       assert.equal(code, 0);
       const making = new RegExp(
-        `making the database ${database.calledAs} for the issuer https://id\\.example`,
+        `creating the database ${database.calledAs} for the issuer https://id\\.example`,
       );
       assert.match(stderr, making);
       const refused = await grantd(other, ['client', 'list', '--issuer', 'https://other.example']);
@@ -44,7 +44,9 @@ for (const database of DATABASES) {
       assert.equal(code, 1);
       assert.match(
         stderr,
-        new RegExp(`there is no database ${database.calledAs}: start the server first \\(grantd serve\\)`),
+        new RegExp(
+          `the database ${database.calledAs} does not exist: start the server first \\(grantd serve\\)`,
+        ),
       );
       assert.equal(existsSync(join(other, 'grantd-data')), false);
     });
@@ -55,7 +57,7 @@ for (const database of DATABASES) {
       const environment = { GRANTD_SECRET: 'x'.repeat(32) };
       const { code, stderr } = await grantd(other, ['client', 'add', 'y'], { environment });
       assert.equal(code, 1);
-      assert.match(stderr, /sealed under another server secret/);
+      assert.match(stderr, /encrypted with another server secret/);
     });
   });
 }
@@ -181,7 +183,10 @@ for (const database of ANY_DATABASE) {
       assert.equal(typeof dead.sinceMs, 'number');
       assert.match(await prints('token', 'explain', 'nonsense'), /because +malformed: /);
       assert.match(await prints('token', 'revoke', 'nonsense'), /^nothing was revoked; malformed: /);
-      assert.match(await prints('token', 'revoke', token), /^the access token was dead already \(revoked\)/);
+      assert.match(
+        await prints('token', 'revoke', token),
+        /^the access token was already inactive \(revoked\)/,
+      );
     });
 
     test('findings C4: token explain shows whom a token is for', async () => {
@@ -218,7 +223,7 @@ for (const database of ANY_DATABASE) {
       await prints('client', 'add', 'unused');
       assert.equal(
         await prints('token', 'revoke', '--client', 'unused'),
-        'revoked all tokens of the client unused, however many there were (--count tells)',
+        'revoked all tokens of the client unused (--count prints how many)',
       );
     });
 
@@ -254,11 +259,11 @@ for (const database of ANY_DATABASE) {
       assert.equal(await old.reason(), 'issued_before_cutoff');
       assert.match(
         await prints(...cutoff),
-        /^nothing was revoked: all tokens issued before .* were revoked before$/,
+        /^nothing was revoked: all tokens issued before .* are already revoked$/,
       );
       assert.equal(
         await prints('token', 'revoke', '--grant-id', ofGrant.grantId),
-        `revoked all tokens of the grant ${ofGrant.grantId}, however many there were (--count tells)`,
+        `revoked all tokens of the grant ${ofGrant.grantId} (--count prints how many)`,
       );
       const future = await run('token', 'revoke', '--issued-before', '4102444800');
       assert.equal(future.code, 2);

@@ -319,7 +319,7 @@ for (const database of ANY_DATABASE) {
       }
       await grantdPrints(server.folder, ['scope', 'add', 'twice', '--name', 'X']);
       const again = await grantd(server.folder, ['scope', 'add', 'twice', '--name', 'Y']);
-      assert.match(again.stderr, /the scope twice has texts already: grantd scope update/);
+      assert.match(again.stderr, /the scope twice already has texts: change them with grantd scope update/);
       const update = ['scope', 'update', 'twice', '--name', ''];
       assert.match((await grantd(server.folder, update)).stderr, /the text without a language cannot go/);
       await grantdPrints(server.folder, ['scope', 'remove', 'twice']);

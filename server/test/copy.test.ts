@@ -177,7 +177,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
       );
       assert.ok(
         copied.stderr.includes(
-          `the server's secret,\nwhat is in ${path}.secret, in GRANTD_SECRET, and the password in PGPASSWORD:`,
+          `the server's secret in GRANTD_SECRET\n(the content of ${path}.secret) and the password in PGPASSWORD:`,
         ),
       );
       const command = `GRANTD_SECRET="$(cat '${path}.secret')" npx grantd serve --database '${target.to}'`;
@@ -265,7 +265,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
         },
       );
       assert.equal(code, 1);
-      assert.match(stderr, /holds demo data, whose passwords everyone knows/);
+      assert.match(stderr, /contains demo data with public passwords/);
     });
 
     test('refuses a target that holds something already, and leaves it as it is', async () => {
@@ -277,7 +277,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
       assert.equal(
         stderr,
         `grantd: the database postgres://grantd@${host}${pathname} is not empty: it belongs to the issuer ${server.url}. ` +
-          'Name an empty one with --to.\n',
+          'Choose an empty database with --to.\n',
       );
       assert.deepEqual([code, stdout], [1, '']);
       assert.deepEqual(await rowsIn(target.url), rows);
@@ -300,7 +300,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     assert.deepEqual(JSON.parse(stdout), { from: path, to, rows });
     assert.match(
       stderr,
-      /^grantd: everyone on this machine can read the password in --to: set PGPASSWORD instead\n/,
+      /^grantd: every user of this machine can read the password in --to: set PGPASSWORD instead\n/,
     );
     assert.deepEqual([code, (stdout + stderr).includes(environment.PGPASSWORD)], [0, false]);
   });
@@ -315,7 +315,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     });
     assert.match(
       stderr,
-      /the server's secret,\nwhat it was until now, in GRANTD_SECRET, and the password in PGPASSWORD:\n\n {2}npx grantd serve --database '/,
+      /the server's secret in GRANTD_SECRET\n\(its present value\) and the password in PGPASSWORD:\n\n {2}npx grantd serve --database '/,
     );
     assert.deepEqual([code, (stdout + stderr).includes(secret)], [0, false]);
   });
@@ -376,10 +376,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
       });
       assert.deepEqual([code, stdout], [1, '']);
       if (command[0] === 'copy') continue;
-      assert.ok(
-        stderr.startsWith(`grantd: everything in ${path} was copied to ${new URL(url).protocol}//`),
-        stderr,
-      );
+      assert.ok(stderr.startsWith(`grantd: ${path} was copied to ${new URL(url).protocol}//`), stderr);
       assert.ok(stderr.includes(`grantd copy --undo --database sqlite:${path}`));
     }
     assert.equal(await grantdPrints(folder, ['copy', '--undo']), `${path} can be used again.`);
@@ -405,7 +402,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     const { url, to, environment } = await newTarget();
     const { code, stdout, stderr } = await grantd(folder, ['copy', '--to', to], { environment });
     const path = join(folder, 'grantd-data', 'grantd.db');
-    assert.equal(stderr, `grantd: there is no database ${path}: name it with --database.\n`);
+    assert.equal(stderr, `grantd: the database ${path} does not exist: choose another with --database.\n`);
     assert.deepEqual([code, stdout, existsSync(path)], [1, '', false]);
     assert.deepEqual(await rowsIn(url), {});
   });
@@ -420,8 +417,8 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     ]);
     assert.equal(
       stderr,
-      `grantd: no connection to postgres://grantd@127.0.0.1:${port}/x (host 127.0.0.1, port ${port}): ` +
-        `ECONNREFUSED, connect ECONNREFUSED 127.0.0.1:${port}; check that it runs there, and that the URL names it.\n`,
+      `grantd: cannot connect to postgres://grantd@127.0.0.1:${port}/x (host 127.0.0.1, port ${port}): ` +
+        `ECONNREFUSED, connect ECONNREFUSED 127.0.0.1:${port}; check that PostgreSQL runs there and that the URL is right.\n`,
     );
     assert.deepEqual([code, stdout], [1, '']);
   });

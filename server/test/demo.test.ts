@@ -205,7 +205,7 @@ for (const database of ANY_DATABASE) {
       await grantd(folder, ['client', 'add', 'x', '--issuer', 'https://id.example']);
       const { code, stderr } = await grantd(folder, ['serve', '--demo', '--port', '0']);
       assert.equal(code, 1);
-      assert.match(stderr, /belongs to https:\/\/id\.example, and --demo would bring passwords/);
+      assert.match(stderr, /belongs to https:\/\/id\.example, and --demo would add public passwords/);
       assert.doesNotMatch((await grantd(folder, ['client', 'list'])).stdout, /demo-/);
     });
 
@@ -213,7 +213,7 @@ for (const database of ANY_DATABASE) {
       const args = ['serve', '--host', '0.0.0.0', '--port', '0', '--issuer', server.url];
       const { code, stderr } = await grantd(server.folder, args);
       assert.equal(code, 1);
-      assert.match(stderr, /holds demo data, whose passwords everyone knows/);
+      assert.match(stderr, /contains demo data with public passwords/);
     });
   });
 }

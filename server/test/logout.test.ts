@@ -155,9 +155,9 @@ for (const database of ANY_DATABASE) {
     });
 
     for (const [answer, list] of [
-      [200, 'told'],
-      [400, 'not-told'],
-      [500, 'telling'],
+      [200, 'notified'],
+      [400, 'not-notified'],
+      [500, 'pending'],
     ] as const) {
       test(`findings C3: the page says which applications were told, and which keep their own session (${answer})`, async () => {
         const { browser } = await signedIn(`finn-${answer}`);
@@ -165,10 +165,10 @@ for (const database of ANY_DATABASE) {
         assert.match(question.html, /The others keep their own session until you sign out there/);
         receiver.answers.push(answer);
         const { html } = await browser.submit(question, { decision: 'yes' });
-        for (const id of ['told', 'telling', 'not-told']) {
+        for (const id of ['notified', 'pending', 'not-notified']) {
           const [section = ''] = new RegExp(`<section id="${id}">[\\s\\S]*?</section>`).exec(html) ?? [];
           assert.equal(section.includes('The shop'), id === list, id);
-          assert.equal(section.includes('Demo web application'), id === 'not-told', id);
+          assert.equal(section.includes('Demo web application'), id === 'not-notified', id);
         }
       });
     }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, type TestContext, test } from 'node:test';
 import { AuthorizationServer, DocumentError, type FetchDocument } from '@grantd/core';
 import type { OpenDatabase } from '../src/data/database.ts';
-import { MOST_CLIENTS_AT_ONCE } from '../src/data/sessions.ts';
+import { MAX_CONCURRENT_CLIENTS } from '../src/data/sessions.ts';
 import {
   LogoutDeliverer,
   type LogoutReport,
@@ -118,17 +118,17 @@ for (const database of DATABASES) {
     });
 
     test('no more clients are told at once than there may be; the others follow by themselves', async (t) => {
-      const ids = Array.from({ length: MOST_CLIENTS_AT_ONCE + 3 }, (_, index) => `client-${index}`);
+      const ids = Array.from({ length: MAX_CONCURRENT_CLIENTS + 3 }, (_, index) => `client-${index}`);
       const { clients, deliverer, reports, ended } = await open(t, ids);
       const end = await ended(...ids);
       const told = deliverer.tell(end);
-      await until(() => clients.underWay.length === MOST_CLIENTS_AT_ONCE, 'as many as may be are told');
+      await until(() => clients.underWay.length === MAX_CONCURRENT_CLIENTS, 'as many as may be are told');
       for (const id of clients.underWay) await clients.answer(id);
       await until(() => clients.underWay.length === 3, 'the others are');
       for (const id of clients.underWay) await clients.answer(id);
       await told;
       await until(() => reports.length === ids.length, 'all have heard');
-      assert.deepEqual([clients.most, clients.asked.length], [MOST_CLIENTS_AT_ONCE, ids.length]);
+      assert.deepEqual([clients.most, clients.asked.length], [MAX_CONCURRENT_CLIENTS, ids.length]);
     });
 
     test('whoever waits for a session waits for its clients alone', async (t) => {

@@ -28,8 +28,8 @@ describe('a missing database file', () => {
         assert.deepEqual([code, stdout], [1, '']);
         assert.equal(
           stderr,
-          `grantd: there is no database ${path}, but ${path}${left} is left of an earlier one: put the database back ` +
-            '(is its volume mounted?), or make a new one with --create.\n',
+          `grantd: the database ${path} does not exist, but ${path}${left} of an earlier database exists: put the database back ` +
+            '(is its volume mounted?), or create a new one with --create.\n',
         );
       }
       assert.equal(existsSync(path), false);
@@ -46,7 +46,10 @@ describe('a missing database file', () => {
         input: 'a long password',
       });
       assert.equal(code, 1);
-      assert.match(stderr, /^grantd: there is no database \S+, and with --create false none is made\.\n$/);
+      assert.match(
+        stderr,
+        /^grantd: the database \S+ does not exist, and --create false prevents its creation\.\n$/,
+      );
     }
     assert.equal(existsSync(pathIn(folder)), false);
   });
@@ -73,7 +76,7 @@ describe('an empty PostgreSQL database', { skip: POSTGRESQL.absence }, () => {
       assert.equal(code, 1, stderr);
       assert.match(
         stderr,
-        /^grantd: there is no database postgres:\S+, which is empty: name another with --database .*--create\.\n$/,
+        /^grantd: the database postgres:\S+ does not exist, or it is empty: choose another with --database .*--create\.\n$/,
       );
     }
     await grantdPrints(folder, ['client', 'add', 'x', '--public', '--create'], '', { GRANTD_CREATE: '' });

@@ -19,7 +19,7 @@ test('a file that is no database is named, by the server and by every command', 
     const { code, stderr } = await grantd(folder, [...command, '--database', 'sqlite:letter.db']);
     assert.deepEqual(
       [code, stderr],
-      [1, `grantd: ${path} is not an SQLite database: name another with --database.\n`],
+      [1, `grantd: ${path} is not an SQLite database: choose another with --database.\n`],
     );
   }
 });
@@ -73,7 +73,7 @@ test('a folder is told from a database, by the server and by every command', asy
     const file = join(path, 'grantd.db');
     assert.deepEqual(
       [code, stderr],
-      [1, `grantd: ${path} is a folder: name a file with --database sqlite:${file}.\n`],
+      [1, `grantd: ${path} is a folder: choose a file with --database sqlite:${file}.\n`],
     );
   }
 });

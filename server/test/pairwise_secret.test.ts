@@ -29,7 +29,7 @@ for (const database of DATABASES) {
         pairwiseSecretOf(pairwiseSecret, new ServerSecret(secrets), ISSUER);
       const made = await secretOf(OLD);
       const refused =
-        /^Refused: the secret of pairwise .* was sealed under another server secret: start with that/;
+        /^Refused: the secret of pairwise .* was encrypted with another server secret: add that secret/;
       await assert.rejects(secretOf(NEWER), refused);
       assert.equal(await secretOf(NEWER, OLD), made);
       assert.equal(await secretOf(NEWER), made);
@@ -41,7 +41,7 @@ for (const database of DATABASES) {
       await pairwiseSecretOf(pairwiseSecret, new ServerSecret(OLD), ISSUER);
       await assert.rejects(
         pairwiseSecretOf(pairwiseSecret, new ServerSecret(OLD), 'https://other.example'),
-        /sealed under another server secret/,
+        /encrypted with another server secret/,
       );
     });
   });

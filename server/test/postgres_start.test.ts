@@ -49,8 +49,8 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     for (const { code, stdout, stderr } of await outcomes({ GRANTD_DATABASE: database })) {
       const address = `postgres://grantd@127.0.0.1:${port}/grantd (host 127.0.0.1, port ${port})`;
       const reason = `ECONNREFUSED, connect ECONNREFUSED 127.0.0.1:${port}`;
-      const remedy = 'check that it runs there, and that the URL names it';
-      assert.equal(stderr, `grantd: no connection to ${address}: ${reason}; ${remedy}.\n`);
+      const remedy = 'check that PostgreSQL runs there and that the URL is right';
+      assert.equal(stderr, `grantd: cannot connect to ${address}: ${reason}; ${remedy}.\n`);
       assert.deepEqual([code, stdout], [1, '']);
     }
   });
@@ -62,7 +62,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
       other.password = PASSWORD;
     });
     for (const { code, stdout, stderr } of await outcomes({ GRANTD_DATABASE: wrong })) {
-      assert.match(stderr, /^grantd: no connection to postgres:\/\/grantd@[^\n]*: 28P01, [^\n]*\n$/);
+      assert.match(stderr, /^grantd: cannot connect to postgres:\/\/grantd@[^\n]*: 28P01, [^\n]*\n$/);
       assert.match(stderr, new RegExp(`@${host}/.*; check the password, in PGPASSWORD or in the URL\\.`));
       assert.deepEqual([code, stdout], [1, '']);
       for (const one of [password, PASSWORD]) assert.ok(!stderr.includes(one));
@@ -84,7 +84,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
       assert.equal(code, 1);
       assert.match(
         stderr,
-        /: 3D000, database "nobodys" does not exist; make the database first \(createdb\)\.\n$/,
+        /: 3D000, database "nobodys" does not exist; create the database first \(createdb\)\.\n$/,
       );
     }
   });
@@ -104,7 +104,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     assert.equal(listed.code, 0);
     assert.match(
       listed.stderr,
-      /^grantd: everyone on this machine can read the password in --database: set PGPASSWORD, or GRANTD_DATABASE, instead\n$/,
+      /^grantd: every user of this machine can read the password in --database: set PGPASSWORD, or GRANTD_DATABASE, instead\n$/,
     );
     assert.ok(![added, listed].some(({ stdout, stderr }) => (stdout + stderr).includes(password)));
   });
@@ -114,7 +114,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     const url = databaseOf(folder);
     const withoutSecret = { environment: { GRANTD_SECRET: '' } };
     const expected =
-      /^grantd: (making .*\ngrantd: )?GRANTD_SECRET: expected the server’s secret, .* openssl rand -base64 32 .*\n$/;
+      /^grantd: (creating .*\ngrantd: )?GRANTD_SECRET: expected the server’s secret, .* openssl rand -base64 32\. .*\n$/;
     for (const args of [
       ['serve', '--port', '0'],
       ['client', 'add', 'x'],
@@ -220,7 +220,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
       await grantdPrints(folder, ['client', 'add', 'x', '--public']);
       await POSTGRESQL.run(folder, drop);
       const name = 'postgres://grantd@[^ ]+';
-      const expected = `^grantd: ${name} lacks a part of the tables that grantd made \\(${missing}\\): restore the database from a backup\\.\n$`;
+      const expected = `^grantd: ${name} lacks tables or columns of grantd \\(${missing}\\): restore the database from a backup\\.\n$`;
       for (const args of [
         ['serve', '--port', '0', '--issuer', 'http://localhost:4000'],
         ['client', 'list'],

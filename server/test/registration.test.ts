@@ -154,7 +154,7 @@ describe('registration', () => {
     assert.ok(!server.stdout().includes(token));
 
     const { stdout, stderr } = await grantd(folder, ['client', 'registration-token']);
-    assert.match(stderr, /the server takes it while it runs with --registration token/);
+    assert.match(stderr, /the server accepts this token only with --registration token/);
     const reusable = stdout.trim();
     assert.equal((await post(server, members, reusable)).status, 201);
     assert.equal((await post(server, members, reusable)).status, 201);

@@ -56,7 +56,7 @@ test('a secret of another user is refused, with what to do', { skip: hasModes },
   assert.throws(
     () => readSecretFile(database, owner + 1),
     refusal(
-      new RegExp(`belongs to the user ${owner}, but grantd runs as ${owner + 1}: run grantd as its owner`),
+      new RegExp(`belongs to user ${owner}, but grantd runs as user ${owner + 1}: run grantd as the owner`),
     ),
   );
 });
@@ -70,7 +70,7 @@ test('a secret that is too short is refused', () => {
 test('a folder in place of the secret is refused', () => {
   const database = join(folder, 'folder.db');
   mkdirSync(secretFileOf(database), { mode: 0o700 });
-  assert.throws(() => readSecretFile(database), refusal(/folder\.db\.secret is no regular file$/));
+  assert.throws(() => readSecretFile(database), refusal(/folder\.db\.secret is not a regular file$/));
 });
 
 test('a named pipe in place of the secret is refused instead of being waited for', async (t) => {
@@ -81,5 +81,5 @@ test('a named pipe in place of the secret is refused instead of being waited for
   if (spawnSync('mkfifo', ['-m', '600', path]).status !== 0) return t.skip('there are no named pipes here');
   const { code, stderr } = await grantd(home, ['client', 'add', 'y']);
   assert.equal(code, 1);
-  assert.match(stderr, /grantd\.db\.secret is no regular file$/m);
+  assert.match(stderr, /grantd\.db\.secret is not a regular file$/m);
 });

@@ -275,7 +275,7 @@ describe('grantd serve', () => {
       environment: { GRANTD_SECRET: old },
     });
     assert.equal(code, 1);
-    assert.match(stderr, /sealed under another server secret/);
+    assert.match(stderr, /encrypted with another server secret/);
     const third = await workbench.start(folder, ['--demo', ...port], { GRANTD_SECRET: newer });
     assert.deepEqual(await introspect(third.url, 'grantd_at_x'), { active: false });
     await third.stop();
@@ -284,7 +284,7 @@ describe('grantd serve', () => {
   test('findings A13: an http issuer off loopback needs --insecure-development', async () => {
     const folder = workbench.folder();
     const issuer = 'http://login.example.com';
-    const advice = 'expected https, because plain http shows passwords and tokens to everyone on the way.';
+    const advice = 'expected https, because plain http exposes passwords and tokens on the network.';
     const refused = await grantd(folder, ['serve', '--port', '0', '--issuer', issuer]);
     assert.deepEqual([refused.code, refused.stderr.includes(`--issuer: ${issuer}: ${advice}`)], [2, true]);
     // A database can have one from before.
@@ -324,7 +324,7 @@ describe('grantd serve', () => {
     assert.equal(code, 1);
     assert.match(
       stderr,
-      /grantd\.db lacks a part of the tables that grantd made \(no such column: metadata\): restore the file from a backup\.\n$/,
+      /grantd\.db lacks tables or columns of grantd \(no such column: metadata\): restore the file from a backup\.\n$/,
     );
   });
 

@@ -119,15 +119,18 @@ for (const database of DATABASES) {
         );
 
       const refused = await grantd(folder, ['secrets', 'drop'], { environment: secrets });
-      assert.match(refused.stderr, /there is one secret, which is in use: grantd secrets rotate/);
+      assert.match(
+        refused.stderr,
+        /there is only one secret, and it is in use: add another with grantd secrets rotate/,
+      );
 
       // docs/secrets.md, step 1: a new secret in front.
       const rotated = await prints('secrets', 'rotate', ...(isInFile ? [] : ['--generate', '--json']));
       if (isInFile) {
-        assert.match(rotated, /has the new secret [\w-]{8} in front; [\w-]{8} stays accepted/);
+        assert.match(rotated, /now starts with the new secret [\w-]{8}; [\w-]{8} stays accepted/);
         assert.match(
           rotated,
-          /Restart the server now: until then it refuses client secrets that a command makes/,
+          /Restart the server now. Until then, it rejects client secrets that a command creates/,
         );
       }
       const { secret: added = '' } = isInFile ? {} : JSON.parse(rotated);
@@ -152,7 +155,10 @@ for (const database of DATABASES) {
       await restart();
       const [, after, ...unknown] = await status();
       assert.deepEqual([after?.clients, after?.signingKeys, unknown], [[], [], []]);
-      assert.match(await prints('secrets', 'status'), /^nothing depends on [\w-]{8}: grantd secrets drop$/m);
+      assert.match(
+        await prints('secrets', 'status'),
+        /^nothing depends on [\w-]{8}: you can run grantd secrets drop$/m,
+      );
 
       // Step 4: the old one goes.
       await prints('secrets', 'drop');

@@ -48,7 +48,7 @@ describe('four workers', () => {
     assert.deepEqual(announcements, [
       `grantd serves ${server.url} with 4 workers (listening on 127.0.0.1, port ${server.port})`,
     ]);
-    assert.equal(server.stderr().match(/^An access token of alice/gm)?.length, 1);
+    assert.equal(server.stderr().match(/^A new access token of alice/gm)?.length, 1);
     // One token was issued for them, not one by each.
     const tokens = await grantdPrints(server.folder, ['token', 'revoke', '--user', 'alice', '--dry-run']);
     assert.match(tokens, /^1 /);

@@ -49,17 +49,17 @@ export function clientCommands(): Command {
   const group = new Command('client').description('applications and APIs');
   addClientFlags(
     databaseFlags(
-      group.command('add <ID>').description('register a client; a generated secret is printed once'),
+      group.command('add <ID>').description('register a client. A generated secret is printed only once'),
       ['create'],
     ),
   )
-    .option('--secret-stdin', 'take the secret from standard input instead of generating one')
+    .option('--secret-stdin', 'read the secret from standard input instead of generating one')
     .option('--public', 'a client that cannot keep a secret, such as a single-page or mobile application')
     .addHelpText(
       'after',
       `
-Without --grant: authorization_code and refresh_token where there is a --redirect-uri, none for an API (--resource),
-else client_credentials.
+Default of --grant: authorization_code and refresh_token with --redirect-uri, none for an API (--resource),
+otherwise client_credentials.
 
   grantd client add shop --redirect-uri https://shop.example/callback --scope openid --scope email
   grantd client add orders-api --resource https://orders.example --api-scope orders:read --api-scope orders:write
@@ -68,25 +68,21 @@ else client_credentials.
     .action(async (id: string, flags: ClientAddFlags) => {
       const registration = await registrationOf(id, flags);
       const wanted = await wantedSecret(flags);
-      await withInstance(withoutMembers(flags), 'may_make_database', (parts) =>
+      await withInstance(withoutMembers(flags), 'may_create_database', (parts) =>
         addClient(parts, registration, wanted),
       );
     });
   addClientFlags(
     databaseFlags(
-      group.command('update <ID>').description('change settings of a client; its tokens live on'),
+      group.command('update <ID>').description('change settings of a client. Its tokens stay valid'),
     ),
   )
-    .option(
-      '--unset <SETTING>',
-      'a setting that is to be the default again, as logo-uri; repeatable',
-      collect,
-    )
+    .option('--unset <SETTING>', 'reset a setting to its default, such as logo-uri; repeatable', collect)
     .addHelpText(
       'after',
       `
-A repeatable setting is replaced as a whole. A client that shall authenticate with a secret, and has none, gets one,
-which is printed once.
+A repeatable flag replaces the whole list. If the client now authenticates with a secret and has none, it gets one,
+which is printed only once.
 
   grantd client update shop --logo-uri https://shop.example/logo.png --localized 'client_name#de=Laden'
   grantd client update reports --auth-method private_key_jwt --jwks-uri https://reports.example/jwks`,
@@ -96,54 +92,54 @@ which is printed once.
       await withInstance(withoutMembers(flags), 'needs_database', (parts) => updateClient(parts, id, change));
     });
   databaseFlags(
-    group.command('remove <ID>').description('remove a client; all its tokens are dead, at once'),
+    group.command('remove <ID>').description('remove a client and revoke all its tokens at once'),
   ).action((id: string, flags: GivenFlags) =>
     withInstance(flags, 'needs_database', (parts) => removeClient(parts, id)),
   );
   databaseFlags(
     group
       .command('registration-token')
-      .description('print a token with which clients can register themselves (--registration token)'),
+      .description('print a token that lets clients register themselves (--registration token)'),
   )
-    .option('--lifetime <SECONDS>', 'how long it is valid; default: one day, at most 90 days')
-    .option('--once', 'for one client only')
+    .option('--lifetime <SECONDS>', 'lifetime of the token. Default: one day; at most 90 days')
+    .option('--once', 'valid for one client only')
     .action(async (flags: RegistrationTokenFlags) => {
       const lifetime = lifetimeOf(flags);
       await withInstance(flags, 'needs_database', (parts) =>
         makeRegistrationToken(parts, lifetime, flags.once === true),
       );
     });
-  databaseFlags(group.command('list').description('all clients')).action((flags: GivenFlags) =>
+  databaseFlags(group.command('list').description('list all clients')).action((flags: GivenFlags) =>
     withInstance(flags, 'needs_database', listClients),
   );
-  databaseFlags(group.command('show <ID>').description('one client')).action(
+  databaseFlags(group.command('show <ID>').description('show a client')).action(
     (id: string, flags: GivenFlags) =>
       withInstance(flags, 'needs_database', async (parts) =>
         showClient(parts, await requireClient(parts, id)),
       ),
   );
   databaseFlags(
-    group.command('disable <ID>').description('refuse a client and end all its tokens, at once'),
+    group.command('disable <ID>').description('disable a client and revoke all its tokens at once'),
   ).action((id: string, flags: GivenFlags) =>
     withInstance(flags, 'needs_database', (parts) => setDisabled(parts, id, true)),
   );
   databaseFlags(
-    group.command('enable <ID>').description('let a client in again; its former tokens stay dead'),
+    group.command('enable <ID>').description('enable a client again. Its old tokens stay revoked'),
   ).action((id: string, flags: GivenFlags) =>
     withInstance(flags, 'needs_database', (parts) => setDisabled(parts, id, false)),
   );
   databaseFlags(
     group
       .command('rotate-secret <ID>')
-      .description('add a new secret, which is printed once, and let the old one expire'),
+      .description('add a new secret and let the old one expire. The new secret is printed only once'),
   )
-    .option('--secret-stdin', 'take the secret from standard input instead of generating one')
-    .option('--overlap <SECONDS>', 'how long the old secret still works; a day by default, 90 days at most')
-    .option('--now', 'the old secret stops working at once')
+    .option('--secret-stdin', 'read the secret from standard input instead of generating one')
+    .option('--overlap <SECONDS>', 'how long the old secret still works. Default: one day; at most 90 days')
+    .option('--now', 'end the old secret at once')
     .addHelpText(
       'after',
       `
-A client has at most two secrets that work: a further rotation ends the oldest one.
+A client has at most two working secrets. A further rotation ends the oldest one.
 
   grantd client rotate-secret shop --overlap 3600`,
     )
@@ -164,14 +160,14 @@ async function addClient(parts: CommandParts, registration: NewClient, wanted: W
     ...(secret !== undefined && { secrets: [secret.stored] }),
   });
   if (!isAdded)
-    throw new Refused(`there is a client ${id} already: choose another ID, or see grantd client show ${id}.`);
+    throw new Refused(`client ${id} already exists: choose another ID, or run grantd client show ${id}.`);
   if (registration.scopes.length === 0 && registration.grantTypes.length > 0)
-    console.error('grantd: this client can obtain no scope, since there was no --scope');
+    console.error('grantd: this client cannot obtain any scope, because --scope is missing');
   await warnOfForeignScopes(parts, registration);
   const { jwks, jwks_uri: keysUri, token_endpoint_auth_method: method } = registration.metadata ?? {};
   if (secret !== undefined && method === undefined && (jwks ?? keysUri) !== undefined)
     console.error(
-      `grantd: ${id} authenticates with a secret; for its keys to do so: grantd client update ${id} --auth-method private_key_jwt`,
+      `grantd: ${id} authenticates with a secret, not with its keys. To use the keys, run grantd client update ${id} --auth-method private_key_jwt`,
     );
   warnOfUnreadableName(registration);
   warnOfMissingPkce(registration);
@@ -190,13 +186,14 @@ async function listClients(parts: CommandParts): Promise<void> {
   });
 }
 
-/** Somebody else can change the client between the lookup and the write. */
-const MOST_ATTEMPTS = 5;
+/** Another command can change the client between read and write. */
+const MAX_ATTEMPTS = 5;
 
 /**
- * Adds a secret and gives the one before it an end.
- * @param overlap seconds for which the one before still authenticates
- * @throws {Refused} the client has no secret, or others change it again and again; no new one was stored or printed
+ * Adds a secret and sets the end of the previous one.
+ * @param overlap seconds for which the previous secret still works
+ * @throws {Refused} the client has no secret, or concurrent changes won every attempt; then no new secret is stored or
+ * printed
  */
 export async function rotateSecret(
   parts: CommandParts,
@@ -205,39 +202,38 @@ export async function rotateSecret(
   overlap: number,
 ): Promise<void> {
   const secret = await secretFor(parts, wanted);
-  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const client = await requireClient(parts, id);
     if (client.secrets === undefined)
-      throw new Refused(`${id} is a public client, or authenticates with keys: it has no secret.`);
+      throw new Refused(`${id} has no secret, because it is a public client or authenticates with keys.`);
     const secrets = rotatedSecrets(client.secrets, secret.stored, { nowMs: Date.now(), overlap });
     if (!(await parts.storage.clients.replaceSecrets(id, secrets, client))) continue;
     const endsAt = secrets[1]?.expiresAt;
     const end = endsAt === undefined ? 'at once' : `at ${timeOf(endsAt * 1000)}`;
     return printSecret(parts, id, secret.toPrint, `${id} has a new secret; the old one ends ${end}`);
   }
-  throw new Refused(`${id} is being changed by others; its secrets were not changed: try again.`);
+  throw new Refused(`other commands keep changing ${id}. Its secrets are unchanged: try again.`);
 }
 
 /** @throws {Refused} there is no such client */
 export async function removeClient(parts: CommandParts, id: string): Promise<void> {
   await requireClient(parts, id);
-  if (!(await parts.storage.clients.remove(id)))
-    throw new Refused(`somebody else has removed ${id} just now.`);
-  printOne(parts, { id, removed: true }, [`${id} is removed; all its tokens are dead`]);
+  if (!(await parts.storage.clients.remove(id))) throw new Refused(`another command has just removed ${id}.`);
+  printOne(parts, { id, removed: true }, [`removed ${id} and revoked all its tokens`]);
 }
 
 /** @throws {Refused} there is no such client */
 export async function setDisabled(parts: CommandParts, id: string, disabled: boolean): Promise<void> {
   await requireClient(parts, id);
   await parts.storage.setDisabled('client', id, disabled);
-  // Removed just now, it was neither disabled nor enabled.
+  // If the client was removed at the same time, it was neither disabled nor enabled.
   await requireClient(parts, id);
   printOne(parts, { id, disabled }, [
-    disabled ? `${id} is disabled; all its tokens are dead` : `${id} is enabled`,
+    disabled ? `disabled ${id} and revoked all its tokens` : `enabled ${id}`,
   ]);
 }
 
-/** A client as it may be shown: without the digests of what it holds. */
+/** A client for display, without its digests. */
 export function described(client: ClientRecord) {
   const {
     secrets,
@@ -258,7 +254,7 @@ export function described(client: ClientRecord) {
   };
 }
 
-/** A secret as it may be shown: without its hash. */
+/** A secret for display, without its hash. */
 function describedSecret({ serverSecret, createdAtMs, expiresAt, lastUsedAtMs }: ClientSecretRecord) {
   return {
     ...(createdAtMs !== undefined && { createdAt: timeOf(createdAtMs) }),
@@ -268,13 +264,13 @@ function describedSecret({ serverSecret, createdAtMs, expiresAt, lastUsedAtMs }:
   };
 }
 
-/** `made 2026-…, last used 2026-…, ends 2026-…` */
+/** `created 2026-…, last used 2026-…, ends 2026-…` */
 function secretInWords(secret: ClientSecretRecord): string {
   const { createdAt, endsAt, lastUsedAt } = describedSecret(secret);
   const isOver = !isLiveSecret(secret, Date.now());
   return [
-    createdAt === undefined ? 'made at an unknown time' : `made ${createdAt}`,
-    lastUsedAt === undefined ? 'no use recorded' : `last used ${lastUsedAt}`,
+    createdAt === undefined ? 'created at an unknown time' : `created ${createdAt}`,
+    lastUsedAt === undefined ? 'no recorded use' : `last used ${lastUsedAt}`,
     endsAt === undefined ? 'no end' : `${isOver ? 'ended' : 'ends'} ${endsAt}`,
   ].join(', ');
 }
@@ -303,7 +299,7 @@ function showClient(output: Output, client: ClientRecord): void {
       scopes: scope ?? '',
       'redirect URIs': redirectUris?.join(' ') || undefined,
       resource,
-      // What nobody said is no setting.
+      // Derived, because a default is not stored.
       'token endpoint auth method': authenticationMethodsOf(client).join(', '),
       ...Object.fromEntries(
         (client.secrets ?? []).map((one, index) => [
@@ -324,7 +320,7 @@ interface Shown {
   readonly kid?: string | undefined;
 }
 
-/** `ES256 first`; `--json` tells the rest. */
+/** `ES256 first`. `--json` shows the rest. */
 function keyInWords({ kty, alg, kid }: Shown): string {
   return [alg ?? kty, kid].filter((word) => word !== undefined).join(' ');
 }
@@ -339,22 +335,22 @@ interface RegistrationTokenFlags extends GivenFlags {
   readonly once?: true;
 }
 
-/** Seconds: a day. */
-const USUAL_LIFETIME = 24 * 60 * 60;
+/** Seconds (one day). */
+const DEFAULT_LIFETIME = 24 * 60 * 60;
 
-/** Seconds: ninety days, since what was given away cannot be taken back earlier. */
-const LONGEST_LIFETIME = 90 * 24 * 60 * 60;
+/** Seconds (90 days). A token cannot be revoked before it expires. */
+const MAX_LIFETIME = 90 * 24 * 60 * 60;
 
-/** @throws {BadUsage} no such lifetime */
+/** @throws {BadUsage} the lifetime is invalid */
 function lifetimeOf({ lifetime }: RegistrationTokenFlags): number {
-  if (lifetime === undefined) return USUAL_LIFETIME;
-  const kind = seconds(1, LONGEST_LIFETIME);
+  if (lifetime === undefined) return DEFAULT_LIFETIME;
+  const kind = seconds(1, MAX_LIFETIME);
   const read = kind.fromText(lifetime);
   if (read === undefined) throw new BadUsage(`--lifetime: expected ${kind.expected}`);
   return read;
 }
 
-/** Prints a new initial access token, by which a client may register itself (RFC 7591 §3). */
+/** Prints a new initial access token, with which a client can register itself (RFC 7591 §3). */
 async function makeRegistrationToken(
   parts: CommandParts,
   lifetime: number,
@@ -364,6 +360,6 @@ async function makeRegistrationToken(
   const token = await server.newInitialAccessToken({ lifetime, isForOne });
   const expiresAt = timeOf(Date.now() + lifetime * 1000);
   if (parts.configuration.settings.registration !== 'token')
-    console.error('grantd: the server takes it while it runs with --registration token');
+    console.error('grantd: the server accepts this token only with --registration token');
   printOne(parts, { token, expiresAt, isForOne }, [token]);
 }

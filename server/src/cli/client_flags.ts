@@ -10,7 +10,7 @@ import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { collect } from './command.ts';
 import { BadUsage } from './exit.ts';
 
-/** Flags that are not called like their member: repeatable ones are in the singular, some have been here longer. */
+/** Flags whose names differ from their metadata members. Repeatable flags are singular. */
 const OTHER_NAMES: Partial<Record<MemberName, string>> = {
   client_name: 'name',
   grant_types: 'grant',
@@ -27,11 +27,11 @@ const OTHER_NAMES: Partial<Record<MemberName, string>> = {
   consent_required: 'consent',
 };
 
-/** Follows from the grants, so that nobody has to say it. */
+/** Derived from the grant types. */
 const WITHOUT_FLAG: ReadonlySet<MemberName> = new Set<MemberName>(['response_types']);
 
-/** What most clients are described by, for the help. */
-const USUAL: ReadonlySet<MemberName> = new Set<MemberName>([
+/** Common settings, listed first in the help. */
+const COMMON: ReadonlySet<MemberName> = new Set<MemberName>([
   'client_name',
   'redirect_uris',
   'post_logout_redirect_uris',
@@ -47,7 +47,7 @@ const USUAL: ReadonlySet<MemberName> = new Set<MemberName>([
   'logo_uri',
 ]);
 
-/** What JSON cannot be written on a command line is read from a file. */
+/** Placeholder of flags that read JSON from a file. */
 const FILE = 'FILE';
 
 const LOCALIZED = '--localized';
@@ -62,27 +62,27 @@ const FLAGS: readonly MemberFlag[] = (Object.keys(METADATA_MEMBERS) as MemberNam
   .filter((name) => !WITHOUT_FLAG.has(name))
   .map((name) => {
     const member: MetadataMember<unknown> = METADATA_MEMBERS[name];
-    const option = optionFor(name, member).helpGroup(USUAL.has(name) ? 'The client:' : 'Rarely wanted:');
+    const option = optionFor(name, member).helpGroup(COMMON.has(name) ? 'The client:' : 'Less common:');
     return { name, member, option };
   });
 
-/** Gives a command a flag for everything that a client can be. */
+/** Adds a flag to a command for every client setting. */
 export function addClientFlags(command: Command): Command {
   for (const { option } of FLAGS) command.addOption(option);
   command.addOption(
-    new Option('--no-consent', 'do not ask people for consent: for applications of your own').helpGroup(
-      'The client:',
-    ),
+    new Option('--no-consent', 'skip the consent page, for your own applications').helpGroup('The client:'),
   );
   return command.addOption(
-    repeatable(new Option(`${LOCALIZED} <MEMBER#TAG=TEXT>`, 'a text in a language, as client_name#de=Laden')),
+    repeatable(
+      new Option(`${LOCALIZED} <MEMBER#TAG=TEXT>`, 'a translated text, such as client_name#de=Laden'),
+    ),
   );
 }
 
 /**
- * What the flags say of a client, in the names of its metadata.
- * @throws {BadUsage} a file cannot be read, one of several values does not fit, or a text in a language is not said of a
- * member
+ * Converts flags to client metadata.
+ * @throws {BadUsage} a file is unreadable, a value is invalid, or `--localized` names a member that cannot be
+ * translated
  */
 export function membersOf(flags: GivenFlags): Record<string, unknown> {
   const members: Record<string, unknown> = {};
@@ -98,19 +98,19 @@ export function membersOf(flags: GivenFlags): Record<string, unknown> {
   for (const text of listOf(flags.localized)) {
     const [, name, value] = /^([a-z_]+#[A-Za-z0-9-]+)=(.*)$/s.exec(text) ?? [];
     if (name === undefined || memberNamed(name) !== name)
-      throw new BadUsage(`${LOCALIZED}: expected MEMBER#TAG=TEXT, of a member that people read`);
+      throw new BadUsage(`${LOCALIZED}: expected MEMBER#TAG=TEXT with a member that users see`);
     members[name] = value;
   }
   return members;
 }
 
-/** The flags that do not speak of the client: one of its settings may be called like an option of the server. */
+/** The flags without client settings, because a setting can have the same name as a server option. */
 export function withoutMembers(flags: GivenFlags): GivenFlags {
   const ofClient = new Set(FLAGS.map(({ option }) => option.attributeName()));
   return Object.fromEntries(Object.entries(flags).filter(([name]) => !ofClient.has(name)));
 }
 
-/** The member that a flag sets, by the flag's or the member's own name; `undefined` where there is none. */
+/** Finds a metadata member by its own name or its flag’s name. @returns `undefined` if none matches */
 export function memberNamed(text: string): string | undefined {
   const [base] = text.split('#');
   const flag = FLAGS.find(
@@ -120,14 +120,14 @@ export function memberNamed(text: string): string | undefined {
   return flag.member.isLocalizable && text.startsWith(`${flag.name}#`) ? text : flag.name;
 }
 
-/** What is wrong with a client, in the words of the command line. */
+/** Converts a metadata error to a message that names flags instead of members. */
 export function asBadUsage({ member, problem }: ClientMetadataError): BadUsage {
-  // Words with an underscore are names of members, as `jwks` is, or values.
+  // Words with an underscore, and `jwks`, are member names or values.
   const asFlags = problem.replaceAll(/\b(?:jwks|[a-z]+(?:_[a-z]+)+)\b/g, flagOfMember);
   return new BadUsage(`${flagOfMember(member)}: ${asFlags}`);
 }
 
-/** The flag that sets a member; the member itself where there is none. */
+/** The flag that sets a member, or the member’s name if it has no flag. */
 export function flagOfMember(member: string): string {
   return FLAGS.find(({ name }) => name === member)?.option.long ?? member;
 }
@@ -145,7 +145,7 @@ function repeatable(option: Option): Option {
   return option.argParser(collect);
 }
 
-/** The value as JSON would have it; what does not fit stays text, for the library to refuse. */
+/** Converts a flag’s value to its JSON form. Invalid values stay text, and the library rejects them. */
 function jsonOf({ name, member: { kind }, option }: MemberFlag, given: unknown): unknown {
   if (name === 'scope') return listOf(given).join(' ');
   switch (kind.form) {
@@ -169,30 +169,30 @@ function listOf(given: unknown): readonly string[] {
 }
 
 /**
- * What a file holds that a flag names, as JSON. The parser's own message would quote the file.
- * @throws {BadUsage} it cannot be read, or is no JSON
+ * Reads JSON from a file. The parser’s own message would quote the file.
+ * @throws {BadUsage} the file is unreadable or not JSON
  */
 function jsonIn(flag: string, path: string): unknown {
   const content = contentOf(flag, path);
   try {
     return JSON.parse(content);
   } catch {
-    const found = content.startsWith('-----BEGIN') ? ', and this is PEM' : '';
+    const found = content.startsWith('-----BEGIN') ? ', got PEM' : '';
     throw new BadUsage(`${flag}: ${path}: expected JSON${found}`);
   }
 }
 
 /**
- * A key set as a client's metadata has it (RFC 7517 §5).
- * @throws {BadUsage} it is plain what was meant, and that it is something else
+ * Detects common mistakes in a JWK Set file (RFC 7517 §5).
+ * @throws {BadUsage} the file contains a private key or a single key
  */
 function requireKeySet(flag: string, path: string, value: unknown): void {
   if (!isObject(value)) return;
   const keys: readonly unknown[] = Array.isArray(value.keys) ? value.keys : [value];
   if (keys.some((key) => isObject(key) && ('d' in key || 'k' in key)))
-    throw new BadUsage(`${flag}: ${path} contains a private key: expected public keys alone`);
+    throw new BadUsage(`${flag}: ${path} contains a private key: expected only public keys`);
   if ('kty' in value)
-    throw new BadUsage(`${flag}: ${path} is a single key: expected a set of them, {"keys":[…]}`);
+    throw new BadUsage(`${flag}: ${path} is a single key: expected a key set, {"keys":[…]}`);
 }
 
 function contentOf(flag: string, path: string): string {

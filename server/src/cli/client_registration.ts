@@ -17,7 +17,7 @@ import { seconds } from '@grantd/core/options';
 import { type Configuration, type GivenFlags, readConfiguration } from '../config/configuration.ts';
 import { flagOf } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
-import { serverOverNothing } from '../instance/instance.ts';
+import { serverWithoutDatabase } from '../instance/instance.ts';
 import { asBadUsage, flagOfMember, memberNamed, membersOf, withoutMembers } from './client_flags.ts';
 import { type CommandParts, type Output, printOne, readStandardInput, requireClient } from './command.ts';
 import { BadUsage } from './exit.ts';
@@ -29,15 +29,14 @@ export interface ClientAddFlags extends GivenFlags {
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** Whoever turns what is said of a client into its record: a server. */
-interface ClientMaker {
+/** The part of the server that validates metadata and builds client records. */
+interface ClientBuilder {
   clientFrom(identity: ClientIdentity, members: Members, registered?: ClientRecord): Promise<NewClient>;
 }
 
 /**
- * A registration as the flags describe it, without its secret. No database is opened for it, so that none is made for
- * a client that could not be.
- * @throws {BadUsage} it would not work, or would not be safe
+ * Builds a registration from flags, without its secret. Opens no database, so that an invalid client never creates one.
+ * @throws {BadUsage} the client would not work or would not be safe
  */
 export async function registrationOf(id: string, flags: ClientAddFlags): Promise<NewClient> {
   if (!/^[\x21-\x7E]{1,200}$/.test(id))
@@ -45,27 +44,27 @@ export async function registrationOf(id: string, flags: ClientAddFlags): Promise
   const given = membersOf(flags);
   const method = given.token_endpoint_auth_method;
   if (flags.public && method !== undefined && method !== 'none')
-    throw new BadUsage('a --public client authenticates with nothing: leave out --auth-method');
+    throw new BadUsage('a --public client does not authenticate: omit --auth-method');
   const members = {
-    grant_types: usualGrants(given, flags),
+    grant_types: defaultGrants(given, flags),
     ...(flags.public && { token_endpoint_auth_method: 'none' }),
     ...given,
   };
   const configuration = readConfiguration(withoutMembers(flags), process.env);
   requireFetchable(given, configuration);
-  const client = await clientFrom(serverOverNothing(configuration), { id }, members);
+  const client = await clientFrom(serverWithoutDatabase(configuration), { id }, members);
   if (flags.secretStdin && !hasSecret(client.metadata))
-    throw new BadUsage('a client with this way to authenticate has no secret: leave out --secret-stdin');
+    throw new BadUsage('a client with this authentication method has no secret: omit --secret-stdin');
   return client;
 }
 
 /**
- * A client's record, what is wrong with it said in the words of the command line.
- * @throws {BadUsage}
- * @throws {Refused} a document that it names cannot be fetched at the moment
+ * Builds a client record and reports errors in terms of flags.
+ * @throws {BadUsage} the metadata is invalid
+ * @throws {Refused} a document that the client names cannot be fetched right now
  */
 export async function clientFrom(
-  maker: ClientMaker,
+  maker: ClientBuilder,
   identity: ClientIdentity,
   members: Members,
   registered?: ClientRecord,
@@ -76,28 +75,31 @@ export async function clientFrom(
     if (!(error instanceof ClientMetadataError)) throw error;
     const { cause } = error;
     if (cause instanceof DocumentError && cause.outcome === 'failed')
-      throw new Refused(`what the client names cannot be fetched: ${cause.message}. Try again later.`);
+      throw new Refused(`a document of the client cannot be fetched: ${cause.message}. Try again later.`);
     throw asBadUsage(error);
   }
 }
 
-/** Warns of a name that people could take for another; an operator may have chosen it on purpose. */
+/**
+ * Warns about a name that users could mistake for another. It is only a warning, because the operator may have chosen
+ * it on purpose.
+ */
 export function warnOfUnreadableName(client: NewClient): void {
   const expected = unreadableNameOf(documentOf(client));
   if (expected !== undefined)
-    console.error(`grantd: people may not recognise the name of ${client.id}: expected ${expected}`);
+    console.error(`grantd: users may not recognise the name of ${client.id}: expected ${expected}`);
 }
 
-/** Said each time that an operator waives it; `client show` shows it later. */
+/** Warns each time that the operator waives PKCE. `client show` also shows it. */
 export function warnOfMissingPkce({ id, metadata }: NewClient): void {
   if (metadata?.insecure_allow_missing_pkce === true)
     console.error(
-      `grantd: ${id} may leave out PKCE, which exposes it to code injection (RFC 9700 section 2.1.1): use PKCE and --unset insecure-allow-missing-pkce as soon as it can.`,
+      `grantd: ${id} may omit PKCE, which exposes it to code injection (RFC 9700 section 2.1.1). Once it uses PKCE, run grantd client update ${id} --unset insecure-allow-missing-pkce.`,
     );
 }
 
-/** What is meant where nobody said it: an application of people, an API, or a machine. */
-function usualGrants(
+/** Default grant types: for an application with users, an API, or a machine. */
+function defaultGrants(
   { redirect_uris: redirectUris, resource, token_endpoint_auth_method: method }: Members,
   flags: ClientAddFlags,
 ): readonly string[] {
@@ -109,13 +111,13 @@ export interface ClientUpdateFlags extends GivenFlags {
   readonly unset?: readonly string[];
 }
 
-/** What an update says: members with their new values, and names of those that are to go. */
+/** New values of members, and names of members to remove. */
 interface ClientChange {
   readonly members: Readonly<Record<string, unknown>>;
   readonly unset: readonly string[];
 }
 
-/** @throws {BadUsage} it says nothing, or something that no client has */
+/** @throws {BadUsage} there is no change, or an unknown setting */
 export function changeOf(flags: ClientUpdateFlags): ClientChange {
   const members = membersOf(flags);
   const unset = (flags.unset ?? []).map((text) => {
@@ -126,18 +128,18 @@ export function changeOf(flags: ClientUpdateFlags): ClientChange {
     return name;
   });
   if (Object.keys(members).length + unset.length === 0)
-    throw new BadUsage('nothing to update: grantd client update --help tells what there is');
+    throw new BadUsage('nothing to update: grantd client update --help lists the settings');
   return { members, unset };
 }
 
-const MOST_ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 
 /**
- * Replaces what is said and keeps everything else, also what others change at the same time; tokens live on.
- * @throws {Refused} there is no such client, or others change it again and again
+ * Applies a change and keeps everything else, including concurrent changes. Tokens stay valid.
+ * @throws {Refused} the client does not exist, or concurrent changes won every attempt
  */
 export async function updateClient(parts: CommandParts, id: string, change: ClientChange): Promise<void> {
-  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const client = await requireClient(parts, id);
     const { record, newSecret } = await changed(parts, client, change);
     if (await parts.storage.clients.replace(record, client)) {
@@ -147,13 +149,13 @@ export async function updateClient(parts: CommandParts, id: string, change: Clie
       return printSecret(parts, id, newSecret, `updated ${id}`);
     }
   }
-  throw new Refused(`${id} is being changed by others; nothing was updated: try again.`);
+  throw new Refused(`other commands keep changing ${id}. Nothing was updated: try again.`);
 }
 
 async function changed(parts: CommandParts, client: ClientRecord, change: ClientChange) {
-  const { response_types: _, ...document } = documentOf(client); // follows from the grants, which may change
+  const { response_types: _, ...document } = documentOf(client); // derived from the grant types
   const members: Record<string, unknown> = {
-    ...withoutOverruled(document, client, change),
+    ...withoutOverridden(document, client, change),
     ...change.members,
   };
   for (const name of change.unset) delete members[name];
@@ -173,28 +175,28 @@ async function changed(parts: CommandParts, client: ClientRecord, change: Client
     apis.filter((uri) => !client.metadata?.apis?.includes(uri)),
   );
 
-  const wantsSecret = hasSecret(updated.metadata) && !isPublicBySilence(client, updated);
+  const wantsSecret = hasSecret(updated.metadata) && !isPublicByDefault(client, updated);
   if (!wantsSecret) return { record: updated };
   if (client.secrets !== undefined) return { record: { ...updated, secrets: client.secrets } };
   const { stored, toPrint } = await secretFor(parts, 'generate');
   return { record: { ...updated, secrets: [stored] }, newSecret: toPrint };
 }
 
-/** What a client that registered itself said in other languages goes with what it said without one. */
-function withoutOverruled(
+/** Without a self-registered client’s translations of members that the operator now sets or unsets. */
+function withoutOverridden(
   document: Readonly<Record<string, unknown>>,
   { registrationTokenDigest }: ClientRecord,
   { members, unset }: ClientChange,
 ) {
   if (registrationTokenDigest === undefined) return document;
   const said = new Set([...Object.keys(members), ...unset]);
-  const isOverruled = (name: string) => name.includes('#') && said.has(name.split('#')[0] ?? name);
-  return Object.fromEntries(Object.entries(document).filter(([name]) => !isOverruled(name)));
+  const isOverridden = (name: string) => name.includes('#') && said.has(name.split('#')[0] ?? name);
+  return Object.fromEntries(Object.entries(document).filter(([name]) => !isOverridden(name)));
 }
 
 /**
- * What a client that registered itself cannot change any more: what this and former updates set or unset. Empty where
- * the operator lets go of all of it.
+ * Members that a self-registered client can no longer change, because this or an earlier update set or unset them.
+ * Empty if the operator releases them all.
  */
 function setByOperator(
   { registrationTokenDigest, metadata }: ClientRecord,
@@ -214,32 +216,32 @@ function isMemberName(name: string): name is MemberName {
 }
 
 /** A client without a secret and without a method is public, and stays public. */
-function isPublicBySilence({ secrets }: ClientRecord, { metadata }: NewClient): boolean {
+function isPublicByDefault({ secrets }: ClientRecord, { metadata }: NewClient): boolean {
   return secrets === undefined && metadata?.token_endpoint_auth_method === undefined;
 }
 
-const LEAST_CHARACTERS = 8;
+const MIN_CHARACTERS = 8;
 
-/** A client's secret: brought along, or to be generated. */
-export type WantedSecret = { readonly brought: string } | 'generate';
+/** A client secret: supplied by the operator, or to be generated. */
+export type WantedSecret = { readonly supplied: string } | 'generate';
 
-/** A secret brought along is not printed: whoever brought it has it. */
+/** Prints only generated secrets, because the operator already knows a supplied one. */
 export async function secretFor(
   parts: CommandParts,
   wanted: WantedSecret,
 ): Promise<{ readonly stored: ClientSecretRecord; readonly toPrint?: string }> {
   const server = await parts.server();
-  if (wanted !== 'generate') return { stored: await server.hashClientSecret(wanted.brought) };
+  if (wanted !== 'generate') return { stored: await server.hashClientSecret(wanted.supplied) };
   const secret = server.newClientSecret();
   return { stored: await server.hashClientSecret(secret), toPrint: secret };
 }
 
 export async function wantedSecret({ secretStdin }: { readonly secretStdin?: true }): Promise<WantedSecret> {
   if (!secretStdin) return 'generate';
-  const brought = await readStandardInput('the secret');
-  if (!/^[\x20-\x7E]+$/.test(brought) || brought.length < LEAST_CHARACTERS)
-    throw new BadUsage(`--secret-stdin: expected at least ${LEAST_CHARACTERS} ASCII characters`);
-  return { brought };
+  const supplied = await readStandardInput('the secret');
+  if (!/^[\x20-\x7E]+$/.test(supplied) || supplied.length < MIN_CHARACTERS)
+    throw new BadUsage(`--secret-stdin: expected at least ${MIN_CHARACTERS} ASCII characters`);
+  return { supplied };
 }
 
 export interface RotationFlags extends GivenFlags {
@@ -248,47 +250,47 @@ export interface RotationFlags extends GivenFlags {
   readonly now?: true;
 }
 
-/** Seconds: a day. */
-const USUAL_OVERLAP = 24 * 60 * 60;
+/** Seconds (one day). */
+const DEFAULT_OVERLAP = 24 * 60 * 60;
 
-/** Seconds: ninety days. */
-const LONGEST_OVERLAP = 90 * 24 * 60 * 60;
+/** Seconds (90 days). */
+const MAX_OVERLAP = 90 * 24 * 60 * 60;
 
 /**
- * Seconds for which a replaced secret still authenticates.
- * @throws {BadUsage} no such time, or two of them
+ * Seconds for which the replaced secret still works.
+ * @throws {BadUsage} the time is invalid, or both flags are present
  */
 export function overlapOf({ overlap, now }: RotationFlags): number {
-  if (now && overlap !== undefined) throw new BadUsage('--now means no overlap: leave out --overlap');
+  if (now && overlap !== undefined) throw new BadUsage('--now means no overlap: omit --overlap');
   if (now) return 0;
-  if (overlap === undefined) return USUAL_OVERLAP;
-  const kind = seconds(1, LONGEST_OVERLAP);
+  if (overlap === undefined) return DEFAULT_OVERLAP;
+  const kind = seconds(1, MAX_OVERLAP);
   const read = kind.fromText(overlap);
   if (read === undefined) throw new BadUsage(`--overlap: expected ${kind.expected}`);
   return read;
 }
 
 export function printSecret(output: Output, id: string, secret: string | undefined, done: string): void {
-  const lines = secret === undefined ? [done] : [`${done}; its secret, which is shown this once:`, secret];
+  const lines = secret === undefined ? [done] : [`${done}. Its secret is shown only once:`, secret];
   printOne(output, { id, ...(secret !== undefined && { secret }) }, lines);
 }
 
 type Parts = Pick<CommandParts, 'storage'>;
 
 /**
- * A URI with a typing mistake would be an API that no request ever gets.
- * @throws {Refused} one of the URIs is no API that is enabled
+ * Catches mistyped URIs, which would name an API that no request can get.
+ * @throws {Refused} a URI is not that of an enabled API
  */
 export async function requireKnownApis({ storage }: Parts, resources: readonly string[] = []): Promise<void> {
   const apis = (await storage.clients.findApis?.({ resources, scopes: [] })) ?? [];
   const unknown = resources.find((resource) => !apis.some((api) => api.resource === resource));
   if (unknown !== undefined)
     throw new Refused(
-      `no client is the API ${unknown}: add it first, as in grantd client add my-api --resource ${unknown} --api-scope read`,
+      `no client has the resource URI ${unknown}: add the API first, for example with grantd client add my-api --resource ${unknown} --api-scope read`,
     );
 }
 
-/** Says on stderr which scopes of a client it cannot get, since only APIs that it may not ask for declare them. */
+/** Warns about scopes that the client cannot get, because they belong to APIs that it may not request. */
 export async function warnOfForeignScopes(
   { storage }: Parts,
   { id, scopes, metadata }: NewClient,
@@ -299,16 +301,16 @@ export async function warnOfForeignScopes(
     const owners = apis.filter((api) => api.scopes.includes(scope)).map(({ resource }) => resource);
     if (owners.length > 0 && !owners.some((owner) => allowed.includes(owner)))
       console.error(
-        `grantd: ${id} cannot get the scope ${scope}, which belongs to ${owners.join(' and ')}: ` +
+        `grantd: ${id} cannot get the scope ${scope}, which belongs to ${owners.join(' and ')}. To allow it, run ` +
           `grantd client update ${id} ${[...allowed, owners[0]].map((uri) => `--api ${uri}`).join(' ')}`,
       );
   }
 }
 
 /**
- * Refuses a URL that the server would never ask for, in the words of the command line.
- * @param members of the client that are being set
- * @throws {BadUsage}
+ * Rejects a URL that the server would never fetch.
+ * @param members the client settings to set
+ * @throws {BadUsage} a URL is not allowed
  */
 function requireFetchable(
   members: Readonly<Record<string, unknown>>,
@@ -318,13 +320,13 @@ function requireFetchable(
     const [member = ''] = name.split('#');
     if (!FETCHED_MEMBERS.has(member)) continue;
     for (const url of [value].flat()) {
-      if (!URL.canParse(String(url))) continue; // the library says what is wrong with it
+      if (!URL.canParse(String(url))) continue; // the library reports it
       const refusal = documentRefusal(String(url), { allowPrivateAddresses: insecureDevelopment });
       if (refusal === undefined) continue;
       const way = insecureDevelopment
         ? ''
-        : `; where the server runs with ${flagOf('insecureDevelopment')}, add that flag here too`;
-      throw new BadUsage(`${flagOfMember(member)}: the server would never ask for ${url}: ${refusal}${way}`);
+        : `; if the server runs with ${flagOf('insecureDevelopment')}, add that flag here too`;
+      throw new BadUsage(`${flagOfMember(member)}: the server never fetches ${url}: ${refusal}${way}`);
     }
   }
 }

@@ -5,7 +5,7 @@ import { addFlags, type Configuration, type GivenFlags, readConfiguration } from
 import type { OptionName } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import type { Database } from '../data/database.ts';
-import { databaseOf, requireMaking, warnOfPasswordInFlag } from '../data/database_of.ts';
+import { databaseOf, requireCreatable, warnOfPasswordInFlag } from '../data/database_of.ts';
 import { defaultIssuer, type Instance, issuerToAdminister, openInstance } from '../instance/instance.ts';
 import { BadUsage } from './exit.ts';
 
@@ -13,20 +13,20 @@ export interface CommandParts extends Instance, Output {
   readonly configuration: Configuration;
 }
 
-/** Whether a command may make the database: clients and people can be there before the first start. */
-type Beginning = 'needs_database' | 'may_make_database';
+/** Whether a command may create the database. Clients and users can exist before the server’s first start. */
+type DatabaseNeed = 'needs_database' | 'may_create_database';
 
-/** Does a command's work on the database, whether or not a server runs on it. */
+/** Runs a command’s work on the database, whether or not a server is running. */
 export async function withInstance(
   flags: GivenFlags,
-  beginning: Beginning,
+  need: DatabaseNeed,
   work: (parts: CommandParts) => Promise<void>,
 ): Promise<void> {
   const configuration = readConfiguration(flags, process.env);
   warnOfPasswordInFlag(configuration);
   const database = await databaseOf(configuration, process.env);
   try {
-    const issuer = await issuerOf(configuration, database, beginning);
+    const issuer = await issuerOf(configuration, database, need);
     const instance = await openInstance(configuration, database, issuer, 'cli');
     await work({ ...instance, configuration, isJson: flags.json === true });
   } finally {
@@ -37,48 +37,48 @@ export async function withInstance(
 async function issuerOf(
   { settings }: Configuration,
   database: Database,
-  beginning: Beginning,
+  need: DatabaseNeed,
 ): Promise<string> {
   const stored = await database.storedIssuer();
   if (stored !== undefined) return issuerToAdminister(settings.issuer, stored);
-  if (beginning === 'needs_database') {
+  if (need === 'needs_database') {
     throw new Refused(
-      `there is no database ${database.name}: start the server first (grantd serve), or name another with --database.`,
+      `the database ${database.name} does not exist: start the server first (grantd serve), or choose another with --database.`,
     );
   }
   const issuer = settings.issuer ?? defaultIssuer(settings.port);
-  await requireMaking(settings, database);
-  console.error(`grantd: making the database ${database.name} for the issuer ${issuer}`);
+  await requireCreatable(settings, database);
+  console.error(`grantd: creating the database ${database.name} for the issuer ${issuer}`);
   return issuer;
 }
 
-/** Options that every command on the database takes, so that a script can give the same flags to all. */
+/** Options of every database command, so that scripts can pass the same flags to all of them. */
 const COMMON: readonly OptionName[] = ['database', 'issuer', 'insecureDevelopment'];
 
 /**
- * The flags of a command that works on the database. It reads the server's other options from variables and file.
- * @param further options of this command alone
+ * Adds the flags of a database command. It reads the other server options from variables and the config file.
+ * @param further options of this command only
  */
 export function databaseFlags(command: Command, further: readonly OptionName[] = []): Command {
   return addFlags(command, [...COMMON, ...further]).option('--json', 'print JSON');
 }
 
-/** For an option that may be given several times. */
+/** Collects the values of a repeatable flag. */
 export function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
 }
 
-/** How a command prints data: for people, or as JSON. */
+/** How a command prints data: as text or as JSON. */
 export interface Output {
   readonly isJson: boolean;
 }
 
-/** One thing: as JSON, or as the lines that say it. */
+/** Prints one value: as JSON, or as lines of text. */
 export function printOne({ isJson }: Output, value: object, lines: readonly string[]): void {
   console.log(isJson ? JSON.stringify(value) : lines.join('\n'));
 }
 
-/** A list: as a JSON array, or as a table with a line for each. */
+/** Prints a list: as a JSON array, or as a table. */
 export function printList<T extends object>(
   { isJson }: Output,
   values: readonly T[],
@@ -101,19 +101,19 @@ export function printList<T extends object>(
   }
 }
 
-/** Names with their values, one a line, those without a value left out. */
+/** Formats labels and values, one per line, without undefined values. */
 export function labelled(values: Readonly<Record<string, string | undefined>>): readonly string[] {
   const known = Object.entries(values).filter((entry): entry is [string, string] => entry[1] !== undefined);
   const width = Math.max(0, ...known.map(([label]) => label.length));
   return known.map(([label, value]) => `${label.padEnd(width)}  ${value}`);
 }
 
-/** Milliseconds as people and programs read them. */
+/** Formats milliseconds since 1970 as ISO 8601. */
 export function timeOf(milliseconds: number | undefined): string | undefined {
   return milliseconds === undefined ? undefined : new Date(milliseconds).toISOString();
 }
 
-/** Progress for someone who watches; nothing goes into a file or a pipe. */
+/** Shows progress on a terminal. Files and pipes get none. */
 export function showProgress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }
@@ -123,8 +123,8 @@ export function endProgress(): void {
 }
 
 /**
- * What comes on standard input, without the line end behind it.
- * @throws {BadUsage} nothing came
+ * Reads standard input, without its final line end.
+ * @throws {BadUsage} standard input is empty
  */
 export async function readStandardInput(what: string): Promise<string> {
   const content = (await text(process.stdin)).replace(/\r?\n$/, '');
@@ -132,7 +132,7 @@ export async function readStandardInput(what: string): Promise<string> {
   return content;
 }
 
-/** A token as an argument, or on standard input where the argument is `-` or missing. */
+/** The token from the argument, or from standard input if the argument is `-` or missing. */
 export async function tokenFrom(argument: string | undefined): Promise<string> {
   if (argument !== undefined && argument !== '-') return argument;
   if (argument === undefined && process.stdin.isTTY) {
@@ -141,9 +141,9 @@ export async function tokenFrom(argument: string | undefined): Promise<string> {
   return (await readStandardInput('a token')).trim();
 }
 
-/** @throws {Refused} there is no such client */
+/** @throws {Refused} the client does not exist */
 export async function requireClient({ storage }: CommandParts, id: string): Promise<ClientRecord> {
   const client = await storage.clients.get(id);
-  if (!client) throw new Refused(`there is no client ${id}: grantd client list shows all.`);
+  if (!client) throw new Refused(`there is no client ${id}: grantd client list shows all clients.`);
   return client;
 }

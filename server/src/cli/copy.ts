@@ -18,19 +18,18 @@ interface CopyFlags extends GivenFlags {
 
 export function copyCommand(): Command {
   return addFlags(
-    new Command('copy').description('copy everything from an SQLite file to an empty PostgreSQL database'),
+    new Command('copy').description('copy an SQLite database to an empty PostgreSQL database'),
     ['database', 'issuer', 'insecureDevelopment'],
   )
-    .option('--to <URL>', 'postgres://USER@HOST:PORT/DATABASE; set its password in PGPASSWORD')
-    .option('--undo', 'use a copied file again; it lacks what has changed in the copy since')
+    .option('--to <URL>', 'postgres://USER@HOST:PORT/DATABASE. Set its password in PGPASSWORD')
+    .option('--undo', 'use a copied file again. It lacks all later changes in PostgreSQL')
     .option('--json', 'print JSON')
     .addHelpText(
       'after',
       `
-Stop the server first: while it still runs on the file its writes are refused, and what it writes to the file
-afterwards is not copied. Everything is copied, or nothing. The file is then marked, and no server or command uses it
-any more. The server's secret is not copied: every process on PostgreSQL needs the one that the file was used with, in
-GRANTD_SECRET.
+Stop the server first. While a server still uses the file, its writes fail, and later writes are not copied. The command
+copies everything or nothing. It then marks the file, and no server or command uses the file any more. The server's
+secret is not copied: set the same secret in GRANTD_SECRET for every process on PostgreSQL.
 
   PGPASSWORD=… grantd copy --database sqlite:grantd-data/grantd.db --to postgres://grantd@db.example/grantd`,
     )
@@ -59,8 +58,9 @@ async function copy(flags: CopyFlags): Promise<void> {
 }
 
 function undo(path: string, { to, json }: CopyFlags): void {
-  if (to !== undefined) throw new BadUsage('--undo: expected no --to');
-  if (!existsSync(path)) throw new Refused(`there is no database ${path}: name it with --database.`);
+  if (to !== undefined) throw new BadUsage('--undo: omit --to');
+  if (!existsSync(path))
+    throw new Refused(`the database ${path} does not exist: choose another with --database.`);
   const isUndone = unmarkCopied(path);
   printOne({ isJson: json === true }, { database: path, undone: isUndone }, [
     isUndone ? `${path} can be used again.` : `${path} was not copied.`,
@@ -72,7 +72,7 @@ async function copyRows(
   to: string,
   { databaseConnections, databaseConnectTimeoutMs, databaseStatementTimeoutMs }: Settings,
 ): Promise<ReadonlyMap<string, number>> {
-  // Loaded only here: the other commands start sooner without it.
+  // Loaded on demand, so that other commands start faster.
   const { copyToPostgres } = await import('../data/copy_to_postgres.ts');
   try {
     return await copyToPostgres(path, to, {
@@ -89,20 +89,20 @@ async function copyRows(
 function nextSteps(path: string, to: string, { secret }: Settings): string {
   const file = secretFileOf(path);
   const isInFile = secret === undefined && existsSync(file);
-  const where = isInFile ? `what is in ${file}` : 'what it was until now';
+  const source = isInFile ? `the content of ${file}` : 'its present value';
   const variable = isInFile ? `GRANTD_SECRET="$(cat ${quoted(file)})" ` : '';
   return `
-Everything is copied. Start every process on PostgreSQL from now on, and give each the server's secret,
-${where}, in GRANTD_SECRET, and the password in PGPASSWORD:
+Everything is copied. Start every process on PostgreSQL from now on. Set the server's secret in GRANTD_SECRET
+(${source}) and the password in PGPASSWORD:
 
   ${variable}npx grantd serve --database ${quoted(withoutPassword(to))}
 
-${path} is marked as copied: no server or command uses it any more. To take that back, run
+${path} is marked as copied: no server or command uses it any more. To undo this, run
 
   npx grantd copy --undo --database ${quoted(`sqlite:${path}`)}`;
 }
 
-/** As one word of a shell. */
+/** Quotes a text as one shell word. */
 function quoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
 }

@@ -18,9 +18,9 @@ interface Wanted {
 }
 
 export function eventsCommands(): Command {
-  const group = new Command('events').description('what was done to clients, people, keys and tokens');
-  databaseFlags(group.command('list').description('all events that are kept, in order'))
-    .option('--after <NUMBER>', 'only events with a greater number')
+  const group = new Command('events').description('changes to clients, users, keys and tokens');
+  databaseFlags(group.command('list').description('list all stored events in order'))
+    .option('--after <NUMBER>', 'only events after this number')
     .option('--type <TYPE>', 'only events of this type, such as client_changed')
     .option('--target <ID>', 'only events about this client, subject, key, session, grant or token')
     .addHelpText(
@@ -45,20 +45,20 @@ export function eventsCommands(): Command {
 
 const EVENT_TYPE = oneOf(...EVENT_TYPES);
 
-/** Events of one read. */
-const MOST_AT_ONCE = 1000;
+/** Events per read. */
+const PAGE_SIZE = 1000;
 
 async function listEvents(parts: CommandParts, { after, type, target }: Wanted): Promise<void> {
   const found: EventRecord[] = [];
   for (let last = after; ; ) {
-    const events = await parts.storage.eventsAfter(last, MOST_AT_ONCE);
+    const events = await parts.storage.eventsAfter(last, PAGE_SIZE);
     found.push(
       ...events.filter(
         (event) => (type ?? event.type) === event.type && (target ?? event.target) === event.target,
       ),
     );
     last = events.at(-1)?.sequence ?? last;
-    if (events.length < MOST_AT_ONCE) break;
+    if (events.length < PAGE_SIZE) break;
   }
   const shown = found.map(({ sequence, atMs, ...event }) => ({
     number: sequence,

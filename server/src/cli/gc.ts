@@ -13,7 +13,7 @@ import {
 
 export function gcCommand(): Command {
   return databaseFlags(
-    new Command('gc').description('sweep expired rows now; a running server does it by itself'),
+    new Command('gc').description('delete expired rows now. A running server does this automatically'),
   ).action((flags: GivenFlags) => withInstance(flags, 'needs_database', sweepNow));
 }
 
@@ -21,9 +21,9 @@ async function sweepNow(parts: CommandParts): Promise<void> {
   let soFar = 0;
   const onBatch = (swept: number) => {
     soFar += swept;
-    showProgress(`${soFar} rows swept`);
+    showProgress(`${soFar} rows deleted`);
   };
   const rows = await sweep(sweepable(parts.storage, parts.sweepProgram), { onBatch });
   endProgress();
-  printOne(parts, { swept: rows }, [`${rows} rows swept`]);
+  printOne(parts, { swept: rows }, [`${rows} rows deleted`]);
 }

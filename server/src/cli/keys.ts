@@ -10,23 +10,20 @@ interface RotateFlags extends GivenFlags {
 }
 
 export function keysCommands(): Command {
-  const group = new Command('keys').description('signing keys');
+  const group = new Command('keys').description('manage signing keys');
   databaseFlags(
-    group.command('list').description('the keys of every algorithm: next, current and retired'),
+    group.command('list').description('list the keys of every algorithm: next, current and retired'),
   ).action((flags: GivenFlags) => withInstance(flags, 'needs_database', listKeys));
   databaseFlags(
-    group.command('rotate').description('let the next keys sign from now on; retired ones still verify'),
+    group.command('rotate').description('start signing with the next keys. Retired keys still verify'),
   )
     .addOption(new Option('--algorithm <A>', 'only this algorithm').choices(SIGNING_ALGORITHMS))
-    .option(
-      '--now',
-      'even if clients may not know the next key yet: until they do, some refuse its signatures',
-    )
+    .option('--now', 'rotate even if some clients do not know the next key yet and reject its signatures')
     .addHelpText(
       'after',
       `
-Clients may cache the key set for five minutes, so a next key that is younger does not sign yet. Use --now if the
-current key is no longer safe.`,
+Clients cache the key set for up to five minutes, so a younger next key does not sign yet. Use --now if the current key
+is no longer safe.`,
     )
     .action((flags: RotateFlags) =>
       withInstance(flags, 'needs_database', (parts) => rotateKeys(parts, flags)),
@@ -48,12 +45,12 @@ async function listKeys(parts: CommandParts): Promise<void> {
     KID: ({ kid }) => kid,
     ALGORITHM: ({ algorithm }) => algorithm,
     STATUS: ({ status }) => status,
-    MADE: ({ createdAt }) => createdAt ?? '',
+    CREATED: ({ createdAt }) => createdAt ?? '',
     RETIRED: ({ retiredAt }) => retiredAt ?? '',
   });
 }
 
-/** @throws {Refused} clients may not know a next key yet; then none is rotated */
+/** @throws {Refused} clients may not know a next key yet; then no key is rotated */
 async function rotateKeys(parts: CommandParts, { algorithm, now }: RotateFlags): Promise<void> {
   const server = await parts.server();
   const algorithms = algorithm === undefined ? SIGNING_ALGORITHMS : [algorithm];
@@ -61,7 +58,7 @@ async function rotateKeys(parts: CommandParts, { algorithm, now }: RotateFlags):
   const wait = Math.max(...waits);
   if (wait > 0 && now !== true)
     throw new Refused(
-      `clients may not know the next keys yet, since they may cache the key set: try again in ${wait} seconds, or use --now.`,
+      `clients may not know the next keys yet, because they cache the key set: try again in ${wait} seconds, or use --now.`,
     );
   const rotated = [];
   for (const one of algorithms) {

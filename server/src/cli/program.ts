@@ -2,18 +2,18 @@ import { Command, Help } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { EXIT_HELP } from './exit.ts';
 
-/** Columns for names and flags; a longer one has a line of its own, so that the text beside the others keeps its room. */
-const LONGEST_TERM = 34;
+/** Columns for names and flags. Longer ones get a line of their own, so that the descriptions keep their width. */
+const MAX_TERM_WIDTH = 34;
 
 const NARROW: Partial<Help> = {
-  padWidth: (command, help) => Math.min(LONGEST_TERM, Help.prototype.padWidth.call(help, command, help)),
+  padWidth: (command, help) => Math.min(MAX_TERM_WIDTH, Help.prototype.padWidth.call(help, command, help)),
   formatItem(term, width, description, help) {
     const format = (text: string) => Help.prototype.formatItem.call(help, text, width, description, help);
     return term.length <= width ? format(term) : `  ${term}\n${format(' ')}`;
   },
 };
 
-/** Each loads what it needs, so that no command starts later for the others. */
+/** Each command loads its own modules, so that every command starts quickly. */
 const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['serve', async () => (await import('./serve.ts')).serveCommand()],
   ['client', async () => (await import('./client.ts')).clientCommands()],
@@ -28,8 +28,8 @@ const COMMANDS: ReadonlyMap<string, () => Promise<Command>> = new Map([
 ]);
 
 /**
- * The command line: its commands, its help, and errors as exceptions instead of exits.
- * @param command that it will be used for alone; with every command where there is none of this name
+ * Creates the command line with its commands and help. Errors throw instead of exiting.
+ * @param command the only command to load; an unknown name loads all
  */
 export async function createProgram(command = ''): Promise<Command> {
   const program = new Command('grantd')
@@ -43,6 +43,6 @@ export async function createProgram(command = ''): Promise<Command> {
 }
 
 function throwInsteadOfExit(command: Command): void {
-  command.exitOverride().showHelpAfterError('(--help tells more)').configureHelp(NARROW);
+  command.exitOverride().showHelpAfterError('(run with --help for usage)').configureHelp(NARROW);
   for (const subcommand of command.commands) throwInsteadOfExit(subcommand);
 }

@@ -1,10 +1,10 @@
 import { EXIT, exitCodeFor } from './exit.ts';
 import { createProgram } from './program.ts';
 
-/** Does what the command line says, and sets the exit code. */
+/** Runs the command line and sets the exit code. */
 export async function run(argv: readonly string[]): Promise<void> {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    // Whoever read the output has gone, as in `grantd token issue --count 1000 | head`: nothing is left to say.
+    // The reader has closed the pipe, as in `grantd token issue --count 1000 | head`.
     if (error.code !== 'EPIPE') console.error(`grantd: the output cannot be written: ${error.message}`);
     process.exit(EXIT.failed);
   });

@@ -20,24 +20,24 @@ interface ScopeFlags extends GivenFlags {
   readonly description?: readonly string[];
 }
 
-/** Of a scope (RFC 6749 §3.3). */
+/** Syntax of a scope (RFC 6749 §3.3). */
 const SCOPE = /^[\x21\x23-\x5B\x5D-\x7E]{1,200}$/;
 
-const LONGEST = { name: 100, description: 300 } as const;
+const MAX_LENGTH = { name: 100, description: 300 } as const;
 
 export function scopeCommands(): Command {
-  const group = new Command('scope').description('what scopes mean, for the pages that people see');
+  const group = new Command('scope').description('describe scopes on the pages that users see');
   const named = (name: string, description: string) =>
     databaseFlags(group.command(`${name} <scope>`).description(description)).option(
       '--api <CLIENT>',
-      'the API that the scope belongs to, by its client identifier; without it, this server',
+      'client ID of the API that the scope belongs to. Default: this server',
     );
   const withTexts = (command: Command) =>
     command
-      .option('--name <TEXT>', "what it allows, as '#de=TEXT' in a language; repeatable", collect)
-      .option('--description <TEXT>', "one more sentence, as '#de=TEXT' in a language; repeatable", collect);
+      .option('--name <TEXT>', "what the scope allows; '#de=TEXT' translates it; repeatable", collect)
+      .option('--description <TEXT>', "one more sentence; '#de=TEXT' translates it; repeatable", collect);
 
-  withTexts(named('add', 'say what a scope means'))
+  withTexts(named('add', 'describe a scope'))
     .addHelpText(
       'after',
       `
@@ -46,15 +46,15 @@ Example:
     )
     .action((scope: string, flags: ScopeFlags) => run(flags, (parts) => addScope(parts, scope, flags)));
   withTexts(
-    named('update', "change the texts of a scope; an empty text removes one, as in --name '#de='"),
+    named('update', "change the texts of a scope. An empty text removes it, as in --name '#de='"),
   ).action((scope: string, flags: ScopeFlags) => run(flags, (parts) => updateScope(parts, scope, flags)));
-  named('show', 'the texts of a scope').action((scope: string, flags: ScopeFlags) =>
+  named('show', 'show the texts of a scope').action((scope: string, flags: ScopeFlags) =>
     run(flags, async (parts) => show(parts, await requireText(parts, scope, flags))),
   );
-  named('remove', 'remove the texts of a scope; pages show its bare name again').action(
+  named('remove', 'remove the texts of a scope. Pages then show only its name').action(
     (scope: string, flags: ScopeFlags) => run(flags, (parts) => removeScope(parts, scope, flags)),
   );
-  databaseFlags(group.command('list').description('all scopes with texts')).action((flags: ScopeFlags) =>
+  databaseFlags(group.command('list').description('list all scopes with texts')).action((flags: ScopeFlags) =>
     run(flags, listScopes),
   );
   return group;
@@ -66,8 +66,8 @@ function run(flags: ScopeFlags, work: (parts: CommandParts) => Promise<void>): P
 
 async function addScope(parts: CommandParts, scope: string, flags: ScopeFlags): Promise<void> {
   const texts = withoutEmpty(textsOf(flags));
-  if (!SCOPE.test(scope)) throw new BadUsage(`${scope}: expected a scope, without spaces and quotes`);
-  if (texts.name === undefined) throw new BadUsage('--name: expected a text, also one without a language');
+  if (!SCOPE.test(scope)) throw new BadUsage(`${scope}: expected a scope without spaces and quotes`);
+  if (texts.name === undefined) throw new BadUsage('--name: expected a text without a language tag');
   const { api } = flags;
   if (api !== undefined && (await requireClient(parts, api)).resource === undefined)
     throw new Refused(
@@ -75,22 +75,22 @@ async function addScope(parts: CommandParts, scope: string, flags: ScopeFlags): 
     );
   const text = { scope, api, texts };
   if (!(await parts.scopeTexts.add(text)))
-    throw new Refused(`${inWords(text)} has texts already: grantd scope update changes them.`);
+    throw new Refused(`${inWords(text)} already has texts: change them with grantd scope update.`);
   show(parts, text);
 }
 
-const MOST_ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 
 async function updateScope(parts: CommandParts, scope: string, flags: ScopeFlags): Promise<void> {
-  const said = textsOf(flags);
-  if (Object.keys(said).length === 0) throw new BadUsage('nothing to update: give --name or --description');
-  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+  const changes = textsOf(flags);
+  if (Object.keys(changes).length === 0) throw new BadUsage('nothing to update: add --name or --description');
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const before = await requireText(parts, scope, flags);
-    const texts = withoutEmpty({ ...before.texts, ...said });
-    if (texts.name === undefined) throw new BadUsage('--name: the text without a language cannot go');
+    const texts = withoutEmpty({ ...before.texts, ...changes });
+    if (texts.name === undefined) throw new BadUsage('--name: the text without a language tag is required');
     if (await parts.scopeTexts.replace(before, texts)) return show(parts, { ...before, texts });
   }
-  throw new Refused(`${scope} is being changed by others; nothing was updated: try again.`);
+  throw new Refused(`other commands keep changing ${scope}. Nothing was updated: try again.`);
 }
 
 async function removeScope(parts: CommandParts, scope: string, { api }: ScopeFlags): Promise<void> {
@@ -113,7 +113,7 @@ async function requireText(parts: CommandParts, scope: string, { api }: ScopeFla
   return found;
 }
 
-/** By member and language; one without a language is meant if there is no `#tag=`. */
+/** Texts by member and language tag. A text without `#tag=` has no language tag. */
 function textsOf(flags: ScopeFlags): Readonly<Record<string, string>> {
   const texts: Record<string, string> = {};
   for (const member of ['name', 'description'] as const) {
@@ -122,8 +122,8 @@ function textsOf(flags: ScopeFlags): Readonly<Record<string, string>> {
       const text = (tagged ?? given).trim();
       if (given.startsWith('#') && tag === undefined)
         throw new BadUsage(`--${member}: ${given}: expected '#de=TEXT' with a language tag`);
-      if (text.length > LONGEST[member] || /\p{C}/u.test(text))
-        throw new BadUsage(`--${member}: expected one line of at most ${LONGEST[member]} characters`);
+      if (text.length > MAX_LENGTH[member] || /\p{C}/u.test(text))
+        throw new BadUsage(`--${member}: expected one line of at most ${MAX_LENGTH[member]} characters`);
       texts[tag === undefined ? member : `${member}#${tag.toLowerCase()}`] = text;
     }
   }
@@ -151,5 +151,5 @@ function inWords({ scope, api }: Pick<ScopeText, 'scope' | 'api'>): string {
 }
 
 function unknown(text: Pick<ScopeText, 'scope' | 'api'>): Refused {
-  return new Refused(`${inWords(text)} has no texts: grantd scope list shows all.`);
+  return new Refused(`${inWords(text)} has no texts: grantd scope list shows all scopes with texts.`);
 }

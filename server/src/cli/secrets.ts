@@ -16,33 +16,33 @@ interface DropFlags extends GivenFlags {
 }
 
 export function secretsCommands(): Command {
-  const group = new Command('secrets').description("the server's secret, which all keys derive from");
+  const group = new Command('secrets').description("manage the server's secret, from which all keys derive");
   databaseFlags(
-    group.command('status').description('what depends on each secret, and whether old ones can be dropped'),
+    group
+      .command('status')
+      .description('show what depends on each secret, and whether old secrets can be dropped'),
   ).action((flags: GivenFlags) => withInstance(flags, 'needs_database', showStatus));
-  databaseFlags(
-    group.command('rotate').description('put a new secret in front; the ones before stay accepted'),
-  )
-    .option('--generate', 'print a new secret for GRANTD_SECRET, if the secret is not kept in a file')
+  databaseFlags(group.command('rotate').description('add a new first secret. Older secrets stay accepted'))
+    .option('--generate', 'print a new secret for GRANTD_SECRET, if the secret is not in a file')
     .addHelpText(
       'after',
       `
-Restart the server right afterwards: until then it does not know the new secret. docs/secrets.md has all steps.`,
+Restart the server immediately afterwards. Until then, it does not know the new secret. See docs/secrets.md for all steps.`,
     )
     .action((flags: RotateFlags) =>
       withInstance(flags, 'needs_database', (parts) => rotate(parts, flags.generate === true)),
     );
-  databaseFlags(group.command('drop').description('drop all secrets but the first one'))
-    .option('--force', 'also if clients or keys depend on them: these stop working')
+  databaseFlags(group.command('drop').description('drop all secrets except the first'))
+    .option('--force', 'drop them even if clients or keys depend on them, which then stop working')
     .action((flags: DropFlags) =>
       withInstance(flags, 'needs_database', (parts) => drop(parts, flags.force === true)),
     );
   return group;
 }
 
-/** What one secret, or none of them, holds up. */
+/** What depends on one secret, on an unknown one, or on a lost one. */
 interface StatusRow extends DependentsOfSecret {
-  /** A fingerprint; `unknown` for what may be under any, `lost` for what is under none of them. */
+  /** A fingerprint, `unknown` if it could be any of the secrets, or `lost` if it is none of them. */
   readonly secret: string;
   readonly use: 'used for new values' | 'accepted' | 'not known' | 'missing';
   readonly pairwiseSecret: boolean;
@@ -81,24 +81,24 @@ async function showStatus(parts: CommandParts): Promise<void> {
   });
   if (parts.isJson) return;
   const accepted = rows.filter(({ use }) => use === 'accepted');
-  const needing = dependentsOfAccepted(rows);
+  const dependents = dependentsOfAccepted(rows);
   if (accepted.length > 0) {
     const names = accepted.map(({ secret }) => secret).join(', ');
-    const [first] = needing;
+    const [first] = dependents;
     console.log(
       first === undefined
-        ? `nothing depends on ${names}: grantd secrets drop`
-        : `${names} cannot be dropped yet: ${needing.map(inWords).join('; ')}`,
+        ? `nothing depends on ${names}: you can run grantd secrets drop`
+        : `${names} cannot be dropped yet: ${dependents.map(inWords).join('; ')}`,
     );
   }
 }
 
-const MOST_NAMED = 10;
+const MAX_NAMED = 10;
 
 function inWords({ secret, clients, signingKeys, pairwiseSecret }: StatusRow): string {
-  const more = clients.length > MOST_NAMED ? ` and ${clients.length - MOST_NAMED} more` : '';
+  const more = clients.length > MAX_NAMED ? ` and ${clients.length - MAX_NAMED} more` : '';
   const parts = [
-    clients.length > 0 && `the secrets of ${clients.slice(0, MOST_NAMED).join(', ')}${more}`,
+    clients.length > 0 && `the secrets of ${clients.slice(0, MAX_NAMED).join(', ')}${more}`,
     signingKeys.length > 0 && `${signingKeys.length} signing keys`,
     pairwiseSecret && 'the secret of pairwise subject identifiers',
   ].filter((part) => part !== false);
@@ -110,7 +110,9 @@ async function rotate(parts: CommandParts, generate: boolean): Promise<void> {
   const { settings, sourceOf } = parts.configuration;
   if (settings.secret !== undefined) return explainRotation(parts, sourceOf('secret'), generate);
   if (generate)
-    throw new BadUsage('--generate: the secret is kept in a file, which this command changes itself');
+    throw new BadUsage(
+      '--generate: omit it, because the secret is in a file that this command changes itself',
+    );
   const added = newSecret();
   let secrets: readonly string[] = [];
   const file = parts.database.changeKeptSecret((before) => {
@@ -119,18 +121,18 @@ async function rotate(parts: CommandParts, generate: boolean): Promise<void> {
   });
   const [fingerprint = '', ...accepted] = await new ServerSecret(secrets).fingerprints();
   printOne(parts, { file, fingerprint, accepted }, [
-    `${file} has the new secret ${fingerprint} in front; ${accepted.join(', ')} stays accepted.`,
-    'Restart the server now: until then it refuses client secrets that a command makes. Then follow grantd secrets status.',
+    `${file} now starts with the new secret ${fingerprint}; ${accepted.join(', ')} stays accepted.`,
+    'Restart the server now. Until then, it rejects client secrets that a command creates. Then follow grantd secrets status.',
   ]);
   await record(parts, 'server_secret_rotated', fingerprint);
 }
 
-/** After the outcome is printed: if it cannot be written, the file is changed all the same. */
+/** Comes after the output: if recording fails, the file has changed all the same. */
 function record({ storage }: CommandParts, type: Act['type'], fingerprint: string): Promise<void> {
   return askStorage(() => storage.recordAct({ type, target: fingerprint, actor: 'cli' }));
 }
 
-/** The secrets that are set already are not printed: whoever sets them has them. */
+/** Prints only a new secret, because the operator already knows the present ones. */
 function explainRotation(parts: CommandParts, source: string, generate: boolean): void {
   const secret = generate ? newSecret() : undefined;
   const isVariable = source.startsWith('GRANTD_');
@@ -145,7 +147,7 @@ function explainRotation(parts: CommandParts, source: string, generate: boolean)
     `  1. ${array('PRESENT', name)}, and restart every process`,
     `  2. ${array(name, 'PRESENT')}, and restart every process`,
     '',
-    'With a single process, begin with step 2. Then follow grantd secrets status.',
+    'With a single process, start at step 2. Then follow grantd secrets status.',
     ...(secret === undefined ? ['For a new secret: grantd secrets rotate --generate'] : []),
   ]);
 }
@@ -157,29 +159,27 @@ async function drop(parts: CommandParts, force: boolean): Promise<void> {
   const dropped = rows.filter(({ use }) => use === 'accepted').map(({ secret }) => secret);
   const [first] = rows;
   if (dropped.length === 0 || first === undefined)
+    throw new Refused('there is only one secret, and it is in use: add another with grantd secrets rotate.');
+  const dependents = dependentsOfAccepted(rows);
+  if (dependents.length > 0 && !force)
     throw new Refused(
-      'there is one secret, which is in use: grantd secrets rotate puts another one in front.',
-    );
-  const needing = dependentsOfAccepted(rows);
-  if (needing.length > 0 && !force)
-    throw new Refused(
-      `${needing.map(inWords).join('; ')}. Clients move on when they authenticate, keys when the server starts. ` +
-        'For the others: grantd client rotate-secret, or --force, with which they stop working.',
+      `${dependents.map(inWords).join('; ')}. Clients move to the new secret when they authenticate, keys when the server starts. ` +
+        'For the others, run grantd client rotate-secret, or use --force, which stops them from working.',
     );
   if (settings.secret !== undefined) {
     const source = sourceOf('secret');
     return printOne(parts, { source, fingerprint: first.secret, canBeDropped: dropped }, [
-      `Set ${source} to its first secret alone (${first.secret}), and restart every process.`,
+      `Set ${source} to only its first secret (${first.secret}), and restart every process.`,
     ]);
   }
   const file = parts.database.changeKeptSecret((secrets) => {
     const [kept = ''] = secrets;
-    if (secrets.join() !== read.join()) throw new Refused('the secrets were changed just now: try again.');
+    if (secrets.join() !== read.join()) throw new Refused('the secrets have just changed: try again.');
     return [kept];
   });
   printOne(parts, { file, fingerprint: first.secret, dropped }, [
-    `${file} has the secret ${first.secret} alone; ${dropped.join(', ')} is gone.`,
-    'Restart the server, so that it no longer accepts what it dropped.',
+    `${file} now contains only the secret ${first.secret}; ${dropped.join(', ')} is dropped.`,
+    'Restart the server, so that it no longer accepts dropped secrets.',
   ]);
   for (const secret of dropped) await record(parts, 'server_secret_dropped', secret);
 }

@@ -10,22 +10,22 @@ import { warnOfPasswordInFlag } from '../data/database_of.ts';
 import { refuseInsecureIssuer } from '../instance/instance.ts';
 
 export function serveCommand(): Command {
-  return addFlags(new Command('serve').description('serve until SIGTERM or Ctrl-C'), OPTION_NAMES)
+  return addFlags(new Command('serve').description('run the server until SIGTERM or Ctrl-C'), OPTION_NAMES)
     .addHelpText(
       'after',
       `
-Most servers need --issuer, --database, --port, --trusted-proxies and --operator-name alone.
+Most servers need only --issuer, --database, --port, --trusted-proxies and --operator-name.
 
-A value is taken from its flag, else its GRANTD_… variable, else the file, else the default. In the file an option has
-the name of its flag in camel case: {"accessTokenLifetime": 300}. The server's secret has no flag: set GRANTD_SECRET,
-or "secret" in the file.`,
+Each value comes from its flag, else its GRANTD_… variable, else the config file, else the default. In the config file,
+an option has the name of its flag in camel case: {"accessTokenLifetime": 300}. The server's secret has no flag: set
+GRANTD_SECRET, or "secret" in the config file.`,
     )
     .action(async (flags: GivenFlags) => {
       const configuration = readConfiguration(flags, process.env);
       refuseInsecureIssuer(configuration);
       for (const warning of unknownVariableWarnings(process.env)) console.error(`grantd: ${warning}`);
       warnOfPasswordInFlag(configuration);
-      // Loaded only here: the other commands start sooner without a web server, and a supervisor needs none.
+      // Loaded on demand: other commands start faster without a web server, and a supervisor needs none.
       if (configuration.settings.workers === 1) {
         const { serve } = await import('../serve/serve.ts');
         await serve(configuration, process.env);

@@ -20,7 +20,7 @@ import { BadUsage } from './exit.ts';
 import { endSessionsOf, requirePerson } from './user.ts';
 
 export function tokenCommands(): Command {
-  const group = new Command('token').description('tokens that were issued, and new ones to try things out');
+  const group = new Command('token').description('explain, revoke and issue tokens');
   addIssueCommand(group);
   addExplainCommand(group);
   addRevokeCommand(group);
@@ -31,12 +31,12 @@ function addExplainCommand(group: Command): void {
   databaseFlags(
     group
       .command('explain [TOKEN]')
-      .description('what a token is, whether it is alive, and if not exactly why and since when'),
+      .description('show what a token is and whether it is active. If it is not, show why and since when'),
   )
     .addHelpText(
       'after',
       `
-Without TOKEN, or with -, it is read from standard input. A dead token is an answer as well: the exit code is 0.`,
+Without TOKEN, or with -, the command reads the token from standard input. For an inactive token, the exit code is also 0.`,
     )
     .action(async (argument: string | undefined, flags: GivenFlags) => {
       const token = await tokenFrom(argument);
@@ -55,11 +55,11 @@ const KINDS = {
   authorization_code: 'authorization code',
   id_token: 'ID token',
   logout_token: 'logout token',
-  unknown: 'no token that this server knows',
+  unknown: 'not a token that this server knows',
 } as const;
 
-/** Why it is dead, in a line: the stable code, and what it means. */
-function deathOf({ reason, explanation }: Explanation): string {
+/** Why the token is inactive: the stable reason code and its meaning. */
+function reasonText({ reason, explanation }: Explanation): string {
   return `${reason}: ${explanation}`;
 }
 
@@ -71,7 +71,7 @@ async function linesOf(token: Explanation, people: People): Promise<readonly str
   return labelled({
     what: KINDS[kind],
     alive: alive ? 'yes' : 'no',
-    ...(!alive && { because: deathOf(token) }),
+    ...(!alive && { because: reasonText(token) }),
     since: timeOf(token.sinceMs),
     id: record?.id,
     client: record?.clientId,
@@ -87,9 +87,9 @@ async function linesOf(token: Explanation, people: People): Promise<readonly str
   });
 }
 
-/** Tokens of one transaction. */
-const AT_ONCE = 500;
-const MOST_TOKENS = 10_000_000;
+/** Tokens per transaction. */
+const BATCH_SIZE = 500;
+const MAX_TOKENS = 10_000_000;
 
 interface IssueFlags extends GivenFlags {
   readonly client: string;
@@ -103,21 +103,19 @@ interface IssueFlags extends GivenFlags {
 }
 
 function addIssueCommand(group: Command): void {
-  databaseFlags(
-    group.command('issue').description('mint real tokens, for trying things out and for load tests'),
-  )
-    .requiredOption('--client <ID>', 'the client that they are issued to')
-    .option('--user <NAME>', 'the person that they are issued for; without one the client acts for itself')
-    .option('--scope <SCOPE>', 'a scope of the client; repeatable; default: all that fit', collect)
-    .option('--resource <URI>', 'an API that the client may ask for; repeatable', collect)
-    .option('--ttl <SECONDS>', 'how long the access token lives', flagOfKind('--ttl', seconds(1)))
-    .option('--refresh', 'a refresh token as well; needs --user')
-    .option('--opaque', 'an opaque access token, whatever the format that the server is set to')
-    .option('--count <N>', 'how many', flagOfKind('--count', wholeNumber(1, MOST_TOKENS)), 1)
+  databaseFlags(group.command('issue').description('issue real tokens, for experiments and load tests'))
+    .requiredOption('--client <ID>', 'the client that gets the tokens')
+    .option('--user <NAME>', 'the user that the tokens are about. Without a user, the client acts for itself')
+    .option('--scope <SCOPE>', 'a scope of the client; repeatable. Default: all that apply', collect)
+    .option('--resource <URI>', 'an API that the client may request; repeatable', collect)
+    .option('--ttl <SECONDS>', 'lifetime of the access token', flagOfKind('--ttl', seconds(1)))
+    .option('--refresh', 'also issue a refresh token; needs --user')
+    .option('--opaque', 'issue opaque access tokens, regardless of the server’s format')
+    .option('--count <N>', 'number of tokens', flagOfKind('--count', wholeNumber(1, MAX_TOKENS)), 1)
     .addHelpText(
       'after',
       `
-Prints one token a line, a refresh token on the line after its access token; with --json one object a line.`,
+Prints one token per line. A refresh token follows its access token. With --json, prints one object per line.`,
     )
     .action((flags: IssueFlags) =>
       withInstance(flags, 'needs_database', (parts) => issueTokens(parts, flags)),
@@ -128,13 +126,13 @@ async function issueTokens(parts: CommandParts, flags: IssueFlags): Promise<void
   const order = await orderFrom(parts, flags);
   const server = await parts.server();
   for (let issued = 0; issued < flags.count; ) {
-    const batch = await server.issueTokens(order, Math.min(AT_ONCE, flags.count - issued));
+    const batch = await server.issueTokens(order, Math.min(BATCH_SIZE, flags.count - issued));
     const lines = batch.flatMap((tokens) =>
       parts.isJson ? JSON.stringify(tokens) : [tokens.accessToken, tokens.refreshToken ?? []].flat(),
     );
     await write(`${lines.join('\n')}\n`);
     issued += batch.length;
-    if (flags.count > AT_ONCE) showProgress(`${issued} of ${flags.count} issued`);
+    if (flags.count > BATCH_SIZE) showProgress(`${issued} of ${flags.count} issued`);
   }
   endProgress();
 }
@@ -155,7 +153,7 @@ async function orderFrom(
   };
 }
 
-/** At the pace of whoever reads: a million tokens do not fit into memory. */
+/** Waits for the reader, because a million tokens do not fit into memory. */
 function write(text: string): Promise<void> {
   return new Promise((resolve, reject) => {
     process.stdout.write(text, (error) => (error ? reject(error) : resolve()));
@@ -180,21 +178,26 @@ interface RevokeFlags extends GivenFlags {
 }
 
 function addRevokeCommand(group: Command): void {
-  databaseFlags(group.command('revoke [TOKEN]').description('end one token, or all of someone’s, at once'))
-    .option('--user <NAME>', 'all tokens of a person, and their sessions in browsers')
-    .option('--client <ID>', 'all tokens of a client')
-    .option('--grant-id <G>', 'all tokens of a grant, which grantd token explain shows')
+  databaseFlags(
+    group
+      .command('revoke [TOKEN]')
+      .description('revoke a token, or all tokens of a user, client or grant, at once'),
+  )
+    .option('--user <NAME>', 'revoke all tokens of a user and end their browser sessions')
+    .option('--client <ID>', 'revoke all tokens of a client')
+    .option('--grant-id <G>', 'revoke all tokens of a grant (grantd token explain shows it)')
     .option(
       '--issued-before <T>',
-      'all tokens issued before a time: ISO 8601 with its zone, or seconds since 1970',
+      'revoke all tokens issued before a time: ISO 8601 with a time zone, or seconds since 1970',
     )
-    .option('--count', 'say how many were alive; reads all rows')
-    .option('--dry-run', 'count only, revoke nothing')
+    .option('--count', 'print how many were active; reads all rows')
+    .option('--dry-run', 'only count, revoke nothing')
     .addHelpText(
       'after',
       `
-Without TOKEN, or with -, and none of the other choices it is read from standard input. A token takes its pair along,
-a refresh token all of its grant. A token that is dead already, or none of this server's, is no failure.`,
+Without TOKEN, or with -, the command reads the token from standard input, unless one of --user, --client, --grant-id
+and --issued-before is set. Revoking an access token also revokes its refresh token, and revoking a refresh token revokes
+its whole grant. A token that is inactive or from another server is not an error.`,
     )
     .action(async (argument: string | undefined, flags: RevokeFlags) => {
       const isMass = requireOneChoice(argument, flags);
@@ -205,7 +208,7 @@ a refresh token all of its grant. A token that is dead already, or none of this 
     });
 }
 
-/** @returns whether it is about more than one token */
+/** @returns whether the command revokes more than one token */
 function requireOneChoice(argument: string | undefined, flags: RevokeFlags): boolean {
   const { user, client, grantId, issuedBefore } = flags;
   const choices = [user, client, grantId, issuedBefore].filter((choice) => choice !== undefined);
@@ -219,22 +222,22 @@ async function revokeOne(parts: CommandParts, token: string, { count, dryRun }: 
   const before = await server.explainToken(token);
   const counted = count || dryRun ? { alive: before.alive ? 1 : 0 } : {};
   if (dryRun) {
-    const line = before.alive ? 'alive: it would be revoked' : `dead already; ${deathOf(before)}`;
+    const line = before.alive ? 'active: it would be revoked' : `already inactive; ${reasonText(before)}`;
     printOne(parts, { dryRun, ...counted }, [line]);
     return;
   }
-  // A code is revoked by its hint alone; any other kind of token is found without one.
+  // Only the hint finds a code. Other tokens are found without a hint.
   const order = before.kind === 'authorization_code' ? ({ hint: 'auth_code' } as const) : {};
   const result = await server.revokeToken(token, order);
   printOne(parts, { ...result, ...counted, wasAlive: before.alive }, [doneTo(before, result)]);
 }
 
-/** A dead token may still have had a living pair or grant, which ends with it. */
+/** An inactive token may still belong to an active pair or grant, which ends with it. */
 function doneTo(before: Explanation, { revoked }: RevocationResult): string {
-  if (!revoked) return `nothing was revoked; ${deathOf(before)}`;
+  if (!revoked) return `nothing was revoked; ${reasonText(before)}`;
   const what = before.kind.replace('_', ' ');
   if (before.alive) return `revoked the ${what}`;
-  return `the ${what} was dead already (${before.reason}); what belongs to it is dead now, too`;
+  return `the ${what} was already inactive (${before.reason}); revoked the tokens that belong to it`;
 }
 
 async function revokeAll(parts: CommandParts, flags: RevokeFlags): Promise<void> {
@@ -243,7 +246,7 @@ async function revokeAll(parts: CommandParts, flags: RevokeFlags): Promise<void>
   const alive = count || dryRun ? await parts.storage.countAlive(target) : undefined;
   const counted = alive === undefined ? {} : { alive };
   if (dryRun) {
-    printOne(parts, { dryRun, ...counted }, [`${alive} alive: they would be revoked`]);
+    printOne(parts, { dryRun, ...counted }, [`${alive} active: they would be revoked`]);
     return;
   }
   const revoked = await parts.storage.revokeAll(target);
@@ -252,17 +255,17 @@ async function revokeAll(parts: CommandParts, flags: RevokeFlags): Promise<void>
     printOne(parts, { revoked: false, ...counted }, [`nothing was revoked: ${otherwise}`]);
     return;
   }
-  const unknown = issuedBefore === undefined ? ', however many there were (--count tells)' : '';
-  const howMany = alive === undefined ? unknown : ` (${alive} were alive)`;
+  const unknown = issuedBefore === undefined ? ' (--count prints how many)' : '';
+  const howMany = alive === undefined ? unknown : ` (${alive} were active)`;
   printOne(parts, { revoked: true, ...counted }, [`revoked all tokens ${whose}${howMany}`]);
 }
 
 interface MassRevocation {
   readonly target: RevocationTarget;
   readonly whose: string;
-  /** What is the case where there is nothing to revoke. */
+  /** The reason if nothing was revoked. */
   readonly otherwise: string;
-  /** Whose sessions end as well. */
+  /** The user whose sessions also end. */
   readonly person?: Person;
 }
 
@@ -282,7 +285,7 @@ async function targetOf(
   }
   if (client !== undefined) {
     if (!(await parts.storage.clients.get(client)))
-      throw new Refused(`there is no client ${client}: grantd client list shows all.`);
+      throw new Refused(`there is no client ${client}: grantd client list shows all clients.`);
     return {
       target: { principal: 'client', id: client },
       whose: `of the client ${client}`,
@@ -300,15 +303,16 @@ async function targetOf(
   return {
     target: { issuedBeforeMs },
     whose: `issued before ${timeOf(issuedBeforeMs)}`,
-    otherwise: `all tokens issued before ${timeOf(issuedBeforeMs)} were revoked before`,
+    otherwise: `all tokens issued before ${timeOf(issuedBeforeMs)} are already revoked`,
   };
 }
 
 const ISO_8601 = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}(:\d{2}(\.\d+)?)?(Z|[+-]\d{2}:\d{2}))?$/;
 
 /**
- * Milliseconds of a time in the past: ISO 8601, or seconds since 1970.
- * A time to come is refused: it would make every token dead that is issued until then.
+ * Parses a time in the past: ISO 8601, or seconds since 1970. Rejects future times, which would also revoke tokens
+ * issued until then.
+ * @returns milliseconds since 1970
  */
 function pointInTime(flag: string, text: string, nowMs: number): number {
   const milliseconds = /^\d+$/.test(text)
@@ -323,7 +327,7 @@ function pointInTime(flag: string, text: string, nowMs: number): number {
   return milliseconds;
 }
 
-/** Whether the calendar has the day: `Date` takes the 30th of February for the 2nd of March. */
+/** Whether the day exists. `Date` reads 30 February as 2 March. */
 function isDay(day: string): boolean {
   const date = new Date(`${day}T00:00:00Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);

@@ -28,7 +28,7 @@ import {
 } from './command.ts';
 import { BadUsage } from './exit.ts';
 
-const LEAST_PASSWORD_CHARACTERS = 8;
+const MIN_PASSWORD_CHARACTERS = 8;
 
 interface PasswordFlags extends GivenFlags {
   readonly passwordStdin?: true;
@@ -41,10 +41,10 @@ interface UserRemoveFlags extends GivenFlags {
 }
 
 export function userCommands(): Command {
-  const group = new Command('user').description('people who sign in');
-  const add = databaseFlags(group.command('add <NAME>').description('add a person'), ['create']).option(
+  const group = new Command('user').description('manage users');
+  const add = databaseFlags(group.command('add <NAME>').description('add a user'), ['create']).option(
     '--password-stdin',
-    'take the password from standard input; required',
+    'read the password from standard input; required',
   );
   claimFlags(add)
     .addHelpText(
@@ -54,16 +54,16 @@ export function userCommands(): Command {
     )
     .action(async (name: string, flags: UserAddFlags) => {
       const person = await personFrom(name, flags);
-      await withInstance(flags, 'may_make_database', (parts) => addPerson(parts, person));
+      await withInstance(flags, 'may_create_database', (parts) => addPerson(parts, person));
     });
   const update = databaseFlags(
     group
       .command('update <NAME>')
       .description(
-        'change a person’s claims or user name; UserInfo shows it at once, tokens from the next one on',
+        'change a user’s claims or username. UserInfo shows the change at once, tokens from the next one on',
       ),
   )
-    .option('--username <NEW>', 'the name to sign in with from now on')
+    .option('--username <NEW>', 'the new username')
     .option('--remove-claim <NAME>', 'a claim to remove; repeatable', collect);
   claimFlags(update)
     .addHelpText(
@@ -78,28 +78,28 @@ export function userCommands(): Command {
   databaseFlags(
     group
       .command('remove <NAME>')
-      .description('delete a person’s data, and end all their tokens and sessions, for good'),
+      .description('delete a user’s data permanently, revoke all their tokens and end all their sessions'),
   )
-    .option('--yes', 'required: nothing brings the person back')
+    .option('--yes', 'required, because this cannot be undone')
     .action((name: string, { yes, ...flags }: UserRemoveFlags) => {
       if (!yes)
-        throw new BadUsage('--yes: expected, since a removal cannot be undone (grantd user disable can)');
+        throw new BadUsage('--yes: required, because a removal cannot be undone (grantd user disable can)');
       return withInstance(flags, 'needs_database', (parts) => removePerson(parts, name));
     });
-  databaseFlags(group.command('list').description('all people')).action((flags: GivenFlags) =>
+  databaseFlags(group.command('list').description('list all users')).action((flags: GivenFlags) =>
     withInstance(flags, 'needs_database', listPeople),
   );
   databaseFlags(
-    group.command('show <NAME>').description('a person, with their sessions and what they agreed to'),
+    group.command('show <NAME>').description('show a user with their sessions and consents'),
   ).action((name: string, flags: GivenFlags) =>
     withInstance(flags, 'needs_database', (parts) => showPerson(parts, name)),
   );
   databaseFlags(
     group
       .command('set-password <NAME>')
-      .description('give a person another password, and end their sessions and all their tokens'),
+      .description('set a user’s password, end their sessions and revoke all their tokens'),
   )
-    .option('--password-stdin', 'take the password from standard input; required')
+    .option('--password-stdin', 'read the password from standard input; required')
     .action(async (name: string, flags: PasswordFlags) => {
       const passwordHash = await typedPasswordHash(flags);
       await withInstance(flags, 'needs_database', (parts) => setPassword(parts, name, passwordHash));
@@ -107,19 +107,17 @@ export function userCommands(): Command {
   databaseFlags(
     group
       .command('end-sessions <NAME>')
-      .description('end all sessions of a person and revoke their tokens, at once'),
+      .description('end all sessions of a user and revoke their tokens at once'),
   ).action((name: string, flags: GivenFlags) =>
     withInstance(flags, 'needs_database', (parts) => endSessions(parts, name)),
   );
   databaseFlags(
-    group
-      .command('disable <NAME>')
-      .description('let a person sign in no more, and end all their tokens, at once'),
+    group.command('disable <NAME>').description('disable a user and revoke all their tokens at once'),
   ).action((name: string, flags: GivenFlags) =>
     withInstance(flags, 'needs_database', (parts) => setDisabled(parts, name, true)),
   );
   databaseFlags(
-    group.command('enable <NAME>').description('let a person sign in again; their former tokens stay dead'),
+    group.command('enable <NAME>').description('enable a user again. Their old tokens stay revoked'),
   ).action((name: string, flags: GivenFlags) =>
     withInstance(flags, 'needs_database', (parts) => setDisabled(parts, name, false)),
   );
@@ -132,16 +130,16 @@ async function personFrom(name: string, flags: UserAddFlags): Promise<NewPerson>
   return { name, claims, passwordHash: await typedPasswordHash(flags) };
 }
 
-/** The flag is asked for only after the name, which people forget rather. */
+/** Comes after the check of the name, which users forget more often than the flag. */
 async function typedPasswordHash({ passwordStdin }: PasswordFlags): Promise<string> {
-  if (!passwordStdin) throw new BadUsage('--password-stdin: expected, with the password on standard input');
+  if (!passwordStdin) throw new BadUsage('--password-stdin: required, with the password on standard input');
   const password = await readStandardInput('the password');
   if (isPasswordHash(password))
     throw new BadUsage(
-      '--password-stdin: expected a password, got the hash of one: the person could not sign in with what was hashed',
+      '--password-stdin: expected a password, got a password hash, with which the user could not sign in',
     );
-  if (password.length < LEAST_PASSWORD_CHARACTERS)
-    throw new BadUsage(`--password-stdin: expected at least ${LEAST_PASSWORD_CHARACTERS} characters`);
+  if (password.length < MIN_PASSWORD_CHARACTERS)
+    throw new BadUsage(`--password-stdin: expected at least ${MIN_PASSWORD_CHARACTERS} characters`);
   return new PasswordHasher().hash(password);
 }
 
@@ -178,7 +176,7 @@ async function setDisabled(parts: CommandParts, name: string, disabled: boolean)
   const person = await requirePerson(parts, name);
   await parts.storage.setDisabled('subject', person.subject, disabled);
   if (disabled) await endSessionsOf(parts, person);
-  const done = disabled ? `${name} is disabled; all their tokens are dead` : `${name} is enabled`;
+  const done = disabled ? `disabled ${name} and revoked all their tokens` : `enabled ${name}`;
   printOne(parts, { name, sub: person.subject, disabled }, [done]);
 }
 
@@ -193,7 +191,7 @@ interface UserUpdateFlags extends ClaimFlags {
   readonly removeClaim?: readonly string[];
 }
 
-/** What flags say about a person. */
+/** Changes to a user, from flags. */
 interface PersonChange {
   readonly username?: string;
   readonly claims: Claims;
@@ -204,15 +202,18 @@ function claimFlags(command: Command): Command {
   return command
     .option(
       '--claim <NAME=VALUE>',
-      'what UserInfo tells about them: JSON if it is JSON, else text; repeatable',
+      'a claim for UserInfo. The value is JSON if it parses as JSON, else text; repeatable',
       collect,
     )
-    .option('--email <ADDRESS>', 'the claim email; another address is not verified unless a flag says so')
+    .option(
+      '--email <ADDRESS>',
+      'the claim email. A new address is unverified unless --email-verified is set',
+    )
     .option('--email-verified', 'the claim email_verified: true')
     .option('--no-email-verified', 'the claim email_verified: false');
 }
 
-/** @throws {BadUsage} flags contradict each other, or name a claim that nobody can choose */
+/** @throws {BadUsage} flags contradict each other, or name a claim that cannot be set */
 export function changeOf({ claim = [], removeClaim = [], ...flags }: UserUpdateFlags): PersonChange {
   const { username, email, emailVerified } = flags;
   if (username !== undefined) requireName('--username', username);
@@ -226,7 +227,7 @@ export function changeOf({ claim = [], removeClaim = [], ...flags }: UserUpdateF
   const names = [...set.map(([name]) => name), ...removeClaim];
   const twice = names.find((name, index) => names.indexOf(name) !== index);
   if (twice !== undefined)
-    throw new BadUsage(`the claim ${twice} is set or removed by two flags: choose one`);
+    throw new BadUsage(`the claim ${twice} is set or removed by two flags: use only one`);
   return {
     ...(username !== undefined && { username }),
     claims: Object.fromEntries(set),
@@ -234,7 +235,7 @@ export function changeOf({ claim = [], removeClaim = [], ...flags }: UserUpdateF
   };
 }
 
-/** Claims with a change. A new e-mail address is not the one that was verified. */
+/** Applies a change to claims. A new email address is unverified. */
 function claimsAfter(before: Claims, { claims, removed }: PersonChange): Claims {
   const isNewAddress = claims.email !== undefined && claims.email !== before.email;
   const kept = Object.entries(before).filter(
@@ -243,7 +244,7 @@ function claimsAfter(before: Claims, { claims, removed }: PersonChange): Claims 
   return { ...Object.fromEntries(kept), ...claims };
 }
 
-/** @throws {BadUsage} no person can have it */
+/** @throws {BadUsage} the name is invalid */
 function requireName(flag: string, name: string): void {
   const expected = nameProblem(name);
   if (expected !== undefined)
@@ -252,25 +253,25 @@ function requireName(flag: string, name: string): void {
 
 function nameTaken(name: string): Refused {
   return new Refused(
-    `there is a person ${name} already, or one whose name differs only by case, width or look-alike letters: choose another name.`,
+    `user ${name} already exists, or a user whose name differs only by case, width or look-alike letters: choose another name.`,
   );
 }
 
-const MOST_ATTEMPTS = 5;
+const MAX_ATTEMPTS = 5;
 
 /**
- * Changes what is said and keeps everything else, also what others change at the same time.
- * @throws {Refused} there is no such person, the new name is taken, or others change the person again and again
+ * Applies a change and keeps everything else, including concurrent changes.
+ * @throws {Refused} the user does not exist, the new name is taken, or concurrent changes won every attempt
  */
 async function updatePerson(parts: CommandParts, name: string, change: PersonChange): Promise<void> {
   if (change.username === undefined && Object.keys(change.claims).length + change.removed.length === 0)
-    throw new BadUsage('nothing to update: grantd user update --help tells what there is');
-  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+    throw new BadUsage('nothing to update: grantd user update --help lists the settings');
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const person = await requirePerson(parts, name);
     const missing = change.removed.find((claim) => !Object.hasOwn(person.claims, claim));
     if (missing !== undefined)
       throw new Refused(
-        `--remove-claim: ${person.name} has no claim ${missing}: grantd user show ${person.name} shows all.`,
+        `--remove-claim: ${person.name} has no claim ${missing}: grantd user show ${person.name} shows all claims.`,
       );
     const updated = {
       ...person,
@@ -281,15 +282,15 @@ async function updatePerson(parts: CommandParts, name: string, change: PersonCha
     if (outcome === 'name_taken') throw nameTaken(updated.name);
     if (outcome === 'updated') {
       const shown = { name: updated.name, sub: person.subject, claims: claimsOf(updated) };
-      const renamed = updated.name === person.name ? '' : `; the name is ${updated.name} from now on`;
+      const renamed = updated.name === person.name ? '' : `; the new username is ${updated.name}`;
       return printOne(parts, shown, [`updated ${person.name}${renamed}`]);
     }
   }
-  throw new Refused(`${name} is being changed by others; nothing was updated: try again.`);
+  throw new Refused(`other commands keep changing ${name}. Nothing was updated: try again.`);
 }
 
-/** OpenID Connect Core §5.1: standard claims that are no text. A client takes the text `no` for true. */
-const KINDS_OF_CLAIMS: ReadonlyMap<string, { readonly type: string; readonly expected: string }> = new Map([
+/** Standard claims that are not text (OpenID Connect Core §5.1). Clients would read the text `no` as true. */
+const CLAIM_TYPES: ReadonlyMap<string, { readonly type: string; readonly expected: string }> = new Map([
   ['email_verified', { type: 'boolean', expected: 'true or false' }],
   ['phone_number_verified', { type: 'boolean', expected: 'true or false' }],
   ['updated_at', { type: 'number', expected: 'seconds since 1970, as a number' }],
@@ -299,15 +300,15 @@ const KINDS_OF_CLAIMS: ReadonlyMap<string, { readonly type: string; readonly exp
 const STANDARD_CLAIMS = new Set(Object.values(STANDARD_CLAIMS_BY_SCOPE).flat());
 
 /**
- * `name=value`, the value as JSON if it is JSON. A standard claim has the type that clients expect: `phone_number=5551234`
- * is text.
+ * Parses `name=value`. The value is JSON if it parses as JSON. A standard claim gets the type that clients expect:
+ * `phone_number=5551234` is text.
  */
 function claimFrom(text: string): [string, unknown] {
   const [name, value] = [text.slice(0, text.indexOf('=')), text.slice(text.indexOf('=') + 1)];
   if (!text.includes('=') || name === '') throw new BadUsage('--claim: expected NAME=VALUE');
   if (name === 'sub') throw new BadUsage('--claim: sub is random and cannot be chosen');
   const read = asJson(value);
-  const kind = KINDS_OF_CLAIMS.get(name);
+  const kind = CLAIM_TYPES.get(name);
   if (kind === undefined) return [name, STANDARD_CLAIMS.has(name) && typeof read !== 'string' ? value : read];
   if (typeof read === kind.type && read !== null && !Array.isArray(read)) return [name, read];
   throw new BadUsage(`--claim: ${name}: expected ${kind.expected}, got ${JSON.stringify(value)}`);
@@ -321,7 +322,7 @@ function asJson(text: string): unknown {
   }
 }
 
-/** Ends all sessions of a person; a server that runs on the database tells the applications. @returns how many */
+/** Ends all sessions of a user. A running server notifies the applications. @returns the number of sessions */
 export async function endSessionsOf(
   { sessions, storage }: CommandParts,
   { subject }: Person,
@@ -341,13 +342,13 @@ async function endSessions(parts: CommandParts, name: string): Promise<void> {
 export async function setPassword(parts: CommandParts, name: string, passwordHash: string): Promise<void> {
   const person = await requirePerson(parts, name);
   if (!(await parts.people.setPasswordHash(person.subject, passwordHash)))
-    throw new Refused(`there is no person ${name} any more.`);
-  // After it: no session begins with the former one any more.
+    throw new Refused(`there is no user ${name} any more.`);
+  // After the change, no session can start with the old password.
   const ended = await endSessionsOf(parts, person);
-  // Whoever had the former one may have granted themselves what outlives every session.
+  // Someone with the old password may have granted access that outlives sessions.
   await parts.storage.revokeAll({ principal: 'subject', id: person.subject });
   printOne(parts, { name, sub: person.subject, sessionsEnded: ended }, [
-    `${name} has another password; ${sessionsInWords(ended)} ended, and all their tokens are dead`,
+    `changed the password of ${name}, ended ${sessionsInWords(ended)} and revoked all their tokens`,
   ]);
 }
 
@@ -358,7 +359,7 @@ async function removePerson(parts: CommandParts, name: string): Promise<void> {
   const ending = new SessionEnding(parts);
   const ended = await new PersonRemoval({ people, consents, ending, storage }).remove(subject);
   printOne(parts, { name: kept, sub: subject, removed: true, sessionsEnded: ended }, [
-    `removed ${kept}; ${sessionsInWords(ended)} ended, and all their tokens are dead; sub ${subject} is never given again`,
+    `removed ${kept}, ended ${sessionsInWords(ended)} and revoked all their tokens; sub ${subject} is never reused`,
   ]);
 }
 
@@ -410,7 +411,7 @@ async function showPerson(parts: CommandParts, name: string): Promise<void> {
   ]);
 }
 
-/** Those that count. */
+/** The valid consents of a user. */
 async function consentsOf({ consents, storage }: CommandParts, subject: string): Promise<readonly Consent[]> {
   const given = await consents.ofSubject(subject);
   const clients = await Promise.all(given.map(({ clientId }) => storage.clients.get(clientId)));
@@ -421,9 +422,9 @@ function sessionsInWords(count: number): string {
   return count === 1 ? '1 session' : `${count} sessions`;
 }
 
-/** @throws {Refused} there is nobody of that name */
+/** @throws {Refused} the user does not exist */
 export async function requirePerson({ people }: { readonly people: People }, name: string): Promise<Person> {
   const person = await people.byName(name);
-  if (person === undefined) throw new Refused(`there is no person ${name}: grantd user list shows all.`);
+  if (person === undefined) throw new Refused(`there is no user ${name}: grantd user list shows all users.`);
   return person;
 }

@@ -1,39 +1,39 @@
 import type { ClientRepository } from '@grantd/core';
 import { askStorage, type ProgramTables, type TableRow } from './tables.ts';
 
-/** What one page asks a person to agree to, by the protocol's names. Nothing in it is agreed to without the rest. */
+/** What a consent page asks for, in protocol terms. A user agrees to all of it or none of it. */
 export interface Agreed {
   readonly scopes: readonly string[];
   /** RFC 8707 §2. */
   readonly resources: readonly string[];
-  /** Names of claims that the request asks for one by one (OpenID Connect Core §5.5). */
+  /** Claims that the request names individually (OpenID Connect Core §5.5). */
   readonly claims: readonly string[];
 }
 
-/** The client that it is agreed with. */
+/** The client at the time of consent. */
 interface ClientAgreedWith {
-  /** The client's generation; it changes when the client is removed or all its tokens are ended. */
+  /** The client’s generation. It changes when the client is removed or all its tokens are revoked. */
   readonly clientGeneration: number;
-  /** Which registration it is, of a client that registered itself; otherwise 0. */
+  /** The registration revision of a self-registered client, otherwise 0. */
   readonly clientRevision: number;
 }
 
 /** What a request asks for, and the client that asks. */
 export interface Asked extends Agreed, ClientAgreedWith {}
 
-/** One decision. A request is covered only by one entry, never by several together. */
+/** One decision. A single entry must cover a request; several entries do not add up. */
 export interface ConsentEntry extends Agreed {
   readonly givenAtMs: number;
 }
 
-/** The decisions of a person about a client. They count only while the client is the same. */
+/** A user’s decisions about a client. They are valid only while the client stays the same. */
 export interface Consent extends ClientAgreedWith {
   readonly clientId: string;
-  /** The newest last. */
+  /** Newest last. */
   readonly entries: readonly ConsentEntry[];
 }
 
-/** Whom a consent is between. */
+/** The parties to a consent. */
 export interface Parties {
   readonly subject: string;
   readonly clientId: string;
@@ -44,48 +44,48 @@ interface KnownClient {
   readonly clientGeneration: number;
 }
 
-/** The consents of one issuer. Every method rejects with a `StorageFault` where the database cannot be asked. */
+/** The consents of one issuer. Every method rejects with a `StorageFault` if the database does not answer. */
 export interface Consents {
-  /** @returns `undefined` where there is none, or it was withdrawn */
+  /** @returns `undefined` if there is no consent or it was withdrawn */
   get(parties: Parties): Promise<Consent | undefined>;
-  /** What a person agreed to and did not withdraw, the newest first, whether or not it counts. */
+  /** A user’s consents that were not withdrawn, newest first, valid or not. */
   ofSubject(subject: string): Promise<readonly Consent[]>;
-  /** Adds an entry, in place of those that it covers. Atomic: of several at once all count. */
+  /** Adds an entry and removes the entries that it covers. Atomic: concurrent calls all take effect. */
   give(parties: Parties, asked: Asked, nowMs: number): Promise<void>;
-  /** First step of a withdrawal: from now on it does not count. Idempotent. */
+  /** First step of a withdrawal: invalidates the consent. Idempotent. */
   beginWithdrawal(parties: Parties, nowMs: number): Promise<void>;
-  /** Last step of a withdrawal: it goes, unless it was given again meanwhile. */
+  /** Last step of a withdrawal: deletes the consent, unless the user has given it again. */
   finishWithdrawal(parties: Parties): Promise<void>;
-  /** The client after this one, by identifier, that people have agreed anything with, at its lowest generation. */
+  /** The next client by identifier that has consents, with its lowest generation. */
   clientAfter(clientId: string): Promise<KnownClient | undefined>;
-  /** Removes what people agreed to with a client of this generation. @returns how much: at most `limit` */
+  /** Deletes the consents with a client of this generation. @returns the number of deleted consents, at most `limit` */
   forget(client: KnownClient, limit: number): Promise<number>;
-  /** Removes all that a person agreed to; grants are another matter. */
+  /** Deletes all consents of a user. Grants are unaffected. */
   forgetPerson(subject: string): Promise<void>;
-  /** Whose withdrawal was begun before a time and not finished: a process died in between. */
+  /** Withdrawals that started before a time and were not finished, because a process died. */
   halfWithdrawn(beforeMs: number, limit: number): Promise<readonly Parties[]>;
 }
 
-/** Whether one decision covers all that is asked for. */
+/** Whether one decision covers everything that a request asks for. */
 export function covers(consent: Consent | undefined, asked: Asked): boolean {
-  if (consent === undefined || comparedWith(consent, asked) !== 0) return false;
+  if (consent === undefined || compareClients(consent, asked) !== 0) return false;
   return consent.entries.some((entry) => contains(entry, asked));
 }
 
-/** Far more than an application has uses for; beyond that, a person is asked again for the oldest. */
-const MOST_ENTRIES = 50;
+/** More than any application needs. Beyond it, users are asked again for the oldest entry. */
+const MAX_ENTRIES = 50;
 
-/** The entries after a decision: without those that the new one covers. */
+/** Adds a decision and removes the entries that it covers. */
 export function withEntry(entries: readonly ConsentEntry[], added: ConsentEntry): readonly ConsentEntry[] {
-  return [...entries.filter((entry) => !contains(added, entry)), added].slice(-MOST_ENTRIES);
+  return [...entries.filter((entry) => !contains(added, entry)), added].slice(-MAX_ENTRIES);
 }
 
 function contains(agreed: Agreed, asked: Agreed): boolean {
   return MEMBERS.every((member) => asked[member].every((one) => agreed[member].includes(one)));
 }
 
-/** Whether something was agreed with the client as it was before (negative), at the same time (0), or since. */
-export function comparedWith(one: ClientAgreedWith, other: ClientAgreedWith): number {
+/** Compares consents by the client’s age: negative if the first one is for an older client, 0 for the same client. */
+export function compareClients(one: ClientAgreedWith, other: ClientAgreedWith): number {
   return one.clientGeneration - other.clientGeneration || one.clientRevision - other.clientRevision;
 }
 
@@ -103,7 +103,7 @@ const CONSENTS_SQL = {
     SELECT ${COLUMNS} FROM grantd.consents WHERE issuer = $1 AND subject = $2 AND withdrawn_at_ms IS NULL
     ORDER BY given_at_ms DESC, client_id`,
 
-  // Versions begin with the time: one that was removed and made again is not taken for what it was.
+  // Versions start at the current time, so that a deleted and recreated row never matches an old version.
   add: `
     INSERT INTO grantd.consents (issuer, subject, client_id, entries, client_generation, client_revision,
       version, given_at_ms)
@@ -140,8 +140,8 @@ const CONSENTS_SQL = {
     ORDER BY withdrawn_at_ms LIMIT $3`,
 };
 
-/** Each failure means that somebody else has changed the same consent meanwhile. */
-const MOST_ATTEMPTS = 10;
+/** Each failure means that another process has changed the consent. */
+const MAX_ATTEMPTS = 10;
 
 export function consentsTable(tables: ProgramTables, issuer: string): Consents {
   const find = async ({ subject, clientId }: Parties): Promise<StoredConsent | undefined> => {
@@ -149,7 +149,7 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
     return row && consentOf(row);
   };
 
-  /** @returns `false` if another process changed the consent meanwhile */
+  /** @returns `false` if another process has changed the consent */
   const tryToGive = async (parties: Parties, asked: Asked, nowMs: number): Promise<boolean> => {
     const { subject, clientId } = parties;
     const { clientGeneration, clientRevision, scopes, resources, claims } = asked;
@@ -163,12 +163,12 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
       return added?.length === 1;
     }
     const { version, isWithdrawn } = stored;
-    const compared = comparedWith(stored, asked);
-    // The client has changed since the person was asked, so the answer no longer counts.
+    const compared = compareClients(stored, asked);
+    // The client has changed since the user was asked, so the answer is void.
     if (compared > 0) return true;
     if (!isWithdrawn && covers(stored, asked)) return true;
-    const isAnew = isWithdrawn || compared < 0;
-    const [entries, givenAtMs] = isAnew
+    const replacesAll = isWithdrawn || compared < 0;
+    const [entries, givenAtMs] = replacesAll
       ? [[entry], nowMs]
       : [withEntry(stored.entries, entry), stored.givenAtMs];
     const [replaced] = await tables.write([
@@ -187,7 +187,7 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
     ofSubject: async (subject) => (await tables.read(CONSENTS_SQL.ofSubject, issuer, subject)).map(consentOf),
     async give(parties, asked, nowMs) {
       for (let attempt = 1; !(await tryToGive(parties, asked, nowMs)); attempt += 1)
-        if (attempt === MOST_ATTEMPTS) throw new Error('a consent is changed faster than it can be written');
+        if (attempt === MAX_ATTEMPTS) throw new Error('a consent is changed faster than it can be written');
     },
     async beginWithdrawal({ subject, clientId }, nowMs) {
       await tables.write([CONSENTS_SQL.beginWithdrawal, issuer, subject, clientId, nowMs]);
@@ -221,7 +221,7 @@ export function consentsTable(tables: ProgramTables, issuer: string): Consents {
 }
 
 interface StoredConsent extends Consent {
-  /** When the person agreed to anything with this client first. */
+  /** When the user first agreed to anything with this client. */
   readonly givenAtMs: number;
   readonly version: number;
   readonly isWithdrawn: boolean;
@@ -243,16 +243,16 @@ function knownClientOf(row: TableRow): KnownClient {
   return { clientId: String(row.client_id), clientGeneration: Number(row.client_generation) };
 }
 
-/** What is left to sweep counts no more and costs little, and looking for it reads a row of every client. */
-const LOOK_EVERY_MS = 60 * 60 * 1000;
+/** Leftover consents are invalid and cheap, and the search reads a row for every client. */
+const SWEEP_EVERY_MS = 60 * 60 * 1000;
 
-/** Removes consents with clients that were removed, or whose tokens have all been ended since. */
+/** Deletes consents with removed clients and with clients whose tokens were all revoked. */
 export class ConsentSweep {
   readonly #consents: Pick<Consents, 'clientAfter' | 'forget'>;
   readonly #clients: Pick<ClientRepository, 'get'>;
   readonly #clock: () => number;
-  #nextLookAtMs = 0;
-  /** The client up to which this look has come. */
+  #nextSweepAtMs = 0;
+  /** The client at which the current pass stopped. */
   #after = '';
 
   constructor(parts: {
@@ -266,17 +266,17 @@ export class ConsentSweep {
   }
 
   /**
-   * Looks through all clients, or on from where the limit was reached, and then no more for an hour.
-   * @returns how many consents were removed: at most `limit`
+   * Checks all clients, or continues where the limit stopped the last call. After a full pass, it pauses for an hour.
+   * @returns the number of deleted consents, at most `limit`
    */
   async sweep(limit: number): Promise<number> {
-    if (this.#clock() < this.#nextLookAtMs) return 0;
+    if (this.#clock() < this.#nextSweepAtMs) return 0;
     let swept = 0;
     while (swept < limit) {
       const client = await this.#consents.clientAfter(this.#after);
       if (client === undefined) {
         this.#after = '';
-        this.#nextLookAtMs = this.#clock() + LOOK_EVERY_MS;
+        this.#nextSweepAtMs = this.#clock() + SWEEP_EVERY_MS;
         break;
       }
       if (await this.#isCurrent(client)) this.#after = client.clientId;
@@ -285,30 +285,30 @@ export class ConsentSweep {
     return swept;
   }
 
-  /** A client that is added again meanwhile has a greater generation than all that were swept as its own. */
+  /** A client that is added again has a greater generation than its predecessor’s consents. */
   async #isCurrent({ clientId, clientGeneration }: KnownClient): Promise<boolean> {
     const client = await askStorage(() => this.#clients.get(clientId));
     return !!client && (client.generation ?? 0) <= clientGeneration;
   }
 }
 
-/** What a scope means to people, in the words of the operator. */
+/** The operator’s description of a scope. */
 export interface ScopeText {
   readonly scope: string;
-  /** Client identifier of the API that the scope belongs to; `undefined` for the server's own. */
+  /** Client ID of the API that owns the scope; `undefined` for the server’s own scopes. */
   readonly api: string | undefined;
-  /** By member and language: `name`, `description`, `name#de` (as in RFC 7591 §2.2). There is always a `name`. */
+  /** Texts by member and language: `name`, `description`, `name#de` (as in RFC 7591 §2.2). `name` is always present. */
   readonly texts: Readonly<Record<string, string>>;
 }
 
-/** Scopes with texts, of one issuer. Every method rejects with a `StorageFault` if the database cannot be asked. */
+/** The scope texts of one issuer. Every method rejects with a `StorageFault` if the database does not answer. */
 export interface ScopeTexts {
   list(): Promise<readonly ScopeText[]>;
-  /** @returns `false` if the scope has a text already */
+  /** @returns `false` if the scope already has texts */
   add(text: ScopeText): Promise<boolean>;
-  /** Compare-and-set. @returns `false` if the scope has other texts than these by now, or none */
+  /** Compare-and-set. @returns `false` if the stored texts differ from `before` */
   replace(before: ScopeText, texts: ScopeText['texts']): Promise<boolean>;
-  /** @returns `false` if there was none */
+  /** @returns `false` if the scope had no texts */
   remove(text: Pick<ScopeText, 'scope' | 'api'>): Promise<boolean>;
 }
 

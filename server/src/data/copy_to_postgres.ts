@@ -18,15 +18,15 @@ import { sqliteDatabase } from './sqlite_database.ts';
 import { SQLITE_TABLES_TO_COPY } from './sqlite_tables.ts';
 
 interface CopyOptions extends PostgresLimits {
-  /** Is told how many rows of a table have been copied so far. */
+  /** Receives the number of rows of a table copied so far. */
   readonly onRows: (table: string, rows: number) => void;
 }
 
 /**
- * Copies everything in a database file, of all its issuers, to an empty database on PostgreSQL: all of it or nothing.
- * Nobody can write to the file meanwhile.
- * @returns how many rows of each table were copied
- * @throws {Refused} there is nothing to copy, or no empty database to copy it to
+ * Copies a database file with all its issuers to an empty PostgreSQL database: everything or nothing. Blocks writes to
+ * the file meanwhile.
+ * @returns the number of copied rows by table
+ * @throws {Refused} the file does not exist, or the PostgreSQL database is not empty or not reachable
  */
 export async function copyToPostgres(
   path: string,
@@ -34,7 +34,8 @@ export async function copyToPostgres(
   { onRows, ...limits }: CopyOptions,
 ): Promise<ReadonlyMap<string, number>> {
   const issuer = await sqliteDatabase(path).storedIssuer();
-  if (issuer === undefined) throw new Refused(`there is no database ${path}: name it with --database.`);
+  if (issuer === undefined)
+    throw new Refused(`the database ${path} does not exist: choose another with --database.`);
 
   const address = addressOf(url);
   const { pool, close } = openPool(url, limits, () => {});
@@ -44,7 +45,7 @@ export async function copyToPostgres(
     const there = await readStoredIssuer(pool, deadlines);
     if (there !== undefined) {
       throw new Refused(
-        `the database ${address.name} is not empty: it belongs to the issuer ${there}. Name an empty one with --to.`,
+        `the database ${address.name} is not empty: it belongs to the issuer ${there}. Choose an empty database with --to.`,
       );
     }
     await bringUpToDate(path, issuer);
@@ -56,7 +57,7 @@ export async function copyToPostgres(
   }
 }
 
-/** A file that an older version has left gets today's tables when it is opened. */
+/** Migrates a file of an older version by opening it. */
 async function bringUpToDate(path: string, issuer: string): Promise<void> {
   const database = sqliteDatabase(path);
   await database.open(issuer);

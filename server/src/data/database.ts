@@ -1,42 +1,42 @@
 import type { AdministrableStorage, MigrationAssumption } from '@grantd/core';
 import type { ProgramData } from './program_data.ts';
 
-/** What the program needs of a database besides what the library's store does for it. */
+/** A database, as the program uses it in addition to the library’s store. */
 export interface Database {
-  /** For messages and logs: a path, or an address without its password. */
+  /** Name for messages and logs: a path, or a URL without its password. */
   readonly name: string;
-  /** The file that it is in; absent where it is in none, and answers without holding up the thread that asks. */
+  /** The database file. Absent for a database server, which never blocks the calling thread. */
   readonly file?: string;
   /**
-   * The issuer that it belongs to, read anew each time; `undefined` where nobody has made it yet. Changes nothing.
-   * @throws {Refused} it cannot be reached
+   * The issuer that owns the database, read each time; `undefined` before the database is created. Changes nothing.
+   * @throws {Refused} the database is not reachable
    */
   storedIssuer(): Promise<string | undefined>;
   /**
-   * Why a database that is missing should not be made without being asked for, and what to do instead: words for a
-   * message. `undefined` if nothing hints at an earlier one.
+   * Why a missing database should not be created without `--create`, and what to do instead, as part of a message.
+   * `undefined` if there is no sign of an earlier database.
    */
-  doubtAboutMaking(): Promise<string | undefined>;
+  doubtAboutCreating(): Promise<string | undefined>;
   /**
-   * Sees to it, before the database is made, that there will be a server's secret although no option says one.
-   * @throws {Refused} an option has to
+   * Creates the server’s secret before the database, if no option sets it.
+   * @throws {Refused} an option must set it
    */
   prepareSecret(): void;
   /**
-   * The server's secret that is kept with the database.
+   * The server’s secret that is stored next to the database.
    * @throws {Refused} there is none
    */
   keptSecret(): readonly string[];
   /**
-   * Changes the secret that is kept with the database, in one step.
-   * @param change what the secrets are to be, from what they are
-   * @returns the file
-   * @throws {Refused} there is none, or it cannot be changed
+   * Changes the stored secret atomically.
+   * @param change maps the current secrets to the new secrets
+   * @returns the path of the file
+   * @throws {Refused} there is no stored secret, or it cannot be changed
    */
   changeKeptSecret(change: (secrets: readonly string[]) => readonly string[]): string;
-  /** Opens it for an issuer, made where it is missing. Once. */
+  /** Opens the database for an issuer and creates it if necessary. Call it once. */
   open(issuer: string): Promise<OpenDatabase>;
-  /** Closes whatever was opened. Idempotent. */
+  /** Closes everything that is open. Idempotent. */
   close(): Promise<void>;
 }
 
@@ -44,17 +44,17 @@ export interface Database {
 export interface OpenDatabase extends ProgramData {
   readonly storage: AdministrableStorage;
   /**
-   * Whether the name still leads to what was opened: what is written elsewhere is lost. Absent where that cannot change.
-   * @throws {Error} nobody can tell at the moment
+   * Whether the path still leads to the opened file. Writes to a replaced file are lost. Absent for a database server.
+   * @throws {Error} the file system does not answer
    */
   isInPlace?(): boolean;
-  /** Whether its file was found corrupt, by whichever process. Absent if it is in no file. */
+  /** Whether any process has found the file corrupt. Absent for a database server. */
   isDamaged?(): boolean;
-  /** Whether a process that was killed has left its file open; absent if it is in no file. */
+  /** Whether the last process crashed. Absent for a database server. */
   readonly isAfterCrash?: boolean;
 }
 
-/** Says on stderr what the migration of a database assumed, and what the operator can do about it. */
+/** Reports on stderr what a migration assumed and what the operator can do. */
 export async function reportAssumptions(
   { clients }: Pick<AdministrableStorage, 'clients'>,
   assumptions: readonly MigrationAssumption[],
@@ -64,35 +64,35 @@ export async function reportAssumptions(
   const allowed = all.filter(({ metadata }) => (metadata?.apis ?? []).length > 0);
   const apis = new Set(all.flatMap(({ resource }) => resource ?? []));
   if (apis.size === 0) return;
-  const themselves = all.filter(({ registrationTokenDigest }) => registrationTokenDigest !== undefined);
+  const selfRegistered = all.filter(({ registrationTokenDigest }) => registrationTokenDigest !== undefined);
   const lines = [
-    `each client that was added here may ask for every API that is registered: ${idsOf(allowed)}`,
-    'narrow that with grantd client update ID --api URI, and let APIs declare scopes with grantd client update API --api-scope SCOPE',
-    ...(themselves.length === 0
+    `every client that an operator added may request every registered API: ${idsOf(allowed)}`,
+    'restrict clients with grantd client update ID --api URI, and declare the scopes of APIs with grantd client update API --api-scope SCOPE',
+    ...(selfRegistered.length === 0
       ? []
       : [
-          `clients that registered themselves (${themselves.length}) may ask for no API: ` +
+          `self-registered clients (${selfRegistered.length}) may request no API: allow APIs with ` +
             'grantd client update ID --api URI, and --registration-apis for new ones',
         ]),
   ];
   for (const line of lines) console.error(`grantd: migration: ${line}`);
 }
 
-/** Says on stderr which people have names that are too much like another's. */
+/** Reports on stderr which users have names that resemble another user’s name. */
 export function reportSharedNames(names: readonly string[]): void {
   if (names.length === 0) return;
   const shown = idsOf(names.map((name) => ({ id: JSON.stringify(name) })));
   console.error(
-    `grantd: people whose name differs from another's only by case, width or look-alike letters: ${shown}. ` +
-      'They sign in with exactly this spelling: rename them with grantd user update NAME --username NEW.',
+    `grantd: users whose names differ from another name only by case, width or look-alike letters: ${shown}. ` +
+      'They can sign in only with this exact spelling. Rename them with grantd user update NAME --username NEW.',
   );
 }
 
-/** More are counted. */
-const MOST_NAMED = 10;
+/** Further names are only counted. */
+const MAX_NAMED = 10;
 
 function idsOf(clients: readonly { readonly id: string }[]): string {
-  const named = clients.slice(0, MOST_NAMED).map(({ id }) => id);
+  const named = clients.slice(0, MAX_NAMED).map(({ id }) => id);
   const others = clients.length - named.length;
   return [named.join(', '), ...(others > 0 ? [`and ${others} more`] : [])].join(' ');
 }

@@ -5,9 +5,9 @@ import type { Database } from './database.ts';
 import { sqliteDatabase } from './sqlite_database.ts';
 
 /**
- * The database that the option `database` names. Nothing of it is made or asked yet.
- * @param onConnectionLost is told of a connection that was lost while nobody used it
- * @throws {Refused} the option names what this machine does not have
+ * The database of the option `database`. Neither opens nor creates it.
+ * @param onConnectionLost receives the error when an idle connection is lost
+ * @throws {Refused} the URL names a file or setting that does not exist on this machine
  */
 export async function databaseOf(
   { settings }: Configuration,
@@ -17,7 +17,7 @@ export async function databaseOf(
   const { database: url, eventRetention: eventRetentionSeconds, cachedTokens } = settings;
   if (!isPostgresUrl(url))
     return sqliteDatabase(databasePath(url, environment), { eventRetentionSeconds, cachedTokens });
-  // Loaded only here: commands on a file start sooner without it.
+  // Loaded on demand, so that commands on SQLite start faster.
   const { postgresDatabase } = await import('./postgres_database.ts');
   return postgresDatabase(url, {
     connections: settings.databaseConnections,
@@ -28,7 +28,7 @@ export async function databaseOf(
   });
 }
 
-/** Says so on stderr where `--database` tells a password; for the process that the arguments are for. */
+/** Warns on stderr if `--database` contains a password. */
 export function warnOfPasswordInFlag({ settings, sourceOf }: Configuration): void {
   const flag = flagOf('database');
   const { database } = settings;
@@ -37,29 +37,36 @@ export function warnOfPasswordInFlag({ settings, sourceOf }: Configuration): voi
 }
 
 /**
- * Says so on stderr where the URL of a PostgreSQL database tells a password in an argument.
- * @param better variables that nobody else can read
+ * Warns on stderr if a PostgreSQL URL in an argument contains a password.
+ * @param better the variables to use instead
  */
 export function warnOfPassword(url: string, flag: string, better: string): void {
   if (!hasPassword(url)) return;
-  console.error(`grantd: everyone on this machine can read the password in ${flag}: set ${better} instead`);
+  console.error(`grantd: every user of this machine can read the password in ${flag}: set ${better} instead`);
 }
 
-/** The file that a database URL means. */
+/** The file of an SQLite URL. */
 export function databasePath(url: string, environment: NodeJS.ProcessEnv): string {
   return typedPath(environment, url.replace(/^sqlite:(\/\/(?=\/))?/, ''));
 }
 
 /**
- * A database that is missing may be one that is not mounted, or not the one that was meant. An empty one in its place
- * would answer every client and token of the right one as unknown.
- * @throws {Refused} a database that is missing may not be made
+ * Requires permission to create a missing database. It may be an unmounted volume or the wrong path, and an empty
+ * database would reject every client and token of the right one.
+ * @throws {Refused} the database may not be created
  */
-export async function requireMaking({ create }: Pick<Settings, 'create'>, database: Database): Promise<void> {
+export async function requireCreatable(
+  { create }: Pick<Settings, 'create'>,
+  database: Database,
+): Promise<void> {
   if (create === true) return;
   if (create === false)
-    throw new Refused(`there is no database ${database.name}, and with --create false none is made.`);
-  const doubt = await database.doubtAboutMaking();
+    throw new Refused(
+      `the database ${database.name} does not exist, and --create false prevents its creation.`,
+    );
+  const doubt = await database.doubtAboutCreating();
   if (doubt !== undefined)
-    throw new Refused(`there is no database ${database.name}, ${doubt}, or make a new one with --create.`);
+    throw new Refused(
+      `the database ${database.name} does not exist, ${doubt}, or create a new one with --create.`,
+    );
 }

@@ -2,50 +2,52 @@ import { type ApplicationClaims, type Claims, type GetUserClaims, unreadableName
 import type { StoredClaims } from '../config/options.ts';
 import { newIdentifier, type ProgramTables, type TableRow } from './tables.ts';
 
-/** Someone who can sign in. Whether they are disabled is the store's to say, which their tokens depend on as well. */
+/**
+ * A user who can sign in. The library’s store records whether the user is disabled, because tokens depend on it too.
+ */
 export interface Person {
-  /** Random and never used again: the `sub` of their tokens. */
+  /** Random and never reused; the `sub` of the user’s tokens. */
   readonly subject: string;
-  /** What they sign in with. */
+  /** The username. */
   readonly name: string;
   readonly passwordHash: string;
   readonly claims: Claims;
   readonly createdAtMs: number;
-  /** How often the name or the claims have been changed. */
+  /** Number of changes to the name and claims. */
   readonly revision: number;
 }
 
 export type NewPerson = Pick<Person, 'name' | 'passwordHash' | 'claims'>;
 
-/** The people of one issuer. Every method rejects with a `StorageFault` where the database cannot be asked. */
+/** The users of one issuer. Every method rejects with a `StorageFault` if the database does not answer. */
 export interface People {
-  /** @returns `undefined` where the name is taken */
+  /** @returns `undefined` if the name is taken */
   add(person: NewPerson): Promise<Person | undefined>;
-  /** Somebody of exactly this name, or else of one that a reader takes for it. */
+  /** The user with exactly this name, or else with a name that readers confuse with it. */
   byName(name: string): Promise<Person | undefined>;
   bySubject(subject: string): Promise<Person | undefined>;
-  /** By name. */
+  /** Sorted by name. */
   list(): Promise<readonly Person[]>;
-  /** @returns `false` where there is no such person */
+  /** @returns `false` if the user does not exist */
   setPasswordHash(subject: string, passwordHash: string): Promise<boolean>;
-  /** Replaces name and claims. Compare-and-set on the revision. @returns `changed` also if the person is gone */
+  /** Replaces name and claims. Compare-and-set on the revision. @returns `changed` also if the user was removed */
   update(person: Person): Promise<'updated' | 'name_taken' | 'changed'>;
-  /** First step of a removal: remembers for good that the subject identifier was given. Idempotent. */
+  /** First step of a removal: reserves the subject identifier permanently. Idempotent. */
   beginRemoval(subject: string, nowMs: number): Promise<void>;
-  /** Deletes the person. The name can be given again, the subject identifier cannot. Idempotent. */
+  /** Deletes the user. The name can be reused, the subject identifier cannot. Idempotent. */
   erase(subject: string): Promise<void>;
   /** Last step of a removal. */
   finishRemoval(subject: string, nowMs: number): Promise<void>;
-  /** Subjects whose removal began before a time and was not finished. */
+  /** Subjects whose removal started before a time and was not finished. */
   halfRemoved(beforeMs: number, limit: number): Promise<readonly string[]>;
   /**
-   * Gives keys to names that were stored without one.
-   * @returns the names that share their key with another person, who has it; only their exact spelling finds them
+   * Computes missing name keys.
+   * @returns the names whose key belongs to another user. Only their exact spelling finds them.
    */
   keyNames(): Promise<readonly string[]>;
 }
 
-/** A person as they will be kept: with a subject, and the name in one way of writing it. */
+/** A new user as stored, with a subject identifier and a normalized name. */
 export function personToKeep({ name, passwordHash, claims }: NewPerson): Person {
   return {
     subject: newIdentifier(),
@@ -57,53 +59,53 @@ export function personToKeep({ name, passwordHash, claims }: NewPerson): Person 
   };
 }
 
-const LONGEST = 128;
+const MAX_LENGTH = 128;
 
-/** Whether a text could be the name of a person: only such a name is looked up. */
+/** Whether a text can be a username. Other texts are never looked up. */
 export function isName(text: string): boolean {
   const name = nameAsKept(text);
-  return name !== '' && name.length <= LONGEST && name.trim() === name && !/\p{C}/u.test(name);
+  return name !== '' && name.length <= MAX_LENGTH && name.trim() === name && !/\p{C}/u.test(name);
 }
 
 /**
- * Why a name cannot be given to a person.
- * @returns ends the sentence "expected …"; `undefined` for a name that can be given
+ * Why a text is not allowed as a new username.
+ * @returns the end of a sentence “expected …”; `undefined` if the name is allowed
  */
 export function nameProblem(text: string): string | undefined {
-  if (!isName(text)) return `visible characters, at most ${LONGEST}, without space around them`;
+  if (!isName(text)) return `visible characters, at most ${MAX_LENGTH}, without space around them`;
   const unreadable = unreadableName(text);
   if (unreadable !== undefined) return unreadable;
-  // RFC 8264 §9.17: characters with a compatibility mapping are not for identifiers; other widths are mapped.
+  // RFC 8264 §9.17: identifiers exclude characters with a compatibility mapping, except other widths, which are mapped.
   const name = nameAsKept(text);
   return plainWidth(name).normalize('NFKC') === plainWidth(name)
     ? undefined
     : 'letters in their ordinary form';
 }
 
-/** A name as it is shown: canonically equivalent spellings are one. */
+/** Normalizes a name for storage and display, so that canonically equivalent spellings are equal. */
 export function nameAsKept(text: string): string {
   return text.normalize('NFC');
 }
 
-/** Letters of other scripts, in lower case, beside those that they are taken for in either case (UTS 39 §4). */
-const LOOK_ALIKES: readonly (readonly [letters: string, takenFor: string])[] = [
+/** Lower-case letters of other scripts with the Latin letters that they resemble in either case (UTS 39 §4). */
+const LOOKALIKES: readonly (readonly [letters: string, resembles: string])[] = [
   ['авсԁеһіјкмнорԛѕтуԝхӏ', 'abcdehijkmhopqstywxl'], // Cyrillic
   ['αβεηικμνορςτυχζ', 'abehikmvopσtyxz'], // Greek; its final sigma is a sigma
 ];
 
-const TAKEN_FOR: ReadonlyMap<string, string> = new Map(
-  LOOK_ALIKES.flatMap(([letters, takenFor]) =>
-    Array.from(letters, (letter, index) => [letter, takenFor.charAt(index)] as const),
+const RESEMBLES: ReadonlyMap<string, string> = new Map(
+  LOOKALIKES.flatMap(([letters, resembles]) =>
+    Array.from(letters, (letter, index) => [letter, resembles.charAt(index)] as const),
   ),
 );
 
 /**
- * What two names have in common that a reader takes for the same one: without regard to width, case (RFC 8265
- * §3.3, UsernameCaseMapped) and letters of another script that look alike. Nobody else can have a name with this key.
+ * A key that confusable names share: ignores width, case (RFC 8265 §3.3, UsernameCaseMapped) and look-alike letters of
+ * other scripts. Each key belongs to one user.
  */
 export function nameKey(text: string): string {
   const lowered = text.normalize('NFKC').toLowerCase();
-  return Array.from(lowered, (letter) => TAKEN_FOR.get(letter) ?? letter)
+  return Array.from(lowered, (letter) => RESEMBLES.get(letter) ?? letter)
     .join('')
     .normalize('NFC');
 }
@@ -113,12 +115,12 @@ function plainWidth(name: string): string {
   return name.replaceAll(/[\uFF00-\uFFEF]+/g, (wide) => wide.normalize('NFKC'));
 }
 
-/** A person's claims as UserInfo may tell them. */
+/** A user’s claims for UserInfo. */
 export function claimsOf({ name, claims }: Person): Claims {
   return { preferred_username: name, ...claims };
 }
 
-/** The claims of a person by subject, as the library asks for them. */
+/** Looks up a user’s claims by subject, for the library. */
 export function userClaims(people: People): GetUserClaims {
   return async (subject) => {
     const person = await people.bySubject(subject);
@@ -126,22 +128,22 @@ export function userClaims(people: People): GetUserClaims {
   };
 }
 
-/** Claims of tokens that are taken from those stored with a person. */
+/** Application claims whose values come from the stored claims of the user. */
 export function applicationClaims(stored: StoredClaims, getUserClaims: GetUserClaims): ApplicationClaims {
   const declared = Object.entries(stored).map(([name, { from = name, ...claim }]) => ({ name, from, claim }));
   return {
     claims: Object.fromEntries(declared.map(({ name, claim }) => [name, claim])),
     async valuesOf({ subject, names }) {
       const claims = subject === undefined ? undefined : await getUserClaims(subject);
-      const due = declared.filter(({ name }) => names.includes(name));
-      return Object.fromEntries(due.map(({ name, from }) => [name, claims?.[from]]));
+      const wanted = declared.filter(({ name }) => names.includes(name));
+      return Object.fromEntries(wanted.map(({ name, from }) => [name, claims?.[from]]));
     },
   };
 }
 
 const COLUMNS = 'subject, name, password_hash, claims, created_at_ms, revision';
 
-/** By somebody else, who may have the key of a name that is older than keys are: whose name it is keeps it. */
+/** Whether another user has the name or its key. Users whose names predate keys keep their names. */
 const TAKEN = `
   SELECT 1 FROM grantd.people AS others
   WHERE others.issuer = $1 AND others.subject <> $2 AND (others.name_key = $3 OR others.name = $4)
@@ -189,8 +191,8 @@ const PEOPLE_SQL = {
       AND NOT EXISTS (SELECT 1 FROM grantd.people WHERE issuer = $1 AND name_key = $3)`,
 };
 
-/** Rows of a transaction in which names get keys: it holds up other writers. */
-const MOST_KEYED_AT_ONCE = 200;
+/** Names per transaction, which blocks other writers. */
+const KEYS_PER_TRANSACTION = 200;
 
 export function peopleTable(tables: ProgramTables, issuer: string): People {
   const findOne = async (sql: string, ...values: readonly string[]): Promise<Person | undefined> => {
@@ -243,8 +245,8 @@ export function peopleTable(tables: ProgramTables, issuer: string): People {
     async keyNames() {
       const names = await tables.read(PEOPLE_SQL.withoutKey, issuer);
       if (names.length === 0) return [];
-      for (let begin = 0; begin < names.length; begin += MOST_KEYED_AT_ONCE) {
-        const some = names.slice(begin, begin + MOST_KEYED_AT_ONCE);
+      for (let begin = 0; begin < names.length; begin += KEYS_PER_TRANSACTION) {
+        const some = names.slice(begin, begin + KEYS_PER_TRANSACTION);
         await tables.write(
           ...some.map(
             ({ subject, name }) =>
@@ -268,11 +270,14 @@ function personOf(row: TableRow): Person {
   };
 }
 
-/** Attempts of a window, by keys that tell nobody anything. Rejects with a `StorageFault`. */
+/**
+ * Sign-in attempts per time window, by opaque keys. Every method rejects with a `StorageFault` if the database does not
+ * answer.
+ */
 export interface Attempts {
   /**
-   * Counts one, in the window that is open or in a new one. Atomic: of several at once each is counted.
-   * @returns how many there are in the window now, and when it ends
+   * Counts an attempt in the current window or a new one. Atomic: concurrent attempts all count.
+   * @returns the number of attempts in the window, and when the window ends
    */
   count(keyDigest: string, nowMs: number, windowMs: number): Promise<AttemptsOfWindow>;
   forget(keyDigest: string): Promise<void>;

@@ -20,16 +20,15 @@ import { programData } from './program_data.ts';
 import { askStorage, type ProgramTables, type TableRow } from './tables.ts';
 
 interface PostgresDatabaseOptions extends PostgresLimits {
-  /** As the library's store takes it. */
+  /** Passed to the library’s store. */
   readonly eventRetentionSeconds?: number;
-  /** Is told of a connection that was lost while nobody used it. */
+  /** Receives the error when an idle connection is lost. */
   readonly onConnectionLost: (error: Error) => void;
 }
 
 /**
- * A database on PostgreSQL, which any number of processes of any number of machines may share. Nothing is asked of it
- * yet.
- * @throws {Refused} the URL names what cannot be read here
+ * A PostgreSQL database, which any number of processes on any number of machines can share. Does not connect yet.
+ * @throws {Refused} the URL names a file or setting that is not available here
  */
 export function postgresDatabase(url: string, options: PostgresDatabaseOptions): Database {
   const address = addressOf(url);
@@ -42,9 +41,9 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
       await requireConnection(pool, address);
       return asDatabase(address, () => readStoredIssuer(pool, deadlines));
     },
-    // Empty is also the wrong one, or one that was lost: nothing on this machine tells.
-    doubtAboutMaking: async () =>
-      'which is empty: name another with --database (after a restore, the one that was restored)',
+    // An empty database may be the wrong one or a lost one, and this machine has no way to tell.
+    doubtAboutCreating: async () =>
+      'or it is empty: choose another with --database (after a restore, the restored database)',
     prepareSecret: refuseWithoutSecret,
     keptSecret: refuseWithoutSecret,
     changeKeptSecret: refuseWithoutSecret,
@@ -74,15 +73,15 @@ export function postgresDatabase(url: string, options: PostgresDatabaseOptions):
 
 function refuseWithoutSecret(): never {
   throw new ConfigurationRefused(
-    'GRANTD_SECRET: expected the server’s secret, which cannot be kept beside a database on PostgreSQL: the one that ' +
-      'it was made with (after a copy, what is in the file PATH.secret), or for a new database what ' +
-      'openssl rand -base64 32 makes; the same for every process, in GRANTD_SECRET or as "secret" in the file of --config',
+    'GRANTD_SECRET: expected the server’s secret, which is not stored next to a PostgreSQL database. Use the secret ' +
+      'with which the database was created (after a copy, the content of the file PATH.secret), or for a new database ' +
+      'the output of openssl rand -base64 32. Set the same secret for every process, in GRANTD_SECRET or as "secret" in the config file',
   );
 }
 
 /**
- * The program's tables beside the library's in the schema `grantd`.
- * @param requireSameTables rejects once a newer program has migrated them
+ * The program’s tables, next to the library’s in the schema `grantd`.
+ * @param requireSameTables rejects once a newer program has migrated the tables
  */
 export function postgresProgramTables(
   connections: PostgresConnections,
@@ -116,22 +115,22 @@ export function postgresProgramTables(
   };
 }
 
-/** What one process may ask of PostgreSQL. */
+/** Limits of one process. */
 export interface PostgresLimits {
-  /** Connections at most. */
+  /** Maximum connections. */
   readonly connections: number;
-  /** Milliseconds for a connection: for making it, and for waiting until one is free. */
+  /** Milliseconds to open a connection or wait for a free one. */
   readonly connectTimeoutMs: number;
-  /** Milliseconds for the answer to a statement. */
+  /** Milliseconds to wait for the answer to a statement. */
   readonly statementTimeoutMs: number;
 }
 
-/** The limits as the library's functions take them. */
+/** The limits in the library’s form. */
 export function deadlinesOf({ connectTimeoutMs, statementTimeoutMs }: PostgresLimits): PostgresDeadlines {
   return { connectionTimeoutMs: connectTimeoutMs, statementTimeoutMs };
 }
 
-/** Where a URL leads, the PG… variables and defaults included; never with the password. */
+/** The target of a URL, including PG… variables and defaults, without the password. */
 interface PostgresAddress {
   /** For messages: `postgres://user@host:port/database`. */
   readonly name: string;
@@ -141,16 +140,16 @@ interface PostgresAddress {
 
 interface ClosablePool {
   readonly pool: Pool;
-  /** Waits, bounded, for what is under way, and cuts the connections that are left. Idempotent. */
+  /** Waits a limited time for pending statements, then cuts the remaining connections. Idempotent. */
   close(): Promise<void>;
 }
 
-/** Milliseconds that a connection in use has at the end. */
-const LONGEST_CLOSE_MS = 1000;
+/** Milliseconds that busy connections get to finish. */
+const MAX_CLOSE_MS = 1000;
 
 const KEEP_ALIVE_DELAY_MS = 10_000;
 
-/** @throws {Refused} the URL names what cannot be read here, as a certificate */
+/** @throws {Refused} the URL names a file, such as a certificate, that cannot be read here */
 export function addressOf(url: string): PostgresAddress {
   const { host, port, user, database } = clientOf(url);
   const authority = `${user === undefined ? '' : `${encodeURIComponent(user)}@`}${hostInUrl(host)}:${port}`;
@@ -158,8 +157,8 @@ export function addressOf(url: string): PostgresAddress {
 }
 
 /**
- * Connections, whose startup message asks for no settings: a pooler that shares them among many refuses those.
- * @param onConnectionLost is told of a connection that was lost while nobody used it
+ * Opens a connection pool. Startup messages contain no settings, because shared poolers reject them.
+ * @param onConnectionLost receives the error when an idle connection is lost
  */
 export function openPool(
   url: string,
@@ -182,16 +181,16 @@ export function openPool(
     },
   });
   pool.on('error', onConnectionLost);
-  // In its pipelined mode the driver keeps one that is given back as broken until its last statement is answered,
-  // which may be never.
+  // In pipelined mode, the driver keeps a broken connection until its last statement is answered, which may never
+  // happen.
   pool.on('release', (error, { connection }) => {
     if (error) connection.stream.destroy();
   });
 
   let closing: Promise<void> | undefined;
   const end = async (): Promise<void> => {
-    await Promise.race([pool.end(), pause(LONGEST_CLOSE_MS, undefined, { ref: false })]);
-    // The pool forgets those that it could not make, or that do not say goodbye; they would keep the process alive.
+    await Promise.race([pool.end(), pause(MAX_CLOSE_MS, undefined, { ref: false })]);
+    // The pool forgets connections that fail to open or close. They would keep the process alive.
     for (const socket of sockets) socket.destroy();
   };
   return {
@@ -203,13 +202,13 @@ export function openPool(
   };
 }
 
-/** A client that never connects, since only the driver itself knows what it makes of a URL. */
+/** A client that never connects. Only the driver knows how it interprets a URL. */
 function clientOf(url: string): Client {
   try {
     return new Client({ connectionString: url });
   } catch (error) {
-    const reason = error instanceof Error && 'code' in error ? `${error.code}` : 'it cannot be read';
-    throw new Refused(`the URL of the database names a file, or a setting, that does not fit: ${reason}`);
+    const reason = error instanceof Error && 'code' in error ? `${error.code}` : 'the URL cannot be read';
+    throw new Refused(`the database URL contains an invalid file or setting: ${reason}`);
   }
 }
 
@@ -217,10 +216,10 @@ function hostInUrl(host: string): string {
   return host.includes(':') ? `[${host}]` : encodeURIComponent(host);
 }
 
-const CHECK_ADDRESS = 'check that it runs there, and that the URL names it';
+const CHECK_ADDRESS = 'check that PostgreSQL runs there and that the URL is right';
 const CHECK_PASSWORD = 'check the password, in PGPASSWORD or in the URL';
 
-/** What to do about a system's error, and about an SQLSTATE by which PostgreSQL says what is wrong with a newcomer. */
+/** Advice by system error code or by the SQLSTATE of a refused connection. */
 const REMEDIES: Readonly<Record<string, string>> = {
   ECONNREFUSED: CHECK_ADDRESS,
   EHOSTUNREACH: CHECK_ADDRESS,
@@ -228,35 +227,35 @@ const REMEDIES: Readonly<Record<string, string>> = {
   ENOENT: CHECK_ADDRESS,
   ENOTFOUND: CHECK_ADDRESS,
   ETIMEDOUT: CHECK_ADDRESS,
-  '28000': 'name a user whom it lets in from here',
+  '28000': 'use a user who may connect from this machine',
   '28P01': CHECK_PASSWORD,
-  '3D000': 'make the database first (createdb)',
-  '53300': 'let it have more connections, or grantd fewer (--database-connections)',
-  '57P03': 'try again once it has started',
+  '3D000': 'create the database first (createdb)',
+  '53300': 'allow more connections in PostgreSQL, or fewer in grantd (--database-connections)',
+  '57P03': 'try again when PostgreSQL has started',
 };
 
-/** What the driver says by itself has no code. */
+/** Advice by message, for the driver’s own errors, which have no code. */
 const REMEDIES_BY_MESSAGE: readonly (readonly [RegExp, string])[] = [
   [/password/, CHECK_PASSWORD],
   [/timeout/, CHECK_ADDRESS],
 ];
 
-/** @throws {Refused} no connection comes about */
+/** @throws {Refused} the connection fails */
 export function requireConnection(pool: Pool, address: PostgresAddress): Promise<void> {
   return new Promise((resolve, reject) => {
-    // Given back at once: nobody would hear that it is lost while a promise for it is on its way.
+    // Releases the client at once. A loss would go unnoticed while a promise for the client is pending.
     pool.connect((error, client) => {
       client?.release();
       if (error === undefined) resolve();
-      else reject(noConnection(address, error));
+      else reject(connectionRefused(address, error));
     });
   });
 }
 
-/** SQLSTATE of a table or column that does not exist. */
+/** SQLSTATEs of missing tables and columns. */
 const MISSING: ReadonlySet<unknown> = new Set(['42P01', '42703']);
 
-/** @throws {Refused} a table or column is missing that grantd made */
+/** @throws {Refused} one of grantd’s tables or columns is missing */
 export async function asDatabase<T>({ name }: PostgresAddress, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -265,25 +264,25 @@ export async function asDatabase<T>({ name }: PostgresAddress, work: () => Promi
     const missing = reasons.find((reason) => MISSING.has(codeOf(reason)));
     if (missing === undefined) throw error;
     throw new Refused(
-      `${name} lacks a part of the tables that grantd made (${messageOf(missing)}): restore the database from a backup.`,
+      `${name} lacks tables or columns of grantd (${messageOf(missing)}): restore the database from a backup.`,
     );
   }
 }
 
-/** Why no connection came about, in one line with the host, the port and the code. */
-function noConnection({ name, host, port }: PostgresAddress, error: unknown): Refused {
+/** The connection error in one line, with host, port and code. */
+function connectionRefused({ name, host, port }: PostgresAddress, error: unknown): Refused {
   const [code, message] = [codeOf(error), messageOf(error)];
   const remedy = REMEDIES[code ?? ''] ?? REMEDIES_BY_MESSAGE.find(([said]) => said.test(message))?.[1];
   const reason = code === undefined ? message : `${code}, ${message}`;
   const advice = remedy === undefined ? '' : `; ${remedy}`;
-  return new Refused(`no connection to ${name} (host ${host}, port ${port}): ${reason}${advice}.`);
+  return new Refused(`cannot connect to ${name} (host ${host}, port ${port}): ${reason}${advice}.`);
 }
 
 function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && error.code !== undefined ? `${error.code}` : undefined;
 }
 
-/** Of several addresses of a host that were all tried in vain, the last one's. */
+/** If every address of a host failed, the message of the last one. */
 function messageOf(error: unknown): string {
   if (error instanceof AggregateError) return messageOf(error.errors.at(-1));
   return error instanceof Error ? error.message : String(error);

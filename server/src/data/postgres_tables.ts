@@ -1,6 +1,6 @@
 import type { PostgresTables } from '@grantd/core/postgres';
 
-/** The program's own tables, beside the library's in its schema, with the columns that they have in SQLite. */
+/** The program’s tables, next to the library’s, with the same columns as in SQLite. */
 export const PROGRAM_TABLES: PostgresTables = {
   versions: 'grantd.program_schema',
   migrations: [
@@ -89,13 +89,13 @@ export const PROGRAM_TABLES: PostgresTables = {
       sealed text NOT NULL
     );
     `,
-    // As which client one is told of sessions, and agreed with.
+    // Ties consents and logout notifications to the client as it was registered.
     `
     ALTER TABLE grantd.consents ADD COLUMN client_revision bigint NOT NULL DEFAULT 0;
     ALTER TABLE grantd.session_clients ADD COLUMN sid text COLLATE "C", ADD COLUMN sub text COLLATE "C";
     ALTER TABLE grantd.logout_deliveries ADD COLUMN sid text COLLATE "C", ADD COLUMN sub text COLLATE "C";
     `,
-    // Consents by what was agreed together.
+    // Consents by decision.
     `
     -- Each row was one union of several decisions. With resources in it nobody knows which scopes were agreed to for which.
     -- A withdrawal that has begun still has to end its grants.

@@ -1,11 +1,11 @@
 import type { ClientRepository } from '@grantd/core';
 import { ConsentSweep, type Consents, consentsTable, type ScopeTexts, scopeTextsTable } from './consents.ts';
 import { type Attempts, attemptsTable, type People, peopleTable } from './people.ts';
-import { type KeptPairwiseSecret, pairwiseSecretTable } from './secrets.ts';
+import { pairwiseSecretTable, type StoredPairwiseSecret } from './secrets.ts';
 import { type LogoutDeliveries, logoutDeliveriesTable, type Sessions, sessionsTable } from './sessions.ts';
 import { type ProgramTables, writeCheck } from './tables.ts';
 
-/** What the program itself remembers of one issuer, beside what the library's store does. */
+/** The program’s own data of one issuer, in addition to the library’s store. */
 export interface ProgramData {
   readonly people: People;
   readonly demoMark: DemoMark;
@@ -14,18 +14,18 @@ export interface ProgramData {
   readonly scopeTexts: ScopeTexts;
   readonly attempts: Attempts;
   readonly logoutDeliveries: LogoutDeliveries;
-  readonly pairwiseSecret: KeptPairwiseSecret;
-  /** Rejects with a `StorageFault` if nothing can be written at the moment, as on a full disk. */
+  readonly pairwiseSecret: StoredPairwiseSecret;
+  /** Rejects with a `StorageFault` if the database accepts no writes, for example on a full disk. */
   requireWritable(): Promise<void>;
   /**
-   * Deletes rows whose time is over.
-   * @param limit rows of each kind at most
-   * @returns how many rows were deleted; zero once there is nothing left to sweep
+   * Deletes expired rows.
+   * @param limit maximum rows of each kind
+   * @returns the number of deleted rows; zero if none are left
    */
   sweepProgram(limit: number): Promise<number>;
 }
 
-/** @param clients of the library's store in the same database */
+/** @param clients the client repository of the library’s store in the same database */
 export function programData(
   tables: ProgramTables,
   issuer: string,
@@ -48,7 +48,7 @@ export function programData(
   };
 }
 
-/** Each statement finds its oldest rows by an index. A session that was ended goes in the course of its end. */
+/** Each statement finds the oldest rows through an index. Ended sessions are deleted by their own last step. */
 const SWEEP_SQL = [
   `
   DELETE FROM grantd.sessions WHERE issuer = $1 AND expires_at_ms <= $2 AND ended_at_ms IS NULL AND id IN (
@@ -63,9 +63,9 @@ const SWEEP_SQL = [
 ];
 
 /**
- * Deletes rows of the program's tables whose time is over.
- * @param limit rows of each kind at most
- * @returns how many rows were deleted
+ * Deletes expired rows of the program’s tables.
+ * @param limit maximum rows of each kind
+ * @returns the number of deleted rows
  */
 export async function sweepProgram(
   tables: ProgramTables,
@@ -77,7 +77,7 @@ export async function sweepProgram(
   return swept.reduce((sum, rows) => sum + rows.length, 0);
 }
 
-/** Whether an issuer holds demo data, whose passwords everyone knows. Rejects with a `StorageFault`. */
+/** Marks an issuer with demo data, whose passwords are public. Rejects with a `StorageFault`. */
 interface DemoMark {
   isSet(): Promise<boolean>;
   set(): Promise<void>;

@@ -18,7 +18,7 @@ import { makeFolder } from '@grantd/core/sqlite';
 import { Refused } from '../config/refused.ts';
 import type { ProgramTables, TableRow } from './tables.ts';
 
-/** What the program derives keys for of the server's secret, besides the library. */
+/** The program’s uses of the server’s secret, in addition to the library’s. Each use has its own key. */
 export type ProgramSecretUse =
   | 'form_token'
   | 'known_browser'
@@ -27,7 +27,7 @@ export type ProgramSecretUse =
   | 'pending_request'
   | 'sign_in_attempt';
 
-/** The server's secret in the hands of the program. */
+/** The server’s secret with the program’s uses. */
 export type ProgramSecret = ServerSecret<ProgramSecretUse>;
 
 const ALGORITHM = 'aes-256-gcm';
@@ -35,10 +35,10 @@ const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 
 /**
- * A text that nobody can read or change without the key. Nonces are random; NIST SP 800-38D §8.3 allows four billion
- * of them for a key.
- * @param key 256 bits, for one use alone
- * @param boundTo what has to be the same when it is opened, so that it cannot be put elsewhere
+ * Encrypts a text so that it can neither be read nor changed without the key. Nonces are random; NIST SP 800-38D §8.3
+ * allows four billion per key.
+ * @param key 256 bits, for one use only
+ * @param boundTo context that must be the same for `unseal`, so that a sealed value cannot be moved elsewhere
  */
 export function seal(key: Uint8Array, text: string, boundTo = ''): string {
   const nonce = randomBytes(NONCE_BYTES);
@@ -47,7 +47,7 @@ export function seal(key: Uint8Array, text: string, boundTo = ''): string {
   return Buffer.concat([nonce, encrypted, cipher.getAuthTag()]).toString('base64url');
 }
 
-/** @returns `undefined` where it was not sealed with this key, or for something else */
+/** @returns `undefined` if the text was sealed with another key or another `boundTo` */
 export function unseal(key: Uint8Array, sealed: string, boundTo = ''): string | undefined {
   const bytes = Buffer.from(sealed, 'base64url');
   if (bytes.length < NONCE_BYTES + TAG_BYTES) return undefined;
@@ -59,31 +59,31 @@ export function unseal(key: Uint8Array, sealed: string, boundTo = ''): string | 
   try {
     return Buffer.concat([text, decipher.final()]).toString('utf8');
   } catch {
-    // The tag does not fit: the one way in which `final` can fail.
+    // The tag does not match, which is the only way that `final` can fail.
     return undefined;
   }
 }
 
 /**
- * Where an issuer's secret of pairwise subject identifiers is kept, sealed: in its database, since it must be the same
- * in every process and for ever. Every method rejects with a `StorageFault` where the database cannot be asked.
+ * Stores an issuer’s pairwise secret, sealed. It is in the database, because it must be the same in every process and
+ * never change. Every method rejects with a `StorageFault` if the database does not answer.
  */
-export interface KeptPairwiseSecret {
+export interface StoredPairwiseSecret {
   get(): Promise<string | undefined>;
-  /** Keeps one where there is none; of several processes that try, the first one's stays. */
+  /** Stores the secret if there is none. The first of several processes wins. */
   add(sealed: string): Promise<void>;
-  /** Keeps it in another form, unless somebody else has done so meanwhile. */
+  /** Replaces the sealed form, unless another process has already replaced it. */
   replace(sealed: string, replacement: string): Promise<void>;
 }
 
 /**
- * The secret of an issuer's pairwise subject identifiers, made the first time. It is sealed under the first of the
- * server's secrets, and sealed anew where that is another one by now: a secret of the server can be taken from the list
- * once a server has started with both. It is bound to the issuer, so that no other one's can be put in its place.
- * @throws {Refused} it was sealed under a secret that is not in the list any more
+ * An issuer’s pairwise secret, created at first use. It is sealed under the first server secret and resealed when that
+ * changes, so an old server secret can be dropped after a start with both. It is bound to the issuer, so that another
+ * issuer’s secret cannot replace it.
+ * @throws {Refused} it was sealed under a server secret that is no longer in the list
  */
 export async function pairwiseSecretOf(
-  kept: KeptPairwiseSecret,
+  kept: StoredPairwiseSecret,
   secret: ProgramSecret,
   issuer: string,
 ): Promise<string> {
@@ -99,17 +99,17 @@ export async function pairwiseSecretOf(
     return openedByOlder;
   }
   throw new Refused(
-    'the secret of pairwise subject identifiers was sealed under another server secret: start with that one in the ' +
-      'array of GRANTD_SECRET, behind the new one. Without it every such identifier would be another.',
+    'the secret of pairwise subject identifiers was encrypted with another server secret: add that secret to the array ' +
+      'in GRANTD_SECRET, after the new one. Without it, every such identifier would change.',
   );
 }
 
 /**
- * The place in the list of the server secret that the pairwise secret is sealed under; `undefined` if none is kept, `-1`
- * if it is not in the list.
+ * The index of the server secret under which the pairwise secret is sealed; `undefined` if there is no pairwise secret,
+ * `-1` if that server secret is not in the list.
  */
 export async function sealOfPairwiseSecret(
-  kept: KeptPairwiseSecret,
+  kept: StoredPairwiseSecret,
   secret: ProgramSecret,
   issuer: string,
 ): Promise<number | undefined> {
@@ -119,7 +119,7 @@ export async function sealOfPairwiseSecret(
   return keys.findIndex((key) => unseal(key, sealed, issuer) !== undefined);
 }
 
-async function makeOne(kept: KeptPairwiseSecret, key: Uint8Array, issuer: string): Promise<string> {
+async function makeOne(kept: StoredPairwiseSecret, key: Uint8Array, issuer: string): Promise<string> {
   await kept.add(seal(key, randomBytes(32).toString('base64url'), issuer));
   const sealed = await kept.get();
   if (sealed === undefined) throw new Error('the secret of pairwise subject identifiers is not kept');
@@ -132,7 +132,7 @@ const SQL = {
   replace: 'UPDATE grantd.pairwise_secrets SET sealed = $3 WHERE issuer = $1 AND sealed = $2',
 };
 
-export function pairwiseSecretTable(tables: ProgramTables, issuer: string): KeptPairwiseSecret {
+export function pairwiseSecretTable(tables: ProgramTables, issuer: string): StoredPairwiseSecret {
   const sealedOf = ([row]: readonly TableRow[]) => (row === undefined ? undefined : String(row.sealed));
   return {
     get: async () => sealedOf(await tables.read(SQL.get, issuer)),
@@ -145,24 +145,24 @@ export function pairwiseSecretTable(tables: ProgramTables, issuer: string): Kept
   };
 }
 
-/** Named after its database, so that each one of a folder has its own. */
+/** Named after its database, so that several databases can share a folder. */
 export function secretFileOf(database: string): string {
   return `${database}.secret`;
 }
 
 /**
- * The server's secret beside a database, or several, the newest first; `undefined` where there is none.
- * @param user who runs the program; `undefined` where the system has no such numbers, and no modes either
- * @throws {Refused} it cannot be read, is no regular file or too short, or others may have read or written it
+ * Reads the server’s secret next to a database: one or several, newest first. `undefined` if there is no file.
+ * @param user the numeric ID of the user who runs the program; `undefined` on systems without user IDs and file modes
+ * @throws {Refused} the file is unreadable, not a regular file, too short or not private
  */
 export function readSecretFile(database: string, user = process.getuid?.()): readonly string[] | undefined {
   const path = secretFileOf(database);
   const file = openOrRefuse(path);
   if (file === undefined) return undefined;
   try {
-    // Of the opened file, not of the path, which can lead to another one meanwhile.
+    // Checks the opened file, because the path may lead to another file by now.
     const status = fstatSync(file);
-    if (!status.isFile()) throw new Refused(`the server's secret ${path} is no regular file`);
+    if (!status.isFile()) throw new Refused(`the server's secret ${path} is not a regular file`);
     if (user !== undefined) requirePrivate(path, status, user);
     return secretsIn(readFileSync(file, 'utf8').trim(), path);
   } finally {
@@ -170,12 +170,12 @@ export function readSecretFile(database: string, user = process.getuid?.()): rea
   }
 }
 
-/** The file has the form of the variable: one secret, or a JSON array of them. */
+/** The file has the same form as the variable: one secret, or a JSON array. */
 function secretsIn(content: string, path: string): readonly string[] {
   const secrets = content.startsWith('[') ? parsed(content) : [content];
   if (isListOfSecrets(secrets)) return secrets;
   throw new Refused(
-    `${path}: expected a secret of at least 32 characters, or a JSON array of them, the newest first`,
+    `${path}: expected a secret of at least 32 characters, or a JSON array of such secrets, newest first`,
   );
 }
 
@@ -194,7 +194,7 @@ function parsed(content: string): unknown {
 
 function openOrRefuse(path: string): number | undefined {
   try {
-    // Without O_NONBLOCK the opening of a named pipe waits for somebody to write into it.
+    // Without O_NONBLOCK, opening a named pipe waits until something is written to it.
     return openSync(path, constants.O_RDONLY | constants.O_NONBLOCK);
   } catch (error) {
     if (isErrno(error, 'ENOENT')) return undefined;
@@ -205,23 +205,26 @@ function openOrRefuse(path: string): number | undefined {
 function requirePrivate(path: string, { uid, mode }: Stats, user: number): void {
   if (uid !== user) {
     throw new Refused(
-      `the server's secret ${path} belongs to the user ${uid}, but grantd runs as ${user}: run grantd as its owner, ` +
-        `make it yours with chown ${user} ${path} if you know where it comes from, or set GRANTD_SECRET.`,
+      `the server's secret ${path} belongs to user ${uid}, but grantd runs as user ${user}: run grantd as the owner, ` +
+        `run chown ${user} ${path} if you know where the file comes from, or set GRANTD_SECRET.`,
     );
   }
   if ((mode & 0o077) !== 0) {
     throw new Refused(
       `the server's secret ${path} is open to others (mode ${(mode & 0o777).toString(8)}): ` +
-        `run chmod 600 ${path}, and replace the secret if somebody may have read it.`,
+        `run chmod 600 ${path}, and replace the secret if anyone else may have read it.`,
     );
   }
 }
 
-/** Makes the secret of a new database, readable by its owner alone; of two processes that try, both get the first one's. */
+/**
+ * Creates the secret of a new database, readable only by its owner. If two processes try, both get the first one’s
+ * secret.
+ */
 export function createSecretFile(database: string): readonly string[] {
   const path = secretFileOf(database);
   makeFolder(dirname(path));
-  // A link appears with its whole content or not at all, and never replaces a file.
+  // A link appears atomically with its whole content and never replaces a file.
   const draft = `${path}.${randomBytes(6).toString('hex')}`;
   writeFileSync(draft, `${newSecret()}\n`, {
     mode: 0o600,
@@ -246,10 +249,10 @@ export function newSecret(): string {
 }
 
 /**
- * Changes the secrets beside a database in one step: the file has its whole former or its whole new content, also after
- * a crash, and of two processes that change it at once one is refused.
- * @param change what the secrets are to be, from what they are
- * @throws {Refused} there is no such file, it cannot be used or written, or somebody else is changing it
+ * Changes the secrets next to a database atomically: even after a crash, the file has its complete old or new content.
+ * Of two concurrent changes, one fails.
+ * @param change maps the current secrets to the new secrets
+ * @throws {Refused} there is no file, it cannot be used or written, or another command is changing it
  */
 export function changeSecretFile(
   database: string,
@@ -274,20 +277,20 @@ export function changeSecretFile(
   syncFolder(dirname(path));
 }
 
-/** Who has made the draft may replace the file. */
+/** The draft file serves as the lock. */
 function lockByDraft(draft: string, path: string): number {
   try {
     return openSync(draft, 'wx', 0o600);
   } catch (error) {
     if (isErrno(error, 'EEXIST'))
       throw new Refused(
-        `${draft} exists: another command is changing ${path}, or was interrupted. Remove it if no command runs.`,
+        `${draft} exists: another command is changing ${path}, or was interrupted. Remove it if no command is running.`,
       );
     throw new Refused(`the server's secret ${path} cannot be changed: ${errnoOf(error)}`, { cause: error });
   }
 }
 
-/** Makes the new name durable. Windows has no such operation. */
+/** Makes the rename durable. Windows has no such operation. */
 function syncFolder(folder: string): void {
   if (process.platform === 'win32') return;
   const handle = openSync(folder, constants.O_RDONLY);

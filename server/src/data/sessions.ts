@@ -1,34 +1,34 @@
 import type { Person } from './people.ts';
 import type { ProgramTables, TableRow } from './tables.ts';
 
-/** One sign-in of a person in one browser, as it is stored. */
+/** A user’s session in one browser, as stored. */
 export interface StoredSession {
-  /** From it comes `sid` in ID tokens, and tokens end with it; no secret. */
+  /** The basis of `sid` in ID tokens. Not a secret. Tokens of the session refer to it. */
   readonly id: string;
   readonly subject: string;
-  /** How the person signed in (RFC 8176). */
+  /** How the user signed in (RFC 8176). */
   readonly amr: readonly string[];
-  /** What the browser calls itself, shortened. */
+  /** The `User-Agent` header, shortened. */
   readonly userAgent: string;
   readonly signedInAtMs: number;
-  /** As of about a minute ago. */
+  /** Accurate to about a minute. */
   readonly lastSeenAtMs: number;
 }
 
-/** What changes when the person signs in again. */
+/** What changes when the user signs in again. */
 type SignInOfSession = Pick<StoredSession, 'amr' | 'userAgent' | 'signedInAtMs'>;
 
-/** By whose password a session begins. */
+/** The user and the password that start a session. */
 type ShownPassword = Pick<Person, 'subject' | 'passwordHash'>;
 
-/** The sessions of one issuer. Every method rejects with a `StorageFault` where the database cannot be asked. */
+/** The sessions of one issuer. Every method rejects with a `StorageFault` if the database does not answer. */
 export interface Sessions {
   /**
-   * Atomic with a change of the password: that one ends the session, or there is none.
-   * @param secretDigest SHA-256 of what the browser's cookie says
-   * @param expiresAtMs when nobody needs it any more, unless it is used meanwhile
-   * @param shown the hash of the password that the person has shown
-   * @returns `false` where the person has another one by now, or is gone
+   * Adds a session. Atomic with password changes: a change either ends the session or prevents it.
+   * @param secretDigest SHA-256 digest of the cookie’s secret
+   * @param expiresAtMs when the session expires without further use
+   * @param shown the user, with the hash of the verified password
+   * @returns `false` if the password has changed or the user was removed
    */
   add(
     session: StoredSession,
@@ -37,15 +37,16 @@ export interface Sessions {
     shown: ShownPassword,
   ): Promise<boolean>;
 
-  /** @returns `undefined` where there is none, or it has ended; time is the caller's to judge */
+  /** @returns `undefined` if the session does not exist or has ended. The caller checks expiry. */
   bySecret(secretDigest: string): Promise<StoredSession | undefined>;
 
-  /** Those of a person that have not ended, the last used first; time is the caller's to judge. */
+  /** A user’s sessions that have not ended, last used first. The caller checks expiry. */
   ofSubject(subject: string): Promise<readonly StoredSession[]>;
 
   /**
-   * The same session with another secret and a new sign-in. Compare-and-set on the secret, and on the password as `add`.
-   * @returns `false` where it has ended, has another secret already, or is another person's, or they another password
+   * Renews a session with a new secret and sign-in. Compare-and-set on the secret, and on the password as in `add`.
+   * @returns `false` if the session has ended, the secret or password has changed, or the session belongs to another
+   * user
    */
   renew(
     id: string,
@@ -55,36 +56,36 @@ export interface Sessions {
     shown: ShownPassword,
   ): Promise<boolean>;
 
-  /** Remembers that it was used. */
+  /** Records that the session was used. */
   touch(id: string, lastSeenAtMs: number, expiresAtMs: number): Promise<void>;
 
   /**
-   * Remembers that a client learns of the session, by which names, and is to be told of its end by the same.
-   * @returns `false` where it has ended
+   * Records that a client knows the session, and the identifiers for its logout notification.
+   * @returns `false` if the session has ended
    */
-  addClient(id: string, clientId: string, told: ToldNames): Promise<boolean>;
+  addClient(id: string, clientId: string, names: ClientNames): Promise<boolean>;
 
-  /** Whether it is there and has not ended. */
+  /** Whether the session exists and has not ended. */
   isOpen(id: string): Promise<boolean>;
 
   /**
-   * First step of ending: from now on no browser is signed in by it, and nothing is issued for it.
-   * @returns which sessions are to be ended by the caller
+   * First step of ending sessions: they become invalid for browsers and new tokens.
+   * @returns the sessions that the caller must finish
    */
   beginEnd(of: SessionsToEnd, nowMs: number): Promise<readonly EndedSession[]>;
 
   /**
-   * Last step of ending: the session goes, and the clients that know of it are to be told. One transaction.
-   * @returns those clients
+   * Last step of ending a session: deletes it and queues its logout notifications, in one transaction.
+   * @returns the clients to notify
    */
   finishEnd(id: string, nowMs: number): Promise<readonly string[]>;
 
-  /** Whose end was begun before a time and not finished: a process died in between. */
+  /** Sessions whose end started before a time and was not finished, because a process died. */
   halfEnded(beforeMs: number, limit: number): Promise<readonly EndedSession[]>;
 }
 
-/** What a client's ID tokens call a session and its person (`sid`, `sub`). */
-export interface ToldNames {
+/** The identifiers of a session and its user in a client’s ID tokens (`sid`, `sub`). */
+export interface ClientNames {
   readonly sid: string;
   readonly sub: string;
 }
@@ -93,7 +94,7 @@ export type EndedSession = Pick<StoredSession, 'id' | 'subject'>;
 
 export type SessionsToEnd = { readonly id: string; readonly subject: string } | SessionsOfPerson;
 
-/** All sessions of a person, or all but one. */
+/** All sessions of a user, or all but one. */
 export interface SessionsOfPerson {
   readonly subject: string;
   readonly except?: string;
@@ -104,7 +105,7 @@ const COLUMNS = 'id, subject, amr, user_agent, signed_in_at_ms, last_seen_at_ms'
 const OPEN = 'ended_at_ms IS NULL';
 
 const SESSIONS_SQL = {
-  // Keeps whoever changes the password waiting until the session is among those that end with it.
+  // Blocks a concurrent password change, so that it ends the new session too.
   holdPassword: `
     UPDATE grantd.people SET password_hash = password_hash
     WHERE issuer = $1 AND subject = $2 AND password_hash = $3`,
@@ -130,7 +131,7 @@ const SESSIONS_SQL = {
     UPDATE grantd.sessions SET last_seen_at_ms = $3, expires_at_ms = $4
     WHERE issuer = $1 AND id = $2 AND last_seen_at_ms < $3 AND ${OPEN}`,
 
-  // Keeps whoever ends the session waiting until the client is among those that are told of it.
+  // Blocks a concurrent end of the session, so that it notifies the new client too.
   hold: `
     UPDATE grantd.sessions SET expires_at_ms = expires_at_ms
     WHERE issuer = $1 AND id = $2 AND ${OPEN} RETURNING id`,
@@ -148,7 +149,7 @@ const SESSIONS_SQL = {
     UPDATE grantd.sessions SET ended_at_ms = $4
     WHERE issuer = $1 AND subject = $2 AND id <> $3 AND ${OPEN} RETURNING id, subject`,
 
-  // At once, with no attempt made yet.
+  // Due at once, before the first attempt.
   queueDeliveries: `
     INSERT INTO grantd.logout_deliveries (issuer, session_id, client_id, subject, sid, sub, attempts, due_at_ms)
     SELECT c.issuer, c.session_id, c.client_id, s.subject, c.sid, c.sub, 0, $3
@@ -228,55 +229,55 @@ function sessionOf(row: TableRow): StoredSession {
   };
 }
 
-/** A client that is to be told that a session has ended (OpenID Connect Back-Channel Logout §2.5). */
+/** A pending notification of a client that a session has ended (OpenID Connect Back-Channel Logout §2.5). */
 export interface LogoutDelivery {
   readonly sessionId: string;
   readonly clientId: string;
   readonly subject: string;
-  /** As the client was told. */
+  /** As in the client’s ID tokens. */
   readonly sid: string;
   readonly sub?: string;
-  /** This one included. */
+  /** Number of attempts, including this one. */
   readonly attempts: number;
 }
 
-/** Which deliveries are wanted, of those that are due. */
+/** Selects due deliveries. */
 interface DeliveriesToTake {
-  /** Of this session alone. */
+  /** Only of this session. */
   readonly sessionId?: string | undefined;
-  /** Of none of these, `MOST_CLIENTS_AT_ONCE` of them at most. */
+  /** Excludes these clients, at most `MAX_CONCURRENT_CLIENTS`. */
   readonly exceptClients: readonly string[];
   readonly limit: number;
 }
 
-/** How many clients are told at the same time by one process. */
-export const MOST_CLIENTS_AT_ONCE = 20;
+/** Maximum clients that one process notifies concurrently. */
+export const MAX_CONCURRENT_CLIENTS = 20;
 
-/** Deliveries that wait for their next attempt. Every method rejects with a `StorageFault`. */
+/** Queue of pending deliveries. Every method rejects with a `StorageFault`. */
 export interface LogoutDeliveries {
   /**
-   * Takes what is due, the longest due first and one for each client, and keeps it from everyone else until the lease
-   * ends. Atomic: of several processes one gets each.
+   * Takes due deliveries, oldest first and one per client, and hides them from other processes until the lease ends.
+   * Atomic: each delivery goes to one process.
    */
   take(nowMs: number, leaseMs: number, wanted: DeliveriesToTake): Promise<readonly LogoutDelivery[]>;
-  /** It was delivered, or never will be. */
+  /** Removes a delivery that succeeded or was given up. */
   remove(delivery: LogoutDelivery): Promise<void>;
-  /** It is due again at another time. */
+  /** Reschedules a delivery. */
   postpone(delivery: LogoutDelivery, dueAtMs: number): Promise<void>;
 }
 
 const ONE = 'issuer = $1 AND session_id = $2 AND client_id = $3';
 
-/** As a statement has them: a list of any length is none that both databases read alike. */
-const EXCEPT = Array.from({ length: MOST_CLIENTS_AT_ONCE }, (_, index) => `$${index + 4}`).join(', ');
-const [UNTIL, LIMIT] = [`$${MOST_CLIENTS_AT_ONCE + 4}`, `$${MOST_CLIENTS_AT_ONCE + 5}`];
+/** Placeholders for a fixed number of values, because SQLite and PostgreSQL share no syntax for lists of any length. */
+const EXCEPT = Array.from({ length: MAX_CONCURRENT_CLIENTS }, (_, index) => `$${index + 4}`).join(', ');
+const [UNTIL, LIMIT] = [`$${MAX_CONCURRENT_CLIENTS + 4}`, `$${MAX_CONCURRENT_CLIENTS + 5}`];
 
 const DUE = `issuer = $1 AND due_at_ms <= $2 AND ($3 = '' OR session_id = $3) AND client_id NOT IN (${EXCEPT})`;
 
 const LOGOUT_DELIVERIES_SQL = {
   isDue: `SELECT session_id FROM grantd.logout_deliveries WHERE ${DUE} LIMIT 1`,
 
-  // What somebody else takes at the same time is not due any more when it is looked at again.
+  // After a concurrent take, the row is no longer due when the condition is checked again.
   take: `
     UPDATE grantd.logout_deliveries SET attempts = attempts + 1, due_at_ms = ${UNTIL}
     WHERE issuer = $1 AND due_at_ms <= $2 AND (session_id, client_id) IN (
@@ -294,17 +295,18 @@ const LOGOUT_DELIVERIES_SQL = {
 export function logoutDeliveriesTable(tables: ProgramTables, issuer: string): LogoutDeliveries {
   return {
     async take(nowMs, leaseMs, { sessionId = '', exceptClients, limit }) {
-      if (exceptClients.length > MOST_CLIENTS_AT_ONCE) throw new RangeError('more clients than there may be');
-      const except = Array.from({ length: MOST_CLIENTS_AT_ONCE }, (_, index) => exceptClients[index] ?? '');
+      if (exceptClients.length > MAX_CONCURRENT_CLIENTS)
+        throw new RangeError(`expected at most ${MAX_CONCURRENT_CLIENTS} excluded clients`);
+      const except = Array.from({ length: MAX_CONCURRENT_CLIENTS }, (_, index) => exceptClients[index] ?? '');
       const due = [issuer, nowMs, sessionId, ...except] as const;
-      // Most of the time nothing is due, and a look is cheaper than a write.
+      // Usually nothing is due, and a read is cheaper than a write.
       if ((await tables.read(LOGOUT_DELIVERIES_SQL.isDue, ...due)).length === 0) return [];
       const [taken = []] = await tables.write([LOGOUT_DELIVERIES_SQL.take, ...due, nowMs + leaseMs, limit]);
       return taken.map((row) => ({
         sessionId: String(row.session_id),
         clientId: String(row.client_id),
         subject: String(row.subject),
-        // Those of an earlier version have the name that every client was told.
+        // Rows of an earlier version use the session ID for every client.
         sid: String(row.sid ?? row.session_id),
         ...(row.sub !== null && { sub: String(row.sub) }),
         attempts: Number(row.attempts),

@@ -21,10 +21,10 @@ import { changeSecretFile, createSecretFile, readSecretFile, secretFileOf } from
 import { openSqliteTables, requireSameTables } from './sqlite_tables.ts';
 import { askStorage, type ProgramTables, type TableCall, type TableRow } from './tables.ts';
 
-/** As the library's store takes them. */
+/** Passed to the library’s store. */
 type SqliteDatabaseOptions = Pick<SqliteStorageOptions, 'eventRetentionSeconds' | 'cachedTokens'>;
 
-/** A database in a file, with the server's secret in another one beside it. */
+/** An SQLite database file, with the server’s secret in a second file next to it. */
 export function sqliteDatabase(path: string, options: SqliteDatabaseOptions = {}): Database {
   const opened: { close(): unknown }[] = [];
   const close = async (): Promise<void> => {
@@ -39,9 +39,11 @@ export function sqliteDatabase(path: string, options: SqliteDatabaseOptions = {}
         requireUndamaged(path);
         return readStoredIssuer(path);
       }),
-    async doubtAboutMaking() {
+    async doubtAboutCreating() {
       const left = await leftOfEarlier(path);
-      return left && `but ${left} is left of an earlier one: put the database back (is its volume mounted?)`;
+      return (
+        left && `but ${left} of an earlier database exists: put the database back (is its volume mounted?)`
+      );
     },
     prepareSecret() {
       asDatabase(path, () => {
@@ -86,34 +88,34 @@ export function sqliteDatabase(path: string, options: SqliteDatabaseOptions = {}
   };
 }
 
-/** Milliseconds for which a process that has just made the secret may take to make the database. */
-const LONGEST_MAKING_MS = 2000;
+/** Milliseconds that another process may take to create the database after its secret. */
+const MAX_CREATION_MS = 2000;
 
-/** @returns the path of what an earlier database has left beside a missing one */
+/** @returns a file that an earlier database has left next to the missing one */
 async function leftOfEarlier(path: string): Promise<string | undefined> {
   const left = () =>
     readStoredIssuer(path) === undefined
       ? [secretFileOf(path), `${path}-wal`, `${path}-inodes`].find((file) => existsSync(file))
       : undefined;
-  // Another process may be making the database right now: its secret comes first.
-  for (const endsAt = performance.now() + LONGEST_MAKING_MS; performance.now() < endsAt; await pause(20))
+  // Another process may be creating the database right now. It creates the secret first.
+  for (const endsAt = performance.now() + MAX_CREATION_MS; performance.now() < endsAt; await pause(20))
     if (left() === undefined) return undefined;
   return left();
 }
 
-/** SQLite's result codes, without what extends them. */
+/** SQLite’s primary result codes. */
 const SQLITE_READONLY = 8;
 const SQLITE_CORRUPT = 11;
 const SQLITE_CANTOPEN = 14;
 const SQLITE_NOTADB = 26;
 
-/** What the system says where a file or its folder may not be written. */
+/** System errors if a file or folder is not accessible. */
 const NOT_PERMITTED = new Set<unknown>(['EACCES', 'EPERM', 'EROFS', 'ENOENT', 'ENOTDIR', 'EISDIR']);
 
-/** What SQLite says if a table or column of this version is missing. */
+/** SQLite’s messages about missing tables and columns. */
 const MISSING_IN_SCHEMA = /^no such (?:table|column)|has no column named/;
 
-/** @throws {Refused} the file is something else, or corrupt, which is marked, or this user may not write it */
+/** @throws {Refused} the file is not a database, is corrupt (then it is marked), or is not writable by this user */
 function asDatabase<T>(path: string, work: () => T): T {
   try {
     return work();
@@ -122,21 +124,21 @@ function asDatabase<T>(path: string, work: () => T): T {
     const { code, errcode } = { code: undefined, errcode: undefined, ...error };
     if (isFolder(path))
       throw new Refused(
-        `${path} is a folder: name a file with --database sqlite:${join(path, 'grantd.db')}.`,
+        `${path} is a folder: choose a file with --database sqlite:${join(path, 'grantd.db')}.`,
       );
     if (Number(errcode) % 256 === SQLITE_CORRUPT) {
       markDamaged(path, error.message);
       throw corruptionRefused(path, error.message);
     }
     if (Number(errcode) % 256 === SQLITE_NOTADB)
-      throw new Refused(`${path} is not an SQLite database: name another with --database.`);
+      throw new Refused(`${path} is not an SQLite database: choose another with --database.`);
     if (NOT_PERMITTED.has(code) || [SQLITE_READONLY, SQLITE_CANTOPEN].includes(Number(errcode) % 256))
       throw new Refused(
         `${path} cannot be opened (${error.message}): choose a folder that this user can write, with --database sqlite:PATH.`,
       );
     if (MISSING_IN_SCHEMA.test(error.message))
       throw new Refused(
-        `${path} lacks a part of the tables that grantd made (${error.message}): restore the file from a backup.`,
+        `${path} lacks tables or columns of grantd (${error.message}): restore the file from a backup.`,
       );
     throw error;
   }
@@ -146,22 +148,25 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false;
 }
 
-/** A secret made for a database that exists already would not open its keys, and spoil what is hashed under it. */
+/**
+ * Never creates a secret for an existing database: it could not open the stored keys, and new hashes would depend on
+ * it.
+ */
 function requireSecretFile(path: string): readonly string[] {
   const secret = readSecretFile(path);
   if (secret !== undefined) return secret;
   throw new Refused(
-    `the secret of the database ${path} is missing: set GRANTD_SECRET as it was when the database was made, ` +
+    `the secret of the database ${path} is missing: set GRANTD_SECRET to the secret with which the database was created, ` +
       `or put ${secretFileOf(path)} back.`,
   );
 }
 
-/** How long a write waits for those of other processes, as the library's own do. */
+/** How long a write waits for other processes, as in the library. */
 const BUSY_TIMEOUT_MS = 2000;
 
 /**
- * The program's tables in a file, over the connection that it has for them.
- * @param corruption of the file, which the library's store has in common with them
+ * The program’s tables in a file, over their own connection.
+ * @param corruption the file’s state, shared with the library’s store
  */
 export function sqliteProgramTables(database: DatabaseSync, corruption = new Corruption()): ProgramTables {
   const checks = { corruption, requireSameSchema: requireSameTables(database) };
@@ -173,7 +178,7 @@ export function sqliteProgramTables(database: DatabaseSync, corruption = new Cor
   const statementOf = (sql: string): StatementSync => {
     const known = prepared.get(sql);
     if (known !== undefined) return known;
-    // A file has no schemas; what stands before a table's name would be another file's.
+    // In SQLite, a table prefix names another file.
     const statement = database.prepare(sql.replaceAll('grantd.', ''));
     prepared.set(sql, statement);
     return statement;
@@ -183,9 +188,11 @@ export function sqliteProgramTables(database: DatabaseSync, corruption = new Cor
     return statementOf(sql).all(named);
   };
 
-  /** Lists, which may be long, are read each time; so is what is not there, under whatever name it was looked for. */
+  /**
+   * Reads from the cache. Only single rows are cached: lists may be long, and names that are not found are unlimited.
+   */
   const look = (call: TableCall): readonly TableRow[] => {
-    const name = JSON.stringify(call); // texts and numbers that look alike are not the same
+    const name = JSON.stringify(call); // keeps texts and numbers apart
     const known = remembered.get(name);
     if (known !== undefined) return known;
     const rows = run(call);
@@ -199,13 +206,13 @@ export function sqliteProgramTables(database: DatabaseSync, corruption = new Cor
 }
 
 /**
- * The files of a database as they were opened: the database itself, and its log, in which commits are until they are
- * moved over. Only asks about them: whoever opens and closes one of them in the same process takes SQLite's locks away.
+ * Remembers which files were opened: the database and its log, which holds commits until a checkpoint. Uses only
+ * `stat`, because closing one of the files would release SQLite’s locks.
  */
 class StoredFile {
   readonly #opened: ReadonlyMap<string, string>;
 
-  /** @param path of a database that is open in this process */
+  /** @param path a database that is open in this process */
   constructor(path: string) {
     const found = [path, `${path}-wal`].map((one) => [one, identityOf(one)] as const);
     this.#opened = new Map(
@@ -214,8 +221,8 @@ class StoredFile {
   }
 
   /**
-   * Whether the paths still lead to the files that are open.
-   * @throws {Error} nobody can tell at the moment
+   * Whether the paths still lead to the opened files.
+   * @throws {Error} the file system does not answer
    */
   isInPlace(): boolean {
     return [...this.#opened].every(([path, identity]) => identityOf(path) === identity);
@@ -223,8 +230,8 @@ class StoredFile {
 }
 
 /**
- * @returns `undefined` where there is no such file
- * @throws {Error} nobody can tell at the moment
+ * @returns `undefined` if the file does not exist
+ * @throws {Error} the file system does not answer
  */
 function identityOf(path: string): string | undefined {
   try {
@@ -237,28 +244,28 @@ function identityOf(path: string): string | undefined {
   }
 }
 
-/** Larger files are not checked as a whole after a crash: that would take minutes. */
-const MOST_BYTES_CHECKED = 1024 ** 3;
+/** Larger files are not checked after a crash, because it would take minutes. */
+const MAX_CHECKED_BYTES = 1024 ** 3;
 
-/** Beside a database that was found corrupt, for every process that uses it and for the next start. */
+/** Marks a corrupt database, for every process that uses it and for the next start. */
 const markOf = (path: string) => `${path}-corrupt`;
 
 function isMarkedDamaged(path: string): boolean {
   return existsSync(markOf(path));
 }
 
-/** @param reason what SQLite said */
+/** @param reason SQLite’s message */
 function markDamaged(path: string, reason: string): void {
   try {
     writeFileSync(markOf(path), `${reason}\n`, { mode: 0o600 });
   } catch {
-    // On a full disk there is no mark: each process then finds the damage itself.
+    // On a full disk, there is no mark, and each process finds the damage itself.
   }
 }
 
 /**
- * Checks a file that was found corrupt, which may have been replaced since.
- * @throws {Refused} it still is
+ * Checks a file that was marked corrupt and may have been replaced since.
+ * @throws {Refused} it is still corrupt
  */
 function requireUndamaged(path: string): void {
   if (!isMarkedDamaged(path)) return;
@@ -270,22 +277,22 @@ function requireUndamaged(path: string): void {
   throw corruptionRefused(path, damage);
 }
 
-/** @param damage what is wrong, in SQLite's words */
+/** @param damage SQLite’s description */
 function corruptionRefused(path: string, damage: string): Refused {
   return new Refused(
-    `the database ${path} is corrupt (${damage}): stop every program that uses it, move it away with ${path}-wal and ` +
+    `the database ${path} is corrupt (${damage}): stop every program that uses it, move it away together with ${path}-wal and ` +
       `${path}-shm, and put a backup in its place.`,
   );
 }
 
-/** Whether a process that was killed has left its log. To be asked before the file is opened. */
+/** Whether a crashed process has left its log. Call it before opening the file. */
 function wasLeftOpen(path: string): boolean {
   return sizeOf(`${path}-wal`) > 0;
 }
 
-/** Looks through a file after a crash, and marks it if it is damaged. Takes seconds for a million tokens. */
+/** Checks a file after a crash, and marks it if it is damaged. Takes seconds for a million tokens. */
 export function checkAfterCrash(path: string): void {
-  if (sizeOf(path) > MOST_BYTES_CHECKED) return;
+  if (sizeOf(path) > MAX_CHECKED_BYTES) return;
   const damage = damageOf(path);
   if (damage !== undefined) markDamaged(path, damage);
 }
@@ -294,7 +301,7 @@ function sizeOf(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** @returns what is wrong; `undefined` if nothing is */
+/** @returns the damage; `undefined` if there is none */
 function damageOf(path: string): string | undefined {
   try {
     const database = openSqliteConnection(path);
@@ -309,18 +316,18 @@ function damageOf(path: string): string | undefined {
   }
 }
 
-/** @throws {Refused} the file was copied, and another database has taken its place */
+/** @throws {Refused} the file was copied to another database */
 function requireNotCopied(database: DatabaseSync, path: string): void {
   const row = database.prepare('SELECT address, copied_at_ms FROM copied_to').get();
   if (row === undefined) return;
   throw new Refused(
-    `everything in ${path} was copied to ${row.address} on ${new Date(Number(row.copied_at_ms)).toISOString()}: ` +
-      `use that database (--database). What changed there since is not in this file; to use it all the same, run ` +
+    `${path} was copied to ${row.address} on ${new Date(Number(row.copied_at_ms)).toISOString()}: ` +
+      `use that database (--database). This file lacks all later changes. To use it anyway, run ` +
       `grantd copy --undo --database sqlite:${path}.`,
   );
 }
 
-/** @param address of the database that took its place, without a password */
+/** @param address the URL of the new database, without a password */
 export function markCopied(path: string, address: string, nowMs: number): void {
   withTables(path, (database) =>
     database.prepare('INSERT INTO copied_to (address, copied_at_ms) VALUES (?, ?)').run(address, nowMs),

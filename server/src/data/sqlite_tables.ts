@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { inTransaction, openSqliteConnection, requireSameVersion } from '@grantd/core/sqlite';
 
-/** The program's own tables, beside the library's in the same file; each entry is applied once and never edited. */
+/** The program’s tables, next to the library’s in the same file. Each migration is applied once and never edited. */
 export const SQLITE_MIGRATIONS: readonly string[] = [
   `
   CREATE TABLE people (
@@ -88,7 +88,7 @@ export const SQLITE_MIGRATIONS: readonly string[] = [
     sealed TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
-  // As which client one is told of sessions, and agreed with.
+  // Ties consents and logout notifications to the client as it was registered.
   `
   ALTER TABLE consents ADD COLUMN client_revision INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE session_clients ADD COLUMN sid TEXT;
@@ -96,7 +96,7 @@ export const SQLITE_MIGRATIONS: readonly string[] = [
   ALTER TABLE logout_deliveries ADD COLUMN sid TEXT;
   ALTER TABLE logout_deliveries ADD COLUMN sub TEXT;
   `,
-  // Consents by what was agreed together.
+  // Consents by decision.
   `
   -- Each row was one union of several decisions. With resources in it nobody knows which scopes were agreed to for which.
   -- A withdrawal that has begun still has to end its grants.
@@ -148,7 +148,7 @@ export const SQLITE_MIGRATIONS: readonly string[] = [
   `,
 ];
 
-/** Those of them that hold rows to take along to another database; what is counted of attempts is over soon. */
+/** The tables to copy to another database. Sign-in attempts are left out, because they expire within minutes. */
 export const SQLITE_TABLES_TO_COPY = [
   'people',
   'removed_people',
@@ -162,13 +162,13 @@ export const SQLITE_TABLES_TO_COPY = [
 ];
 
 /**
- * Opens the program's own tables in a file that the library's store has already made.
- * @throws {Error} there is no such file, it was written by a newer program, or it cannot be kept durable
+ * Opens the program’s tables in a file that the library’s store has created.
+ * @throws {Error} the file does not exist, was written by a newer program, or cannot be made durable
  */
 export function openSqliteTables(path: string): DatabaseSync {
   const database = openSqliteConnection(path);
   try {
-    // What is deleted about people is written over, also in pages that become free.
+    // Overwrites deleted user data, also in freed pages.
     database.exec('PRAGMA secure_delete = ON');
     if (storedVersion(database) !== SQLITE_MIGRATIONS.length) migrate(database, path);
     return database;
@@ -178,7 +178,7 @@ export function openSqliteTables(path: string): DatabaseSync {
   }
 }
 
-/** @returns what throws once a newer program has migrated the library's tables or the program's */
+/** @returns a check that throws once a newer program has migrated the tables */
 export function requireSameTables(database: DatabaseSync): () => void {
   return requireSameVersion(database, [
     'PRAGMA user_version',
@@ -186,7 +186,7 @@ export function requireSameTables(database: DatabaseSync): () => void {
   ]);
 }
 
-/** Under the write lock, so that of several processes that start together one migrates. */
+/** Runs under the write lock, so that only one of several starting processes migrates. */
 function migrate(database: DatabaseSync, path: string): void {
   inTransaction(database, () => {
     database.exec('CREATE TABLE IF NOT EXISTS program_schema (version INTEGER NOT NULL) STRICT');

@@ -1,26 +1,26 @@
 import { randomBytes } from 'node:crypto';
 import { type Awaitable, StorageFault } from '@grantd/core';
 
-/** A statement with the values of its parameters, `$1` first. */
+/** A statement with its parameter values, `$1` first. */
 export type TableCall = readonly [sql: string, ...values: readonly (string | number | null)[]];
 
 export type TableRow = Readonly<Record<string, unknown>>;
 
 /**
- * The program's own tables, on whichever database: in statements that SQLite and PostgreSQL read alike, with tables as
- * `grantd.NAME`. Every method rejects with a `StorageFault` where the database cannot be asked, or where nobody knows
- * whether something was written.
+ * The program’s tables, on either database. Statements are valid in both SQLite and PostgreSQL and name tables
+ * `grantd.NAME`. Every method rejects with a `StorageFault` if the database does not answer or the outcome of a write
+ * is unknown.
  */
 export interface ProgramTables {
-  /** The rows of a statement that only reads. */
+  /** Runs a read-only statement. */
   read(...call: TableCall): Promise<readonly TableRow[]>;
-  /** Statements as one transaction, in this order. @returns for each what it says it is `RETURNING`, once it is durable */
+  /** Runs statements in order, in one transaction. @returns the `RETURNING` rows of each, once they are durable */
   write(...calls: readonly TableCall[]): Promise<readonly (readonly TableRow[])[]>;
 }
 
 /**
- * Does what asks the database, as the library does on its own ways to it.
- * @throws {StorageFault} whatever went wrong there
+ * Runs a database operation and converts its errors.
+ * @throws {StorageFault} the operation failed
  */
 export async function askStorage<T>(ask: () => Awaitable<T>): Promise<T> {
   try {
@@ -34,13 +34,13 @@ const WRITE = `
   INSERT INTO grantd.write_checks (issuer, checked_at_ms) VALUES ($1, $2)
   ON CONFLICT (issuer) DO UPDATE SET checked_at_ms = excluded.checked_at_ms`;
 
-/** Milliseconds for which a write that worked counts for all probes. */
+/** Milliseconds for which a successful write serves further probes. */
 const GOOD_FOR_MS = 5_000;
 
 /**
- * Finds out whether the database can be written: by a small write, since a full disk is only noticed when more room is
- * needed. Probes that come at once share one.
- * @returns what rejects with a `StorageFault` if it cannot
+ * Checks whether the database accepts writes. It writes a row, because a full disk only shows when the file grows.
+ * Concurrent probes share one write.
+ * @returns a function that rejects with a `StorageFault` if writes fail
  */
 export function writeCheck(tables: ProgramTables, issuer: string): () => Promise<void> {
   let goodUntilMs = Number.NEGATIVE_INFINITY;
@@ -58,7 +58,7 @@ export function writeCheck(tables: ProgramTables, issuer: string): () => Promise
   };
 }
 
-/** An identifier of 128 random bits. None begins with `-`, since a command would take it for a flag. */
+/** An identifier of 128 random bits. Never starts with `-`, which a command would read as a flag. */
 export function newIdentifier(): string {
   return randomBytes(16).toString('base64url').replace(/^-/, '_');
 }

@@ -10,7 +10,7 @@ const PERSONAL = ['openid', 'profile', 'email', 'address', 'phone', 'offline_acc
 
 const API = 'http://localhost:4003';
 
-/** Their secrets are known to everyone: they exist on loopback only. */
+/** The demo clients. Their secrets are public, so they exist only on loopback. */
 const DEMO_CLIENTS = {
   web: {
     id: 'demo-web',
@@ -38,7 +38,7 @@ const DEMO_CLIENTS = {
     scopes: [...PERSONAL, 'api:read'],
     redirectUris: ['http://localhost:4002/callback'],
     metadata: {
-      // Without it, any program on loopback could be meant, and the person is asked each time.
+      // As a native application, it would need consent each time, because any program can listen on loopback.
       application_type: 'web',
       post_logout_redirect_uris: ['http://localhost:4002/'],
       apis: [API],
@@ -88,13 +88,13 @@ export const DEMO_PERSON = {
   } satisfies Claims,
 } as const;
 
-/** The person of the demo, as they are in the database. */
+/** The demo user, as stored in the database. */
 interface DemoPerson extends Person {
-  /** Theirs, where it is still the one that everyone knows. */
+  /** The demo password, if it is unchanged. */
   readonly knownPassword?: string;
 }
 
-/** Adds what is missing of the demo data; what is there stays as it is. */
+/** Adds missing demo data. Existing data stays unchanged. */
 export async function addDemoData(
   { storage, people, demoMark }: Instance,
   server: AuthorizationServer,
@@ -121,14 +121,14 @@ export async function addDemoData(
   };
 }
 
-/** Commands that work when pasted, with a token that was issued for them just now, and what they answer. */
+/** Commands to paste, with a fresh token, and their output. */
 export async function demoCommands(
   { storage, issuer }: Instance,
   server: AuthorizationServer,
   person: DemoPerson,
 ): Promise<string> {
   const { web, api } = DEMO_CLIENTS;
-  // Everything works the same with the JWTs that clients get by default.
+  // JWTs, the default for clients, work the same.
   const order = {
     clientId: web.id,
     subject: person.subject,
@@ -153,32 +153,32 @@ export async function demoCommands(
   const introspect = `curl -s -u ${api.id}:${api.secret} -d token=${token} ${introspectionUrl}`;
   const [readClaims, claims] =
     userInfoUrl === undefined
-      ? ['nothing can be asked:', 'OpenID Connect is off']
+      ? ['(not available)', 'OpenID Connect is off']
       : [
           `curl -s -H "Authorization: Bearer ${token}" ${userInfoUrl}`,
           JSON.stringify(await server.userInfoOf(token)),
         ];
 
   return `
-An access token of ${person.name} for ${web.id}, issued just now; an opaque one, which fits a line:
+A new access token of ${person.name} for ${web.id}. It is opaque, so it fits on one line:
 
   ${token}
 
-1. An API, ${api.id}, asks whether the token is alive (RFC 7662):
+1. An API, ${api.id}, checks whether the token is active (RFC 7662):
 
   ${introspect}
   ${introspection}
 
-2. ${web.id} asks whose it is (OpenID Connect Core §5.3):
+2. ${web.id} reads the user's claims (OpenID Connect Core §5.3):
 
   ${readClaims}
   ${claims}
 
-3. ${web.id} revokes it (RFC 7009); the answer is 200 and empty:
+3. ${web.id} revokes the token (RFC 7009). The response is 200 and empty:
 
   curl -s -u ${web.id}:${web.secret} -d token=${token} ${revocationUrl}
 
-4. From now on it is dead, everywhere:
+4. From now on, the token is inactive everywhere:
 
   ${introspect}
   {"active":false}
@@ -188,24 +188,24 @@ ${demoSignIn({ issuer, serverMetadata: server.serverMetadata }, person.name, per
 
 interface DemoServer {
   readonly issuer: string;
-  /** As in the metadata (RFC 8414 §2, RFC 9126 §5). */
+  /** Server metadata (RFC 8414 §2, RFC 9126 §5). */
   readonly serverMetadata: Readonly<Record<string, unknown>>;
 }
 
 /**
- * How to see the pages in a browser, without an application that sends somebody there.
- * @param knownPassword of the person, where it is still the one that everyone knows
+ * Steps to see the pages in a browser without an application.
+ * @param knownPassword the demo password, if it is unchanged
  */
 function demoSignIn(server: DemoServer, name: string, knownPassword: string | undefined): string {
   const { api, machine } = DEMO_CLIENTS;
   const who = `${name} (${knownPassword === undefined ? 'whose password was changed' : `password ${knownPassword}`})`;
-  // A link has no client that could push its request.
+  // A link cannot push its request.
   const steps = server.serverMetadata.require_pushed_authorization_requests ? '' : signInSteps(server, who);
-  return `${steps}The account of ${who}, with a button that ends the access of an application:
+  return `${steps}The account of ${who}, where users end the access of an application:
 
   ${server.issuer.replace(/\/$/, '')}/account
 
-${machine.id} gets a token for the API ${api.id}, for itself:
+${machine.id} gets a token for the API ${api.id}, on its own behalf:
 
   curl -s -u ${machine.id}:${machine.secret} -d grant_type=client_credentials -d scope=api:read -d resource=${api.resource} ${server.serverMetadata.token_endpoint}
 
@@ -213,7 +213,7 @@ ${clientTable()}
 `;
 }
 
-/** All that an application needs to be one of the clients of the demo. */
+/** Everything an application needs to act as a demo client. */
 function clientTable(): string {
   const clients: readonly DemoClient[] = Object.values(DEMO_CLIENTS);
   const rows = clients.map(({ id, secret, redirectUris, resource, scopes: own, metadata }) => {
@@ -228,7 +228,7 @@ function clientTable(): string {
       ...(own.length === 0 ? [] : [`    scopes            ${own.join(' ')}`]),
     ].join('\n');
   });
-  return `The clients of the demo:\n\n${rows.join('\n')}\n`;
+  return `Demo clients:\n\n${rows.join('\n')}\n`;
 }
 
 function signInSteps({ serverMetadata }: DemoServer, who: string): string {
@@ -253,8 +253,8 @@ function signInSteps({ serverMetadata }: DemoServer, who: string): string {
 
   ${endpoint}?${parameters}
 
-  It ends at ${callback}?code=…, where an application would listen. In the demo nothing does,
-  and the browser cannot connect; the code in its address is good for a minute:
+  The browser ends at ${callback}?code=…, where an application would listen. The demo has none,
+  so the browser cannot connect. The code in the address bar is valid for one minute:
 
   CODE=…; curl -s -u ${id}:${secret} ${redeem} ${tokenUrl}
 

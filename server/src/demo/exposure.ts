@@ -4,33 +4,33 @@ import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import type { Instance } from '../instance/instance.ts';
 
 /**
- * Demo data is for this machine alone: everyone knows its passwords.
- * @throws {ConfigurationRefused} others could reach it
+ * Demo data is for this machine only, because its passwords are public.
+ * @throws {ConfigurationRefused} the host is not on loopback
  */
 export function refuseExposedDemo({ settings, sourceOf }: Configuration): void {
   if (!settings.demo || isLoopback(settings.host)) return;
   throw new ConfigurationRefused(
-    `${sourceOf('host')}: expected a loopback address such as 127.0.0.1, since ` +
-      `${sourceOf('demo')} brings passwords that everyone knows`,
+    `${sourceOf('host')}: expected a loopback address such as 127.0.0.1, because ` +
+      `${sourceOf('demo')} adds public passwords`,
   );
 }
 
 /**
- * A database that serves others gets no demo data.
- * @throws {Refused} it would
+ * Keeps demo data out of other databases.
+ * @throws {Refused} the issuer is not on loopback
  */
 export function refuseForeignDemo({ settings }: Configuration, issuer: string, databaseName: string): void {
   if (settings.demo && !isLoopback(new URL(issuer).hostname)) {
     throw new Refused(
-      `the database ${databaseName} belongs to ${issuer}, and --demo would bring passwords that everyone knows: ` +
+      `the database ${databaseName} belongs to ${issuer}, and --demo would add public passwords: ` +
         'use another --database.',
     );
   }
 }
 
 /**
- * A database that has demo data serves nobody else.
- * @throws {Refused} it would
+ * Keeps a database with demo data on loopback.
+ * @throws {Refused} the host is not on loopback
  */
 export async function refuseKnownPasswords(
   { settings }: Configuration,
@@ -38,7 +38,7 @@ export async function refuseKnownPasswords(
 ): Promise<void> {
   if (!isLoopback(settings.host) && (await demoMark.isSet())) {
     throw new Refused(
-      `the database ${database.name} holds demo data, whose passwords everyone knows: ` +
+      `the database ${database.name} contains demo data with public passwords: ` +
         'use another --database, or a loopback --host.',
     );
   }

@@ -3,7 +3,7 @@ import type { ScopeTexts } from '../data/consents.ts';
 import type { People } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 
-/** Through whom something is done: a command, or a running server. */
+/** What makes a change: a command or a running server. */
 export type ActorKind = 'cli' | 'server';
 
 interface Audited {
@@ -13,13 +13,13 @@ interface Audited {
 }
 
 /**
- * The same parts of an instance, which record each act that has succeeded as an event. What ends tokens writes its own
- * event, in its own transaction. Clients that a server changes have registered themselves, except for the demo's.
+ * Wraps parts of an instance so that every successful change is recorded as an event. Revocations record their own
+ * event in their own transaction. A server only changes self-registered clients and those of the demo.
  */
 export function audited({ storage, people, scopeTexts }: Audited, kind: ActorKind): Audited {
   const record = (type: Act['type'], target: string, actor: string = kind): Promise<void> =>
     askStorage(() => storage.recordAct({ type, target, actor }));
-  /** @returns the outcome, once it is recorded if it is a success */
+  /** @returns the outcome, after recording it if it is a success */
   const recorded = async <T>(outcome: T, isDone: boolean, ...act: Parameters<typeof record>): Promise<T> => {
     if (isDone) await record(...act);
     return outcome;
@@ -74,11 +74,11 @@ export function audited({ storage, people, scopeTexts }: Audited, kind: ActorKin
   };
 }
 
-/** Milliseconds. A client that registered itself could fill the database with events of its changes. */
+/** Milliseconds. Limits the events of self-registered clients, which could otherwise fill the database. */
 const OWN_CHANGE_RECORDED_EVERY_MS = 60_000;
 
-/** Clients whose last own change is remembered; whoever forgets one records its next change. */
-const MOST_REMEMBERED = 10_000;
+/** Maximum clients whose last change is known. Beyond it, the next change of each client is recorded. */
+const MAX_TRACKED_CLIENTS = 10_000;
 
 function auditedClients(
   clients: ClientRegistry,
@@ -87,12 +87,12 @@ function auditedClients(
 ): ClientRegistry {
   const actor = kind === 'server' ? 'registration' : kind;
   const ownChanges = new Map<string, number>();
-  const isToBeRecorded = (clientId: string): boolean => {
+  const shouldRecord = (clientId: string): boolean => {
     if (kind !== 'server') return true;
     const nowMs = Date.now();
     const sinceMs = Math.abs(nowMs - (ownChanges.get(clientId) ?? Number.NEGATIVE_INFINITY));
     if (sinceMs < OWN_CHANGE_RECORDED_EVERY_MS) return false;
-    if (ownChanges.size >= MOST_REMEMBERED) ownChanges.clear();
+    if (ownChanges.size >= MAX_TRACKED_CLIENTS) ownChanges.clear();
     ownChanges.set(clientId, nowMs);
     return true;
   };
@@ -105,12 +105,12 @@ function auditedClients(
     },
     async replace(client, basis) {
       const isDone = await clients.replace(client, basis);
-      if (isDone && isToBeRecorded(client.id)) await record('client_changed', client.id, actor);
+      if (isDone && shouldRecord(client.id)) await record('client_changed', client.id, actor);
       return isDone;
     },
     async replaceSecrets(clientId, secrets, basis) {
       const isDone = await clients.replaceSecrets(clientId, secrets, basis);
-      // A server only notes when a secret was used, and under which of its own secrets it is hashed.
+      // A server only records a secret’s last use and the server secret under which it is hashed.
       if (isDone && kind === 'cli') await record('client_secret_rotated', clientId);
       return isDone;
     },

@@ -16,7 +16,7 @@ import type { Configuration } from '../config/configuration.ts';
 import { flagOf, isLoopback, type Settings } from '../config/options.ts';
 import { ConfigurationRefused, Refused } from '../config/refused.ts';
 import type { Database, OpenDatabase } from '../data/database.ts';
-import { requireMaking } from '../data/database_of.ts';
+import { requireCreatable } from '../data/database_of.ts';
 import { applicationClaims, userClaims } from '../data/people.ts';
 import {
   type ProgramSecret,
@@ -26,39 +26,42 @@ import {
 } from '../data/secrets.ts';
 import { type ActorKind, audited } from './audit.ts';
 
-/** Fills an option that nothing asks. */
+/** Fills a required option that this use never reads. */
 const UNUSED_SECRET = '-'.repeat(32);
 
 interface InstanceDependents extends SecretDependents {
-  /** The place of the secret that the pairwise secret is sealed under; `undefined` if the database keeps none, -1 if it is lost. */
+  /**
+   * Index of the secret that encrypts the pairwise secret; `undefined` if the database has no pairwise secret, -1 if
+   * that secret is lost.
+   */
   readonly keptPairwiseSecret: number | undefined;
 }
 
-/** One issuer's database, opened, with the secret that belongs to it. Whoever has the database closes it. */
+/** An open database of one issuer, with its secret. The caller closes the database. */
 export interface Instance extends OpenDatabase {
   readonly issuer: string;
   readonly database: Database;
   readonly storage: AdministrableStorage;
-  /** What clients name by URL, fetched for all parts of the program. */
+  /** Fetches client URLs for all parts of the program. */
   readonly fetchDocument: FetchDocument;
-  /** @throws {Refused} nobody said what the secret is */
+  /** @throws {Refused} the secret is not set */
   secret(): ProgramSecret;
-  /** The texts of the secret, read once: a file that `secrets rotate` changes meanwhile is for the next start. */
+  /** The secret’s texts, read once. If `secrets rotate` changes the file, the change applies at the next start. */
   secretTexts(): readonly string[];
-  /** What depends on each of the server's secrets. Changes nothing. */
+  /** Reports what depends on each of the server’s secrets. Changes nothing. */
   secretDependents(): Promise<InstanceDependents>;
-  /** The server over this database, its keys opened. */
+  /** Creates the server over this database and opens its keys. */
   server(onEvent?: (event: ServerEvent) => void): Promise<AuthorizationServer>;
 }
 
 /**
- * Opens a database for an issuer, which must be the stored one where there is one. A new database gets its secret
- * first, so that there is never one without the other. Nothing is written for options that the library refuses.
- * @param actor who does what is done through the instance
- * @param secretOfStart what the secret was when processes began to serve that this one serves with; what was added since
- *   is accepted as well, but not used for new values
- * @throws {ConfigurationRefused} it does
- * @throws {Refused} the database has no secret, or may not be made, or was made for another issuer meanwhile
+ * Opens a database for an issuer, which must match the stored issuer. A new database gets its secret first, so that
+ * neither exists without the other. Invalid options write nothing.
+ * @param actor what makes changes through the instance
+ * @param secretOfStart the secret of the processes that this one serves with. Later additions are accepted but not used
+ * for new values.
+ * @throws {ConfigurationRefused} an option is invalid
+ * @throws {Refused} the database has no secret, may not be created, or was created for another issuer in the meantime
  */
 export async function openInstance(
   configuration: Configuration,
@@ -70,12 +73,12 @@ export async function openInstance(
   const { settings } = configuration;
   requireAcceptable(configuration, issuer);
   if ((await database.storedIssuer()) === undefined) {
-    await requireMaking(settings, database);
+    await requireCreatable(settings, database);
     if (settings.secret === undefined) database.prepareSecret();
   }
   const bare = await database.open(issuer);
   const opened = { ...bare, ...audited(bare, actor) };
-  // Somebody else may have made it since the caller looked.
+  // Another process may have created it in the meantime.
   issuerToAdminister(issuer, (await database.storedIssuer()) ?? issuer);
   const { storage, people } = opened;
   const fetchDocument = documentsFromOutside(settings);
@@ -131,12 +134,12 @@ export async function openInstance(
   };
 }
 
-/** Of which a process has one: its limits are those of the process. */
+/** Called once per process, because its limits apply to the whole process. */
 function documentsFromOutside({ insecureDevelopment }: Settings): FetchDocument {
   return documentFetcher({ allowPrivateAddresses: insecureDevelopment });
 }
 
-/** What the library is told: its own options have the same names here. */
+/** Options for the library. Shared options have the same names. */
 export function libraryOptions(
   settings: Settings,
   getUserClaims: GetUserClaims,
@@ -153,19 +156,18 @@ export function libraryOptions(
 }
 
 /**
- * Asks the library what it thinks of the options, over a store that is thrown away, so that a database is opened, and
- * its issuer written down, only after it has accepted them.
- * @throws {ConfigurationRefused} it does not
+ * Validates the options with the library over a temporary store, before the database is opened and its issuer stored.
+ * @throws {ConfigurationRefused} an option is invalid
  */
 function requireAcceptable(configuration: Configuration, issuer: string): void {
-  serverOverNothing(configuration, issuer);
+  serverWithoutDatabase(configuration, issuer);
 }
 
 /**
- * A server with the options of the configuration that remembers nothing, for what can be answered without a database.
- * @throws {ConfigurationRefused} the library does not accept them
+ * A server with the configured options and no database, for work that needs no stored data.
+ * @throws {ConfigurationRefused} an option is invalid
  */
-export function serverOverNothing(
+export function serverWithoutDatabase(
   configuration: Configuration,
   issuer = configuration.settings.issuer ?? 'http://localhost',
 ): AuthorizationServer {
@@ -174,7 +176,7 @@ export function serverOverNothing(
     return new AuthorizationServer({
       ...libraryOptions(settings, () => undefined, documentsFromOutside(settings)),
       issuer,
-      // What keeps them otherwise may not be there yet.
+      // The stored secrets may not exist yet.
       secret: settings.secret ?? '-'.repeat(32),
       pairwiseSecret: settings.pairwiseSecret ?? '-'.repeat(32),
       storage: memoryStorage(),
@@ -185,19 +187,19 @@ export function serverOverNothing(
 }
 
 /**
- * What the library finds wrong with the options, in the words in which they were written.
- * @throws {ConfigurationRefused}
+ * Rethrows the library’s error with the name under which the user set the option.
+ * @throws {ConfigurationRefused} for every `ConfigurationError`
  */
 export function rethrowAsWritten({ sourceOf }: Configuration, error: unknown): never {
   if (!(error instanceof ConfigurationError)) throw error;
   const [name = '', ...within] = error.option.split('.');
-  // The file has the declarations of claims one level higher.
+  // The config file has claim declarations one level higher.
   const place = within.filter((member, at) => at > 0 || name !== 'applicationClaims' || member !== 'claims');
   const source = [sourceOf(name), ...(place.length > 0 ? [place.join('.')] : [])].join(': ');
   throw new ConfigurationRefused(error.message.replace(error.option, source));
 }
 
-/** Who may register, in the words of the library. */
+/** Registration options for the library. */
 function registrationOptions({
   registration,
   registrationScopes,
@@ -221,14 +223,14 @@ function registrationOptions({
   };
 }
 
-/** Options that have the same name and meaning in the library. */
+/** Options that the library shares. */
 function sharedOptions(settings: Settings): Partial<AuthorizationServerOptions> {
   const names = Object.keys(SHARED_OPTIONS) as readonly (keyof typeof SHARED_OPTIONS)[];
   const given = names.filter((name) => settings[name] !== undefined);
   return Object.fromEntries(given.map((name) => [name, settings[name]]));
 }
 
-/** An issuer that nobody chose, but that follows from the port. */
+/** A default issuer, which follows from the port. */
 const DEFAULT_ISSUER = /^http:\/\/localhost:\d+$/;
 
 export function defaultIssuer(port: number): string {
@@ -236,18 +238,18 @@ export function defaultIssuer(port: number): string {
 }
 
 /**
- * The issuer that a server on this port is: the given one, else the stored one, else the default.
+ * The issuer for a server on this port: the configured one, else the stored one, else the default.
  * @throws {Refused} the database belongs to another issuer
  */
 export function issuerToServe(given: string | undefined, stored: string | undefined, port: number): string {
   if (stored === undefined) return given ?? defaultIssuer(port);
-  // A stored default says what the port was: with another port its URLs would lead nowhere.
+  // A stored default issuer contains the port, so a new port needs a new default.
   const wanted = given ?? (DEFAULT_ISSUER.test(stored) ? defaultIssuer(port) : stored);
   return requireSame(wanted, stored);
 }
 
 /**
- * The issuer of a database for a command that works on it.
+ * The issuer for a command on an existing database.
  * @throws {Refused} the database belongs to another issuer
  */
 export function issuerToAdminister(given: string | undefined, stored: string): string {
@@ -258,14 +260,14 @@ function requireSame(wanted: string, stored: string): string {
   if (wanted === stored) return stored;
   const port = DEFAULT_ISSUER.test(stored) ? ` (or --port ${new URL(stored).port || '80'})` : '';
   throw new Refused(
-    `the database belongs to the issuer ${stored}, not to ${wanted}: every token in it names that issuer. ` +
+    `the database belongs to the issuer ${stored}, not to ${wanted}. Every token in it names that issuer. ` +
       `Use --issuer ${stored}${port}, or another --database.`,
   );
 }
 
 /**
- * Plain http shows passwords, codes and tokens to everyone on the way (RFC 9700 §2.6).
- * @throws {ConfigurationRefused} the given issuer is http and not on loopback
+ * Plain http exposes passwords, codes and tokens on the network (RFC 9700 §2.6).
+ * @throws {ConfigurationRefused} the configured issuer is http and not on loopback
  */
 export function refuseInsecureIssuer({ settings, sourceOf }: Configuration): void {
   const { issuer, insecureDevelopment } = settings;
@@ -285,5 +287,5 @@ function isInsecure(issuer: string): boolean {
 }
 
 const ADVICE =
-  'expected https, because plain http shows passwords and tokens to everyone on the way. ' +
+  'expected https, because plain http exposes passwords and tokens on the network. ' +
   `Put a TLS proxy in front and use its https URL, or add ${flagOf('insecureDevelopment')} for development.`;

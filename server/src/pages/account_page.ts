@@ -33,9 +33,9 @@ import {
   renderPage,
 } from './layout.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
-import { ownForm, sendOn } from './pending_page.ts';
+import { redirectToPage, verifiedForm } from './pending_page.ts';
 
-/** `GET /account`: what has access, and where the person is signed in. */
+/** `GET /account`: shows the applications with access and the user’s sessions. */
 export function showAccount(parts: PageParts) {
   const { browserSessions, formTokens, notices, basePath, clock } = parts;
   return async (c: PageContext): Promise<Response> => {
@@ -57,22 +57,22 @@ export function showAccount(parts: PageParts) {
   };
 }
 
-/** `POST /account`: ends what a button stands for, and back to the page. */
+/** `POST /account`: ends the access or session of the pressed button, then shows the page again. */
 export function submitAccount(parts: PageParts) {
   const { browserSessions, notices, basePath } = parts;
   return async (c: PageContext): Promise<Response> => {
     const session = await browserSessions.current(c);
     if (session === undefined) return toSignIn(c, parts);
-    const form = await ownForm(c, parts, { page: 'account', about: [session.id] });
+    const form = await verifiedForm(c, parts, { page: 'account', about: [session.id] });
     const notice = await perform(c, parts, session, form);
-    if (notice === 'signed_out') return c.redirect(`${basePath}/logout`, 303); // where nobody is left to ask
+    if (notice === 'signed_out') return c.redirect(`${basePath}/logout`, 303); // shows the signed-out page
     const sealed = await sealNotice(notices, notice, session.id);
     return c.redirect(`${basePath}/account?notice=${sealed}`, 303);
   };
 }
 
 function toSignIn(c: PageContext, parts: PageParts): Promise<Response> {
-  return sendOn(c, parts, 'login', { kind: 'account', begunAtMs: parts.clock() });
+  return redirectToPage(c, parts, 'login', { kind: 'account', begunAtMs: parts.clock() });
 }
 
 async function perform(
@@ -81,7 +81,7 @@ async function perform(
   session: BrowserSession,
   form: URLSearchParams,
 ): Promise<AccountNotice | 'signed_out'> {
-  const [clientId, sessionId] = [namedBy(form, 'end_access'), namedBy(form, 'end_session')];
+  const [clientId, sessionId] = [buttonValue(form, 'end_access'), buttonValue(form, 'end_session')];
   if (clientId !== null) return endAccess(c, parts, session, clientId);
   if (sessionId === session.id) {
     void parts.notifyClients(await parts.browserSessions.end(c, session));
@@ -101,8 +101,10 @@ async function perform(
     : { done: 'session_ended' };
 }
 
-/** What a button names. Of other characters nothing here is called, and there are databases that cannot look for them. */
-function namedBy(form: URLSearchParams, field: string): string | null {
+/**
+ * The value of a button. Identifiers consist of visible ASCII, and some databases cannot search for other characters.
+ */
+function buttonValue(form: URLSearchParams, field: string): string | null {
   const name = form.get(field);
   return name !== null && /^[\x20-\x7E]+$/.test(name) ? name : null;
 }
@@ -136,7 +138,7 @@ function reportEnd(c: PageContext, parts: PageParts, { person }: BrowserSession,
   });
 }
 
-/** What was agreed to, and what was granted and is alive, whether or not it was agreed to here. */
+/** Applications with consents or active grants. A grant may exist without consent on this server. */
 async function applicationsOf(
   parts: PageParts,
   { person: { subject } }: BrowserSession,
@@ -160,7 +162,7 @@ async function applicationsOf(
     })
     .sort((a, b) => b.sinceMs - a.sinceMs);
 }
-/** A grant says nothing of the API that it is for. */
+/** Converts a grant, which does not name its API. */
 function asEntry({ scopes, createdAtMs }: GrantRecord): ConsentEntry {
   return { scopes, resources: [], claims: [], givenAtMs: createdAtMs };
 }
@@ -198,12 +200,12 @@ async function sessionsOf(
     .sort((one, other) => Number(other.isCurrent) - Number(one.isCurrent));
 }
 
-/** A notice as it is in an address, for one session alone: anyone can make up an address. */
+/** Seals a notice for the page URL. It is bound to the session, because anyone can make up a URL. */
 export function sealNotice(notices: SealedValues, notice: AccountNotice, sessionId: string): Promise<string> {
   return notices.seal({ notice, sessionId });
 }
 
-/** @returns `undefined` where there is none, or it was not made here for this session */
+/** @returns `undefined` if there is no notice, or it was not sealed here for this session */
 export async function openNotice(
   notices: SealedValues,
   sealed: string | undefined,
@@ -213,7 +215,7 @@ export async function openNotice(
   return isJsonObject(value) && value.sessionId === sessionId ? noticeOf(value.notice) : undefined;
 }
 
-/** @returns `undefined` for what another version of the program sealed */
+/** @returns `undefined` for a notice of another version of the program */
 function noticeOf(value: unknown): AccountNotice | undefined {
   if (!isJsonObject(value)) return undefined;
   const { done, application, count } = value;
@@ -223,22 +225,22 @@ function noticeOf(value: unknown): AccountNotice | undefined {
   return undefined;
 }
 
-/** Of what only the application knows the meaning of; more wait behind a line. */
-const MOST_IN_SIGHT = 6;
+/** Maximum visible custom scopes. Further ones are collapsed. */
+const MAX_VISIBLE = 6;
 
 /**
- * One form; each button sends a field of its own: `end_access` with a client's identifier, `end_session` with a
- * session's, `end_other_sessions`.
+ * One form. Each button sends its own field: `end_access` with a client ID, `end_session` with a session ID, or
+ * `end_other_sessions`.
  */
 export interface AccountView extends FormShown {
   readonly person: PersonShown;
-  /** Those with access, the newest first. */
+  /** Applications with access, newest first. */
   readonly applications: readonly ApplicationWithAccess[];
-  /** The current one first. */
+  /** Current session first. */
   readonly sessions: readonly SessionShown[];
-  /** What the person has just done. */
+  /** The result of the user’s last action. */
   readonly notice?: AccountNotice;
-  /** Address of the page that signs out. */
+  /** URL of the sign-out page. */
   readonly signOut: string;
   readonly nowMs: number;
 }
@@ -246,13 +248,13 @@ export interface AccountView extends FormShown {
 interface ApplicationWithAccess {
   readonly clientId: string;
   readonly application: ApplicationShown;
-  /** One entry for each decision. */
+  /** One entry per decision. */
   readonly access: readonly AccessShown[];
   readonly sinceMs: number;
 }
 
 interface SessionShown {
-  /** Names the session to the person's own browser only; not what goes into tokens has to be shown. */
+  /** Session ID, shown only in the user’s own browser. */
   readonly id: string;
   readonly isCurrent: boolean;
   readonly userAgent?: string;
@@ -328,7 +330,7 @@ function accessOf({ groups = [], scopes, resources = [], claims = [] }: AccessSh
   return html`<div class="agreed">
 ${groups.map(({ api, scopes: described }) => html`${api === undefined ? '' : html`<p class="detail">${texts.account.at(named(api.name))}</p>`}${describedList(described, 'brief')}`)}
 ${scopeList(known, 'brief', texts)}
-${own.length > MOST_IN_SIGHT ? html`<details><summary>${texts.account.more(own.length)}</summary>${codeList(own)}</details>` : codeList(own)}
+${own.length > MAX_VISIBLE ? html`<details><summary>${texts.account.more(own.length)}</summary>${codeList(own)}</details>` : codeList(own)}
 ${claims.length === 0 ? '' : html`<p class="detail">${texts.account.claims(codes(claims))}</p>`}
 ${resources.length === 0 ? '' : html`<p class="detail">${texts.account.usedAt(codes(resources))}</p>`}
 </div>
@@ -367,7 +369,7 @@ function noticeText(notice: AccountNotice, { account: { notices } }: Texts): str
   return notices[notice.done];
 }
 
-/** Browsers claim to be their elders, so the first that fits is the one. */
+/** Browsers also name older browsers, so the first match decides. */
 const BROWSERS: readonly (readonly [RegExp, string])[] = [
   [/\bEdgA?\/|\bEdgiOS\//, 'Edge'],
   [/\bOPR\/|\bOPiOS\//, 'Opera'],
@@ -390,10 +392,10 @@ const SYSTEMS: readonly (readonly [RegExp, string])[] = [
 
 const PHONES: readonly string[] = ['iPhone', 'Android'];
 
-/** Longer ones are nobody's. */
-const LONGEST = 1024;
+/** No real browser sends a longer header. */
+const MAX_USER_AGENT = 1024;
 
-/** `Firefox on Linux`: what a person can tell their browsers apart by. */
+/** `Firefox on Linux`: helps users to tell their browsers apart. */
 export function browserText(userAgent: string | undefined, texts: Texts): string {
   const [browser, system] = [find(BROWSERS, userAgent), find(SYSTEMS, userAgent)];
   if (browser === undefined) {
@@ -407,6 +409,6 @@ export function isPhone(userAgent: string | undefined): boolean {
 }
 
 function find(table: readonly (readonly [RegExp, string])[], userAgent = ''): string | undefined {
-  const text = userAgent.slice(0, LONGEST);
+  const text = userAgent.slice(0, MAX_USER_AGENT);
   return table.find(([pattern]) => pattern.test(text))?.[1];
 }

@@ -15,8 +15,8 @@ import type {
 } from './layout.ts';
 
 /**
- * What a client has registered for people to read, in their language.
- * @param basePath of the issuer: a logo comes from here
+ * A client’s name, brand and links in the user’s language.
+ * @param basePath path of the issuer, under which logos are served
  */
 export function applicationShown(
   client: Pick<AuthorizationClient, 'id' | 'name' | 'metadata' | 'registeredAt'>,
@@ -47,13 +47,13 @@ export function personShown({ name, claims }: Person): PersonShown {
   return { name, ...(typeof email === 'string' && email !== name && { detail: email }) };
 }
 
-/** An API whose scopes have texts, as people know it. */
+/** An API whose scopes have texts. */
 interface KnownApi {
   readonly name: string;
   readonly resource: string;
 }
 
-/** What pages need to say what scopes mean. */
+/** Explains scopes with the operator’s texts. */
 export class ScopeGlossary {
   readonly #texts: readonly ScopeText[];
   readonly #apis: ReadonlyMap<string, KnownApi>;
@@ -65,7 +65,7 @@ export class ScopeGlossary {
     this.#language = language;
   }
 
-  /** The texts of these scopes, and the names of their APIs. */
+  /** Loads the texts of some scopes and the names of their APIs. */
   static async open(
     {
       scopeTexts,
@@ -91,7 +91,7 @@ export class ScopeGlossary {
     return new ScopeGlossary(texts, new Map(apis), language);
   }
 
-  /** Access with texts where there are some; everything else stays as the protocol calls it. */
+  /** Replaces scopes with texts where there are texts. Everything else keeps its protocol name. */
   shown({ scopes, resources, claims }: Agreed): AccessShown {
     const groups: ScopeGroup[] = [];
     const own = this.#ofApi(undefined, scopes);
@@ -99,15 +99,15 @@ export class ScopeGlossary {
     const others = [...this.#apis]
       .map(([id, api]) => ({ api, scopes: this.#ofApi(id, scopes) }))
       .filter((group) => group.scopes.length > 0);
-    // If a request names no API, a scope that only one API has can only be about that one.
+    // If the request names no API and only one API has the scope, that API is meant.
     const isMeant = ({ api }: { readonly api: KnownApi }) =>
       resources.length > 0 ? resources.includes(api.resource) : others.length === 1;
     groups.push(...others.filter(isMeant));
-    const told = new Set(groups.flatMap((group) => group.scopes.map(({ scope }) => scope)));
+    const explained = new Set(groups.flatMap((group) => group.scopes.map(({ scope }) => scope)));
     const named = new Set(groups.map(({ api }) => api?.resource));
     return {
       groups,
-      scopes: scopes.filter((scope) => !told.has(scope)),
+      scopes: scopes.filter((scope) => !explained.has(scope)),
       resources: resources.filter((resource) => !named.has(resource)),
       claims,
     };
@@ -124,24 +124,24 @@ export class ScopeGlossary {
   }
 }
 
-/** The host of an API without a name; the whole URI if it has no host. */
+/** The name of an unnamed API: its host, or the whole URI if it has no host. */
 function nameOf(resource: string): string {
   return new URL(resource).host || resource;
 }
 
-/** A name from outside: apart from the text around it, whatever direction its letters run in. */
+/** Isolates a name from outside, so that it cannot change the direction of the text around it. */
 export function named(name: string): Html {
   return html`<bdi class="name">${name}</bdi>`;
 }
 
-/** The name of an application, marked if nobody has checked whose it is. */
+/** An application’s name, with a badge if the operator has not checked it. */
 export function applicationName({ name, isUnchecked }: ApplicationShown, texts: Texts): Html {
   return isUnchecked === true
     ? html`${named(name)} <span class="badge unchecked">${texts.unchecked.badge}</span>`
     : named(name);
 }
 
-/** A warning that nobody has checked whose the application is; empty if somebody has. */
+/** A warning about an unchecked application; empty for other applications. */
 export function uncheckedNote(
   application: ApplicationShown | undefined,
   { operator }: PageSetting,
@@ -152,7 +152,7 @@ export function uncheckedNote(
   return html`<p id="registered-itself" class="caution">${icon('alert')}<span><strong>${title}</strong> ${note(named(application.name), named(operator.name))}</span></p>`;
 }
 
-/** Who is signed in, with a way out for anybody else. */
+/** Shows who is signed in, with a link for other users. */
 export function personLine(label: string, { name, detail }: PersonShown, change?: Html): Html {
   return html`<div class="person">
 <p><span class="label">${label}</span> <span>${named(name)}</span>${detail === undefined ? '' : html` <bdi class="detail">${detail}</bdi>`}</p>
@@ -160,17 +160,17 @@ ${change ?? ''}
 </div>`;
 }
 
-/** An id made of an identifier that may have any character. */
+/** An HTML id from an identifier with arbitrary characters. */
 export function idOf(prefix: string, identifier: string): string {
   return `${prefix}-${encodeURIComponent(identifier)}`;
 }
 
-/** An address that a link may have; `undefined` for one that would run or open something else. */
+/** Returns web URLs only; `undefined` for URLs that would run code or open another program. */
 export function webAddress(uri: string | undefined): string | undefined {
   return uri !== undefined && /^https?:\/\//i.test(uri) && URL.canParse(uri) ? uri : undefined;
 }
 
-/** What an application tells of itself elsewhere (OpenID Connect Dynamic Client Registration §2); empty where nothing. */
+/** Links to the application’s own pages (OpenID Connect Dynamic Client Registration §2); empty if there are none. */
 export function applicationLinks(
   { policyUri, tosUri, clientUri }: ApplicationShown,
   texts: Texts,
@@ -187,29 +187,29 @@ ${links.map(({ href, text }) => html`<li><a href="${href}" target="_blank" rel="
 
 type KnownScope = keyof Texts['scopes'];
 
-/** Scopes that everyone knows, told apart from those that only the application and its API know. */
+/** Standard scopes, separate from scopes that only the application and its API know. */
 interface SortedScopes {
-  /** `offline_access` last: it says for how long the others are. */
+  /** `offline_access` comes last, because it extends the duration of the others. */
   readonly known: readonly KnownScope[];
   readonly own: readonly string[];
 }
 
 export function sortScopes(scopes: readonly string[], texts: Texts): SortedScopes {
-  const asked = new Set(scopes);
+  const requested = new Set(scopes);
   return {
-    known: (Object.keys(texts.scopes) as KnownScope[]).filter((scope) => asked.has(scope)),
-    own: [...asked].filter((scope) => !Object.hasOwn(texts.scopes, scope)),
+    known: (Object.keys(texts.scopes) as KnownScope[]).filter((scope) => requested.has(scope)),
+    own: [...requested].filter((scope) => !Object.hasOwn(texts.scopes, scope)),
   };
 }
 
-/** @param as in full with what each means, or in brief */
+/** @param as with or without the details of each scope */
 export function scopeList(scopes: readonly KnownScope[], as: 'full' | 'brief', texts: Texts): Html | '' {
   if (scopes.length === 0) return '';
   return html`<ul class="scopes ${as}" role="list">
 ${scopes.map((scope) => scopeEntry(scope, as === 'full', texts))}</ul>`;
 }
 
-/** Scopes in the operator's words. */
+/** Scopes with the operator’s texts. */
 export function describedList(scopes: readonly ScopeShown[], as: 'full' | 'brief'): Html | '' {
   if (scopes.length === 0) return '';
   return html`<ul class="scopes ${as}" role="list">
@@ -223,7 +223,7 @@ function scopeEntry(scope: KnownScope, inFull: boolean, texts: Texts): Html {
 `;
 }
 
-/** Scopes as they are called on the wire: their words are the application's own. */
+/** Custom scopes by their protocol names. */
 export function codeList(codes: readonly string[]): Html | '' {
   if (codes.length === 0) return '';
   return html`<ul class="codes" role="list">

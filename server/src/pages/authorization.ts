@@ -1,46 +1,46 @@
 import type { AuthorizationRefusal } from '@grantd/core';
 import { covers } from '../data/consents.ts';
-import { askedBy, counts, isExempt, isReachedAlone } from '../people/consents.ts';
+import { counts, isExempt, isReachedAlone, requiredConsent } from '../people/consents.ts';
 import { type BrowserSession, signInName } from './browser_sessions.ts';
 import type { PendingAuthorization } from './browser_state.ts';
 import { toClient } from './leaving_page.ts';
 import { type PageContext, type PageParts, requestIdOf, toResponse } from './page_parts.ts';
-import { type AuthorizationPage, openAuthorizationPage, sendOn } from './pending_page.ts';
+import { type AuthorizationPage, openAuthorizationPage, redirectToPage } from './pending_page.ts';
 
 /**
- * `/authorize` (RFC 6749 §3.1): back to the client where nothing has to be asked, else on to the page that asks. With
- * `pending` it goes on with a request that was checked here before.
+ * `/authorize` (RFC 6749 §3.1): returns to the client if no page is needed, else continues to the next page. With
+ * `pending`, continues a request that was validated before.
  */
 export function authorizePage(parts: PageParts) {
   return async (c: PageContext): Promise<Response> => {
     if (c.req.query('pending') !== undefined && c.req.method === 'GET') {
       const page = await openAuthorizationPage(c, parts, 'authorize');
-      return goOn(c, parts, page, await parts.browserSessions.current(c));
+      return proceed(c, parts, page, await parts.browserSessions.current(c));
     }
     const authorization = await parts.server.validateAuthorizationRequest(c.get('plain'));
     const { parameters } = authorization;
     const pending: PendingAuthorization = { kind: 'authorization', parameters, begunAtMs: parts.clock() };
 
-    // Another site's form comes without our cookies; the same request as an address comes with them.
-    if (c.req.method === 'POST') return sendOn(c, parts, 'authorize', pending);
-    return goOn(c, parts, { pending, authorization }, await parts.browserSessions.current(c));
+    // A form of another site arrives without cookies. After a redirect, the browser sends them.
+    if (c.req.method === 'POST') return redirectToPage(c, parts, 'authorize', pending);
+    return proceed(c, parts, { pending, authorization }, await parts.browserSessions.current(c));
   };
 }
 
-/** The page that is left to do before a client can have its answer, or whose session it is about. */
+/** The next page before the client gets its answer, or the session that the answer is about. */
 export type Step =
   | { readonly page: 'login' | 'select' | 'consent' }
   | { readonly page: undefined; readonly session: BrowserSession };
 
-/** What a client hears that wants no page to be shown (OpenID Connect Core §3.1.2.6). */
+/** Errors for clients that allow no page (OpenID Connect Core §3.1.2.6). */
 const WITHOUT_PAGE = {
   login: 'login_required',
   select: 'account_selection_required',
   consent: 'consent_required',
 } as const satisfies Record<NonNullable<Step['page']>, AuthorizationRefusal>;
 
-/** Takes a person on: to the next page, or back to the client. */
-export async function goOn(
+/** Continues to the next page or back to the client. */
+export async function proceed(
   c: PageContext,
   parts: PageParts,
   page: AuthorizationPage,
@@ -50,9 +50,9 @@ export async function goOn(
   const step = await nextStep(parts, page, session);
   if (step.page === undefined) {
     const answer = await answerWithCode(c, parts, page, step.session);
-    return answer ?? goOn(c, parts, page, undefined);
+    return answer ?? proceed(c, parts, page, undefined);
   }
-  if (!authorization.prompt.includes('none')) return sendOn(c, parts, step.page, pending);
+  if (!authorization.prompt.includes('none')) return redirectToPage(c, parts, step.page, pending);
   const isKnown = session !== undefined && (await hasAgreed(parts, page, session));
   const code = isKnown ? WITHOUT_PAGE[step.page] : 'login_required';
   const description = 'a page would have to be shown';
@@ -61,7 +61,7 @@ export async function goOn(
   return toClient(c, parts, refusal, authorization.uiLocales);
 }
 
-/** In the order in which a person meets them; each page asks again whether those before it are done. */
+/** Determines the next page, in the order in which users see them. Each page checks the earlier ones again. */
 export async function nextStep(
   parts: PageParts,
   page: AuthorizationPage,
@@ -76,9 +76,9 @@ export async function nextStep(
 }
 
 /**
- * Whether a session is recent enough for what the client asked (OpenID Connect Core §3.1.2.1, `prompt` and `max_age`):
- * the person has signed in for this request, or not too long before it. With `max_age=0`, time spent on the pages would
- * never end; but a request may also lie about while the person signs in for another one.
+ * Whether a session is recent enough for `prompt` and `max_age` (OpenID Connect Core §3.1.2.1): the user has signed in
+ * for this request, or shortly before it started. `max_age` counts from the start of the request, because `max_age=0`
+ * could otherwise never succeed. It counts from now if the user has signed in for another request since.
  */
 function isRecentEnough(
   { clock }: PageParts,
@@ -93,8 +93,8 @@ function isRecentEnough(
 }
 
 /**
- * Whether a person has agreed to anything with a client, or need not. Before, it learns nothing of them without their knowing: not who
- * is signed in, nor since when, nor whether anybody is.
+ * Whether the user has consented to anything with the client, or need not. Before that, the client must not learn who
+ * is signed in, since when, or whether anyone is.
  */
 async function hasAgreed(
   { consents }: PageParts,
@@ -106,7 +106,7 @@ async function hasAgreed(
   return consent !== undefined && counts(consent, client);
 }
 
-/** Whether all that is asked for was agreed to before, and nobody wants or needs the question again. */
+/** Whether an earlier consent covers the request and no new question is wanted or required. */
 async function isAgreed(
   { consents, clients }: PageParts,
   { authorization }: AuthorizationPage,
@@ -115,15 +115,15 @@ async function isAgreed(
   if (authorization.prompt.includes('consent')) return false;
   if (isExempt(authorization.client)) return true;
   const { id: clientId } = authorization.client;
-  if (!covers(await consents.get({ subject, clientId }), askedBy(authorization))) return false;
+  if (!covers(await consents.get({ subject, clientId }), requiredConsent(authorization))) return false;
   const client = await clients.get(clientId);
   return !!client && isReachedAlone(client, authorization.redirectUri);
 }
 
 /**
- * Back to the client with a code. Who ends the session or the consent at the same time either finds what is issued
- * here, or is seen here afterwards: then it is revoked at once, and nobody gets to know the code.
- * @returns `undefined` if the session had ended before
+ * Returns to the client with a code. A concurrent end of the session or consent either revokes what is issued here, or
+ * is detected here afterwards and revokes it at once, before the code leaves the server.
+ * @returns `undefined` if the session has already ended
  */
 export async function answerWithCode(
   c: PageContext,
@@ -138,7 +138,7 @@ export async function answerWithCode(
   const event = { type: 'refused', page: 'authorize', requestId, ...parties } as const;
 
   const isStillApproved = async () => {
-    const isAgreed = covers(await consents.get(parties), askedBy(authorization));
+    const isAgreed = covers(await consents.get(parties), requiredConsent(authorization));
     if (!isAgreed && !isExempt(authorization.client)) {
       requestLog.pageEvent({ ...event, reason: 'consent_withdrawn' });
       return false;
@@ -148,12 +148,12 @@ export async function answerWithCode(
     return false;
   };
 
-  // Before the client can learn of it, or a crash in between would leave it untold.
-  const told = {
+  // Comes before the client can learn of the session. After a crash in between, the client would never be notified.
+  const names = {
     sub: await server.subjectIdentifier(authorization.client, subject),
     sid: await server.sessionIdentifier(authorization.client, session.id),
   };
-  if (!(await sessions.addClient(session.id, parties.clientId, told))) return undefined;
+  if (!(await sessions.addClient(session.id, parties.clientId, names))) return undefined;
   const approval = {
     subject,
     username: name,

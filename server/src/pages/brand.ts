@@ -2,14 +2,14 @@ import { html } from 'hono/html';
 import type { Picture } from '../config/picture.ts';
 import type { Html } from '../texts/html.ts';
 
-/** Under what name, picture and colour an application, or this server itself, meets people. */
+/** The name, logo and colour of an application or of this server. */
 export interface Brand {
-  /** Set for an application that registered itself: nobody but itself says who it is, so it has no logo and no colour. */
+  /** Set for a self-registered application. It gets no logo and no colour, because no one has checked who it is. */
   readonly isUnchecked?: boolean;
   readonly name: string;
-  /** A `data:` URL or a path on this server; absent: a monogram. It stands beside the name and needs no words. */
+  /** A `data:` URL or a path on this server; a monogram if absent. Decorative, because the name is next to it. */
   readonly logo?: string;
-  /** `#rrggbb`; anything else counts as absent. */
+  /** `#rrggbb`. Other values count as absent. */
   readonly color?: string;
 }
 
@@ -18,31 +18,34 @@ export function operatorMark(operator: Brand): Html {
   return markOf(operator, DEFAULT_COLOR);
 }
 
-/** An application's logo, or a monogram; of an unchecked application the operator's, since anyone could imitate one. */
+/**
+ * An application’s logo or monogram. For an unchecked application, the operator’s mark, because it could imitate any
+ * logo.
+ */
 export function applicationMark(application: Brand, operator: Brand): Html {
   return application.isUnchecked === true
     ? operatorMark(operator)
     : markOf(application, colorOf(application.name));
 }
 
-/** @param fallback colour of a monogram if the brand has none */
+/** @param fallback monogram colour for brands without a colour */
 function markOf({ name, logo, color }: Brand, fallback: string): Html {
   if (hasOwnLogo(logo)) return html`<img class="mark logo" src="${logo}" alt="">`;
   return html`<img class="mark" src="${dataUrl(monogramSvg({ name, color: color ?? fallback }))}" alt="">`;
 }
 
-/** For the tab of the browser, which would otherwise ask for a file. */
+/** The icon of the browser tab. Without it, the browser would request a file. */
 export function tabIcon(brand: Brand): string {
   if (hasOwnLogo(brand.logo)) return brand.logo;
   return dataUrl(monogramSvg(brand));
 }
 
-/** An application's monogram, if a picture has to be sent. */
+/** An application’s monogram as an image response. */
 export function monogramPicture({ name, color = colorOf(name) }: Brand): Picture {
   return { type: 'image/svg+xml', bytes: new TextEncoder().encode(monogramSvg({ name, color })) };
 }
 
-/** A picture of its own has colours of its own, without a place in the policy of the page. */
+/** An SVG image, whose inline colours need no exception in the page’s policy. */
 function monogramSvg({ name, color }: Brand): string {
   const tile = color !== undefined && isColor(color) ? color : DEFAULT_COLOR;
   const font = 'font-family="system-ui, sans-serif" font-size="19" font-weight="600"';
@@ -54,12 +57,12 @@ function dataUrl(svg: string): string {
   return `data:image/svg+xml,${encodeURIComponent(svg)}`;
 }
 
-/** Pictures come from this server; an address elsewhere would tell a stranger who signs in when. */
+/** Logos must come from this server. A foreign host would learn who signs in when. */
 export function hasOwnLogo(logo: string | undefined): logo is string {
   return logo !== undefined && (logo.startsWith('data:image/') || /^\/(?![/\\])/.test(logo));
 }
 
-/** The initials of the first two words of a name, or the first two letters of its only word, as people count letters. */
+/** The initials of the first two words, or the first two letters of a single word. Letters are graphemes. */
 function monogram(name: string): string {
   const words = name.split(/[^\p{L}\p{M}\p{N}]+/u).flatMap((word) => {
     const letters = [...new Intl.Segmenter('en', { granularity: 'grapheme' }).segment(word)];
@@ -70,14 +73,14 @@ function monogram(name: string): string {
   return letters.length === 0 ? '•' : letters.join('').toUpperCase();
 }
 
-/** A colour by the whole name, so that names with the same initials look different. */
+/** A colour from a hash of the whole name, so that names with the same initials look different. */
 function colorOf(name: string): string {
   let hash = 0;
   for (const character of name) hash = (hash * 31 + (character.codePointAt(0) ?? 0)) >>> 0;
   return colorOfHue(hash % 360);
 }
 
-/** What belongs to a scheme and to no brand. */
+/** Colours of a scheme that are independent of the brand. */
 const LIGHT = {
   ground: '#f5f4f1',
   surface: '#ffffff',
@@ -106,7 +109,7 @@ const DARK: typeof LIGHT = {
 
 export const SCHEMES = { light: LIGHT, dark: DARK };
 
-/** Of the server that has no other. */
+/** Colour of operators without a colour of their own. */
 const DEFAULT_COLOR = '#1d5f63';
 
 const WHITE = '#ffffff';
@@ -116,7 +119,7 @@ const BLACK = '#000000';
 const TEXT_CONTRAST = 4.5;
 const EDGE_CONTRAST = 3;
 
-/** Custom properties of a style sheet, for both schemes: whatever the brand's colour is, everything can be read. */
+/** The style sheet’s custom properties for both schemes. All text stays readable with any brand colour. */
 export function paletteOf(color: string | undefined): string {
   const brand = color !== undefined && isColor(color) ? color.toLowerCase() : DEFAULT_COLOR;
   const [light, dark] = [brandColors(brand, LIGHT, BLACK), brandColors(brand, DARK, WHITE)];
@@ -126,8 +129,8 @@ export function paletteOf(color: string | undefined): string {
 }
 
 /**
- * What is made of a brand's colour in one scheme.
- * @param away what it is mixed with where it is too close to the scheme's own
+ * Derives a scheme’s colours from the brand colour.
+ * @param away the colour to mix in if the brand colour is too close to the scheme’s background
  */
 export function brandColors(brand: string, { surface, ground }: typeof LIGHT, away: string) {
   const onBrand = textOn(brand);
@@ -140,7 +143,7 @@ export function brandColors(brand: string, { surface, ground }: typeof LIGHT, aw
   };
 }
 
-/** White where it can be read, black where it cannot: one of the two always can. */
+/** White if it is readable on the background, else black. One of them always is. */
 export function textOn(background: string): string {
   return contrast(background, WHITE) >= TEXT_CONTRAST ? WHITE : BLACK;
 }
@@ -151,7 +154,7 @@ function hoverOf(brand: string, onBrand: string): string {
   return mix(brand, onBrand === WHITE ? BLACK : WHITE, 0.12);
 }
 
-/** The colour itself, or what is nearest to it and stands out enough. */
+/** The colour, or the nearest mix of it with sufficient contrast. */
 function distinct(color: string, from: readonly string[], least: number, away: string): string {
   for (let percent = 0; percent < 100; percent += 2) {
     const mixed = mix(color, away, percent / 100);
@@ -166,7 +169,7 @@ function properties(colors: Readonly<Record<string, string>>): string {
     .join(';');
 }
 
-/** @returns `false` for anything but `#rrggbb`: nothing else may reach a style sheet */
+/** @returns `false` for anything but `#rrggbb`, because nothing else may reach the style sheet */
 export function isColor(color: string): boolean {
   return /^#[0-9a-f]{6}$/i.test(color);
 }
@@ -177,14 +180,17 @@ export function contrast(one: string, other: string): number {
   return (lighter + 0.05) / (darker + 0.05);
 }
 
-/** @param share of the other colour, from 0 to 1 */
+/** @param share share of the other colour, from 0 to 1 */
 export function mix(color: string, other: string, share: number): string {
   const others = channels(other);
   const mixed = channels(color).map((value, at) => Math.round(value + ((others[at] ?? 0) - value) * share));
   return `#${mixed.map((value) => value.toString(16).padStart(2, '0')).join('')}`;
 }
 
-/** @param hue in degrees; a dark colour of middling saturation */
+/**
+ * @param hue degrees
+ * @returns a dark colour of medium saturation
+ */
 export function colorOfHue(hue: number): string {
   const channel = (offset: number) => {
     const position = (offset + hue / 30) % 12;

@@ -10,18 +10,18 @@ import type { Cookies } from './browser_state.ts';
 const COOKIE = 'grantd_session';
 const SECRET_BYTES = 32;
 
-/** Enough to tell browsers apart. */
-const LONGEST_USER_AGENT = 300;
+/** Long enough to tell browsers apart. */
+const MAX_USER_AGENT = 300;
 
-/** Use is written down no more often. */
+/** Minimum time between two updates of the last use. */
 const TOUCH_INTERVAL_MS = 60_000;
 
 /** RFC 8176 §2. */
 const BY_PASSWORD = ['pwd'];
 
-/** A browser in which a person is signed in. */
+/** A session of a signed-in user in a browser. */
 export interface BrowserSession {
-  /** From it comes `sid` in ID tokens. */
+  /** The basis of `sid` in ID tokens. */
   readonly id: string;
   readonly person: Person;
   readonly signedInAtMs: number;
@@ -30,19 +30,19 @@ export interface BrowserSession {
 
 export interface BegunSession {
   readonly session: BrowserSession;
-  /** Those that it has taken the place of. */
+  /** The sessions that it has replaced. */
   readonly ended: readonly SessionEnd[];
 }
 
-/** Tells one sign-in of a session from the others. */
+/** Identifies one sign-in of a session. */
 export function signInName({ id, signedInAtMs }: BrowserSession): string {
   return `${id} ${signedInAtMs}`;
 }
 
 interface SessionLifetimes {
-  /** Seconds since it was used last. */
+  /** Seconds since the last use. */
   readonly idle: number;
-  /** Seconds since the person signed in. */
+  /** Seconds since the sign-in. */
   readonly absolute: number;
 }
 
@@ -57,8 +57,8 @@ interface Parts {
 }
 
 /**
- * The browser keeps a secret of 256 random bits, the database its digest with everything else. Whether a session still
- * counts is asked each time: of its own row, and of what was done to its person.
+ * Browser sessions. The browser stores a secret of 256 random bits, the database its digest and everything else. Each
+ * use checks both the session and the state of its user.
  */
 export class BrowserSessions {
   readonly #parts: Parts;
@@ -68,10 +68,10 @@ export class BrowserSessions {
   }
 
   /**
-   * Signs a person in. The secret is a new one each time. Whoever signs in again goes on with the same session, so that
-   * signing out still reaches what was opened before; whoever takes another's place ends the other's session.
-   * @param person as they were when their password was checked
-   * @returns `undefined` where they have another password since, or are disabled: they are not signed in
+   * Signs a user in with a new secret. A user who signs in again continues the same session, so that signing out still
+   * reaches everything opened before. A different user ends the previous user’s session.
+   * @param person the user at the time of the password check
+   * @returns `undefined` if the password has changed since or the user is disabled
    */
   async begin(c: Context, person: Person): Promise<BegunSession | undefined> {
     const { cookies, sessions, ending, lifetimes, clock } = this.#parts;
@@ -79,7 +79,7 @@ export class BrowserSessions {
     const secret = randomBytes(SECRET_BYTES).toString('base64url');
     const signIn = {
       amr: BY_PASSWORD,
-      userAgent: (c.req.header('user-agent') ?? '').slice(0, LONGEST_USER_AGENT),
+      userAgent: (c.req.header('user-agent') ?? '').slice(0, MAX_USER_AGENT),
       signedInAtMs: nowMs,
     };
     const fresh: StoredSession = {
@@ -90,10 +90,10 @@ export class BrowserSessions {
     };
 
     const prior = await this.#stored(c);
-    const goesOn =
+    const continues =
       prior !== undefined &&
       prior.subject === person.subject &&
-      (await this.#counts(prior)) &&
+      (await this.#isValid(prior)) &&
       (await sessions.renew(
         prior.id,
         { from: digestOf(cookies.get(c, COOKIE) ?? ''), to: digestOf(secret) },
@@ -101,15 +101,15 @@ export class BrowserSessions {
         this.#expiryOf(fresh),
         person,
       ));
-    if (!goesOn) {
+    if (!continues) {
       const expiresAtMs = this.#expiryOf(fresh);
       if (!(await sessions.add(fresh, digestOf(secret), expiresAtMs, person))) return undefined;
     }
-    const isOwnOver = prior?.subject === person.subject && this.#isExpired(prior); // its tokens have their own time
-    const ended = goesOn || prior === undefined || isOwnOver ? [] : await ending.end(prior);
-    const { id } = goesOn ? prior : fresh;
+    const isOwnOver = prior?.subject === person.subject && this.#isExpired(prior); // its tokens expire on their own
+    const ended = continues || prior === undefined || isOwnOver ? [] : await ending.end(prior);
+    const { id } = continues ? prior : fresh;
     const session = { id, person, signedInAtMs: nowMs, amr: signIn.amr };
-    // Whoever disables a person at the same time ends this session, or is seen here.
+    // Disabling the user at the same time either ends this session or is detected here.
     if (await this.#isVoid(person.subject, nowMs)) {
       await ending.end({ id, subject: person.subject });
       return undefined;
@@ -118,10 +118,13 @@ export class BrowserSessions {
     return { session, ended };
   }
 
-  /** @returns `undefined` where nobody is signed in, or no longer: what ends a person's tokens ends their sessions. */
+  /**
+   * @returns `undefined` if no user is signed in or the session is no longer valid. Revoking all tokens of a user also
+   * ends their sessions.
+   */
   async current(c: Context): Promise<BrowserSession | undefined> {
     const stored = await this.#stored(c);
-    if (stored === undefined || !(await this.#counts(stored))) return undefined;
+    if (stored === undefined || !(await this.#isValid(stored))) return undefined;
     const person = await this.#parts.people.bySubject(stored.subject);
     if (person === undefined) return undefined;
     await this.#touch(stored);
@@ -129,20 +132,20 @@ export class BrowserSessions {
     return { id, person, signedInAtMs, amr };
   }
 
-  /** Whether a session that counted a moment ago has ended since, or its person's tokens have. */
+  /** Whether a session that was valid a moment ago has ended. */
   async isOver({ id, person: { subject }, signedInAtMs }: BrowserSession): Promise<boolean> {
     if (!(await this.#parts.sessions.isOpen(id))) return true;
     return this.#isVoid(subject, signedInAtMs);
   }
 
-  /** All sessions of a person that count, the last used first. */
+  /** All valid sessions of a user, last used first. */
   async ofPerson({ subject }: Person): Promise<readonly StoredSession[]> {
     const stored = await this.#parts.sessions.ofSubject(subject);
-    const counting = await Promise.all(stored.map((session) => this.#counts(session)));
-    return stored.filter((_, index) => counting[index]);
+    const isValid = await Promise.all(stored.map((session) => this.#isValid(session)));
+    return stored.filter((_, index) => isValid[index]);
   }
 
-  /** Ends the session of this browser, with what rests upon it. */
+  /** Ends this browser’s session and revokes its tokens. */
   async end(c: Context, { id, person: { subject } }: BrowserSession): Promise<readonly SessionEnd[]> {
     const ends = await this.#parts.ending.end({ id, subject });
     this.#parts.cookies.remove(c, COOKIE);
@@ -154,7 +157,7 @@ export class BrowserSessions {
     return secret === undefined ? undefined : this.#parts.sessions.bySecret(digestOf(secret));
   }
 
-  async #counts(session: StoredSession): Promise<boolean> {
+  async #isValid(session: StoredSession): Promise<boolean> {
     return !this.#isExpired(session) && !(await this.#isVoid(session.subject, session.signedInAtMs));
   }
 
@@ -177,7 +180,7 @@ export class BrowserSessions {
   async #touch(session: StoredSession): Promise<void> {
     const { sessions, lifetimes, clock } = this.#parts;
     const lastSeenAtMs = clock();
-    // An idle lifetime of seconds wants more precision than one of hours.
+    // A short idle lifetime needs more precision.
     const interval = Math.min(TOUCH_INTERVAL_MS, (lifetimes.idle * 1000) / 10);
     if (lastSeenAtMs - session.lastSeenAtMs < interval) return;
     await sessions.touch(session.id, lastSeenAtMs, this.#expiryOf({ ...session, lastSeenAtMs }));

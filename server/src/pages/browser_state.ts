@@ -4,7 +4,7 @@ import type { Context } from 'hono';
 import { deleteCookie, getCookie, setCookie } from 'hono/cookie';
 import { type ProgramSecret, type ProgramSecretUse, seal, unseal } from '../data/secrets.ts';
 
-/** Values that a browser keeps and can neither read nor change: sealed JSON, with a key for this use alone. */
+/** Values that the browser stores but can neither read nor change: sealed JSON, with a separate key per use. */
 export class SealedValues {
   readonly #secret: ProgramSecret;
   readonly #use: ProgramSecretUse;
@@ -18,7 +18,7 @@ export class SealedValues {
     return seal(await this.#secret.key(this.#use), JSON.stringify(value));
   }
 
-  /** @returns `undefined` where the value was not sealed here */
+  /** @returns `undefined` if the value was not sealed here */
   async open(sealed: string): Promise<unknown> {
     for (const key of await this.#secret.keys(this.#use)) {
       const text = unseal(key, sealed);
@@ -29,8 +29,8 @@ export class SealedValues {
 }
 
 /**
- * Cookies that scripts cannot read and other sites cannot send along with a form. Where the issuer is https they are
- * bound to its host by their name (RFC 6265bis §4.1.3.2).
+ * Cookies that scripts cannot read and other sites’ forms cannot send. With an https issuer, the `__Host-` prefix binds
+ * them to the host (RFC 6265bis §4.1.3.2).
  */
 export class Cookies {
   readonly #isSecure: boolean;
@@ -61,8 +61,8 @@ const FORM_COOKIE = 'grantd_browser';
 const FORM_COOKIE_SECONDS = 90 * 24 * 60 * 60;
 
 /**
- * Tokens against forged forms: an HMAC-SHA-256 over the browser that a form was made for and what it is about, so that
- * an answer to one question cannot be an answer to another.
+ * Tokens against forged forms: an HMAC-SHA-256 over the browser and the subject of the form, so that an answer to one
+ * form cannot answer another.
  */
 export class FormTokens {
   readonly #cookies: Cookies;
@@ -100,18 +100,21 @@ function mac(key: Uint8Array, about: readonly string[]): Buffer {
 
 const KNOWN_BROWSER_COOKIE = 'grantd_known';
 
-/** How long a browser is remembered as one that a person has signed in with; longer than any session. */
+/** How long a browser counts as known to a user; longer than any session. */
 const KNOWN_BROWSER_COOKIE_SECONDS = 90 * 24 * 60 * 60;
 
-/** Of those who share a browser the last ones are remembered: a cookie has 4096 bytes. */
-const MOST_PEOPLE = 16;
+/** Maximum users per browser, most recent first, because a cookie holds 4096 bytes. */
+const MAX_USERS = 16;
 
 interface Content {
   readonly browser: string;
   readonly subjects: readonly string[];
 }
 
-/** Which people have signed in with a browser before: its wrong passwords are counted apart from a stranger's. */
+/**
+ * Records which users have signed in with a browser. Wrong passwords from a known browser count separately from those
+ * of strangers.
+ */
 export class KnownBrowsers {
   readonly #cookies: Cookies;
   readonly #values: SealedValues;
@@ -121,20 +124,20 @@ export class KnownBrowsers {
     this.#values = new SealedValues(secret, 'known_browser');
   }
 
-  /** @returns what names the browser, where this person has signed in with it */
+  /** @returns the browser’s identifier if this user has signed in with it */
   async nameOf(c: Context, subject: string): Promise<string | undefined> {
     const content = await this.#read(c);
     return content?.subjects.includes(subject) ? content.browser : undefined;
   }
 
-  async remember(c: Context, subject: string): Promise<void> {
+  async recordUser(c: Context, subject: string): Promise<void> {
     const { browser, subjects } = (await this.#read(c)) ?? {
       browser: randomBytes(16).toString('base64url'),
       subjects: [],
     };
     const content: Content = {
       browser,
-      subjects: [subject, ...subjects.filter((one) => one !== subject)].slice(0, MOST_PEOPLE),
+      subjects: [subject, ...subjects.filter((one) => one !== subject)].slice(0, MAX_USERS),
     };
     this.#cookies.set(
       c,
@@ -154,23 +157,23 @@ export class KnownBrowsers {
   }
 }
 
-/** How long a person may take for signing in and consenting. */
-const LONGEST_MS = 60 * 60 * 1000;
+/** Maximum time to sign in and consent. */
+const MAX_AGE_MS = 60 * 60 * 1000;
 
-/** Longer ones do not fit an address beside the cookies, in what Node reads of a request's head. */
-const LONGEST_SEALED = 12_000;
+/** Longer values would exceed Node’s limit for URL and headers together. */
+const MAX_SEALED_LENGTH = 12_000;
 
-/** What a person came for, on its way through the pages. */
+/** The request that brought the user here, on its way through the pages. */
 export type PendingRequest = PendingAuthorization | PendingLogout | PendingAccount;
 
 export interface PendingAuthorization {
   readonly kind: 'authorization';
-  /** From which the library makes the same request again. */
+  /** Parameters from which the library rebuilds the request. */
   readonly parameters: Readonly<Record<string, string>>;
   readonly begunAtMs: number;
-  /** The session that the person chose to go on with. */
+  /** The session that the user chose to continue with. */
   readonly chosenSession?: string;
-  /** The sign-in that the request led to (`signInName`). */
+  /** The sign-in that was made for this request (`signInName`). */
   readonly signIn?: string;
 }
 
@@ -180,15 +183,15 @@ export interface PendingLogout {
   readonly begunAtMs: number;
 }
 
-/** A person who came to see their account. */
+/** A visit to the account page. */
 export interface PendingAccount {
   readonly kind: 'account';
   readonly begunAtMs: number;
 }
 
 /**
- * Keeps requests in the address of the pages, sealed: what a client pushed is not for the person's browser to read, nor
- * for whoever sees its history, and a beginning cannot be made up.
+ * Carries requests in page URLs, sealed. Pushed parameters must stay hidden from the browser and its history, and a
+ * start time must not be forged.
  */
 export class PendingRequests {
   readonly #values: SealedValues;
@@ -197,21 +200,21 @@ export class PendingRequests {
     this.#values = new SealedValues(secret, 'pending_request');
   }
 
-  /** @returns `undefined` where it is too long for an address */
+  /** @returns `undefined` if it is too long for a URL */
   async seal(pending: PendingRequest): Promise<string | undefined> {
     const sealed = await this.#values.seal(pending);
-    return sealed.length <= LONGEST_SEALED ? sealed : undefined;
+    return sealed.length <= MAX_SEALED_LENGTH ? sealed : undefined;
   }
 
-  /** @returns `undefined` where the request was not begun here, or too long ago */
+  /** @returns `undefined` if the request did not start here or has expired */
   async open(sealed: string): Promise<PendingRequest | undefined> {
     const value = await this.#values.open(sealed);
     const pending = isJsonObject(value) ? pendingOf(value) : undefined;
-    return pending !== undefined && pending.begunAtMs + LONGEST_MS > Date.now() ? pending : undefined;
+    return pending !== undefined && pending.begunAtMs + MAX_AGE_MS > Date.now() ? pending : undefined;
   }
 }
 
-/** @returns `undefined` for what another version of the program sealed */
+/** @returns `undefined` for a value of another version of the program */
 function pendingOf(value: Readonly<Record<string, unknown>>): PendingRequest | undefined {
   const { kind, parameters, begunAtMs, chosenSession, signIn } = value;
   if (typeof begunAtMs !== 'number') return undefined;

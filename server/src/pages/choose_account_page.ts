@@ -1,7 +1,7 @@
 import { html } from 'hono/html';
 import { textsIn } from '../texts/texts.ts';
 import { applicationShown, named, personShown, uncheckedNote } from './application_shown.ts';
-import { goOn, nextStep } from './authorization.ts';
+import { nextStep, proceed } from './authorization.ts';
 import { applicationMark } from './brand.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import {
@@ -14,11 +14,11 @@ import {
   renderPage,
 } from './layout.ts';
 import type { PageContext, PageParts } from './page_parts.ts';
-import { type AuthorizationPage, openAuthorizationPage, ownForm } from './pending_page.ts';
+import { type AuthorizationPage, openAuthorizationPage, verifiedForm } from './pending_page.ts';
 
 type Choosing = AuthorizationPage & { readonly sealed: string; readonly session: BrowserSession };
 
-/** `GET /select`: whether to go on as who is signed in (OpenID Connect Core §3.1.2.1, `select_account`). */
+/** `GET /select`: asks whether to continue as the signed-in user (OpenID Connect Core §3.1.2.1, `select_account`). */
 export function showChoice(parts: PageParts) {
   const { formTokens, basePath } = parts;
   return async (c: PageContext): Promise<Response> => {
@@ -37,31 +37,33 @@ export function showChoice(parts: PageParts) {
   };
 }
 
-/** `POST /select`: on with the session that was shown. */
+/** `POST /select`: continues with the session that was shown. */
 export function submitChoice(parts: PageParts) {
   return async (c: PageContext): Promise<Response> => {
     const opened = await openChoosing(c, parts);
     if (opened instanceof Response) return opened;
     const { sealed, authorization, pending, session } = opened;
     const about = [sealed, session.id];
-    await ownForm(c, parts, { page: 'select', about, clientId: authorization.client.id });
+    await verifiedForm(c, parts, { page: 'select', about, clientId: authorization.client.id });
     const chosen = { ...pending, chosenSession: session.id };
-    return goOn(c, parts, { authorization, pending: chosen }, session);
+    return proceed(c, parts, { authorization, pending: chosen }, session);
   };
 }
 
 async function openChoosing(c: PageContext, parts: PageParts): Promise<Choosing | Response> {
   const page = await openAuthorizationPage(c, parts, 'select');
   const session = await parts.browserSessions.current(c);
-  const { page: left } = await nextStep(parts, page, session);
-  return session === undefined || left === 'login' ? goOn(c, parts, page, undefined) : { ...page, session };
+  const { page: next } = await nextStep(parts, page, session);
+  return session === undefined || next === 'login'
+    ? proceed(c, parts, page, undefined)
+    : { ...page, session };
 }
 
 interface ChooseAccountView extends FormShown {
   readonly application: ApplicationShown;
-  /** Who is signed in. */
+  /** The signed-in user. */
   readonly person: PersonShown;
-  /** An address where another person signs in. */
+  /** URL at which another user can sign in. */
   readonly otherAccount: string;
 }
 

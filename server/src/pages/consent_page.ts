@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { AuthorizationRequest } from '@grantd/core';
 import { html } from 'hono/html';
-import { askedBy } from '../people/consents.ts';
+import { requiredConsent } from '../people/consents.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';
@@ -18,7 +18,7 @@ import {
   sortScopes,
   uncheckedNote,
 } from './application_shown.ts';
-import { answerWithCode, goOn, nextStep } from './authorization.ts';
+import { answerWithCode, nextStep, proceed } from './authorization.ts';
 import { applicationMark } from './brand.ts';
 import type { BrowserSession } from './browser_sessions.ts';
 import {
@@ -33,28 +33,28 @@ import {
 } from './layout.ts';
 import { toClient } from './leaving_page.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
-import { type AuthorizationPage, openAuthorizationPage, ownForm } from './pending_page.ts';
+import { type AuthorizationPage, openAuthorizationPage, verifiedForm } from './pending_page.ts';
 
 type Consenting = AuthorizationPage & { readonly sealed: string; readonly session: BrowserSession };
 
-/** `GET /consent`: the question. */
+/** `GET /consent`: asks for consent. */
 export function showConsent(parts: PageParts) {
   const { formTokens, basePath } = parts;
   return async (c: PageContext): Promise<Response> => {
     const opened = await openConsenting(c, parts);
     if (opened instanceof Response) return opened;
     const { sealed, authorization, session } = opened;
-    const asked = askedBy(authorization);
+    const requested = requiredConsent(authorization);
     const setting = pageSetting(c, parts, authorization.uiLocales);
     const host = hostOf(authorization.redirectUri);
     const question = questionOf(authorization);
-    const glossary = await ScopeGlossary.open(parts, new Set(asked.scopes), setting.language);
+    const glossary = await ScopeGlossary.open(parts, new Set(requested.scopes), setting.language);
     const view = {
       action: `${basePath}/consent?pending=${sealed}&question=${question}`,
       formToken: await formTokens.make(c, 'consent', sealed, session.id, question),
       application: applicationShown(authorization.client, setting.language, parts.basePath),
       person: personShown(session.person),
-      access: glossary.shown(asked),
+      access: glossary.shown(requested),
       changePerson: `${basePath}/login?pending=${sealed}&other`,
       account: `${basePath}/account`,
       ...(host !== undefined && { returnsTo: host }),
@@ -63,7 +63,7 @@ export function showConsent(parts: PageParts) {
   };
 }
 
-/** `POST /consent`: back to the client, with a code or without. */
+/** `POST /consent`: returns to the client with a code or an error. */
 export function submitConsent(parts: PageParts) {
   const { server, consents, requestLog, basePath, clock } = parts;
   return async (c: PageContext): Promise<Response> => {
@@ -73,7 +73,7 @@ export function submitConsent(parts: PageParts) {
     const { subject } = session.person;
     const clientId = authorization.client.id;
     const answered = c.req.query('question') ?? '';
-    const form = await ownForm(c, parts, {
+    const form = await verifiedForm(c, parts, {
       page: 'consent',
       about: [sealed, session.id, answered],
       clientId,
@@ -92,32 +92,32 @@ export function submitConsent(parts: PageParts) {
     }
     if (answered !== questionOf(authorization))
       return c.redirect(`${basePath}/consent?pending=${sealed}`, 303);
-    await consents.give({ subject, clientId }, askedBy(authorization), clock());
+    await consents.give({ subject, clientId }, requiredConsent(authorization), clock());
     requestLog.pageEvent({ type: 'consent_given', page: 'consent', requestId, clientId, subject });
-    return (await answerWithCode(c, parts, opened, session)) ?? goOn(c, parts, opened, undefined);
+    return (await answerWithCode(c, parts, opened, session)) ?? proceed(c, parts, opened, undefined);
   };
 }
 
-/** The request with the session of the person who answers it; the way to an earlier page where that is not done. */
+/** The request with the session of the user who answers it, or the response if an earlier page is not done. */
 async function openConsenting(c: PageContext, parts: PageParts): Promise<Consenting | Response> {
   const page = await openAuthorizationPage(c, parts, 'consent');
   const session = await parts.browserSessions.current(c);
-  if (session === undefined) return goOn(c, parts, page, undefined);
-  const { page: left } = await nextStep(parts, page, session);
-  return left === 'login' || left === 'select' ? goOn(c, parts, page, session) : { ...page, session };
+  if (session === undefined) return proceed(c, parts, page, undefined);
+  const { page: next } = await nextStep(parts, page, session);
+  return next === 'login' || next === 'select' ? proceed(c, parts, page, session) : { ...page, session };
 }
 
 /**
- * What a page asked, as a digest: who wants what, and where the answer goes. Where the client has been registered anew
- * since, the answer is to another question, which is put then.
+ * A digest of the question: who requests what, and where the answer goes. If the client has changed since, the page
+ * asks again.
  */
 function questionOf(authorization: AuthorizationRequest): string {
   const { client, redirectUri } = authorization;
-  const question = JSON.stringify([client, redirectUri, askedBy(authorization)]);
+  const question = JSON.stringify([client, redirectUri, requiredConsent(authorization)]);
   return createHash('sha256').update(question).digest('base64url');
 }
 
-/** What people may know the place by that they go back to; a scheme of an app's own says nothing. */
+/** The host that users see before they return; `undefined` for custom schemes, which say nothing. */
 function hostOf(redirectUri: string): string | undefined {
   const { protocol, host } = new URL(redirectUri);
   return protocol === 'https:' || protocol === 'http:' ? host : undefined;
@@ -126,16 +126,16 @@ function hostOf(redirectUri: string): string | undefined {
 export interface ConsentView extends FormShown {
   readonly application: ApplicationShown;
   readonly person: PersonShown;
-  /** An address where another person may sign in instead. */
+  /** URL at which another user can sign in. */
   readonly changePerson: string;
   readonly access: AccessShown;
-  /** Host of the redirect URI, where it has one that tells people something. */
+  /** Host of the redirect URI, if it means something to users. */
   readonly returnsTo?: string;
-  /** Address of the page where access is ended. */
+  /** URL of the page on which users end access. */
   readonly account?: string;
 }
 
-/** In characters; from there on, a name is no headline. */
+/** Characters from which a name gets a smaller heading. */
 const LONG_NAME = 40;
 
 /** `/consent`: buttons `consent-allow` and `consent-deny`, which send the field `decision`. */

@@ -11,7 +11,7 @@ import { type Page, type PageSetting, pageSetting, renderPage } from './layout.t
 import { toClient } from './leaving_page.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
 
-/** A refusal goes back to the client where that is safe, and is a page elsewhere. */
+/** Answers an error: back to the client if that is safe, else with a page. */
 export function answerError(parts: PageParts, error: Error, c: PageContext): Response | Promise<Response> {
   const { requestLog } = parts;
   const requestId = requestIdOf(c);
@@ -21,7 +21,7 @@ export function answerError(parts: PageParts, error: Error, c: PageContext): Res
     requestLog.pageEvent({ type: 'refused', page, requestId, reason, ...about });
     return renderProblem(c, parts, { problem }, status, clientId);
   }
-  // The library has reported its own refusals and their causes.
+  // The library has already reported its own errors and their causes.
   if (!(error instanceof OAuthError)) {
     const reason = error instanceof StorageFault ? 'storage_unavailable' : 'unexpected';
     requestLog.failure(requestId, reason, error);
@@ -44,7 +44,7 @@ export function answerError(parts: PageParts, error: Error, c: PageContext): Res
   return renderProblem(c, parts, view, answer.status as ContentfulStatusCode, clientId);
 }
 
-/** By what it was, whoever noticed it: an outage is no mistake of the application. */
+/** Chooses the page text. An outage is not the application’s fault, even if the library reports it. */
 function problemOf(error: Error, status: number): Problem {
   const reason = error instanceof OAuthError ? error.reason : undefined;
   if (reason === 'authorization_request_answered') return 'request_answered';
@@ -62,7 +62,7 @@ export function refuseMethod(parts: PageParts, allowed: 'GET, HEAD' | 'GET, HEAD
   };
 }
 
-/** @param clientId of the application that the person may want to go back to */
+/** @param clientId the application that the user may want to return to */
 export async function renderProblem(
   c: PageContext,
   parts: PageParts,
@@ -81,14 +81,14 @@ export async function renderProblem(
   return renderPage(c, { ...problemPage({ ...view, ways }, setting), status });
 }
 
-/** The page whose form was sent: path and query, never another host. */
+/** The URL of the submitted form, without a host. */
 function addressOf(c: PageContext): string {
   const { url } = c.get('plain');
   const query = queryOf({ url });
   return `${pathOf({ url })}${query === '' ? '' : `?${query}`}`;
 }
 
-/** The application's own page, unless nobody has checked the application, or there is no asking which it is. */
+/** The application’s own page. Absent for unchecked applications and during an outage. */
 async function applicationOf(
   { clients, basePath }: PageParts,
   { language }: PageSetting,
@@ -106,7 +106,7 @@ async function applicationOf(
   }
 }
 
-/** Why a page cannot be shown, or a form not be taken: rendered as a page in the one place where errors are. */
+/** Why a page cannot be shown or a form cannot be accepted. `answerError` renders it. */
 export class PageProblem extends Error {
   override readonly name = 'PageProblem';
   readonly problem: Problem;
@@ -138,34 +138,34 @@ export type Problem = keyof Texts['problems'];
 
 interface ProblemView {
   readonly problem: Problem;
-  /** Where waiting helps. */
+  /** Present if waiting helps. */
   readonly secondsToWait?: number;
-  /** Why, if there is a text for it in the reader's language. */
+  /** Reason code, shown if it has a text. */
   readonly reason?: string;
   readonly ways: ProblemWays;
-  /** For those who develop the application: what the log and the specification call it. */
+  /** For developers: the terms of the log and the specification. */
   readonly detail?: ProblemDetail;
 }
 
-/** Addresses to go on with. */
+/** URLs to continue with. */
 interface ProblemWays {
   readonly home: string;
   readonly account: string;
-  /** Of a page that may be tried again. */
+  /** A page to try again. */
   readonly again?: string;
-  /** The application's own page, if somebody has checked the application. */
+  /** The application’s own page, if the application is checked. */
   readonly application?: { readonly name: string; readonly uri: string };
 }
 
 interface ProblemDetail {
   /** Such as `invalid_request`. */
   readonly code?: string;
-  /** In English, as it goes to clients. */
+  /** The English `error_description`. */
   readonly description?: string;
   readonly requestId?: string;
 }
 
-/** What is wrong, and what a person can do about it: links `try-again`, `to-application`, `to-home`, `to-account`. */
+/** Explains the problem and what the user can do. Links: `try-again`, `to-application`, `to-home`, `to-account`. */
 export function problemPage(view: ProblemView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   const { title, text, help } = texts.problems[view.problem];
@@ -187,7 +187,7 @@ ${view.detail === undefined ? '' : detailOf(view.detail, texts)}`,
   };
 }
 
-/** The text for a reason code; `undefined` if the reason says nothing to people. */
+/** The text for a reason code; `undefined` for codes without a text. */
 function reasonText(reason: string | undefined, { reasons }: Texts): string | undefined {
   return Object.entries(reasons).find(([code]) => code === reason)?.[1];
 }

@@ -4,7 +4,7 @@ import { operatorMark } from './brand.ts';
 import { type Page, type PageSetting, pageSetting, renderPage } from './layout.ts';
 import type { PageContext, PageParts } from './page_parts.ts';
 
-/** `/`: what a person sees who opens the issuer itself. */
+/** `/`: the page at the issuer’s own URL. */
 export function showHome(parts: PageParts) {
   const { server, basePath } = parts;
   const metadata = `${basePath}/.well-known/openid-configuration`;
@@ -18,9 +18,9 @@ export function showHome(parts: PageParts) {
 
 interface HomeView {
   readonly issuer: string;
-  /** Where the server describes itself; absent without OpenID Connect. */
+  /** URL of the server metadata; absent without OpenID Connect. */
   readonly metadata?: string;
-  /** Address of the account page. */
+  /** URL of the account page. */
   readonly account?: string;
 }
 

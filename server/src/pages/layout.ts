@@ -8,7 +8,7 @@ import { type Brand, hasOwnLogo, paletteOf, tabIcon } from './brand.ts';
 import type { PageContext, PageParts } from './page_parts.ts';
 import { STYLE } from './style.ts';
 
-/** A page that runs no script, is not kept, not framed, and tells nobody its address. */
+/** Renders a page that runs no scripts, is not cached or framed, and sends no referrer. */
 export async function renderPage(c: Context, page: Page): Promise<Response> {
   for (const [name, value] of Object.entries(page.headers ?? {})) c.header(name, String(value));
   const style = styleOf(page);
@@ -21,7 +21,7 @@ export async function renderPage(c: Context, page: Page): Promise<Response> {
   return c.html(documentOf(page, style), page.status ?? 200);
 }
 
-/** The whole page. */
+/** The complete HTML document. */
 export function documentOf(page: Page, style = styleOf(page)): Html {
   const { language, title, operator, width = 'narrow', body } = page;
   const namesOperator = page.namesOperator ?? title === operator.name;
@@ -54,8 +54,8 @@ export function styleOf({ color, operator }: Page): string {
 }
 
 /**
- * Chromium holds `form-action` against every redirect that follows a form. Where those end at an application nobody
- * here knows where it leads on to, so there is no such directive: what is written into a page has been escaped.
+ * The Content-Security-Policy. Chromium applies `form-action` to every redirect after a form. If these lead to an
+ * application, its further redirects are unknown, so the directive is omitted. All inserted text is escaped.
  */
 export function contentSecurityPolicy(style: string, formMayLeave = false): string {
   return [
@@ -68,79 +68,79 @@ export function contentSecurityPolicy(style: string, formMayLeave = false): stri
   ].join('; ');
 }
 
-/** What is the same for every page of one request. */
+/** Settings that every page of a request shares. */
 export interface PageSetting {
   readonly language: Language;
-  /** Who runs this server. */
+  /** The operator of this server. */
   readonly operator: Brand;
 }
 
-/** What a view gives, to be drawn and sent. */
+/** A page to render and send. */
 export interface Page extends PageSetting {
-  /** What the page is for, and first of all what is wrong, if something is. */
+  /** The purpose of the page, preceded by any problem. */
   readonly title: string;
   readonly body: Html;
-  /** Whose colour the page has, where it is not the operator's. */
+  /** The page’s colour, if it differs from the operator’s. */
   readonly color?: string;
-  /** Whether the body names the operator, so that the foot of the page need not. */
+  /** Whether the body names the operator, so that no footer is needed. */
   readonly namesOperator?: boolean;
-  /** A page with lists has room for them. */
+  /** `wide` for pages with lists. */
   readonly width?: 'narrow' | 'wide';
   readonly status?: ContentfulStatusCode;
-  /** Whether the page's form may end at an application. */
+  /** Whether the page’s form may lead to an application. */
   readonly formMayLeave?: boolean;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
 }
 
-/** What an application is known by, and what it says about itself. */
+/** An application’s name, brand and links. */
 export interface ApplicationShown extends Brand {
-  /** Addresses on the web; anything but `https:` and `http:` is not shown. */
+  /** Web URLs. Only `https:` and `http:` are shown. */
   readonly clientUri?: string;
   readonly policyUri?: string;
   readonly tosUri?: string;
 }
 
-/** How a person is called on pages. */
+/** A user’s name on pages. */
 export interface PersonShown {
   readonly name: string;
-  /** What tells people of one name apart, such as an email address. */
+  /** Distinguishes users with the same name, such as an email address. */
   readonly detail?: string;
 }
 
-/** A scope in the operator's words. */
+/** A scope with the operator’s texts. */
 export interface ScopeShown {
   readonly scope: string;
   readonly title: string;
   readonly detail?: string;
 }
 
-/** Scopes of one API, or of this server. */
+/** Scopes of one API or of this server. */
 export interface ScopeGroup {
   readonly api?: { readonly name: string; readonly resource: string };
   readonly scopes: readonly ScopeShown[];
 }
 
-/** What an application asks for at once, or what a person agreed to at once. */
+/** Access that an application requests, or that a user has granted, in one decision. */
 export interface AccessShown {
-  /** Scopes that the operator has texts for. */
+  /** Scopes with the operator’s texts. */
   readonly groups?: readonly ScopeGroup[];
-  /** The others. */
+  /** All other scopes. */
   readonly scopes: readonly string[];
-  /** What access tokens are for (RFC 8707), where it is more than this server. */
+  /** Resources of the access tokens (RFC 8707), other than this server. */
   readonly resources?: readonly string[];
-  /** Claims that it asks for by name (OpenID Connect Core §5.5). */
+  /** Individually requested claims (OpenID Connect Core §5.5). */
   readonly claims?: readonly string[];
 }
 
-/** A form of this server. */
+/** A form on a page. */
 export interface FormShown {
-  /** Where it is sent, by `POST`. */
+  /** URL that receives the `POST`. */
   readonly action: string;
-  /** Goes back as the field `form_token`. */
+  /** Sent back as the field `form_token`. */
   readonly formToken: string;
 }
 
-/** @param uiLocales what the application wants people to read (OpenID Connect Core §3.1.2.1) */
+/** @param uiLocales languages that the application prefers (OpenID Connect Core §3.1.2.1) */
 export function pageSetting(
   c: PageContext,
   { operator }: PageParts,

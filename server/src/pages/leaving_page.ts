@@ -9,9 +9,8 @@ import { type Page, type PageSetting, pageSetting, renderPage } from './layout.t
 import { type PageContext, type PageParts, toResponse } from './page_parts.ts';
 
 /**
- * The library's answer that takes the person back to a client. If nobody checked the client, it is this server's page
- * that asks first.
- * @param uiLocales of the request, if it is known
+ * Sends the user back to a client. For an unchecked client, this server’s page asks first.
+ * @param uiLocales of the request, if known
  */
 export function toClient(
   c: PageContext,
@@ -29,11 +28,11 @@ export function toClient(
 
 interface LeavingView {
   readonly leaving: BrowserDelivery;
-  /** Address of the page to go on with here. */
+  /** URL of a page on this server to continue with. */
   readonly home: string;
 }
 
-/** Instead of a redirect to an application that nobody has checked: link or button `leave`, link `to-home`. */
+/** Replaces a redirect to an unchecked application: link or button `leave`, link `to-home`. */
 export function leavingPage({ leaving, home }: LeavingView, setting: PageSetting): Page {
   const texts = textsIn(setting.language);
   return {
@@ -49,7 +48,7 @@ ${wayOut(leaving, setting, texts)}
   };
 }
 
-/** Names the host, says that nobody has checked it, and leads there. */
+/** Names the host, warns that it is unchecked, and links to it. */
 export function wayOut(
   { redirectTo, formPost }: BrowserDelivery,
   { operator }: PageSetting,

@@ -13,7 +13,7 @@ import {
   personShown,
   uncheckedNote,
 } from './application_shown.ts';
-import { goOn, nextStep } from './authorization.ts';
+import { nextStep, proceed } from './authorization.ts';
 import { operatorMark } from './brand.ts';
 import { type BegunSession, signInName } from './browser_sessions.ts';
 import {
@@ -27,9 +27,9 @@ import {
 } from './layout.ts';
 import { toClient } from './leaving_page.ts';
 import { type PageContext, type PageParts, requestIdOf } from './page_parts.ts';
-import { type AuthorizationPage, openPendingPage, ownForm, type PendingPage } from './pending_page.ts';
+import { type AuthorizationPage, openPendingPage, type PendingPage, verifiedForm } from './pending_page.ts';
 
-/** What a person may know: whether the name exists is not among it. */
+/** What users may learn. Whether a name exists is not part of it. */
 const PROBLEMS = {
   person_unknown: { problem: 'credentials_wrong', status: 403 },
   password_wrong: { problem: 'credentials_wrong', status: 403 },
@@ -44,7 +44,7 @@ type Refusal =
   | Exclude<SignIn, { person: unknown }>
   | { readonly refused: 'person_not_expected' | 'person_changed' };
 
-/** `GET /login`: the form; on where it has been filled in already, unless another person wants to. */
+/** `GET /login`: shows the form, or continues if the user is already signed in and no other user wants to sign in. */
 export function showLogin(parts: PageParts) {
   const { browserSessions, basePath } = parts;
   return async (c: PageContext): Promise<Response> => {
@@ -53,17 +53,17 @@ export function showLogin(parts: PageParts) {
     if (session === undefined) return renderForm(c, parts, page);
     if (!('authorization' in page)) return c.redirect(`${basePath}/account`, 303);
     const isDone = (await nextStep(parts, page, session)).page !== 'login';
-    return isDone ? goOn(c, parts, page, session) : renderForm(c, parts, page);
+    return isDone ? proceed(c, parts, page, session) : renderForm(c, parts, page);
   };
 }
 
-/** `POST /login`: on to what comes next, or the form again. */
+/** `POST /login`: continues, or shows the form again. */
 export function submitLogin(parts: PageParts) {
   const { knownBrowsers, requestLog, basePath } = parts;
   return async (c: PageContext): Promise<Response> => {
     const page = await openPendingPage(c, parts, 'login');
     const clientId = clientIdOf(page);
-    const form = await ownForm(c, parts, { page: 'login', about: [page.sealed], clientId });
+    const form = await verifiedForm(c, parts, { page: 'login', about: [page.sealed], clientId });
     if (form.get('decision') === 'cancel' && 'authorization' in page) return cancel(c, parts, page);
     const username = form.get('username') ?? '';
     const checked = await attempt(c, parts, page, { username, password: form.get('password') ?? '' });
@@ -79,16 +79,16 @@ export function submitLogin(parts: PageParts) {
     }
     const { session, ended } = outcome;
     const { subject } = session.person;
-    await knownBrowsers.remember(c, subject);
+    await knownBrowsers.recordUser(c, subject);
     requestLog.pageEvent({ ...event, type: 'signed_in', subject, sessionId: session.id });
     void parts.notifyClients(ended);
     if (!('authorization' in page)) return c.redirect(`${basePath}/account`, 303);
     const pending = { ...page.pending, signIn: signInName(session) };
-    return goOn(c, parts, { ...page, pending }, session);
+    return proceed(c, parts, { ...page, pending }, session);
   };
 }
 
-/** The person goes back to the client without signing in; it learns nothing of them. */
+/** Returns to the client without signing in. The client learns nothing about the user. */
 async function cancel(
   c: PageContext,
   parts: PageParts,
@@ -118,7 +118,7 @@ async function attempt(
   };
   const outcome = await signIn(signInParts, username, password, placeOf);
   if ('refused' in outcome || !('authorization' in page)) return outcome;
-  // OpenID Connect Core §3.1.2.2: never an answer about anybody else than was asked for.
+  // OpenID Connect Core §3.1.2.2: never answer about a user other than the requested one.
   const isExpected = await server.isExpectedPerson(page.authorization, outcome.person.subject);
   return isExpected ? outcome : { refused: 'person_not_expected' };
 }
@@ -163,7 +163,7 @@ async function renderForm(
   });
 }
 
-/** Where someone is signed in already, who may be the one that is wanted. */
+/** Returns the signed-in user if the request may be about them. */
 async function signInAgain(
   c: PageContext,
   { browserSessions, server, basePath }: PageParts,
@@ -174,10 +174,10 @@ async function signInAgain(
   const session = await browserSessions.current(c);
   if (session === undefined || !(await server.isExpectedPerson(authorization, session.person.subject)))
     return undefined;
-  const wasAsked = authorization.prompt.includes('login') || authorization.maxAge === 0;
+  const isRequested = authorization.prompt.includes('login') || authorization.maxAge === 0;
   return {
     person: personShown(session.person),
-    reason: wasAsked ? 'asked' : 'tooLongAgo',
+    reason: isRequested ? 'requested' : 'tooLongAgo',
     changePerson: `${basePath}/login?pending=${sealed}&other`,
   };
 }
@@ -189,28 +189,28 @@ function clientIdOf(page: PendingPage): string | undefined {
 type SignInProblem = keyof Texts['signIn']['problems'];
 
 export interface SignInView extends FormShown {
-  /** Who asks; absent where a person comes to their account. */
+  /** The requesting application; absent on the way to the account page. */
   readonly application?: ApplicationShown;
-  /** What stands in the field already: a hint, or what was typed before; empty for nothing. */
+  /** Initial value of the field: a hint or the previous input; may be empty. */
   readonly username: string;
   readonly problem?: SignInProblem;
-  /** With a problem that passes. */
+  /** Present with a temporary problem. */
   readonly secondsToWait?: number;
-  /** Where someone is signed in, and has to show again that it is they. */
+  /** Present if a signed-in user must enter the password again. */
   readonly again?: SignInAgain;
 }
 
 interface SignInAgain {
   readonly person: PersonShown;
-  readonly reason: 'asked' | 'tooLongAgo';
-  /** An address where another person may sign in instead. */
+  readonly reason: 'requested' | 'tooLongAgo';
+  /** URL at which another user can sign in. */
   readonly changePerson: string;
 }
 
 /**
  * `/login`: fields `username` and `password`, button `login-submit`; for an application also the button `login-cancel`,
- * which sends the field `decision` as `cancel`. It wears the operator's brand alone: whoever types a password here gives
- * it to the operator.
+ * which sends the field `decision` as `cancel`. The page shows only the operator’s brand, because the password goes to
+ * the operator.
  */
 export function signInPage(view: SignInView, setting: PageSetting): Page {
   const { application, again, problem } = view;
@@ -234,7 +234,7 @@ ${application === undefined || application.isUnchecked === true ? '' : applicati
   };
 }
 
-/** A form of its own: what was typed into the other one is not sent along. */
+/** A separate form, so that the typed password is not sent. */
 function cancelForm({ action, formToken }: SignInView, texts: Texts): Html {
   return html`<form method="post" action="${action}">
 <input type="hidden" name="form_token" value="${formToken}">

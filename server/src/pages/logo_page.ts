@@ -5,24 +5,24 @@ import { applicationShown } from './application_shown.ts';
 import { monogramPicture } from './brand.ts';
 import type { PageContext, PageParts } from './page_parts.ts';
 
-/** Seconds that a browser keeps a logo. */
-const KEPT_SECONDS = 60 * 60;
+/** Seconds for which a browser caches a logo. */
+const CACHE_SECONDS = 60 * 60;
 
-/** `/logo`: the operator's, or with `client` that of an application; its monogram if its logo is not to be had. */
+/** `/logo`: the operator’s logo, or with `client` an application’s. If that is not available, its monogram. */
 export function showLogo({ clients, logos, operatorLogo, basePath }: PageParts) {
   return async (c: PageContext): Promise<Response> => {
     const clientId = c.req.query('client');
     if (clientId === undefined)
-      return operatorLogo === undefined ? c.notFound() : send(c, operatorLogo, KEPT_SECONDS);
+      return operatorLogo === undefined ? c.notFound() : send(c, operatorLogo, CACHE_SECONDS);
     const client = (/^[\x20-\x7E]+$/.test(clientId) && (await clients.get(clientId))) || undefined;
     const language = LANGUAGES.find((one) => one === c.req.query('language')) ?? DEFAULT_LANGUAGE;
     const uri = client && logoUri(client, language);
     if (client === undefined || client.disabledAtMs !== undefined || isUnchecked(client) || uri === undefined)
       return c.notFound();
-    // A browser draws an attachment in a page, but saves it if a person opens it by itself: it never is a page here.
+    // An attachment is displayed inside a page but downloaded when opened directly, so it never becomes a page here.
     c.header('content-disposition', 'attachment');
     const logo = await logos.get(uri);
-    if (logo !== undefined) return send(c, logo, KEPT_SECONDS);
+    if (logo !== undefined) return send(c, logo, CACHE_SECONDS);
     return send(c, monogramPicture(applicationShown(client, language, basePath)), 60);
   };
 }
@@ -31,12 +31,12 @@ function logoUri({ metadata = {} }: ClientRecord, language: (typeof LANGUAGES)[n
   return localizedMember({ ...metadata }, 'logo_uri', language);
 }
 
-/** A picture of a stranger's: whoever opens it by itself gets nothing that runs. */
-function send(c: PageContext, { type, bytes }: Picture, keptSeconds: number): Response {
+/** Sends an image from outside. Opened directly, it runs nothing. */
+function send(c: PageContext, { type, bytes }: Picture, cacheSeconds: number): Response {
   c.header('content-type', type);
   c.header('content-security-policy', "default-src 'none'; style-src 'unsafe-inline'; sandbox");
   c.header('x-content-type-options', 'nosniff');
   c.header('cross-origin-resource-policy', 'same-origin');
-  c.header('cache-control', `public, max-age=${keptSeconds}`);
+  c.header('cache-control', `public, max-age=${cacheSeconds}`);
   return c.body(bytes);
 }

@@ -1,40 +1,40 @@
 import { type Clock, DocumentError, type FetchDocument } from '@grantd/core';
 import { isRasterType, type Picture } from '../config/picture.ts';
 
-const KEPT_MS = 60 * 60 * 1000;
+const CACHE_MS = 60 * 60 * 1000;
 
-/** Of one that could not be had: its site is asked again soon, but not by every visitor of a page. */
-const FAILURE_KEPT_MS = 60 * 1000;
+/** After a failure, the logo is fetched again soon, but not for every visitor. */
+const FAILURE_CACHE_MS = 60 * 1000;
 
-/** Each is as large as a fetched document may be at most. */
-const MOST_KEPT = 100;
+/** Maximum cached logos. Each is at most as large as a fetched document. */
+const MAX_CACHED = 100;
 
-interface Kept {
+interface CachedLogo {
   readonly picture: Promise<Picture | undefined>;
   untilMs: number;
 }
 
-/** Logos that clients have registered, none of them SVG, fetched once and kept, so that a person's browser asks nobody else for them. */
+/** Fetches and caches registered logos, except SVG, so that browsers do not contact other hosts. */
 export class Logos {
   readonly #fetchDocument: FetchDocument;
   readonly #clock: Clock;
-  readonly #kept = new Map<string, Kept>();
+  readonly #cache = new Map<string, CachedLogo>();
 
   constructor({ fetchDocument, clock }: { readonly fetchDocument: FetchDocument; readonly clock: Clock }) {
     this.#fetchDocument = fetchDocument;
     this.#clock = clock;
   }
 
-  /** @returns `undefined` where there is no picture to be had at the address, for now or at all */
+  /** @returns `undefined` if the URL has no usable image, for now or at all */
   get(uri: string): Promise<Picture | undefined> {
-    const kept = this.#kept.get(uri);
-    if (kept !== undefined && kept.untilMs > this.#clock()) return kept.picture;
-    this.#kept.delete(uri);
-    const entry: Kept = { picture: this.#fetch(uri), untilMs: this.#clock() + KEPT_MS };
-    this.#kept.set(uri, entry);
+    const cached = this.#cache.get(uri);
+    if (cached !== undefined && cached.untilMs > this.#clock()) return cached.picture;
+    this.#cache.delete(uri);
+    const entry: CachedLogo = { picture: this.#fetch(uri), untilMs: this.#clock() + CACHE_MS };
+    this.#cache.set(uri, entry);
     this.#dropOldest();
     return entry.picture.then((picture) => {
-      if (picture === undefined) entry.untilMs = this.#clock() + FAILURE_KEPT_MS;
+      if (picture === undefined) entry.untilMs = this.#clock() + FAILURE_CACHE_MS;
       return picture;
     });
   }
@@ -59,7 +59,7 @@ export class Logos {
   }
 
   #dropOldest(): void {
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > MOST_KEPT && oldest !== undefined) this.#kept.delete(oldest);
+    const [oldest] = this.#cache.keys();
+    if (this.#cache.size > MAX_CACHED && oldest !== undefined) this.#cache.delete(oldest);
   }
 }

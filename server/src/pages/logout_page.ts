@@ -21,7 +21,7 @@ import {
 } from './layout.ts';
 import { wayOut } from './leaving_page.ts';
 import { type PageContext, type PageParts, requestIdOf, toResponse } from './page_parts.ts';
-import { ownForm, sendOn } from './pending_page.ts';
+import { redirectToPage, verifiedForm } from './pending_page.ts';
 
 interface Leaving {
   readonly logout: LogoutRequest;
@@ -29,39 +29,40 @@ interface Leaving {
 }
 
 /**
- * `GET /logout` (RP-Initiated Logout §2): asks whether the person wants it, unless the client has shown by an ID token
- * that it means this very session. Where nobody is signed in there is nothing to ask.
+ * `GET /logout` (RP-Initiated Logout §2): asks for confirmation, unless an ID token proves that the client means this
+ * session. Without a session there is nothing to ask.
  */
 export function showLogout(parts: PageParts) {
   return async (c: PageContext): Promise<Response> => {
     const leaving = await openLeaving(c, parts);
     const session = await parts.browserSessions.current(c);
     if (session === undefined) return leave(c, parts, leaving.logout);
-    if (await isMeant(parts, leaving.logout, session)) return endSession(c, parts, leaving.logout, session);
-    return askWhether(c, parts, leaving, session);
+    if (await isHinted(parts, leaving.logout, session)) return endSession(c, parts, leaving.logout, session);
+    return askToConfirm(c, parts, leaving, session);
   };
 }
 
-/** `POST /logout`: the answer to the question, or a client's own form. */
+/** `POST /logout`: the answer to the question, or a form of a client. */
 export function submitLogout(parts: PageParts) {
   const { browserSessions, basePath } = parts;
   return async (c: PageContext): Promise<Response> => {
     const sealed = c.req.query('pending');
-    // Another site's form comes without our cookies; the same request as an address comes with them.
-    if (sealed === undefined) return sendOn(c, parts, 'logout', (await openLeaving(c, parts)).pending);
+    // A form of another site arrives without cookies. After a redirect, the browser sends them.
+    if (sealed === undefined)
+      return redirectToPage(c, parts, 'logout', (await openLeaving(c, parts)).pending);
 
     const { logout } = await openLeaving(c, parts);
     const session = await browserSessions.current(c);
     if (session === undefined) return leave(c, parts, logout);
     const clientId = logout.client?.id;
-    const form = await ownForm(c, parts, { page: 'logout', about: [sealed, session.id], clientId });
+    const form = await verifiedForm(c, parts, { page: 'logout', about: [sealed, session.id], clientId });
     if (form.get('decision') === 'yes') return endSession(c, parts, logout, session);
     const view = { person: personShown(session.person), account: `${basePath}/account` };
     return renderPage(c, stillSignedInPage(view, pageSetting(c, parts, logout.uiLocales)));
   };
 }
 
-/** The request, as it is in the address, or as it was sealed there. */
+/** Reads the request from the URL, plain or sealed. */
 async function openLeaving(c: PageContext, parts: PageParts): Promise<Leaving> {
   const { server, pendingRequests, clock } = parts;
   const sealed = c.req.query('pending');
@@ -74,8 +75,8 @@ async function openLeaving(c: PageContext, parts: PageParts): Promise<Leaving> {
   return { logout: await server.resumeLogoutRequest(pending.parameters, requestIdOf(c)), pending };
 }
 
-/** By the session itself: a hint that names the person alone may be years old. */
-async function isMeant(
+/** Whether the hint names this session. A hint with only the user may be years old. */
+async function isHinted(
   { server }: PageParts,
   logout: LogoutRequest,
   { id, person: { subject } }: BrowserSession,
@@ -83,7 +84,7 @@ async function isMeant(
   return logout.idTokenHint?.sid !== undefined && server.isHintedSession(logout, subject, id);
 }
 
-async function askWhether(
+async function askToConfirm(
   c: PageContext,
   parts: PageParts,
   { logout, pending }: Leaving,
@@ -99,7 +100,7 @@ async function askWhether(
     action: `${basePath}/logout?pending=${sealed}`,
     formToken: await formTokens.make(c, 'logout', sealed, session.id),
     person: personShown(session.person),
-    // Without a hint anyone may have written the client's name.
+    // Without a hint, anyone could have written the client’s name.
     ...(client !== undefined &&
       idTokenHint !== undefined && {
         application: applicationShown(client, setting.language, parts.basePath),
@@ -126,18 +127,18 @@ async function endSession(
     sessionId,
     ...(clientId !== undefined && { clientId }),
   });
-  // §3: whoever comes back finds the other applications informed, as far as they can be reached.
+  // §3: notify the other applications before the user returns, as far as they are reachable.
   const answers = await parts.notifyClients(ends);
   const clientIds = ends.flatMap((end) => end.clientIds);
   return leave(c, parts, logout, clientIds, answers);
 }
 
-/** Whether the library tells the client that a session has ended (Back-Channel Logout §2.2). */
-function canBeTold({ metadata, disabledAtMs }: ClientRecord): boolean {
+/** Whether the library notifies the client of logouts (Back-Channel Logout §2.2). */
+function canBeNotified({ metadata, disabledAtMs }: ClientRecord): boolean {
   return metadata?.backchannel_logout_uri !== undefined && disabledAtMs === undefined;
 }
 
-/** §3: back to the client if it said where to; else, or if nobody checked the client, a page. */
+/** §3: returns to the client if it gave a URL. Otherwise, or if the client is unchecked, shows a page. */
 async function leave(
   c: PageContext,
   parts: PageParts,
@@ -149,14 +150,14 @@ async function leave(
   if (answer !== undefined && answer.leaving === undefined) return toResponse(c, answer);
   const setting = pageSetting(c, parts, logout.uiLocales);
   const clients = await Promise.all(clientIds.map(async (id) => await parts.clients.get(id)));
-  const hearing = (client: ClientRecord): Hearing => {
-    if (answers.get(client.id) === 'delivered') return 'told';
-    return canBeTold(client) && answers.get(client.id) !== 'refused' ? 'telling' : 'notTold';
+  const state = (client: ClientRecord): NotificationState => {
+    if (answers.get(client.id) === 'delivered') return 'notified';
+    return canBeNotified(client) && answers.get(client.id) !== 'refused' ? 'pending' : 'notNotified';
   };
   const applications = clients.flatMap((client) => {
     if (!client) return [];
     const application = applicationShown(client, setting.language, parts.basePath);
-    return [{ application, hearing: hearing(client) }];
+    return [{ application, state: state(client) }];
   });
   const view = {
     applications,
@@ -167,11 +168,11 @@ async function leave(
 }
 
 interface LogoutView extends FormShown {
-  /** Who is signed in; absent where nobody is known to be. */
+  /** The signed-in user, if known. */
   readonly person?: PersonShown;
-  /** Which application sent the person here, where that is certain. */
+  /** The application that sent the user here, if it is certain. */
   readonly application?: ApplicationShown;
-  /** Whether the request names a place to go to afterwards that is not registered. */
+  /** Whether the request names an unregistered return URL. */
   readonly staysHere?: boolean;
 }
 
@@ -203,22 +204,25 @@ ${view.staysHere === true ? html`<p id="stays-here" class="caution">${icon('aler
 }
 
 interface SignedOutView {
-  /** Those that the person was signed in to, and whether they know of it. */
-  readonly applications?: readonly { readonly application: ApplicationShown; readonly hearing: Hearing }[];
-  /** Where an unchecked application wants the person to go. */
+  /** Applications of the session, with the state of their notification. */
+  readonly applications?: readonly {
+    readonly application: ApplicationShown;
+    readonly state: NotificationState;
+  }[];
+  /** Where an unchecked application wants to send the user. */
   readonly leaving?: BrowserDelivery;
-  /** An address to sign in again. */
+  /** URL to sign in again. */
   readonly signIn?: string;
 }
 
-/** Whether an application has accepted that the person is signed out, is still being told, or keeps its own session. */
-type Hearing = 'told' | 'telling' | 'notTold';
+/** Whether an application has accepted the logout, is still being notified, or keeps its own session. */
+type NotificationState = 'notified' | 'pending' | 'notNotified';
 
-/** Lists `told`, `telling` and `not-told`, as far as there are such applications. */
+/** Lists `notified`, `pending` and `not-notified`, if not empty. */
 export function signedOutPage(view: SignedOutView, setting: PageSetting): Page {
   const { applications = [], leaving, signIn } = view;
-  const those = (wanted: Hearing) =>
-    applications.flatMap(({ application, hearing }) => (hearing === wanted ? [application] : []));
+  const applicationsIn = (wanted: NotificationState) =>
+    applications.flatMap(({ application, state }) => (state === wanted ? [application] : []));
   const texts = textsIn(setting.language);
   const { logout } = texts;
   return {
@@ -229,9 +233,9 @@ ${operatorMark(setting.operator)}
 <h1>${logout.doneTitle}</h1>
 <p class="lead">${logout.done}</p>
 </header>
-${applicationList('told', [logout.notified], those('told'), texts)}
-${applicationList('telling', [logout.pending, logout.pendingNote], those('telling'), texts)}
-${applicationList('not-told', [logout.notNotified, logout.notNotifiedNote], those('notTold'), texts)}
+${applicationList('notified', [logout.notified], applicationsIn('notified'), texts)}
+${applicationList('pending', [logout.pending, logout.pendingNote], applicationsIn('pending'), texts)}
+${applicationList('not-notified', [logout.notNotified, logout.notNotifiedNote], applicationsIn('notNotified'), texts)}
 ${leaving === undefined ? '' : wayOut(leaving, setting, texts)}
 ${signIn === undefined ? '' : html`<a id="sign-in-again" class="button" href="${signIn}">${logout.signInAgain}</a>`}`,
   };
@@ -251,7 +255,7 @@ ${note === undefined ? '' : html`<p class="note">${note}</p>`}</section>`;
 
 interface StillSignedInView {
   readonly person?: PersonShown;
-  /** Address of the account page. */
+  /** URL of the account page. */
   readonly account: string;
 }
 

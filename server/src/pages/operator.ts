@@ -5,16 +5,16 @@ import { typedPath } from '../config/configuration.ts';
 import { PICTURE_TYPES, type Picture } from '../config/picture.ts';
 import { ConfigurationRefused } from '../config/refused.ts';
 
-/** Who runs the server, as configured. */
+/** The operator, as configured. */
 export interface Operator {
   readonly name?: string;
   readonly color?: string;
   readonly logo?: Picture;
 }
 
-const MOST_BYTES = 256 * 1024;
+const MAX_LOGO_BYTES = 256 * 1024;
 
-/** @throws {ConfigurationRefused} there is no picture in the file of the logo */
+/** @throws {ConfigurationRefused} the logo file is unreadable or too large */
 export function readOperator(
   { settings, sourceOf }: Configuration,
   environment: NodeJS.ProcessEnv,
@@ -30,13 +30,13 @@ export function readOperator(
 }
 
 function readLogo(path: string, source: string): Picture {
-  const expected = `${source}: expected a readable file of at most ${MOST_BYTES / 1024} KiB`;
+  const expected = `${source}: expected a readable file of at most ${MAX_LOGO_BYTES / 1024} KiB`;
   let bytes: Buffer<ArrayBuffer>;
   try {
     bytes = readFileSync(path);
   } catch (error) {
     throw new ConfigurationRefused(expected, { cause: error });
   }
-  if (bytes.length > MOST_BYTES) throw new ConfigurationRefused(expected);
+  if (bytes.length > MAX_LOGO_BYTES) throw new ConfigurationRefused(expected);
   return { type: PICTURE_TYPES.get(extname(path).toLowerCase()) ?? '', bytes };
 }

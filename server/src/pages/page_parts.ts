@@ -25,7 +25,7 @@ import type { BrowserSessions } from './browser_sessions.ts';
 import type { FormTokens, KnownBrowsers, PendingRequests, SealedValues } from './browser_state.ts';
 import type { Logos } from './logos.ts';
 
-/** What every page works with. */
+/** The parts that pages use. */
 export interface PageParts {
   readonly server: AuthorizationServer;
   readonly clients: Pick<ClientRepository, 'get'>;
@@ -39,17 +39,17 @@ export interface PageParts {
   readonly formTokens: FormTokens;
   readonly knownBrowsers: KnownBrowsers;
   readonly pendingRequests: PendingRequests;
-  /** What a page says of what was done on the way to it. */
+  /** Seals notices about the result of an action. */
   readonly notices: SealedValues;
   readonly signInParts: SignInParts;
   readonly clientAddress: ClientAddress;
   readonly requestLog: RequestLog;
   readonly notifyClients: NotifyClients;
-  /** Who runs this server. */
+  /** The operator of this server. */
   readonly operator: Brand;
   readonly operatorLogo: Picture | undefined;
   readonly logos: Logos;
-  /** Path of the issuer, without a slash at its end. */
+  /** Path of the issuer, without a trailing slash. */
   readonly basePath: string;
   /** Milliseconds. */
   readonly clock: () => number;
@@ -58,7 +58,7 @@ export interface PageParts {
 export interface PageEnvironment {
   Bindings: HttpBindings & { incoming: { id?: string } };
   Variables: {
-    /** The request as the library wants it, its body read. */
+    /** The request in the library’s form, with its body. */
     plain: HttpRequest;
   };
 }
@@ -70,9 +70,8 @@ export function requestIdOf(c: PageContext): string {
 }
 
 /**
- * Reads each request as the library wants it, by the library's own adapter, which reads no further than just past the
- * limit.
- * @param refuse answers a request whose body is too long
+ * Reads each request with the library’s adapter, which stops just past the body limit.
+ * @param refuse answers requests with too long a body
  */
 export function readRequest(
   refuse: (c: PageContext) => Promise<Response>,
@@ -82,24 +81,24 @@ export function readRequest(
     try {
       c.set('plain', await toHttpRequest(incoming));
     } catch (error) {
-      // The browser went away in the middle of its request: nobody is left to answer.
+      // The browser disconnected during its request.
       if (incoming.destroyed) return c.body(null);
       throw error;
     }
     if (Buffer.byteLength(bodyOf(c)) <= MAX_BODY_BYTES) return next();
-    // A body that was not read to its end cannot be followed by another request.
+    // No further request can follow an unread body.
     c.header('connection', 'close');
     return refuse(c);
   };
 }
 
-/** The body of the request; empty where it has none. */
+/** The request body; empty if there is none. */
 export function bodyOf(c: PageContext): string {
   const { body } = c.get('plain');
   return typeof body === 'string' ? body : '';
 }
 
-/** A response of the library, with the cookies that were set on the way. */
+/** Converts a library response and adds the cookies set so far. */
 export function toResponse(c: PageContext, { status, headers, body }: HttpResponse): Response {
   for (const [name, value] of Object.entries(headers)) {
     for (const line of typeof value === 'string' ? [value] : value) c.header(name, line, { append: true });
@@ -107,30 +106,30 @@ export function toResponse(c: PageContext, { status, headers, body }: HttpRespon
   return c.body(body, status as ContentfulStatusCode);
 }
 
-/** Where a request comes from, as an IP address. */
+/** Returns the IP address of a request’s sender. */
 type ClientAddress = (request: {
   readonly socket: { readonly remoteAddress?: string | undefined };
   readonly headers: IncomingHttpHeaders;
 }) => string;
 
 /**
- * The address of whoever asked: of the connection, or, as long as that is a proxy to be trusted, of whom the proxy says
- * it speaks for. Each proxy adds to the end of `X-Forwarded-For`; what stands before is anyone's claim.
+ * Determines client addresses: the address of the connection, or behind trusted proxies the address that they report.
+ * Each proxy appends to `X-Forwarded-For`, so the entries before the last trusted one can be forged.
  */
 export function clientAddress(trustedProxies: readonly string[]): ClientAddress {
   const trusted = new BlockList();
   for (const proxy of trustedProxies) {
     const network = parseNetwork(proxy);
-    if (network === undefined) throw new TypeError(`${proxy} is no network`);
+    if (network === undefined) throw new TypeError(`${proxy} is not an IP address or network`);
     trusted.addSubnet(network.address, network.prefixBits, network.family);
   }
   const isTrusted = (address: string) => trusted.check(address, isIP(address) === 4 ? 'ipv4' : 'ipv6');
 
   return ({ socket, headers }) => {
     let address = plainAddress(socket.remoteAddress ?? '') ?? '';
-    for (const told of forwardedFor(headers).reverse()) {
+    for (const forwarded of forwardedFor(headers).reverse()) {
       if (!isTrusted(address)) return address;
-      const next = plainAddress(told);
+      const next = plainAddress(forwarded);
       if (next === undefined) return address;
       address = next;
     }

@@ -33,12 +33,12 @@ interface Surroundings {
   readonly settings: Settings;
   readonly server: AuthorizationServer;
   readonly requestLog: RequestLog;
-  /** Who runs the server. */
+  /** The operator of the server. */
   readonly operator: Operator;
   readonly notifyClients: NotifyClients;
 }
 
-/** What the pages need of an instance. */
+/** The parts of an instance that pages use. */
 type PageData = Pick<
   Instance,
   | 'issuer'
@@ -52,7 +52,7 @@ type PageData = Pick<
   | 'fetchDocument'
 >;
 
-/** The pages for people over one database. */
+/** Creates the listener for all pages over one database. */
 export function openPages(
   instance: PageData,
   { settings, server, requestLog, operator, notifyClients }: Surroundings,
@@ -108,30 +108,30 @@ function operatorShown({ name, color, logo }: Operator, issuer: string, basePath
 }
 
 function listenerOver(parts: PageParts): PageListener {
-  // The path as the request spells it, as the library reads it: of `/public/../account` neither makes `/account`.
+  // Uses the path exactly as in the request, like the library: neither turns `/public/../account` into `/account`.
   const app = new Hono<PageEnvironment>({
     getPath: (_, { env }: { env?: PageEnvironment['Bindings'] } = {}) =>
       pathOf({ url: env?.incoming.url ?? '' }),
   });
   const at = (path: string) => `${parts.basePath}${path}`;
-  const toRead = refuseMethod(parts, 'GET, HEAD');
-  const toFillIn = refuseMethod(parts, 'GET, HEAD, POST');
+  const refuseForReading = refuseMethod(parts, 'GET, HEAD');
+  const refuseForForms = refuseMethod(parts, 'GET, HEAD, POST');
 
   app.use(readRequest((c) => renderProblem(c, parts, { problem: 'too_large' }, 413)));
-  app.get(at('/'), showHome(parts)).all(toRead);
+  app.get(at('/'), showHome(parts)).all(refuseForReading);
   app.all(at('/authorize'), authorizePage(parts));
-  app.get(at('/login'), showLogin(parts)).post(submitLogin(parts)).all(toFillIn);
-  app.get(at('/select'), showChoice(parts)).post(submitChoice(parts)).all(toFillIn);
-  app.get(at('/consent'), showConsent(parts)).post(submitConsent(parts)).all(toFillIn);
-  app.get(at('/logout'), showLogout(parts)).post(submitLogout(parts)).all(toFillIn);
-  app.get(at('/account'), showAccount(parts)).post(submitAccount(parts)).all(toFillIn);
-  app.get(at('/logo'), showLogo(parts)).all(toRead);
+  app.get(at('/login'), showLogin(parts)).post(submitLogin(parts)).all(refuseForForms);
+  app.get(at('/select'), showChoice(parts)).post(submitChoice(parts)).all(refuseForForms);
+  app.get(at('/consent'), showConsent(parts)).post(submitConsent(parts)).all(refuseForForms);
+  app.get(at('/logout'), showLogout(parts)).post(submitLogout(parts)).all(refuseForForms);
+  app.get(at('/account'), showAccount(parts)).post(submitAccount(parts)).all(refuseForForms);
+  app.get(at('/logo'), showLogo(parts)).all(refuseForReading);
   app.notFound((c) => renderProblem(c, parts, { problem: 'not_found' }, 404));
   app.onError((error, c) => answerError(parts, error, c));
   return getRequestListener(app.fetch, { overrideGlobalObjects: false });
 }
 
-/** What is asked of the library's store past the library: an outage there is one here as well. */
+/** Direct access to the library’s store. Its failures become storage faults, as in the library. */
 function guardedStorage({
   storage,
 }: PageData): Pick<AdministrableStorage, 'getPrincipalState' | 'grantsOf'> & PageParts['clients'] {

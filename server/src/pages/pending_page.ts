@@ -7,20 +7,20 @@ import { bodyOf, type PageContext, type PageParts, requestIdOf } from './page_pa
 /** An authorization request on its way through the pages. */
 export interface AuthorizationPage {
   readonly pending: PendingAuthorization;
-  /** Checked anew on each page: the client may have been disabled meanwhile. */
+  /** Validated again on each page, because the client may have been disabled. */
   readonly authorization: AuthorizationRequest;
 }
 
-/** A page on the way of a request. */
+/** A page with a pending request. */
 export type PendingPage = (AuthorizationPage | { readonly pending: PendingAccount }) & {
-  /** As it is in the page's address. */
+  /** The sealed value in the page’s URL. */
   readonly sealed: string;
 };
 
 /**
- * Opens the request that a page was called for.
- * @throws {PageProblem} there is none
- * @throws {OAuthError} the client may not ask this any more
+ * Opens a page’s pending request.
+ * @throws {PageProblem} there is none, or it has expired
+ * @throws {OAuthError} the client may no longer make this request
  */
 export async function openPendingPage(
   c: PageContext,
@@ -35,7 +35,7 @@ export async function openPendingPage(
   return { pending, authorization, sealed };
 }
 
-/** The same, of a page that is about applications alone. */
+/** Like `openPendingPage`, for pages that only serve authorization requests. */
 export async function openAuthorizationPage(
   c: PageContext,
   parts: PageParts,
@@ -46,8 +46,8 @@ export async function openAuthorizationPage(
   return opened;
 }
 
-/** Sends the browser to a page of this server with a request. */
-export async function sendOn(
+/** Redirects the browser to a page with a pending request. */
+export async function redirectToPage(
   c: PageContext,
   { pendingRequests, basePath }: PageParts,
   page: PageName,
@@ -59,11 +59,11 @@ export async function sendOn(
 }
 
 /**
- * The fields of a form that this server made for this browser.
- * @param about what the form's token was made for
- * @throws {PageProblem} it was not
+ * Reads a form and verifies that this server made it for this browser.
+ * @param about the subject for which the form token was made
+ * @throws {PageProblem} the token does not match
  */
-export async function ownForm(
+export async function verifiedForm(
   c: PageContext,
   { formTokens }: PageParts,
   { page, about, clientId }: { page: PageName; about: readonly string[]; clientId?: string | undefined },

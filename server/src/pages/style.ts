@@ -1,4 +1,4 @@
-/** The one style sheet. Colours come from the palette. */
+/** The style sheet of all pages. Colours come from the palette. */
 export const STYLE = `
 *, ::before, ::after { box-sizing: border-box; }
 html { -webkit-text-size-adjust: none; text-size-adjust: none; }

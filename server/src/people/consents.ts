@@ -6,30 +6,37 @@ import {
   isConfidential,
   isUnchecked,
 } from '@grantd/core';
-import { type Asked, type Consent, type Consents, comparedWith, type Parties } from '../data/consents.ts';
+import { type Asked, type Consent, type Consents, compareClients, type Parties } from '../data/consents.ts';
 import { askStorage } from '../data/tables.ts';
 
-/** What a request wants a person to agree to. */
-export function askedBy({ scopes, resources = [], claims = {}, client }: AuthorizationRequest): Asked {
+/** What a request asks the user to consent to. */
+export function requiredConsent({
+  scopes,
+  resources = [],
+  claims = {},
+  client,
+}: AuthorizationRequest): Asked {
   const names = [claims.userinfo, claims.id_token].flatMap((of) => Object.keys(of ?? {}));
-  const asked = [...new Set(names)].filter((name) => !ABOUT_THE_SIGN_IN.has(name)).sort();
-  return { scopes, resources, claims: asked, ...asItIs(client) };
+  const requested = [...new Set(names)].filter((name) => !ABOUT_THE_SIGN_IN.has(name)).sort();
+  return { scopes, resources, claims: requested, ...currentState(client) };
 }
 
-/** Claims that say who signed in, and how: every ID token has them, or may have them. */
+/** Claims about the sign-in itself, which every ID token may contain. */
 const ABOUT_THE_SIGN_IN: ReadonlySet<string> = new Set(['sub', 'acr', 'amr', 'auth_time', 'sid']);
 
-/** Whether the operator has exempted the client. One that registered itself can be another one at its next change. */
+/**
+ * Whether the operator has exempted the client. A self-registered client is never exempt, because it can change itself.
+ */
 export function isExempt(client: AuthorizationClient): boolean {
   return client.metadata?.consent_required === false && !isUnchecked(client);
 }
 
-/** Whether a consent is with the client as it is now. */
+/** Whether a consent is for the client in its present state. */
 export function counts(consent: Consent, client: AuthorizationClient | undefined | null): boolean {
-  return !!client && comparedWith(consent, asItIs(client)) === 0;
+  return !!client && compareClients(consent, currentState(client)) === 0;
 }
 
-function asItIs({ generation = 0, registrationRevision = 0, registeredAt }: AuthorizationClient) {
+function currentState({ generation = 0, registrationRevision = 0, registeredAt }: AuthorizationClient) {
   return {
     clientGeneration: generation,
     clientRevision: registeredAt === undefined ? 0 : registrationRevision,
@@ -37,10 +44,9 @@ function asItIs({ generation = 0, registrationRevision = 0, registeredAt }: Auth
 }
 
 /**
- * Whether an answer at this redirect URI reaches nobody but the client, so that what was agreed with it before can be
- * taken for agreed again without asking (RFC 8252 §8.6, RFC 9700 §4.13). Any program on a person's machine can take a
- * scheme of its own, or listen on loopback, in the name of a public client. A client that is registered as a
- * `web` application on loopback is a page that somebody is developing.
+ * Whether only the client can receive responses at this redirect URI, so that an earlier consent may be reused without
+ * asking (RFC 8252 §8.6, RFC 9700 §4.13). Any program on the user’s machine can claim a custom scheme or a loopback
+ * port of a public client. A `web` application on loopback is a page in development.
  */
 export function isReachedAlone(client: ClientRecord, redirectUri: string): boolean {
   const { protocol } = new URL(redirectUri);
@@ -48,16 +54,15 @@ export function isReachedAlone(client: ClientRecord, redirectUri: string): boole
   return isConfidential(client) || (protocol === 'http:' && client.metadata?.application_type === 'web');
 }
 
-/** After which whoever has begun a withdrawal is taken for dead. */
-const LONGEST_WITHDRAWAL_MS = 30_000;
+/** After this time, a process that has not finished its withdrawal counts as dead. */
+const MAX_WITHDRAWAL_MS = 30_000;
 
-const MOST_AT_ONCE = 50;
+const BATCH_SIZE = 50;
 
 /**
- * Ends what a person lets a client have: first the consent counts no more, then all that was granted is revoked, then
- * the consent goes. In this order nothing that is issued at the same time stays alive: it was issued before the
- * revocation, or sees afterwards that the consent is gone. What a process leaves half-done when it dies is finished by
- * the next one.
+ * Withdraws a user’s consent: invalidates it, revokes all grants, then deletes it. This order leaves no concurrently
+ * issued token alive: it is either issued before the revocation, or its issuer sees that the consent is gone. If a
+ * process dies midway, another one finishes.
  */
 export class ConsentWithdrawal {
   readonly #consents: Consents;
@@ -75,7 +80,7 @@ export class ConsentWithdrawal {
   }
 
   /**
-   * @returns how many grants were ended
+   * @returns the number of revoked grants
    * @throws {StorageFault} the tokens may or may not be revoked
    */
   async withdraw(parties: Parties): Promise<number> {
@@ -83,10 +88,10 @@ export class ConsentWithdrawal {
     return this.#finish(parties);
   }
 
-  /** Finishes what others have begun, and never finished. @returns how many withdrawals those were */
+  /** Finishes withdrawals of dead processes. @returns the number of withdrawals */
   async finishHalfWithdrawn(): Promise<number> {
-    const beforeMs = this.#clock() - LONGEST_WITHDRAWAL_MS;
-    const half = await this.#consents.halfWithdrawn(beforeMs, MOST_AT_ONCE);
+    const beforeMs = this.#clock() - MAX_WITHDRAWAL_MS;
+    const half = await this.#consents.halfWithdrawn(beforeMs, BATCH_SIZE);
     for (const parties of half) await this.#finish(parties);
     return half.length;
   }

@@ -4,16 +4,15 @@ import type { People } from '../data/people.ts';
 import { askStorage } from '../data/tables.ts';
 import type { SessionEnding } from './sessions.ts';
 
-/** After which nothing is under way any more that began before a removal. */
-const LONGEST_REMOVAL_MS = 30_000;
+/** After this time, no operation from before the removal is still running. */
+const MAX_REMOVAL_MS = 30_000;
 
-const MOST_AT_ONCE = 50;
+const BATCH_SIZE = 50;
 
 /**
- * Removes people: first it is remembered that the subject identifier was given, then every token and code of the person
- * is dead and none is issued any more, then their data goes. In this order nothing that is issued at the same time
- * survives: it was issued before the person was disabled, or is refused. Each removal is done once more by a server
- * after a while, which finishes what a dead process left half-done, and takes away what was written at the same time.
+ * Removes users in this order: reserve the subject identifier, revoke all tokens and codes and block new ones, delete
+ * the data. Nothing issued concurrently survives: it is either issued before the user was disabled, or refused. A
+ * server repeats each removal later, which finishes the work of dead processes and deletes concurrent writes.
  */
 export class PersonRemoval {
   readonly #people: Pick<People, 'beginRemoval' | 'erase' | 'finishRemoval' | 'halfRemoved'>;
@@ -37,17 +36,17 @@ export class PersonRemoval {
   }
 
   /**
-   * @returns how many sessions were ended
-   * @throws {StorageFault} the person may be removed in part; a server finishes it
+   * @returns the number of ended sessions
+   * @throws {StorageFault} the user may be partly removed; a server finishes the removal
    */
   async remove(subject: string): Promise<number> {
     await this.#people.beginRemoval(subject, this.#clock());
     return this.#erase(subject);
   }
 
-  /** Finishes removals that began a while ago. @returns whose those were */
+  /** Finishes removals that started a while ago. @returns the subjects */
   async finishHalfRemoved(): Promise<readonly string[]> {
-    const half = await this.#people.halfRemoved(this.#clock() - LONGEST_REMOVAL_MS, MOST_AT_ONCE);
+    const half = await this.#people.halfRemoved(this.#clock() - MAX_REMOVAL_MS, BATCH_SIZE);
     for (const subject of half) {
       await this.#erase(subject);
       await this.#people.finishRemoval(subject, this.#clock());
@@ -57,7 +56,7 @@ export class PersonRemoval {
 
   async #erase(subject: string): Promise<number> {
     await askStorage(() => this.#storage.setDisabled('subject', subject, true));
-    // Before the sessions: none begins for a person who is not there.
+    // Comes before the sessions, because no session can start without a user.
     await this.#people.erase(subject);
     const ended = await this.#ending.end({ subject });
     await this.#consents.forgetPerson(subject);

@@ -1,26 +1,25 @@
 import type { AdministrableStorage, AuthorizationServer } from '@grantd/core';
 import {
+  type ClientNames,
   type EndedSession,
   type LogoutDeliveries,
   type LogoutDelivery,
-  MOST_CLIENTS_AT_ONCE,
+  MAX_CONCURRENT_CLIENTS,
   type Sessions,
   type SessionsOfPerson,
   type SessionsToEnd,
-  type ToldNames,
 } from '../data/sessions.ts';
 import { askStorage } from '../data/tables.ts';
 
-/** After which whoever has begun to end a session is taken for dead. */
-const LONGEST_END_MS = 30_000;
+/** After this time, a process that has not finished ending a session counts as dead. */
+const MAX_END_MS = 30_000;
 
-const MOST_AT_ONCE = 50;
+const BATCH_SIZE = 50;
 
 /**
- * Ends sessions: first they count no more, then every token that rests upon them is revoked, then the clients that know
- * of them are to be told. In this order nothing that is issued at the same time outlives a session: it was issued
- * before the revocation, or sees afterwards that the session has ended. What a process leaves half-done when it dies is
- * finished by the next one.
+ * Ends sessions: invalidates them, revokes their tokens, then queues the logout notifications. This order leaves no
+ * concurrently issued token alive: it is either issued before the revocation, or its issuer sees that the session has
+ * ended. If a process dies midway, another one finishes.
  */
 export class SessionEnding {
   readonly #sessions: Sessions;
@@ -38,26 +37,26 @@ export class SessionEnding {
   }
 
   /**
-   * @returns those that were ended, with the clients that are to be told; empty where they had ended before
-   * @throws {StorageFault} some may not have ended; they count no more in any case
+   * @returns the ended sessions with the clients to notify; empty if they had already ended
+   * @throws {StorageFault} some may not have ended completely, but all are invalid
    */
   async end(of: SessionsToEnd): Promise<readonly SessionEnd[]> {
     const begun = await this.#sessions.beginEnd(of, this.#clock());
     const ends: SessionEnd[] = [];
     for (const session of begun) ends.push(await this.#finish(session));
-    return 'id' in of ? ends : [...ends, ...(await this.#endOver(of))];
+    return 'id' in of ? ends : [...ends, ...(await this.#endExpired(of))];
   }
 
-  /** Ends what others have begun to end, and never finished. */
+  /** Finishes sessions that dead processes began to end. */
   async finishHalfEnded(): Promise<readonly SessionEnd[]> {
-    const halfEnded = await this.#sessions.halfEnded(this.#clock() - LONGEST_END_MS, MOST_AT_ONCE);
+    const halfEnded = await this.#sessions.halfEnded(this.#clock() - MAX_END_MS, BATCH_SIZE);
     const ends: SessionEnd[] = [];
     for (const session of halfEnded) ends.push(await this.#finish(session));
     return ends;
   }
 
-  /** Ends what rests upon sessions of a person that were over by time: their rows are gone, and nobody is to be told. */
-  async #endOver({ subject, except }: SessionsOfPerson): Promise<readonly SessionEnd[]> {
+  /** Also revokes tokens from sessions that have timed out. Their rows are gone, and no client is notified. */
+  async #endExpired({ subject, except }: SessionsOfPerson): Promise<readonly SessionEnd[]> {
     const grants = await askStorage(() => this.#storage.grantsOf(subject));
     const ends: SessionEnd[] = [];
     for (const id of new Set(grants.map(({ sessionId }) => sessionId))) {
@@ -74,29 +73,29 @@ export class SessionEnding {
   }
 }
 
-/** Tells the clients of sessions that have ended; resolves when they were told, or it takes too long to wait for. */
+/** Notifies clients that sessions have ended. Resolves when all were notified or after a time limit. */
 export type NotifyClients = (ends: readonly SessionEnd[]) => Promise<LogoutAnswers>;
 
-/** What clients have answered so far, by identifier; the others are still being told, or never are. */
+/** Answers so far, by client ID. Other clients are still being notified, or never are. */
 export type LogoutAnswers = ReadonlyMap<string, 'delivered' | 'refused'>;
 
-/** A session that has ended. */
+/** An ended session. */
 export interface SessionEnd extends EndedSession {
-  /** Who is to be told. */
+  /** The clients to notify. */
   readonly clientIds: readonly string[];
 }
 
-/** Milliseconds until the next attempt, after each that has failed; the last one comes about five hours after the first. */
+/** Milliseconds before each retry. The last retry is about five hours after the first attempt. */
 const PAUSES_MS = [5_000, 25_000, 125_000, 625_000, 3_125_000, 15_625_000];
 
-/** Longer than an attempt can take: whoever took a delivery and is silent for so long is dead. */
+/** Longer than any attempt takes. A process that holds a delivery for longer counts as dead. */
 const LEASE_MS = 60_000;
 
 type LogoutAttempt = Awaited<ReturnType<AuthorizationServer['notifyLogout']>>;
 
-export interface LogoutReport extends Omit<LogoutDelivery, keyof ToldNames> {
+export interface LogoutReport extends Omit<LogoutDelivery, keyof ClientNames> {
   readonly type: 'logout_delivered' | 'logout_postponed' | 'logout_given_up';
-  /** What the client answered, where it did. */
+  /** The HTTP status of the client’s answer, if there was one. */
   readonly answeredStatus?: number;
   readonly cause?: unknown;
 }
@@ -105,21 +104,21 @@ interface Parts {
   readonly deliveries: LogoutDeliveries;
   readonly server: Pick<AuthorizationServer, 'notifyLogout'>;
   readonly report: (report: LogoutReport) => void;
-  /** Told of what went wrong here: the delivery is due again when its lease ends. */
+  /** Receives faults. The delivery is due again when its lease ends. */
   readonly onFault: (error: unknown) => void;
   readonly clock?: () => number;
 }
 
 /**
- * Tells clients that sessions have ended (OpenID Connect Back-Channel Logout §2.5), and tells them again where they did
- * not hear it. Any number of processes may do so: each delivery is taken by one at a time. Of one process each client
- * is told one thing at a time, so that one that is slow keeps nobody waiting but itself.
+ * Notifies clients that sessions have ended (OpenID Connect Back-Channel Logout §2.5), with retries. Several processes
+ * can share the work, because each delivery goes to one of them. Each process notifies a client of one session at a
+ * time, so that a slow client delays only itself.
  */
 export class LogoutDeliverer {
   readonly #parts: Parts;
   readonly #clock: () => number;
-  /** Attempts under way, by client. */
-  readonly #underWay = new Map<string, Promise<void>>();
+  /** Pending attempts by client. */
+  readonly #pending = new Map<string, Promise<void>>();
   #taking: Promise<unknown> = Promise.resolve();
   #isEnding = false;
 
@@ -128,7 +127,9 @@ export class LogoutDeliverer {
     this.#clock = parts.clock ?? Date.now;
   }
 
-  /** Begins an attempt for all that is due. What there is no room for yet follows by itself. Never rejects. */
+  /**
+   * Starts an attempt for each due delivery. When the limit is reached, the rest follows automatically. Never rejects.
+   */
   async begin(): Promise<void> {
     try {
       await this.#take();
@@ -138,9 +139,9 @@ export class LogoutDeliverer {
   }
 
   /**
-   * Makes the first attempt for each client of a session that has just ended. Never rejects.
-   * Resolves when it was made; not before a client that is being told something else has heard that.
-   * @param onOutcome receives what comes of each attempt that this process makes
+   * Makes the first attempt for each client of a session that has just ended. Resolves after the attempts, which wait
+   * for pending notifications of the same clients. Never rejects.
+   * @param onOutcome receives the outcome of each attempt by this process
    */
   async tell({ id, clientIds }: Pick<SessionEnd, 'id' | 'clientIds'>, onOutcome?: OnOutcome): Promise<void> {
     const attempts: Promise<void>[] = [];
@@ -148,9 +149,9 @@ export class LogoutDeliverer {
       for (let waiting = clientIds; waiting.length > 0 && !this.#isEnding; ) {
         const { begun, busy, isFull } = await this.#take(id, onOutcome);
         attempts.push(...begun.values());
-        // Whoever is neither begun nor busy is not due any more: somebody else was quicker.
+        // A client that is neither started nor busy is no longer due, because another process was faster.
         waiting = waiting.filter((clientId) => !begun.has(clientId) && (isFull || busy.has(clientId)));
-        // Of what was under way when it was looked, some may have ended meanwhile.
+        // Some of the attempts that were pending may have ended by now.
         const before = isFull ? [...busy.values(), ...begun.values()] : waiting.map((id) => busy.get(id));
         if (waiting.length > 0) await Promise.race(before);
       }
@@ -160,18 +161,18 @@ export class LogoutDeliverer {
     await Promise.all(attempts);
   }
 
-  /** Begins nothing any more. Resolves when nothing is under way. */
+  /** Starts no more attempts. Resolves when none is pending. */
   async end(): Promise<void> {
     this.#isEnding = true;
     await this.#taking;
-    await Promise.all(this.#underWay.values());
+    await Promise.all(this.#pending.values());
   }
 
-  /** One after another, so that no client is taken twice. */
+  /** Runs one take at a time, so that no client is taken twice. */
   #take(sessionId?: string, onOutcome?: OnOutcome): Promise<Taken> {
     const taken = this.#taking.then(async (): Promise<Taken> => {
-      const busy = new Map(this.#underWay);
-      const limit = MOST_CLIENTS_AT_ONCE - busy.size;
+      const busy = new Map(this.#pending);
+      const limit = MAX_CONCURRENT_CLIENTS - busy.size;
       if (this.#isEnding || limit === 0) return { begun: new Map(), busy, isFull: limit === 0 };
       const wanted = { sessionId, exceptClients: [...busy.keys()], limit };
       const deliveries = await this.#parts.deliveries.take(this.#clock(), LEASE_MS, wanted);
@@ -182,24 +183,24 @@ export class LogoutDeliverer {
     return taken;
   }
 
-  /** Never rejects: what went wrong with one is none of the others'. */
+  /** Never rejects, so that a failure affects only its own delivery. */
   #start(delivery: LogoutDelivery, onOutcome: OnOutcome | undefined): Promise<void> {
     const { clientId } = delivery;
     const attempt = this.#attempt(delivery, onOutcome)
       .catch((error: unknown) => this.#parts.onFault(error))
       .then(() => {
-        this.#underWay.delete(clientId);
+        this.#pending.delete(clientId);
         void this.begin();
       });
-    this.#underWay.set(clientId, attempt);
+    this.#pending.set(clientId, attempt);
     return attempt;
   }
 
   async #attempt(delivery: LogoutDelivery, onOutcome: OnOutcome | undefined): Promise<void> {
     const { deliveries, server, report } = this.#parts;
     const { attempts, sid, sub, ...session } = delivery;
-    const told = { clientId: session.clientId, sid, ...(sub !== undefined && { sub }) };
-    const { outcome, ...known } = await server.notifyLogout(told);
+    const notification = { clientId: session.clientId, sid, ...(sub !== undefined && { sub }) };
+    const { outcome, ...known } = await server.notifyLogout(notification);
     onOutcome?.(session.clientId, outcome);
     const pauseMs = outcome === 'failed' ? PAUSES_MS[attempts - 1] : undefined;
     if (pauseMs === undefined) await deliveries.remove(delivery);
@@ -211,13 +212,13 @@ export class LogoutDeliverer {
 
 type OnOutcome = (clientId: string, outcome: LogoutAttempt['outcome']) => void;
 
-/** What one look has led to. */
+/** The result of one take. */
 interface Taken {
-  /** The attempts, by client. */
+  /** Started attempts by client. */
   readonly begun: ReadonlyMap<string, Promise<void>>;
-  /** The attempts, by client, of those that were being told something else. */
+  /** Attempts by client that were already pending. */
   readonly busy: ReadonlyMap<string, Promise<void>>;
-  /** Whether there may be more, for which there was no room. */
+  /** Whether more may be due than the limit allowed. */
   readonly isFull: boolean;
 }
 

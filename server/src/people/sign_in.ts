@@ -16,12 +16,12 @@ export type SignIn =
   | { readonly refused: 'person_unknown' | 'password_wrong' | 'person_disabled' }
   | { readonly refused: 'too_many_attempts' | 'too_many_sign_ins'; readonly secondsToWait: number };
 
-/** After which a full queue of passwords has had time to move on. */
+/** The time in which a full queue moves on. */
 const SECONDS_TO_WAIT = 5;
 
 /**
- * Whether a name and a password are somebody's who may sign in. An unknown name costs what a wrong password costs.
- * @param placeOf where the attempt comes from, for the limits
+ * Checks a username and a password. An unknown name costs as much as a wrong password.
+ * @param placeOf returns where the attempt comes from, for the limits
  */
 export async function signIn(
   { people, storage, hasher, limit }: SignInParts,
@@ -29,7 +29,7 @@ export async function signIn(
   password: string,
   placeOf: (person: Person | undefined) => Promise<Place>,
 ): Promise<SignIn> {
-  // Nothing is counted by the name as it was typed: another way of typing it would tell whether somebody has it.
+  // Attempts count by name key. Counting the typed name would reveal whether another spelling exists.
   const name = isName(typedName) ? nameKey(typedName) : '';
   const person = name === '' ? undefined : await people.byName(typedName);
   const place = await placeOf(person);
@@ -45,19 +45,19 @@ export async function signIn(
     await limit.succeeded(name, place.name);
     return { person };
   };
-  // A place in the queue before the attempt is counted: it is none of whoever is sent away.
+  // Queues before counting, so that a refused request does not count as an attempt.
   return hasher.admit(place, check) ?? { refused: 'too_many_sign_ins', secondsToWait: SECONDS_TO_WAIT };
 }
 
-const MOST_ATTEMPTS = 10;
+const MAX_ATTEMPTS = 10;
 const WINDOW_MS = 5 * 60 * 1000;
 
 /**
- * Counts attempts to sign in by name and place, for all processes together. A place is an IPv4 address, an IPv6 /64, or a browser that
- * the person is known to use; such a browser keeps attempts of its own. An address is shared by all behind it: by a
- * household, and, where the option `trustedProxies` does not name it, by everyone behind a proxy. Ten guesses from
- * there keep the name from every new browser at the same address until the window ends. Strangers at other addresses
- * use up their own attempts only; someone with many addresses has as many times ten.
+ * Limits sign-in attempts by name and place, across all processes. A place is an IPv4 address, an IPv6 /64, or a
+ * browser that the user is known to use. A known browser has attempts of its own. Users behind one address share its
+ * attempts, for example a household, or everyone behind a proxy that `trustedProxies` does not list. Ten wrong guesses
+ * block the name in every new browser at that address until the window ends. Strangers at other addresses only use up
+ * their own attempts; an attacker with many addresses has ten for each.
  */
 export class AttemptLimit {
   readonly #attempts: Attempts;
@@ -71,21 +71,21 @@ export class AttemptLimit {
   }
 
   /**
-   * Counts an attempt before its password is looked at, so that many at once are counted as well.
-   * @returns seconds to wait where there were too many; 0 where it may go on
+   * Counts an attempt before its password check, so that concurrent attempts also count.
+   * @returns seconds to wait; 0 if the attempt may proceed
    */
   async begin(name: string, place: string): Promise<number> {
     const nowMs = this.#clock();
     const key = await this.#keyOf(name, place);
     const { attempts, endsAtMs } = await this.#attempts.count(key, nowMs, WINDOW_MS);
-    return attempts > MOST_ATTEMPTS ? Math.max(1, Math.ceil((endsAtMs - nowMs) / 1000)) : 0;
+    return attempts > MAX_ATTEMPTS ? Math.max(1, Math.ceil((endsAtMs - nowMs) / 1000)) : 0;
   }
 
   async succeeded(name: string, place: string): Promise<void> {
     await this.#attempts.forget(await this.#keyOf(name, place));
   }
 
-  /** Under a key, so that whoever reads the table learns neither names nor addresses by guessing. */
+  /** A keyed digest, so that readers of the table cannot guess names or addresses. */
   async #keyOf(name: string, place: string): Promise<string> {
     const key = await this.#secret.key('sign_in_attempt');
     return createHmac('sha256', key)

@@ -17,7 +17,7 @@ export const DE: Texts = {
     toAccount: 'um Ihre Anwendungen und Sitzungen zu sehen',
     titleAgain: 'Bitte erneut anmelden',
     again: {
-      asked: (application) => html`${application} bittet Sie, Ihr Passwort noch einmal einzugeben.`,
+      requested: (application) => html`${application} bittet Sie, Ihr Passwort noch einmal einzugeben.`,
       tooLongAgo: (application) =>
         html`${application} bittet Sie, Ihr Passwort noch einmal einzugeben, weil Ihre Anmeldung schon länger zurückliegt.`,
       forAccount: 'Geben Sie Ihr Passwort noch einmal ein, um fortzufahren.',

@@ -25,7 +25,7 @@ export const EN = {
     toAccount: 'to see your applications and sessions',
     titleAgain: 'Confirm it’s you',
     again: {
-      asked: (application: Name) => html`${application} asks you to enter your password again.`,
+      requested: (application: Name) => html`${application} asks you to enter your password again.`,
       tooLongAgo: (application: Name) =>
         html`${application} asks you to enter your password again because you signed in a while ago.`,
       forAccount: 'Enter your password again to continue.',

@@ -244,12 +244,12 @@ const SAMPLES: readonly Sample[] = [
   sample('logout_unasked', logoutPage, { ...FORM, person: ALICE }, OPERATOR),
   sample('logout_unchecked', logoutPage, { ...FORM, person: ALICE, application: STRANGER, staysHere: true }),
   sample('signed_out', signedOutPage, { signIn: '/account' }),
-  sample('signed_out_telling', signedOutPage, {
+  sample('signed_out_pending', signedOutPage, {
     applications: [
-      { application: PHOTOS, hearing: 'told' },
-      { application: { name: 'Mail' }, hearing: 'telling' },
-      { application: { name: 'Calendar' }, hearing: 'notTold' },
-      { application: STRANGER, hearing: 'notTold' },
+      { application: PHOTOS, state: 'notified' },
+      { application: { name: 'Mail' }, state: 'pending' },
+      { application: { name: 'Calendar' }, state: 'notNotified' },
+      { application: STRANGER, state: 'notNotified' },
     ],
     signIn: '/account',
   }),

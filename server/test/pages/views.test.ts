@@ -148,7 +148,7 @@ describe('ids by which people’s tools and tests find things', () => {
     choose_account: ['account-continue', 'account-other'],
     consent: ['change-person', 'consent-allow', 'consent-deny'],
     logout: ['logout-yes', 'logout-no'],
-    signed_out_telling: ['sign-in-again'],
+    signed_out_pending: ['sign-in-again'],
     signed_out: ['sign-in-again'],
     still_signed_in: ['to-account'],
     leaving: ['leave', 'to-home'],
