@@ -13,32 +13,39 @@ import { grantedAuthorization, type Refusal, refusedAuthorization } from './auth
 import { isExpectedPerson, requiredAcrOf, unmetAcr } from './parameters.ts';
 import { endRequest } from './request_end.ts';
 
-/** What a person approved, and how they signed in. */
+/** What the user approved, and how they signed in. */
 export interface Approval {
-  /** The host's own identifier of the person. */
+  /** The host’s identifier of the user. */
   readonly subject: string;
-  /** What was approved of the request's scopes; all of them where this is absent. */
+  /** The approved scopes of the request. Default: all. */
   readonly scopes?: readonly string[];
-  /** Readable name, for introspection. */
+  /** The user’s readable name, for introspection. */
   readonly username?: string;
-  /** Seconds: when the person signed in; needed where the request has `maxAge` or the client registered that it is. */
+  /**
+   * Seconds since 1970 of the sign-in. Required if the request has `maxAge` or asks for `auth_time`, or if the client
+   * registered `require_auth_time`.
+   */
   readonly authTime?: number;
   readonly acr?: string;
   readonly amr?: readonly string[];
-  /** From it comes the `sid` of ID tokens. What is granted ends when the host ends the session, unless `offline_access` is approved. */
+  /**
+   * The host’s session, the basis of `sid` in ID tokens. The grant ends with the session, unless `offline_access` is
+   * approved.
+   */
   readonly sessionId?: string;
   /**
-   * Asked once the code is stored, and before anybody knows it: whether the approval has not ended meanwhile, as by a
-   * sign-out or a withdrawn consent. With `false` the code is revoked, and the client gets `access_denied`.
+   * Called after the code is stored and before it leaves the server. Return `false` if the approval has ended in the
+   * meantime, for example by a sign-out or a withdrawn consent. The code is then revoked, and the client gets
+   * `access_denied`.
    */
   readonly isStillApproved?: () => Promise<boolean>;
 }
 
 /**
- * Second step: the person approved. The code is durable once this has resolved.
- * @throws {OAuthError} with `redirectTo`: `access_denied` where the person or client was disabled meanwhile,
- *   `login_required` where the client means another person or the sign-in is too old,
- *   `unmet_authentication_requirements`; without it: the request was answered before
+ * Second step of the authorization endpoint, after the user has approved. When it resolves, the code is durable.
+ * @throws {OAuthError} with `redirectTo`: `access_denied` if the user or client has been disabled, `login_required` if
+ * the client means another user or the sign-in is too old, or `unmet_authentication_requirements`; without `redirectTo`
+ * if the request was already answered
  */
 export async function completeAuthorization(
   context: Context,
@@ -64,7 +71,7 @@ export async function completeAuthorization(
       scopes,
       subject,
       grantId: newTimedIdentifier(context),
-      // What the client is told is as it is registered now, whatever it registers until it redeems the code.
+      // Fixes the claims at approval, even if the client’s registration changes before it redeems the code.
       claims: {
         ...grantClaimsOf(client, claimsOf(approval)),
         sub: await subjectIdentifier(context, client, subject),
@@ -81,14 +88,14 @@ export async function completeAuthorization(
     { clientGeneration: client.generation ?? 0 },
   );
   const isGranted = outcome === 'issued' && (await (approval.isStillApproved?.() ?? true));
-  // The code comes first: if storage fails in between, the person can give the same answer again.
+  // Comes after the code: if storage fails in between, the user can repeat the answer.
   const ended = await endRequest(context, request);
   if (isGranted && ended === undefined) return grantedAuthorization(context, request, code);
   if (outcome === 'issued') await revokeCode(context, id);
   throw ended ?? refusedAuthorization(context, request, overtaken('issuance_overtaken'));
 }
 
-/** Why nobody can approve this request in this way. */
+/** Why this request cannot be approved in this way. */
 async function refusalOf(
   context: Context,
   request: AuthorizationRequest,
@@ -118,18 +125,18 @@ async function revokeCode({ storage: { authorizationCodes } }: Context, id: stri
   if (issued !== undefined) await authorizationCodes.revoke(issued);
 }
 
-/** Seconds that a person may spend on the host's pages. */
-const LONGEST_DECISION = 60 * 60;
+/** Seconds that a user may spend on the host’s pages. */
+const MAX_DECISION_SECONDS = 60 * 60;
 
 /**
- * Whether not even an hour on the host's pages explains how old the sign-in is. When the request came is the host's to
- * know, and with it whether the sign-in was recent enough then (OpenID Connect Core §3.1.2.1).
+ * Whether the sign-in is too old even for a user who spent an hour on the host’s pages. Only the host knows when the
+ * request arrived, so it makes the exact check (OpenID Connect Core §3.1.2.1).
  */
 function isTooOld({ clock }: Context, { maxAge }: AuthorizationRequest, { authTime = 0 }: Approval): boolean {
-  return maxAge !== undefined && authTime < secondsOf(clock()) - maxAge - LONGEST_DECISION;
+  return maxAge !== undefined && authTime < secondsOf(clock()) - maxAge - MAX_DECISION_SECONDS;
 }
 
-/** Otherwise it is the host's mistake. */
+/** Throws for mistakes of the host. */
 function requirePossible(request: AuthorizationRequest, { scopes = [], authTime }: Approval): void {
   const { maxAge, claims, client } = request;
   const needsAuthTime =
@@ -137,12 +144,12 @@ function requirePossible(request: AuthorizationRequest, { scopes = [], authTime 
     client.metadata?.require_auth_time === true ||
     claims?.id_token?.auth_time?.essential === true;
   if (needsAuthTime && authTime === undefined)
-    throw new TypeError('this request is approved with the time of sign-in');
+    throw new TypeError('expected authTime, because this request asks for the time of sign-in');
   if (!scopes.every((scope) => request.scopes.includes(scope)))
-    throw new TypeError('only scopes of the request can be approved');
+    throw new TypeError('scopes: expected only scopes of the request');
 }
 
-/** What the tokens of the grant say about the sign-in. */
+/** Claims about the sign-in for the grant’s tokens. */
 function claimsOf({ username, authTime, acr, amr }: Approval): Claims {
   return {
     ...(username !== undefined && { username }),

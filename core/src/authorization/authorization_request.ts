@@ -3,7 +3,7 @@ import { reportAudience } from '../clients/access.ts';
 import { type AuthorizationClient, requireNamedClient } from '../clients/client.ts';
 import type { Context } from '../context.ts';
 import { OAuthError } from '../http/errors.ts';
-import { type Form, readQueryOrForm, requireBearableLength, requireParameter } from '../http/form.ts';
+import { type Form, readQueryOrForm, requireParameter, requireShortParameters } from '../http/form.ts';
 import { type HttpRequest, headerValue } from '../http/http.ts';
 import type { Prompt, ResponseMode } from '../protocol/authorization_parameters.ts';
 import type { ClaimsRequest } from '../protocol/claims.ts';
@@ -11,53 +11,53 @@ import type { ClientRecord } from '../protocol/records.ts';
 import { callOf } from '../serve.ts';
 import { refusedAuthorization } from './authorization_response.ts';
 import { readAuthorizationParameters } from './parameters.ts';
-import { newRequestId, overdue, REQUEST_ID } from './request_end.ts';
+import { expiryError, newRequestId, REQUEST_ID } from './request_end.ts';
 import { resolvedParameters } from './request_object.ts';
 import { type AuthorizationTarget, keptParameters, namedTarget, requireTarget } from './target.ts';
 
-/** An authorization request that has been checked: plain data, for the host to ask the person about. */
+/** A validated authorization request as plain data. The host asks the user for approval. */
 export interface AuthorizationRequest {
-  /** Who asks, with what is for people. */
+  /** The requesting client, with its metadata for users. */
   readonly client: AuthorizationClient;
   /**
-   * The parameters that count: of the query or form, of the verified request object, or as they were pushed, with what
-   * the client's registration decided where they said nothing. From them `resumeAuthorizationRequest` makes the same
-   * request again. At most `LONGEST_PARAMETERS` characters, besides an identifier of the request that the server adds: with
-   * the first answer the request ends.
+   * The effective parameters: from the query or form, the verified request object, or the pushed request, completed
+   * with the client’s registered defaults. `resumeAuthorizationRequest` rebuilds the request from them. At most
+   * `LONGEST_PARAMETERS` characters, plus a request identifier that the server adds, because the first answer ends the
+   * request.
    */
   readonly parameters: Readonly<Record<string, string>>;
   readonly redirectUri: string;
-  /** Whether the request named it (RFC 6749 §4.1.3). */
+  /** Whether the request contained it (RFC 6749 §4.1.3). */
   readonly redirectUriGiven: boolean;
   readonly responseMode: ResponseMode;
   readonly scopes: readonly string[];
   readonly state?: string;
   readonly nonce?: string;
   readonly codeChallenge?: string;
-  /** OpenID Connect Core §3.1.2.1; the host obeys them. */
+  /** OpenID Connect Core §3.1.2.1. The host must obey them. */
   readonly prompt: readonly Prompt[];
   /**
-   * Seconds since the person signed in at most, when the request came; 0 is a sign-in now, as `prompt` `login` is.
-   * `completeAuthorization` refuses what is older by more than an hour, which a person may spend on the host's pages.
+   * Maximum seconds between the sign-in and the request. 0 requires a new sign-in, like `prompt=login`.
+   * `completeAuthorization` allows one more hour for the host’s pages.
    */
   readonly maxAge?: number;
   readonly loginHint?: string;
-  /** Authentication context classes, the most wanted first; the request's, or those that the client registered. */
+  /** Authentication context classes, most preferred first, from the request or the client’s registration. */
   readonly acrValues: readonly string[];
-  /** Language tags, the most wanted first (RFC 5646). */
+  /** Language tags, most preferred first (RFC 5646). */
   readonly uiLocales: readonly string[];
-  /** `sub` that the answer must be about; `isExpectedPerson` compares it. */
+  /** The required `sub` of the answer. `isExpectedPerson` compares it. */
   readonly expectedSubject?: string;
   readonly claims?: ClaimsRequest;
-  /** What access tokens shall be for (RFC 8707 §2.1). */
+  /** Resources of the access tokens (RFC 8707 §2.1). */
   readonly resources?: readonly string[];
-  /** Whether the browser asks for a frame, such as one that renews silently (Fetch Metadata, `Sec-Fetch-Dest`). */
+  /** Whether the browser loads the request in a frame, as for silent renewal (Fetch Metadata, `Sec-Fetch-Dest`). */
   readonly isFramed?: true;
 }
 
 /**
- * First step of the authorization endpoint: whether a request may be put to the person (RFC 6749 §4.1.1).
- * @throws {OAuthError} with `redirectTo` once client and redirect URI are certain (§4.1.2.1), without it before
+ * First step of the authorization endpoint: validates the request (RFC 6749 §4.1.1).
+ * @throws {OAuthError} with `redirectTo` once client and redirect URI are certain (§4.1.2.1), before that without it
  */
 export async function validateAuthorizationRequest(
   context: Context,
@@ -68,18 +68,18 @@ export async function validateAuthorizationRequest(
   reportAudience(context, form, { ...callOf('authorization', request), clientId: client.id });
   const frame = isForFrame(request) ? ({ isFramed: true } as const) : {};
   const named = namedTarget(client, form);
-  const { parameters, requestId } = await toldTo(context, named && { ...named, ...frame }, () =>
+  const { parameters, requestId } = await refusingTo(context, named && { ...named, ...frame }, () =>
     resolvedParameters(context, client, form),
   );
   const checked = await checkedRequest(context, client, parameters, frame);
-  // Without a page there is one answer, to this very HTTP request.
+  // With `prompt=none`, only this HTTP response can answer the request.
   const needsNone = checked.prompt.includes('none');
   return identified(checked, requestId ?? (needsNone ? undefined : newRequestId(context)));
 }
 
 /**
- * The same request from its `parameters`, checked anew: the client may be another meanwhile. It never asks for more than
- * it did, nor leads elsewhere; what the client may not ask any more is refused.
+ * Rebuilds a request from its `parameters` and validates it again, because the client may have changed. The result
+ * never asks for more than before and never leads elsewhere.
  * @throws {OAuthError} as `validateAuthorizationRequest`
  */
 export async function resumeAuthorizationRequest(
@@ -88,7 +88,7 @@ export async function resumeAuthorizationRequest(
 ): Promise<AuthorizationRequest> {
   const form = new Map(Object.entries(parameters));
   const requestId = form.get(REQUEST_ID);
-  const over = overdue(context, requestId);
+  const over = expiryError(context, requestId);
   if (over !== undefined) throw over;
   const client = await requireNamedClient(context, requireParameter(form, 'client_id'));
   return identified(await checkedRequest(context, client, form, {}), requestId);
@@ -106,21 +106,21 @@ async function checkedRequest(
   frame: Pick<AuthorizationTarget, 'isFramed'>,
 ): Promise<AuthorizationRequest> {
   const parameters = new Map([...all].filter(([name]) => name !== REQUEST_ID));
-  requireBearableLength(parameters);
+  requireShortParameters(parameters);
   const target = { ...requireTarget(client, parameters), ...frame };
-  return toldTo(context, target, async () => {
+  return refusingTo(context, target, async () => {
     const request = { ...target, ...(await readAuthorizationParameters(context, client, parameters)) };
     return { ...request, parameters: Object.fromEntries(keptParameters(parameters, request)) };
   });
 }
 
-/** No link and no script of another page can say so: the header is the browser's own. */
+/** Browsers set this header, so pages cannot forge it. */
 function isForFrame(request: HttpRequest): boolean {
   return ['iframe', 'frame'].includes(headerValue(request, 'sec-fetch-dest') ?? '');
 }
 
-/** The client learns of a refusal, where it is certain who that is; an outage stays at the server. */
-async function toldTo<T>(
+/** Redirects refusals to the client, if it is certain. Faults stay at the server. */
+async function refusingTo<T>(
   context: Context,
   target: AuthorizationTarget | undefined,
   check: () => Promise<T>,

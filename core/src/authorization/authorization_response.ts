@@ -7,7 +7,10 @@ import { isUnchecked } from '../protocol/records.ts';
 import { withQuery } from '../protocol/redirect_uri.ts';
 import type { AuthorizationTarget } from './target.ts';
 
-/** Why a host ends an authorization (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6), and what the operator reads of it. */
+/**
+ * Errors with which a host can end an authorization (RFC 6749 §4.1.2.1, OpenID Connect Core §3.1.2.6), with the reason
+ * code for the operator.
+ */
 export const REASON_OF_HOST_REFUSAL = {
   access_denied: 'consent_denied',
   login_required: 'sign_in_required',
@@ -21,7 +24,7 @@ export const REASON_OF_HOST_REFUSAL = {
 
 export type AuthorizationRefusal = keyof typeof REASON_OF_HOST_REFUSAL;
 
-/** The person comes back to the client with a code (RFC 6749 §4.1.2). */
+/** Returns the browser to the client with a code (RFC 6749 §4.1.2). */
 export function grantedAuthorization(
   context: Context,
   target: AuthorizationTarget,
@@ -30,13 +33,13 @@ export function grantedAuthorization(
   return deliveryResponse(deliveryOf(context, target, { code }));
 }
 
-/** What is wrong with a request, or what its person or host decided. */
+/** Why a request was refused, by its content, the user or the host. */
 export type Refusal = Pick<OAuthError, 'code' | 'description' | 'reason'> &
   Partial<Pick<OAuthError, 'value' | 'cause'>>;
 
 /**
- * An error that goes back to the client through the browser (RFC 6749 §4.1.2.1). If nobody checked the client, a person
- * decides first; in a frame the answer goes at once, since the address that people see stays that of the framing page.
+ * An error that the browser takes to the client (RFC 6749 §4.1.2.1). For an unchecked client, a page asks the user
+ * first. A frame redirects at once, because users see the address of the framing page.
  */
 export function refusedAuthorization(
   context: Context,
@@ -55,7 +58,7 @@ export function refusedAuthorization(
   });
 }
 
-/** RFC 6749 §4.1.2 with `iss` (RFC 9207 §2), in the response mode that was asked for. */
+/** RFC 6749 §4.1.2 with `iss` (RFC 9207 §2), in the requested response mode. */
 function deliveryOf(
   { issuer }: Context,
   { redirectUri, responseMode, state }: AuthorizationTarget,

@@ -17,8 +17,8 @@ import { readIdTokenHint } from '../tokens/id_token.ts';
 import { type SubjectAudience, subjectIdentifier } from '../tokens/subject_identifier.ts';
 
 /**
- * What a request asks for, in the order of the documents that define it.
- * @throws {OAuthError} what is wrong with it; whoever calls knows where the client is told
+ * Reads the parameters of a request, in the order of their specifications.
+ * @throws {OAuthError} a parameter is not allowed; the caller decides whether to redirect
  */
 export async function readAuthorizationParameters(context: Context, client: ClientRecord, form: Form) {
   if (form.has('registration')) throw refused('registration_not_supported', 'registration is not supported');
@@ -40,14 +40,14 @@ export async function readAuthorizationParameters(context: Context, client: Clie
   const claims = claimsOf(context, form);
   const acrValues = acrValuesOf(context, client, form, claims);
   const expectedSubject = await expectedSubjectOf(context, client, form, claims);
-  const asked = resourcesIn(form);
+  const requested = resourcesIn(form);
   const { scopes, resources } = await accessFor(context, client, {
     scopes: wanted,
     areScopesNamed: form.has('scope'),
-    ...(asked !== undefined && { resources: asked }),
+    ...(requested !== undefined && { resources: requested }),
   });
 
-  // There are databases whose texts end at this character, and pages that cannot hold it.
+  // Some databases end texts at NUL, and pages cannot contain it.
   if ([...form.values()].some((value) => value.includes('\0')))
     throw refused('invalid_request', 'a parameter has a character that is not allowed');
   return {
@@ -96,7 +96,7 @@ function requireChallenge(client: ClientRecord, form: Form): string | undefined 
 function requestedScopes({ oidc }: Context, client: ClientRecord, form: Form): readonly string[] {
   const allowed = oidc === undefined ? client.scopes.filter((scope) => scope !== 'openid') : client.scopes;
   const parameter = form.get('scope');
-  return parameter === '' ? [] : selectScopes(parameter, allowed); // empty where it was kept like that
+  return parameter === '' ? [] : selectScopes(parameter, allowed); // stored requests may have an empty scope
 }
 
 function maxAgeOf(client: ClientRecord, form: Form): number | undefined {
@@ -120,9 +120,9 @@ function refused(
 }
 
 /**
- * The authentication context classes that are wanted, the most wanted first: as the claim `acr`, as `acr_values`, or as
- * the client registered (OpenID Connect Core §3.1.2.1, §5.5.1.1).
- * @throws {OAuthError} `unmet_authentication_requirements`: one must be met, and the server has none of them
+ * The requested authentication context classes, most preferred first: from the claim `acr`, from `acr_values`, or from
+ * the client’s registration (OpenID Connect Core §3.1.2.1, §5.5.1.1).
+ * @throws {OAuthError} `unmet_authentication_requirements`: one is essential, and the server supports none of them
  */
 function acrValuesOf(
   { acrValues }: Context,
@@ -132,8 +132,8 @@ function acrValuesOf(
 ): readonly string[] {
   const required = requiredAcrOf(claims);
   if (required !== undefined && !required.some((acr) => acrValues.includes(acr))) throw unmetAcr();
-  const asked = acrOf(claims);
-  if (asked.length > 0) return asked;
+  const requested = acrOf(claims);
+  if (requested.length > 0) return requested;
   const parameter = form
     .get('acr_values')
     ?.split(' ')
@@ -141,10 +141,13 @@ function acrValuesOf(
   return parameter ?? client.metadata?.default_acr_values ?? [];
 }
 
-/** The classes of which the sign-in must have been one; `undefined` where any will do (OpenID Connect Core §5.5.1.1). */
+/**
+ * The classes of which the sign-in must meet one; `undefined` if there is no requirement (OpenID Connect Core
+ * §5.5.1.1).
+ */
 export function requiredAcrOf(claims: ClaimsRequest | undefined): readonly string[] | undefined {
-  const asked = acrOf(claims);
-  return claims?.id_token?.acr?.essential === true && asked.length > 0 ? asked : undefined;
+  const requested = acrOf(claims);
+  return claims?.id_token?.acr?.essential === true && requested.length > 0 ? requested : undefined;
 }
 
 function acrOf(claims: ClaimsRequest | undefined): readonly string[] {
@@ -162,9 +165,9 @@ export function unmetAcr(): OAuthError {
 }
 
 /**
- * Whom the answer must be about: the person of `id_token_hint` (OpenID Connect Core §3.1.2.1), or the one whose `sub` is
- * asked for by its value (§5.5.1).
- * @throws {OAuthError} `invalid_request`: no valid hint, no text, or two different people
+ * The required subject: from `id_token_hint` (OpenID Connect Core §3.1.2.1), or from a requested value of `sub`
+ * (§5.5.1).
+ * @throws {OAuthError} `invalid_request`: the hint is invalid, the value is not a text, or they name different users
  */
 async function expectedSubjectOf(
   context: Context,
@@ -172,17 +175,18 @@ async function expectedSubjectOf(
   form: Form,
   claims: ClaimsRequest | undefined,
 ): Promise<string | undefined> {
-  const asked = claims?.id_token?.sub?.value;
-  if (asked !== undefined && typeof asked !== 'string')
+  const requested = claims?.id_token?.sub?.value;
+  if (requested !== undefined && typeof requested !== 'string')
     throw refusedSubject('the sub that is asked for is no text');
   const hint = context.oidc === undefined ? undefined : form.get('id_token_hint');
-  if (hint === undefined) return asked;
+  if (hint === undefined) return requested;
   const hinted = await subjectOfHint(context, client, hint);
-  if (asked !== undefined && asked !== hinted) throw refusedSubject('two different people are asked for');
+  if (requested !== undefined && requested !== hinted)
+    throw refusedSubject('two different people are asked for');
   return hinted;
 }
 
-/** Whether a request, where it means a person, means this one. */
+/** Whether a request is for this user or for no particular user. */
 export async function isExpectedPerson(
   context: Context,
   { client, expectedSubject }: { readonly client: SubjectAudience; readonly expectedSubject?: string },
@@ -198,8 +202,8 @@ function refusedSubject(description: string): OAuthError {
 }
 
 /**
- * Whom an ID token of this server speaks of, as its client was told (OpenID Connect Core §3.1.2.1).
- * @throws {OAuthError} `invalid_request`: no ID token of this server, or one for another client
+ * The `sub` of an ID token of this server (OpenID Connect Core §3.1.2.1).
+ * @throws {OAuthError} `invalid_request`: not an ID token of this server for this client
  */
 async function subjectOfHint(
   context: Context,

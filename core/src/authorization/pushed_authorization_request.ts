@@ -4,7 +4,7 @@ import { authenticateClient } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
-import { type Form, readForm, requireBearableLength } from '../http/form.ts';
+import { type Form, readForm, requireShortParameters } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.ts';
 import { readAuthorizationParameters } from './parameters.ts';
 import { keepPushedRequest } from './request_end.ts';
@@ -17,7 +17,7 @@ export async function pushedAuthorizationRequest(
   request: HttpRequest,
   call: Call,
 ): Promise<HttpResponse> {
-  // §2.1 the client authenticates, and names no other one nor another request
+  // §2.1 the client authenticates, and names neither another client nor another request
   const form = readForm(request);
   const client = await authenticateClient(context, request, form, call);
   reportAudience(context, form, call);
@@ -25,9 +25,9 @@ export async function pushedAuthorizationRequest(
     throw refused('the client_id is not the authenticated client');
   if (form.has('request_uri')) throw refused('request_uri cannot be pushed');
 
-  // §2.1, §3 everything that the authorization endpoint asks is asked at once
+  // §2.1, §3 the request gets the same validation as at the authorization endpoint
   const parameters = await parametersByValue(context, client, requestPartOf(form, client.id));
-  requireBearableLength(parameters);
+  requireShortParameters(parameters);
   const target = requireTarget(client, parameters);
   const decided = { ...target, ...(await readAuthorizationParameters(context, client, parameters)) };
 
@@ -36,7 +36,7 @@ export async function pushedAuthorizationRequest(
   return jsonResponse({ request_uri: requestUri, expires_in: context.lifetimes.pushedRequest }, 201);
 }
 
-/** Without what the client proved itself by. */
+/** The parameters without the client’s credentials. */
 function requestPartOf(form: Form, clientId: string): Form {
   const {
     client_secret: _,

@@ -7,38 +7,38 @@ import type { Form } from '../http/form.ts';
 import type { ClientRecord, PushedRequest } from '../protocol/records.ts';
 import { newOpaqueBody } from '../tokens/opaque_token.ts';
 
-/** Seconds in which a request can be answered, and for which its end is remembered. */
-const LONGEST_REQUEST = 24 * 60 * 60;
+/** Seconds for which a request can be answered and its end is stored. */
+const MAX_REQUEST_SECONDS = 24 * 60 * 60;
 
 /**
- * The server's own parameter among those that a host keeps: which request it is, and until when it can be answered. What
- * a request says under this name is dropped.
+ * The server’s own parameter among the stored parameters: identifies the request and its deadline. Values from the
+ * client are dropped.
  */
 export const REQUEST_ID = 'authorization_request_id';
 
 const FORM = /^(?<expiresAt>\d+)\.(?:pushed\.(?<pushedId>.+)|.+)$/;
 
-/** The identifier of a request that came by itself; `undefined` if storage cannot remember that it was answered. */
+/** A new identifier for a request that was not pushed; `undefined` if storage cannot record answered requests. */
 export function newRequestId({ storage, clock, random }: Context): string | undefined {
   if (storage.oneTimeIdentifiers === undefined) return undefined;
-  return `${secondsOf(clock()) + LONGEST_REQUEST}.${newOpaqueBody(random)}`;
+  return `${secondsOf(clock()) + MAX_REQUEST_SECONDS}.${newOpaqueBody(random)}`;
 }
 
-/** The identifier of a pushed request: the same for each page that the client opens with its `request_uri`. */
+/** The identifier of a pushed request, the same for every use of its `request_uri`. */
 function pushedRequestId({ id, expiresAt }: PushedRequest): string {
-  return `${expiresAt + LONGEST_REQUEST}.pushed.${id}`;
+  return `${expiresAt + MAX_REQUEST_SECONDS}.pushed.${id}`;
 }
 
-/** What is being answered. */
+/** A request that is being answered. */
 interface Answered {
   readonly client: { readonly id: string };
   readonly parameters: Readonly<Record<string, string>>;
 }
 
 /**
- * Ends a request with its first answer. Atomic: of several answers at once, one is the first. A pushed request is gone
- * afterwards (RFC 9126 §7.3).
- * @returns why it cannot be answered: it was answered before, or its time is over
+ * Ends a request with its first answer. Atomic: of concurrent answers, one wins. Also deletes a pushed request (RFC
+ * 9126 §7.3).
+ * @returns the error if the request was already answered or has expired
  */
 export async function endRequest(
   context: Context,
@@ -46,10 +46,10 @@ export async function endRequest(
 ): Promise<OAuthError | undefined> {
   const requestId = parameters[REQUEST_ID];
   if (requestId === undefined) return undefined;
-  const over = overdue(context, requestId);
+  const over = expiryError(context, requestId);
   if (over !== undefined) return over;
   const { expiresAt, pushedId } = FORM.exec(requestId)?.groups ?? {};
-  // Before the request ends: if the second write fails, the same answer can be given again.
+  // Comes first: if the second write fails, the user can repeat the answer.
   if (pushedId !== undefined) await context.storage.pushedRequests?.remove(pushedId);
   if (await takeOnce(context, `authorization_request ${requestId}`, Number(expiresAt))) return undefined;
   return new OAuthError('invalid_request', 'the authorization request was answered before', {
@@ -58,8 +58,8 @@ export async function endRequest(
   });
 }
 
-/** Why a request can be answered no more, if its time is over: until then it is remembered whether it was. */
-export function overdue({ clock }: Context, requestId: string | undefined): OAuthError | undefined {
+/** The error for an expired request; `undefined` if it can still be answered. */
+export function expiryError({ clock }: Context, requestId: string | undefined): OAuthError | undefined {
   if (requestId === undefined) return undefined;
   const { expiresAt } = FORM.exec(requestId)?.groups ?? {};
   if (expiresAt !== undefined && Number(expiresAt) > secondsOf(clock())) return undefined;
@@ -70,12 +70,12 @@ export function overdue({ clock }: Context, requestId: string | undefined): OAut
 
 const URN = 'urn:ietf:params:oauth:request_uri:';
 
-/** Whether a `request_uri` names a request that was pushed, rather than a document (RFC 9126 §2.2). */
+/** Whether a `request_uri` refers to a pushed request instead of a document (RFC 9126 §2.2). */
 export function isPushedRequestUri(uri: string): boolean {
   return uri.startsWith(URN);
 }
 
-/** Keeps a request that has been checked (RFC 9126 §2.2). Storage does not know its name, only the name's digest. */
+/** Stores a validated request (RFC 9126 §2.2). Storage only gets the digest of its `request_uri`. */
 export async function keepPushedRequest(
   { storage, random, clock, lifetimes }: Context,
   client: ClientRecord,
@@ -94,9 +94,9 @@ export async function keepPushedRequest(
 }
 
 /**
- * The parameters of a pushed request. It stays until the request is answered, so that a person can reload the page
- * (RFC 9126 §4, FAPI 2.0 Security Profile §5.3.2.2).
- * @throws {OAuthError} `invalid_request_uri`: never pushed, answered before, expired, or another client's
+ * The parameters of a pushed request. It stays until it is answered, so that users can reload the page (RFC 9126 §4,
+ * FAPI 2.0 Security Profile §5.3.2.2).
+ * @throws {OAuthError} `invalid_request_uri`: never pushed, already answered, expired, or from another client
  */
 export async function findPushedRequest(
   { storage, clock }: Context,

@@ -11,9 +11,9 @@ import { parseClaims, readJwtHeader, verifiedPayload } from '../tokens/jwt.ts';
 import { findPushedRequest, isPushedRequestUri } from './request_end.ts';
 
 /**
- * The parameters that count at the authorization endpoint: of a pushed request (RFC 9126 §4), of a request object by
- * reference or by value (RFC 9101 §5), or those of the request itself.
- * @throws {OAuthError} they cannot be had, or came in another way than they had to
+ * The effective parameters at the authorization endpoint: from a pushed request (RFC 9126 §4), from a request object by
+ * reference or by value (RFC 9101 §5), or from the request itself.
+ * @throws {OAuthError} the parameters cannot be read, or the client must send them in another way
  */
 export async function resolvedParameters(
   context: Context,
@@ -33,7 +33,7 @@ export async function resolvedParameters(
   return { parameters: await readRequestObject(context, client, form, document, 'fetched') };
 }
 
-/** The same without `request_uri`, as requests are pushed (RFC 9126 §2.1, §3). */
+/** The effective parameters without `request_uri`, for pushed requests (RFC 9126 §2.1, §3). */
 export async function parametersByValue(context: Context, client: ClientRecord, form: Form): Promise<Form> {
   const request = form.get('request');
   if (request !== undefined) return readRequestObject(context, client, form, request, 'sent');
@@ -46,14 +46,14 @@ function refused(description: string, reason: RefusalReason): OAuthError {
   return new OAuthError('invalid_request', description, { reason });
 }
 
-/** RFC 9101 §10.8, and what OpenID Connect Core §6.1 leaves open; other types are other JWTs of the client. */
+/** RFC 9101 §10.8; OpenID Connect Core §6.1 also allows no type. Other types are other JWTs of the client. */
 const TYPES: readonly (string | undefined)[] = ['oauth-authz-req+jwt', 'jwt', undefined];
 
 /**
- * The parameters in a request object: no others count (RFC 9101 §6.3).
- * @param outer parameters beside it
- * @param origin whether the client sent the object, or keeps it behind a `request_uri`
- * @throws {OAuthError} `request_not_supported`: encrypted; `invalid_request_object`: anything else is wrong
+ * Reads a request object, whose parameters replace all others (RFC 9101 §6.3).
+ * @param outer the parameters outside the request object
+ * @param origin `sent` by value, or `fetched` from a `request_uri`
+ * @throws {OAuthError} `request_not_supported`: encrypted; `invalid_request_object`: any other defect
  */
 async function readRequestObject(
   context: Context,
@@ -86,7 +86,10 @@ async function readRequestObject(
   return parameters;
 }
 
-/** The algorithm is never the object's choice alone: it is one of this server's, and the client's where it chose one. */
+/**
+ * The request object alone never decides the algorithm: the server must support it, and it must match the client’s
+ * registration, if any.
+ */
 function readHeader(client: ClientRecord, jwt: string) {
   const header = readJwtHeader(jwt);
   if (header === undefined) throw malformed();
@@ -131,7 +134,7 @@ async function keyOf(
   }
 }
 
-/** RFC 9101 §4, §5, §10.8: made by this client, for this server, and as a request. */
+/** RFC 9101 §4, §5, §10.8: the object is from this client, for this server, and is a request. */
 function requireClaims({ issuer }: Context, client: ClientRecord, claims: Claims): void {
   const { iss, aud, sub, client_id: clientId } = claims;
   const isForServer = aud === undefined || aud === issuer || (Array.isArray(aud) && aud.includes(issuer));
@@ -141,13 +144,13 @@ function requireClaims({ issuer }: Context, client: ClientRecord, claims: Claims
   if (sub === client.id) throw invalid('a client assertion is no request object', 'wrong_claims');
 }
 
-/** Seconds that a request object may live, and that its beginning may lie in the past (FAPI 2.0 Message Signing §5.3.1). */
-const LONGEST_LIFE = 60 * 60;
+/** Maximum lifetime of a request object in seconds, and maximum age of its `nbf` (FAPI 2.0 Message Signing §5.3.1). */
+const MAX_LIFETIME = 60 * 60;
 
 /**
- * Whether an object is good now, and soon no longer. One that the client sends needs `exp`; a document behind a
- * `request_uri` does not, since the client ends it by removing it (OpenID Connect Core §6.2). With
- * `strictRequestObjects` all need `exp` and `nbf` (FAPI 2.0 Message Signing §5.3.1).
+ * Requires a currently valid object with a limited lifetime. A sent object needs `exp`. A document behind a
+ * `request_uri` does not, because the client can remove it (OpenID Connect Core §6.2). With `strictRequestObjects`, all
+ * need `exp` and `nbf` (FAPI 2.0 Message Signing §5.3.1).
  */
 function requireTimes(
   { clock, strictRequestObjects }: Context,
@@ -164,7 +167,7 @@ function requireTimes(
     (exp === undefined || (typeof exp === 'number' && exp > now)) &&
     (nbf === undefined || (typeof nbf === 'number' && nbf <= now + CLIENT_CLOCK_AHEAD));
   if (!isCurrent) throw invalid('the request object is not valid at this time', 'wrong_claims');
-  if (begins < now - LONGEST_LIFE || (typeof exp === 'number' && exp > begins + LONGEST_LIFE))
+  if (begins < now - MAX_LIFETIME || (typeof exp === 'number' && exp > begins + MAX_LIFETIME))
     throw invalid('the request object is valid for more than 60 minutes', 'wrong_claims');
 }
 
@@ -188,17 +191,16 @@ function refusedRequestObject(
   return new OAuthError(code, description, { reason, cause });
 }
 
-/** Claims about the JWT itself (RFC 7519 §4.1): no parameters. */
+/** Claims about the JWT itself (RFC 7519 §4.1), which are not parameters. */
 const ABOUT_THE_JWT: ReadonlySet<string> = new Set(['iss', 'sub', 'aud', 'exp', 'nbf', 'iat', 'jti']);
 
-/** Levels of lists and objects: there are runtimes that write JSON by recursion. */
-const DEEPEST = 20;
+/** Maximum nesting of lists and objects, because some runtimes serialize JSON recursively. */
+const MAX_DEPTH = 20;
 
 /**
- * The claims of a request object as a form would have them (RFC 9101 §4): numbers as their digits, several resources one
- * after another, other lists and objects as JSON, which is how `claims` travels (OpenID Connect Core §6.1).
- * @returns `undefined` where one could not travel in a form: no well-formed text, no list of texts as resources, or too
- *   deep
+ * Converts claims to form parameters (RFC 9101 §4): numbers to digits, several resources to a space-separated list,
+ * other lists and objects to JSON, like the parameter `claims` (OpenID Connect Core §6.1).
+ * @returns `undefined` if a claim has no form value: ill-formed text, resources that are not texts, or too much nesting
  */
 function parametersOfClaims(claims: Claims): Form | undefined {
   const parameters = new Map<string, string>();
@@ -215,7 +217,7 @@ function textOf(name: string, value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   if (name === 'resource' && Array.isArray(value))
     return value.every((one) => typeof one === 'string') ? value.join(' ') : undefined;
-  return isAtMostDeep(value, DEEPEST) ? JSON.stringify(value) : undefined;
+  return isAtMostDeep(value, MAX_DEPTH) ? JSON.stringify(value) : undefined;
 }
 
 function isAtMostDeep(value: unknown, depth: number): boolean {
@@ -224,16 +226,16 @@ function isAtMostDeep(value: unknown, depth: number): boolean {
 }
 
 /** Characters (RFC 9101 §5.2). */
-const LONGEST_URI = 512;
+const MAX_URI_LENGTH = 512;
 
-/** Bytes: twice what the largest signed request needs. */
-const LARGEST_OBJECT = 16 * 1024;
+/** Bytes. Twice the size of the largest signed request. */
+const MAX_OBJECT_BYTES = 16 * 1024;
 
 /**
- * The request object that a URL leads to (RFC 9101 §5.2.3, OpenID Connect Core §6.2). Only what the client registered or
- * an allowed host has is asked for, since the request alone makes this server ask (RFC 9101 §10.4.1).
- * @throws {OAuthError} `request_uri_not_supported`: nothing is fetched here; `invalid_request_uri`: it is not allowed,
- *   or cannot be fetched
+ * Fetches a request object (RFC 9101 §5.2.3, OpenID Connect Core §6.2). Only from registered URLs and allowed hosts,
+ * because the request is unauthenticated (RFC 9101 §10.4.1).
+ * @throws {OAuthError} `request_uri_not_supported`: fetching is off; `invalid_request_uri`: not allowed or not
+ * available
  */
 async function fetchRequestObject(context: Context, client: ClientRecord, uri: string): Promise<string> {
   if (!context.canFetch) {
@@ -242,7 +244,7 @@ async function fetchRequestObject(context: Context, client: ClientRecord, uri: s
     });
   }
   const address = withoutFragment(uri);
-  if (uri.length > LONGEST_URI || !(isRegistered(client, address) || isOfAllowedHost(context, address)))
+  if (uri.length > MAX_URI_LENGTH || !(isRegistered(client, address) || isOfAllowedHost(context, address)))
     throw refusedRequestUri('the request_uri is not allowed', 'request_uri_not_allowed', { value: uri });
   return fetched(context, address);
 }
@@ -256,7 +258,7 @@ function isOfAllowedHost({ requestUriHosts }: Context, address: string): boolean
   return url?.protocol === 'https:' && requestUriHosts.includes(url.host);
 }
 
-/** A fragment tells versions of the object apart, which nothing here remembers. */
+/** Fragments distinguish versions of the object, which the server does not cache. */
 function withoutFragment(uri: string): string {
   return uri.split('#', 1)[0] ?? '';
 }
@@ -265,7 +267,7 @@ async function fetched({ fetchDocument }: Context, address: string): Promise<str
   try {
     const body = await fetchBody(fetchDocument, address, {
       headers: { accept: 'application/oauth-authz-req+jwt, application/jwt' },
-      maxBytes: LARGEST_OBJECT,
+      maxBytes: MAX_OBJECT_BYTES,
     });
     return body.trim();
   } catch (error) {

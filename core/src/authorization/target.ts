@@ -1,24 +1,25 @@
 import { untrusted, withoutSecrets } from '../clients/client.ts';
-import { type Form, requireBearableLength } from '../http/form.ts';
+import { type Form, requireShortParameters } from '../http/form.ts';
 import { isResponseMode, type ResponseMode } from '../protocol/authorization_parameters.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { formatScope } from '../protocol/records.ts';
 import { isRegisteredRedirectUri } from '../protocol/redirect_uri.ts';
 
-/** Where the answer to an authorization request goes. */
+/** The destination of an authorization response. */
 export interface AuthorizationTarget {
   readonly client: Pick<ClientRecord, 'id' | 'registeredAt'>;
   readonly redirectUri: string;
   readonly responseMode: ResponseMode;
   readonly state?: string;
-  /** Whether the browser said that the answer is for a frame (Fetch Metadata, `Sec-Fetch-Dest`). */
+  /** Whether the browser loads the response in a frame (Fetch Metadata, `Sec-Fetch-Dest`). */
   readonly isFramed?: true;
 }
 
 /**
- * Where the answer goes: exactly to a registered URI, which may be left out where there is only one and OpenID Connect
- * does not ask for it (RFC 6749 §3.1.2.3). A response mode that is none is refused later, by query.
- * @throws {OAuthError} the browser is sent nowhere (RFC 6749 §3.1.2.4)
+ * Determines the destination, which is always a registered URI. The request may omit it if the client has only one and
+ * the request does not use OpenID Connect (RFC 6749 §3.1.2.3). An unknown response mode is refused later, through the
+ * query.
+ * @throws {OAuthError} without a redirect (RFC 6749 §3.1.2.4)
  */
 export function requireTarget(client: ClientRecord, form: Form) {
   const redirectUri = redirectUriOf(client, form);
@@ -32,7 +33,7 @@ export function requireTarget(client: ClientRecord, form: Form) {
   return targetAt(client, form, redirectUri);
 }
 
-/** Where a refusal goes while nothing but the outermost parameters is known; `undefined` where that is not certain. */
+/** The destination of an early refusal, from the outer parameters; `undefined` if it is not certain. */
 export function namedTarget(client: ClientRecord, form: Form): AuthorizationTarget | undefined {
   const redirectUri = form.has('redirect_uri') ? redirectUriOf(client, form) : undefined;
   return redirectUri === undefined ? undefined : targetAt(client, form, redirectUri);
@@ -60,7 +61,7 @@ function redirectUriOf(client: ClientRecord, form: Form): string | undefined {
   return others.length === 0 && !isOpenId ? only : undefined;
 }
 
-/** What the check of a request found, of what a client's registration decides where the request says nothing. */
+/** Validated values that may come from the client’s registration. */
 interface Decided {
   readonly redirectUri: string;
   readonly redirectUriGiven: boolean;
@@ -70,14 +71,14 @@ interface Decided {
   readonly resources?: readonly string[];
 }
 
-/** Says, by being there with no value, that `redirect_uri` is the only one that was registered. */
+/** Marks, with an empty value, that the request omitted `redirect_uri`. */
 const REDIRECT_URI_OMITTED = 'redirect_uri_omitted';
 
 /**
- * The parameters of a request as they are kept until it goes on: with what the registration decided written out, so that
- * a client that is registered anew meanwhile can get less of it, and never more or elsewhere. Requests have no empty
- * values (RFC 6749 §3.1); those in here are the server's own.
- * @throws {OAuthError} `invalid_request`: too long to be taken along
+ * The parameters to store until the request continues. Registered defaults are written out, so that a changed
+ * registration can never widen the request or redirect it. Empty values are the server’s own, because requests have
+ * none (RFC 6749 §3.1).
+ * @throws {OAuthError} `invalid_request`: the parameters are too long
  */
 export function keptParameters(parameters: Form, decided: Decided): Form {
   const { redirectUri, redirectUriGiven, scopes, maxAge, acrValues, resources } = decided;
@@ -89,11 +90,11 @@ export function keptParameters(parameters: Form, decided: Decided): Form {
     ...parameters,
   ]);
   if (!redirectUriGiven) kept.set('redirect_uri', redirectUri).set(REDIRECT_URI_OMITTED, '');
-  requireBearableLength(kept);
+  requireShortParameters(kept);
   return kept;
 }
 
-/** Whether the request itself named where it goes (RFC 6749 §4.1.3), rather than leaving it to the registration. */
+/** Whether the request contained `redirect_uri` (RFC 6749 §4.1.3). */
 function namesRedirectUri(parameters: Form): boolean {
   return parameters.has('redirect_uri') && parameters.get(REDIRECT_URI_OMITTED) !== '';
 }

@@ -12,7 +12,7 @@ import { GRANT_TYPES } from '../protocol/records.ts';
 import { endpointUrl } from '../protocol/redirect_uri.ts';
 import { PUBLIC_CACHE_SECONDS } from '../tokens/signing_keys.ts';
 
-/** Authorization server metadata (RFC 8414 §2) with what OpenID Discovery §3 adds, from the live configuration. */
+/** Authorization server metadata (RFC 8414 §2, OpenID Discovery §3) from the current configuration. */
 export async function metadata(context: Context): Promise<HttpResponse> {
   return {
     status: 200,
@@ -24,7 +24,7 @@ export async function metadata(context: Context): Promise<HttpResponse> {
   };
 }
 
-/** The members of the metadata document, names as on the wire. */
+/** The members of the metadata document, named as on the wire. */
 export function serverMetadata(context: Context): Readonly<Record<string, unknown>> {
   const { issuer, paths, oidc, registration } = context;
   const at = (path: string) => endpointUrl(issuer, path);
@@ -93,7 +93,7 @@ function introspectionMethods(
   return methods.filter((method) => METHODS[method].proof !== 'nothing');
 }
 
-/** How clients authenticate at an endpoint, and with which algorithms they sign assertions (RFC 8414 §2). */
+/** Authentication methods of an endpoint, and the signing algorithms of assertions (RFC 8414 §2). */
 function authentication(endpoint: string, methods: readonly AuthenticationMethod[]) {
   const algorithms = new Set(methods.flatMap((method) => METHODS[method].assertionAlgorithms ?? []));
   return {

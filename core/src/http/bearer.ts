@@ -6,11 +6,11 @@ import { type HttpRequest, headerValue } from './http.ts';
 const BEARER = /^bearer +([A-Za-z0-9\-._~+/]+=*) *$/i;
 
 /**
- * The access token of a request: the header first, then the form body of a POST (RFC 6750 §2.1, §2.2).
- * A token in the query is not looked at.
- * @returns `undefined` where the request carries none.
- * @throws {OAuthError} `invalid_token`: an Authorization header that is not a well-formed Bearer one;
- *   `invalid_request`: a form that cannot be read.
+ * The access token of a request: from the header, else from the form of a POST (RFC 6750 §2.1, §2.2). Tokens in the
+ * query are ignored.
+ * @returns `undefined` if the request has no token
+ * @throws {OAuthError} `invalid_token`: the Authorization header is not a well-formed Bearer header; `invalid_request`:
+ * the form is unreadable
  */
 export function readBearerToken(request: HttpRequest): string | undefined {
   requireBodySize(request);
@@ -21,9 +21,9 @@ export function readBearerToken(request: HttpRequest): string | undefined {
 }
 
 /**
- * The bearer token in a request's header (RFC 6750 §2.1).
- * @returns `undefined` where there is no such header.
- * @throws {OAuthError} `invalid_token`: an Authorization header that is not a well-formed Bearer one
+ * The bearer token in a request’s header (RFC 6750 §2.1).
+ * @returns `undefined` without an Authorization header
+ * @throws {OAuthError} `invalid_token`: the Authorization header is not a well-formed Bearer header
  */
 export function bearerOfHeader(request: HttpRequest): string | undefined {
   const authorization = headerValue(request, 'authorization');
@@ -35,7 +35,7 @@ export function bearerOfHeader(request: HttpRequest): string | undefined {
   });
 }
 
-/** The token in the value of an Authorization header; `undefined` where it is not a well-formed Bearer one. */
+/** The token in an Authorization header; `undefined` if the header is not a well-formed Bearer header. */
 export function bearerCredentials(authorization: string): string | undefined {
   return BEARER.exec(authorization)?.[1];
 }
@@ -46,7 +46,7 @@ export interface Challenge {
   readonly parameters: Readonly<Record<string, string | undefined>>;
 }
 
-/** A list, so that further schemes can join. */
+/** Formats challenges of one or more schemes. */
 export function formatChallenges(challenges: readonly Challenge[]): string {
   return challenges.map(formatChallenge).join(', ');
 }
@@ -58,7 +58,7 @@ function formatChallenge({ scheme, parameters }: Challenge): string {
   return written.length === 0 ? scheme : `${scheme} ${written.join(', ')}`;
 }
 
-/** Challenges for a resource that takes bearer tokens (RFC 6750 §3). */
+/** Challenges of a resource that accepts bearer tokens (RFC 6750 §3). */
 export function bearerChallenges(error: OAuthError, resource?: ChallengingResource): readonly Challenge[] {
   const { code, description, scope } = error;
   return [
@@ -75,19 +75,19 @@ export function bearerChallenges(error: OAuthError, resource?: ChallengingResour
   ];
 }
 
-/** The challenge for a request without any credentials, which says nothing of an error (RFC 6750 §3.1). */
+/** The challenge for a request without credentials, which contains no error (RFC 6750 §3.1). */
 export function bareBearerChallenges({ realm, resourceMetadata }: ChallengingResource): readonly Challenge[] {
   return [{ scheme: 'Bearer', parameters: { realm, resource_metadata: resourceMetadata } }];
 }
 
-/** What a challenge says of the resource itself. */
+/** Describes the resource in a challenge. */
 export interface ChallengingResource {
   readonly realm: string;
   /** URL of the resource's own metadata (RFC 9728 §5.1). */
   readonly resourceMetadata?: string | undefined;
 }
 
-/** Challenges for an endpoint that authenticates clients (RFC 6749 §5.2). */
+/** Challenges of an endpoint that authenticates clients (RFC 6749 §5.2). */
 export function clientChallenges(realm: string): readonly Challenge[] {
   return [{ scheme: 'Basic', parameters: { realm, charset: 'UTF-8' } }];
 }

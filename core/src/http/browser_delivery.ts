@@ -1,8 +1,8 @@
 import type { BrowserDelivery, HttpResponse } from './http.ts';
 
 /**
- * The response by which the browser takes something to the client.
- * @param asksBeforeLeaving whether a person decides first, on a page that names the host
+ * The response that makes the browser return to the client.
+ * @param asksBeforeLeaving whether a page asks the user first and names the host
  */
 export function deliveryResponse(
   { redirectTo, formPost }: BrowserDelivery,
@@ -14,15 +14,14 @@ export function deliveryResponse(
 }
 
 const SCRIPT = 'document.forms[0].submit()';
-/** SHA-256 of the script: nothing else may run on the page. */
+/** SHA-256 of the only script that may run on the page. */
 const SCRIPT_HASH = 'ePniVEkSivX/c7XWBGafqh8tSpiRrKiqYeqbG7N1TOE=';
 
 /**
- * A page that posts the parameters of an authorization response to the client (OAuth 2.0 Form Post Response Mode §2):
- * by itself, or by its button where the browser runs no scripts.
- * The policy says nothing of `form-action`: Chromium holds it against every redirect that follows a form, and where the
- * client sends the person on to is the client's own.
- * @param action the redirect URI, which is registered
+ * A page that posts the authorization response to the client (OAuth 2.0 Form Post Response Mode §2), automatically or
+ * by its button if scripts are off. The policy omits `form-action`, because Chromium applies it to every redirect after
+ * the form, and the client may redirect anywhere.
+ * @param action the registered redirect URI
  */
 function formPostPage(action: string, parameters: Readonly<Record<string, string>>): HttpResponse {
   return htmlPage(
@@ -34,8 +33,8 @@ function formPostPage(action: string, parameters: Readonly<Record<string, string
 }
 
 /**
- * A page that names the host and has a link, or a form, that leads there: for a client that nobody checked (RFC 9700
- * §4.11.2). It runs no script, so that only a person leaves by it.
+ * A page that names the host and links to it, for an unchecked client (RFC 9700 §4.11.2). It runs no script, so only a
+ * user can leave it.
  */
 export function leavingPage(leaving: BrowserDelivery): HttpResponse {
   const { redirectTo, formPost } = leaving;
@@ -47,14 +46,14 @@ export function leavingPage(leaving: BrowserDelivery): HttpResponse {
   const page = htmlPage(
     'Leave this site?',
     `<h1>Leave this site?</h1>
-<p>The link continues to <strong>${host}</strong>, the site of an application that nobody here has checked.</p>
+<p>The link continues to <strong>${host}</strong>, the site of an application that this server’s operator has not checked.</p>
 ${way}`,
     [],
   );
   return { ...page, leaving };
 }
 
-/** What tells people where an address leads: its host, or the scheme of an app's own. */
+/** Shows users where a URL leads: its host, or its custom scheme. */
 export function hostShown(uri: string): string {
   const { protocol, host } = new URL(uri);
   return protocol === 'https:' || protocol === 'http:' ? host : protocol.slice(0, -1);
@@ -88,7 +87,7 @@ ${body}
   };
 }
 
-/** @param submit text of the button, which may be HTML */
+/** @param submit text of the button; may contain HTML */
 function postingForm(action: string, parameters: Readonly<Record<string, string>>, submit: string): string {
   const fields = Object.entries(parameters).map(
     ([name, value]) => `<input type="hidden" name="${escaped(name)}" value="${escaped(value)}">`,
@@ -99,7 +98,7 @@ ${fields.join('\n')}
 </form>`;
 }
 
-/** Line breaks as well, which a parser of HTML would make into others. */
+/** Also escapes line breaks, which HTML parsers normalize. */
 function escaped(text: string): string {
   return text.replace(/[&<>"'\r\n]/g, (character) => `&#${character.charCodeAt(0)};`);
 }

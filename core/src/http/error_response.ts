@@ -4,9 +4,7 @@ import { OAuthError, type OAuthErrorDetails, StorageFault } from './errors.ts';
 import { DocumentError } from './fetch_document.ts';
 import type { HttpResponse } from './http.ts';
 
-/**
- * The response to whatever an operation threw. The one error handler that all adapters share.
- */
+/** The response to any error of an operation. All adapters use this handler. */
 export function errorResponse(thrown: unknown): HttpResponse {
   const error = asOAuthError(thrown);
   const { redirectTo, formPost, asksBeforeLeaving } = error;
@@ -15,8 +13,8 @@ export function errorResponse(thrown: unknown): HttpResponse {
 }
 
 /**
- * A refusal stays what it is; where storage or a client's document could not be asked it is 503, anything else 500, both
- * without a word about why.
+ * Converts an error: refusals stay as they are, an unavailable store or client document becomes 503, and anything else
+ * 500. The response never says why.
  */
 export function asOAuthError(thrown: unknown): OAuthError {
   if (thrown instanceof OAuthError) return thrown;
@@ -44,7 +42,7 @@ function unavailable(description: string, details: OAuthErrorDetails): OAuthErro
   return new OAuthError('temporarily_unavailable', description, details);
 }
 
-/** A refusal as JSON (RFC 6749 §5.2). */
+/** The JSON response of a refusal (RFC 6749 §5.2). */
 export function refusalResponse(error: OAuthError): HttpResponse {
   const headers = { 'content-type': 'application/json', ...error.headers };
   const body = JSON.stringify({ error: error.code, error_description: error.description });
@@ -57,21 +55,21 @@ export type OnFault<Incoming, Rest extends readonly unknown[] = []> = (
   ...rest: Rest
 ) => void;
 
-/** Tells whoever runs the process, where nobody else listens. */
+/** Prints a fault if the host has no handler. */
 export function printFault(fault: unknown): void {
   console.error('grantd', fault);
 }
 
 /**
- * The answer to what was thrown at a request. An `OAuthError` is an answer itself, and the server has told of its own;
- * anything else is a fault of which nobody knows yet.
+ * The response to an error of a request. An `OAuthError` has already been reported; anything else is a new fault for
+ * `onFault`.
  */
 export function rendered<Request extends readonly unknown[]>(
   thrown: unknown,
   onFault: ((fault: unknown, ...request: Request) => void) | undefined,
   ...request: Request
 ): HttpResponse {
-  const tell = (fault: unknown) => (onFault === undefined ? printFault(fault) : onFault(fault, ...request));
-  if (!(thrown instanceof OAuthError)) observe('onFault', tell, thrown);
+  const report = (fault: unknown) => (onFault === undefined ? printFault(fault) : onFault(fault, ...request));
+  if (!(thrown instanceof OAuthError)) observe('onFault', report, thrown);
   return errorResponse(thrown);
 }

@@ -2,7 +2,7 @@
 import '../supported_node.ts';
 import { type BrowserDelivery, LONGEST_PARAMETERS, MAX_BODY_BYTES } from './http.ts';
 
-/** Every error code that goes over the wire, grouped by the document that defines it, with its status. */
+/** Every error code on the wire with its HTTP status, grouped by the defining specification. */
 export const ERROR_STATUS = {
   // RFC 6749 §5.2
   invalid_request: 400,
@@ -45,28 +45,31 @@ export const ERROR_STATUS = {
 export type ErrorCode = keyof typeof ERROR_STATUS;
 
 export interface OAuthErrorDetails {
-  /** HTTP status, where it is not the code's own. */
+  /** HTTP status. Default: the code’s status in `ERROR_STATUS`. */
   readonly status?: number | undefined;
   /** Stable reason for events and logs; never on the wire. */
   readonly reason?: ReasonCode | undefined;
-  /** Scope that would have sufficed (RFC 6750 §3). */
+  /** The scope that the request needs (RFC 6750 §3). */
   readonly scope?: string | undefined;
-  /** Headers that the response carries besides the usual ones. */
+  /** Additional response headers. */
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
-  /** The client concerned, once it is known; for events. */
+  /** The client, if known; for events. */
   readonly clientId?: string | undefined;
   /**
-   * The value of the request that was refused, such as an unregistered redirect URI; for events and logs, never on the
-   * wire. Never a token, code, secret or password.
+   * The refused value, such as an unregistered redirect URI; for events and logs, never on the wire. Never a token,
+   * code, secret or password.
    */
   readonly value?: string | undefined;
-  /** Where the browser takes the refusal (RFC 6749 §4.1.2.1). */
+  /** Where the browser takes the error (RFC 6749 §4.1.2.1). */
   readonly redirectTo?: string | undefined;
-  /** What the browser posts there (OAuth 2.0 Form Post Response Mode §2); without it, `redirectTo` holds it all. */
+  /**
+   * Form fields for a POST to `redirectTo` (OAuth 2.0 Form Post Response Mode §2). Without them, `redirectTo` contains
+   * everything.
+   */
   readonly formPost?: BrowserDelivery['formPost'];
-  /** Whether a page asks the person before the browser goes there: nobody checked the client (RFC 9700 §4.11.2). */
+  /** Whether a page asks the user before the browser goes to an unchecked client (RFC 9700 §4.11.2). */
   readonly asksBeforeLeaving?: boolean | undefined;
-  /** What happened underneath; logged, never on the wire. */
+  /** The underlying error; logged, never on the wire. */
   readonly cause?: unknown;
 }
 
@@ -91,8 +94,8 @@ export function instancesNamed(name: string): (this: unknown, value: unknown) =>
 }
 
 /**
- * A refusal, as it goes over the wire. `description` is a literal without request data,
- * within the characters that RFC 6749 §5.2 allows.
+ * A refused request, as on the wire. `description` is a literal without request data, in the character set of RFC 6749
+ * §5.2.
  */
 export class OAuthError extends Error {
   readonly code: ErrorCode;
@@ -101,8 +104,8 @@ export class OAuthError extends Error {
   readonly reason: ReasonCode | undefined;
   readonly scope: string | undefined;
   /**
-   * Those of the answer but its media type, for whoever renders it: that no cache keeps it (RFC 6749 §5.1), and at an
-   * endpoint its challenge and CORS.
+   * Response headers except the media type: `Cache-Control: no-store` (RFC 6749 §5.1), and at an endpoint its challenge
+   * and CORS headers.
    */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly clientId: string | undefined;
@@ -129,7 +132,7 @@ export class OAuthError extends Error {
     this.asksBeforeLeaving = details.asksBeforeLeaving ?? false;
   }
 
-  /** The same refusal with more headers. */
+  /** Copies the error with additional headers. */
   withHeaders(headers: Readonly<Record<string, string | readonly string[]>>): OAuthError {
     return new OAuthError(this.code, this.description, {
       ...this,
@@ -140,8 +143,8 @@ export class OAuthError extends Error {
 }
 
 /**
- * Storage could not be asked, or the outcome of a write is unknown. It is never an answer. Status and headers are those
- * of one, for frameworks that answer errors by them.
+ * Storage is unavailable, or the outcome of a write is unknown. Never a valid answer. Frameworks that render errors use
+ * `status` and `headers`.
  */
 export class StorageFault extends Error {
   readonly status = 503;
@@ -155,12 +158,12 @@ export class StorageFault extends Error {
   }
 }
 
-/** Headers of an answer that another attempt may better. */
+/** Headers of a response to retry later. */
 export function retryAfter(seconds: number): Readonly<Record<string, string>> {
   return { 'cache-control': 'no-store', 'retry-after': String(seconds) };
 }
 
-/** An option does not fit; the message names the option and what was expected. */
+/** An option is invalid. The message names the option and what was expected. */
 export class ConfigurationError extends Error {
   readonly option: string;
 
@@ -174,8 +177,8 @@ export class ConfigurationError extends Error {
 }
 
 /**
- * Stable reason codes: why a token is not alive, or why a request was refused.
- * They appear in events, in logs and in `grantd token explain`, never on the wire.
+ * Stable reason codes: why a token is inactive, or why a request was refused. They appear in events, logs and `grantd
+ * token explain`, never on the wire.
  */
 export const INACTIVE_REASONS = {
   malformed: 'The text is not a token of this server: wrong characters, form or prefix.',
@@ -184,14 +187,15 @@ export const INACTIVE_REASONS = {
   wrong_issuer: 'The token names another issuer.',
   wrong_type: 'The endpoint does not accept this kind of token.',
   not_yet_valid: 'The token is not valid yet.',
-  no_record: 'No record of the token is in storage: never issued, swept, or deleted by a revocation.',
+  no_record:
+    'Storage has no record of the token: never issued, expired and deleted, or deleted by a revocation.',
   differs_from_issued: 'A record with this identifier exists, but for another token.',
   expired: 'The stored expiry has passed.',
   expiry_unreadable: 'The stored expiry is not a number of seconds.',
   revoked: 'The token itself, its pair or its family was revoked.',
   superseded: 'The refresh token was rotated; its successor is current.',
   grant_revoked: 'The grant that the token belongs to was revoked.',
-  session_revoked: 'The session that the token belongs to was ended.',
+  session_revoked: 'The session that the token belongs to has ended.',
   subject_revoked: 'All tokens of the subject were revoked.',
   subject_disabled: 'The subject is disabled or no longer exists.',
   client_revoked: 'All tokens of the client were revoked.',
@@ -200,7 +204,7 @@ export const INACTIVE_REASONS = {
   issued_before_cutoff: 'The token is older than the time before which all tokens were revoked.',
   code_redeemed: 'The authorization code was redeemed.',
   authorization_code: 'Authorization codes are not introspected.',
-  policy: 'The introspection policy does not let this caller see this token.',
+  policy: 'The introspection policy hides this token from this caller.',
 } as const;
 
 export type InactiveReason = keyof typeof INACTIVE_REASONS;
@@ -211,11 +215,11 @@ export const REFUSAL_REASONS = {
   body_too_large: `The body is larger than ${MAX_BODY_BYTES / 1024} KiB.`,
   parameter_repeated: 'A parameter appeared more than once.',
   parameter_missing: 'A required parameter is missing or empty.',
-  parameters_too_long: `The parameters of the request are longer than ${LONGEST_PARAMETERS} characters together.`,
+  parameters_too_long: `The parameters of the request exceed ${LONGEST_PARAMETERS} characters in total.`,
   parameter_invalid: 'A parameter has a value that is not allowed.',
-  unknown_hint: 'token_type_hint is none of access_token, refresh_token, auth_code.',
-  credentials_missing: 'The request carries no client credentials.',
-  credentials_repeated: 'The request carries two credentials, or two different client identifiers.',
+  unknown_hint: 'token_type_hint is not access_token, refresh_token or auth_code.',
+  credentials_missing: 'The request contains no client credentials.',
+  credentials_repeated: 'The request contains two credentials or two different client identifiers.',
   credentials_malformed: 'The Authorization header cannot be read as Basic credentials.',
   client_unknown: 'No client has this identifier.',
   client_disabled: 'The client is disabled.',
@@ -223,7 +227,7 @@ export const REFUSAL_REASONS = {
   client_secret_missing: 'A confidential client sent no secret.',
   client_secret_unexpected: 'A public client sent a secret.',
   client_not_confidential: 'Only confidential clients may introspect.',
-  client_method_wrong: 'The client authenticated in another way than it is registered for.',
+  client_method_wrong: 'The client did not use its registered authentication method.',
   client_keys_refused:
     'The server may not fetch the jwks_uri of the client, or its response is not a JWK set.',
   client_key_missing: 'The client has no key for the encryption that it is registered for.',
@@ -249,15 +253,15 @@ export const REFUSAL_REASONS = {
   scope_not_allowed: 'A scope is not registered for the client or not part of the grant.',
   redirect_uri_mismatch:
     'The redirect URI is not registered for the client, or differs from the authorization request.',
-  pkce_missing: 'The request carries no PKCE challenge or verifier.',
-  pkce_unexpected: 'The request carries a PKCE verifier, but the authorization request had no challenge.',
+  pkce_missing: 'The request contains no PKCE challenge or verifier.',
+  pkce_unexpected: 'The request contains a PKCE verifier, but the authorization request had no challenge.',
   pkce_mismatch: 'The PKCE verifier does not match the challenge.',
   token_foreign: 'The token belongs to another client.',
   code_unknown: 'No such authorization code: never issued, or expired more than a day ago.',
   code_expired: 'The authorization code has expired.',
   code_foreign: 'The authorization code belongs to another client.',
   code_reused: 'The authorization code was redeemed before. The tokens that it issued are revoked.',
-  refresh_token_dead: 'The refresh token is not alive.',
+  refresh_token_dead: 'The refresh token is not active.',
   refresh_token_foreign: 'The refresh token belongs to another client.',
   refresh_token_reused: 'A rotated refresh token was used after the grace period. Its family is revoked.',
   issuance_overtaken: 'A revocation or disabling happened at the same time. Nothing was issued.',
@@ -270,16 +274,17 @@ export const REFUSAL_REASONS = {
   acr_unmet: 'The sign-in does not have the authentication context class that the request requires.',
   other_person: 'The request is for another user than the one who approved it.',
   id_token_hint_wrong: 'The id_token_hint is not from this server, or is for another client.',
-  resource_unknown: 'The client names a resource that is neither the default audience nor a registered API.',
+  resource_unknown: 'The requested resource is neither the default audience nor a registered API.',
   resource_not_allowed:
-    'The client names a registered API that it may not ask for: grantd client update ID --api URI.',
+    'The client may not request this registered API. To allow it, run grantd client update ID --api URI.',
   resource_needed:
     'The scopes belong to several APIs of the client. The request must name one with resource.',
-  resource_withdrawn: 'Every resource of the grant is gone, disabled, or no longer allowed to the client.',
+  resource_withdrawn:
+    'Every resource of the grant is removed, disabled, or no longer allowed for the client.',
   scope_outside_audience: 'A scope belongs to another API than the token.',
-  scope_withdrawn: 'Every scope of the grant was taken from the client or its APIs.',
-  resource_not_granted: 'The client names a resource that is not part of the grant.',
-  request_object_malformed: 'The request object cannot be read, or is not signed.',
+  scope_withdrawn: 'Every scope of the grant was removed from the client or its APIs.',
+  resource_not_granted: 'The requested resource is not part of the grant.',
+  request_object_malformed: 'The request object is unreadable or unsigned.',
   request_object_wrong_key: 'No key of the client verifies the request object.',
   request_object_wrong_claims:
     'The claims of the request object are wrong: another server or client, expired, or not a request.',
@@ -292,8 +297,8 @@ export const REFUSAL_REASONS = {
   authorization_request_answered: 'The user has already answered this authorization request.',
   authorization_request_expired: 'The authorization request is more than a day old.',
   pushed_request_missing: 'The authorization request must be pushed.',
-  access_token_missing: 'The request carries no access token.',
-  access_token_repeated: 'The request carries the access token in more than one way.',
+  access_token_missing: 'The request contains no access token.',
+  access_token_repeated: 'The request contains the access token in more than one way.',
   audience_wrong: 'The access token is for another API.',
   not_active: 'The authorization server answers that the access token is not active.',
   scope_missing: 'The access token lacks a required scope.',
@@ -325,24 +330,24 @@ export type RefusalReason = keyof typeof REFUSAL_REASONS;
 
 export type ReasonCode = InactiveReason | RefusalReason;
 
-/** Opaque values of this server, and anything that looks like a JWT or like the beginning of one. */
+/** Opaque values of this server, and anything that looks like a JWT or the start of one. */
 const BEARERS = /grantd_(at|rt|ac|cs|ra|ia)_[\w.-]+|ey[\w-]{8,}\.[\w-]+(\.[\w-]*|$)/g;
 
-/** Control characters, and those that reorder or hide text. */
+/** Control characters, and characters that reorder or hide text. */
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu;
 
-/** Characters that a log shows of a request's value. */
-const LONGEST_VALUE = 256;
+/** Maximum characters of a request value in a log. */
+const MAX_LOGGED_VALUE = 256;
 
-/** A text without bearer values. Remove them before cutting a text: a cut value is no longer recognizable. */
+/** Removes bearer values. Call it before cutting a text, because a cut value is no longer recognizable. */
 export function withoutBearers(text: string): string {
   return text.replace(BEARERS, '[removed]');
 }
 
-/** The value of a request as a log may show it: without bearer values, escaped, at most 256 characters. */
+/** Prepares a request value for logs: without bearer values, escaped, at most 256 characters. */
 export function loggable(value: string): string {
-  const printable = withoutBearers(value.slice(0, 4 * LONGEST_VALUE)).replace(UNPRINTABLE, escaped);
-  return printable.length > LONGEST_VALUE ? `${printable.slice(0, LONGEST_VALUE - 1)}…` : printable;
+  const printable = withoutBearers(value.slice(0, 4 * MAX_LOGGED_VALUE)).replace(UNPRINTABLE, escaped);
+  return printable.length > MAX_LOGGED_VALUE ? `${printable.slice(0, MAX_LOGGED_VALUE - 1)}…` : printable;
 }
 
 function escaped(character: string): string {

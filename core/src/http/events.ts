@@ -19,7 +19,7 @@ interface EventOrigin {
   readonly clientId?: string;
 }
 
-/** What happened, for logs and audit; never with a token, secret or code. `tokenId` is a `jti` or digest. */
+/** An event for logs and audits. Never contains a token, secret or code. `tokenId` is a `jti` or a digest. */
 export type ServerEvent = EventOrigin &
   (
     | {
@@ -27,38 +27,38 @@ export type ServerEvent = EventOrigin &
         readonly error: ErrorCode;
         readonly status: number;
         readonly reason: ReasonCode;
-        /** The value of the request that was refused: at most 256 characters, escaped, without bearer values. */
+        /** The refused value: at most 256 characters, escaped, without bearer values. */
         readonly value?: string;
         /** What happened underneath, for the log alone. */
         readonly cause?: unknown;
       }
     | { readonly type: 'inactive'; readonly reason: InactiveReason; readonly tokenId?: string }
-    /** A call of an authenticated client, or with a live token, that was answered. */
+    /** A successful call of an authenticated client or with an active token. */
     | { readonly type: 'answered' }
     | { readonly type: 'token_revoked'; readonly tokenId: string }
-    /** Answered with 200 as RFC 7009 §2.2 wants it, but nothing was revoked. */
+    /** The response is 200 (RFC 7009 §2.2), but nothing was revoked. */
     | { readonly type: 'revocation_ignored'; readonly reason: ReasonCode }
     | { readonly type: 'refresh_token_reused'; readonly tokenId: string }
     | { readonly type: 'authorization_code_reused'; readonly tokenId: string }
     | { readonly type: 'client_secret_not_decoded' }
-    /** The client sent `audience`, which is no parameter here: what a token is for is said by `resource` (RFC 8707). */
+    /** The client sent `audience`, which this server ignores. Clients request resources with `resource` (RFC 8707). */
     | { readonly type: 'audience_ignored'; readonly value: string }
-    /** A client did not learn that a session has ended. */
+    /** A client was not notified that a session has ended. */
     | {
         readonly type: 'logout_not_delivered';
         readonly outcome: 'refused' | 'failed';
-        /** HTTP status of its answer. */
+        /** HTTP status of the client’s answer. */
         readonly answeredStatus?: number;
         /** What happened underneath, for the log alone. */
         readonly cause?: unknown;
       }
   );
 
-/** What becomes known about one request while it is answered. */
+/** Facts about a request that become known while it is processed. */
 export interface Call {
   readonly operation: Operation;
-  /** Set once the client is authenticated, or named by a token that is alive. */
+  /** Set when the client has authenticated or an active token names it. */
   clientId?: string;
-  /** The host's identifier of the request. */
+  /** The host’s request ID. */
   readonly requestId?: string;
 }

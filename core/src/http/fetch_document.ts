@@ -1,71 +1,67 @@
 import { instancesNamed, nameClass, retryAfter } from './errors.ts';
 
-/** How long a document that could not be fetched is not tried again. */
+/** Seconds until the next attempt to fetch a failed document. */
 const RETRY_DOCUMENT_AFTER_SECONDS = 10;
 
-/** Limits that hold for every document from outside, whatever a caller asks for. */
+/** Limits of every outside document. Callers can only lower them. */
 export const DOCUMENT_LIMITS = {
-  /** Milliseconds from the first look-up of a name to the last byte of the body. */
+  /** Milliseconds from the first DNS lookup to the last byte of the body. */
   timeoutMs: 5000,
   bytes: 64 * 1024,
   redirects: 3,
 } as const;
 
 export interface OutgoingRequest {
-  /**
-   * Default: `GET`. Of the answer to a `POST` the status alone is of interest: its body is not read, and a redirect is
-   * not followed.
-   */
+  /** Default: `GET`. For a `POST`, only the status matters: the body is not read, and redirects are not followed. */
   readonly method?: 'GET' | 'POST';
   /** Names in lower case. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** How `body` of the answer is to be written: as text, or, for pictures, in base64. Default: `utf8`. */
+  /** Encoding of `body` in the result: text, or base64 for images. Default: `utf8`. */
   readonly answerAs?: 'utf8' | 'base64';
-  /** Milliseconds, where less than `DOCUMENT_LIMITS` allows. */
+  /** Milliseconds, if less than `DOCUMENT_LIMITS` allows. */
   readonly timeoutMs?: number;
-  /** Bytes of the answer's body, where less than `DOCUMENT_LIMITS` allows. */
+  /** Maximum bytes of the body, if less than `DOCUMENT_LIMITS` allows. */
   readonly maxBytes?: number;
-  /** Redirects that are followed, where fewer than `DOCUMENT_LIMITS` allows. */
+  /** Maximum redirects, if less than `DOCUMENT_LIMITS` allows. */
   readonly maxRedirects?: number;
 }
 
 export interface FetchedDocument {
   readonly status: number;
-  /** Media type with parameters, as it was sent. */
+  /** Media type with parameters, as received. */
   readonly contentType: string | undefined;
   /** Empty for a `POST`. */
   readonly body: string;
 }
 
 /**
- * Asks for a URL that a client has registered or sent. Whoever writes one must expect that the client means harm: it
- * names addresses of the operator's own network, answers without end, and redirects. `documentFetcher` of
- * `@grantd/core/node` is made for that.
- * @throws {DocumentError}
+ * Fetches a URL that a client registered or sent. An implementation must expect malicious URLs: addresses inside the
+ * operator’s network, endless responses and redirects. `documentFetcher` of `@grantd/core/node` handles these.
+ * @throws {DocumentError} the document is not available
  */
 export interface FetchDocument {
   (url: string, request?: OutgoingRequest): Promise<FetchedDocument>;
   /**
-   * Why it never asks for a URL, as far as the URL itself tells: a literal; `undefined` when it may ask. Clients cannot be
-   * registered with such a URL. Without this function every URL may be registered.
+   * A literal reason why a URL is never fetched, judged by the URL alone; `undefined` if it may be fetched. Clients
+   * cannot register refused URLs. Without this function, they can register any URL.
    */
   readonly refusalOf?: ((url: string) => string | undefined) | undefined;
 }
 
 /**
- * `refused`: the URL, what it leads to or what it answers is not acceptable, today or tomorrow. `failed`: there was no
- * answer, or none in time; another attempt may have one.
+ * `refused`: the URL, its target or its response is not acceptable, and a retry would not help. `failed`: there was no
+ * timely answer, and a retry may help.
  */
 export type DocumentOutcome = 'refused' | 'failed';
 
 /**
- * A document could not be had. The message is a literal, without anything from the URL or the answer. Status and headers
- * are those of an answer, for frameworks that answer errors by them.
+ * A document is not available. The message is a literal without data from the URL or the response. Frameworks that
+ * render errors use `status` and `headers`.
  */
 export class DocumentError extends Error {
   readonly outcome: DocumentOutcome;
-  /** The client that registered the URL, once it is known. */
+  /** The client that registered the URL, if known. */
   readonly clientId: string | undefined;
   readonly status: 500 | 503;
   readonly headers: Readonly<Record<string, string>>;
@@ -81,22 +77,22 @@ export class DocumentError extends Error {
     this.headers = outcome === 'failed' ? retryAfter(RETRY_DOCUMENT_AFTER_SECONDS) : {};
   }
 
-  /** The same failure, of a URL that this client registered. */
+  /** Copies the error and names the client that registered the URL. */
   ofClient(clientId: string): DocumentError {
     return new DocumentError(this.outcome, this.message, this.cause, clientId);
   }
 }
 
 /**
- * What the status of an answer says. Whoever asks for time, or is in trouble, has not answered yet; any other status but
- * that of success is an answer, and would be the same again.
+ * Classifies an HTTP status. Timeouts, rate limits and server errors are temporary. Every status but 200 is otherwise
+ * final.
  */
 export function outcomeOfStatus(status: number): 'fetched' | DocumentOutcome {
   if (status === 200) return 'fetched';
   return status >= 500 || status === 408 || status === 429 ? 'failed' : 'refused';
 }
 
-/** @throws {DocumentError} it could not be had, or was not answered with 200 */
+/** @throws {DocumentError} the document is not available, or the status is not 200 */
 export async function fetchBody(
   fetchDocument: FetchDocument,
   url: string,
@@ -108,14 +104,14 @@ export async function fetchBody(
   return body;
 }
 
-/** Stands where the host gave no way of fetching. */
+/** Default for hosts without `fetchDocument`. */
 export const fetchNothing: FetchDocument = () =>
   Promise.reject(new DocumentError('refused', 'the option fetchDocument is not set'));
 
 /**
- * What work comes to that asks others. One that does not heed its signal is not waited for either.
- * @param failure the message where it rejects with anything but a `DocumentError`
- * @throws {DocumentError} it takes longer, or fails
+ * Runs work with a time limit, even if the work ignores its signal.
+ * @param failure message for any rejection other than a `DocumentError`
+ * @throws {DocumentError} the work takes too long or fails
  */
 export async function withinTime<T>(
   timeoutMs: number,

@@ -1,6 +1,6 @@
 import type { HttpResponse } from './http.ts';
 
-/** @param further headers beside the answer's own, which win */
+/** @param further additional headers; the response’s own headers take precedence */
 export function fromHttpResponse(
   { status, headers, body }: HttpResponse,
   further: Readonly<Record<string, string>> = {},
@@ -14,7 +14,7 @@ export function fromHttpResponse(
   return new Response(body === '' ? null : body, { status, headers: all });
 }
 
-/** Deno hands over no more than a function says that it takes, and of `(request, ...rest)` that is the request alone. */
+/** Deno passes only as many arguments as a function declares, and rest parameters do not count. */
 export function takingTwo<Handler>(handler: Handler): Handler {
   return Object.defineProperty(handler, 'length', { value: 2 });
 }

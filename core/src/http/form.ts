@@ -12,22 +12,22 @@ import {
 } from './http.ts';
 
 /**
- * Parameters of a request; each at most once, none empty (RFC 6749 §3.2). Of `resource` alone there may be several
- * (RFC 8707 §2): they stand one after another with a space between them, which no URI has.
+ * Request parameters, each at most once and never empty (RFC 6749 §3.2). Only `resource` may have several values (RFC
+ * 8707 §2), separated by spaces, which URIs do not contain.
  */
 export type Form = ReadonlyMap<string, string>;
 
 const REPEATABLE = 'resource';
 
 /**
- * The form in a request's body, raw or as the host's parser has left it.
- * @returns none of its parameters where there is no body
- * @throws {OAuthError} `invalid_request`: another media type, a repeated parameter; with status 413: too large.
+ * The form in a request body, raw or parsed by the host.
+ * @returns an empty form if there is no body
+ * @throws {OAuthError} `invalid_request`: wrong media type or repeated parameter; with status 413: too large
  */
 export function readForm(request: HttpRequest): Form {
   const { body } = request;
   if (typeof body === 'object') {
-    // A host may have parsed JSON as well; without a media type it vouches for the form itself.
+    // The host’s parser may accept JSON too. Without a media type, the host vouches for the form.
     if (mediaTypeOf(request) !== undefined) requireFormMediaType(request);
     requireBodySize(request);
     return fromParsed(body);
@@ -39,15 +39,15 @@ export function readForm(request: HttpRequest): Form {
 }
 
 /**
- * The parameters of a request that comes by way of the browser: its form where it is posted, otherwise its query.
+ * The parameters of a browser request: from the form of a POST, else from the query.
  * @throws {OAuthError} `invalid_request`: as `readForm`
  */
 export function readQueryOrForm(request: HttpRequest): Form {
   return request.method === 'POST' ? readForm(request) : parseForm(queryOf(request));
 }
 
-/** @throws {OAuthError} `invalid_request`: they are too long to be taken along; the browser could not carry them either */
-export function requireBearableLength(parameters: Form): void {
+/** @throws {OAuthError} `invalid_request`: the parameters are too long for a URL */
+export function requireShortParameters(parameters: Form): void {
   let length = 0;
   for (const [name, value] of parameters) length += name.length + value.length;
   if (length <= LONGEST_PARAMETERS) return;
@@ -58,7 +58,10 @@ export function requireBearableLength(parameters: Form): void {
 
 /** @throws {OAuthError} `invalid_request` with status 413: the body is too large */
 export function requireBodySize({ body }: HttpRequest): void {
-  if (body === undefined || !exceeds(typeof body === 'string' ? body : spelledOut(body), MAX_BODY_BYTES))
+  if (
+    body === undefined ||
+    !exceeds(typeof body === 'string' ? body : shortestEncoding(body), MAX_BODY_BYTES)
+  )
     return;
   throw new OAuthError('invalid_request', 'the request body is too large', {
     status: 413,
@@ -67,8 +70,8 @@ export function requireBodySize({ body }: HttpRequest): void {
 }
 
 /**
- * Parameters in the URL-encoded form, of a body or of a query.
- * @throws {OAuthError} `invalid_request`: a repeated parameter.
+ * Parses URL-encoded parameters of a body or query.
+ * @throws {OAuthError} `invalid_request`: a repeated parameter
  */
 export function parseForm(text: string): Form {
   const form = new Map<string, string>();
@@ -76,7 +79,7 @@ export function parseForm(text: string): Form {
   for (const [name, value] of new URLSearchParams(text)) {
     if (seen.has(name) && name !== REPEATABLE) throw repeated();
     seen.add(name);
-    if (value !== '') form.set(name, beside(form.get(name), value));
+    if (value !== '') form.set(name, appended(form.get(name), value));
   }
   return form;
 }
@@ -94,8 +97,8 @@ function isFormMediaType(request: HttpRequest): boolean {
 }
 
 /**
- * A parameter that must be there.
- * @throws {OAuthError} `invalid_request`: it is not.
+ * A required parameter.
+ * @throws {OAuthError} `invalid_request`: the parameter is missing
  */
 export function requireParameter(form: Form, name: string): string {
   const value = form.get(name);
@@ -115,13 +118,13 @@ function fromParsed(parsed: ParsedForm): Form {
       if (typeof single !== 'string') {
         throw new OAuthError('invalid_request', 'a parameter is not a text', { reason: 'parameter_invalid' });
       }
-      form.set(name, beside(form.get(name), single));
+      form.set(name, appended(form.get(name), single));
     }
   }
   return form;
 }
 
-/** An array of one is nothing that was repeated, but `name[]`: it is left an array, which no parameter is. */
+/** A one-element array comes from `name[]`, not from a repetition. It stays an array, which is refused. */
 function valuesOf(name: string, value: unknown): readonly unknown[] {
   if (!Array.isArray(value)) return [value];
   if (name === REPEATABLE) return value;
@@ -129,7 +132,7 @@ function valuesOf(name: string, value: unknown): readonly unknown[] {
   return [value];
 }
 
-function beside(earlier: string | undefined, value: string): string {
+function appended(earlier: string | undefined, value: string): string {
   return earlier === undefined ? value : `${earlier} ${value}`;
 }
 
@@ -137,8 +140,8 @@ function repeated(): OAuthError {
   return new OAuthError('invalid_request', 'a parameter is repeated', { reason: 'parameter_repeated' });
 }
 
-/** A parsed form as short as it can have been sent. */
-function spelledOut(form: ParsedForm): string {
+/** The shortest possible encoding of a parsed form. */
+function shortestEncoding(form: ParsedForm): string {
   return Object.entries(form)
     .flatMap(([name, value]) =>
       [value].flat().map((single) => `${name}=${typeof single === 'string' ? single : ''}`),
@@ -146,15 +149,15 @@ function spelledOut(form: ParsedForm): string {
     .join('&');
 }
 
-/** Counts UTF-8 bytes only where the number of characters leaves it open. */
+/** Counts UTF-8 bytes only if the number of characters is not conclusive. */
 function exceeds(text: string, bytes: number): boolean {
   if (text.length > bytes) return true;
   return text.length * 3 > bytes && new TextEncoder().encode(text).length > bytes;
 }
 
 /**
- * The JSON object in a request's body, also where the host has parsed it.
- * @throws {OAuthError} `invalid_request`: another media type, or no JSON object; with status 413: too large.
+ * The JSON object in a request body, raw or parsed by the host.
+ * @throws {OAuthError} `invalid_request`: wrong media type or not a JSON object; with status 413: too large
  */
 export function readJsonObject(request: HttpRequest): JsonObject {
   requireBodySize(request);

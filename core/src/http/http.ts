@@ -1,16 +1,16 @@
-/** Plain values at the border: adapters translate them from and to what their host speaks. */
+/** Plain request and response values. Adapters convert them from and to the host’s types. */
 
-/** What the connection itself says about the caller, as far as the host knows it; the adapters fill in the address. */
+/** Connection data, as far as the host knows it. Adapters set the address. */
 export interface HttpConnection {
-  /** Address of the peer, as text. */
+  /** IP address of the peer. */
   readonly remoteAddress?: string | undefined;
-  /** The client's TLS certificate, PEM, where the host asked for one (RFC 8705). */
+  /** The client’s TLS certificate in PEM, if the host requested one (RFC 8705). */
   readonly clientCertificate?: string;
 }
 
 /**
- * A form that the host has already parsed. A parameter is a text, one that was repeated an array of several. Anything
- * else is refused: parsers make it of names with brackets or dots (`token[]`, `token[a]`), which are no parameters.
+ * A form that the host has parsed. A parameter is a text, or an array of texts if it was repeated. Other values are
+ * refused, because parsers create them from names such as `token[]` or `token[a]`, which are not parameters.
  */
 export type ParsedForm = Readonly<Record<string, unknown>>;
 
@@ -21,49 +21,52 @@ export interface HttpRequest {
   readonly url: string;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
-  /** Raw text, or the form that the host has parsed; absent where there was no body. */
+  /** Raw text, or the form that the host has parsed. Absent without a body. */
   readonly body?: string | ParsedForm;
   readonly connection?: HttpConnection;
-  /** Correlates events with the host's log. */
+  /** Request ID, which connects events with the host’s log. */
   readonly id?: string;
 }
 
 export interface HttpResponse {
   readonly status: number;
-  /** Names in lower case; several values are several header lines. */
+  /** Names in lower case. An array becomes several header lines. */
   readonly headers: Readonly<Record<string, string | readonly string[]>>;
   readonly body: string;
   /**
-   * Set when the body is a page that asks before the browser leaves for a client that nobody checked (RFC 9700
-   * §4.11.2). A host may send the response as it is, or draw a page of its own from this.
+   * Present if the body is a page that asks before the browser goes to an unchecked client (RFC 9700 §4.11.2). A host
+   * may send the response as it is, or render its own page from this.
    */
   readonly leaving?: BrowserDelivery;
 }
 
-/** What a browser takes to a client, and where. */
+/** What the browser takes to a client, and where. */
 export interface BrowserDelivery {
   readonly redirectTo: string;
-  /** What the browser posts there (OAuth 2.0 Form Post Response Mode §2); without it, `redirectTo` holds it all. */
+  /**
+   * Form fields for a POST to `redirectTo` (OAuth 2.0 Form Post Response Mode §2). Without them, `redirectTo` contains
+   * everything.
+   */
   readonly formPost?: Readonly<Record<string, string>> | undefined;
 }
 
-/** The one value of a header; several lines are joined as RFC 9110 §5.3 does. */
+/** The value of a header. Several lines are joined (RFC 9110 §5.3). */
 export function headerValue(request: Pick<HttpRequest, 'headers'>, name: string): string | undefined {
   const value = request.headers[name];
   return typeof value === 'string' || value === undefined ? value : value.join(', ');
 }
 
-/** The media type of a request's body, in lower case and without parameters; `undefined` where it has none. */
+/** The media type of a request body, in lower case and without parameters; `undefined` if absent. */
 export function mediaTypeOf(request: Pick<HttpRequest, 'headers'>): string | undefined {
   return headerValue(request, 'content-type')?.split(';', 1)[0]?.trim().toLowerCase();
 }
 
-/** Scheme and authority of an absolute URL (RFC 3986 §3), and nothing of its path. */
+/** Scheme and authority of an absolute URL (RFC 3986 §3), without its path. */
 const ORIGIN = /^[a-z][a-z\d+.-]*:\/\/[^/?#\\]*/i;
 
 /**
- * The path of a request's URL, without query, as it is spelled: were `..` resolved here, a host that guards a path would
- * see another one.
+ * The path of a request’s URL, without query and exactly as sent. Resolving `..` here would bypass hosts that guard
+ * paths.
  */
 export function pathOf({ url }: Pick<HttpRequest, 'url'>): string {
   const target = url.replace(ORIGIN, '');
@@ -72,14 +75,14 @@ export function pathOf({ url }: Pick<HttpRequest, 'url'>): string {
   return path === '' && target !== url ? '/' : path;
 }
 
-/** The query of a request's URL, without its question mark. */
+/** The query of a request’s URL, without the question mark. */
 export function queryOf({ url }: Pick<HttpRequest, 'url'>): string {
   const withoutFragment = url.split('#', 1)[0] ?? '';
   const start = withoutFragment.indexOf('?');
   return start === -1 ? '' : withoutFragment.slice(start + 1);
 }
 
-/** A JSON response that no cache may keep (RFC 6749 §5.1). */
+/** A JSON response with `Cache-Control: no-store` (RFC 6749 §5.1). */
 export function jsonResponse(body: unknown, status = 200): HttpResponse {
   return {
     status,
@@ -88,39 +91,37 @@ export function jsonResponse(body: unknown, status = 200): HttpResponse {
   };
 }
 
-/** Bytes of a body; larger ones are refused with 413. */
+/** Maximum bytes of a body. Larger ones get 413. */
 export const MAX_BODY_BYTES = 64 * 1024;
 
 /**
- * Characters of names and values of a request that people are asked about: a host may send them through addresses of
- * its pages, sealed.
+ * Maximum characters of parameter names and values in a browser request. Hosts may carry them, sealed, in page URLs.
  */
 export const LONGEST_PARAMETERS = 6144;
 
-/** Characters of an access token that an API looks at; longer ones are refused unread. */
+/** Maximum characters of an access token. APIs refuse longer ones unread. */
 export const LONGEST_ACCESS_TOKEN = 16 * 1024;
 
-/** Entries of a header that are looked at. */
-const MOST_PREFERENCES = 50;
+/** Maximum entries of a header that are read. */
+const MAX_PREFERENCES = 50;
 
 /** RFC 9110 §12.4.2: qvalue. */
 const WEIGHT = /^(?:0(?:\.\d{0,3})?|1(?:\.0{0,3})?)$/;
 
-/** What a header such as `Accept` wants, in lower case, and how much: from 0, not at all, to 1. */
+/** A value from a header such as `Accept`, in lower case, with its weight from 0 (unwanted) to 1. */
 export interface Preference {
   readonly value: string;
   readonly weight: number;
 }
 
 /**
- * The entries of `Accept` or `Accept-Language`, in their order and at most 50 (RFC 9110 §12.5). What has a weight that is
- * none is not wanted.
+ * The entries of `Accept` or `Accept-Language` in order, at most 50 (RFC 9110 §12.5). An invalid weight counts as 0.
  */
 export function preferencesOf(header: string | undefined): readonly Preference[] {
-  return header?.split(',', MOST_PREFERENCES).map(preferenceOf) ?? [];
+  return header?.split(',', MAX_PREFERENCES).map(preferenceOf) ?? [];
 }
 
-/** How much an `Accept` header wants a media type that it names (RFC 9110 §12.5.1). Wildcards name nothing. */
+/** The weight of a media type in an `Accept` header (RFC 9110 §12.5.1). Wildcards do not count. */
 export function qualityOf(mediaType: string, accept: string | undefined): number {
   return preferencesOf(accept).find(({ value }) => value === mediaType)?.weight ?? 0;
 }
@@ -133,14 +134,14 @@ function preferenceOf(entry: string): Preference {
 
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-/** Whether a value that came as JSON is an object: neither a list nor `null`. */
+/** Whether a parsed JSON value is an object, not an array or `null`. */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 const UTF_8 = new TextDecoder('utf-8', { fatal: true });
 
-/** What a text, or its UTF-8 bytes, says as JSON; `undefined`, which JSON cannot say, where it is none. */
+/** Parses JSON from a text or UTF-8 bytes; `undefined` if it is not valid JSON. */
 export function parseJson(json: string | Uint8Array): unknown {
   try {
     return JSON.parse(typeof json === 'string' ? json : UTF_8.decode(json));
@@ -149,14 +150,14 @@ export function parseJson(json: string | Uint8Array): unknown {
   }
 }
 
-/** How deep a value may be that is taken from an application. */
-const DEEPEST_VALUE = 8;
+/** Maximum nesting of application values. */
+const MAX_DEPTH = 8;
 
 /**
- * A copy of a value that JSON can say exactly, and that every store keeps.
- * @returns `undefined` for any other: dates, instances of classes, NaN, `undefined` within, NUL, half characters
+ * Copies a value that JSON and every store can represent exactly.
+ * @returns `undefined` for other values: dates, class instances, NaN, nested `undefined`, NUL, lone surrogates
  */
-export function jsonCopy(value: unknown, depth = DEEPEST_VALUE): unknown {
+export function jsonCopy(value: unknown, depth = MAX_DEPTH): unknown {
   if (typeof value === 'string') return isStorable(value) ? value : undefined;
   if (typeof value === 'number') return Number.isFinite(value) ? value : undefined;
   if (typeof value === 'boolean' || value === null) return value;
@@ -172,22 +173,22 @@ export function jsonCopy(value: unknown, depth = DEEPEST_VALUE): unknown {
   return isPlain ? Object.fromEntries(members) : undefined;
 }
 
-/** There are databases that keep neither NUL nor half a character. */
+/** Some databases cannot store NUL or lone surrogates. */
 function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-/** The headers of a request as Node has them, and how far it has been read. */
+/** A Node request’s headers, and whether its body has been read. */
 export interface NodeHeaders {
   readonly headers: HttpRequest['headers'];
-  /** Names and values in turn, as they came. */
+  /** Alternating names and values, as received. */
   readonly rawHeaders: readonly string[];
   readonly httpVersionMajor?: number;
-  /** Whether all of its body has arrived. */
+  /** Whether the whole body has arrived. */
   readonly complete?: boolean;
 }
 
-/** What an answer says of the connection: no request follows a body that was not read to its end, but in HTTP/2. */
+/** Closes the connection after an unread body, because no further request can follow it. HTTP/2 does not need this. */
 export function closingHeaders({
   headers,
   httpVersionMajor = 1,
@@ -199,7 +200,9 @@ export function closingHeaders({
   return isLeftUnread ? { connection: 'close' } : {};
 }
 
-/** Node keeps the first of several Authorization lines alone; nobody may choose which of them counts. */
+/**
+ * Node keeps only the first of several Authorization lines. All of them are needed, so that the request can be refused.
+ */
 export function headersWithEveryAuthorization({ headers, rawHeaders }: NodeHeaders): HttpRequest['headers'] {
   if (headers.authorization === undefined) return headers;
   const lines: string[] = [];

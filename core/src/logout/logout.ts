@@ -8,7 +8,7 @@ import {
 import type { Context } from '../context.ts';
 import { deliveryResponse } from '../http/browser_delivery.ts';
 import { OAuthError } from '../http/errors.ts';
-import { type Form, readQueryOrForm, requireBearableLength } from '../http/form.ts';
+import { type Form, readQueryOrForm, requireShortParameters } from '../http/form.ts';
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import { parseUiLocales } from '../protocol/authorization_parameters.ts';
 import { isUnchecked } from '../protocol/records.ts';
@@ -16,21 +16,21 @@ import { withQuery } from '../protocol/redirect_uri.ts';
 import { type IdTokenHint, readIdTokenHint } from '../tokens/id_token.ts';
 import { sessionIdentifier, subjectIdentifier } from '../tokens/subject_identifier.ts';
 
-/** A request to end a session that has been checked: plain data, for the host to ask the person about. */
+/** A validated logout request as plain data. The host asks the user for confirmation. */
 export interface LogoutRequest {
-  /** Who asks, where the request says so; without `idTokenHint` anyone may have written it. */
+  /** The requesting client, if named. Without `idTokenHint`, anyone may have written it. */
   readonly client?: AuthorizationClient;
-  /** Whom the client means; `isHintedSession` compares it. */
+  /** The user and session that the client means. `isHintedSession` compares them. */
   readonly idTokenHint?: IdTokenHint;
-  /** Registered by the client. */
+  /** A registered post-logout redirect URI. */
   readonly postLogoutRedirectUri?: string;
-  /** Whether the client named a place that it has not registered: the person is asked, and stays at the server. */
+  /** Whether the request names an unregistered URI. The host asks the user, who then stays at the server. */
   readonly hasUnregisteredUri?: true;
   readonly state?: string;
   readonly logoutHint?: string;
-  /** Language tags, the most wanted first (RFC 5646). */
+  /** Language tags, most preferred first (RFC 5646). */
   readonly uiLocales: readonly string[];
-  /** From them `resumeLogoutRequest` makes the same request again. At most `LONGEST_PARAMETERS` characters. */
+  /** `resumeLogoutRequest` rebuilds the request from them. At most `LONGEST_PARAMETERS` characters. */
   readonly parameters: Readonly<Record<string, string>>;
 }
 
@@ -44,8 +44,8 @@ const PARAMETERS = [
 ] as const;
 
 /**
- * First step of the logout endpoint: what the person may be asked about (RP-Initiated Logout §2).
- * @param refused receives what is left out of the request, for the operator
+ * First step of the logout endpoint: validates the request (RP-Initiated Logout §2).
+ * @param refused receives the error of an ignored parameter, for the operator
  * @throws {OAuthError} `invalid_request`, never with `redirectTo` (§4)
  */
 export async function validateLogoutRequest(
@@ -66,7 +66,7 @@ export async function validateLogoutRequest(
 }
 
 /**
- * The same request from its `parameters`, checked anew: the client may be another meanwhile.
+ * Rebuilds a request from its `parameters` and validates it again, because the client may have changed.
  * @throws {OAuthError} as `validateLogoutRequest`
  */
 export async function resumeLogoutRequest(
@@ -79,7 +79,7 @@ export async function resumeLogoutRequest(
 async function requestFrom(context: Context, form: Form): Promise<LogoutRequest> {
   const parameters = parametersOf(form);
 
-  // §2 who asks, and about whom
+  // §2 the client and the user it means
   const idTokenHint = await hintOf(context, form);
   const clientId = form.get('client_id') ?? idTokenHint?.clientId;
   if (idTokenHint !== undefined && clientId !== idTokenHint.clientId)
@@ -87,7 +87,7 @@ async function requestFrom(context: Context, form: Form): Promise<LogoutRequest>
   const client =
     clientId === undefined ? undefined : withoutSecrets(await requireNamedClient(context, clientId));
 
-  // §3 where the person goes afterwards
+  // §3 where the user goes afterwards
   const uri = client && form.get('post_logout_redirect_uri');
   const isRegistered = uri !== undefined && isRegisteredFor(client, uri);
   const state = form.get('state');
@@ -108,7 +108,7 @@ function parametersOf(form: Form): Readonly<Record<string, string>> {
     const value = form.get(name);
     return value === undefined ? [] : [[name, value] as const];
   });
-  requireBearableLength(new Map(known));
+  requireShortParameters(new Map(known));
   return Object.fromEntries(known);
 }
 
@@ -121,16 +121,16 @@ async function hintOf(context: Context, form: Form): Promise<IdTokenHint | undef
 }
 
 /**
- * To the letter, the port of a loopback URI included. Without a client, or with another URI, the person stays at the
- * server: better signed out there than refused (RP-Initiated Logout §3).
+ * Compares exactly, including the port of a loopback URI. Without a match, the user stays at the server, because a
+ * logout without return is better than an error (RP-Initiated Logout §3).
  */
 function isRegisteredFor(client: AuthorizationClient | undefined, uri: string): boolean {
   return client?.metadata?.post_logout_redirect_uris?.includes(uri) === true;
 }
 
 /**
- * Whether the client has shown by an ID token that it means this session of this person, so that nobody needs to be
- * asked (RP-Initiated Logout §2).
+ * Whether an ID token proves that the client means this user’s session, so that no confirmation is needed (RP-Initiated
+ * Logout §2).
  */
 export async function isHintedSession(
   context: Context,
@@ -149,9 +149,9 @@ export async function isHintedSession(
 }
 
 /**
- * Second step: the session has ended, and the browser goes back to the client (RP-Initiated Logout §3).
- * If nobody checked the client, the response is a page that asks first.
- * @returns `undefined` if the client named no place that is registered, and the person stays at the server
+ * Second step, after the session has ended: returns the browser to the client (RP-Initiated Logout §3). For an
+ * unchecked client, the response is a page that asks first.
+ * @returns `undefined` if there is no registered URI and the user stays at the server
  */
 export function completeLogout({
   client,

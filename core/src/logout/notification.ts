@@ -3,26 +3,29 @@ import type { Context } from '../context.ts';
 import { DocumentError, outcomeOfStatus } from '../http/fetch_document.ts';
 import { mintLogoutToken } from '../tokens/id_token.ts';
 
-/** A session that has ended, and a client that was told of it by an ID token. */
+/** An ended session, and a client that knows it from an ID token. */
 export interface EndedSession {
   readonly clientId: string;
-  /** The session as the client was told, by its ID tokens: `sessionIdentifier` when the person approved. */
+  /** The session identifier in the client’s ID tokens (`sessionIdentifier` at approval). */
   readonly sid: string;
-  /** The person as the client was told: `subjectIdentifier` then. Without it, the logout token names the session alone. */
+  /**
+   * The user’s identifier in the client’s ID tokens (`subjectIdentifier` at approval). Without it, the logout token
+   * names only the session.
+   */
   readonly sub?: string;
 }
 
 /**
- * `not_wanted`: the client is gone, disabled, or registered no place for it. `refused`: it has answered that it did not
- * accept it, or the place is one that the server does not ask; it would be so again (Back-Channel Logout §2.5, §2.8).
- * `failed`: there was no answer, or none that is final; a later attempt may succeed.
+ * `not_wanted`: the client is removed, disabled, or has no back-channel logout URI. `refused`: the client rejected the
+ * notification, or the server may not call the URI; a retry would have the same result (Back-Channel Logout §2.5,
+ * §2.8). `failed`: there was no final answer; a retry may succeed.
  */
 export type LogoutOutcome = 'delivered' | 'not_wanted' | 'refused' | 'failed';
 
-/** What came of one attempt, with what the operator may know about it. */
+/** The outcome of one attempt, with details for the operator. */
 export interface LogoutDelivery {
   readonly outcome: LogoutOutcome;
-  /** Of the client's answer, where there was one. */
+  /** The HTTP status of the answer, if there was one. */
   readonly answeredStatus?: number;
   readonly cause?: unknown;
 }
@@ -32,8 +35,8 @@ interface Attempt extends LogoutDelivery {
 }
 
 /**
- * Tells a client that a session has ended (Back-Channel Logout §2.5): one attempt.
- * @throws {StorageFault} storage could not be asked
+ * Notifies a client once that a session has ended (Back-Channel Logout §2.5).
+ * @throws {StorageFault} storage is unavailable
  */
 export async function notifyLogout(
   context: Context,

@@ -6,7 +6,7 @@ import type { AuthorizationCodeRecord, TokenKind, TokenRecord } from '../protoco
 import { opaqueKindOf } from '../tokens/opaque_token.ts';
 import { codeLife, findToken, lifeOf } from '../tokens/state.ts';
 
-/** JWTs of this server that grant no access, and what to say of them. */
+/** JWTs of this server that grant no access, with their explanation. */
 const OTHER_JWTS = {
   id_token:
     'An ID token tells its client who signed in. It grants no access, and only logout and prompts accept it.',
@@ -15,25 +15,25 @@ const OTHER_JWTS = {
 
 type OtherJwt = keyof typeof OTHER_JWTS;
 
-/** What an operator may know about a token, and no caller of an endpoint. */
+/** Everything about a token, for the operator only. */
 export interface Explanation {
   readonly kind: TokenKind | OtherJwt | 'authorization_code' | 'unknown';
   readonly alive: boolean;
-  /** Why it is not alive. */
+  /** Why the token is inactive. */
   readonly reason?: ReasonCode;
   /** The reason in a sentence. */
   readonly explanation?: string;
-  /** Milliseconds: since when it is not alive, where somebody recorded it. */
+  /** Milliseconds since 1970: when the token became inactive, if recorded. */
   readonly sinceMs?: number;
-  /** What storage remembers. */
+  /** The stored record. */
   readonly record?: TokenRecord | AuthorizationCodeRecord;
   /** Verified claims. */
   readonly claims?: Claims;
 }
 
 /**
- * What a token is, whether it is alive, and if not exactly why and since when.
- * @throws {StorageFault} it could not be found out
+ * Explains what a token is and whether it is active. If it is not, explains why and since when.
+ * @throws {StorageFault} storage is unavailable
  */
 export async function explainToken(context: Context, token: string): Promise<Explanation> {
   if (opaqueKindOf(token) === 'authorization_code') return explainCode(context, token);

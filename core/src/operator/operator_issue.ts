@@ -13,20 +13,20 @@ import {
   subjectIdentifier,
 } from '../tokens/subject_identifier.ts';
 
-/** Tokens that an operator wants, as real as any that a grant leads to. */
+/** An operator’s order for tokens. They are as real as tokens from any grant. */
 export interface OperatorIssue {
   readonly clientId: string;
-  /** The person; without one the client acts for itself. */
+  /** The user. Without it, the client acts for itself. */
   readonly subject?: string;
-  /** Readable name of the person. */
+  /** The user’s readable name. */
   readonly username?: string;
-  /** Default: all scopes of the client; without a person those that need none. */
+  /** Default: all scopes of the client, or without a user, the scopes that need none. */
   readonly scopes?: readonly string[];
-  /** What the tokens are for, by URI. Default: the default audience, or the one API that the scopes point to. */
+  /** Resource URIs. Default: the default audience, or the only API that the scopes belong to. */
   readonly resources?: readonly string[];
-  /** Seconds, of the access token. */
+  /** Lifetime of the access token in seconds. */
   readonly lifetime?: number;
-  /** Whether a refresh token comes along; it needs a person. */
+  /** Whether to issue a refresh token too. Requires a user. */
   readonly refresh?: boolean;
   readonly format?: TokenFormat;
 }
@@ -40,15 +40,15 @@ export interface IssuedByOperator {
   readonly grantId?: string;
 }
 
-/** What was asked for cannot be issued; the message says why. */
+/** The order cannot be issued. The message says why. */
 export class OperatorIssueError extends Error {
   override readonly name = 'OperatorIssueError';
 }
 
 /**
- * Issues tokens without a grant, `count` of them in one transaction.
+ * Issues `count` sets of tokens in one transaction, without a grant.
  * @throws {OperatorIssueError} the client or a scope does not allow it
- * @throws {StorageFault} storage could not be asked
+ * @throws {StorageFault} storage is unavailable
  */
 export async function issueByOperator(
   context: Context,
@@ -56,13 +56,13 @@ export async function issueByOperator(
   count = 1,
 ): Promise<readonly IssuedByOperator[]> {
   if (!isWholeFrom1(count) || !isWholeFrom1(order.lifetime ?? 1)) {
-    throw new OperatorIssueError('the lifetime and the number of tokens are whole numbers from 1');
+    throw new OperatorIssueError('the lifetime and the number of tokens must be positive whole numbers');
   }
   const client = await context.storage.clients.get(order.clientId);
   if (!client) throw new OperatorIssueError(`there is no client ${order.clientId}`);
   if (client.disabledAtMs !== undefined) throw new OperatorIssueError(`the client ${client.id} is disabled`);
   if (order.refresh && order.subject === undefined) {
-    throw new OperatorIssueError('a refresh token needs a person');
+    throw new OperatorIssueError('a refresh token requires a user');
   }
   const hasPerson = order.subject !== undefined;
   const wanted = order.scopes ?? client.scopes.filter((scope) => hasPerson || !isPersonalScope(scope));
@@ -70,7 +70,7 @@ export async function issueByOperator(
     if (!client.scopes.includes(scope))
       throw new OperatorIssueError(`the client ${client.id} has no scope ${scope}`);
     if (!hasPerson && isPersonalScope(scope))
-      throw new OperatorIssueError(`the scope ${scope} needs a person`);
+      throw new OperatorIssueError(`the scope ${scope} requires a user`);
   }
 
   const { scopes, resources } = await possibleAccess(context, client, {
@@ -81,7 +81,9 @@ export async function issueByOperator(
 
   const { subject, username } = order;
   if (hasPerson && hasPairwiseSubjects(client) && sectorOf(client) === undefined)
-    throw new OperatorIssueError(`the client ${client.id} has pairwise subjects, which need ${ONE_SECTOR}`);
+    throw new OperatorIssueError(
+      `the client ${client.id} has pairwise subjects, which require ${ONE_SECTOR}`,
+    );
   const person =
     subject === undefined ? undefined : { subject, sub: await subjectIdentifier(context, client, subject) };
   const claims = grantClaimsOf(client, { username });
@@ -118,9 +120,7 @@ export async function issueByOperator(
   );
   const outcome = await context.storage.tokens.issue(records, { clientGeneration: client.generation ?? 0 });
   if (outcome !== 'issued')
-    throw new OperatorIssueError(
-      `the client ${client.id} or the person is disabled, or was revoked meanwhile`,
-    );
+    throw new OperatorIssueError(`the client ${client.id} or the user is disabled or has just been revoked`);
 
   return minted.map(({ access, refresh }) => ({
     accessToken: access.token,
@@ -131,7 +131,7 @@ export async function issueByOperator(
   }));
 }
 
-/** @throws {OperatorIssueError} in the words of the refusal that the client would get */
+/** @throws {OperatorIssueError} with the description that the client would get */
 async function possibleAccess(context: Context, client: ClientRecord, wanted: WantedAccess): Promise<Access> {
   try {
     return await accessFor(context, client, wanted);
