@@ -5,7 +5,7 @@ import { runHistories } from '../../reliability/histories/run_histories.ts';
 import { SCENARIOS } from '../../reliability/histories/scenarios/scenarios.ts';
 import { Workbench } from './harness/program.ts';
 
-const HISTORIES = 1000;
+const HISTORIES = 2500;
 
 const workbench = new Workbench();
 after(() => workbench.clear());
