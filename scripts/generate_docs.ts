@@ -1,10 +1,11 @@
-// Writes the generated pages: docs/configuration.md, docs/reason_codes.md, docs/certification.md,
-// docs/hosts.md and docs/migration.md; and the versions in docs/runtimes.md.
+// Writes the generated pages: docs/configuration.md, docs/client_metadata.md, docs/reason_codes.md,
+// docs/certification.md, docs/hosts.md and docs/migration.md; and the versions in docs/runtimes.md.
 // With --check it only compares, and exits with 1 if a page is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { INACTIVE_REASONS, REFUSAL_REASONS } from '@grantd/core';
+import { ERROR_STATUS, INACTIVE_REASONS, MEMBER_NAMES, memberOf, REFUSAL_REASONS } from '@grantd/core';
 import { describeOption, type Option } from '@grantd/core/options';
+import { flagOfMember } from '../server/src/cli/client_flags.ts';
 import { flagOf, OPTIONS, variableOf } from '../server/src/config/options.ts';
 import { PAGE_REASONS } from '../server/src/log/request_log.ts';
 import { certificationPage } from './certification_page.ts';
@@ -20,6 +21,7 @@ let isStale = false;
 for (const [path, text] of [
   ['core/src/authorization_server_options.ts', optionsInterfaces('core/src/authorization_server_options.ts')],
   ['docs/configuration.md', configuration()],
+  ['docs/client_metadata.md', clientMetadata()],
   ['docs/reason_codes.md', reasonCodes()],
   ['docs/certification.md', certificationPage()],
   ['docs/hosts.md', hostsPage()],
@@ -76,11 +78,36 @@ ${libraryOptionsTable()}
 `;
 }
 
+function clientMetadata(): string {
+  const rows = MEMBER_NAMES.map((name) => {
+    const { kind, about, setBy, isDerived, isLocalizable, defaultInWords = '' } = memberOf(name);
+    const { registeredInWords = defaultInWords } = memberOf(name);
+    const flag = isDerived ? 'none' : `\`${flagOfMember(name)}\``;
+    const sentence = `${about}${isLocalizable ? '; also in several languages' : ''}`;
+    const registered = setBy === 'client' ? registeredInWords : 'operator only';
+    return `| \`${name}\` | ${flag} | ${sentence} | ${kind.expected} | ${defaultInWords} | ${registered} |`;
+  });
+  return `# Client metadata
+
+Every setting of a client. The operator sets it with the flag of \`grantd client add\` and \`grantd client update\`. A client
+that [registers itself](registration.md) sends it as a member of its registration, unless only the operator can set it.
+\`grantd client show\` prints the settings.
+
+A flag for a list takes one value and can be repeated. Texts in other languages are members such as \`client_name#de\`; their
+flag is \`--localized\`.
+
+| member | flag | what it is | expected | default | default at registration |
+| --- | --- | --- | --- | --- | --- |
+${rows.join('\n')}
+`;
+}
+
 function reasonCodes(): string {
   const table = (reasons: Readonly<Record<string, string>>) =>
     `| code | meaning |\n| --- | --- |\n${Object.entries(reasons)
       .map(([code, meaning]) => `| \`${code}\` | ${meaning} |`)
       .join('\n')}`;
+  const errors = Object.entries(ERROR_STATUS).map(([code, status]) => `| \`${code}\` | ${status} |`);
   return `# Reason codes
 
 Find out why a token is dead or a request was refused. The codes are stable. They appear in events, in logs and in
@@ -102,5 +129,13 @@ The log has the event \`refused\` with one of these or of the first list, the \`
 ## Why a page stopped a request
 
 ${table(PAGE_REASONS)}
+
+## Error codes on the wire
+
+The member \`error\` of an answer has one of these. The status is the usual one; some refusals have another.
+
+| error | status |
+| --- | --- |
+${errors.join('\n')}
 `;
 }

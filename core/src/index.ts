@@ -70,33 +70,39 @@ export {
 } from './protocol/authorization_parameters.ts';
 export type { ClaimRequest, ClaimsRequest } from './protocol/claims.ts';
 export { type Claims, type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
+export {
+  type ClientDocument,
+  type ClientMetadata,
+  isFetched,
+  isMemberName,
+  type LocalizedMember,
+  MEMBER_NAMES,
+  METADATA_MEMBERS,
+  type MemberName,
+  type MetadataKind,
+  type MetadataMember,
+  memberOf,
+  withoutTag,
+} from './protocol/client_members.ts';
 export * from './protocol/client_metadata.ts';
 export {
   ACCEPTED_ALGORITHMS,
+  isPersonalScope,
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
 } from './protocol/client_metadata.ts';
+export { GRANT_TYPES, type GrantType } from './protocol/grant_types.ts';
 export * from './protocol/records.ts';
-export {
-  GRANT_TYPES,
-  isLiveSecret,
-  isPersonalScope,
-  rotatedSecrets,
-  type SecretRotation,
-} from './protocol/records.ts';
+export { isLiveSecret, rotatedSecrets, type SecretRotation } from './protocol/records.ts';
 export { isRegistrableRedirectUri, redirectUriMatches } from './protocol/redirect_uri.ts';
 export type { InitialAccessOrder } from './registration/admission.ts';
 export {
-  type ClientDocument,
   type ClientIdentity,
   ClientMetadataError,
   type ClientMetadataErrorCode,
   documentOf,
-  type MemberName,
 } from './registration/client_document.ts';
-export type { MetadataKind } from './registration/metadata_members.ts';
-export { METADATA_MEMBERS, type MetadataMember } from './registration/metadata_members.ts';
-export { FETCHED_MEMBERS, unreadableName, unreadableNameOf } from './registration/metadata_rules.ts';
+export { unreadableName, unreadableNameOf } from './registration/metadata_rules.ts';
 export type { RevocationOrder, RevocationResult } from './revocation/revocation.ts';
 export { requireClientRecord } from './storage/client_record.ts';
 export type {

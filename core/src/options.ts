@@ -33,16 +33,13 @@ import { type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.
 import {
   ASSERTION_AUDIENCES,
   type AssertionAudience,
+  isResourceUri,
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
-} from './protocol/client_metadata.ts';
-import {
-  GRANT_TYPES,
-  type GrantType,
-  isResourceUri,
-  LONGEST_ID_TOKEN_LIFETIME,
   type TokenFormat,
-} from './protocol/records.ts';
+} from './protocol/client_metadata.ts';
+import { GRANT_TYPES, type GrantType } from './protocol/grant_types.ts';
+import { LONGEST_ID_TOKEN_LIFETIME } from './protocol/records.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
 import type { ApplicationClaims } from './tokens/application_claims.ts';
 import type { SubjectState } from './tokens/context.ts';

@@ -554,7 +554,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
           'scope',
           'open to clients that register themselves: openid, profile, email, address, phone, offline_access',
         ],
-        [{ scope: 'a"b' }, 'scope', 'expected scopes parted by spaces (RFC 6749 section 3.3)'],
+        [{ scope: 'a"b' }, 'scope', 'expected scopes separated by spaces (RFC 6749 section 3.3)'],
         [{ application_type: 'desktop' }, 'application_type', 'expected one of web, native'],
         [{ subject_type: 'pairwise' }, 'subject_type', 'pairwise is not supported by this server'],
         [{ default_max_age: -1 }, 'default_max_age', 'expected whole seconds from 0 to 31536000'],

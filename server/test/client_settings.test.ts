@@ -235,7 +235,7 @@ describe('settings of a client', () => {
       ],
       [[...add, '--grant', 'password'], '--grant: password: expected one of authorization_code'],
       [[...add, '--grant', 'authorization_code'], '--redirect-uri: expected at least one'],
-      [[...add, '--scope', 'a"b'], '--scope: expected scopes parted by spaces'],
+      [[...add, '--scope', 'a"b'], '--scope: expected scopes separated by spaces'],
       [[...add, '--name', ''], '--name: expected a value'],
       [[...add, '--jwks-file', 'none.json'], '--jwks-file: none.json does not exist'],
       [[...add, '--jwks-file', '.'], '--jwks-file: . cannot be read'],

@@ -2,11 +2,11 @@
 import { loggable, OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
-import type { ApiRecord, ClientRecord } from '../protocol/records.ts';
+import { isPersonalScope, isResourceUri } from '../protocol/client_metadata.ts';
 import {
+  type ApiRecord,
+  type ClientRecord,
   formatScope,
-  isPersonalScope,
-  isResourceUri,
   refusedScope,
   selectScopes,
 } from '../protocol/records.ts';

@@ -3,11 +3,8 @@ import { OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
 import { type HttpRequest, headerValue } from '../http/http.ts';
-import {
-  AUTHENTICATION_METHODS,
-  type AuthenticationMethod,
-  type ClientMetadata,
-} from '../protocol/client_metadata.ts';
+import type { ClientMetadata } from '../protocol/client_members.ts';
+import { AUTHENTICATION_METHODS, type AuthenticationMethod } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import { authenticationMethodsOf, type ClientContext, findNamedClient, isConfidential } from './client.ts';

@@ -2,7 +2,8 @@ import { OAuthError, type OAuthErrorDetails, type RefusalReason } from '../http/
 import type { Call } from '../http/events.ts';
 import type { Form } from '../http/form.ts';
 import type { HttpRequest } from '../http/http.ts';
-import type { AuthenticationMethod, ClientMetadata } from '../protocol/client_metadata.ts';
+import type { ClientMetadata } from '../protocol/client_members.ts';
+import type { AuthenticationMethod } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import type { TokenContext } from '../tokens/context.ts';

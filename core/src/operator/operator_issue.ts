@@ -1,8 +1,8 @@
 import { type Access, accessFor, audienceOf, type WantedAccess } from '../clients/access.ts';
 import type { Context } from '../context.ts';
 import { OAuthError } from '../http/errors.ts';
-import type { ClientRecord, TokenFormat } from '../protocol/records.ts';
-import { isPersonalScope } from '../protocol/records.ts';
+import { isPersonalScope, type TokenFormat } from '../protocol/client_metadata.ts';
+import type { ClientRecord } from '../protocol/records.ts';
 import { grantClaimsOf, mintAccessToken } from '../tokens/access_token.ts';
 import { newTimedIdentifier } from '../tokens/opaque_token.ts';
 import { mintRefreshToken } from '../tokens/refresh_token.ts';

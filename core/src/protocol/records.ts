@@ -3,16 +3,11 @@ import { secondsOf } from '../environment.ts';
 import { type InactiveReason, OAuthError } from '../http/errors.ts';
 import { isScopeToken } from '../http/form.ts';
 import type { Claims, ClaimsRequest } from './claims.ts';
-import type { ClientMetadata, SigningAlgorithm } from './client_metadata.ts';
+import type { ClientMetadata } from './client_members.ts';
+import type { SigningAlgorithm, TokenFormat } from './client_metadata.ts';
+import type { GrantType } from './grant_types.ts';
 
 /** What storage remembers: readonly plain data. Seconds and milliseconds count from 1970-01-01T00:00:00Z. */
-
-/** The values of `grant_type` that the token endpoint accepts. */
-export const GRANT_TYPES = ['authorization_code', 'refresh_token', 'client_credentials'] as const;
-
-export type GrantType = (typeof GRANT_TYPES)[number];
-
-export type TokenFormat = 'jwt' | 'opaque';
 
 /** One secret of a client, as it is stored. */
 export interface ClientSecretRecord {
@@ -356,20 +351,6 @@ export function rotatedSecrets(
   return [added, { ...replaced, expiresAt: Math.min(replaced.expiresAt ?? endsAt, endsAt) }];
 }
 
-/** Scopes that speak of a person; a client that acts for itself cannot have them. */
-const PERSONAL_SCOPES: ReadonlySet<string> = new Set([
-  'openid',
-  'profile',
-  'email',
-  'address',
-  'phone',
-  'offline_access',
-]);
-
-export function isPersonalScope(scope: string): boolean {
-  return PERSONAL_SCOPES.has(scope);
-}
-
 export function formatScope(scopes: readonly string[]): string {
   return scopes.join(' ');
 }
@@ -403,9 +384,4 @@ export function selectScopes(
 
 export function refusedScope(description: string, value: string): OAuthError {
   return new OAuthError('invalid_scope', description, { reason: 'scope_not_allowed', value });
-}
-
-/** Whether a text can name an API: an absolute URI without fragment (RFC 8707 §2), in the characters of URIs. */
-export function isResourceUri(text: string): boolean {
-  return /^[\x21-\x7E]+$/.test(text) && !text.includes('#') && URL.canParse(text);
 }

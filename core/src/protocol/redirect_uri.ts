@@ -1,10 +1,11 @@
-import type { ClientRecord } from './records.ts';
-
 /** Hosts whose port may vary, for applications that listen on one of their own choice (RFC 8252 §7.3). */
 const LOOPBACK_HOSTS: readonly string[] = ['127.0.0.1', '[::1]'];
 
-/** What of a client decides which redirect URIs are its own. */
-type RedirectedClient = Pick<ClientRecord, 'redirectUris' | 'metadata'>;
+/** The fields of a client's record that decide which redirect URIs are its own. */
+interface RedirectedClient {
+  readonly redirectUris: readonly string[];
+  readonly metadata?: { readonly application_type?: 'web' | 'native' };
+}
 
 /**
  * Whether the URI of a request is the registered one: the same text, except for the port of a loopback URI

@@ -1,11 +1,11 @@
 import type { Context, ResolvedRegistration } from '../context.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { JsonObject } from '../http/http.ts';
+import { type ClientDocument, isMemberName, memberOf, withoutTag } from '../protocol/client_members.ts';
+import { GRANT_TYPES } from '../protocol/grant_types.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import { GRANT_TYPES } from '../protocol/records.ts';
 import { isExposedRedirectUri } from '../protocol/redirect_uri.ts';
-import { type ClientDocument, ClientMetadataError, documentOf } from './client_document.ts';
-import { isMemberName, METADATA_MEMBERS, readDocument } from './metadata_members.ts';
+import { ClientMetadataError, documentOf, readDocument } from './client_document.ts';
 import type { RegistrationPolicy } from './metadata_rules.ts';
 import { requireRules, requireSameSector, requireSectorMembership, withDefaults } from './metadata_rules.ts';
 
@@ -118,11 +118,11 @@ function abilitiesOf({ jwt, canFetch, fetchDocument, pairwiseSecret }: Context) 
  */
 function withOperatorsMembers(described: ClientDocument, registered: ClientRecord): ClientDocument {
   const before = documentOf(registered);
-  const isOperators = (name: string) => isMemberName(name) && METADATA_MEMBERS[name].setBy === 'operator';
+  const isOperators = (name: string) => isMemberName(name) && memberOf(name).setBy === 'operator';
   const { set_by_operator: set = [] } = before;
   const kept = new Set([...set, ...(set.includes('grant_types') ? ['response_types'] : [])]);
   const isKept = ([name]: readonly [string, unknown]) =>
-    isOperators(name) || kept.has(name) || kept.has(name.split('#', 1)[0] ?? name);
+    isOperators(name) || kept.has(name) || kept.has(withoutTag(name)[0]);
   return readDocument(
     Object.fromEntries([
       ...Object.entries(described).filter((member) => !isKept(member)),

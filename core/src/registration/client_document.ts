@@ -1,108 +1,77 @@
-import type {
-  ClientMetadata,
-  LocalizedMember,
-  MetadataName,
-  SigningAlgorithm,
-} from '../protocol/client_metadata.ts';
-import type { ClientRecord, GrantType, TokenFormat } from '../protocol/records.ts';
-import { formatScope, parseScope } from '../protocol/records.ts';
+import type { JWK } from 'jose';
+import { isJsonObject, type JsonObject } from '../http/http.ts';
+import {
+  type ClientDocument,
+  type ClientMetadata,
+  isMemberName,
+  LANGUAGE_TAG,
+  MEMBER_NAMES,
+  type MetadataMember,
+  memberOf,
+  withoutTag,
+} from '../protocol/client_members.ts';
+import { MOST_KEYS } from '../protocol/client_metadata.ts';
+import { type GrantType, requirementsOf } from '../protocol/grant_types.ts';
+import { type ClientRecord, formatScope, parseScope } from '../protocol/records.ts';
 import type { NewClient } from '../storage/contract.ts';
+import { readPublicKeys } from '../tokens/public_keys.ts';
 
-/** Members that records have of their own, in the names of the wire. */
-interface OwnMembers {
-  readonly client_name?: string;
-  readonly redirect_uris?: readonly string[];
-  readonly grant_types?: readonly GrantType[];
-  /** Follows from the grants; it is not stored. */
-  readonly response_types?: readonly 'code'[];
-  readonly scope?: string;
-  readonly id_token_signed_response_alg?: SigningAlgorithm;
-  // This server's own
-  readonly resource?: string;
-  readonly access_token_format?: TokenFormat;
-  readonly access_token_signed_response_alg?: SigningAlgorithm;
-  readonly rotate_refresh_tokens?: boolean;
-}
-
-type Localized = `${LocalizedMember}#${string}`;
-
-/** Names of all members, without language tags. */
-export type MemberName = keyof OwnMembers | MetadataName;
-
-/** What a client is, in the names of RFC 7591 §2 and of those that extend it. */
-export type ClientDocument = {
-  readonly [Name in MemberName]?: (OwnMembers & ClientMetadata)[Name];
-} & { readonly [Name in Localized]: string };
-
-/** Who a client is and what it proves itself by: what its metadata do not say. */
+/** What a client's record has besides its metadata: identifier and credentials. */
 export type ClientIdentity = Pick<NewClient, 'id' | 'secrets' | 'registrationTokenDigest' | 'registeredAt'>;
 
-/** The record of a client that is described by a document, whose rules it has passed. */
+/** The record of a client whose document has passed all rules. */
 export function recordOf(identity: ClientIdentity, document: ClientDocument): NewClient {
-  const {
-    client_name: name,
-    redirect_uris: redirectUris = [],
-    grant_types: grantTypes = [],
-    response_types: _,
-    scope,
-    id_token_signed_response_alg: idTokenAlgorithm,
-    resource,
-    access_token_format: accessTokenFormat,
-    access_token_signed_response_alg: accessTokenAlgorithm,
-    rotate_refresh_tokens: rotateRefreshTokens,
-    ...metadata
-  } = document;
+  const fields: Record<string, unknown> = {};
+  const metadata: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(document)) {
+    const { field, isDerived } = isMemberName(name) ? memberOf(name) : {};
+    if (isDerived || value === undefined) continue;
+    if (field === undefined) metadata[name] = value;
+    else fields[field] = name === 'scope' ? parseScope(String(value)) : value;
+  }
   return {
     ...identity,
-    grantTypes,
-    scopes: scope === undefined ? [] : parseScope(scope),
-    redirectUris,
-    ...(name !== undefined && { name }),
-    ...(resource !== undefined && { resource }),
-    ...(idTokenAlgorithm !== undefined && { idTokenAlgorithm }),
-    ...(accessTokenFormat !== undefined && { accessTokenFormat }),
-    ...(accessTokenAlgorithm !== undefined && { accessTokenAlgorithm }),
-    ...(rotateRefreshTokens !== undefined && { rotateRefreshTokens }),
-    ...(Object.keys(metadata).length > 0 && { metadata }),
+    ...{ grantTypes: [], scopes: [], redirectUris: [] },
+    ...fields,
+    ...(Object.keys(metadata).length > 0 && { metadata: metadata as ClientMetadata }),
   };
 }
 
-/** A client's record as a document that would make it again. */
+/** A client's record as a document that makes the same record. */
 export function documentOf(client: ClientRecord): ClientDocument {
-  const { name, grantTypes, scopes, redirectUris, resource, metadata } = client;
-  const { idTokenAlgorithm, accessTokenFormat, accessTokenAlgorithm, rotateRefreshTokens } = client;
+  const document: Record<string, unknown> = {};
+  for (const name of MEMBER_NAMES) {
+    const { field } = memberOf(name);
+    const value: unknown = field && Reflect.get(client, field);
+    if (value !== undefined) document[name] = value;
+  }
+  const { grantTypes, scopes, metadata } = client;
+  const { scope: _, ...fields } = document;
   return {
-    ...(name !== undefined && { client_name: name }),
-    redirect_uris: redirectUris,
-    grant_types: grantTypes,
+    ...fields,
     response_types: responseTypesOf(grantTypes),
     ...(scopes.length > 0 && { scope: formatScope(scopes) }),
-    ...(idTokenAlgorithm !== undefined && { id_token_signed_response_alg: idTokenAlgorithm }),
     ...metadata,
-    ...(resource !== undefined && { resource }),
-    ...(accessTokenFormat !== undefined && { access_token_format: accessTokenFormat }),
-    ...(accessTokenAlgorithm !== undefined && { access_token_signed_response_alg: accessTokenAlgorithm }),
-    ...(rotateRefreshTokens !== undefined && { rotate_refresh_tokens: rotateRefreshTokens }),
   };
 }
 
-/** The response types that go with grants (RFC 7591 §2.1): this server has `code` alone. */
+/** The response types that belong to grants (RFC 7591 §2.1). */
 export function responseTypesOf(grantTypes: readonly GrantType[]): readonly 'code'[] {
-  return grantTypes.includes('authorization_code') ? ['code'] : [];
+  return [...new Set(grantTypes.flatMap((grantType) => requirementsOf(grantType).responseTypes))];
 }
 
-/** What RFC 7591 §3.2.2 calls what is wrong. */
+/** Error codes of RFC 7591 §3.2.2. */
 export type ClientMetadataErrorCode =
   | 'invalid_redirect_uri'
   | 'invalid_client_metadata'
   | 'unapproved_software_statement';
 
-/** A client cannot be as it is described. The message has nothing in it but the names of members and literals. */
+/** The description of a client does not fit. The message consists of the names of members and literals. */
 export class ClientMetadataError extends Error {
   readonly code: ClientMetadataErrorCode;
   /** Name of the member that does not fit, without a language tag. */
   readonly member: string;
-  /** What is wrong with it, or was expected; follows the member's name and a colon. */
+  /** What is wrong with it, or what was expected; follows the member's name and a colon. */
   readonly problem: string;
 
   constructor(
@@ -117,4 +86,78 @@ export class ClientMetadataError extends Error {
     this.problem = problem;
     this.code = code;
   }
+}
+
+/** Known members that this server does not support. To ignore them would promise that it does. */
+const UNSUPPORTED_MEMBERS: ReadonlySet<string> = new Set([
+  'id_token_encrypted_response_alg',
+  'id_token_encrypted_response_enc',
+  'request_object_encryption_alg',
+  'request_object_encryption_enc',
+]);
+
+/** Who describes a client: the client itself, or the operator. */
+export type Registrant = 'client' | 'operator';
+
+/** Members with a language tag, all together. */
+const MOST_LOCALIZED = 50;
+
+/** Characters of a client's document as JSON. */
+const LONGEST_DOCUMENT = 32 * 1024;
+
+/**
+ * The known members of what a registrant wrote, each checked by its kind. `null` and the empty text are absence (RFC
+ * 7592 §2.2). Unknown members are ignored (RFC 7591 §2).
+ * @throws {ClientMetadataError} a member does not fit
+ */
+export function readDocument(written: JsonObject, registrant: Registrant): ClientDocument {
+  const document: { [name: string]: unknown } = {};
+  let localized = 0;
+  for (const [name, value] of Object.entries(written)) {
+    if (value === null || value === undefined || value === '') continue;
+    if (name === 'software_statement') throw softwareStatement();
+    if (UNSUPPORTED_MEMBERS.has(name)) throw new ClientMetadataError(name, 'is not supported by this server');
+    const [base, tag] = withoutTag(name);
+    const member = settableMember(base, registrant);
+    if (member === undefined) continue;
+    if (tag !== undefined) {
+      if (!member.isLocalizable || !LANGUAGE_TAG.test(tag))
+        throw new ClientMetadataError(base, 'expected a language tag, and only where people read it');
+      if (++localized > MOST_LOCALIZED)
+        throw new ClientMetadataError(base, `expected at most ${MOST_LOCALIZED} members with a language tag`);
+    }
+    const read = base === 'jwks' ? readKeySet(value) : member.kind.read(value);
+    if (read === undefined) throw unfit(base, member);
+    document[name] = read;
+  }
+  if (JSON.stringify(document).length > LONGEST_DOCUMENT)
+    throw new ClientMetadataError('metadata', `expected at most ${LONGEST_DOCUMENT} characters together`);
+  return document as ClientDocument;
+}
+
+/** The member of that name, if the registrant may set it. */
+function settableMember(name: string, registrant: Registrant): MetadataMember<unknown> | undefined {
+  if (!isMemberName(name)) return undefined;
+  const member = memberOf(name);
+  return registrant === 'operator' || member.setBy === 'client' ? member : undefined;
+}
+
+/** Public keys (RFC 7517 §5). Keys that this server cannot use are left out. A secret key makes the set invalid. */
+function readKeySet(value: unknown): { readonly keys: readonly JWK[] } | undefined {
+  const keys = readPublicKeys(value, MOST_KEYS);
+  if (keys === undefined || keys.length === 0 || !isJsonObject(value)) return undefined;
+  const given: readonly unknown[] = Array.isArray(value.keys) ? value.keys : [];
+  const isSecret = (jwk: unknown) => isJsonObject(jwk) && ('d' in jwk || 'k' in jwk);
+  return given.length > MOST_KEYS || given.some(isSecret) ? undefined : { keys };
+}
+
+function unfit(name: string, { kind }: MetadataMember<unknown>): ClientMetadataError {
+  const code = name === 'redirect_uris' ? 'invalid_redirect_uri' : 'invalid_client_metadata';
+  return new ClientMetadataError(name, `expected ${kind.expected}`, code);
+}
+
+/** This server trusts no issuer of software statements (RFC 7591 §2.3). */
+function softwareStatement(): ClientMetadataError {
+  const problem = 'no issuer of software statements is trusted by this server';
+  return new ClientMetadataError('software_statement', problem, 'unapproved_software_statement');
 }

@@ -2,11 +2,12 @@
 import { hasSecret } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';
 import { type HttpResponse, jsonResponse } from '../http/http.ts';
+import type { ClientDocument } from '../protocol/client_members.ts';
 import type { ClientSecretRecord } from '../protocol/records.ts';
 import { endpointUrl } from '../protocol/redirect_uri.ts';
 import type { NewClient } from '../storage/contract.ts';
 import { newOpaque } from '../tokens/opaque_token.ts';
-import { type ClientDocument, documentOf } from './client_document.ts';
+import { documentOf } from './client_document.ts';
 
 /** What a client holds that storage keeps no copy of. */
 interface HeldCredentials {

@@ -2,22 +2,26 @@ import { METHODS } from '../clients/authentication.ts';
 import { DocumentError, type FetchDocument, fetchBody } from '../http/fetch_document.ts';
 import { parseJson } from '../http/http.ts';
 import {
+  type ClientDocument,
+  isFetched,
+  isMemberName,
+  isServerAlgorithm,
+  isWebUrl,
+  MEMBER_NAMES,
+  memberOf,
+  withoutTag,
+} from '../protocol/client_members.ts';
+import {
   type AssertionAudience,
   AUTHENTICATION_METHODS,
   DEFAULT_CONTENT_ENCRYPTION,
   type SigningAlgorithm,
 } from '../protocol/client_metadata.ts';
-import type { ClientRecord, GrantType } from '../protocol/records.ts';
-import { formatScope, parseScope } from '../protocol/records.ts';
+import { type GrantType, requirementsOf } from '../protocol/grant_types.ts';
+import { type ClientRecord, formatScope, parseScope } from '../protocol/records.ts';
 import { isExposedRedirectUri, isOwnMachine } from '../protocol/redirect_uri.ts';
 import { hasPairwiseSubjects, sectorOf, webHostOf } from '../tokens/subject_identifier.ts';
-import {
-  type ClientDocument,
-  ClientMetadataError,
-  type MemberName,
-  responseTypesOf,
-} from './client_document.ts';
-import type { Registrant } from './metadata_members.ts';
+import { ClientMetadataError, type Registrant, responseTypesOf } from './client_document.ts';
 
 /** What a client may be, by who describes it and by what the server can do. */
 export interface RegistrationPolicy {
@@ -50,13 +54,18 @@ export function requireRules(document: ClientDocument, policy: RegistrationPolic
   for (const rule of RULES) rule(document, policy);
 }
 
-/** RFC 7591 §2.1: grants and response types go together. */
+/** RFC 7591 §2.1: grants and response types belong together. */
 const requireWorkableGrants: Rule = (document, { grantTypes: allowed }) => {
   const { grant_types: grantTypes = [], response_types: responseTypes } = document;
   if (!grantTypes.every((grant) => allowed.includes(grant)))
     throw unfit('grant_types', `expected ${allowed.join(', ')}`);
-  if (grantTypes.includes('refresh_token') && !grantTypes.includes('authorization_code'))
-    throw unfit('grant_types', 'refresh_token needs authorization_code');
+  for (const grant of grantTypes) {
+    const { needs, isForConfidentialClients } = requirementsOf(grant);
+    if (needs !== undefined && !grantTypes.some((other) => other === needs))
+      throw unfit('grant_types', `${grant} needs ${needs}`);
+    if (isForConfidentialClients && isPublic(document))
+      throw unfit('grant_types', `${grant} needs a confidential client (RFC 6749 section 4.4)`);
+  }
   const fitting = responseTypesOf(grantTypes);
   if (responseTypes !== undefined && responseTypes.length !== fitting.length)
     throw unfit('response_types', 'expected code where the grants have authorization_code, otherwise none');
@@ -72,21 +81,20 @@ const requireApi: Rule = ({ resource, api_scopes: scopes }) => {
   if (scopes !== undefined && resource === undefined) throw unfit('api_scopes', 'needs resource');
 };
 
-/** Keys are given once (RFC 7591 §2), and there where something rests upon them. */
+/** Keys are given in one way (RFC 7591 §2), and members that need keys have them. */
 const requireKeys: Rule = (document, { canFetch }) => {
   const { jwks, jwks_uri: uri } = document;
   if (jwks !== undefined && uri !== undefined) throw unfit('jwks_uri', 'expected either jwks or jwks_uri');
   if (uri !== undefined && !canFetch) throw unfit('jwks_uri', CANNOT_FETCH);
   if (jwks !== undefined || uri !== undefined) return;
-  for (const name of NEEDING_KEYS) {
-    if (document[name] !== undefined && document[name] !== false) throw unfit(name, 'needs jwks or jwks_uri');
+  for (const name of MEMBER_NAMES) {
+    const isOn = document[name] !== undefined && document[name] !== false;
+    if (isOn && memberOf(name).needsKeys) throw unfit(name, 'needs jwks or jwks_uri');
   }
 };
 
 const requireAuthentication: Rule = (document) => {
-  const { token_endpoint_auth_method: method, grant_types: grantTypes = [] } = document;
-  if (isPublic(document) && grantTypes.includes('client_credentials'))
-    throw unfit('grant_types', 'client_credentials needs a confidential client (RFC 6749 section 4.4)');
+  const { token_endpoint_auth_method: method } = document;
   if (document.token_endpoint_auth_signing_alg !== undefined && !signsAssertions(document))
     throw unfit('token_endpoint_auth_signing_alg', `goes with ${ASSERTION_METHODS.join(', ')} alone`);
   const missing = method && METHODS[method].missingFrom?.(document);
@@ -113,9 +121,9 @@ const requirePkceOfPublicClients: Rule = (document) => {
 };
 
 const requireSignable: Rule = (document, { signingAlgorithms }) => {
-  for (const name of SIGNED_BY_SERVER) {
+  for (const name of MEMBER_NAMES.filter(isServerAlgorithm)) {
     const algorithm = document[name];
-    if (algorithm !== undefined && !signingAlgorithms.includes(algorithm))
+    if (algorithm !== undefined && !signingAlgorithms.some((one) => one === algorithm))
       throw unfit(name, `expected one of ${signingAlgorithms.join(', ')}`);
   }
 };
@@ -163,8 +171,8 @@ const requireReachable: Rule = (document, { canFetch, refusalOf }) => {
     if (document[name] !== undefined && !canFetch) throw unfit(name, CANNOT_FETCH);
   }
   for (const [name, value] of Object.entries(document)) {
-    const [base = ''] = name.split('#');
-    if (!FETCHED_MEMBERS.has(base)) continue;
+    if (!isFetched(name)) continue;
+    const [base] = withoutTag(name);
     const refusal = [value]
       .flat()
       .map((url) => refusalOf(String(url)))
@@ -177,8 +185,8 @@ const requireReachable: Rule = (document, { canFetch, refusalOf }) => {
 const requireSecureUris: Rule = (document, { registrant, allowInsecureUris }) => {
   if (registrant === 'operator' || allowInsecureUris) return;
   for (const [name, value] of Object.entries(document)) {
-    const [base = ''] = name.split('#');
-    if (!WEB_URIS.has(base)) continue;
+    const [base] = withoutTag(name);
+    if (!isMemberName(base) || !isWebUrl(base)) continue;
     const uris: readonly unknown[] = Array.isArray(value) ? value : [value];
     if (!uris.every((uri) => typeof uri === 'string' && new URL(uri).protocol === 'https:'))
       throw unfit(base, 'expected https');
@@ -198,7 +206,7 @@ const requireReadableName: Rule = (document, { registrant }) => {
  */
 export function unreadableNameOf(document: ClientDocument): string | undefined {
   for (const [name, value] of Object.entries(document)) {
-    if (name.split('#')[0] !== 'client_name') continue;
+    if (withoutTag(name)[0] !== 'client_name') continue;
     const problem = unreadableName(String(value));
     if (problem !== undefined) return problem;
   }
@@ -224,41 +232,6 @@ const RULES: readonly Rule[] = [
 
 const CANNOT_FETCH = 'this server fetches nothing from outside';
 
-const NEEDING_KEYS = [
-  'request_object_signing_alg',
-  'require_signed_request_object',
-  'userinfo_encrypted_response_alg',
-  'introspection_encrypted_response_alg',
-] as const satisfies readonly MemberName[];
-
-const SIGNED_BY_SERVER = [
-  'id_token_signed_response_alg',
-  'userinfo_signed_response_alg',
-  'introspection_signed_response_alg',
-  'access_token_signed_response_alg',
-] as const satisfies readonly MemberName[];
-
-/** Members with URLs that the server asks for by itself. */
-export const FETCHED_MEMBERS: ReadonlySet<string> = new Set<string>([
-  'jwks_uri',
-  'logo_uri',
-  'request_uris',
-  'sector_identifier_uri',
-  'backchannel_logout_uri',
-] satisfies readonly MemberName[]);
-
-const WEB_URIS: ReadonlySet<string> = new Set<string>([
-  'client_uri',
-  'logo_uri',
-  'policy_uri',
-  'tos_uri',
-  'jwks_uri',
-  'sector_identifier_uri',
-  'initiate_login_uri',
-  'request_uris',
-  'backchannel_logout_uri',
-] satisfies readonly MemberName[]);
-
 function unfit(member: string, problem: string): ClientMetadataError {
   return new ClientMetadataError(member, problem);
 }
@@ -273,10 +246,11 @@ const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '
 function requireReturnUris(document: ClientDocument, policy: RegistrationPolicy): void {
   const { redirect_uris: redirectUris = [], post_logout_redirect_uris: logoutUris = [] } = document;
   const { grant_types: grantTypes = [] } = document;
-  if (grantTypes.includes('authorization_code') && redirectUris.length === 0) {
+  const answered = grantTypes.find((grant) => requirementsOf(grant).responseTypes.length > 0);
+  if (answered !== undefined && redirectUris.length === 0) {
     throw new ClientMetadataError(
       'redirect_uris',
-      'expected at least one for the grant authorization_code',
+      `expected at least one for the grant ${answered}`,
       'invalid_redirect_uri',
     );
   }

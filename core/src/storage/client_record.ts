@@ -16,26 +16,19 @@ import {
   wholeNumber,
 } from '../option_kinds.ts';
 import {
-  ASSERTION_AUDIENCES,
-  AUTHENTICATION_METHODS,
   type ClientMetadata,
-  CONTENT_ENCRYPTIONS,
-  ENCRYPTION_ALGORITHMS,
+  isMemberName,
   LANGUAGE_TAG,
-  LOCALIZED_MEMBERS,
-  type MetadataName,
-  SIGNING_ALGORITHMS,
-} from '../protocol/client_metadata.ts';
-import type { ClientRecord, GrantType } from '../protocol/records.ts';
-import { isResourceUri } from '../protocol/records.ts';
+  MEMBER_NAMES,
+  type MetadataKind,
+  memberOf,
+  withoutTag,
+} from '../protocol/client_members.ts';
+import { isResourceUri, SIGNING_ALGORITHMS, TOKEN_FORMATS } from '../protocol/client_metadata.ts';
+import { GRANT_TYPES } from '../protocol/grant_types.ts';
+import type { ClientRecord } from '../protocol/records.ts';
 import { isExposedRedirectUri, isRegistrableRedirectUri } from '../protocol/redirect_uri.ts';
 import type { NewClient } from './contract.ts';
-
-const GRANTS: Readonly<Record<GrantType, true>> = {
-  authorization_code: true,
-  client_credentials: true,
-  refresh_token: true,
-};
 
 const notEmpty: Kind<string> = text('TEXT', 'a text that is not empty', (value) => value !== '');
 const algorithm = oneOf(...SIGNING_ALGORITHMS);
@@ -53,7 +46,7 @@ const MEMBERS: KindsOf<ClientRecord> = {
   id: notEmpty,
   name: anyText,
   secrets: hostValue('ClientSecretRecord[]', 'a list of secrets, each with its hash', isSecretList),
-  grantTypes: listOf<GrantType>('GrantType', Object.keys(GRANTS) as GrantType[]),
+  grantTypes: listOf('GrantType', GRANT_TYPES),
   scopes: textList('SCOPES', 'a list of scopes', isScopeToken),
   redirectUris: textList(
     'URIS',
@@ -62,7 +55,7 @@ const MEMBERS: KindsOf<ClientRecord> = {
   ),
   resource: text('URI', 'an absolute URI without fragment', isResourceUri),
   rotateRefreshTokens: trueOrFalse,
-  accessTokenFormat: oneOf('jwt', 'opaque'),
+  accessTokenFormat: oneOf(...TOKEN_FORMATS),
   accessTokenAlgorithm: algorithm,
   idTokenAlgorithm: algorithm,
   metadata: hostValue('ClientMetadata', 'an object', isJsonObject),
@@ -74,71 +67,46 @@ const MEMBERS: KindsOf<ClientRecord> = {
   disabledAtMs: anyValue,
 };
 
-const texts = textList('TEXTS', 'a list of texts', () => true);
-const keyManagement = oneOf(...ENCRYPTION_ALGORITHMS);
-const contentEncryption = oneOf(...CONTENT_ENCRYPTIONS);
+/**
+ * What stores accept of a member: the kind that registration checks, already as registration writes it. The length of
+ * a list is the host's choice.
+ */
+function storedKind({ each, ...kind }: MetadataKind<unknown>): Kind<unknown> {
+  if (each === undefined)
+    return { ...kind, read: (value) => (kind.read(value) === value ? value : undefined) };
+  return textList(
+    kind.placeholder,
+    `a list of values, each ${each.expected}`,
+    (one) => each.read(one) === one,
+  );
+}
 
-/** All members of client metadata. */
-const METADATA: Readonly<Record<MetadataName, Kind<unknown>>> = {
-  token_endpoint_auth_method: oneOf(...AUTHENTICATION_METHODS),
-  client_uri: anyText,
-  logo_uri: anyText,
-  policy_uri: anyText,
-  tos_uri: anyText,
-  contacts: texts,
-  jwks_uri: anyText,
-  jwks: hostValue('JWKS', 'a key set', (value) => isJsonObject(value) && Array.isArray(value.keys)),
-  software_id: anyText,
-  software_version: anyText,
-  application_type: oneOf('web', 'native'),
-  subject_type: oneOf('public', 'pairwise'),
-  sector_identifier_uri: anyText,
-  token_endpoint_auth_signing_alg: algorithm,
-  userinfo_signed_response_alg: algorithm,
-  userinfo_encrypted_response_alg: keyManagement,
-  userinfo_encrypted_response_enc: contentEncryption,
-  request_object_signing_alg: algorithm,
-  request_uris: texts,
-  default_max_age: wholeNumber(0, Number.MAX_SAFE_INTEGER),
-  require_auth_time: trueOrFalse,
-  default_acr_values: texts,
-  initiate_login_uri: anyText,
-  require_pushed_authorization_requests: trueOrFalse,
-  require_signed_request_object: trueOrFalse,
-  introspection_signed_response_alg: algorithm,
-  introspection_encrypted_response_alg: keyManagement,
-  introspection_encrypted_response_enc: contentEncryption,
-  post_logout_redirect_uris: texts,
-  backchannel_logout_uri: anyText,
-  backchannel_logout_session_required: trueOrFalse,
-  insecure_redirect_uris: trueOrFalse,
-  consent_required: trueOrFalse,
-  api_scopes: textList('SCOPES', 'a list of scopes', isScopeToken),
-  apis: textList('URIS', 'a list of absolute URIs without fragment', isResourceUri),
-  set_by_operator: texts,
-  assertion_audience: oneOf(...ASSERTION_AUDIENCES),
-  ignore_unknown_token_type_hint: trueOrFalse,
-  insecure_allow_missing_pkce: trueOrFalse,
-  id_token_user_claims: trueOrFalse,
-  brand_color: anyText,
-};
+/** The members of a client's metadata that its record has no field for. */
+const METADATA: Readonly<Record<string, Kind<unknown>>> = Object.fromEntries(
+  MEMBER_NAMES.map((name) => [name, memberOf(name)] as const)
+    .filter(([, { field, isDerived }]) => field === undefined && !isDerived)
+    .map(([name, { kind }]) => [name, storedKind(kind)]),
+);
+
+const LOCALIZED = MEMBER_NAMES.filter((name) => memberOf(name).isLocalizable);
 
 /**
  * A misspelt `require_signed_request_object` would have no effect, and `apis` as a text would allow every URI within it.
- * Registration is stricter about values, such as URLs.
+ * Registration also has rules about several members together.
  * @throws {ConfigurationError} names the member, such as `client.metadata.jwks`
  */
 function requireMetadata(metadata: ClientMetadata): void {
   const localized = Object.keys(metadata).filter((name) => name.includes('#'));
+  const kinds: Record<string, Kind<unknown>> = { ...METADATA };
   for (const name of localized) {
-    const [base, tag = ''] = name.split(/#(.*)/s, 2);
-    if (!LOCALIZED_MEMBERS.some((one) => one === base) || !LANGUAGE_TAG.test(tag))
+    const [base, tag = ''] = withoutTag(name);
+    if (!isMemberName(base) || !LOCALIZED.includes(base) || !LANGUAGE_TAG.test(tag))
       throw new ConfigurationError(
         `client.metadata.${name}`,
-        `a language tag, on one of ${LOCALIZED_MEMBERS.join(', ')}`,
+        `a language tag, on one of ${LOCALIZED.join(', ')}`,
       );
+    kinds[name] = storedKind(memberOf(base).kind);
   }
-  const kinds = { ...METADATA, ...Object.fromEntries(localized.map((name) => [name, anyText])) };
   requireKinds(metadata, kinds, 'client.metadata', 'member');
 }
 

@@ -1,18 +1,12 @@
 import { accessFor, audienceOf, resourcesIn } from '../clients/access.ts';
-import { isConfidential } from '../clients/client.ts';
-import { OAuthError } from '../http/errors.ts';
-import { formatScope, isPersonalScope, refusedScope, selectScopes } from '../protocol/records.ts';
+import { isPersonalScope } from '../protocol/client_metadata.ts';
+import { formatScope, refusedScope, selectScopes } from '../protocol/records.ts';
 import { mintAccessToken } from '../tokens/access_token.ts';
 import type { Grant } from './token_response.ts';
 import { overtaken, tokenResponse } from './token_response.ts';
 
-/** RFC 6749 §4.4: a client acts for itself, so there is no person and no refresh token. */
+/** RFC 6749 §4.4: a client acts for itself, so there is no user and no refresh token. */
 export const clientCredentials: Grant = async (context, client, form) => {
-  if (!isConfidential(client)) {
-    throw new OAuthError('unauthorized_client', 'only confidential clients may use this grant', {
-      reason: 'grant_not_allowed',
-    });
-  }
   const ownScopes = client.scopes.filter((scope) => !isPersonalScope(scope));
   const wanted = selectScopes(form.get('scope'), client.scopes, ownScopes);
   const personal = wanted.filter(isPersonalScope);

@@ -1,12 +1,13 @@
 // § refers to RFC 6749.
 import { reportAudience } from '../clients/access.ts';
 import { authenticateClient } from '../clients/authentication.ts';
+import { isConfidential } from '../clients/client.ts';
 import type { Context } from '../context.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.ts';
-import { GRANT_TYPES, type GrantType } from '../protocol/records.ts';
+import { type GrantType, requirementsOf } from '../protocol/grant_types.ts';
 import { authorizationCode } from './authorization_code.ts';
 import { clientCredentials } from './client_credentials.ts';
 import { refreshToken } from './refresh_token.ts';
@@ -20,33 +21,36 @@ export async function token(context: Context, request: HttpRequest, call: Call):
   reportAudience(context, form, call);
   const grantType = requireParameter(form, 'grant_type');
 
-  // §5.2 what the client may ask for
-  const grant = grantOf(grantType);
-  if (grant === undefined) {
+  // §5.2 the grant, and whether the client may use it
+  if (!isGrantType(grantType)) {
     throw new OAuthError('unsupported_grant_type', 'the grant_type is not supported', {
       reason: 'grant_unknown',
       value: grantType,
     });
   }
-  if (!client.grantTypes.some((allowed) => allowed === grantType)) {
+  if (!client.grantTypes.includes(grantType)) {
     throw new OAuthError('unauthorized_client', 'the client may not use this grant_type', {
       reason: 'grant_not_allowed',
       value: grantType,
     });
   }
+  if (requirementsOf(grantType).isForConfidentialClients && !isConfidential(client)) {
+    throw new OAuthError('unauthorized_client', 'only confidential clients may use this grant', {
+      reason: 'grant_not_allowed',
+    });
+  }
 
   // §5.1 the answer
-  return jsonResponse(await grant(context, client, form, call));
+  return jsonResponse(await CODE[grantType](context, client, form, call));
 }
 
-const GRANTS: Readonly<Record<GrantType, Grant>> = {
+/** The code of each grant. What a client needs for it is in protocol/grant_types.ts. */
+const CODE: Readonly<Record<GrantType, Grant>> = {
   authorization_code: authorizationCode,
   refresh_token: refreshToken,
   client_credentials: clientCredentials,
 };
 
-/** The grant of a `grant_type` parameter; `undefined` where the server has none such. */
-function grantOf(grantType: string): Grant | undefined {
-  const known = GRANT_TYPES.find((one) => one === grantType);
-  return known && GRANTS[known];
+function isGrantType(value: string): value is GrantType {
+  return Object.hasOwn(CODE, value);
 }

@@ -1,8 +1,8 @@
 import { sha256 } from '#hashing';
 import { secondsOf } from '../environment.ts';
 import type { Claims, ClaimsRequest } from '../protocol/claims.ts';
-import type { ClientRecord, NewToken, TokenFormat } from '../protocol/records.ts';
-import { formatScope } from '../protocol/records.ts';
+import type { TokenFormat } from '../protocol/client_metadata.ts';
+import { type ClientRecord, formatScope, type NewToken } from '../protocol/records.ts';
 import { besideToken } from './application_claims.ts';
 import type { TokenContext } from './context.ts';
 import { JWT_TYPES, PLAIN_JWT_TYPE } from './jwt.ts';

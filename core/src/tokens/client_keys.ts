@@ -1,7 +1,7 @@
 import type { CryptoKey, JWK } from 'jose';
 import type { Clock } from '../environment.ts';
 import { DocumentError, type FetchDocument } from '../http/fetch_document.ts';
-import type { EncryptionAlgorithm, SigningAlgorithm } from '../protocol/client_metadata.ts';
+import { type EncryptionAlgorithm, MOST_KEYS, type SigningAlgorithm } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import {
   fitsAlgorithm,
@@ -11,9 +11,6 @@ import {
   RemoteKeySets,
   readPublicKeys,
 } from './public_keys.ts';
-
-/** Keys of one client that are looked at. The rest of its set is ignored, since anybody may have written it. */
-export const MOST_KEYS = 32;
 
 /** A key to encrypt to, and how the answer names it. */
 export interface EncryptionKey {

@@ -1,8 +1,8 @@
 import type { Clock, RandomSource } from '../environment.ts';
 import type { InactiveReason } from '../http/errors.ts';
 import type { Claims } from '../protocol/claims.ts';
-import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
-import type { TokenFormat, TokenKind, TokenRecord } from '../protocol/records.ts';
+import type { SigningAlgorithm, TokenFormat } from '../protocol/client_metadata.ts';
+import type { TokenKind, TokenRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import type { ReadableStorage } from '../storage/host_storage.ts';
 import type { DeclaredClaims } from './application_claims.ts';

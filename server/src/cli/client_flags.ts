@@ -1,54 +1,15 @@
 import { readFileSync } from 'node:fs';
 import {
   type ClientMetadataError,
-  METADATA_MEMBERS,
+  MEMBER_NAMES,
   type MemberName,
   type MetadataMember,
+  memberOf,
 } from '@grantd/core';
 import { type Command, Option } from 'commander';
 import { type GivenFlags, typedPath } from '../config/configuration.ts';
 import { collect } from './command.ts';
 import { BadUsage } from './exit.ts';
-
-/** Flags whose names differ from their metadata members. Repeatable flags are singular. */
-const OTHER_NAMES: Partial<Record<MemberName, string>> = {
-  client_name: 'name',
-  grant_types: 'grant',
-  redirect_uris: 'redirect-uri',
-  post_logout_redirect_uris: 'post-logout-redirect-uri',
-  contacts: 'contact',
-  request_uris: 'request-uri',
-  api_scopes: 'api-scope',
-  apis: 'api',
-  default_acr_values: 'default-acr-value',
-  token_endpoint_auth_method: 'auth-method',
-  token_endpoint_auth_signing_alg: 'auth-signing-alg',
-  jwks: 'jwks-file',
-  consent_required: 'consent',
-};
-
-/** Derived from the grant types. */
-const WITHOUT_FLAG: ReadonlySet<MemberName> = new Set<MemberName>(['response_types']);
-
-/** Common settings, listed first in the help. */
-const COMMON: ReadonlySet<MemberName> = new Set<MemberName>([
-  'client_name',
-  'redirect_uris',
-  'post_logout_redirect_uris',
-  'grant_types',
-  'scope',
-  'apis',
-  'resource',
-  'api_scopes',
-  'token_endpoint_auth_method',
-  'jwks',
-  'jwks_uri',
-  'backchannel_logout_uri',
-  'logo_uri',
-]);
-
-/** Placeholder of flags that read JSON from a file. */
-const FILE = 'FILE';
 
 const LOCALIZED = '--localized';
 
@@ -58,12 +19,11 @@ interface MemberFlag {
   readonly option: Option;
 }
 
-const FLAGS: readonly MemberFlag[] = (Object.keys(METADATA_MEMBERS) as MemberName[])
-  .filter((name) => !WITHOUT_FLAG.has(name))
-  .map((name) => {
-    const member: MetadataMember<unknown> = METADATA_MEMBERS[name];
-    const option = optionFor(name, member).helpGroup(COMMON.has(name) ? 'The client:' : 'Less common:');
-    return { name, member, option };
+const FLAGS: readonly MemberFlag[] = MEMBER_NAMES.map((name) => ({ name, member: memberOf(name) }))
+  .filter(({ member }) => !member.isDerived)
+  .map(({ name, member }) => {
+    const group = member.isUsual ? 'The client:' : 'Less common:';
+    return { name, member, option: optionFor(name, member).helpGroup(group) };
   });
 
 /** Adds a flag to a command for every client setting. */
@@ -89,8 +49,7 @@ export function membersOf(flags: GivenFlags): Record<string, unknown> {
   for (const { name, member, option } of FLAGS) {
     const given = flags[option.attributeName()];
     if (given === '' || listOf(given).includes('')) throw new BadUsage(`${option.long}: expected a value`);
-    const unfit =
-      member.kind.form === 'list' && listOf(given).find((one) => member.kind.read([one]) === undefined);
+    const unfit = member.kind.each && listOf(given).find((one) => member.kind.each?.read(one) === undefined);
     if (typeof unfit === 'string')
       throw new BadUsage(`${option.long}: ${unfit}: expected ${member.kind.expected}`);
     if (given !== undefined) members[name] = jsonOf({ name, member, option }, given);
@@ -132,12 +91,19 @@ export function flagOfMember(member: string): string {
   return FLAGS.find(({ name }) => name === member)?.option.long ?? member;
 }
 
-function optionFor(name: MemberName, { kind, about }: MetadataMember<unknown>): Option {
-  const flag = `--${OTHER_NAMES[name] ?? name.replaceAll('_', '-')}`;
-  if (kind.form === 'object') return new Option(`${flag} <${FILE}>`, `${about}, as a JSON file`);
-  if (kind.form === 'boolean') return new Option(`${flag} [${kind.placeholder}]`, about);
-  const option = new Option(`${flag} <${kind.placeholder}>`, about);
-  return kind.form === 'list' || name === 'scope' ? repeatable(option) : option;
+function optionFor(name: MemberName, { kind, about, flag, defaultInWords }: MetadataMember<unknown>): Option {
+  const long = `--${flag ?? usualFlag(name, kind.each !== undefined)}`;
+  const sentence = defaultInWords === undefined ? about : `${about}; default: ${defaultInWords}`;
+  if (kind.type === 'object') return new Option(`${long} <${kind.placeholder}>`, `${about}, as a JSON file`);
+  if (kind.type === 'boolean') return new Option(`${long} [${kind.placeholder}]`, sentence);
+  const option = new Option(`${long} <${kind.placeholder}>`, sentence);
+  return kind.each !== undefined || name === 'scope' ? repeatable(option) : option;
+}
+
+/** A flag that takes one value of a list is in the singular. */
+function usualFlag(name: MemberName, isList: boolean): string {
+  const flag = name.replaceAll('_', '-');
+  return isList ? flag.replace(/s$/, '') : flag;
 }
 
 function repeatable(option: Option): Option {
@@ -148,20 +114,14 @@ function repeatable(option: Option): Option {
 /** Converts a flag’s value to its JSON form. Invalid values stay text, and the library rejects them. */
 function jsonOf({ name, member: { kind }, option }: MemberFlag, given: unknown): unknown {
   if (name === 'scope') return listOf(given).join(' ');
-  switch (kind.form) {
-    case 'boolean':
-      return given === true || given === 'true' || (given === 'false' ? false : given);
-    case 'number':
-      return /^\d{1,15}$/.test(String(given)) ? Number(given) : given;
-    case 'object': {
-      const [flag, path] = [option.long ?? name, String(given)];
-      const value = jsonIn(flag, path);
-      if (name === 'jwks') requireKeySet(flag, path, value);
-      return value;
-    }
-    default:
-      return given;
+  if (typeof given !== 'string') return given; // a list, or a flag without a value
+  if (kind.type === 'object') {
+    const flag = option.long ?? name;
+    const value = jsonIn(flag, given);
+    if (name === 'jwks') requireKeySet(flag, given, value);
+    return value;
   }
+  return kind.fromText(given) ?? given;
 }
 
 function listOf(given: unknown): readonly string[] {

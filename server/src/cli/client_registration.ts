@@ -5,12 +5,13 @@ import {
   type ClientSecretRecord,
   DocumentError,
   documentOf,
-  FETCHED_MEMBERS,
   hasSecret,
-  METADATA_MEMBERS,
-  type MemberName,
+  isFetched,
+  isMemberName,
+  memberOf,
   type NewClient,
   unreadableNameOf,
+  withoutTag,
 } from '@grantd/core';
 import { documentRefusal } from '@grantd/core/node';
 import { seconds } from '@grantd/core/options';
@@ -190,7 +191,7 @@ function withoutOverridden(
 ) {
   if (registrationTokenDigest === undefined) return document;
   const said = new Set([...Object.keys(members), ...unset]);
-  const isOverridden = (name: string) => name.includes('#') && said.has(name.split('#')[0] ?? name);
+  const isOverridden = (name: string) => name.includes('#') && said.has(withoutTag(name)[0]);
   return Object.fromEntries(Object.entries(document).filter(([name]) => !isOverridden(name)));
 }
 
@@ -205,14 +206,10 @@ function setByOperator(
   if (registrationTokenDigest === undefined || unset.includes('set_by_operator')) return [];
   const { set_by_operator: before = metadata?.set_by_operator ?? [] } = members;
   const changed = [...Object.keys(members), ...unset].filter((name) => {
-    const [base = ''] = name.split('#');
-    return isMemberName(base) && METADATA_MEMBERS[base].setBy === 'client';
+    const [base] = withoutTag(name);
+    return isMemberName(base) && memberOf(base).setBy === 'client';
   });
   return [...new Set([...(Array.isArray(before) ? before.map(String) : []), ...changed])];
-}
-
-function isMemberName(name: string): name is MemberName {
-  return Object.hasOwn(METADATA_MEMBERS, name);
 }
 
 /** A client without a secret and without a method is public, and stays public. */
@@ -317,8 +314,8 @@ function requireFetchable(
   { settings: { insecureDevelopment } }: Configuration,
 ): void {
   for (const [name, value] of Object.entries(members)) {
-    const [member = ''] = name.split('#');
-    if (!FETCHED_MEMBERS.has(member)) continue;
+    if (!isFetched(name)) continue;
+    const [member] = withoutTag(name);
     for (const url of [value].flat()) {
       if (!URL.canParse(String(url))) continue; // the library reports it
       const refusal = documentRefusal(String(url), { allowPrivateAddresses: insecureDevelopment });

@@ -1,4 +1,4 @@
-import type { ClientMetadata } from '../../protocol/client_metadata.ts';
+import type { ClientMetadata } from '../../protocol/client_members.ts';
 import type {
   AuthorizationCodeRecord,
   ClientRecord,

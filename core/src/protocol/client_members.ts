@@ -1,0 +1,446 @@
+import type { JWK } from 'jose';
+import { isScopeToken } from '../http/form.ts';
+import { isJsonObject } from '../http/http.ts';
+import { type Kind, oneOf, seconds, text, trueOrFalse } from '../option_kinds.ts';
+import {
+  ACCEPTED_ALGORITHMS,
+  ASSERTION_AUDIENCES,
+  AUTHENTICATION_METHODS,
+  CONTENT_ENCRYPTIONS,
+  DEFAULT_CONTENT_ENCRYPTION,
+  ENCRYPTION_ALGORITHMS,
+  isPersonalScope,
+  isResourceUri,
+  MOST_KEYS,
+  SIGNING_ALGORITHMS,
+  type SigningAlgorithm,
+  signingAlgorithmOf,
+  TOKEN_FORMATS,
+} from './client_metadata.ts';
+import { GRANT_TYPES } from './grant_types.ts';
+import { isRegistrableRedirectUri } from './redirect_uri.ts';
+
+/** A kind of value that a member of a client's metadata has. */
+export interface MetadataKind<T> extends Kind<T> {
+  /** Of a list: the kind of each value. */
+  readonly each?: Kind<unknown>;
+}
+
+/** What is known of a member besides its kind. */
+interface MemberFacts {
+  /** The field of the client's record that holds it. All others are in the record's `metadata`. */
+  readonly field?: string;
+  /** Whether it follows from another member and is not stored. */
+  readonly isDerived?: true;
+  /** Whether it may be given in several languages, as `member#tag` (RFC 7591 §2.2). */
+  readonly isLocalizable?: true;
+  /** What applies if the record has no value, in words. */
+  readonly defaultInWords?: string;
+  /** The value that registration gives to a client that registers itself without one, in words. */
+  readonly registeredInWords?: string;
+  /** Whether the server requests its URLs. */
+  readonly isFetched?: true;
+  /** Whether it has an effect only for clients with keys (`jwks` or `jwks_uri`). */
+  readonly needsKeys?: true;
+  /** The program's flag, if it is not the member's name. Flags that can be repeated are in the singular anyway. */
+  readonly flag?: string;
+  /** Whether most clients have it; the program's help shows those first. */
+  readonly isUsual?: true;
+}
+
+/** One member of a client's metadata. */
+export interface MetadataMember<T> extends MemberFacts {
+  readonly kind: MetadataKind<T>;
+  /** What it is, in one line, for the help of the program and for docs/client_metadata.md. */
+  readonly about: string;
+  /** Whether a client that registers itself may set it. Otherwise only the operator can. */
+  readonly setBy: 'client' | 'operator';
+}
+
+// ── Kinds ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Characters of a URI. Some browsers and proxies do not accept longer ones. */
+const LONGEST_URI = 2000;
+
+/** Values of a list, such as redirect URIs. */
+const LONGEST_LIST = 50;
+
+/** APIs of a client, or scopes of an API. */
+const MOST_NAMES = 200;
+
+/** Seconds: a year. */
+const LONGEST_AGE = 365 * 24 * 60 * 60;
+
+function visible(most: number): Kind<string> {
+  const form = new RegExp(`^[^\\p{C}\\p{Z}](?:[^\\p{C}]{0,${most - 1}})$`, 'u');
+  return text('TEXT', `visible characters, at most ${most}`, (value) => form.test(value));
+}
+
+/** A URL that pages link to or that the server requests. Rules can exclude http. */
+const webUri = text('URL', `a web URL without credentials, at most ${LONGEST_URI} characters`, isWebUri);
+
+const webUriWithoutFragment = text(
+  'URL',
+  `a web URL without credentials and fragment, at most ${LONGEST_URI} characters`,
+  (uri) => isWebUri(uri) && !uri.includes('#'),
+);
+
+/** A URI to which the server sends the browser back; the scheme can be a private-use one. */
+const returnUri = text(
+  'URI',
+  `an absolute URI without fragment and wildcard, at most ${LONGEST_URI} characters`,
+  (uri) => uri.length <= LONGEST_URI && isRegistrableRedirectUri(uri) && !hasCredentials(uri),
+);
+
+/** URI of an API (RFC 8707 §2). */
+const resourceUri = text(
+  'URI',
+  'an absolute URI without fragment (RFC 8707 section 2)',
+  (uri) => uri.length <= LONGEST_URI && isResourceUri(uri),
+);
+
+const color = text('#RRGGBB', 'a colour as #rrggbb', (value) => /^#[0-9a-f]{6}$/i.test(value));
+
+const scope = text('SCOPE', 'scopes separated by spaces (RFC 6749 section 3.3)', (value) => {
+  const scopes = value.split(' ').filter((one) => one !== '');
+  return value.length <= LONGEST_URI && scopes.length > 0 && scopes.every(isScopeToken);
+});
+
+/** A scope that an API can declare: one without a meaning of its own in this server. */
+const apiScope = text(
+  'SCOPE',
+  'one scope (RFC 6749 section 3.3) that OpenID Connect does not define',
+  (value) => value.length <= LONGEST_URI && isScopeToken(value) && !isPersonalScope(value),
+);
+
+function listOf<T>(each: Kind<T>, most = LONGEST_LIST): MetadataKind<readonly T[]> {
+  const read = (value: unknown) => {
+    if (!Array.isArray(value) || value.length > most) return undefined;
+    const values = value.map(each.read).filter((one) => one !== undefined);
+    return values.length === value.length ? [...new Set(values)] : undefined;
+  };
+  return {
+    expected: `${each.expected}, for each of at most ${most} values`,
+    type: `readonly ${each.type}[]`,
+    placeholder: each.placeholder,
+    each,
+    fromText: (value) => read([value]),
+    read,
+  };
+}
+
+/** A JWK set (RFC 7517 §5). Registration also checks that its keys are public and usable. */
+const keySet: Kind<{ readonly keys: readonly JWK[] }> = {
+  expected: `a JWK set of at most ${MOST_KEYS} public keys, one of RSA, EC or OKP among them`,
+  type: 'object',
+  placeholder: 'FILE',
+  fromText: () => undefined,
+  read: (value) => (isKeySet(value) ? value : undefined),
+};
+
+function isKeySet(value: unknown): value is { readonly keys: readonly JWK[] } {
+  return isJsonObject(value) && Array.isArray(value.keys);
+}
+
+function isWebUri(uri: string): boolean {
+  return (
+    uri.length <= LONGEST_URI &&
+    /^https?:\/\/[\x21-\x7E]+$/i.test(uri) &&
+    URL.canParse(uri) &&
+    !hasCredentials(uri)
+  );
+}
+
+function hasCredentials(uri: string): boolean {
+  const url = URL.parse(uri);
+  return url !== null && (url.username !== '' || url.password !== '');
+}
+
+/** An algorithm that this server signs with. */
+const serverSigning = oneOf(...SIGNING_ALGORITHMS);
+/** What a client signs with, by either name of an algorithm. */
+const clientSigning: Kind<SigningAlgorithm> = {
+  ...oneOf<string>(...ACCEPTED_ALGORITHMS),
+  fromText: signingAlgorithmOf,
+  read: signingAlgorithmOf,
+};
+const keyManagement = oneOf(...ENCRYPTION_ALGORITHMS);
+const contentEncryption = oneOf(...CONTENT_ENCRYPTIONS);
+
+// ── The members ───────────────────────────────────────────────────────────────────────────────────────────
+
+/** A member that clients and the operator set. */
+function member<T, const F extends MemberFacts>(kind: MetadataKind<T>, about: string, facts: F) {
+  return { kind, about, setBy: 'client', ...facts } as const;
+}
+
+/** A member that only the operator sets. */
+function operators<T, const F extends MemberFacts>(kind: MetadataKind<T>, about: string, facts: F) {
+  return { kind, about, setBy: 'operator', ...facts } as const;
+}
+
+const encryptedIf = (kind: 'userinfo' | 'introspection') => ({
+  defaultInWords: `${DEFAULT_CONTENT_ENCRYPTION}, if ${kind}_encrypted_response_alg is set`,
+});
+
+/**
+ * Every member of a client's metadata, once. The types of records and documents, the checks of registrations and
+ * stores, the program's flags and docs/client_metadata.md follow from it.
+ */
+export const METADATA_MEMBERS = {
+  // RFC 7591 §2
+  redirect_uris: member(listOf(returnUri), 'where the server sends the browser with its answer', {
+    field: 'redirectUris',
+    isUsual: true,
+  }),
+  token_endpoint_auth_method: member(oneOf(...AUTHENTICATION_METHODS), 'how the client authenticates', {
+    defaultInWords: 'client_secret_basic or client_secret_post',
+    registeredInWords: 'client_secret_basic',
+    flag: 'auth-method',
+    isUsual: true,
+  }),
+  grant_types: member(listOf(oneOf(...GRANT_TYPES)), 'the grants that the client may use', {
+    field: 'grantTypes',
+    registeredInWords: 'authorization_code',
+    flag: 'grant',
+    isUsual: true,
+  }),
+  response_types: member(listOf(oneOf('code')), 'follows from the grants', { isDerived: true }),
+  client_name: member(visible(200), 'the name that users see', {
+    field: 'name',
+    isLocalizable: true,
+    flag: 'name',
+    isUsual: true,
+  }),
+  client_uri: member(webUri, 'a page about the application', { isLocalizable: true }),
+  logo_uri: member(webUri, 'a logo, shown on pages on behalf of the client', {
+    isLocalizable: true,
+    isFetched: true,
+    isUsual: true,
+  }),
+  scope: member(scope, 'the scopes that the client may obtain', {
+    field: 'scopes',
+    registeredInWords: 'every scope that is open to such clients',
+    isUsual: true,
+  }),
+  contacts: member(listOf(visible(200)), 'how to reach the people who run the client', {}),
+  policy_uri: member(webUri, 'its privacy policy', { isLocalizable: true }),
+  tos_uri: member(webUri, 'its terms of service', { isLocalizable: true }),
+  jwks_uri: member(webUri, 'URL of its public keys', { isFetched: true, isUsual: true }),
+  jwks: member(keySet, 'its public keys', { flag: 'jwks-file', isUsual: true }),
+  software_id: member(visible(200), 'identifies the software across its installations', {}),
+  software_version: member(visible(200), 'version of the software', {}),
+
+  // OpenID Connect Dynamic Client Registration §2
+  application_type: member(oneOf('web', 'native'), 'web, or native on the device of a user', {
+    registeredInWords: 'native if a redirect URI is on a loopback address, otherwise web',
+  }),
+  sector_identifier_uri: member(
+    webUri,
+    'URL of a list with the redirect URIs of all clients that share pairwise subjects',
+    { isFetched: true },
+  ),
+  subject_type: member(oneOf('public', 'pairwise'), 'whether other clients know a user by the same sub', {
+    defaultInWords: 'public',
+  }),
+  id_token_signed_response_alg: member(serverSigning, 'algorithm that signs its ID tokens', {
+    field: 'idTokenAlgorithm',
+    defaultInWords: 'the option idTokenAlgorithm',
+    registeredInWords: 'RS256 if the server has it',
+  }),
+  userinfo_signed_response_alg: member(serverSigning, 'algorithm that signs UserInfo for it', {
+    defaultInWords: 'none: UserInfo is plain JSON',
+  }),
+  userinfo_encrypted_response_alg: member(keyManagement, 'key management that encrypts UserInfo for it', {
+    needsKeys: true,
+  }),
+  userinfo_encrypted_response_enc: member(
+    contentEncryption,
+    'content encryption of UserInfo',
+    encryptedIf('userinfo'),
+  ),
+  request_object_signing_alg: member(clientSigning, 'algorithm that its request objects must have', {
+    defaultInWords: 'any that the server accepts',
+    needsKeys: true,
+  }),
+  token_endpoint_auth_signing_alg: member(clientSigning, 'algorithm that its assertions must have', {
+    defaultInWords: 'any that the server accepts',
+    flag: 'auth-signing-alg',
+  }),
+  default_max_age: member(seconds(0, LONGEST_AGE), 'max_age of requests that have none', {}),
+  require_auth_time: member(trueOrFalse, 'whether its ID tokens carry auth_time', {
+    defaultInWords: 'false',
+  }),
+  default_acr_values: member(listOf(visible(200)), 'acr_values of requests that have none', {}),
+  initiate_login_uri: member(webUri, 'URL at which other sites can start a sign-in with it', {}),
+  request_uris: member(listOf(webUri), 'URLs from which the server may fetch its request objects', {
+    isFetched: true,
+  }),
+
+  // RFC 9126 §6, RFC 9101 §10.5, RFC 9701 §6
+  require_pushed_authorization_requests: member(trueOrFalse, 'whether it must push its requests', {
+    defaultInWords: 'false',
+  }),
+  require_signed_request_object: member(trueOrFalse, 'whether it must sign its requests', {
+    defaultInWords: 'false',
+    needsKeys: true,
+  }),
+  introspection_signed_response_alg: member(serverSigning, 'algorithm that signs introspection for it', {
+    defaultInWords: 'RS256',
+  }),
+  introspection_encrypted_response_alg: member(
+    keyManagement,
+    'key management that encrypts introspection for it',
+    { needsKeys: true },
+  ),
+  introspection_encrypted_response_enc: member(
+    contentEncryption,
+    'content encryption of introspection',
+    encryptedIf('introspection'),
+  ),
+
+  // RP-Initiated Logout §3.1, Back-Channel Logout §2.2
+  post_logout_redirect_uris: member(listOf(returnUri), 'where the server sends the browser after logout', {
+    isUsual: true,
+  }),
+  backchannel_logout_uri: member(
+    webUriWithoutFragment,
+    'URL that receives a message for each session that ends',
+    {
+      isFetched: true,
+      isUsual: true,
+    },
+  ),
+  backchannel_logout_session_required: member(
+    trueOrFalse,
+    'whether logout messages must name the session; they always do',
+    {},
+  ),
+
+  // This server's own
+  brand_color: member(color, 'colour of buttons on pages on behalf of the client', {}),
+  assertion_audience: operators(
+    oneOf(...ASSERTION_AUDIENCES),
+    'audience that its assertions may name: the issuer alone, or also the URL of the endpoint',
+    { defaultInWords: 'issuer' },
+  ),
+  insecure_allow_missing_pkce: operators(
+    trueOrFalse,
+    'whether it may leave out PKCE, which exposes it to code injection; only for confidential clients that cannot do PKCE',
+    { defaultInWords: 'false' },
+  ),
+  id_token_user_claims: operators(
+    trueOrFalse,
+    'whether its ID tokens carry the user claims that the granted scopes permit, such as name and email',
+    { defaultInWords: 'false' },
+  ),
+  ignore_unknown_token_type_hint: operators(
+    trueOrFalse,
+    'whether the server ignores a token_type_hint that it does not know, instead of refusing it (RFC 7009 section 2.2)',
+    { defaultInWords: 'false' },
+  ),
+  insecure_redirect_uris: operators(
+    trueOrFalse,
+    'whether it may use http redirect URIs off loopback, where codes can be read on the way: for development only',
+    { defaultInWords: 'false' },
+  ),
+  consent_required: operators(
+    trueOrFalse,
+    'whether users are asked for consent; prompt=consent always asks',
+    { defaultInWords: 'true', flag: 'consent' },
+  ),
+  resource: operators(resourceUri, 'URI of the API that this client is', {
+    field: 'resource',
+    isUsual: true,
+  }),
+  api_scopes: operators(
+    listOf(apiScope, MOST_NAMES),
+    'the scopes that this API declares; only a token for it carries them',
+    { isUsual: true },
+  ),
+  apis: operators(listOf(resourceUri, MOST_NAMES), 'URIs of the APIs that the client may ask for', {
+    isUsual: true,
+  }),
+  set_by_operator: operators(
+    listOf(visible(200), MOST_NAMES),
+    'settings that a client which registered itself cannot change; client update adds those that it sets',
+    {},
+  ),
+  access_token_format: operators(oneOf(...TOKEN_FORMATS), 'format of its access tokens', {
+    field: 'accessTokenFormat',
+    defaultInWords: 'the option accessTokenFormat',
+  }),
+  access_token_signed_response_alg: operators(serverSigning, 'algorithm that signs its access tokens', {
+    field: 'accessTokenAlgorithm',
+    defaultInWords: 'the option accessTokenAlgorithm',
+  }),
+  rotate_refresh_tokens: operators(trueOrFalse, 'whether its refresh tokens are replaced when used', {
+    field: 'rotateRefreshTokens',
+    defaultInWords: 'true',
+  }),
+} satisfies Readonly<Record<string, MetadataMember<unknown>>>;
+
+type Members = typeof METADATA_MEMBERS;
+
+/** Names of all members, without language tags. */
+export type MemberName = keyof Members;
+
+export const MEMBER_NAMES = Object.keys(METADATA_MEMBERS) as readonly MemberName[];
+
+export function isMemberName(name: string): name is MemberName {
+  return Object.hasOwn(METADATA_MEMBERS, name);
+}
+
+/** Whether the server signs with the algorithm that a member names. */
+export function isServerAlgorithm(name: MemberName): boolean {
+  return memberOf(name).kind === serverSigning;
+}
+
+/** Whether the values of a member are web URLs. */
+export function isWebUrl(name: MemberName): boolean {
+  const { kind } = memberOf(name);
+  return [webUri, webUriWithoutFragment].includes((kind.each ?? kind) as Kind<string>);
+}
+
+/** Whether the server requests the URLs of a member. */
+export function isFetched(name: string): boolean {
+  const [base] = withoutTag(name);
+  return isMemberName(base) && memberOf(base).isFetched === true;
+}
+
+/** The facts of one member. */
+export function memberOf(name: MemberName): MetadataMember<unknown> {
+  return METADATA_MEMBERS[name];
+}
+
+/** Names of the members that have a fact. */
+type Having<F> = { [Name in MemberName]: Members[Name] extends F ? Name : never }[MemberName];
+
+type ValueOf<M> = M extends { readonly kind: Kind<infer V> } ? V : never;
+
+/** Members for people, which may be given in several languages (RFC 7591 §2.2). */
+export type LocalizedMember = Having<{ readonly isLocalizable: true }>;
+
+/** BCP 47: the form of a language tag. */
+export const LANGUAGE_TAG = /^[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,5}$/;
+
+/** The name of a member and its language tag: `client_name#de`. */
+export function withoutTag(name: string): readonly [base: string, tag?: string] {
+  const end = name.indexOf('#');
+  return end === -1 ? [name] : [name.slice(0, end), name.slice(end + 1)];
+}
+
+type Localized = { readonly [Name in `${LocalizedMember}#${string}`]: string };
+
+/** What a client is, in the names of RFC 7591 §2 and of the documents that extend it. */
+export type ClientDocument = { readonly [Name in MemberName]?: ValueOf<Members[Name]> } & Localized;
+
+/**
+ * Members of a client that its record has no field for. Names and values are as on the wire, so that nothing has to be
+ * translated on the way to storage and back.
+ */
+export type ClientMetadata = Omit<
+  { readonly [Name in MemberName]?: ValueOf<Members[Name]> },
+  Having<{ readonly field: string }> | Having<{ readonly isDerived: true }>
+> &
+  Localized;
