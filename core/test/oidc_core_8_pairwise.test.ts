@@ -206,7 +206,7 @@ test('§8 tokens that an operator issues tell the same identifier, and no name',
   await addClient(world, { ...SHOP, id: 'many', redirectUris: [...SHOP.redirectUris, ...BANK.redirectUris] });
   await assert.rejects(
     world.server.issueTokens({ ...order, clientId: 'many' }),
-    /^OperatorIssueError: the client many has pairwise subjects, which need https redirect URIs of one host, or a/,
+    /^OperatorIssueError: the client many has pairwise subjects, which require https redirect URIs of one host, or a/,
   );
 });
 
