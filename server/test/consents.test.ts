@@ -300,7 +300,7 @@ for (const database of ANY_DATABASE) {
         [
           ['add', 'x', '--name', '#de=Nur deutsch'],
           2,
-          /--name: expected a text, also one without a language/,
+          /--name: expected a text without a language tag/,
         ],
         [['add', 'x', '--name', '#German=X', '--name', '#=X'], 2, /--name: #=X: expected '#de=TEXT'/],
         [['add', 'x', '--name', 'two\nlines'], 2, /expected one line of at most 100 characters/],
