@@ -7,7 +7,7 @@ import { ERROR_STATUS, INACTIVE_REASONS, MEMBER_NAMES, memberOf, REFUSAL_REASONS
 import { describeOption, type Option } from '@grantd/core/options';
 import { flagOfMember } from '../server/src/cli/client_flags.ts';
 import { flagOf, OPTIONS, variableOf } from '../server/src/config/options.ts';
-import { PAGE_REASONS } from '../server/src/log/request_log.ts';
+import { PAGE_REASONS } from '../server/src/log/log.ts';
 import { certificationPage } from './certification_page.ts';
 import { hostsPage } from './hosts_page.ts';
 import { migrationPage } from './migration_page.ts';

@@ -6,8 +6,12 @@ import type { FormerTokens } from './former_tokens/former_jwts.ts';
 import type { ServerEvent } from './http/events.ts';
 import type { FetchDocument } from './http/fetch_document.ts';
 import type { ClaimsByScope } from './protocol/claims.ts';
-import type { AssertionAudience, SigningAlgorithm, TokenFormat } from './protocol/client_metadata.ts';
-import type { GrantType } from './protocol/grant_types.ts';
+import type {
+  AssertionAudience,
+  GrantType,
+  SigningAlgorithm,
+  TokenFormat,
+} from './protocol/client_metadata.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
 import type { ApplicationClaims } from './tokens/application_claims.ts';
 import type { SubjectState } from './tokens/context.ts';

@@ -1,7 +1,6 @@
 import type { ClientContext } from './clients/client.ts';
 import type { FetchDocument } from './http/fetch_document.ts';
-import type { AssertionAudience } from './protocol/client_metadata.ts';
-import type { GrantType } from './protocol/grant_types.ts';
+import type { AssertionAudience, GrantType } from './protocol/client_metadata.ts';
 import type { ClientRecord } from './protocol/records.ts';
 import type { Awaitable } from './storage/contract.ts';
 import type { RegistrableClients } from './storage/host_storage.ts';

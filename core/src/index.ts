@@ -87,11 +87,12 @@ export {
 export * from './protocol/client_metadata.ts';
 export {
   ACCEPTED_ALGORITHMS,
+  GRANT_TYPES,
+  type GrantType,
   isPersonalScope,
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
 } from './protocol/client_metadata.ts';
-export { GRANT_TYPES, type GrantType } from './protocol/grant_types.ts';
 export * from './protocol/records.ts';
 export { isLiveSecret, rotatedSecrets, type SecretRotation } from './protocol/records.ts';
 export { isRegistrableRedirectUri, redirectUriMatches } from './protocol/redirect_uri.ts';

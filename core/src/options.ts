@@ -33,12 +33,13 @@ import { type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.
 import {
   ASSERTION_AUDIENCES,
   type AssertionAudience,
+  GRANT_TYPES,
+  type GrantType,
   isResourceUri,
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
   type TokenFormat,
 } from './protocol/client_metadata.ts';
-import { GRANT_TYPES, type GrantType } from './protocol/grant_types.ts';
 import { LONGEST_ID_TOKEN_LIFETIME } from './protocol/records.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
 import type { ApplicationClaims } from './tokens/application_claims.ts';

@@ -297,11 +297,7 @@ for (const database of ANY_DATABASE) {
     test('scope texts are refused that nobody could read, or for an API that is none', async () => {
       for (const [args, code, message] of [
         [['add', 'x'], 2, /--name: expected a text/],
-        [
-          ['add', 'x', '--name', '#de=Nur deutsch'],
-          2,
-          /--name: expected a text without a language tag/,
-        ],
+        [['add', 'x', '--name', '#de=Nur deutsch'], 2, /--name: expected a text without a language tag/],
         [['add', 'x', '--name', '#German=X', '--name', '#=X'], 2, /--name: #=X: expected '#de=TEXT'/],
         [['add', 'x', '--name', 'two\nlines'], 2, /expected one line of at most 100 characters/],
         [['add', 'x', '--name', 'x'.repeat(101)], 2, /at most 100 characters/],

@@ -11,8 +11,7 @@ import {
 import { documentFetcher } from '@grantd/core/node';
 import { readConfiguration } from '../src/config/configuration.ts';
 import type { OpenDatabase } from '../src/data/database.ts';
-import { openLog } from '../src/log/log.ts';
-import { RequestLog } from '../src/log/request_log.ts';
+import { openLog, RequestLog } from '../src/log/log.ts';
 import { openPages } from '../src/pages/pages.ts';
 import { ConsentWithdrawal } from '../src/people/consents.ts';
 import { SessionEnding } from '../src/people/sessions.ts';

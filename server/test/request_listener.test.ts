@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { AuthorizationServer } from '@grantd/core';
 import { memoryStorage } from '@grantd/core/memory';
 import { pino } from 'pino';
-import { RequestLog } from '../src/log/request_log.ts';
+import { RequestLog } from '../src/log/log.ts';
 import { requestListener } from '../src/serve/http_server.ts';
 
 const issuer = 'http://localhost';

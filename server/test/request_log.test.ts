@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { pino } from 'pino';
-import { RequestLog } from '../src/log/request_log.ts';
+import { RequestLog } from '../src/log/log.ts';
 import { until } from './harness/program.ts';
 
 setFlagsFromString('--expose-gc');

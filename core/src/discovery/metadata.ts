@@ -7,8 +7,8 @@ import {
   type AuthenticationMethod,
   CONTENT_ENCRYPTIONS,
   ENCRYPTION_ALGORITHMS,
+  GRANT_TYPES,
 } from '../protocol/client_metadata.ts';
-import { GRANT_TYPES } from '../protocol/grant_types.ts';
 import { endpointUrl } from '../protocol/redirect_uri.ts';
 import { PUBLIC_CACHE_SECONDS } from '../tokens/signing_keys.ts';
 

@@ -9,6 +9,7 @@ import {
   CONTENT_ENCRYPTIONS,
   DEFAULT_CONTENT_ENCRYPTION,
   ENCRYPTION_ALGORITHMS,
+  GRANT_TYPES,
   isPersonalScope,
   isResourceUri,
   MOST_KEYS,
@@ -17,7 +18,6 @@ import {
   signingAlgorithmOf,
   TOKEN_FORMATS,
 } from './client_metadata.ts';
-import { GRANT_TYPES } from './grant_types.ts';
 import { isRegistrableRedirectUri } from './redirect_uri.ts';
 
 /** A kind of value that a member of a client's metadata has. */

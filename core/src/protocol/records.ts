@@ -4,8 +4,7 @@ import { type InactiveReason, OAuthError } from '../http/errors.ts';
 import { isScopeToken } from '../http/form.ts';
 import type { Claims, ClaimsRequest } from './claims.ts';
 import type { ClientMetadata } from './client_members.ts';
-import type { SigningAlgorithm, TokenFormat } from './client_metadata.ts';
-import type { GrantType } from './grant_types.ts';
+import type { GrantType, SigningAlgorithm, TokenFormat } from './client_metadata.ts';
 
 /** What storage remembers: readonly plain data. Seconds and milliseconds count from 1970-01-01T00:00:00Z. */
 

@@ -2,7 +2,7 @@ import type { Context, ResolvedRegistration } from '../context.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { JsonObject } from '../http/http.ts';
 import { type ClientDocument, isMemberName, memberOf, withoutTag } from '../protocol/client_members.ts';
-import { GRANT_TYPES } from '../protocol/grant_types.ts';
+import { GRANT_TYPES } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { isExposedRedirectUri } from '../protocol/redirect_uri.ts';
 import { ClientMetadataError, documentOf, readDocument } from './client_document.ts';

@@ -10,8 +10,7 @@ import {
   memberOf,
   withoutTag,
 } from '../protocol/client_members.ts';
-import { MOST_KEYS } from '../protocol/client_metadata.ts';
-import { type GrantType, requirementsOf } from '../protocol/grant_types.ts';
+import { type GrantType, MOST_KEYS, requirementsOf } from '../protocol/client_metadata.ts';
 import { type ClientRecord, formatScope, parseScope } from '../protocol/records.ts';
 import type { NewClient } from '../storage/contract.ts';
 import { readPublicKeys } from '../tokens/public_keys.ts';

@@ -15,9 +15,10 @@ import {
   type AssertionAudience,
   AUTHENTICATION_METHODS,
   DEFAULT_CONTENT_ENCRYPTION,
+  type GrantType,
+  requirementsOf,
   type SigningAlgorithm,
 } from '../protocol/client_metadata.ts';
-import { type GrantType, requirementsOf } from '../protocol/grant_types.ts';
 import { type ClientRecord, formatScope, parseScope } from '../protocol/records.ts';
 import { isExposedRedirectUri, isOwnMachine } from '../protocol/redirect_uri.ts';
 import { hasPairwiseSubjects, sectorOf, webHostOf } from '../tokens/subject_identifier.ts';

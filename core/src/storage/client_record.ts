@@ -24,8 +24,12 @@ import {
   memberOf,
   withoutTag,
 } from '../protocol/client_members.ts';
-import { isResourceUri, SIGNING_ALGORITHMS, TOKEN_FORMATS } from '../protocol/client_metadata.ts';
-import { GRANT_TYPES } from '../protocol/grant_types.ts';
+import {
+  GRANT_TYPES,
+  isResourceUri,
+  SIGNING_ALGORITHMS,
+  TOKEN_FORMATS,
+} from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { isExposedRedirectUri, isRegistrableRedirectUri } from '../protocol/redirect_uri.ts';
 import type { NewClient } from './contract.ts';

@@ -7,7 +7,7 @@ import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.ts';
-import { type GrantType, requirementsOf } from '../protocol/grant_types.ts';
+import { type GrantType, requirementsOf } from '../protocol/client_metadata.ts';
 import { authorizationCode } from './authorization_code.ts';
 import { clientCredentials } from './client_credentials.ts';
 import { refreshToken } from './refresh_token.ts';

@@ -1,7 +1,7 @@
 import { errorResponse, OAuthError, pathOf, queryOf, StorageFault } from '@grantd/core';
 import { html } from 'hono/html';
 import type { ContentfulStatusCode } from 'hono/utils/http-status';
-import type { PageName, PageReason } from '../log/request_log.ts';
+import type { PageName, PageReason } from '../log/log.ts';
 import type { Texts } from '../texts/en.ts';
 import type { Html } from '../texts/html.ts';
 import { textsIn } from '../texts/texts.ts';

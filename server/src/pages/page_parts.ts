@@ -16,7 +16,7 @@ import { parseNetwork } from '../config/options.ts';
 import type { Picture } from '../config/picture.ts';
 import type { Consents, ScopeTexts } from '../data/consents.ts';
 import type { Sessions } from '../data/sessions.ts';
-import type { RequestLog } from '../log/request_log.ts';
+import type { RequestLog } from '../log/log.ts';
 import type { ConsentWithdrawal } from '../people/consents.ts';
 import type { NotifyClients, SessionEnding } from '../people/sessions.ts';
 import type { SignInParts } from '../people/sign_in.ts';

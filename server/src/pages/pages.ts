@@ -5,7 +5,7 @@ import { Hono } from 'hono';
 import type { Settings } from '../config/options.ts';
 import { askStorage } from '../data/tables.ts';
 import type { Instance } from '../instance/instance.ts';
-import type { RequestLog } from '../log/request_log.ts';
+import type { RequestLog } from '../log/log.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
 import { PasswordHasher } from '../people/password_hasher.ts';
 import { type NotifyClients, SessionEnding } from '../people/sessions.ts';

@@ -1,5 +1,5 @@
 import type { AuthorizationRequest } from '@grantd/core';
-import type { PageName } from '../log/request_log.ts';
+import type { PageName } from '../log/log.ts';
 import type { PendingAccount, PendingAuthorization, PendingRequest } from './browser_state.ts';
 import { PageProblem } from './error_page.ts';
 import { bodyOf, type PageContext, type PageParts, requestIdOf } from './page_parts.ts';

@@ -13,8 +13,8 @@ import { mount } from '@grantd/core/node';
 import type { Settings } from '../config/options.ts';
 import { Refused } from '../config/refused.ts';
 import type { Instance } from '../instance/instance.ts';
+import type { RequestLog } from '../log/log.ts';
 import { causeOf, type Log } from '../log/log.ts';
-import type { RequestLog } from '../log/request_log.ts';
 
 /** An HTTP server that does not listen yet. It answers 503 until `answerWith` is called. */
 export interface HttpServer {

@@ -12,8 +12,7 @@ import {
   openInstance,
   refuseStoredInsecureIssuer,
 } from '../instance/instance.ts';
-import { causeOf, type Log, openLog } from '../log/log.ts';
-import { RequestLog } from '../log/request_log.ts';
+import { causeOf, type Log, openLog, RequestLog } from '../log/log.ts';
 import { type Operator, readOperator } from '../pages/operator.ts';
 import { ConsentWithdrawal } from '../people/consents.ts';
 import { PersonRemoval } from '../people/removal.ts';
