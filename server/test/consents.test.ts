@@ -317,7 +317,10 @@ for (const database of ANY_DATABASE) {
       const again = await grantd(server.folder, ['scope', 'add', 'twice', '--name', 'Y']);
       assert.match(again.stderr, /the scope twice already has texts: change them with grantd scope update/);
       const update = ['scope', 'update', 'twice', '--name', ''];
-      assert.match((await grantd(server.folder, update)).stderr, /the text without a language cannot go/);
+      assert.match(
+        (await grantd(server.folder, update)).stderr,
+        /--name: the text without a language tag is required/,
+      );
       await grantdPrints(server.folder, ['scope', 'remove', 'twice']);
     });
 

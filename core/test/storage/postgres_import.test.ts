@@ -19,7 +19,7 @@ const UNTIL = 4_000_000_000;
 
 const REGISTERED = {
   resource: 'https://api.example',
-  metadata: { 'client_name#de': 'Ein “Name”\n', contacts: ['a@app.example'], default_max_age: 0 },
+  metadata: { 'client_name#de': `Ein “Name” \\n 'x'`, contacts: ['a@app.example'], default_max_age: 0 },
   registrationTokenDigest: 'digest',
   registeredAt: 1234,
 } as const;
