@@ -79,7 +79,7 @@ function answering<Host, Rest extends readonly unknown[]>(
     const render = (thrown: unknown) => rendered(thrown, onFault, host, ...rest);
     const answer = await (errors === 'forward' ? answered : answered.catch(render));
     if ('brokenBy' in answer) {
-      if (answer.isAbandoned) return new Response(null, { status: 400 }); // which nobody will read
+      if (answer.isAbandoned) return new Response(null, { status: 400 }); // the client has disconnected
       throw answer.brokenBy;
     }
     return responseTo(requestOf(host), answer, headers?.(host, ...rest));
@@ -137,7 +137,7 @@ export type Known = Partial<Pick<HttpRequest, 'body' | 'connection' | 'id'>>;
 /** A body failed on its way: by the connection, or by what of the host's stands before the adapter. */
 interface BrokenBody {
   readonly brokenBy: unknown;
-  /** Whether it is the client who went away; then nobody is left to answer. */
+  /** Whether the client disconnected. */
   readonly isAbandoned: boolean;
 }
 
@@ -178,7 +178,7 @@ function isAnswer(error: unknown): boolean {
 /** What the servers of Bun (`AbortError`) and Deno call a body whose connection is gone, before the signal says so. */
 const OF_CONNECTION: ReadonlySet<string> = new Set(['AbortError', 'BadResource', 'Http']);
 
-/** The signal is asked last: Deno warns whoever looks at it. */
+/** Reads the signal last, because Deno warns when code reads it. */
 function isOfConnection(error: unknown, request: Request): boolean {
   return (error instanceof Error && OF_CONNECTION.has(error.name)) || request.signal.aborted;
 }

@@ -53,7 +53,7 @@ export function handler<Event extends H3Event = H3Event>(
 /**
  * The request as a plain value. A body is read no further than just past the server's limit, and not at all where it is
  * known.
- * @throws {TypeError} somebody has read the body already
+ * @throws {TypeError} the body has been read already
  * @throws what the body failed with on its way
  */
 export function toHttpRequest(event: H3Event, known?: Known): Promise<HttpRequest> {

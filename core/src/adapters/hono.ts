@@ -21,7 +21,7 @@ export type {
 export interface HonoContext {
   readonly req: {
     readonly raw: Request;
-    /** What somebody has read already, by the way in which it was read. */
+    /** Bodies that were read already, by the method that read them. */
     readonly bodyCache: object;
     text(): Promise<string>;
     formData(): Promise<FormData>;
@@ -63,7 +63,7 @@ export function handler<Context extends HonoContext = HonoContext>(
 /**
  * The request as a plain value, with the body that Hono has kept where somebody has read it. A body is read no further
  * than just past the server's limit.
- * @throws {TypeError} somebody has read the body past Hono
+ * @throws {TypeError} other code has read the body without Hono
  * @throws what the body failed with on its way
  */
 export async function toHttpRequest(context: HonoContext, known: Known = {}): Promise<HttpRequest> {

@@ -150,10 +150,10 @@ function isParsedForm(request: IncomingMessage, body: unknown): body is ParsedFo
   return Object.keys(body).length > 0 || request.readableDidRead;
 }
 
-/** @returns `undefined` where there is none, or somebody else has read it and kept it to themselves */
+/** @returns `undefined` if there is no body, or if other code has read it without keeping it */
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   if (hasNone(request)) return undefined;
-  const isUntouched = request.readableFlowing === null; // otherwise somebody else reads it as well
+  const isUntouched = request.readableFlowing === null; // otherwise other code reads it too
   if (isUntouched) await nextTurn(); // most requests come in one piece, which is all there then
   if (request.readableEnded) return undefined;
   if (request.destroyed) throw new BrokenConnection();
@@ -196,7 +196,7 @@ function arrivingBody(request: IncomingMessage): Promise<string> {
   });
 }
 
-/** Where the host has set an encoding, whoever listens gets text. */
+/** If the host has set an encoding, listeners get text. */
 function bytesOf({ readableEncoding }: IncomingMessage, piece: Buffer | string): Buffer {
   return typeof piece === 'string' ? Buffer.from(piece, readableEncoding ?? 'utf8') : piece;
 }
@@ -209,7 +209,7 @@ function textOf([first, ...others]: readonly Buffer[]): string {
 /**
  * What an operation answers to a request.
  * @param render makes an answer of what the operation threw
- * @returns `undefined` where the client went away in the middle of its request: nobody is left to answer
+ * @returns `undefined` if the client disconnected during its request
  * @throws what the operation threw, where the host wants errors forwarded
  */
 export async function answerTo(
