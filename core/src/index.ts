@@ -9,9 +9,8 @@ export type {
   OidcOptions,
   RegistrationOptions,
 } from './authorization_server_options.ts';
-export { hasSecret } from './clients/authentication.ts';
+export { authenticationMethodsOf, hasSecret, isConfidential } from './clients/authentication.ts';
 export type { AuthorizationClient, EndpointPaths, GetUserClaims } from './clients/client.ts';
-export { authenticationMethodsOf, isConfidential } from './clients/client.ts';
 export type { IntrospectionPolicy, OpenTo } from './context.ts';
 export type { Clock, RandomSource } from './environment.ts';
 export type { FormerKey, FormerTokenName, FormerTokens } from './former_tokens/former_jwts.ts';

@@ -1,6 +1,6 @@
 // § refers to OpenID Connect Core.
 import { accessFor, resourcesIn } from '../clients/access.ts';
-import { mayOmitPkce } from '../clients/client.ts';
+import { mayOmitPkce } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';
 import { type ErrorCode, OAuthError, type RefusalReason } from '../http/errors.ts';
 import type { Form } from '../http/form.ts';

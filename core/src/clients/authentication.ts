@@ -7,7 +7,7 @@ import type { ClientMetadata } from '../protocol/client_members.ts';
 import { AUTHENTICATION_METHODS, type AuthenticationMethod } from '../protocol/client_metadata.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import type { TokenContext } from '../tokens/context.ts';
-import { authenticationMethodsOf, type ClientContext, findNamedClient, isConfidential } from './client.ts';
+import { type ClientContext, findNamedClient } from './client.ts';
 import {
   type Claim,
   type ClientAuthenticationMethod,
@@ -140,6 +140,31 @@ export function supportedMethods({
 /** Whether a client that is registered so authenticates with a secret. Without a method it does, unless it is public. */
 export function hasSecret({ token_endpoint_auth_method: method }: ClientMetadata = {}): boolean {
   return method === undefined || METHODS[method].proof === 'secret';
+}
+
+/** Whether clients of a method are public (§2.1). */
+export function provesNothing(method: AuthenticationMethod): boolean {
+  return METHODS[method].proof === 'nothing';
+}
+
+/** How a client may authenticate: as registered, otherwise with its secret in either way, otherwise not at all. */
+export function authenticationMethodsOf(client: ClientRecord): readonly AuthenticationMethod[] {
+  const registered = client.metadata?.token_endpoint_auth_method;
+  if (registered !== undefined) return [registered];
+  return client.secrets === undefined ? ['none'] : ['client_secret_basic', 'client_secret_post'];
+}
+
+/** Whether a client can keep a secret or a private key (§2.1). All others are public. */
+export function isConfidential(client: ClientRecord): boolean {
+  return !authenticationMethodsOf(client).some(provesNothing);
+}
+
+/**
+ * Whether a client may leave out PKCE: a confidential one that the operator has exempted. Nothing else protects the codes
+ * of a public client (RFC 9700 §2.1.1).
+ */
+export function mayOmitPkce(client: ClientRecord): boolean {
+  return isConfidential(client) && client.metadata?.insecure_allow_missing_pkce === true;
 }
 
 /**

@@ -4,7 +4,6 @@ import { type Clock, equalInConstantTime } from '../environment.ts';
 import { OAuthError, type OAuthErrorDetails, type RefusalReason, StorageFault } from '../http/errors.ts';
 import type { ServerEvent } from '../http/events.ts';
 import type { Claims, ClaimsByScope } from '../protocol/claims.ts';
-import type { AuthenticationMethod } from '../protocol/client_metadata.ts';
 import {
   type ClientRecord,
   type ClientSecretRecord,
@@ -92,26 +91,6 @@ export function untrusted(
   about: Pick<OAuthErrorDetails, 'clientId' | 'value'> = {},
 ): OAuthError {
   return new OAuthError('invalid_request', description, { reason, ...about });
-}
-
-/** In which ways a client may authenticate: the registered one alone, or by its secret in either way, or not at all. */
-export function authenticationMethodsOf(client: ClientRecord): readonly AuthenticationMethod[] {
-  const registered = client.metadata?.token_endpoint_auth_method;
-  if (registered !== undefined) return [registered];
-  return client.secrets === undefined ? ['none'] : ['client_secret_basic', 'client_secret_post'];
-}
-
-/**
- * Whether a client may leave out PKCE: a confidential one that the operator has exempted. Nothing else protects the codes
- * of a public client (RFC 9700 §2.1.1).
- */
-export function mayOmitPkce(client: ClientRecord): boolean {
-  return isConfidential(client) && client.metadata?.insecure_allow_missing_pkce === true;
-}
-
-/** Whether a client can keep a secret or a private key (RFC 6749 §2.1). All others are public. */
-export function isConfidential(client: ClientRecord): boolean {
-  return !authenticationMethodsOf(client).includes('none');
 }
 
 /**

@@ -1,4 +1,4 @@
-import { METHODS, supportedMethods } from '../clients/authentication.ts';
+import { METHODS, provesNothing, supportedMethods } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';
 import type { HttpResponse } from '../http/http.ts';
 import { PROMPTS, RESPONSE_MODES } from '../protocol/authorization_parameters.ts';
@@ -90,7 +90,7 @@ function introspectionMethods(
 ): readonly AuthenticationMethod[] {
   if (!context.authenticateIntrospect) return ['none'];
   if (!context.introspectionRequiresConfidentialClient) return methods;
-  return methods.filter((method) => METHODS[method].proof !== 'nothing');
+  return methods.filter((method) => !provesNothing(method));
 }
 
 /** Authentication methods of an endpoint, and the signing algorithms of assertions (RFC 8414 §2). */

@@ -1,6 +1,5 @@
 // § refers to RFC 7662.
-import { authenticateClient, requireConfidential } from '../clients/authentication.ts';
-import { isConfidential } from '../clients/client.ts';
+import { authenticateClient, isConfidential, requireConfidential } from '../clients/authentication.ts';
 import type { Context, IntrospectionPolicy } from '../context.ts';
 import { secondsOf } from '../environment.ts';
 import { type InactiveReason, OAuthError } from '../http/errors.ts';

@@ -1,4 +1,4 @@
-import { METHODS } from '../clients/authentication.ts';
+import { METHODS, provesNothing } from '../clients/authentication.ts';
 import { DocumentError, type FetchDocument, fetchBody } from '../http/fetch_document.ts';
 import { parseJson } from '../http/http.ts';
 import {
@@ -112,7 +112,7 @@ function signsAssertions({ token_endpoint_auth_method: method }: ClientDocument)
 
 /** Whether a client is registered as one that proves nothing. */
 function isPublic({ token_endpoint_auth_method: method }: ClientDocument): boolean {
-  return method !== undefined && METHODS[method].proof === 'nothing';
+  return method !== undefined && provesNothing(method);
 }
 
 /** Nothing but PKCE protects the codes of a public client (RFC 9700 §2.1.1). */

@@ -1,6 +1,6 @@
 import { sha256 } from '#hashing';
 import { remainingAccess, resourcesIn } from '../clients/access.ts';
-import { mayOmitPkce } from '../clients/client.ts';
+import { mayOmitPkce } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';

@@ -1,5 +1,5 @@
 import { type RemainingAccess, remainingAccess, resourcesIn } from '../clients/access.ts';
-import { isConfidential } from '../clients/client.ts';
+import { isConfidential } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';

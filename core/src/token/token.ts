@@ -1,7 +1,6 @@
 // § refers to RFC 6749.
 import { reportAudience } from '../clients/access.ts';
-import { authenticateClient } from '../clients/authentication.ts';
-import { isConfidential } from '../clients/client.ts';
+import { authenticateClient, isConfidential } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
@@ -44,7 +43,7 @@ export async function token(context: Context, request: HttpRequest, call: Call):
   return jsonResponse(await CODE[grantType](context, client, form, call));
 }
 
-/** The code of each grant. What a client needs for it is in protocol/grant_types.ts. */
+/** The code of each grant. What a client needs for it is in `GRANTS`. */
 const CODE: Readonly<Record<GrantType, Grant>> = {
   authorization_code: authorizationCode,
   refresh_token: refreshToken,
