@@ -12,7 +12,7 @@ You need your tables, the key or secret that signed the old tokens, and [the lib
 
 ## 1. Describe the old rows
 
-The option \`formerTokens\` recognises tokens of a previous server and finds their rows ([ADR 33](adr/0033-tokens-of-a-former-server.md)). The storage needs \`getPrincipalState\`, which the stores of the library have.
+The option \`formerTokens\` recognises tokens of a previous server and finds their rows ([ADR 33](adr/0033-tokens-of-a-previous-server-keep-working.md)). The storage needs \`getPrincipalState\`, which the stores of the library have.
 
 | member | purpose |
 | --- | --- |

@@ -221,7 +221,7 @@ test('§4 a name that was never given is unknown', async (t) => {
   }
 });
 
-test('§7.2 what one client pushed is nothing to another', async (t) => {
+test('§2.2 what one client pushed is nothing to another', async (t) => {
   const world = await openWorld(t);
   const name = await pushed(world);
   assert.deepEqual(await refused(taken(world, name, { client_id: 'spa' })), GONE);
