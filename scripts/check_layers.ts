@@ -13,10 +13,10 @@ type Layers = readonly (readonly string[])[];
 const LAYERS: Readonly<Record<string, Layers>> = {
   'core/src/': [
     ['supported_node.ts', 'environment.ts', 'cache.ts'],
-    ['hashing/'],
     ['http/'],
     ['option_kinds.ts'],
     ['protocol/'],
+    ['crypto/'],
     ['storage/contract.ts', 'storage/columns.ts', 'storage/sound_answer.ts'],
     ['storage/issuing.ts', 'storage/client_record.ts', 'storage/host_storage.ts'],
     ['storage/statements.ts'],
@@ -75,8 +75,7 @@ const CONTRACT_ONLY = 'core/src/storage/contract.ts';
 
 /** Files that may import `node:` modules. */
 const NODE_ONLY = [
-  'core/src/hashing/node.ts',
-  'core/src/tokens/signatures/node.ts',
+  'core/src/crypto/node.ts',
   'core/src/storage/sqlite/',
   'core/src/adapters/node.ts',
   'core/src/adapters/node_exchange.ts',
@@ -84,7 +83,7 @@ const NODE_ONLY = [
 ];
 
 /** Dependencies of the packages that run on every runtime. */
-const PACKAGES: ReadonlySet<string> = new Set(['jose', '#hashing', '#signatures']);
+const PACKAGES: ReadonlySet<string> = new Set(['jose', '#crypto']);
 
 /** How protect imports the core. The build copies the modules into its package, with what they import in turn. */
 const INTERNAL = '@grantd/core/internal/';
@@ -94,14 +93,13 @@ const CARRIED = [
   'core/src/supported_node.ts',
   'core/src/environment.ts',
   'core/src/cache.ts',
-  'core/src/hashing/',
+  'core/src/crypto/',
   'core/src/http/',
   'core/src/option_kinds.ts',
   'core/src/protocol/claims.ts',
   'core/src/protocol/client_metadata.ts',
   'core/src/tokens/jwt.ts',
   'core/src/tokens/public_keys.ts',
-  'core/src/tokens/signatures/',
 ];
 
 const breaches = new Set<string>();

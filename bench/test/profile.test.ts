@@ -35,7 +35,7 @@ test('the time of a part is that of its calls, whatever they call, within the ti
 });
 
 test('a hash of the caller’s secret is part of the caller, the token’s is not', () => {
-  const hash = 'sha256 file:///core/src/hashing/node.ts';
+  const hash = 'sha256 file:///core/src/crypto/node.ts';
   const caller = 'indexOfMatch file:///core/src/clients/client_secret.ts';
   const verify = 'verify file:///core/src/tokens/jwt.ts';
   assert.equal(partOfRequest([hash, caller]), 'client authentication');

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import * as node from '../src/crypto/node.ts';
+import * as web from '../src/crypto/web.ts';
 import { equalInConstantTime } from '../src/environment.ts';
-import * as node from '../src/hashing/node.ts';
-import * as web from '../src/hashing/web.ts';
 
 const TEXTS = [
   '',

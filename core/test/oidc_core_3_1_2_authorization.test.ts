@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { type TestContext, test } from 'node:test';
 import type { Approval, AuthorizationRequest, HttpResponse, NewClient } from '@grantd/core';
 import { decodeJwt } from 'jose';
-import { sha256 } from '#hashing';
+import { sha256 } from '#crypto';
 import {
   accepted,
   CALLBACK,

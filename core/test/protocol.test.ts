@@ -23,10 +23,11 @@ import {
 import { bearerChallenges, clientChallenges, formatChallenges, readBearerToken } from '../src/http/bearer.ts';
 import { parseForm, readForm } from '../src/http/form.ts';
 import { queryOf } from '../src/http/http.ts';
-import { isS256Challenge, verifierFits } from '../src/protocol/authorization_parameters.ts';
+import { isS256Challenge } from '../src/protocol/authorization_parameters.ts';
 import { permittedClaims } from '../src/protocol/claims.ts';
 import { parseScope, selectScopes } from '../src/protocol/records.ts';
 import { originOf } from '../src/protocol/redirect_uri.ts';
+import { verifierFits } from '../src/token/authorization_code.ts';
 import { CHALLENGE, VERIFIER } from './harness/world.ts';
 
 const FORM = 'application/x-www-form-urlencoded';
@@ -396,7 +397,7 @@ test('RFC 7636 Appendix B the verifier of the example fits its challenge, and no
 });
 
 test('RFC 7636 §4.1 a verifier has 43 to 128 unreserved characters', async () => {
-  const { sha256 } = await import('../src/hashing/node.ts');
+  const { sha256 } = await import('../src/crypto/node.ts');
   const fits = async (verifier: string) => verifierFits(verifier, await sha256(verifier));
   for (const good of ['a'.repeat(43), 'a'.repeat(128), `-._~${'Z9'.repeat(20)}`])
     assert.equal(await fits(good), true);

@@ -1,7 +1,7 @@
 // § refers to RFC 8707.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { sha256 } from '#hashing';
+import { sha256 } from '#crypto';
 import { accepted, codeIn, redirected, refusalOf } from './harness/authorization_endpoint.ts';
 import { ON_EVERY_STORE } from './harness/places.ts';
 import { secondServer } from './harness/second_server.ts';

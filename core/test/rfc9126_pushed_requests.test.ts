@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { AuthorizationRequest } from '@grantd/core';
 import * as oauth from 'oauth4webapi';
-import { sha256 } from '#hashing';
+import { sha256 } from '#crypto';
 import {
   accepted,
   addSigningClient,

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { constants, KeyObject, type SignKeyObjectInput, sign } from 'node:crypto';
 import { test } from 'node:test';
 import { exportJWK, generateKeyPair } from 'jose';
+import * as node from '../src/crypto/node.ts';
+import * as web from '../src/crypto/web.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../src/protocol/client_metadata.ts';
-import * as node from '../src/tokens/signatures/node.ts';
-import * as web from '../src/tokens/signatures/web.ts';
 
 const INPUT = 'eyJhbGciOiJub25lIn0.eyJzdWIiOiJhbGljZSJ9';
 const PSS = { padding: constants.RSA_PKCS1_PSS_PADDING };

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { compactVerify, exportJWK, generateKeyPair } from 'jose';
+import * as node from '../src/crypto/node.ts';
+import type { CryptoPort } from '../src/crypto/port.ts';
+import * as web from '../src/crypto/web.ts';
 import { SIGNING_ALGORITHMS } from '../src/protocol/client_metadata.ts';
 import { signedJwt } from '../src/tokens/jwt.ts';
-import * as node from '../src/tokens/signatures/node.ts';
-import type { Signatures } from '../src/tokens/signatures/signatures.ts';
-import * as web from '../src/tokens/signatures/web.ts';
 
-const PORTS: Readonly<Record<string, Signatures>> = { node, web };
+const PORTS: Readonly<Record<string, CryptoPort>> = { node, web };
 
 suite('signatures', () => {
   for (const algorithm of SIGNING_ALGORITHMS)

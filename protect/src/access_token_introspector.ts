@@ -12,7 +12,7 @@ import {
   trueOrFalse,
 } from '@grantd/core/internal/option_kinds';
 import type { Claims } from '@grantd/core/internal/protocol/claims';
-import { sha256 } from '#hashing';
+import { sha256 } from '#crypto';
 import {
   type Authentication,
   authenticationBy,

@@ -1,4 +1,6 @@
 // § refers to RFC 9068.
+
+import type { Verifies } from '@grantd/core/internal/crypto/port';
 import type { Clock } from '@grantd/core/internal/environment';
 import { ConfigurationError } from '@grantd/core/internal/http/errors';
 import type { FetchDocument } from '@grantd/core/internal/http/fetch_document';
@@ -23,9 +25,8 @@ import {
   readPublicKeys,
   withoutUse,
 } from '@grantd/core/internal/tokens/public_keys';
-import type { Verifies } from '@grantd/core/internal/tokens/signatures/signatures';
 import type { JWK } from 'jose';
-import { verifierOf } from '#signatures';
+import { verifierOf } from '#crypto';
 import {
   ASKING_OPTIONS,
   type AskingOptions,

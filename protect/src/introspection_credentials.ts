@@ -1,12 +1,12 @@
+import type { Signs } from '@grantd/core/internal/crypto/port';
 import { type Clock, secondsOf } from '@grantd/core/internal/environment';
 import { ConfigurationError } from '@grantd/core/internal/http/errors';
 import { anyText, anyValue, type KindsOf, oneOf, requireKinds } from '@grantd/core/internal/option_kinds';
 import { type SigningAlgorithm, signingAlgorithmOf } from '@grantd/core/internal/protocol/client_metadata';
 import { signedJwt } from '@grantd/core/internal/tokens/jwt';
 import { withoutUse } from '@grantd/core/internal/tokens/public_keys';
-import type { Signs } from '@grantd/core/internal/tokens/signatures/signatures';
 import type { JWK } from 'jose';
-import { signerOf } from '#signatures';
+import { signerOf } from '#crypto';
 
 /** How the API shows the authorization server who it is (RFC 6749 §2.3.1, RFC 7523 §2.2). */
 export type IntrospectionCredentials =

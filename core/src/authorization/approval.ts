@@ -1,4 +1,4 @@
-import { sha256 } from '#hashing';
+import { sha256 } from '#crypto';
 import type { Context } from '../context.ts';
 import { secondsOf } from '../environment.ts';
 import type { OAuthError, ReasonCode } from '../http/errors.ts';

@@ -1,4 +1,4 @@
-import { sha256 } from '#hashing';
+import { sha256 } from '#crypto';
 import { takeOnce } from '../clients/client.ts';
 import type { Context } from '../context.ts';
 import { secondsOf } from '../environment.ts';

@@ -1,4 +1,4 @@
-import { hmacSha256, sha256 } from '#hashing';
+import { hmacSha256, sha256 } from '#crypto';
 import { RecentlyUsed, TextTable } from '../cache.ts';
 import { type Clock, equalInConstantTime } from '../environment.ts';
 import { OAuthError, type OAuthErrorDetails, type RefusalReason, StorageFault } from '../http/errors.ts';

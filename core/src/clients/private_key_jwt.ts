@@ -1,6 +1,6 @@
 // § refers to RFC 7523.
 import { base64url, type CryptoKey, importJWK, type JWK } from 'jose';
-import { sha256 } from '#hashing';
+import { sha256 } from '#crypto';
 import { CLIENT_CLOCK_AHEAD } from '../environment.ts';
 import type { RefusalReason } from '../http/errors.ts';
 import type { Call, Operation } from '../http/events.ts';

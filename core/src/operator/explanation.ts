@@ -1,4 +1,4 @@
-import { sha256 } from '#hashing';
+import { sha256 } from '#crypto';
 import type { Context } from '../context.ts';
 import { INACTIVE_REASONS, REFUSAL_REASONS, type ReasonCode } from '../http/errors.ts';
 import type { Claims } from '../protocol/claims.ts';

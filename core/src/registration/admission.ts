@@ -1,4 +1,4 @@
-import { hmacSha256 } from '#hashing';
+import { hmacSha256 } from '#crypto';
 import { takeOnce } from '../clients/client.ts';
 import type { Context, ResolvedRegistration } from '../context.ts';
 import { equalInConstantTime, secondsOf } from '../environment.ts';

@@ -1,5 +1,5 @@
 // § refers to RFC 7591.
-import { sha256 } from '#hashing';
+import { sha256 } from '#crypto';
 import { findNamedClient } from '../clients/client.ts';
 import type { Context } from '../context.ts';
 import { equalInConstantTime, secondsOf } from '../environment.ts';

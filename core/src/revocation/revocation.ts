@@ -1,5 +1,5 @@
 // § refers to RFC 7009.
-import { sha256 } from '#hashing';
+import { sha256 } from '#crypto';
 import { authenticateClient } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';
 import type { ReasonCode } from '../http/errors.ts';

@@ -1,10 +1,10 @@
-import { sha256 } from '#hashing';
+import { sha256 } from '#crypto';
 import { remainingAccess, resourcesIn } from '../clients/access.ts';
 import { mayOmitPkce } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';
+import { equalInConstantTime } from '../environment.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';
-import { verifierFits } from '../protocol/authorization_parameters.ts';
 import type { AuthorizationCodeRecord, ClientRecord } from '../protocol/records.ts';
 import { isRegisteredRedirectUri } from '../protocol/redirect_uri.ts';
 import { grantClaimsOf, mintAccessToken } from '../tokens/access_token.ts';
@@ -90,6 +90,14 @@ async function requireMatch(
   if (verifier === undefined) throw invalidGrant('the code_verifier is missing', 'pkce_missing');
   if (!(await verifierFits(verifier, codeChallenge)))
     throw invalidGrant('the code_verifier does not match', 'pkce_mismatch');
+}
+
+/** RFC 7636 §4.1. */
+const VERIFIER = /^[A-Za-z0-9\-._~]{43,128}$/;
+
+/** Whether the verifier fits the S256 challenge (RFC 7636 §4.6). */
+export async function verifierFits(verifier: string, challenge: string): Promise<boolean> {
+  return VERIFIER.test(verifier) && equalInConstantTime(await sha256(verifier), challenge);
 }
 
 /** A client that is registered anew meanwhile could not have got this code as it is now. */

@@ -1,4 +1,4 @@
-import { sha256 } from '#hashing';
+import { sha256 } from '#crypto';
 import { secondsOf } from '../environment.ts';
 import type { Claims, ClaimsRequest } from '../protocol/claims.ts';
 import type { TokenFormat } from '../protocol/client_metadata.ts';

@@ -1,9 +1,9 @@
 // § refers to RFC 7515.
 import { base64url, type CryptoKey, compactVerify, decodeProtectedHeader, errors } from 'jose';
+import type { Signs, Verifies } from '../crypto/port.ts';
 import { isJsonObject, parseJson } from '../http/http.ts';
 import type { Claims } from '../protocol/claims.ts';
 import { namesOf, type SigningAlgorithm } from '../protocol/client_metadata.ts';
-import type { Signs, Verifies } from './signatures/signatures.ts';
 
 /** What a JWT says of itself before anything is believed (RFC 7515 §4.1). */
 interface JwtHeader {

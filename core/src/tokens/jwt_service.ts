@@ -1,5 +1,5 @@
 import type { JWK } from 'jose';
-import { sha256 } from '#hashing';
+import { sha256 } from '#crypto';
 import { RecentlyUsed, TextTable } from '../cache.ts';
 import type { InactiveReason } from '../http/errors.ts';
 import type { Claims } from '../protocol/claims.ts';

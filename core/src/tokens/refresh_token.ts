@@ -1,4 +1,4 @@
-import { hmacSha256, sha256 } from '#hashing';
+import { hmacSha256, sha256 } from '#crypto';
 import { secondsOf } from '../environment.ts';
 import type { Claims } from '../protocol/claims.ts';
 import type { TokenRecord } from '../protocol/records.ts';

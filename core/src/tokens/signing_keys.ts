@@ -7,13 +7,13 @@ import {
   generateKeyPair,
   type JWK,
 } from 'jose';
-import { signerOf, verifierOf } from '#signatures';
+import { signerOf, verifierOf } from '#crypto';
+import type { Signs, Verifies } from '../crypto/port.ts';
 import type { Clock } from '../environment.ts';
 import { SIGNING_ALGORITHMS, type SigningAlgorithm } from '../protocol/client_metadata.ts';
 import type { KeyRecord } from '../protocol/records.ts';
 import type { KeyRepository } from '../storage/contract.ts';
 import type { ServerSecret } from './server_secret.ts';
-import type { Signs, Verifies } from './signatures/signatures.ts';
 
 interface VerifyingKey {
   readonly kid: string;

@@ -1,4 +1,4 @@
-import { sha256 } from '#hashing';
+import { sha256 } from '#crypto';
 import { equalInConstantTime, secondsOf } from '../environment.ts';
 import { type InactiveReason, OAuthError, StorageFault } from '../http/errors.ts';
 import type { Form } from '../http/form.ts';

@@ -1,4 +1,4 @@
-import { hmacSha256 } from '#hashing';
+import { hmacSha256 } from '#crypto';
 import type { ClientRecord } from '../protocol/records.ts';
 import { isOwnMachine } from '../protocol/redirect_uri.ts';
 import type { ServerSecret } from './server_secret.ts';

@@ -11,5 +11,5 @@ registerHooks({
   },
 });
 
-const { sha256 } = await import('#hashing');
+const { sha256 } = await import('#crypto');
 if (typeof sha256('') === 'string') throw new Error('the package still has its hashing for Node');

@@ -5,7 +5,7 @@ import type { TestContext } from 'node:test';
 import { type Command, MARK, said } from './outcomes.ts';
 import { hostFolder, MANIFEST } from './package_under_test.ts';
 
-/** What the package imports by conditions, such as `#hashing`, with the file for each. */
+/** What the package imports by conditions, such as `#crypto`, with the file for each. */
 export const CONDITIONAL = MANIFEST.imports;
 
 /** Makes a package with the same conditions, whose files say for which they are there. */

@@ -1,4 +1,4 @@
-import { sha256 } from '#hashing';
+import { sha256 } from '#crypto';
 
 /** The second half of a transaction: what it sends, and what its results mean. */
 export interface Continuation<T> {

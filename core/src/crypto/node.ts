@@ -1,14 +1,21 @@
 import {
   constants,
+  createHmac,
   createPrivateKey,
   createPublicKey,
+  hash,
   type SignKeyObjectInput,
   sign,
   verify,
 } from 'node:crypto';
 import { promisify } from 'node:util';
-import type { SigningAlgorithm } from '../../protocol/client_metadata.ts';
-import type { Signatures } from './signatures.ts';
+import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
+import type { CryptoPort } from './port.ts';
+
+export const sha256: CryptoPort['sha256'] = (text) => hash('sha256', text, 'base64url');
+
+export const hmacSha256: CryptoPort['hmacSha256'] = (key, text) =>
+  createHmac('sha256', key).update(text).digest('base64url');
 
 interface Scheme {
   /** Absent where the key brings its own. */
@@ -33,13 +40,13 @@ const SCHEMES: Readonly<Record<SigningAlgorithm, Scheme>> = {
 const signInPool = promisify(sign);
 
 /** Checked where it is asked: a thread of the pool would take longer to wake than the check itself. */
-export const verifierOf: Signatures['verifierOf'] = (publicJwk, algorithm) => {
+export const verifierOf: CryptoPort['verifierOf'] = (publicJwk, algorithm) => {
   const { digest, form } = SCHEMES[algorithm];
   const keyInForm = { key: createPublicKey({ key: publicJwk, format: 'jwk' }), ...form };
   return (signingInput, signature) => verify(digest, Buffer.from(signingInput), keyInForm, signature);
 };
 
-export const signerOf: Signatures['signerOf'] = (privateJwk, algorithm) => {
+export const signerOf: CryptoPort['signerOf'] = (privateJwk, algorithm) => {
   const { digest, form, signsInPool } = SCHEMES[algorithm];
   const keyInForm = { key: createPrivateKey({ key: privateJwk, format: 'jwk' }), ...form };
   return (signingInput) => {

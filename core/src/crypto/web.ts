@@ -1,6 +1,21 @@
 import { type CryptoKey, importJWK, type JWK } from 'jose';
-import type { SigningAlgorithm } from '../../protocol/client_metadata.ts';
-import type { Signatures } from './signatures.ts';
+import type { SigningAlgorithm } from '../protocol/client_metadata.ts';
+import type { CryptoPort } from './port.ts';
+
+export const sha256: CryptoPort['sha256'] = async (text) =>
+  base64url(await crypto.subtle.digest('SHA-256', new TextEncoder().encode(text)));
+
+export const hmacSha256: CryptoPort['hmacSha256'] = async (key, text) => {
+  const imported = await crypto.subtle.importKey('raw', key, { name: 'HMAC', hash: 'SHA-256' }, false, [
+    'sign',
+  ]);
+  return base64url(await crypto.subtle.sign('HMAC', imported, new TextEncoder().encode(text)));
+};
+
+function base64url(bytes: ArrayBuffer): string {
+  const binary = String.fromCharCode(...new Uint8Array(bytes));
+  return btoa(binary).replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}
 
 /** RFC 7518 §3.3 to §3.5, RFC 8037 §3.1. */
 const SCHEMES: Readonly<Record<SigningAlgorithm, AlgorithmIdentifier | RsaPssParams | EcdsaParams>> = {
@@ -10,7 +25,7 @@ const SCHEMES: Readonly<Record<SigningAlgorithm, AlgorithmIdentifier | RsaPssPar
   EdDSA: 'Ed25519',
 };
 
-export const verifierOf: Signatures['verifierOf'] = async (publicJwk, algorithm) => {
+export const verifierOf: CryptoPort['verifierOf'] = async (publicJwk, algorithm) => {
   const key = await imported(publicJwk, algorithm);
   return (signingInput, signature) =>
     crypto.subtle.verify(
@@ -21,7 +36,7 @@ export const verifierOf: Signatures['verifierOf'] = async (publicJwk, algorithm)
     );
 };
 
-export const signerOf: Signatures['signerOf'] = async (privateJwk, algorithm) => {
+export const signerOf: CryptoPort['signerOf'] = async (privateJwk, algorithm) => {
   const key = await imported(privateJwk, algorithm);
   return async (signingInput) =>
     new Uint8Array(await crypto.subtle.sign(SCHEMES[algorithm], key, new TextEncoder().encode(signingInput)));
