@@ -1,6 +1,6 @@
 // Checks that every cited section exists.
 //
-// - A bare section sign means the document in the header of the file: `// § refers to RFC 7662.`
+// - A bare section sign means the document in the header of the file: `// Token revocation. § refers to RFC 7009.`
 // - `grantd §5.4` is a section of docs/specification.md.
 // - docs/documents.md lists every other document, with the sections that we cite.
 //
@@ -21,7 +21,7 @@ const DOCUMENTS = 'docs/documents.md';
 const ITSELF = 'this document';
 const OURS = 'grantd';
 
-const HEADER = /^(?:\/\/ )?\u00a7 refers to ([^.]+(?:\.\d+[^.]*)*)\.$/m;
+const HEADER = /^(?:\/\/ (?:.*\. )?)?\u00a7 refers to ([^.]+(?:\.\d+[^.]*)*)\.$/m;
 /** The section is a number or an appendix. The word stands for the sign in error descriptions, which are ASCII. */
 const CITATION = /(?:\u00a7|(?<=\bRFC\s\d+ )section )(?<section>(?:\d+|[A-Z])(?:\.\d+)*(?!\w|\.\d))?/g;
 /** Between two sections of one document. */

@@ -88,7 +88,7 @@ test('§4.1.2.1 what ended while the person was approving is access_denied, and 
   const approval = { subject: 'alice', isStillApproved: async () => false };
   assert.deepEqual(
     await refused(world.server.completeAuthorization(await accepted(world), approval)),
-    redirected('access_denied', 'the authorization is void'),
+    redirected('access_denied', 'the authorization was revoked'),
   );
   assert.deepEqual(await world.storage.grantsOf('alice'), []);
 });

@@ -274,7 +274,7 @@ test('a client that is disabled between two steps gets nothing, and what waited 
   assert.deepEqual(await refused(world.server.resumeAuthorizationRequest(request.parameters)), gone);
   assert.deepEqual(
     await refused(world.server.completeAuthorization(request, { subject: 'alice' })),
-    redirected('access_denied', 'the authorization is void', { to: BARE.redirect_uri, state: null }),
+    redirected('access_denied', 'the authorization was revoked', { to: BARE.redirect_uri, state: null }),
   );
   assert.equal((await redeem(world, code)).status, 401);
   await world.storage.setDisabled('client', 'app', false);

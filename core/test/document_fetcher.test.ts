@@ -97,7 +97,7 @@ test('three redirects are followed, also relative ones, and a fourth is refused'
     else response.writeHead([301, 302, 307, 308][left - 1] ?? 303, { location: `/${left - 1}` }).end();
   });
   assert.equal((await fetchAnywhere(`${site.origin}/3`)).body, 'here');
-  await assertNotFetched(fetchAnywhere(`${site.origin}/4`), 'refused', 'the answer is one redirect too many');
+  await assertNotFetched(fetchAnywhere(`${site.origin}/4`), 'refused', 'too many redirects');
 });
 
 test('whoever wants none followed gets none followed, and nobody more than three', async (t) => {
@@ -110,9 +110,9 @@ test('whoever wants none followed gets none followed, and nobody more than three
     fetchAnywhere(`${site.origin}/${path}`, { maxRedirects });
   assert.equal((await follow('0', 0)).body, 'here');
   assert.equal((await follow('1', 1)).body, 'here');
-  await assertNotFetched(follow('1', 0), 'refused', 'the answer is one redirect too many');
+  await assertNotFetched(follow('1', 0), 'refused', 'too many redirects');
   assert.equal(site.requests.filter(({ url }) => url === '/0').length, 2, 'nobody asked where it leads');
-  await assertNotFetched(follow('4', 9), 'refused', 'the answer is one redirect too many');
+  await assertNotFetched(follow('4', 9), 'refused', 'too many redirects');
 });
 
 test('a redirect that answers a POST is not followed', async (t) => {
@@ -128,8 +128,8 @@ test('where a redirect leads to is checked like what was asked for', async (t) =
   });
   const messages = [
     'the URL is not https',
-    'the URL carries credentials',
-    'the text is no URL',
+    'the URL contains a username or password',
+    'not a valid URL',
     'the URL is not https',
   ];
   for (const [index, message] of messages.entries())
@@ -143,12 +143,12 @@ test('a URL that is not https, or carries credentials, or is none, is refused', 
     ['http://93.184.215.14/', 'the URL is not https'],
     ['ftp://93.184.215.14/', 'the URL is not https'],
     ['data:application/json,{}', 'the URL is not https'],
-    ['https://user@93.184.215.14/', 'the URL carries credentials'],
-    ['https://:secret@93.184.215.14/', 'the URL carries credentials'],
-    ['/jwks', 'the text is no URL'],
-    ['', 'the text is no URL'],
-    ['https://93.184.215.14:22/', 'the port is neither 443 nor 1024 or above'],
-    ['https://93.184.215.14:80/', 'the port is neither 443 nor 1024 or above'],
+    ['https://user@93.184.215.14/', 'the URL contains a username or password'],
+    ['https://:secret@93.184.215.14/', 'the URL contains a username or password'],
+    ['/jwks', 'not a valid URL'],
+    ['', 'not a valid URL'],
+    ['https://93.184.215.14:22/', 'the port must be 443, or 1024 or higher'],
+    ['https://93.184.215.14:80/', 'the port must be 443, or 1024 or higher'],
   ] as const)
     await assertNotFetched(fetchSafely(url), 'refused', message);
 });
@@ -215,7 +215,11 @@ test('a name is refused where any of its addresses is not public', async () => {
       'the host has an address that is not public',
     );
   assert.deepEqual(asked, Object.keys(answers));
-  await assertNotFetched(fetchDocument('https://nowhere.example/'), 'failed', 'the name has no address');
+  await assertNotFetched(
+    fetchDocument('https://nowhere.example/'),
+    'failed',
+    'the host name has no IP address',
+  );
 });
 
 test('the connection goes to the address that was checked, and the name is not looked up again', async (t) => {
@@ -243,7 +247,7 @@ test('the name in a redirect is looked up for itself, and nothing is sent before
   await assertNotFetched(
     fetchDocument(`http://outside.example:${site.port}/`),
     'failed',
-    'the name has no address',
+    'the host name has no IP address',
   );
   assert.deepEqual(secret.requests, []);
 });
@@ -283,17 +287,21 @@ test('a body of 64 KiB is read, one byte more or one without end is refused', as
   });
   const { bytes } = DOCUMENT_LIMITS;
   assert.equal((await fetchAnywhere(`${site.origin}/${bytes}`)).body.length, bytes);
-  await assertNotFetched(fetchAnywhere(`${site.origin}/${bytes + 1}`), 'refused', 'the answer is too large');
-  await assertNotFetched(fetchAnywhere(`${site.origin}/0`), 'refused', 'the answer is too large');
+  await assertNotFetched(
+    fetchAnywhere(`${site.origin}/${bytes + 1}`),
+    'refused',
+    'the response is too large',
+  );
+  await assertNotFetched(fetchAnywhere(`${site.origin}/0`), 'refused', 'the response is too large');
   await assertNotFetched(
     fetchAnywhere(`${site.origin}/11`, { maxBytes: 10 }),
     'refused',
-    'the answer is too large',
+    'the response is too large',
   );
   await assertNotFetched(
     fetchAnywhere(`${site.origin}/${bytes + 1}`, { maxBytes: 10 * bytes }),
     'refused',
-    'the answer is too large',
+    'the response is too large',
   );
   for (let waited = 0; closed < 5 && waited < 5000; waited += 10)
     await new Promise((resolve) => setTimeout(resolve, 10));
@@ -302,7 +310,7 @@ test('a body of 64 KiB is read, one byte more or one without end is refused', as
 
 test('an answer that is packed is refused', async (t) => {
   const site = await openRemoteSite(t, (_, response) => response.setHeader('content-encoding', 'gzip').end());
-  await assertNotFetched(fetchAnywhere(site.origin), 'refused', 'the answer is encoded');
+  await assertNotFetched(fetchAnywhere(site.origin), 'refused', 'the response is compressed');
 });
 
 test('no answer, half a head, half a body, a chain of slow redirects: all are over in time', async (t) => {
@@ -359,7 +367,7 @@ test('a slow site leaves room for others, and its further requests wait for thei
     },
   });
   const ask = (host: string) =>
-    assertNotFetched(fetchDocument(`https://${host}/`), 'failed', 'the name has no address');
+    assertNotFetched(fetchDocument(`https://${host}/`), 'failed', 'the host name has no IP address');
   const first = Array.from({ length: 40 }, (_, index) => ask(`n${index}.slow.example`));
   await ask('other.example');
   assert.equal(looked.length, 16 + 1);
@@ -378,7 +386,7 @@ test('who waits in vain for a slow site is told in time, and takes nobody’s pl
     },
   });
   const first = Array.from({ length: 16 }, () => fetchDocument('https://slow.example/'));
-  const ends = first.map((one) => assertNotFetched(one, 'failed', 'the name has no address'));
+  const ends = first.map((one) => assertNotFetched(one, 'failed', 'the host name has no IP address'));
   const late = fetchDocument('https://late.slow.example/', { timeoutMs: 20 });
   await assertNotFetched(late, 'failed', 'there was no answer in time');
   slow.resolve([]);
@@ -396,8 +404,8 @@ test('more than 64 requests at once fail at once, and the next ones have their p
     'too many documents are being fetched',
   );
   waiting.resolve([]);
-  for (const attempt of first) await assertNotFetched(attempt, 'failed', 'the name has no address');
-  await assertNotFetched(fetchDocument('https://slow.example/'), 'failed', 'the name has no address');
+  for (const attempt of first) await assertNotFetched(attempt, 'failed', 'the host name has no IP address');
+  await assertNotFetched(fetchDocument('https://slow.example/'), 'failed', 'the host name has no IP address');
 });
 
 // ── What cannot be registered ─────────────────────────────────────────────────────────────────────────────
@@ -406,8 +414,8 @@ test('findings A14: a URL that the server never asks for cannot be registered, b
   const pairwiseSecret = 'a secret of pairwise subjects with more than 32 characters';
   const options = { ...openRegistration(), fetchDocument: fetchSafely, pairwiseSecret };
   const world = await openWorld(t, options);
-  const address = 'the server never asks for this URL: the host has an address that is not public';
-  const port = 'the server never asks for this URL: the port is neither 443 nor 1024 or above';
+  const address = 'this server does not fetch this URL: the host has an address that is not public';
+  const port = 'this server does not fetch this URL: the port must be 443, or 1024 or higher';
   for (const [members, member, problem] of [
     [{ jwks_uri: 'https://127.0.0.1/' }, 'jwks_uri', address],
     [{ backchannel_logout_uri: 'https://169.254.169.254/' }, 'backchannel_logout_uri', address],
@@ -425,7 +433,7 @@ test('findings A14: a URL that the server never asks for cannot be registered, b
     });
   }
   const insecure = world.server.clientFrom({ id: 'x' }, { jwks_uri: 'http://app.example/jwks' });
-  await assert.rejects(insecure, /jwks_uri: the server never asks for this URL: the URL is not https/);
+  await assert.rejects(insecure, /jwks_uri: this server does not fetch this URL: the URL is not https/);
 
   const there = await openWorld(t, {
     ...openRegistration({ allowInsecureUris: true }),

@@ -160,10 +160,7 @@ test('§4 a state that HTML cannot hold is refused, and no page made of it', asy
   const world = await openWorld(t);
   const response = await refusalOf(world, { ...FORM_POST, state: 'a\0b' });
   const { error, error_description } = postedBy(response).fields;
-  assert.deepEqual(
-    [error, error_description],
-    ['invalid_request', 'a parameter has a character that is not allowed'],
-  );
+  assert.deepEqual([error, error_description], ['invalid_request', 'a parameter contains a NUL character']);
 });
 
 test('§4 the form leads to the redirect URI, to the letter, and may be led on from there', async (t) => {

@@ -60,7 +60,7 @@ const NO_HINT = redirected('invalid_request', 'the id_token_hint is not valid');
 const NO_CLAIMS = redirected('invalid_request', 'the claims parameter is malformed');
 const UNMET = redirected(
   'unmet_authentication_requirements',
-  'the authentication context that is asked for cannot be met',
+  'the requested authentication context cannot be met',
 );
 
 // ── What a request may ask ─────────────────────────────────────────────────────────────────────────────────
@@ -115,11 +115,7 @@ test('§3.1.2.1 a character that databases and pages cannot hold is refused in e
   for (const name of ['state', 'login_hint', 'acr_values', 'ui_locales', 'display', 'unknown']) {
     const { headers } = await refusalOf(world, { [name]: 'a\0b' });
     const { searchParams } = new URL(String(headers.location));
-    assert.equal(
-      searchParams.get('error_description'),
-      'a parameter has a character that is not allowed',
-      name,
-    );
+    assert.equal(searchParams.get('error_description'), 'a parameter contains a NUL character', name);
   }
 });
 
@@ -171,7 +167,7 @@ specification('Whom an authorization request means (OpenID Connect Core §3.1.2.
       assert.equal(await world.server.isExpectedPerson(request, 'bob'), false);
 
       const somebodyElse = await refused(approved(world, request, { subject: 'bob' }));
-      assert.deepEqual(somebodyElse, redirected('login_required', 'another person is signed in'));
+      assert.deepEqual(somebodyElse, redirected('login_required', 'another user is signed in'));
       assert.equal(world.lastReason, 'other_person');
       const another = await accepted(world, { id_token_hint });
       assert.equal((await recordOf(world, await approved(world, another)))?.subject, 'alice');
@@ -233,9 +229,12 @@ test('§5.5.1 sub with a value says whom the answer must be about as well', asyn
   assert.equal((await accepted(world, both)).expectedSubject, 'bob');
 
   const two = await refusalOf(world, { id_token_hint, ...claims({ id_token: { sub: { value: 'alice' } } }) });
-  assert.deepEqual(two, redirected('invalid_request', 'two different people are asked for'));
+  assert.deepEqual(
+    two,
+    redirected('invalid_request', 'id_token_hint and the requested sub name different users'),
+  );
   const number = await refusalOf(world, claims({ id_token: { sub: { value: 5 } } }));
-  assert.deepEqual(number, redirected('invalid_request', 'the sub that is asked for is no text'));
+  assert.deepEqual(number, redirected('invalid_request', 'the requested sub must be a string'));
 });
 
 test('§8 a client with pairwise subjects means people by what it was told of them', async (t) => {
@@ -248,7 +247,7 @@ test('§8 a client with pairwise subjects means people by what it was told of th
   const request = () => accepted(world, { ...OWN, ...claims({ id_token: { sub: { value: alice } } }) });
   assert.match(String((await approved(world, await request())).headers.location), /code=/);
   const bob = await refused(approved(world, await request(), { subject: 'bob' }));
-  assert.deepEqual(bob, redirected('login_required', 'another person is signed in'));
+  assert.deepEqual(bob, redirected('login_required', 'another user is signed in'));
   const byOwnName = await accepted(world, { ...OWN, ...claims({ id_token: { sub: { value: 'alice' } } }) });
   assert.equal((await refused(approved(world, byOwnName))).status, 303);
 });

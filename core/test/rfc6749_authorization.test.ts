@@ -388,12 +388,32 @@ test('§4.1.2.1 every other error goes back to the client with state and iss', a
     [{ prompt: 'create' }, 'invalid_request', 'the prompt is not allowed'],
     [{ prompt: 'LOGIN' }, 'invalid_request', 'the prompt is not allowed'],
     [{ prompt: 'login  consent' }, 'invalid_request', 'the prompt is not allowed'],
-    [{ max_age: '-1' }, 'invalid_request', 'the max_age is not allowed'],
-    [{ max_age: '1.5' }, 'invalid_request', 'the max_age is not allowed'],
-    [{ max_age: '1e3' }, 'invalid_request', 'the max_age is not allowed'],
-    [{ max_age: 'soon' }, 'invalid_request', 'the max_age is not allowed'],
-    [{ max_age: '9'.repeat(10) }, 'invalid_request', 'the max_age is not allowed'],
-    [{ nonce: 'n\0once' }, 'invalid_request', 'the nonce is not allowed'],
+    [
+      { max_age: '-1' },
+      'invalid_request',
+      'the max_age must be a number of seconds with at most nine digits',
+    ],
+    [
+      { max_age: '1.5' },
+      'invalid_request',
+      'the max_age must be a number of seconds with at most nine digits',
+    ],
+    [
+      { max_age: '1e3' },
+      'invalid_request',
+      'the max_age must be a number of seconds with at most nine digits',
+    ],
+    [
+      { max_age: 'soon' },
+      'invalid_request',
+      'the max_age must be a number of seconds with at most nine digits',
+    ],
+    [
+      { max_age: '9'.repeat(10) },
+      'invalid_request',
+      'the max_age must be a number of seconds with at most nine digits',
+    ],
+    [{ nonce: 'n\0once' }, 'invalid_request', 'the nonce contains a NUL character'],
     [{ request: 'eyJ' }, 'invalid_request_object', 'the request object is malformed'],
     [{ request_uri: 'https://web.example/r' }, 'request_uri_not_supported', 'request_uri is not supported'],
     [{ registration: '{}' }, 'registration_not_supported', 'registration is not supported'],
@@ -550,7 +570,7 @@ test('§4.1.2.1 an approval for somebody who was disabled meanwhile is access_de
       () => assert.fail('a code was issued'),
       (error: unknown) => errorResponse(error),
     );
-  const expected = redirected('access_denied', 'the authorization is void');
+  const expected = redirected('access_denied', 'the authorization was revoked');
 
   const strict = await secondServer(world, { getSubjectState: () => 'disabled' });
   assert.deepEqual(await complete(strict), expected);

@@ -443,12 +443,20 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         [{ client_name: 'a\u0000b' }, 'client_name', text],
         [{ client_name: 'a\u202eb' }, 'client_name', text],
         [{ 'client_name#de': [] }, 'client_name', text],
-        [{ 'client_name#': 'x' }, 'client_name', 'expected a language tag, and only where people read it'],
-        [{ 'client_name#<b>': 'x' }, 'client_name', 'expected a language tag, and only where people read it'],
+        [
+          { 'client_name#': 'x' },
+          'client_name',
+          'expected a valid language tag, on a member that users read',
+        ],
+        [
+          { 'client_name#<b>': 'x' },
+          'client_name',
+          'expected a valid language tag, on a member that users read',
+        ],
         [
           { 'jwks_uri#de': 'https://a.example' },
           'jwks_uri',
-          'expected a language tag, and only where people read it',
+          'expected a valid language tag, on a member that users read',
         ],
         [{ logo_uri: 'javascript:alert(1)' }, 'logo_uri', uri],
         [{ logo_uri: 'http://app.example/logo' }, 'logo_uri', 'expected https'],
@@ -459,7 +467,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         [
           { jwks: { keys: [jwk] }, jwks_uri: 'https://a.example' },
           'jwks_uri',
-          'expected either jwks or jwks_uri',
+          'expected jwks or jwks_uri, not both',
         ],
         [{ jwks: { keys: [] } }, 'jwks', keys],
         [{ jwks: [jwk] }, 'jwks', keys],
@@ -547,7 +555,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         [
           { response_types: [] },
           'response_types',
-          'expected code where the grants have authorization_code, otherwise none',
+          'expected code with the grant type authorization_code, otherwise an empty list',
         ],
         [
           { scope: 'openid read' },
@@ -604,7 +612,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
         publicErrorOf(
           400,
           'unapproved_software_statement',
-          'software_statement: no issuer of software statements is trusted by this server',
+          'software_statement: this server does not accept software statements',
         ),
       );
     },
@@ -762,15 +770,15 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
             subject_type: type,
             sector_identifier_uri: sector,
           }),
-          unfit('sector_identifier_uri', 'expected a JSON array there that has every redirect URI'),
+          unfit('sector_identifier_uri', 'expected a JSON array at this URL that lists every redirect URI'),
         );
     },
     pairwise([two[0]]),
   );
 
   for (const [what, answer, problem] of [
-    ['no JSON', 'hello', 'expected a JSON array there that has every redirect URI'],
-    ['no array', { uris: two }, 'expected a JSON array there that has every redirect URI'],
+    ['no JSON', 'hello', 'expected a JSON array at this URL that lists every redirect URI'],
+    ['no array', { uris: two }, 'expected a JSON array at this URL that lists every redirect URI'],
     [
       'not to be asked for',
       new DocumentError('refused', 'a private address'),
@@ -807,7 +815,7 @@ specification('RFC 7591 dynamic client registration', ON_EVERY_STORE, (spec) => 
   spec(
     'OpenID Connect Registration §2 pairwise subjects with redirect URIs of several hosts need a sector document',
     async (world) => {
-      const problem = 'is needed unless all redirect URIs are of one https host, or none is';
+      const problem = 'required unless all redirect URIs have one https host, or none is https';
       const refused = unfit('sector_identifier_uri', problem);
       const mixed = [CALLBACK, 'com.example.app:/callback'];
       for (const redirect_uris of [two, mixed, [CALLBACK, 'http://127.0.0.1/callback']]) {
@@ -981,7 +989,7 @@ test('RFC 7591 §2 without a way to fetch, what would have to be fetched is refu
     const [name = ''] = Object.keys(members);
     assert.deepEqual(
       await postRegistration(world, { redirect_uris: [CALLBACK], ...members }),
-      unfit(name, 'this server fetches nothing from outside'),
+      unfit(name, 'this server does not fetch URLs of clients'),
     );
   }
   await register(world, { redirect_uris: [CALLBACK], jwks: { keys: [jwk] } });

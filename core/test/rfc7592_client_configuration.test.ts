@@ -21,10 +21,10 @@ import { basic, openWorld, specification, type World } from './harness/world.ts'
 
 const OPEN = openRegistration();
 
-const REFUSED = publicErrorOf(401, 'invalid_token', 'this is no registration access token of the client', {
+const REFUSED = publicErrorOf(401, 'invalid_token', 'expected the registration access token of this client', {
   ...PUBLIC_JSON_HEADERS,
   'www-authenticate':
-    'Bearer error="invalid_token", error_description="this is no registration access token of the client"',
+    'Bearer error="invalid_token", error_description="expected the registration access token of this client"',
 });
 
 const unfit = (member: string, problem: string) =>
@@ -187,7 +187,7 @@ specification('RFC 7592 client configuration', ON_EVERY_STORE, (spec) => {
             ...BY_DEFAULT,
             [name]: value,
           }),
-          unfit(name, 'is not the client to say'),
+          unfit(name, 'is set by the server: leave it out'),
         );
       const { registration_access_token: _, registration_client_uri: __, ...rest } = read;
       const { client_id_issued_at: ___, ...sent } = rest;
@@ -206,7 +206,7 @@ specification('RFC 7592 client configuration', ON_EVERY_STORE, (spec) => {
       const wrongClient = unfit('client_id', 'expected the identifier of this client');
       assert.deepEqual(await put({}), wrongClient);
       assert.deepEqual(await put({ client_id: 'web' }), wrongClient);
-      const wrongSecret = unfit('client_secret', 'expected a secret that the client has');
+      const wrongSecret = unfit('client_secret', 'expected a current secret of this client');
       for (const secret of ['chosen by the client', '', 7, [client.client_secret]])
         assert.deepEqual(await put({ client_id: client.client_id, client_secret: secret }), wrongSecret);
       const { client_id, client_secret } = client;
@@ -562,7 +562,7 @@ test('RFC 7592 §2.2 a client that somebody changes each time is told to try aga
   const { world, response, record, attempts } = await replacing(t, async ({ storage }, id, attempt) =>
     replaceSecret(storage, id, `rotated ${attempt}`),
   );
-  const description = 'the client was changed at the same time: send this again';
+  const description = 'the client was changed at the same time: send the request again';
   assert.deepEqual(response, publicErrorOf(409, 'invalid_request', description, PUBLIC_JSON_HEADERS));
   assert.equal(world.lastReason, 'client_changed_meanwhile');
   assert.deepEqual([attempts, record?.name, record?.secrets], [3, undefined, [{ hash: 'rotated 3' }]]);

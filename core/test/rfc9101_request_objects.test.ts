@@ -244,7 +244,7 @@ test('§6.2 the client’s own choice of an algorithm is the only one', async (t
 test('§4, §5, §10.8 it is of this client, for this server, now, and no other JWT of the client', async (t) => {
   const stage = await openStage(t);
   const now = stage.world.clock.seconds;
-  const notOfClient = 'the request object is not of this client';
+  const notOfClient = 'the request object is from another client';
   const notForServer = 'the request object is not for this server';
   const notNow = 'the request object is not valid at this time';
   for (const [claims, description] of [
@@ -263,7 +263,7 @@ test('§4, §5, §10.8 it is of this client, for this server, now, and no other 
     [{ exp: String(now + 60) }, notNow],
     [{ nbf: now + 61 }, notNow],
     [{ nbf: 'now' }, notNow],
-    [{ sub: 'signer' }, 'a client assertion is no request object'],
+    [{ sub: 'signer' }, 'a client assertion cannot be used as a request object'],
     [{ request: 'x' }, 'the request object has a parameter that is not allowed'],
     [{ request_uri: 'https://signer.example/r' }, 'the request object has a parameter that is not allowed'],
     [{ state: '\ud800' }, 'the request object has a parameter that is not allowed'],
@@ -425,7 +425,7 @@ test('§5 request beside request_uri is refused', async (t) => {
   const stage = await openStage(t);
   const request = await stage.sign(SIGNED);
   const both = await refusalOf(stage.world, { request, request_uri: 'https://signer.example/r' }, OUTSIDE);
-  assert.deepEqual(both, invalid('request and request_uri exclude each other', 'invalid_request'));
+  assert.deepEqual(both, invalid('expected request or request_uri, not both', 'invalid_request'));
 });
 
 test('§10 an object that says more than a request may is refused, an endless one at its size', async (t) => {

@@ -125,7 +125,7 @@ specification('Pushed authorization requests (RFC 9126)', ON_EVERY_STORE, (spec)
           'a resource is not registered, or not for this client',
         ],
         [{ claims: '[]' }, 'invalid_request', 'the claims parameter is malformed'],
-        [{ state: 'a\0' }, 'invalid_request', 'a parameter has a character that is not allowed'],
+        [{ state: 'a\0' }, 'invalid_request', 'a parameter contains a NUL character'],
         [{ state: 'x'.repeat(6200) }, 'invalid_request', 'the request is longer than 6144 characters'],
         [{ state: ['a', 'b'] }, 'invalid_request', 'a parameter is repeated'],
         [{ registration: '{}' }, 'registration_not_supported', 'registration is not supported'],

@@ -141,7 +141,7 @@ async function readText(stream: ReadableStream<Uint8Array>): Promise<string> {
   let bytes = 0;
   for await (const chunk of stream) {
     bytes += chunk.length;
-    if (bytes > DOCUMENT_LIMITS.bytes) throw new DocumentError('refused', 'the answer is too large');
+    if (bytes > DOCUMENT_LIMITS.bytes) throw new DocumentError('refused', 'the response is too large');
     text += decoder.decode(chunk, { stream: true });
   }
   return text + decoder.decode();

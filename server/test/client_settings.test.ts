@@ -278,7 +278,7 @@ describe('settings of a client', () => {
       ['--backchannel-logout-uri', 'http://localhost:4001/bcl', 'the URL is not https'],
       ['--logo-uri', 'https://10.0.0.1/logo.png', 'the host has an address that is not public'],
       ['--jwks-uri', 'https://localhost/jwks', 'the host has an address that is not public'],
-      ['--request-uri', 'https://x.example:80/request', 'the port is neither 443 nor 1024 or above'],
+      ['--request-uri', 'https://x.example:80/request', 'the port must be 443, or 1024 or higher'],
     ] as const;
     for (const [flag, url, why] of attempts) {
       const { code, stderr } = await grantd(own, [...update, flag, url]);

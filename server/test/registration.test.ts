@@ -180,7 +180,7 @@ describe('registration', () => {
     assert.deepEqual(await refused.json(), {
       error: 'invalid_client_metadata',
       error_description:
-        'sector_identifier_uri: the server never asks for this URL: the host has an address that is not public',
+        'sector_identifier_uri: this server does not fetch this URL: the host has an address that is not public',
     });
     const unreachable = await post(server, {
       ...members('https'),

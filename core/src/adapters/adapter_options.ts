@@ -1,3 +1,4 @@
+// Options and routing that all adapters share.
 import type { AuthorizationServer } from '../authorization_server.ts';
 import { type OnFault, printFault } from '../http/error_response.ts';
 import { ConfigurationError } from '../http/errors.ts';
@@ -5,27 +6,27 @@ import { type HttpRequest, type HttpResponse, pathOf, queryOf } from '../http/ht
 import { anyFunction, anyText, type KindsOf, oneOf } from '../option_kinds.ts';
 
 /**
- * What every adapter can be told. `Incoming` is the request as the host's framework knows it, `Rest` what else the
- * framework hands to its handlers.
+ * Options of every adapter.
+ * @typeParam Incoming the framework's request object
+ * @typeParam Rest what else the framework passes to its handlers
  */
 export interface AdapterOptions<Incoming, Rest extends readonly unknown[] = []> {
   /**
-   * `'render'` answers an error as its RFC says; `'forward'` hands what was thrown, an `OAuthError`, a `StorageFault` or a
-   * `DocumentError`, which have status and headers, or whatever else, to the framework's own error handling. Default
-   * `'render'`.
+   * `'render'` answers errors as their RFC requires. `'forward'` passes the thrown value to the framework's error
+   * handler. `OAuthError`, `StorageFault` and `DocumentError` carry a status and headers. Default: `'render'`.
    */
   readonly errors?: 'render' | 'forward';
-  /** Headers of each answer beside its own, which win. */
+  /** Adds headers to every response. Headers that the server sets itself win. */
   readonly headers?: (request: Incoming, ...rest: Rest) => Readonly<Record<string, string>>;
   /**
-   * The host's identifier of a request, which events name as `requestId`. Default: on Node the `id` of the request, where
-   * the framework or a middleware has given it one; elsewhere none.
+   * Returns the host's identifier of a request, which events carry as `requestId`. Default: on Node the `id` of the
+   * request, which some frameworks and middleware set; elsewhere none.
    */
   readonly id?: (request: Incoming, ...rest: Rest) => string | undefined;
   /**
-   * Told of what is answered 500 or 503 and neither the server nor the framework's error handling has been told of: a
-   * body that cannot be read, an answer that cannot be sent, what an operation of the host's own throws. Default: with
-   * `mount` the server's `onEvent`, with `handler` the console.
+   * Receives what leads to a 500 or 503 that neither the server nor the framework's error handler reports: a body that
+   * cannot be read, a response that cannot be sent, an exception from the host's own operation. Default: the server's
+   * `onEvent` for `mount`, the console for `handler`.
    */
   readonly onFault?: OnFault<Incoming, Rest>;
 }
@@ -33,13 +34,12 @@ export interface AdapterOptions<Incoming, Rest extends readonly unknown[] = []> 
 export interface MountOptions<Incoming, Rest extends readonly unknown[] = []>
   extends AdapterOptions<Incoming, Rest> {
   /**
-   * The part of the path that a proxy in front takes off before it passes a request on, such as `/auth`. Default: none
-   * is taken off. Paths that arrive whole are known as well.
+   * The part of the path that a proxy removes before it passes a request on, such as `/auth`. Requests with the whole
+   * path still work. Default: none.
    */
   readonly strippedPath?: string;
 }
 
-/** The kinds of every adapter's options. */
 export const ADAPTER_OPTIONS: KindsOf<AdapterOptions<never>> = {
   errors: oneOf('render', 'forward'),
   headers: anyFunction,
@@ -51,17 +51,18 @@ export const MOUNT_OPTIONS: KindsOf<MountOptions<never>> = { ...ADAPTER_OPTIONS,
 
 export type Operation = (request: HttpRequest) => Promise<HttpResponse>;
 
-/** The endpoints of a server as a mounted adapter sees them. */
+/** Finds a server's endpoints for a mounted adapter. */
 interface MountedEndpoints<Incoming, Rest extends readonly unknown[]> {
   /** The endpoint at the path of this URL; `undefined` if there is none. */
   operationAt(url: string): Operation | undefined;
-  /** Tells the server's `onEvent`; the console, where the request is for no endpoint. */
+  /** Reports to the server's `onEvent`, or to the console if the path has no endpoint. */
   readonly onFault: OnFault<Incoming, Rest>;
 }
 
 /**
- * @param identityOf what is known of a request before it is read
- * @throws {ConfigurationError} the stripped path is none
+ * Undoes the stripped path before the server looks for an endpoint.
+ * @param identityOf returns URL and identifier of a request whose body has not been read yet
+ * @throws {ConfigurationError} `strippedPath` is not a path, or no endpoint is below it
  */
 export function mountedEndpoints<Incoming, Rest extends readonly unknown[] = []>(
   server: AuthorizationServer,
@@ -86,7 +87,7 @@ export function mountedEndpoints<Incoming, Rest extends readonly unknown[] = []>
   };
 }
 
-/** From a URL as it arrived to the one that the client asked for. */
+/** Returns a function from the URL as it arrived to the URL that the client requested. */
 function wholeUrls(server: AuthorizationServer, strippedPath: string | undefined): (url: string) => string {
   if (strippedPath === undefined) return (url) => url;
   if (!/^(\/[^/?#]+)+$/.test(strippedPath)) {
@@ -105,7 +106,7 @@ function wholeUrls(server: AuthorizationServer, strippedPath: string | undefined
   };
 }
 
-/** For a path without an endpoint, if no further handler follows the adapter. */
+/** Answers 404 if an adapter has no further handler to call. */
 export const notFound: Operation = async () => NOT_FOUND;
 
 export const NOT_FOUND: HttpResponse = { status: 404, headers: {}, body: '' };

@@ -1,3 +1,4 @@
+// Fetches documents whose URLs come from clients, without access to the host's private network.
 import { lookup, Resolver } from 'node:dns/promises';
 import type { IncomingMessage } from 'node:http';
 import { BlockList, isIP, isIPv4, isIPv6, type LookupFunction } from 'node:net';
@@ -13,11 +14,11 @@ import { anyFunction, type KindsOf, requireKinds, trueOrFalse } from '../option_
 
 export interface DocumentFetcherOptions {
   /**
-   * Also asks addresses of the machine and its networks, by http as well: for development alone, since whoever may
-   * register a client could read from there what is meant for nobody outside. Default: `false`.
+   * Also allows `http:` and addresses of this machine and its private networks. Use it for development only: otherwise
+   * anyone who can register a client could read from your private network. Default: `false`.
    */
   readonly allowPrivateAddresses?: boolean;
-  /** How a name becomes addresses. Default: the name servers of the machine. */
+  /** Looks up the IP addresses of a host name. Default: the name servers of the machine. */
   readonly resolveName?: ResolveName;
 }
 
@@ -27,21 +28,24 @@ const OPTIONS: KindsOf<DocumentFetcherOptions> = {
 };
 
 /**
- * Fetches documents that strangers name: https alone, no address that is not public, over a connection to the very
- * address that was checked, a few redirects that are checked alike, all within `DOCUMENT_LIMITS`.
+ * Returns a function that fetches documents from URLs that clients name. It allows only `https:` and public addresses,
+ * connects to the very address that it has checked, checks each redirect alike, and keeps to `DOCUMENT_LIMITS`.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * new AuthorizationServer({ ...options, fetchDocument: documentFetcher() });
  */
 export function documentFetcher(options: DocumentFetcherOptions = {}): FetchDocument {
   requireKinds(options, OPTIONS);
   const { allowPrivateAddresses = false } = options;
   const { resolveName = allowPrivateAddresses ? resolveLocalName : resolvePublicName } = options;
   const policy = { allowPrivateAddresses, resolveName };
-  const shares = new SiteShares();
+  const limits = new RequestLimits();
   const fetchDocument: FetchDocument = async (text, request = {}) => {
     const url = parseUrl(text);
     const timeoutMs = Math.min(request.timeoutMs ?? DOCUMENT_LIMITS.timeoutMs, DOCUMENT_LIMITS.timeoutMs);
-    // One clock for names, connections and bodies together.
+    // One timeout covers lookups, connections and bodies together.
     return withinTime(timeoutMs, 'the document could not be fetched', (signal) =>
-      shares.within(url, signal, () => follow(url, request, policy, signal)),
+      limits.within(url, signal, () => follow(url, request, policy, signal)),
     );
   };
   return Object.assign(fetchDocument, {
@@ -50,9 +54,9 @@ export function documentFetcher(options: DocumentFetcherOptions = {}): FetchDocu
 }
 
 /**
- * Why such a fetcher will never ask for a URL, as far as the URL itself tells; `undefined` where it may. For whoever
- * writes one down and wants to know at once.
- * @throws {DocumentError} the text is no URL
+ * Returns why `documentFetcher` would refuse a URL, or `undefined` if only its addresses can tell. Call it when a URL
+ * is registered, so that mistakes show at once.
+ * @throws {DocumentError} the text is not a URL
  */
 export function documentRefusal(
   url: string,
@@ -81,19 +85,18 @@ async function follow(
     if (!isRedirect || location === undefined) return document;
     url = parseUrl(location, url);
   }
-  throw new DocumentError('refused', 'the answer is one redirect too many');
+  throw new DocumentError('refused', 'too many redirects');
 }
 
-/** Which IP addresses a name has; none is an empty list. A rejection is an outage. */
+/** Returns the IP addresses of a name, possibly none. Rejects if the lookup itself failed. */
 type ResolveName = (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 
-/** Where a request may go. */
 interface DestinationPolicy {
   readonly allowPrivateAddresses: boolean;
   readonly resolveName: ResolveName;
 }
 
-/** A URL with the addresses that it was found to have; the connection goes to these and no others. */
+/** A URL with its checked addresses. The connection goes to these, without a second lookup. */
 interface Destination {
   readonly url: URL;
   readonly addresses: readonly string[];
@@ -101,35 +104,35 @@ interface Destination {
 
 const HTTPS_PORT = 443;
 
-/** Ports below belong to the system's services (RFC 6335 §6), of which a client's documents are on one alone. */
+/** Lower ports belong to system services (RFC 6335 §6). Of these, only 443 serves documents. */
 const FIRST_USER_PORT = 1024;
 
-/** As `new URL` does, but without a word about the text in what it throws. */
+/** Unlike `new URL`, it throws an error that does not contain the text. */
 function parseUrl(text: string, base?: URL): URL {
   const url = URL.parse(text, base?.href);
-  if (url === null) throw new DocumentError('refused', 'the text is no URL');
+  if (url === null) throw new DocumentError('refused', 'not a valid URL');
   return url;
 }
 
 const NOT_PUBLIC = 'the host has an address that is not public';
 
-/** Names of this machine, whatever name servers say (RFC 6761 §6.3). */
+/** Always this machine, whatever name servers say (RFC 6761 §6.3). */
 const LOCALHOST = /(?:^|\.)localhost\.?$/;
 
-/** Why a URL is never asked, as far as it tells that itself; otherwise `undefined`, and the addresses of its name decide. */
+/** Returns why the URL itself is not allowed; otherwise `undefined`, and its addresses still have to be checked. */
 export function refusalOf(url: URL, allowPrivateAddresses: boolean): string | undefined {
-  if (url.username !== '' || url.password !== '') return 'the URL carries credentials';
+  if (url.username !== '' || url.password !== '') return 'the URL contains a username or password';
   if (url.protocol !== 'https:' && !(allowPrivateAddresses && url.protocol === 'http:'))
     return 'the URL is not https';
   if (allowPrivateAddresses) return undefined;
-  if (!isUsualPort(url.port)) return 'the port is neither 443 nor 1024 or above';
+  if (!isUsualPort(url.port)) return 'the port must be 443, or 1024 or higher';
   const address = LOCALHOST.test(url.hostname) ? '127.0.0.1' : writtenAddress(url.hostname);
   return address === undefined || isPublicAddress(address) ? undefined : NOT_PUBLIC;
 }
 
 /**
  * Checks a URL and all addresses of its host.
- * @throws {DocumentError} `refused`: not one to be asked; `failed`: its name cannot be looked up
+ * @throws {DocumentError} `refused`: the URL or an address is not allowed; `failed`: the lookup found no address
  */
 async function destinationOf(
   url: URL,
@@ -140,7 +143,7 @@ async function destinationOf(
   if (refusal !== undefined) throw new DocumentError('refused', refusal);
 
   const addresses = await addressesOf(url, resolveName, signal);
-  // One that is not public is enough: which of several is asked is not for the name's owner to choose.
+  // One private address is enough to refuse, because the name's owner must not influence which one is used.
   if (!allowPrivateAddresses && !addresses.every(isPublicAddress))
     throw new DocumentError('refused', NOT_PUBLIC);
   return { url, addresses };
@@ -154,11 +157,11 @@ async function addressesOf(
   const written = writtenAddress(hostname);
   if (written !== undefined) return [written];
   const addresses = await resolveName(hostname, signal);
-  if (addresses.length === 0) throw new DocumentError('failed', 'the name has no address');
+  if (addresses.length === 0) throw new DocumentError('failed', 'the host name has no IP address');
   return addresses;
 }
 
-/** The URL parser has written every form of an IPv4 address, also `0x7f.1` and `2130706433`, with dots. */
+/** The URL parser has already normalized IPv4 addresses such as `0x7f.1` and `2130706433`. */
 function writtenAddress(hostname: string): string | undefined {
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   return isIP(host) === 0 ? undefined : host;
@@ -169,8 +172,8 @@ function isUsualPort(port: string): boolean {
 }
 
 /**
- * Asks the name servers themselves. `getaddrinfo` would hold one of the few threads that also hash passwords, for as
- * long as the name servers of a stranger please.
+ * Asks the name servers directly. `getaddrinfo` would block one of the few threads that also hash passwords, as long
+ * as the domain's name servers take.
  */
 const resolvePublicName: ResolveName = async (name, signal) => {
   if (LOCALHOST.test(name)) return ['127.0.0.1'];
@@ -187,11 +190,11 @@ const resolvePublicName: ResolveName = async (name, signal) => {
   }
 };
 
-/** As every other program of this machine does, with its hosts file. */
+/** Uses the system's resolver, so that the hosts file counts. */
 const resolveLocalName: ResolveName = async (name) =>
   (await lookup(name, { all: true })).map(({ address }) => address);
 
-/** The answer to one request, before anything was made of a redirect. */
+/** The response to one request; redirects have not been followed. */
 export interface Answer {
   readonly status: number;
   readonly contentType: string | undefined;
@@ -199,14 +202,14 @@ export interface Answer {
   readonly body: string;
 }
 
-/** What every request says: no cookie, no credential, and that the answer must not be packed. */
+/** Headers of each request. It sends no cookies or credentials, and accepts no compression. */
 const OWN_HEADERS = { accept: '*/*', 'accept-encoding': 'identity', 'user-agent': 'grantd' };
 
 /**
- * One request over a connection of its own to one of the destination's addresses, and what was answered.
- * @param maxBytes of the body, which is read no further than just past it
- * @throws {DocumentError} `refused`: the answer is too large, or packed
- * @throws {Error} the connection failed, or the signal ended it
+ * Sends one request over a new connection to one of the destination's addresses.
+ * @param maxBytes limit for the body; reading stops just past it
+ * @throws {DocumentError} `refused`: the response is too large or compressed
+ * @throws {Error} the connection failed, or the signal aborted it
  */
 export async function exchange(
   destination: Destination,
@@ -215,7 +218,7 @@ export async function exchange(
   signal: AbortSignal,
 ): Promise<Answer> {
   const { url, addresses } = destination;
-  // Loaded only here: most servers never send a request, and start sooner without TLS.
+  // Imported here because most servers never send a request, and start faster without TLS.
   const { request: send } = await (url.protocol === 'https:' ? import('node:https') : import('node:http'));
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const request = send(url, {
@@ -226,7 +229,7 @@ export async function exchange(
         ...(body !== undefined && { 'content-length': Buffer.byteLength(body) }),
       },
       agent: false,
-      lookup: answering(addresses),
+      lookup: pinnedLookup(addresses),
       signal,
     });
     request.on('response', resolve);
@@ -247,19 +250,19 @@ export async function exchange(
 
 async function readBody(response: IncomingMessage, maxBytes: number): Promise<Buffer> {
   const { 'content-encoding': encoding = 'identity' } = response.headers;
-  if (encoding.toLowerCase() !== 'identity') throw new DocumentError('refused', 'the answer is encoded');
+  if (encoding.toLowerCase() !== 'identity') throw new DocumentError('refused', 'the response is compressed');
   const chunks: Buffer[] = [];
   let bytes = 0;
   for await (const chunk of response) {
     chunks.push(chunk);
     bytes += chunk.length;
-    if (bytes > maxBytes) throw new DocumentError('refused', 'the answer is too large');
+    if (bytes > maxBytes) throw new DocumentError('refused', 'the response is too large');
   }
   return Buffer.concat(chunks);
 }
 
-/** A look-up that has been made already: a name that answers otherwise the next time leads nowhere else. */
-function answering(addresses: readonly string[]): LookupFunction {
+/** Returns the checked addresses instead of a second lookup, which a hostile name server could answer differently. */
+function pinnedLookup(addresses: readonly string[]): LookupFunction {
   const found = addresses.map((address) => ({ address, family: isIPv6(address) ? 6 : 4 }));
   return (_name, { all }, done) => {
     if (all) done(null, found);
@@ -267,13 +270,13 @@ function answering(addresses: readonly string[]): LookupFunction {
   };
 }
 
-/** Special-purpose blocks of the IANA registries (RFC 6890) that lie in the unicast space. */
+/** Special-purpose blocks of the IANA registry (RFC 6890). */
 const SPECIAL_IPV4 = blockList('ipv4', [
   ['0.0.0.0', 8], // this network (RFC 791)
   ['10.0.0.0', 8], // private (RFC 1918)
   ['100.64.0.0', 10], // carrier-grade NAT (RFC 6598)
   ['127.0.0.0', 8], // loopback (RFC 1122)
-  ['169.254.0.0', 16], // link-local (RFC 3927), where clouds keep their credentials
+  ['169.254.0.0', 16], // link-local (RFC 3927), where clouds serve credentials
   ['172.16.0.0', 12], // private (RFC 1918)
   ['192.0.0.0', 24], // IETF protocol assignments (RFC 6890)
   ['192.0.2.0', 24], // documentation (RFC 5737)
@@ -289,7 +292,7 @@ const SPECIAL_IPV4 = blockList('ipv4', [
   ['240.0.0.0', 4], // reserved, and broadcast (RFC 1112, RFC 919)
 ]);
 
-/** What is neither here nor NAT64 is loopback, mapped, unique local, link-local, multicast or not given out yet. */
+/** All other IPv6 space, except NAT64, is special-purpose or unassigned. */
 const GLOBAL_IPV6 = blockList('ipv6', [['2000::', 3]]);
 const SPECIAL_IPV6 = blockList('ipv6', [
   ['2001::', 23], // IETF protocol assignments, with Teredo and benchmarking (RFC 2928, RFC 4380, RFC 5180)
@@ -299,13 +302,13 @@ const SPECIAL_IPV6 = blockList('ipv6', [
   ['3fff::', 20], // documentation (RFC 9637)
 ]);
 
-/** Leads to the IPv4 address in its last 32 bits (RFC 6052 §2.1); all that an IPv6-only network sees of IPv4. */
+/** Reaches the IPv4 address in its last 32 bits (RFC 6052 §2.1). IPv6-only networks reach IPv4 only this way. */
 const NAT64 = blockList('ipv6', [['64:ff9b::', 96]]);
 
-/** Whether an IP address, as text, is one that anybody on the internet could ask. */
+/** Returns whether everyone on the internet can reach this IP address. */
 export function isPublicAddress(address: string): boolean {
   if (isIPv4(address)) return !SPECIAL_IPV4.check(address, 'ipv4');
-  if (!isIPv6(address) || address.includes('%')) return false; // a zone is one of this machine's own links
+  if (!isIPv6(address) || address.includes('%')) return false; // a zone means a link of this machine
   if (NAT64.check(address, 'ipv6')) return !SPECIAL_IPV4.check(lastFourBytes(address), 'ipv4');
   return GLOBAL_IPV6.check(address, 'ipv6') && !SPECIAL_IPV6.check(address, 'ipv6');
 }
@@ -319,9 +322,9 @@ function blockList(
   return list;
 }
 
-/** Of an IPv6 address, in the dotted form of IPv4. */
+/** Returns the last 32 bits of an IPv6 address in dotted IPv4 form. */
 function lastFourBytes(address: string): string {
-  // The URL parser writes the address in hexadecimal groups alone, whatever its form was.
+  // The URL parser writes every form of the address in hexadecimal groups.
   const groups = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::').at(-1)?.split(':') ?? [];
   const [high = 0, low = 0] = ['0', '0', ...groups]
     .slice(-2)
@@ -329,25 +332,25 @@ function lastFourBytes(address: string): string {
   return [high >> 8, high & 255, low >> 8, low & 255].join('.');
 }
 
-/** Requests under way at once; further ones fail, so that slow strangers cannot pile up here. */
-const MOST_AT_ONCE = 64;
+/** Limit for all concurrent requests. Further ones fail, so that slow sites cannot exhaust the server. */
+const MAX_REQUESTS = 64;
 
-/** Of them to one site, so that a slow one leaves room for all others. */
-const MOST_TO_ONE_SITE = 16;
+/** Limit for concurrent requests to one site, so that a slow one leaves room for the others. */
+const MAX_REQUESTS_PER_SITE = 16;
 
-/** Of one site, until another request to it is over. */
-const MOST_WAITING = 48;
+/** Limit for requests that wait until another request to their site has finished. */
+const MAX_WAITING_PER_SITE = 48;
 
-/** Shares of the requests that may be under way: everyone's together, and each site's. */
-class SiteShares {
-  readonly #underWay = new Map<string, number>();
+/** Limits concurrent requests, in total and per site. */
+class RequestLimits {
+  readonly #running = new Map<string, number>();
   readonly #waiting = new Map<string, Set<() => void>>();
-  #all = 0;
+  #total = 0;
 
   /**
-   * Does work when the site has a place for it.
+   * Runs `work` as soon as the limits allow it.
    * @param signal ends the wait, not the work
-   * @throws {DocumentError} `failed`: too many requests are under way, or wait
+   * @throws {DocumentError} `failed`: too many requests are running or waiting
    */
   async within<T>(url: URL, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
     const site = siteOf(url);
@@ -360,17 +363,17 @@ class SiteShares {
   }
 
   async #begin(site: string, signal: AbortSignal): Promise<void> {
-    const toSite = this.#underWay.get(site) ?? 0;
-    if (this.#all >= MOST_AT_ONCE) throw tooMany();
-    if (toSite >= MOST_TO_ONE_SITE) return this.#turn(site, signal);
-    this.#underWay.set(site, toSite + 1);
-    this.#all += 1;
+    const toSite = this.#running.get(site) ?? 0;
+    if (this.#total >= MAX_REQUESTS) throw tooMany();
+    if (toSite >= MAX_REQUESTS_PER_SITE) return this.#wait(site, signal);
+    this.#running.set(site, toSite + 1);
+    this.#total += 1;
   }
 
-  /** Resolves when a request to the site is over, whose place is taken then. */
-  async #turn(site: string, signal: AbortSignal): Promise<void> {
+  /** Resolves when another request to the site has finished. That request passes its place on. */
+  async #wait(site: string, signal: AbortSignal): Promise<void> {
     const waiting = this.#waiting.get(site) ?? new Set();
-    if (waiting.size >= MOST_WAITING) throw tooMany();
+    if (waiting.size >= MAX_WAITING_PER_SITE) throw tooMany();
     this.#waiting.set(site, waiting);
     const { promise, resolve, reject } = Promise.withResolvers<void>();
     const giveUp = () => {
@@ -391,16 +394,16 @@ class SiteShares {
       return;
     }
     this.#waiting.delete(site);
-    const left = (this.#underWay.get(site) ?? 1) - 1;
-    if (left === 0) this.#underWay.delete(site);
-    else this.#underWay.set(site, left);
-    this.#all -= 1;
+    const left = (this.#running.get(site) ?? 1) - 1;
+    if (left === 0) this.#running.delete(site);
+    else this.#running.set(site, left);
+    this.#total -= 1;
   }
 }
 
 /**
- * Whoever has a domain has as many names below it as they like: all names that end alike are one site, by their last two
- * labels. The domains of a registry with more labels (`co.uk`) are one as well, and wait for each other.
+ * Returns the last two labels of a host name, because the owner of a domain can create any number of names below it.
+ * Domains below a suffix with two labels, such as `co.uk`, therefore share one limit.
  */
 function siteOf({ hostname }: URL): string {
   const isAddress = hostname.startsWith('[') || /^[\d.]+$/.test(hostname);
@@ -411,10 +414,13 @@ function tooMany(): DocumentError {
   return new DocumentError('failed', 'too many documents are being fetched');
 }
 
-/** An IPv4 address as IPv6 writes it (RFC 4291 §2.5.5.2), in the one way in which a URL's host does. */
+/** An IPv4-mapped IPv6 address (RFC 4291 §2.5.5.2), as the URL parser writes it. */
 const IPV4_MAPPED = /^::ffff:([0-9a-f]{1,4}):([0-9a-f]{1,4})$/;
 
-/** An address in one way of writing it: without port and zone, and IPv4 as IPv4. `undefined` if the text is none. */
+/**
+ * Normalizes an IP address: removes port and zone, and turns IPv4-mapped IPv6 into IPv4.
+ * @returns `undefined` if the text is not an IP address
+ */
 export function plainAddress(text: string): string | undefined {
   const [, bracketed, before] = /^(?:\[([^\]]+)\](?::\d+)?|([\d.]+):\d+)$/.exec(text.trim()) ?? [];
   const address = (bracketed ?? before ?? text.trim()).replace(/%.*$/, '');
@@ -427,12 +433,12 @@ export function plainAddress(text: string): string | undefined {
 }
 
 const GROUPS = 8;
-/** Of 64 bits: what a network gives to one customer at least (RFC 6177 §2). */
+/** 64 bits, the least that a network assigns to one customer (RFC 6177 §2). */
 const GROUPS_OF_UNIT = 4;
 
 /**
- * What counts as one address in every limit: an IPv4 address, or the /64 of an IPv6 address, since whoever has one of
- * its addresses has them all. Any other text is its own unit.
+ * Returns the unit that all limits count as one address: the IPv4 address, or the /64 of an IPv6 address, because its
+ * owner controls every address in it. Returns any other text unchanged.
  */
 export function addressUnit(text: string): string {
   const address = plainAddress(text);

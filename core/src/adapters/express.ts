@@ -1,4 +1,4 @@
-/** The adapter for Express, 5 and 4. */
+/** Adapter for Express 5 and 4. */
 import type { AuthorizationServer } from '../authorization_server.ts';
 import type { HttpRequest } from '../http/http.ts';
 import type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
@@ -15,19 +15,19 @@ import {
 export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 export { sendResponse } from './node_exchange.ts';
 
-/** A request of Express. */
 export type ExpressRequest = ConnectRequest;
 
-/** A response of Express. */
 export type ExpressResponse = Parameters<ConnectMiddleware>[1];
 
 export type ExpressMiddleware = ConnectMiddleware;
 
 /**
- * Middleware that answers with what the server says at the request's path and leaves the others alone:
- * `app.use(mount(server))`. Below a path (`app.use('/auth', mount(server))`) the issuer has that path as well. The
- * peer's address is that of `app.set('trust proxy', …)`. Forwarded errors go to `next`.
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * Returns middleware that serves all endpoints and calls `next` for other paths. If you mount it below a path, such as
+ * `app.use('/auth', mount(server))`, the issuer needs that path too. Express takes the peer's address from proxies
+ * according to `app.set('trust proxy', …)`. Forwarded errors go to `next`.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * app.use(mount(server));
  */
 export function mount(
   server: AuthorizationServer,
@@ -37,15 +37,17 @@ export function mount(
 }
 
 /**
- * One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`.
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * Serves one operation.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * app.post('/introspect', handler((request) => server.introspect(request)));
  */
 export function handler(operation: Operation, options?: AdapterOptions<ExpressRequest>): ExpressMiddleware {
   return operationMiddleware(identified(hostedByConnect, options), operation, options);
 }
 
 /**
- * The request as a plain value. A body is read no further than just past the server's limit.
+ * Converts a request. Reads its body, but stops just past the server's limit.
  * @throws {Error} the connection broke before the body was complete
  */
 export function toHttpRequest(request: ExpressRequest): Promise<HttpRequest> {

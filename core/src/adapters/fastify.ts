@@ -1,5 +1,4 @@
-/** The adapter for Fastify 5. */
-
+/** Adapter for Fastify 5. */
 import type { AuthorizationServer } from '../authorization_server.ts';
 import { rendered } from '../http/error_response.ts';
 import { ConfigurationError } from '../http/errors.ts';
@@ -26,20 +25,20 @@ import {
 
 export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 
-/** What of a request of Fastify is used. */
+/** The members of Fastify's request that the adapter uses. */
 export interface FastifyRequest {
   readonly raw: NodeRequest;
-  /** Whole, whatever prefix a plugin was registered with. */
+  /** Includes the prefix of the plugin. */
   readonly url: string;
   readonly id: string;
-  /** The peer; with the option `trustProxy`, as far as the proxies before it are trusted. */
+  /** The peer's address; with `trustProxy` the one that the trusted proxies name. */
   readonly ip: string;
   readonly body: unknown;
-  /** What `body` was made of, where the host keeps it. */
+  /** The text or the bytes from which `body` was parsed, if the parser keeps them. */
   readonly rawBody?: unknown;
 }
 
-/** What of a reply of Fastify is used. */
+/** The members of Fastify's reply that the adapter uses. */
 export interface FastifyReply {
   code(status: number): unknown;
   header(name: string, value: string | readonly string[]): unknown;
@@ -49,7 +48,7 @@ export interface FastifyReply {
 
 export type FastifyHandler = (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 
-/** What of an instance of Fastify is used. */
+/** The members of a Fastify instance that the adapter uses. */
 export interface FastifyInstance {
   readonly prefix: string;
   addHook(
@@ -59,10 +58,12 @@ export interface FastifyInstance {
 }
 
 /**
- * A plugin that answers with what the server says at the request's path and leaves the others alone:
- * `app.register(mount(server))` on the application itself, not in a scope of it. It reads bodies itself, before parsers.
- * Paths are the issuer's, whatever `prefix` it is registered with. Forwarded errors go to the error handler.
- * @throws {ConfigurationError} an option does not fit; the message names it. Registering throws in a scope with a prefix
+ * Returns a plugin that serves all endpoints and leaves other paths to the host's routes. Register it on the root
+ * instance, because the endpoints have the issuer's paths. It reads bodies before the host's parsers do. Forwarded
+ * errors go to the error handler.
+ * @throws {ConfigurationError} an option is wrong; the message names it. Registration under a prefix throws too.
+ * @example
+ * await app.register(mount(server));
  */
 export function mount(
   server: AuthorizationServer,
@@ -87,14 +88,15 @@ export function mount(
       return operation && answer(operation, request, reply);
     });
   };
-  // The endpoints have no routes, so the hook must see the requests that no route of the host's is for.
+  // The plugin has no routes. Without this symbol its hook would not see requests outside its own scope.
   return Object.assign(plugin, { [Symbol.for('skip-override')]: true });
 }
 
 /**
- * One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`. Fastify answers 415
- * by itself where no parser is registered for forms; `@fastify/formbody` is one.
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * Serves one operation. Fastify answers 415 unless a parser for forms is registered, such as `@fastify/formbody`.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * app.post('/introspect', handler((request) => server.introspect(request)));
  */
 export function handler(operation: Operation, options: AdapterOptions<FastifyRequest> = {}): FastifyHandler {
   const answer = answering(options);
@@ -117,14 +119,14 @@ function answering(
 }
 
 /**
- * The request as a plain value. A body is read no further than just past the server's limit.
+ * Converts a request. Reads its body, but stops just past the server's limit.
  * @throws {Error} the connection broke before the body was complete
  */
 export function toHttpRequest(request: FastifyRequest): Promise<HttpRequest> {
   return plainRequest(request.raw, hostedOf(request));
 }
 
-/** @param further headers beside the answer's own, which win */
+/** @param further headers to add; those of `answer` win */
 export function sendResponse(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -134,7 +136,7 @@ export function sendResponse(
   reply.code(answer.status);
   for (const [name, value] of Object.entries(headersOf(request.raw, answer, further)))
     reply.header(name, value);
-  // A text would have its media type amended.
+  // Fastify would add a charset to the media type of a string.
   reply.send(answer.body === '' ? undefined : Buffer.from(answer.body));
 }
 

@@ -1,4 +1,4 @@
-/** The Fetch adapter: `Request` in, `Response` out, on every runtime. */
+/** Adapter for Fetch: takes a `Request`, returns a `Response`, and runs on every runtime. */
 import type { AuthorizationServer } from '../authorization_server.ts';
 import { fromHttpResponse, takingTwo } from '../http/fetch_response.ts';
 import { NOT_FOUND, type Operation } from './adapter_options.ts';
@@ -12,15 +12,17 @@ export type {
 } from './fetch_exchange.ts';
 export { responseTo as sendResponse, toHttpRequest } from './fetch_exchange.ts';
 
-/** @typeParam Rest what the runtime's server hands over after the request: callbacks of the options get it as well */
+/** @typeParam Rest what the runtime passes after the request; callbacks in the options receive it too */
 export type FetchHandler<Incoming extends Request = Request, Rest extends readonly unknown[] = []> = (
   request: Incoming,
   ...rest: Rest
 ) => Promise<Response>;
 
 /**
- * Answers with what the server says at the request's path; 404 where it has no endpoint there. Forwarded errors reject.
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * Serves all endpoints. Answers 404 if the server has no endpoint at the path. Forwarded errors reject.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * export default { fetch: mount(server) };
  */
 export function mount<Incoming extends Request = Request, Rest extends readonly unknown[] = []>(
   server: AuthorizationServer,
@@ -34,8 +36,10 @@ export function mount<Incoming extends Request = Request, Rest extends readonly 
 }
 
 /**
- * One operation alone, for a host that routes by itself: `handler((request) => server.introspect(request))`.
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * Serves one operation, for a host that routes by itself.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * const introspect = handler((request) => server.introspect(request));
  */
 export function handler<Incoming extends Request = Request, Rest extends readonly unknown[] = []>(
   operation: Operation,

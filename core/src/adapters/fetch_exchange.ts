@@ -1,3 +1,4 @@
+// Request and response of every adapter whose framework is built on Fetch.
 import type { AuthorizationServer } from '../authorization_server.ts';
 import { rendered } from '../http/error_response.ts';
 import { fromHttpResponse } from '../http/fetch_response.ts';
@@ -17,12 +18,13 @@ import {
   type Operation,
 } from './adapter_options.ts';
 
-/** Where a framework's handlers find the request in what they are given. */
+/** Takes the `Request` out of what the framework passes to its handlers. */
 type RequestOf<Host> = (host: Host) => Request;
 
 /**
- * Answers where the server has an endpoint at the request's path; elsewhere `undefined`, before anything was read.
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * Returns a function that answers requests for the server's endpoints. For other paths it returns `undefined` without
+ * reading the request.
+ * @throws {ConfigurationError} an option is wrong; the message names it
  */
 export function mountedExchange<Host, Rest extends readonly unknown[]>(
   requestOf: RequestOf<Host>,
@@ -43,9 +45,9 @@ export function mountedExchange<Host, Rest extends readonly unknown[]>(
 }
 
 /**
- * Answers by one operation; rejects with what it threw, where the host wants errors forwarded. What a body fails with on
- * its way is the host's in any case, which may have an answer to it: it can be a limit of its own.
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * Returns a function that answers by one operation. With `errors: 'forward'` it rejects with what the operation threw.
+ * It always rejects if the body fails, because the host may have a response for that, such as 413 for its own limit.
+ * @throws {ConfigurationError} an option is wrong; the message names it
  */
 export function operationExchange<Host, Rest extends readonly unknown[]>(
   requestOf: RequestOf<Host>,
@@ -95,13 +97,13 @@ function idOf<Host, Rest extends readonly unknown[]>(
   return given === undefined ? {} : { id: given };
 }
 
-/** What a host that speaks Fetch knows and a `Request` does not tell. */
+/** Facts about a request that a `Request` does not carry. */
 interface FromHost<Host, Rest extends readonly unknown[]> {
-  /** What is known of the connection, such as the peer's address. Default: what the framework says, if anything. */
+  /** Returns facts about the connection, such as the peer's address. Default: what the framework knows, if anything. */
   readonly connection?: (host: Host, ...rest: Rest) => HttpConnection;
   /**
-   * The body, where the host has read it already: its text, or the form; `undefined` where it has not. Default: what the
-   * framework has kept, if anything.
+   * Returns the text or the parsed form of a body that the host has already read, otherwise `undefined`. Default: what
+   * the framework has kept, if anything.
    */
   readonly body?: (host: Host, ...rest: Rest) => ReadBody | Promise<ReadBody>;
 }
@@ -109,8 +111,8 @@ interface FromHost<Host, Rest extends readonly unknown[]> {
 export type ReadBody = string | ParsedForm | undefined;
 
 /**
- * @typeParam Host what the framework hands to its handlers: a `Request`, or its own object around one
- * @typeParam Rest what it hands over besides, such as `info` of Deno, the server of Bun, `env` and `ctx` of a Worker
+ * @typeParam Host what the framework passes to its handlers: a `Request`, or an object around one
+ * @typeParam Rest further arguments, such as `info` of Deno, the server of Bun, `env` and `ctx` of a Worker
  */
 export interface FetchOptions<Host = Request, Rest extends readonly unknown[] = []>
   extends AdapterOptions<Host, Rest>,
@@ -131,21 +133,19 @@ export interface FetchMountOptions<Host = Request, Rest extends readonly unknown
   extends MountOptions<Host, Rest>,
     FromHost<Host, Rest> {}
 
-/** What the host knows better than the request itself says. */
+/** Overrides what the `Request` itself says. */
 export type Known = Partial<Pick<HttpRequest, 'body' | 'connection' | 'id'>>;
 
-/** A body failed on its way: by the connection, or by what of the host's stands before the adapter. */
+/** The body could not be read to its end, because of the connection or of the host's own code. */
 interface BrokenBody {
   readonly brokenBy: unknown;
-  /** Whether the client disconnected. */
   readonly isAbandoned: boolean;
 }
 
 /**
- * The request as a plain value. A body is read no further than just past the server's limit, and not at all where it is
- * known.
- * @throws {TypeError} the host has read the body already
- * @throws what the body failed with on its way
+ * Converts a request. Reads the body only if `known` has none, and stops just past the server's limit.
+ * @throws {TypeError} other code has read the body already
+ * @throws the error that the body failed with
  */
 export async function toHttpRequest(request: Request, known?: Known): Promise<HttpRequest> {
   const read = await readRequest(request, known);
@@ -154,8 +154,8 @@ export async function toHttpRequest(request: Request, known?: Known): Promise<Ht
 }
 
 /**
- * As `toHttpRequest`, where a body that fails is told from all else that can go wrong.
- * @throws {TypeError} the host has read the body already
+ * Like `toHttpRequest`, but returns a `BrokenBody` if the body fails, so that callers can tell this from other errors.
+ * @throws {TypeError} other code has read the body already
  */
 export async function readRequest(request: Request, known: Known = {}): Promise<HttpRequest | BrokenBody> {
   const { method, url, headers } = request;
@@ -170,12 +170,12 @@ export async function readRequest(request: Request, known: Known = {}): Promise<
   }
 }
 
-/** An error with a status is an answer of the host's, such as that to a body beyond a limit of its own. */
+/** The host gives its own errors a status, such as 413 for a body beyond its own limit. */
 function isAnswer(error: unknown): boolean {
   return error instanceof Error && 'status' in error;
 }
 
-/** What the servers of Bun (`AbortError`) and Deno call a body whose connection is gone, before the signal says so. */
+/** Names of the errors with which Bun (`AbortError`) and Deno fail a body before they abort the signal. */
 const OF_CONNECTION: ReadonlySet<string> = new Set(['AbortError', 'BadResource', 'Http']);
 
 /** Reads the signal last, because Deno warns when code reads it. */
@@ -184,7 +184,7 @@ function isOfConnection(error: unknown, request: Request): boolean {
 }
 
 async function readText(stream: ReadableStream<Uint8Array>): Promise<string> {
-  const decoder = new TextDecoder('utf-8', { ignoreBOM: true }); // a byte counts, also where it shows nothing
+  const decoder = new TextDecoder('utf-8', { ignoreBOM: true }); // a BOM belongs to the body
   let text = '';
   let bytes = 0;
   for await (const chunk of stream) {
@@ -196,8 +196,8 @@ async function readText(stream: ReadableStream<Uint8Array>): Promise<string> {
 }
 
 /**
- * The response to a request; none to `HEAD` has a body, whatever the runtime would make of it (RFC 9110 §9.3.2).
- * @param further headers beside the answer's own, which win
+ * Converts a response. Responses to `HEAD` have no body (RFC 9110 §9.3.2); not every runtime takes care of that.
+ * @param further headers to add; those of `answer` win
  */
 export function responseTo(
   { method }: Pick<Request, 'method'>,

@@ -1,4 +1,4 @@
-/** The adapter for h3 2, on every runtime that h3 runs on. */
+/** Adapter for h3 2, on every runtime that h3 supports. */
 import type { AuthorizationServer } from '../authorization_server.ts';
 import type { HttpConnection, HttpRequest, HttpResponse } from '../http/http.ts';
 import type { Operation } from './adapter_options.ts';
@@ -17,19 +17,22 @@ export type {
   FetchOptions as AdapterOptions,
 } from './fetch_exchange.ts';
 
-/** What of h3's `H3Event` is used. */
+/** The members of h3's `H3Event` that the adapter uses. */
 export interface H3Event {
-  /** `ip` is the peer, or whom its trusted proxies name. */
+  /** `ip` is the peer's address, or the one that trusted proxies name. */
   readonly req: Request & { readonly ip?: string | undefined };
 }
 
 /**
- * A middleware that answers with what the server says at the request's path and leaves the others to what follows:
- * `app.use(mount(server))`. An application that is itself mounted below a path no longer sees that path, which is then
- * the option `strippedPath`. h3 keeps nothing of a body that it has read: where `readBody` comes first, what it got is
- * the option `body`. Forwarded errors go to `onError`, as the cause of its `HTTPError`.
- * @typeParam Event h3's own, where a callback asks it more than the adapter does
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * Returns middleware that serves all endpoints and calls `next` for other paths. Forwarded errors go to `onError`, as
+ * the cause of an `HTTPError`.
+ *
+ * If the application is mounted below a path, pass that path as `strippedPath`. h3 does not keep bodies: if your code
+ * calls `readBody` first, return its result from the option `body`.
+ * @typeParam Event h3's own event type, if a callback needs more than the adapter does
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * app.use(mount(server));
  */
 export function mount<Event extends H3Event = H3Event>(
   server: AuthorizationServer,
@@ -40,8 +43,10 @@ export function mount<Event extends H3Event = H3Event>(
 }
 
 /**
- * One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`.
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * Serves one operation.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * app.post('/introspect', handler((request) => server.introspect(request)));
  */
 export function handler<Event extends H3Event = H3Event>(
   operation: Operation,
@@ -51,18 +56,17 @@ export function handler<Event extends H3Event = H3Event>(
 }
 
 /**
- * The request as a plain value. A body is read no further than just past the server's limit, and not at all where it is
- * known.
- * @throws {TypeError} the body has been read already
- * @throws what the body failed with on its way
+ * Converts a request. Reads the body only if `known` has none, and stops just past the server's limit.
+ * @throws {TypeError} other code has read the body already
+ * @throws the error that the body failed with
  */
 export function toHttpRequest(event: H3Event, known?: Known): Promise<HttpRequest> {
   return plainRequest(requestOf(event), { connection: peerOf(event), ...known });
 }
 
 /**
- * The response, for the handler to return.
- * @param further headers beside the answer's own, which win
+ * Converts a response, for the handler to return.
+ * @param further headers to add; those of `answer` win
  */
 export function sendResponse(
   event: H3Event,

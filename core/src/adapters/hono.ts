@@ -1,4 +1,4 @@
-/** The adapter for Hono 4, on every runtime that Hono runs on. */
+/** Adapter for Hono 4, on every runtime that Hono supports. */
 import type { AuthorizationServer } from '../authorization_server.ts';
 import type { HttpRequest, HttpResponse, ParsedForm } from '../http/http.ts';
 import type { Operation } from './adapter_options.ts';
@@ -17,11 +17,11 @@ export type {
   FetchOptions as AdapterOptions,
 } from './fetch_exchange.ts';
 
-/** What of Hono's `Context` is used. */
+/** The members of Hono's `Context` that the adapter uses. */
 export interface HonoContext {
   readonly req: {
     readonly raw: Request;
-    /** Bodies that were read already, by the method that read them. */
+    /** Bodies that have been read, by the name of the method that read them. */
     readonly bodyCache: object;
     text(): Promise<string>;
     formData(): Promise<FormData>;
@@ -29,12 +29,16 @@ export interface HonoContext {
 }
 
 /**
- * A middleware that answers with what the server says at the request's path and leaves the others to what follows:
- * `app.use(mount(server))`. Paths are the issuer's, whatever base path the application has. Where the peer's address
- * is known depends on the runtime: `connection: (c: Context) => ({ remoteAddress: getConnInfo(c).remote.address })`. Forwarded
- * errors go to `app.onError`.
- * @typeParam Context Hono's own, where a callback asks it more than the adapter does
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * Returns middleware that serves all endpoints and calls `next` for other paths. The endpoints have the issuer's paths,
+ * whatever the application's base path. Forwarded errors go to `app.onError`.
+ *
+ * The peer's address depends on the runtime, so pass `connection`.
+ * @typeParam Context Hono's own context type, if a callback needs more than the adapter does
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * app.use(mount(server, {
+ *   connection: (c: Context) => ({ remoteAddress: getConnInfo(c).remote.address }),
+ * }));
  */
 export function mount<Context extends HonoContext = HonoContext>(
   server: AuthorizationServer,
@@ -50,8 +54,10 @@ export function mount<Context extends HonoContext = HonoContext>(
 }
 
 /**
- * One operation alone: `app.post('/introspect', handler((request) => server.introspect(request)))`.
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * Serves one operation.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * app.post('/introspect', handler((request) => server.introspect(request)));
  */
 export function handler<Context extends HonoContext = HonoContext>(
   operation: Operation,
@@ -61,10 +67,10 @@ export function handler<Context extends HonoContext = HonoContext>(
 }
 
 /**
- * The request as a plain value, with the body that Hono has kept where somebody has read it. A body is read no further
- * than just past the server's limit.
+ * Converts a request. If other code has read the body through Hono, it uses what Hono kept. Otherwise it reads the
+ * body, but stops just past the server's limit.
  * @throws {TypeError} other code has read the body without Hono
- * @throws what the body failed with on its way
+ * @throws the error that the body failed with
  */
 export async function toHttpRequest(context: HonoContext, known: Known = {}): Promise<HttpRequest> {
   const body = known.body ?? (await bodyRead(context));
@@ -72,8 +78,8 @@ export async function toHttpRequest(context: HonoContext, known: Known = {}): Pr
 }
 
 /**
- * The response, for the handler to return.
- * @param further headers beside the answer's own, which win
+ * Converts a response, for the handler to return.
+ * @param further headers to add; those of `answer` win
  */
 export function sendResponse(
   context: HonoContext,
@@ -85,12 +91,12 @@ export function sendResponse(
 
 const requestOf = ({ req }: HonoContext): Request => req.raw;
 
-/** Hono keeps what it has read, in the first way in which it was read; all others are made of that. */
+/** Hono keeps the result of the first method that read the body, and derives all others from it. */
 async function bodyRead({ req }: HonoContext): Promise<ReadBody> {
   if (!req.raw.bodyUsed) return undefined;
   const [way] = Object.keys(req.bodyCache);
   if (way === undefined) return undefined;
-  // Hono makes text of the parsed form as if it were multipart/form-data.
+  // Hono would turn the parsed form into multipart/form-data text.
   return way === 'formData' ? formOf(await req.formData()) : req.text();
 }
 

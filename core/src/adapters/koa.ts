@@ -1,5 +1,4 @@
-/** The adapter for Koa 3. */
-
+/** Adapter for Koa 3. */
 import type { AuthorizationServer } from '../authorization_server.ts';
 import { rendered } from '../http/error_response.ts';
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
@@ -25,14 +24,14 @@ import {
 
 export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 
-/** What of a context of Koa is used. */
+/** The members of Koa's context that the adapter uses. */
 export interface KoaContext {
   readonly req: NodeRequest;
-  /** `body` is what a parser has left, and `rawBody` what it was made of, where the parser keeps that. */
+  /** A parser leaves `body`, and some also the `rawBody` from which they made it. */
   readonly request: { readonly body?: unknown; readonly rawBody?: unknown };
-  /** The URL before the paths were taken off below which middleware was mounted. */
+  /** The URL before middleware removed the paths that it is mounted at. */
   readonly originalUrl: string;
-  /** The peer; with `app.proxy`, the one that the proxy names. */
+  /** The peer's address; with `app.proxy` the one that the proxy names. */
   readonly ip: string;
   status: number;
   body: unknown;
@@ -43,9 +42,10 @@ export interface KoaContext {
 export type KoaMiddleware = (context: KoaContext, next: () => Promise<unknown>) => Promise<void>;
 
 /**
- * Middleware that answers with what the server says at the request's path and leaves the others alone:
- * `app.use(mount(server))`. Forwarded errors are thrown.
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * Returns middleware that serves all endpoints and calls `next` for other paths. Forwarded errors are thrown.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * app.use(mount(server));
  */
 export function mount(server: AuthorizationServer, given: MountOptions<KoaContext> = {}): KoaMiddleware {
   requireKinds(given, MOUNT_OPTIONS);
@@ -63,8 +63,10 @@ export function mount(server: AuthorizationServer, given: MountOptions<KoaContex
 }
 
 /**
- * One operation alone: `router.post('/introspect', handler((request) => server.introspect(request)))`.
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * Serves one operation.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * router.post('/introspect', handler((request) => server.introspect(request)));
  */
 export function handler(
   operation: Operation,
@@ -88,18 +90,18 @@ function answering(
 }
 
 /**
- * The request as a plain value. A body is read no further than just past the server's limit.
+ * Converts a request. Reads its body, but stops just past the server's limit.
  * @throws {Error} the connection broke before the body was complete
  */
 export function toHttpRequest(context: KoaContext): Promise<HttpRequest> {
   return plainRequest(context.req, hostedOf(context));
 }
 
-/** @param further headers beside the answer's own, which win */
+/** @param further headers to add; those of `answer` win */
 export function sendResponse(context: KoaContext, answer: HttpResponse, further?: FurtherHeaders): void {
-  // No body would be the text `null` where the host has said JSON of all its answers.
+  // If the host has set JSON for all responses, Koa would send an empty body as the text `null`.
   context.remove('content-type');
-  // An empty text would be given a media type; and a body that is none, the status 204.
+  // Koa gives an empty string a media type, and sets the status to 204 when the body becomes `null`.
   context.body = answer.body === '' ? null : answer.body;
   context.status = answer.status;
   for (const [name, value] of Object.entries(headersOf(context.req, answer, further))) {

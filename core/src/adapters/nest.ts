@@ -1,4 +1,4 @@
-/** The adapter for NestJS, on its Express and on its Fastify platform. */
+/** Adapter for NestJS, on its Express and its Fastify platform. */
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import type { AdapterOptions, Operation } from './adapter_options.ts';
 import type { ExpressRequest, ExpressResponse } from './express.ts';
@@ -11,25 +11,29 @@ import { hostedByConnect, identified, operationMiddleware } from './node_exchang
 export type { AdapterOptions, MountOptions, Operation } from './adapter_options.ts';
 
 /**
- * Middleware that answers with what the server says at the request's path and leaves the others alone, on either
- * platform: `app.use(mount(server))`, or `consumer.apply(mount(server)).forRoutes(…)`. Global prefixes change nothing:
- * paths are the issuer's. Forwarded errors go to exception filters.
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * Returns middleware for either platform. It serves all endpoints and leaves other paths to the host's controllers.
+ * Global prefixes do not apply: the endpoints have the issuer's paths. Forwarded errors go to exception filters.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * app.use(mount(server)); // or consumer.apply(mount(server)).forRoutes(…)
  */
 export { mount } from './express.ts';
 
 export type NestRequest = ExpressRequest | FastifyRequest;
 
-/** A request and its response, of either platform. */
+/** Request and response of one of the two platforms. */
 export type NestExchange =
   | readonly [request: ExpressRequest, response: ExpressResponse]
   | readonly [request: FastifyRequest, response: FastifyReply];
 
 /**
- * One operation alone, in a method of a controller that has `@Req() request` and `@Res() response`:
- * `return introspection(request, response)` with `const introspection = handler((request) => server.introspect(request))`.
- * Forwarded errors reject, and so go to exception filters.
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * Serves one operation, in a controller method with `@Req() request` and `@Res() response`. Forwarded errors reject, so
+ * they reach exception filters.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * const introspection = handler((request) => server.introspect(request));
+ * // in the method of the controller:
+ * return introspection(request, response);
  */
 export function handler(
   operation: Operation,
@@ -44,20 +48,20 @@ export function handler(
   };
 }
 
-/** Rejects with what goes to `next`. */
+/** Rejects with what the middleware passes to `next`. */
 function passedOn(answer: (next: (error?: unknown) => void) => Promise<void>): Promise<void> {
   return new Promise((resolve, reject) => void answer(reject).then(resolve, reject));
 }
 
 /**
- * The request as a plain value. A body is read no further than just past the server's limit.
+ * Converts a request. Reads its body, but stops just past the server's limit.
  * @throws {Error} the connection broke before the body was complete
  */
 export function toHttpRequest(request: NestRequest): Promise<HttpRequest> {
   return 'raw' in request ? fastify.toHttpRequest(request) : express.toHttpRequest(request);
 }
 
-/** Of the request and its response, the answer to send, and further headers beside its own, which win. */
+/** Sends a response on either platform. Headers of `answer` win over `further`. */
 export function sendResponse(
   ...sent: readonly [...exchange: NestExchange, answer: HttpResponse, further?: FurtherHeaders]
 ): void {
@@ -65,7 +69,6 @@ export function sendResponse(
   else express.sendResponse(...sent);
 }
 
-/** Whether what begins with a request and its response is of Fastify. */
 function isOfFastify<Arguments extends readonly [NestRequest, ...unknown[]]>(
   given: Arguments,
 ): given is Extract<Arguments, readonly [FastifyRequest, ...unknown[]]> {

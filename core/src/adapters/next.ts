@@ -1,4 +1,4 @@
-/** The adapter for the route handlers of Next.js' app router. */
+/** Adapter for route handlers of the Next.js app router. */
 import type { AuthorizationServer } from '../authorization_server.ts';
 import { type FetchHandler, mount as mountFetch } from './fetch.ts';
 import type { FetchMountOptions } from './fetch_exchange.ts';
@@ -12,7 +12,7 @@ export {
   toHttpRequest,
 } from './fetch.ts';
 
-/** What a `route.ts` exports. */
+/** The exports of a `route.ts`. */
 export type RouteHandlers<
   NextRequest extends Request = Request,
   Rest extends readonly unknown[] = [],
@@ -21,13 +21,15 @@ export type RouteHandlers<
 >;
 
 /**
- * The handlers of a catch-all route: `export const { GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS } = mount(server)`.
- * The whole path says which endpoint answers, wherever the folder of the route is; Next.js takes its `basePath` off
- * it, which is then the option `strippedPath`. The peer's address it tells by `X-Forwarded-For` alone, which is what
- * the client says of itself unless a proxy in front overwrites it. Forwarded errors are Next.js' own: 500.
- * @typeParam NextRequest that of Next.js, where a callback asks it more than a `Request` tells
- * @typeParam Rest what Next.js hands over after it, the parameters of the route
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * Returns the handlers of a catch-all route. The whole path selects the endpoint, whatever folder the route is in.
+ * Next.js removes its `basePath`, so pass that as `strippedPath`. Forwarded errors become Next.js's own 500.
+ *
+ * Next.js knows the peer's address only from `X-Forwarded-For`. Do not trust it unless a proxy overwrites that header.
+ * @typeParam NextRequest Next.js's own request type, if a callback needs more than `Request` has
+ * @typeParam Rest what Next.js passes after the request, such as the route's parameters
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * export const { GET, HEAD, POST, PUT, DELETE, PATCH, OPTIONS } = mount(server);
  */
 export function mount<NextRequest extends Request = Request, Rest extends readonly unknown[] = []>(
   server: AuthorizationServer,
@@ -40,7 +42,7 @@ export function mount<NextRequest extends Request = Request, Rest extends readon
     POST: answer,
     PUT: answer,
     DELETE: answer,
-    PATCH: answer, // no endpoint has it: 405 with `Allow`, which Next.js does not send by itself
+    PATCH: answer, // no endpoint supports it, but Next.js would answer 405 without `Allow`
     OPTIONS: answer,
   };
 }

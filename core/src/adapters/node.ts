@@ -1,4 +1,4 @@
-/** The adapter for `node:http`. */
+/** Adapter for `node:http`. */
 import type { ServerResponse } from 'node:http';
 import type { AuthorizationServer } from '../authorization_server.ts';
 import type { HttpRequest } from '../http/http.ts';
@@ -27,24 +27,28 @@ export { sendResponse } from './node_exchange.ts';
 export type NodeHandler = (request: NodeRequest, response: ServerResponse, next?: Next) => Promise<void>;
 
 /**
- * Answers with what the server says at the request's path; elsewhere `next`, or 404 where there is none. Forwarded
- * errors go to `next`, and are rendered where there is none.
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * Serves all endpoints. If the server has no endpoint at the path, it calls `next`, or answers 404 without one.
+ * Forwarded errors go to `next`. Without `next` they are rendered.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * createServer(mount(server)).listen(8080);
  */
 export function mount(server: AuthorizationServer, options?: MountOptions<NodeRequest>): NodeHandler {
   return mountedMiddleware(identified(hostedByNode, options), server, options);
 }
 
 /**
- * One operation alone, for a host that routes by itself: `handler((request) => server.introspect(request))`.
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * Serves one operation, for a host that routes by itself.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ * @example
+ * const introspect = handler((request) => server.introspect(request));
  */
 export function handler(operation: Operation, options?: AdapterOptions<NodeRequest>): NodeHandler {
   return operationMiddleware(identified(hostedByNode, options), operation, options);
 }
 
 /**
- * The request as a plain value. A body is read no further than just past the server's limit.
+ * Converts a request. Reads its body, but stops just past the server's limit.
  * @throws {Error} the connection broke before the body was complete
  */
 export function toHttpRequest(request: NodeRequest): Promise<HttpRequest> {

@@ -1,3 +1,4 @@
+// Request and response of every adapter whose framework is built on `node:http`.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { AuthorizationServer } from '../authorization_server.ts';
@@ -21,21 +22,20 @@ import {
   type Operation,
 } from './adapter_options.ts';
 
-/** A request of `node:http` with what hosts add to it. */
+/** A request of `node:http`, with properties that frameworks and parsers add. */
 export interface NodeRequest extends IncomingMessage {
-  /** The form, where the host has parsed it already; or its text. */
+  /** The parsed form or the text, if a parser has read the body. */
   readonly body?: unknown;
-  /** What `body` was made of, where the host keeps it. */
+  /** The text or the bytes from which `body` was parsed, if the parser keeps them. */
   readonly rawBody?: unknown;
-  /** The host's identifier of the request, for its log. */
   readonly id?: unknown;
 }
 
-/** What the host's framework says of a request, and knows better than the request itself. */
+/** What the framework knows about a request. It wins over the request itself. */
 export interface HostedRequest extends LeftByParsers {
-  /** With everything that routers take off on the way. */
+  /** The whole URL, with the parts that routers remove. */
   readonly url: string | undefined;
-  /** Of the peer, as far as the framework believes the proxies before it. */
+  /** The peer's address, as far as the framework trusts the proxies. */
   readonly remoteAddress: string | undefined;
   readonly id: unknown;
 }
@@ -54,18 +54,18 @@ export async function plainRequest(request: IncomingMessage, hosted: HostedReque
   };
 }
 
-/** What is known of a request before it is read. */
+/** Returns what is known before the body has been read. */
 export function identityOf({ url = '/', id }: HostedRequest): Pick<HttpRequest, 'url' | 'id'> {
   return { url, ...idOf(id) };
 }
 
-/** Texts and numbers are identifiers, as loggers count requests by default; nothing else is, nor an empty text. */
+/** Accepts numbers too, because many loggers count requests. */
 function idOf(id: unknown): Pick<HttpRequest, 'id'> {
   const isIdentifier = typeof id === 'number' || (typeof id === 'string' && id !== '');
   return isIdentifier ? { id: String(id) } : {};
 }
 
-/** As the host's framework says, but for the identifier where the host has an option for that. */
+/** The option `id` wins over the framework's own identifier. */
 export function identified<Incoming>(
   hostedOf: (incoming: Incoming) => HostedRequest,
   { id }: { readonly id?: AdapterOptions<Incoming>['id'] | undefined } = {},
@@ -75,7 +75,7 @@ export function identified<Incoming>(
 
 export type FurtherHeaders = Readonly<Record<string, string>>;
 
-/** @param further headers beside the answer's own, which win */
+/** @param further headers to add; those of `answer` win */
 export function sendResponse(
   request: IncomingMessage,
   response: ServerResponse,
@@ -90,7 +90,7 @@ export function sendResponse(
   response.end(body);
 }
 
-/** Every header of the answer to a request but the length. */
+/** Returns all headers of the response except `content-length`. */
 export function headersOf(
   request: IncomingMessage,
   answer: HttpResponse,
@@ -103,13 +103,13 @@ export function headersOf(
   };
 }
 
-/** Two of a name that differ in their letters would both be sent; the length is that of the answer. */
+/** Node would send both of two names that differ only in case. The caller sets `content-length` itself. */
 function lowerCased(headers: FurtherHeaders): FurtherHeaders {
   const named = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
   return Object.fromEntries(named.filter(([name]) => name !== 'content-length'));
 }
 
-/** The connection, or the stream of HTTP/2, was closed before the body was complete. */
+/** The connection, or the HTTP/2 stream, closed before the body was complete. */
 class BrokenConnection extends Error {
   constructor() {
     super('the connection was closed');
@@ -117,16 +117,16 @@ class BrokenConnection extends Error {
   }
 }
 
-/** What the host's parsers have left. */
+/** What the host's body parsers have left. */
 interface LeftByParsers {
   readonly body: unknown;
-  /** The text or the bytes that `body` was made of, where they have been kept. */
+  /** The text or the bytes from which `body` was parsed, if the parser keeps them. */
   readonly rawBody: unknown;
 }
 
 /**
- * The body of a request: the text that the host has kept, the form that it has parsed, or else text, which is read no
- * further than just past the server's limit. Text comes first, since a parser may read a form in a way of its own.
+ * Returns the body: the text or the form that the host has kept, otherwise the text that arrives. It stops reading
+ * just past the server's limit. Text wins over a parsed form, because parsers differ, for example about repeated names.
  * @throws {BrokenConnection}
  */
 export async function bodyOf(
@@ -138,13 +138,13 @@ export async function bodyOf(
   return isParsedForm(request, body) ? body : readBody(request);
 }
 
-/** @returns `undefined` for what is neither text nor bytes */
+/** @returns `undefined` if the value is neither text nor bytes */
 function textFrom(value: unknown): string | undefined {
   if (typeof value === 'string') return value;
   return Buffer.isBuffer(value) ? value.toString('utf8') : undefined;
 }
 
-/** Parsers of other media types leave an empty object behind and the body unread. */
+/** Some parsers leave an empty object for media types that they do not know, and the body unread. */
 function isParsedForm(request: IncomingMessage, body: unknown): body is ParsedForm {
   if (typeof body !== 'object' || body === null) return false;
   return Object.keys(body).length > 0 || request.readableDidRead;
@@ -154,15 +154,15 @@ function isParsedForm(request: IncomingMessage, body: unknown): body is ParsedFo
 async function readBody(request: IncomingMessage): Promise<string | undefined> {
   if (hasNone(request)) return undefined;
   const isUntouched = request.readableFlowing === null; // otherwise other code reads it too
-  if (isUntouched) await nextTurn(); // most requests come in one piece, which is all there then
+  if (isUntouched) await nextTurn(); // by then most bodies have arrived whole
   if (request.readableEnded) return undefined;
   if (request.destroyed) throw new BrokenConnection();
-  if (isUntouched && request.readableDidRead) return undefined; // in the meantime
+  if (isUntouched && request.readableDidRead) return undefined; // other code has read it during that turn
   const isAtHand = request.complete && request.readableFlowing === null && request.readableLength > 0;
   return isAtHand ? bodyAtHand(request) : arrivingBody(request);
 }
 
-/** RFC 9112 §6.3; in HTTP/2 a body needs neither header. */
+/** RFC 9112 §6.3. HTTP/2 needs neither header. */
 function hasNone({ httpVersionMajor, headers }: IncomingMessage): boolean {
   const isAnnounced = headers['content-length'] !== undefined || headers['transfer-encoding'] !== undefined;
   return httpVersionMajor < 2 && !isAnnounced;
@@ -189,14 +189,14 @@ function arrivingBody(request: IncomingMessage): Promise<string> {
       }
     });
     request.on('end', finish);
-    if (request.isPaused()) request.resume(); // the host has read a part of it, or waited with it
+    if (request.isPaused()) request.resume(); // the host has read a part of it, or paused it
     request.on('close', () => {
       if (!request.readableEnded) reject(new BrokenConnection());
     });
   });
 }
 
-/** If the host has set an encoding, listeners get text. */
+/** Listeners receive text if the host has set an encoding. */
 function bytesOf({ readableEncoding }: IncomingMessage, piece: Buffer | string): Buffer {
   return typeof piece === 'string' ? Buffer.from(piece, readableEncoding ?? 'utf8') : piece;
 }
@@ -207,10 +207,10 @@ function textOf([first, ...others]: readonly Buffer[]): string {
 }
 
 /**
- * What an operation answers to a request.
- * @param render makes an answer of what the operation threw
- * @returns `undefined` if the client disconnected during its request
- * @throws what the operation threw, where the host wants errors forwarded
+ * Runs an operation.
+ * @param render makes a response of what the operation threw
+ * @returns `undefined` if the client disconnected before its request was complete
+ * @throws what the operation threw, if errors are forwarded
  */
 export async function answerTo(
   request: IncomingMessage,
@@ -236,10 +236,13 @@ export async function answerTo(
 
 export type Next = (error?: unknown) => void;
 
-/** Where the frameworks that are built of `(request, response, next)` differ. */
+/** Reads a request of a framework whose handlers are `(request, response, next)`. */
 type HostedOf<Incoming> = (request: Incoming) => HostedRequest;
 
-/** Answers where the server has an endpoint; elsewhere `next`, or 404 where there is none. */
+/**
+ * Serves all endpoints. If the server has no endpoint at the path, it calls `next`, or answers 404 without one.
+ * @throws {ConfigurationError} an option is wrong; the message names it
+ */
 export function mountedMiddleware<Incoming extends NodeRequest>(
   hostedOf: HostedOf<Incoming>,
   server: AuthorizationServer,
@@ -254,9 +257,9 @@ export function mountedMiddleware<Incoming extends NodeRequest>(
 }
 
 /**
- * Answers by one operation. What goes wrong goes to `next`; where there is none, nobody would hear of a rejection but
- * the process, which it would end: errors are rendered then.
- * @throws {ConfigurationError} an option does not fit; the message names it
+ * Serves one operation. Errors go to `next`. Without `next` they are rendered, because an unhandled rejection would end
+ * the process.
+ * @throws {ConfigurationError} an option is wrong; the message names it
  */
 export function operationMiddleware<Incoming extends NodeRequest>(
   hostedOf: HostedOf<Incoming>,
@@ -266,7 +269,7 @@ export function operationMiddleware<Incoming extends NodeRequest>(
   return middleware(hostedOf, () => operation, options);
 }
 
-/** @param operationAt the operation for a URL; `undefined` leaves the request to `next` */
+/** @param operationAt returns the operation for a URL, or `undefined` to call `next` */
 function middleware<Incoming extends NodeRequest>(
   hostedOf: HostedOf<Incoming>,
   operationAt: (url: string) => Operation | undefined,
@@ -295,16 +298,15 @@ function middleware<Incoming extends NodeRequest>(
   };
 }
 
-/** What `node:http` says of a request itself. */
 export function hostedByNode({ url, body, rawBody, id, socket }: NodeRequest): HostedRequest {
   return { url, body, rawBody, id, remoteAddress: socket.remoteAddress };
 }
 
-/** A request as Express has it, and others that run Express's middleware. */
+/** A request of Express, or of a framework that runs Express middleware. */
 export interface ConnectRequest extends NodeRequest {
-  /** The URL before the paths were taken off below which routers were mounted. */
+  /** The URL before routers removed the paths that they are mounted at. */
   readonly originalUrl?: string | undefined;
-  /** The peer, as far as the proxies before it are trusted. */
+  /** The peer's address, as far as the framework trusts the proxies. */
   readonly ip?: string | undefined;
 }
 

@@ -1,3 +1,4 @@
+// Second step of the authorization endpoint: issues a code after the user has approved.
 import { sha256 } from '#crypto';
 import type { Context } from '../context.ts';
 import { secondsOf } from '../environment.ts';
@@ -105,7 +106,7 @@ async function refusalOf(
   const requiredAcr = requiredAcrOf(request.claims);
   if (requiredAcr !== undefined && !requiredAcr.includes(approval.acr ?? '')) return refuse(unmetAcr());
   if (!(await isExpectedPerson(context, request, approval.subject)))
-    return refuse(signInAgain('another person is signed in', 'other_person'));
+    return refuse(signInAgain('another user is signed in', 'other_person'));
   if (isTooOld(context, request, approval))
     return refuse(signInAgain('the sign-in is older than max_age', 'sign_in_too_old'));
   const life = await subjectLife(context, approval.subject);
@@ -117,7 +118,7 @@ function signInAgain(description: string, reason: ReasonCode): Refusal {
 }
 
 function overtaken(reason: ReasonCode): Refusal {
-  return { code: 'access_denied', description: 'the authorization is void', reason };
+  return { code: 'access_denied', description: 'the authorization was revoked', reason };
 }
 
 async function revokeCode({ storage: { authorizationCodes } }: Context, id: string): Promise<void> {

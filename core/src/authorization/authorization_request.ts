@@ -1,4 +1,4 @@
-// § refers to RFC 6749.
+// First step of the authorization endpoint: validates a request. § refers to RFC 6749.
 import { reportAudience } from '../clients/access.ts';
 import { type AuthorizationClient, requireNamedClient } from '../clients/client.ts';
 import type { Context } from '../context.ts';
@@ -46,7 +46,7 @@ export interface AuthorizationRequest {
   readonly acrValues: readonly string[];
   /** Language tags, most preferred first (RFC 5646). */
   readonly uiLocales: readonly string[];
-  /** The required `sub` of the answer. `isExpectedPerson` compares it. */
+  /** The required `sub` of the response. `isExpectedPerson` compares it. */
   readonly expectedSubject?: string;
   readonly claims?: ClaimsRequest;
   /** Resources of the access tokens (RFC 8707 §2.1). */

@@ -1,3 +1,4 @@
+// Responses of the authorization endpoint, which the browser carries to the client.
 import type { Context } from '../context.ts';
 import { deliveryResponse } from '../http/browser_delivery.ts';
 import type { RefusalReason } from '../http/errors.ts';

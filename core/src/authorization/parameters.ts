@@ -1,4 +1,4 @@
-// § refers to OpenID Connect Core.
+// Parameters of an authorization request. § refers to OpenID Connect Core.
 import { accessFor, resourcesIn } from '../clients/access.ts';
 import { mayOmitPkce } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';
@@ -32,7 +32,7 @@ export async function readAuthorizationParameters(context: Context, client: Clie
   const prompt = parsePrompt(form.get('prompt'));
   const maxAge = maxAgeOf(client, form);
   const nonce = form.get('nonce');
-  if (nonce?.includes('\0')) throw refused('invalid_request', 'the nonce is not allowed');
+  if (nonce?.includes('\0')) throw refused('invalid_request', 'the nonce contains a NUL character');
   const loginHint = form.get('login_hint');
   const uiLocales = parseUiLocales(form.get('ui_locales'));
 
@@ -49,7 +49,7 @@ export async function readAuthorizationParameters(context: Context, client: Clie
 
   // Some databases end texts at NUL, and pages cannot contain it.
   if ([...form.values()].some((value) => value.includes('\0')))
-    throw refused('invalid_request', 'a parameter has a character that is not allowed');
+    throw refused('invalid_request', 'a parameter contains a NUL character');
   return {
     scopes,
     prompt,
@@ -102,7 +102,8 @@ function requestedScopes({ oidc }: Context, client: ClientRecord, form: Form): r
 function maxAgeOf(client: ClientRecord, form: Form): number | undefined {
   const maxAge = form.get('max_age');
   if (maxAge === undefined) return client.metadata?.default_max_age;
-  if (!/^\d{1,9}$/.test(maxAge)) throw refused('invalid_request', 'the max_age is not allowed');
+  if (!/^\d{1,9}$/.test(maxAge))
+    throw refused('invalid_request', 'the max_age must be a number of seconds with at most nine digits');
   return Number(maxAge);
 }
 
@@ -159,15 +160,15 @@ function acrOf(claims: ClaimsRequest | undefined): readonly string[] {
 export function unmetAcr(): OAuthError {
   return new OAuthError(
     'unmet_authentication_requirements',
-    'the authentication context that is asked for cannot be met',
+    'the requested authentication context cannot be met',
     { reason: 'acr_unmet' },
   );
 }
 
 /**
  * The required subject: from `id_token_hint` (OpenID Connect Core §3.1.2.1), or from a requested value of `sub`
- * (§5.5.1).
- * @throws {OAuthError} `invalid_request`: the hint is invalid, the value is not a text, or they name different users
+ * (§5.5.1). An unreadable hint, a `sub` that is not a string, or two different users are errors.
+ * @throws {OAuthError} `invalid_request`
  */
 async function expectedSubjectOf(
   context: Context,
@@ -177,12 +178,12 @@ async function expectedSubjectOf(
 ): Promise<string | undefined> {
   const requested = claims?.id_token?.sub?.value;
   if (requested !== undefined && typeof requested !== 'string')
-    throw refusedSubject('the sub that is asked for is no text');
+    throw refusedSubject('the requested sub must be a string');
   const hint = context.oidc === undefined ? undefined : form.get('id_token_hint');
   if (hint === undefined) return requested;
   const hinted = await subjectOfHint(context, client, hint);
   if (requested !== undefined && requested !== hinted)
-    throw refusedSubject('two different people are asked for');
+    throw refusedSubject('id_token_hint and the requested sub name different users');
   return hinted;
 }
 

@@ -1,4 +1,4 @@
-// § refers to RFC 9126.
+// Pushed authorization requests. § refers to RFC 9126.
 import { reportAudience } from '../clients/access.ts';
 import { authenticateClient } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';
@@ -17,7 +17,7 @@ export async function pushedAuthorizationRequest(
   request: HttpRequest,
   call: Call,
 ): Promise<HttpResponse> {
-  // §2.1 the client authenticates, and names neither another client nor another request
+  // §2.1 authenticate the client, which may name neither another client nor another request
   const form = readForm(request);
   const client = await authenticateClient(context, request, form, call);
   reportAudience(context, form, call);

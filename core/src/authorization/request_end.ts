@@ -1,3 +1,4 @@
+// Stores pushed requests, and makes sure that each authorization request is answered only once.
 import { sha256 } from '#crypto';
 import { takeOnce } from '../clients/client.ts';
 import type { Context } from '../context.ts';

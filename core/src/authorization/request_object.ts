@@ -1,4 +1,4 @@
-// § refers to RFC 9101.
+// Signed request objects, by value and by reference. § refers to RFC 9101.
 import type { Context } from '../context.ts';
 import { CLIENT_CLOCK_AHEAD, secondsOf } from '../environment.ts';
 import { type ErrorCode, OAuthError, type OAuthErrorDetails, type RefusalReason } from '../http/errors.ts';
@@ -22,7 +22,7 @@ export async function resolvedParameters(
 ): Promise<{ readonly parameters: Form; readonly requestId?: string }> {
   const uri = form.get('request_uri');
   if (uri !== undefined && form.has('request'))
-    throw refused('request and request_uri exclude each other', 'parameter_invalid');
+    throw refused('expected request or request_uri, not both', 'parameter_invalid');
   if (uri !== undefined && isPushedRequestUri(uri)) return findPushedRequest(context, client, uri);
 
   const mustBePushed = client.metadata?.require_pushed_authorization_requests === true;
@@ -139,9 +139,10 @@ function requireClaims({ issuer }: Context, client: ClientRecord, claims: Claims
   const { iss, aud, sub, client_id: clientId } = claims;
   const isForServer = aud === undefined || aud === issuer || (Array.isArray(aud) && aud.includes(issuer));
   const isOfClient = clientId === client.id && (iss === undefined || iss === client.id);
-  if (!isOfClient) throw invalid('the request object is not of this client', 'wrong_claims');
+  if (!isOfClient) throw invalid('the request object is from another client', 'wrong_claims');
   if (!isForServer) throw invalid('the request object is not for this server', 'wrong_claims');
-  if (sub === client.id) throw invalid('a client assertion is no request object', 'wrong_claims');
+  if (sub === client.id)
+    throw invalid('a client assertion cannot be used as a request object', 'wrong_claims');
 }
 
 /** Maximum lifetime of a request object in seconds, and maximum age of its `nbf` (FAPI 2.0 Message Signing §5.3.1). */

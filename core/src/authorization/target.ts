@@ -1,3 +1,4 @@
+// Determines where an authorization response goes, and what is stored until then.
 import { untrusted, withoutSecrets } from '../clients/client.ts';
 import { type Form, requireShortParameters } from '../http/form.ts';
 import { isResponseMode, type ResponseMode } from '../protocol/authorization_parameters.ts';

@@ -1,3 +1,4 @@
+// The server's metadata document and its public keys.
 import { METHODS, provesNothing, supportedMethods } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';
 import type { HttpResponse } from '../http/http.ts';

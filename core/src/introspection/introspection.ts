@@ -1,4 +1,4 @@
-// § refers to RFC 7662.
+// Token introspection. § refers to RFC 7662.
 import { authenticateClient, isConfidential, requireConfidential } from '../clients/authentication.ts';
 import type { Context, IntrospectionPolicy } from '../context.ts';
 import { secondsOf } from '../environment.ts';
@@ -14,7 +14,10 @@ import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
 import type { FoundToken, NoToken } from '../tokens/context.ts';
 import { findToken, lifeOf, readTokenTypeHint, type TokenTypeHint } from '../tokens/state.ts';
 
-/** RFC 7662 §2.2. An inactive token has no other member; an active one has those of `applicationClaims` as well. */
+/**
+ * The response of introspection (RFC 7662 §2.2). An inactive token has only `active: false`. An active one also has the
+ * members of the option `applicationClaims`.
+ */
 export interface IntrospectionResult {
   readonly active: boolean;
   readonly scope?: string;
@@ -31,9 +34,9 @@ export interface IntrospectionResult {
   readonly aud?: string | readonly string[];
   readonly iss?: string;
   readonly jti?: string;
-  /** Session that the token belongs to (OpenID Connect Back-Channel Logout §2.4). */
+  /** Session of the token (OpenID Connect Back-Channel Logout §2.4). */
   readonly sid?: string;
-  /** Seconds: when the person signed in (RFC 9068 §2.2.1, as `acr` and `amr`). */
+  /** Seconds since 1970 of the sign-in (RFC 9068 §2.2.1, like `acr` and `amr`). */
   readonly auth_time?: number;
   readonly acr?: string;
   readonly amr?: readonly string[];
@@ -42,19 +45,19 @@ export interface IntrospectionResult {
 
 const INACTIVE: IntrospectionResult = { active: false };
 
-/** Which verified claims are members of the answer, where the token has them. */
+/** Verified claims that become members of the response, if the token has them. */
 const VERIFIED_MEMBERS = [
   ...['username', 'exp', 'iat', 'nbf', 'sub', 'aud', 'iss', 'jti'],
   ...['sid', 'auth_time', 'acr', 'amr'],
 ] as const;
 
-/** `POST /token/introspect` (RFC 7662, RFC 9701). It writes nothing but that a client's assertion was used. */
+/** `POST /token/introspect` (RFC 7662, RFC 9701). Apart from the use of a client assertion, it stores nothing. */
 export async function introspection(
   context: Context,
   request: HttpRequest,
   call: Call,
 ): Promise<HttpResponse> {
-  // §2.1 the request: who asks, and about which token
+  // §2.1 read the request and authenticate the caller
   const form = readForm(request);
   const asking = requireCaller(context, request, form, call);
   const [caller, found] = await atOnce(asking, async () => {
@@ -62,7 +65,7 @@ export async function introspection(
     return find(context, token, await readTokenTypeHint(context, form, asking));
   });
 
-  // §2.2 the answer; RFC 9701 §4 in which form
+  // §2.2 answer, as JSON or as a JWT (RFC 9701 §4)
   const recipient = jwtRecipient(request, caller);
   const result = await describe(context, found, caller, context.introspectionPolicy, call);
   return recipient === undefined
@@ -70,7 +73,7 @@ export async function introspection(
     : introspectionJwtResponse(context, result, recipient);
 }
 
-/** @returns `undefined` where nobody authenticates */
+/** @returns `undefined` if callers are not authenticated */
 async function requireCaller(
   context: Context,
   request: HttpRequest,
@@ -83,15 +86,15 @@ async function requireCaller(
   return caller;
 }
 
-/** Which client asks, and what it takes the token for. */
+/** Options of introspection without HTTP. */
 export interface IntrospectionQuery {
   readonly caller?: ClientRecord | undefined;
   readonly hint?: TokenTypeHint | undefined;
 }
 
 /**
- * What introspection answers about a token, without HTTP (RFC 7662 §2.2).
- * @throws {StorageFault} storage could not be asked
+ * Introspects a token without HTTP (RFC 7662 §2.2).
+ * @throws {StorageFault} storage is unavailable
  */
 export async function introspectToken(
   context: Context,
@@ -102,7 +105,7 @@ export async function introspectToken(
   return describe(context, await find(context, token, hint), caller, policy, call);
 }
 
-/** With the hint `auth_code` nothing is looked up (grantd §5.5). */
+/** The hint `auth_code` needs no lookup, because codes are never active (grantd §5.5). */
 function find(
   context: Context,
   token: string,
@@ -127,7 +130,7 @@ async function describe(
   return { ...active(found), ...(await applicationClaims.told('introspection', found)) };
 }
 
-/** What the record says comes from the record, the rest from the verified claims. */
+/** Scope, client and token type come from the record; all else comes from the verified claims. */
 function active({ record, claims }: FoundToken): IntrospectionResult {
   const result: { -readonly [Member in keyof IntrospectionResult]: IntrospectionResult[Member] } = {
     active: true,
@@ -143,7 +146,7 @@ function active({ record, claims }: FoundToken): IntrospectionResult {
   return result;
 }
 
-/** The caller never learns why; the operator does. */
+/** Only the operator learns the reason, from an event. */
 function inactive(
   context: Context,
   call: Call,
@@ -157,10 +160,10 @@ function inactive(
 const JWT_MEDIA_TYPE = 'application/token-introspection+jwt';
 
 /**
- * Who gets the answer as a JWT: whoever asks for that, and whoever is registered for it, whatever it asks for
- * (RFC 9701 §4, §8.2).
- * @returns `undefined` where the answer is JSON
- * @throws {OAuthError} `invalid_request`: nobody is authenticated (RFC 9701 §5)
+ * Returns the client that gets the response as a JWT: it is registered for that, or its `Accept` prefers it (RFC 9701
+ * §4, §8.2).
+ * @returns `undefined` if the response is JSON
+ * @throws {OAuthError} `invalid_request`: the caller is not authenticated (RFC 9701 §5)
  */
 function jwtRecipient(request: HttpRequest, caller: ClientRecord | undefined): ClientRecord | undefined {
   const { introspection_signed_response_alg: signing, introspection_encrypted_response_alg: encryption } =
@@ -181,8 +184,8 @@ function prefersJwt(accept: string): boolean {
 }
 
 /**
- * The answer of introspection as a JWT for its recipient (RFC 9701 §5). What is about the token stays in a member of its
- * own, and there is neither `sub` nor `exp`: the answer cannot be taken for a token.
+ * Builds the JWT response (RFC 9701 §5). The result is nested in one member, and there is no `sub` or `exp`, so that
+ * the response cannot be used as a token.
  */
 export async function introspectionJwtResponse(
   context: Context,
@@ -210,16 +213,16 @@ export async function introspectionJwtResponse(
 }
 
 /**
- * RFC 7662 §4 leaves open who may ask; by default every authenticated client may, about any token. A client that
- * registered itself knows its own tokens alone, until the operator makes it an API by giving it a `resource`: a stranger
- * must not learn from a token that fell into its hands whose it is and what it is good for.
+ * Default policy: every authenticated client may introspect every token (RFC 7662 §4 leaves this open). A
+ * self-registered client may introspect only its own tokens until an operator gives it a `resource`. Otherwise anyone
+ * could register and learn whose a leaked token is and what it allows.
  */
 export const anyClientPolicy: IntrospectionPolicy = (caller, { record }) =>
   caller?.registrationTokenDigest === undefined ||
   caller.resource !== undefined ||
   caller.id === record.clientId;
 
-/** Only the client that the token was issued to, and the resource servers that it is meant for (`aud`). */
+/** Stricter policy: only the token's client and the resource servers in its `aud` may introspect it. */
 export const audiencePolicy: IntrospectionPolicy = (caller, { record, claims }) => {
   if (caller === undefined) return false;
   if (caller.id === record.clientId) return true;

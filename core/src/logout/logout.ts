@@ -1,4 +1,4 @@
-// § refers to RP-Initiated Logout.
+// Logout that a client starts through the browser. § refers to RP-Initiated Logout.
 import {
   type AuthorizationClient,
   requireNamedClient,

@@ -1,4 +1,4 @@
-// § refers to Back-Channel Logout.
+// Tells clients that a session has ended. § refers to Back-Channel Logout.
 import type { Context } from '../context.ts';
 import { DocumentError, outcomeOfStatus } from '../http/fetch_document.ts';
 import { mintLogoutToken } from '../tokens/id_token.ts';

@@ -1,3 +1,4 @@
+// Explains to an operator what a token is and why it is inactive.
 import { sha256 } from '#crypto';
 import type { Context } from '../context.ts';
 import { INACTIVE_REASONS, REFUSAL_REASONS, type ReasonCode } from '../http/errors.ts';

@@ -1,3 +1,4 @@
+// Issues tokens for an operator, without a grant by a user.
 import { type Access, accessFor, audienceOf, type WantedAccess } from '../clients/access.ts';
 import type { Context } from '../context.ts';
 import { OAuthError } from '../http/errors.ts';

@@ -1,3 +1,4 @@
+// Decides who may register a client, and issues and checks initial access tokens.
 import { hmacSha256 } from '#crypto';
 import { takeOnce } from '../clients/client.ts';
 import type { Context, ResolvedRegistration } from '../context.ts';
@@ -8,20 +9,20 @@ import type { HttpRequest } from '../http/http.ts';
 import { newIdentifier, PREFIXES } from '../tokens/opaque_token.ts';
 
 /**
- * Registration, where it is on. A host may call the operation although nothing is mounted.
- * @throws {OAuthError} with status 404
+ * Returns the settings of registration. A host may call the operation although registration is off.
+ * @throws {OAuthError} status 404: registration is off
  */
 export function requireRegistration({ registration }: Context): ResolvedRegistration {
   if (registration !== undefined) return registration;
-  throw new OAuthError('invalid_request', 'clients cannot register themselves here', {
+  throw new OAuthError('invalid_request', 'client registration is off on this server', {
     status: 404,
     reason: 'registration_off',
   });
 }
 
 /**
- * Whether the sender may register a client (RFC 7591 §3).
- * @returns what its token permits, where it is one of this server's
+ * Checks that the sender may register a client (RFC 7591 §3).
+ * @returns what the token permits, if it is an initial access token of this server
  * @throws {OAuthError} `invalid_token`
  */
 export async function requireAdmission(
@@ -42,7 +43,7 @@ export async function requireAdmission(
 }
 
 /**
- * Uses up a token that is for one client. What fails afterwards leaves it used: nobody can register twice with it.
+ * Uses up a single-use token. It stays used even if registration fails later, so that it cannot register two clients.
  * @throws {OAuthError} `invalid_token`: it was used before
  */
 export async function useAdmission(context: Context, access: InitialAccess | undefined): Promise<void> {
@@ -55,20 +56,20 @@ function refused(reason: RefusalReason): OAuthError {
   return new OAuthError('invalid_token', 'registration needs a valid initial access token', { reason });
 }
 
-/** What an initial access token permits (RFC 7591 §1.2). */
+/** The content of an initial access token (RFC 7591 §1.2). */
 interface InitialAccess {
   readonly id: string;
   /** Seconds. */
   readonly expiresAt: number;
-  /** Whether one client alone can be registered with it. */
+  /** Whether the token can register only one client. */
   readonly isForOne: boolean;
 }
 
-/** How an initial access token is to be. */
+/** Options of a new initial access token. */
 export interface InitialAccessOrder {
-  /** Seconds that it lives. */
+  /** Seconds from 1. */
   readonly lifetime: number;
-  /** Default: `false`. */
+  /** Whether the token can register only one client. Default: `false`. */
   readonly isForOne?: boolean;
 }
 
@@ -76,16 +77,18 @@ const PREFIX = PREFIXES.initial_access_token;
 const FORM = new RegExp(`^${PREFIX}([A-Za-z0-9_-]{22})\\.(\\d{1,12})\\.(one|any)\\.([A-Za-z0-9_-]{43})$`);
 
 /**
- * A new initial access token. It is signed under the server's secret rather than stored: any process knows it, and
- * nothing has to be swept. What is given up is taking it back before it expires.
- * @throws {TypeError} it cannot be so
+ * Returns a new initial access token. It is signed under the server's secret and not stored, so every process accepts
+ * it and nothing has to be swept. The price: it cannot be revoked before it expires.
+ * @throws {TypeError} the lifetime is wrong, or storage lacks `oneTimeIdentifiers`
  */
 export async function newInitialAccessToken(
   context: Context,
   { lifetime, isForOne = false }: InitialAccessOrder,
 ): Promise<string> {
   if (!Number.isSafeInteger(lifetime) || lifetime < 1)
-    throw new TypeError('the lifetime of an initial access token is whole seconds from 1');
+    throw new TypeError(
+      'the lifetime of an initial access token must be a whole number of seconds, at least 1',
+    );
   if (isForOne && context.storage.oneTimeIdentifiers === undefined)
     throw new TypeError('an initial access token for one client needs storage.oneTimeIdentifiers');
   const access = {
@@ -97,7 +100,7 @@ export async function newInitialAccessToken(
   return `${PREFIX}${written(access)}.${signed}`;
 }
 
-/** @returns `undefined` where the text is no such token of this server, or has expired */
+/** @returns `undefined` if the text is not a token of this issuer, or has expired */
 async function readInitialAccessToken(context: Context, token: string): Promise<InitialAccess | undefined> {
   const [, id, expiresAt, use, signed] = FORM.exec(token) ?? [];
   if (id === undefined || signed === undefined) return undefined;
@@ -109,7 +112,7 @@ async function readInitialAccessToken(context: Context, token: string): Promise<
   return undefined;
 }
 
-/** Several issuers may share a secret: a token is one issuer's. */
+/** Covers the issuer, because several issuers may share one secret. */
 async function signature(
   key: Uint8Array<ArrayBuffer>,
   { issuer }: Context,

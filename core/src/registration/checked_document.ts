@@ -1,3 +1,4 @@
+// Checks a client's metadata as a whole, whether an operator or the client itself wrote it.
 import type { Context, ResolvedRegistration } from '../context.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { JsonObject } from '../http/http.ts';
@@ -10,20 +11,20 @@ import type { RegistrationPolicy } from './metadata_rules.ts';
 import { requireRules, requireSameSector, requireSectorMembership, withDefaults } from './metadata_rules.ts';
 
 /**
- * What an operator wrote of a client, complete.
- * @param registered the client, when it is registered already: its URLs stay as they are
- * @throws {ClientMetadataError} it cannot be so
+ * Checks and completes client metadata from an operator.
+ * @param registered the client, if it exists already. Its present URLs are not checked again.
+ * @throws {ClientMetadataError} a member is wrong; the message names it
  */
 export async function documentByOperator(
   context: Context,
   written: JsonObject,
   registered?: ClientRecord,
 ): Promise<ClientDocument> {
-  const abilities = abilitiesOf(context);
+  const capabilities = capabilitiesOf(context);
   const kept = new Set(registered && Object.values(documentOf(registered)).flat());
   const policy: RegistrationPolicy = {
-    ...abilities,
-    refusalOf: (url) => (kept.has(url) ? undefined : abilities.refusalOf(url)),
+    ...capabilities,
+    refusalOf: (url) => (kept.has(url) ? undefined : capabilities.refusalOf(url)),
     registrant: 'operator',
     scopes: undefined,
     grantTypes: GRANT_TYPES,
@@ -31,12 +32,12 @@ export async function documentByOperator(
     assertionAudience: 'issuer',
     insecureAllowMissingPkce: false,
   };
-  return complete(context, readDocument(written, 'operator'), policy);
+  return completed(context, readDocument(written, 'operator'), policy);
 }
 
 /**
- * What a client wrote of itself, complete. What the operator set stays.
- * @param registered the client, where it is there already
+ * Checks and completes metadata that a client sent about itself. Members that the operator has set stay as they are.
+ * @param registered the client, if it exists already
  * @throws {OAuthError} `invalid_client_metadata`, `invalid_redirect_uri`, `unapproved_software_statement`
  *   (RFC 7591 §3.2.2)
  */
@@ -54,7 +55,7 @@ export async function documentByClient(
   registered?: ClientRecord,
 ): Promise<ClientDocument> {
   const policy: RegistrationPolicy = {
-    ...abilitiesOf(context),
+    ...capabilitiesOf(context),
     registrant: 'client',
     scopes: [...new Set([...scopes, ...(registered?.scopes ?? [])])],
     grantTypes: [...new Set([...grantTypes, ...(registered?.grantTypes ?? [])])],
@@ -67,7 +68,7 @@ export async function documentByClient(
     const described = readDocument(written, 'client');
     const document =
       registered === undefined ? { ...described, ...given } : withOperatorsMembers(described, registered);
-    const whole = await complete(context, document, policy, registered?.metadata?.set_by_operator);
+    const whole = await completed(context, document, policy, registered?.metadata?.set_by_operator);
     requireSameSector(whole, registered);
     const isExposed = [...(whole.redirect_uris ?? []), ...(whole.post_logout_redirect_uris ?? [])].some(
       isExposedRedirectUri,
@@ -79,7 +80,7 @@ export async function documentByClient(
   }
 }
 
-/** A refusal in the words of RFC 7591 §3.2.2. */
+/** Turns the error into a response by RFC 7591 §3.2.2. */
 export function asRefusal({ code, message, cause }: ClientMetadataError): OAuthError {
   return new OAuthError(code, message, {
     reason: code === 'invalid_redirect_uri' ? 'redirect_uri_unfit' : 'client_metadata_unfit',
@@ -88,13 +89,13 @@ export function asRefusal({ code, message, cause }: ClientMetadataError): OAuthE
   });
 }
 
-async function complete(
+async function completed(
   { fetchDocument }: Context,
   document: ClientDocument,
   policy: RegistrationPolicy,
   setByOperator: readonly string[] = [],
 ): Promise<ClientDocument> {
-  // The defaults would bring back what the operator left out.
+  // Otherwise defaults would restore members that the operator has removed.
   const isLeftOut = (name: string) => setByOperator.includes(name) && !Object.hasOwn(document, name);
   const members = Object.entries(withDefaults(document, policy)).filter(([name]) => !isLeftOut(name));
   const whole = readDocument(Object.fromEntries(members), 'operator');
@@ -103,7 +104,7 @@ async function complete(
   return whole;
 }
 
-function abilitiesOf({ jwt, canFetch, fetchDocument, pairwiseSecret }: Context) {
+function capabilitiesOf({ jwt, canFetch, fetchDocument, pairwiseSecret }: Context) {
   return {
     signingAlgorithms: jwt.algorithms,
     canFetch,
@@ -113,7 +114,7 @@ function abilitiesOf({ jwt, canFetch, fetchDocument, pairwiseSecret }: Context) 
 }
 
 /**
- * What a client says of itself, with the members that are the operator's alone and those that the operator has set, in
+ * Adds what the client may not change: members that only operators can set, and those that an operator has set, in
  * every language.
  */
 function withOperatorsMembers(described: ClientDocument, registered: ClientRecord): ClientDocument {

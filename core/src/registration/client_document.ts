@@ -1,3 +1,4 @@
+// Reads client metadata, and converts between it and a client's record.
 import type { JWK } from 'jose';
 import { isJsonObject, type JsonObject } from '../http/http.ts';
 import {
@@ -15,10 +16,10 @@ import { type ClientRecord, formatScope, parseScope } from '../protocol/records.
 import type { NewClient } from '../storage/contract.ts';
 import { readPublicKeys } from '../tokens/public_keys.ts';
 
-/** What a client's record has besides its metadata: identifier and credentials. */
+/** Members of a client's record that are not metadata: identifier and credentials. */
 export type ClientIdentity = Pick<NewClient, 'id' | 'secrets' | 'registrationTokenDigest' | 'registeredAt'>;
 
-/** The record of a client whose document has passed all rules. */
+/** Returns the record of a client whose metadata has passed all rules. */
 export function recordOf(identity: ClientIdentity, document: ClientDocument): NewClient {
   const fields: Record<string, unknown> = {};
   const metadata: Record<string, unknown> = {};
@@ -36,7 +37,7 @@ export function recordOf(identity: ClientIdentity, document: ClientDocument): Ne
   };
 }
 
-/** A client's record as a document that makes the same record. */
+/** The reverse of `recordOf`: returns the metadata that would give the same record. */
 export function documentOf(client: ClientRecord): ClientDocument {
   const document: Record<string, unknown> = {};
   for (const name of MEMBER_NAMES) {
@@ -54,7 +55,7 @@ export function documentOf(client: ClientRecord): ClientDocument {
   };
 }
 
-/** The response types that belong to grants (RFC 7591 §2.1). */
+/** Returns the response types that the grant types need (RFC 7591 §2.1). */
 export function responseTypesOf(grantTypes: readonly GrantType[]): readonly 'code'[] {
   return [...new Set(grantTypes.flatMap((grantType) => requirementsOf(grantType).responseTypes))];
 }
@@ -65,12 +66,12 @@ export type ClientMetadataErrorCode =
   | 'invalid_client_metadata'
   | 'unapproved_software_statement';
 
-/** The description of a client does not fit. The message consists of the names of members and literals. */
+/** Client metadata is wrong. The message contains only member names and literals, never values. */
 export class ClientMetadataError extends Error {
   readonly code: ClientMetadataErrorCode;
   /** Name of the member that does not fit, without a language tag. */
   readonly member: string;
-  /** What is wrong with it, or what was expected; follows the member's name and a colon. */
+  /** What is wrong or what was expected. In the message it follows the member's name and a colon. */
   readonly problem: string;
 
   constructor(
@@ -87,7 +88,9 @@ export class ClientMetadataError extends Error {
   }
 }
 
-/** Known members that this server does not support. To ignore them would promise that it does. */
+/**
+ * Known members that this server does not support. It rejects them, because ignoring them would leave tokens readable.
+ */
 const UNSUPPORTED_MEMBERS: ReadonlySet<string> = new Set([
   'id_token_encrypted_response_alg',
   'id_token_encrypted_response_enc',
@@ -95,19 +98,19 @@ const UNSUPPORTED_MEMBERS: ReadonlySet<string> = new Set([
   'request_object_encryption_enc',
 ]);
 
-/** Who describes a client: the client itself, or the operator. */
+/** Who wrote the metadata. */
 export type Registrant = 'client' | 'operator';
 
-/** Members with a language tag, all together. */
-const MOST_LOCALIZED = 50;
+/** Limit for members with a language tag, in total. */
+const MAX_LOCALIZED_MEMBERS = 50;
 
-/** Characters of a client's document as JSON. */
-const LONGEST_DOCUMENT = 32 * 1024;
+/** Limit for the whole metadata, in characters of JSON. */
+const MAX_DOCUMENT_CHARACTERS = 32 * 1024;
 
 /**
- * The known members of what a registrant wrote, each checked by its kind. `null` and the empty text are absence (RFC
- * 7592 §2.2). Unknown members are ignored (RFC 7591 §2).
- * @throws {ClientMetadataError} a member does not fit
+ * Reads the members that the registrant may set, each by its type. `null` and `''` count as absent (RFC 7592 §2.2).
+ * Unknown members are ignored (RFC 7591 §2).
+ * @throws {ClientMetadataError} a member has a wrong type or value
  */
 export function readDocument(written: JsonObject, registrant: Registrant): ClientDocument {
   const document: { [name: string]: unknown } = {};
@@ -121,27 +124,33 @@ export function readDocument(written: JsonObject, registrant: Registrant): Clien
     if (member === undefined) continue;
     if (tag !== undefined) {
       if (!member.isLocalizable || !LANGUAGE_TAG.test(tag))
-        throw new ClientMetadataError(base, 'expected a language tag, and only where people read it');
-      if (++localized > MOST_LOCALIZED)
-        throw new ClientMetadataError(base, `expected at most ${MOST_LOCALIZED} members with a language tag`);
+        throw new ClientMetadataError(base, 'expected a valid language tag, on a member that users read');
+      if (++localized > MAX_LOCALIZED_MEMBERS)
+        throw new ClientMetadataError(
+          base,
+          `expected at most ${MAX_LOCALIZED_MEMBERS} members with a language tag`,
+        );
     }
     const read = base === 'jwks' ? readKeySet(value) : member.kind.read(value);
     if (read === undefined) throw unfit(base, member);
     document[name] = read;
   }
-  if (JSON.stringify(document).length > LONGEST_DOCUMENT)
-    throw new ClientMetadataError('metadata', `expected at most ${LONGEST_DOCUMENT} characters together`);
+  if (JSON.stringify(document).length > MAX_DOCUMENT_CHARACTERS)
+    throw new ClientMetadataError(
+      'metadata',
+      `expected at most ${MAX_DOCUMENT_CHARACTERS} characters together`,
+    );
   return document as ClientDocument;
 }
 
-/** The member of that name, if the registrant may set it. */
+/** Returns `undefined` if there is no such member, or if the registrant may not set it. */
 function settableMember(name: string, registrant: Registrant): MetadataMember<unknown> | undefined {
   if (!isMemberName(name)) return undefined;
   const member = memberOf(name);
   return registrant === 'operator' || member.setBy === 'client' ? member : undefined;
 }
 
-/** Public keys (RFC 7517 §5). Keys that this server cannot use are left out. A secret key makes the set invalid. */
+/** Reads public keys (RFC 7517 §5) and drops those that this server cannot use. A secret key makes the set invalid. */
 function readKeySet(value: unknown): { readonly keys: readonly JWK[] } | undefined {
   const keys = readPublicKeys(value, MOST_KEYS);
   if (keys === undefined || keys.length === 0 || !isJsonObject(value)) return undefined;
@@ -157,6 +166,6 @@ function unfit(name: string, { kind }: MetadataMember<unknown>): ClientMetadataE
 
 /** This server trusts no issuer of software statements (RFC 7591 §2.3). */
 function softwareStatement(): ClientMetadataError {
-  const problem = 'no issuer of software statements is trusted by this server';
+  const problem = 'this server does not accept software statements';
   return new ClientMetadataError('software_statement', problem, 'unapproved_software_statement');
 }

@@ -1,4 +1,4 @@
-// § refers to RFC 7591.
+// Builds the response that tells a client its registration. § refers to RFC 7591.
 import { hasSecret } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';
 import { type HttpResponse, jsonResponse } from '../http/http.ts';
@@ -9,14 +9,14 @@ import type { NewClient } from '../storage/contract.ts';
 import { newOpaque } from '../tokens/opaque_token.ts';
 import { documentOf } from './client_document.ts';
 
-/** What a client holds that storage keeps no copy of. */
+/** Credentials of which storage has only digests. */
 interface HeldCredentials {
   readonly registrationToken: string;
-  /** Where the client has one, and it is known at the moment. */
+  /** Absent if the client has no secret, or if the server does not know it. */
   readonly clientSecret?: ShownSecret | undefined;
 }
 
-/** The client information response (RFC 7591 §3.2.1, RFC 7592 §3): all that is registered, and what the client holds. */
+/** The client information response: all registered metadata and the credentials (§3.2.1, RFC 7592 §3). */
 export function clientInformation(
   { issuer, paths }: Context,
   client: NewClient,
@@ -41,22 +41,22 @@ export function clientInformation(
   );
 }
 
-/** A secret as its client is shown it. */
+/** A secret in clear text, for the client's own response. */
 export interface ShownSecret {
   readonly text: string;
   /** Seconds; absent if it does not expire. */
   readonly expiresAt?: number | undefined;
 }
 
-/** The secrets of a client: what is stored, and the secret itself if it is new. */
+/** Secrets as stored, and in clear text if the secret is new. */
 interface IssuedSecret {
   readonly stored: readonly ClientSecretRecord[];
   readonly shown?: ShownSecret;
 }
 
 /**
- * The secrets that a client with this metadata has (RFC 7591 §3.2.1): none if it authenticates in another way or not at
- * all, those that it has, or a new one.
+ * Returns the client's present secrets, or a new one (§3.2.1).
+ * @returns `undefined` if clients with this metadata have no secret
  */
 export async function secretFor(
   { clientSecrets, random }: Context,

@@ -1,3 +1,4 @@
+// Rules that client metadata must keep, and its defaults.
 import { METHODS, provesNothing } from '../clients/authentication.ts';
 import { DocumentError, type FetchDocument, fetchBody } from '../http/fetch_document.ts';
 import { parseJson } from '../http/http.ts';
@@ -24,38 +25,38 @@ import { isExposedRedirectUri, isOwnMachine } from '../protocol/redirect_uri.ts'
 import { hasPairwiseSubjects, sectorOf, webHostOf } from '../tokens/subject_identifier.ts';
 import { ClientMetadataError, type Registrant, responseTypesOf } from './client_document.ts';
 
-/** What a client may be, by who describes it and by what the server can do. */
+/** What metadata may contain. It depends on who wrote it and on what the server can do. */
 export interface RegistrationPolicy {
   readonly registrant: Registrant;
-  /** `undefined` is all. */
+  /** Allowed scopes; `undefined` allows all. */
   readonly scopes: readonly string[] | undefined;
   readonly grantTypes: readonly GrantType[];
-  /** What the server can sign with. */
+  /** Algorithms that the server can sign with. */
   readonly signingAlgorithms: readonly SigningAlgorithm[];
-  /** Whether the server can ask for what clients name by URL. */
+  /** Whether the server can fetch URLs of clients. */
   readonly canFetch: boolean;
-  /** Why the server would never ask for a URL; a literal. */
+  /** Returns why the server would refuse to fetch a URL, as a literal. */
   readonly refusalOf: (url: string) => string | undefined;
   readonly hasPairwiseSubjects: boolean;
-  /** Development alone: http, and applications on the very machine of the browser. */
+  /** Allows `http:` and localhost. For development only. */
   readonly allowInsecureUris: boolean;
-  /** Of clients that sign assertions, where nobody says otherwise. */
+  /** Default for clients that sign assertions. */
   readonly assertionAudience: AssertionAudience;
-  /** Of confidential clients, where nobody says otherwise. */
+  /** Default for confidential clients. */
   readonly insecureAllowMissingPkce: boolean;
 }
 
 type Rule = (document: ClientDocument, policy: RegistrationPolicy) => void;
 
 /**
- * What the members of a document must be to each other and to the server.
- * @throws {ClientMetadataError} the first breach
+ * Checks members against each other and against the server.
+ * @throws {ClientMetadataError} for the first rule that is broken
  */
 export function requireRules(document: ClientDocument, policy: RegistrationPolicy): void {
   for (const rule of RULES) rule(document, policy);
 }
 
-/** RFC 7591 §2.1: grants and response types belong together. */
+/** Grant types and response types must fit together (RFC 7591 §2.1). */
 const requireWorkableGrants: Rule = (document, { grantTypes: allowed }) => {
   const { grant_types: grantTypes = [], response_types: responseTypes } = document;
   if (!grantTypes.every((grant) => allowed.includes(grant)))
@@ -69,7 +70,10 @@ const requireWorkableGrants: Rule = (document, { grantTypes: allowed }) => {
   }
   const fitting = responseTypesOf(grantTypes);
   if (responseTypes !== undefined && responseTypes.length !== fitting.length)
-    throw unfit('response_types', 'expected code where the grants have authorization_code, otherwise none');
+    throw unfit(
+      'response_types',
+      'expected code with the grant type authorization_code, otherwise an empty list',
+    );
 };
 
 const requireAllowedScopes: Rule = ({ scope }, { scopes: allowed }) => {
@@ -82,10 +86,10 @@ const requireApi: Rule = ({ resource, api_scopes: scopes }) => {
   if (scopes !== undefined && resource === undefined) throw unfit('api_scopes', 'needs resource');
 };
 
-/** Keys are given in one way (RFC 7591 §2), and members that need keys have them. */
+/** A client has `jwks` or `jwks_uri`, not both (RFC 7591 §2), and at least one if a member needs keys. */
 const requireKeys: Rule = (document, { canFetch }) => {
   const { jwks, jwks_uri: uri } = document;
-  if (jwks !== undefined && uri !== undefined) throw unfit('jwks_uri', 'expected either jwks or jwks_uri');
+  if (jwks !== undefined && uri !== undefined) throw unfit('jwks_uri', 'expected jwks or jwks_uri, not both');
   if (uri !== undefined && !canFetch) throw unfit('jwks_uri', CANNOT_FETCH);
   if (jwks !== undefined || uri !== undefined) return;
   for (const name of MEMBER_NAMES) {
@@ -110,12 +114,11 @@ function signsAssertions({ token_endpoint_auth_method: method }: ClientDocument)
   return method !== undefined && ASSERTION_METHODS.includes(method);
 }
 
-/** Whether a client is registered as one that proves nothing. */
 function isPublic({ token_endpoint_auth_method: method }: ClientDocument): boolean {
   return method !== undefined && provesNothing(method);
 }
 
-/** Nothing but PKCE protects the codes of a public client (RFC 9700 §2.1.1). */
+/** PKCE is all that protects the codes of a public client (RFC 9700 §2.1.1). */
 const requirePkceOfPublicClients: Rule = (document) => {
   if (isPublic(document) && document.insecure_allow_missing_pkce === true)
     throw unfit('insecure_allow_missing_pkce', 'a public client needs PKCE (RFC 9700 section 2.1.1)');
@@ -129,7 +132,9 @@ const requireSignable: Rule = (document, { signingAlgorithms }) => {
   }
 };
 
-/** A content encryption alone would be no encryption (OpenID Connect Dynamic Client Registration §2, RFC 9701 §6). */
+/**
+ * Without a key encryption algorithm nothing is encrypted (OpenID Connect Dynamic Client Registration §2, RFC 9701 §6).
+ */
 const requireWholeEncryption: Rule = (document) => {
   for (const kind of ['userinfo', 'introspection'] as const) {
     const isWhole = document[`${kind}_encrypted_response_alg`] !== undefined;
@@ -138,7 +143,7 @@ const requireWholeEncryption: Rule = (document) => {
   }
 };
 
-/** OpenID Connect Core §8.1: every client with pairwise subjects is of one sector. */
+/** A client with pairwise subjects must belong to exactly one sector (OpenID Connect Core §8.1). */
 const requireSector: Rule = (document, { hasPairwiseSubjects, canFetch }) => {
   const { sector_identifier_uri: uri, redirect_uris: redirectUris = [], subject_type: type } = document;
   if (uri !== undefined && !canFetch) throw unfit('sector_identifier_uri', CANNOT_FETCH);
@@ -147,13 +152,13 @@ const requireSector: Rule = (document, { hasPairwiseSubjects, canFetch }) => {
   if (sectorOf({ redirectUris, metadata: document }) === undefined)
     throw unfit(
       'sector_identifier_uri',
-      'is needed unless all redirect URIs are of one https host, or none is',
+      'required unless all redirect URIs have one https host, or none is https',
     );
 };
 
 /**
- * Logout tokens carry the subject, and the client has not proven that the URI is its own: with pairwise subjects they go
- * to a host of its redirect URIs or sector alone. An operator knows the owner of the URI.
+ * Logout tokens carry the subject, and a client that registered itself has not proven that it owns the logout URI. With
+ * pairwise subjects it must therefore be on a host of its redirect URIs or its sector. An operator knows the owner.
  */
 const requireLogoutInSector: Rule = (document, { registrant }) => {
   const { backchannel_logout_uri: uri, sector_identifier_uri: sector, redirect_uris: own = [] } = document;
@@ -166,7 +171,7 @@ const requireLogoutInSector: Rule = (document, { registrant }) => {
     );
 };
 
-/** A URL that this server never asks for is refused at once, not when it would be needed. */
+/** Rejects a URL at registration that the server would later refuse to fetch. */
 const requireReachable: Rule = (document, { canFetch, refusalOf }) => {
   for (const name of ['request_uris', 'backchannel_logout_uri'] as const) {
     if (document[name] !== undefined && !canFetch) throw unfit(name, CANNOT_FETCH);
@@ -178,11 +183,11 @@ const requireReachable: Rule = (document, { canFetch, refusalOf }) => {
       .flat()
       .map((url) => refusalOf(String(url)))
       .find((one) => one !== undefined);
-    if (refusal !== undefined) throw unfit(base, `the server never asks for this URL: ${refusal}`);
+    if (refusal !== undefined) throw unfit(base, `this server does not fetch this URL: ${refusal}`);
   }
 };
 
-/** What strangers show to people, or have this server ask, is https. */
+/** Users follow these URLs, or the server fetches them. From self-registered clients they must be https. */
 const requireSecureUris: Rule = (document, { registrant, allowInsecureUris }) => {
   if (registrant === 'operator' || allowInsecureUris) return;
   for (const [name, value] of Object.entries(document)) {
@@ -194,7 +199,7 @@ const requireSecureUris: Rule = (document, { registrant, allowInsecureUris }) =>
   }
 };
 
-/** People trust a client by its name, so one that nobody checked has no name that could be read as another's. */
+/** Users trust a client by its name, so an unchecked client must not have a name that looks like another one. */
 const requireReadableName: Rule = (document, { registrant }) => {
   if (registrant === 'operator') return;
   const problem = unreadableNameOf(document);
@@ -202,8 +207,8 @@ const requireReadableName: Rule = (document, { registrant }) => {
 };
 
 /**
- * What is wrong with the name of a client in any language, for a person who reads it.
- * @returns ends the sentence "expected …"
+ * Checks the client's name in every language.
+ * @returns what was expected, to follow "expected", or `undefined` if all names are readable
  */
 export function unreadableNameOf(document: ClientDocument): string | undefined {
   for (const [name, value] of Object.entries(document)) {
@@ -231,7 +236,7 @@ const RULES: readonly Rule[] = [
   requireReachable,
 ];
 
-const CANNOT_FETCH = 'this server fetches nothing from outside';
+const CANNOT_FETCH = 'this server does not fetch URLs of clients';
 
 function unfit(member: string, problem: string): ClientMetadataError {
   return new ClientMetadataError(member, problem);
@@ -240,8 +245,8 @@ function unfit(member: string, problem: string): ClientMetadataError {
 const LOOPBACK_NAMES: ReadonlySet<string> = new Set(['localhost', '127.0.0.1', '[::1]']);
 
 /**
- * Redirect URIs that a client may register for itself, by the kind of application (OpenID Connect Dynamic Client
- * Registration §2, RFC 8252 §7, §8.4). An operator knows the client, but plain http to another machine needs a setting.
+ * Checks redirect URIs by application type (OpenID Connect Dynamic Client Registration §2, RFC 8252 §7, §8.4). An
+ * operator may register any, but `http:` to another machine needs `insecure_redirect_uris`.
  * @throws {ClientMetadataError}
  */
 function requireReturnUris(document: ClientDocument, policy: RegistrationPolicy): void {
@@ -275,8 +280,8 @@ function requireReturnUris(document: ClientDocument, policy: RegistrationPolicy)
 }
 
 /**
- * What a client that registers itself is when it does not say so: `native` when it listens on a loopback address, as MCP
- * clients do (RFC 8252 §7.3), otherwise `web` (OpenID Connect Dynamic Client Registration §2).
+ * Returns the default application type: `native` if the client listens on a loopback address, as MCP clients do (RFC
+ * 8252 §7.3), otherwise `web` (OpenID Connect Dynamic Client Registration §2).
  */
 function usualApplicationType(
   { redirect_uris: redirectUris = [] }: ClientDocument,
@@ -287,7 +292,7 @@ function usualApplicationType(
     : 'web';
 }
 
-/** A native application may claim an https URI as well (RFC 8252 §7.2). */
+/** Native applications may also claim https URIs (RFC 8252 §7.2). */
 function isWebUri(uri: string, allowInsecureUris: boolean): boolean {
   const { protocol, hostname } = new URL(uri);
   if (allowInsecureUris) return protocol === 'https:' || protocol === 'http:';
@@ -299,15 +304,15 @@ function isLoopbackUri(uri: string): boolean {
   return protocol === 'http:' && LOOPBACK_NAMES.has(hostname);
 }
 
-/** A private-use scheme is a reversed domain name, so that no two owners share one (RFC 8252 §7.1). */
+/** A private-use scheme is a reversed domain name, so that two owners never share one (RFC 8252 §7.1). */
 function isPrivateUseUri(uri: string): boolean {
   const { protocol } = new URL(uri);
   return protocol !== 'https:' && protocol !== 'http:' && protocol.includes('.');
 }
 
 /**
- * The document behind `sector_identifier_uri` vouches that every redirect URI is of the sector (OpenID Connect Dynamic
- * Client Registration §5).
+ * Checks that the document at `sector_identifier_uri` lists every redirect URI (OpenID Connect Dynamic Client
+ * Registration §5).
  * @throws {ClientMetadataError} it does not, or cannot be fetched
  */
 export async function requireSectorMembership(
@@ -317,26 +322,26 @@ export async function requireSectorMembership(
   if (uri === undefined) return;
   const members = await fetchMembers(uri, fetchDocument);
   if (members === undefined || !redirectUris.every((redirectUri) => members.includes(redirectUri)))
-    throw unfitSector('expected a JSON array there that has every redirect URI');
+    throw unfitSector('expected a JSON array at this URL that lists every redirect URI');
 }
 
 /**
- * A client that registered itself stays the one that it is to people: with pairwise subjects, of its sector. As another
- * one's it would be told, by what rests upon what it was before, what that one's clients alone are told.
+ * A self-registered client with pairwise subjects must stay in its sector. Otherwise it could move to another sector
+ * and receive the identifiers that only that sector's clients may know.
  * @throws {ClientMetadataError}
  */
 export function requireSameSector(document: ClientDocument, registered: ClientRecord | undefined): void {
   if (registered === undefined || !hasPairwiseSubjects(registered)) return;
   if (document.subject_type !== 'pairwise')
-    throw new ClientMetadataError('subject_type', 'a client with pairwise subjects keeps them');
+    throw new ClientMetadataError('subject_type', 'a client with pairwise subjects must keep them');
   const { redirect_uris: redirectUris = [] } = document;
   if (sectorOf({ redirectUris, metadata: document }) !== sectorOf(registered))
-    throw new ClientMetadataError('redirect_uris', 'a client with pairwise subjects stays with its host');
+    throw new ClientMetadataError('redirect_uris', 'a client with pairwise subjects must keep its host');
 }
 
 /**
- * What the host itself says, since the sector is named after it: a redirect may be open to whoever made the address.
- * @returns `undefined` where the answer is no JSON array
+ * Follows no redirects: the sector is named after the host, so the host itself must answer.
+ * @returns `undefined` if the document is not a JSON array
  */
 async function fetchMembers(
   uri: string,
@@ -358,8 +363,8 @@ function unfitSector(problem: string, cause?: DocumentError): ClientMetadataErro
 }
 
 /**
- * What a client is where it says nothing: RFC 7591 §2, OpenID Connect Dynamic Client Registration §2. An operator's
- * client is what the operator wrote, and follows the server's own options otherwise.
+ * Adds the defaults of RFC 7591 §2 and OpenID Connect Dynamic Client Registration §2. A client of an operator gets only
+ * those for encryption: otherwise it follows the server's options.
  */
 export function withDefaults(document: ClientDocument, policy: RegistrationPolicy): ClientDocument {
   const complete = { ...document, ...encryptionDefaults(document) };
@@ -380,7 +385,7 @@ export function withDefaults(document: ClientDocument, policy: RegistrationPolic
   };
 }
 
-/** Written down only where it differs from what is so anyway. */
+/** Stores the audience only if it differs from the server's own default. */
 function assertionDefaults(
   document: ClientDocument,
   { assertionAudience }: RegistrationPolicy,
@@ -408,18 +413,18 @@ function encryptionDefaults(document: ClientDocument): ClientDocument {
   };
 }
 
-/** Letters of these scripts go together in one name with Latin ones (UTS 39 §5.2, Highly Restrictive). */
+/** Scripts that may be mixed with Latin in one name (UTS 39 §5.2, Highly Restrictive). */
 const WITH_LATIN = [
   ['Han', 'Hiragana', 'Katakana'],
   ['Han', 'Bopomofo'],
   ['Han', 'Hangul'],
-  // Scripts in general use that share no shapes with Latin (UTS 39 §5.2, Moderately Restrictive; UAX 31 table 5)
+  // In general use, and not confusable with Latin (UTS 39 §5.2, Moderately Restrictive; UAX 31 table 5)
   ...['Arabic', 'Armenian', 'Bengali', 'Devanagari', 'Ethiopic', 'Georgian', 'Gujarati', 'Gurmukhi'],
   ...['Hebrew', 'Kannada', 'Khmer', 'Lao', 'Malayalam', 'Myanmar', 'Oriya', 'Sinhala', 'Tamil', 'Telugu'],
   ...['Thaana', 'Thai', 'Tibetan'],
 ];
 
-/** Letters of these go with no other script: many look like Latin ones, or the script is rare. */
+/** Scripts that may not be mixed, because they look like Latin or are rare. */
 const ALONE = [
   ...['Cyrillic', 'Greek', 'Adlam', 'Balinese', 'Canadian_Aboriginal', 'Chakma', 'Cherokee', 'Javanese'],
   ...['Lisu', 'Mongolian', 'Nko', 'Osage', 'Syriac', 'Tai_Le', 'Tifinagh', 'Vai', 'Yi'],
@@ -433,18 +438,18 @@ const SCRIPT_SETS = [
   return new RegExp(`^[${classes.join('')}]*$`, 'u');
 });
 
-/** A space in any script, and characters that show nothing although they are letters or symbols. */
+/** Spaces of every script, and letters or symbols that show nothing. */
 const BLANK = /[\s\p{Z}\u2800]|\p{Default_Ignorable_Code_Point}/gu;
 
-/** Characters that show nothing; a variation selector behind an emoji only chooses its picture. */
+/** Characters that show nothing. A variation selector after an emoji is allowed: it only selects a picture. */
 const INVISIBLE = /(?!(?<=\p{Emoji})[\uFE0E\uFE0F])\p{Default_Ignorable_Code_Point}|\u2800/u;
 
-/** More marks than any language puts on one letter (UTS 39 §5.4). */
+/** More marks than any language puts on one letter (UTS 39 §5.4), as in text that covers the lines around it. */
 const HEAPED_MARKS = /\p{M}{5}/u;
 
 /**
- * Why a name could be taken for another, or for none, when a person reads it (Unicode Technical Standard 39).
- * @returns ends the sentence "expected …"; `undefined` for a name that reads as it is written
+ * Checks whether users can read a name and not take it for another one (UTS 39).
+ * @returns what was expected, to follow "expected", or `undefined` if the name is readable
  */
 export function unreadableName(name: string): string | undefined {
   if (/^\p{M}*$/u.test(name.replaceAll(BLANK, ''))) return 'a name that can be seen';

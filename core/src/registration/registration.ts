@@ -1,4 +1,4 @@
-// § refers to RFC 7591.
+// Endpoints where clients register themselves and manage their registration. § refers to RFC 7591.
 import { sha256 } from '#crypto';
 import { findNamedClient } from '../clients/client.ts';
 import type { Context } from '../context.ts';
@@ -22,14 +22,14 @@ export async function registration(
   request: HttpRequest,
   call: Call,
 ): Promise<HttpResponse> {
-  // §3 who may register
+  // §3 may the sender register clients?
   const settings = requireRegistration(context);
   const admission = await requireAdmission(context, settings, request);
 
-  // §3.1 what the client wants to be
+  // §3.1 read and check the metadata
   const document = await documentByClient(context, settings, readJsonObject(request));
 
-  // §3.2.1 what it is now
+  // §3.2.1 store the client and answer
   await useAdmission(context, admission);
   const secret = await secretFor(context, document);
   const registrationToken = newOpaque('registration_token', context.random);
@@ -47,7 +47,7 @@ export async function registration(
   return clientInformation(context, client, { registrationToken, clientSecret: secret?.shown }, 201);
 }
 
-/** An identifier of 128 random bits is never taken. */
+/** Two clients never get the same identifier, which has 128 random bits, so a full registry is the only reason. */
 function tooMany(): OAuthError {
   return new OAuthError('temporarily_unavailable', 'no more clients can register at the moment', {
     status: 429,
@@ -56,10 +56,10 @@ function tooMany(): OAuthError {
   });
 }
 
-/** An operator has to do something first. */
+/** An hour, because only an operator can make room. */
 const RETRY_AFTER_SECONDS = 60 * 60;
 
-/** A client with the registration access token that it has shown. */
+/** A client and the registration access token that the request carries. */
 interface Registered {
   readonly client: ClientRecord;
   readonly registrationToken: string;
@@ -75,23 +75,27 @@ export async function clientConfiguration(
   call.clientId = registered.client.id;
   switch (request.method) {
     case 'PUT':
-      return replaced(context, request, registered);
+      return replaceClient(context, request, registered);
     case 'DELETE':
-      return removed(context, registered.client);
+      return removeClient(context, registered.client);
     default:
       return clientInformation(context, registered.client, registered); // RFC 7592 §2.1
   }
 }
 
 /**
- * RFC 7592 §2.2: the client as it wants to be from now on. Its tokens live on. Where somebody else changes it meanwhile, it is
- * begun anew with what they made of it, so that nothing of theirs is undone.
- * @throws {OAuthError} with status 409: that happened each time
+ * Replaces the metadata (RFC 7592 §2.2). Tokens of the client stay alive. If an operator changes the client at the same
+ * time, it starts again from that change, so that the change is not lost.
+ * @throws {OAuthError} status 409: this happened at every attempt
  */
-async function replaced(context: Context, request: HttpRequest, found: Registered): Promise<HttpResponse> {
+async function replaceClient(
+  context: Context,
+  request: HttpRequest,
+  found: Registered,
+): Promise<HttpResponse> {
   const written = readJsonObject(request);
   let registered = found;
-  for (let attempt = 1; attempt <= MOST_ATTEMPTS; attempt++) {
+  for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
     const { replacement, clientSecret } = await replacementOf(context, registered.client, written);
     if (await requireRegistration(context).clients.replace(replacement, registered.client)) {
       const { registrationToken } = registered;
@@ -99,14 +103,14 @@ async function replaced(context: Context, request: HttpRequest, found: Registere
     }
     registered = await requireRegistered(context, request);
   }
-  throw new OAuthError('invalid_request', 'the client was changed at the same time: send this again', {
+  throw new OAuthError('invalid_request', 'the client was changed at the same time: send the request again', {
     status: 409,
     reason: 'client_changed_meanwhile',
     clientId: found.client.id,
   });
 }
 
-const MOST_ATTEMPTS = 3;
+const MAX_ATTEMPTS = 3;
 
 async function replacementOf(context: Context, client: ClientRecord, written: JsonObject) {
   const sent = await requireOwnDescription(context, client, written);
@@ -125,15 +129,15 @@ async function replacementOf(context: Context, client: ClientRecord, written: Js
   return { replacement, clientSecret: secret && (secret.shown ?? sent) };
 }
 
-/** RFC 7592 §2.3: every token of the client is dead from then on. */
-async function removed(context: Context, { id }: ClientRecord): Promise<HttpResponse> {
+/** Removes the client (RFC 7592 §2.3), which ends all of its tokens. */
+async function removeClient(context: Context, { id }: ClientRecord): Promise<HttpResponse> {
   if (!(await requireRegistration(context).clients.remove(id))) throw refused('registration_token_wrong');
   return { status: 204, headers: { 'cache-control': 'no-store' }, body: '' };
 }
 
 /**
- * The client that the path names and the token belongs to; whatever is wrong with either, the answer is the same
- * (RFC 7592 §2).
+ * Returns the client of the path if the token is its registration access token. An unknown client and a wrong token get
+ * the same response (RFC 7592 §2).
  * @throws {OAuthError} `invalid_token`
  */
 async function requireRegistered(context: Context, request: HttpRequest): Promise<Registered> {
@@ -150,8 +154,8 @@ async function requireRegistered(context: Context, request: HttpRequest): Promis
   return { client, registrationToken };
 }
 
-/** Members of an answer that are the server's alone. */
-const NOT_TO_BE_SENT = [
+/** Members of the response that clients must not send back (RFC 7592 §2.2). */
+const SERVER_MEMBERS = [
   'registration_access_token',
   'registration_client_uri',
   'client_secret_expires_at',
@@ -159,8 +163,8 @@ const NOT_TO_BE_SENT = [
 ];
 
 /**
- * RFC 7592 §2.2: what a client sends of what it was told.
- * @returns the secret that it sent
+ * Checks what a client sends back of its earlier responses (RFC 7592 §2.2).
+ * @returns the client secret, if it was sent
  * @throws {OAuthError} `invalid_client_metadata`
  */
 async function requireOwnDescription(
@@ -169,12 +173,12 @@ async function requireOwnDescription(
   { client_id: clientId, client_secret: clientSecret, ...written }: JsonObject,
 ): Promise<ShownSecret | undefined> {
   if (clientId !== id) throw unfit('client_id', 'expected the identifier of this client');
-  const surplus = NOT_TO_BE_SENT.find((name) => Object.hasOwn(written, name));
-  if (surplus !== undefined) throw unfit(surplus, 'is not the client to say');
+  const surplus = SERVER_MEMBERS.find((name) => Object.hasOwn(written, name));
+  if (surplus !== undefined) throw unfit(surplus, 'is set by the server: leave it out');
   if (clientSecret === undefined || clientSecret === null) return undefined;
   const candidates = typeof clientSecret === 'string' ? [clientSecret] : [];
   const match = await context.clientSecrets.match(candidates, secrets);
-  if (match === undefined) throw unfit('client_secret', 'expected a secret that the client has');
+  if (match === undefined) throw unfit('client_secret', 'expected a current secret of this client');
   return { text: match.candidate, expiresAt: match.secret.expiresAt };
 }
 
@@ -183,7 +187,7 @@ function unfit(member: string, problem: string): OAuthError {
 }
 
 function refused(reason: RefusalReason, clientId?: string): OAuthError {
-  return new OAuthError('invalid_token', 'this is no registration access token of the client', {
+  return new OAuthError('invalid_token', 'expected the registration access token of this client', {
     reason,
     clientId,
   });

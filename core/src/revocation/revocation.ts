@@ -1,4 +1,4 @@
-// § refers to RFC 7009.
+// Token revocation. § refers to RFC 7009.
 import { sha256 } from '#crypto';
 import { authenticateClient } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';
@@ -12,17 +12,17 @@ import type { FoundToken } from '../tokens/context.ts';
 import { opaqueKindOf } from '../tokens/opaque_token.ts';
 import { findToken, readTokenTypeHint, type TokenTypeHint } from '../tokens/state.ts';
 
-/** What became of a revocation; the wire tells none of it (RFC 7009 §2.2). */
+/** The result of a revocation, for the operator and in process. The wire does not reveal it (RFC 7009 §2.2). */
 export type RevocationResult =
   | { readonly revoked: true; readonly tokenId: string }
   | { readonly revoked: false; readonly reason: ReasonCode };
 
-/** One answer for every outcome. */
+/** The same response for every result. */
 const DONE: HttpResponse = { status: 200, headers: { 'cache-control': 'no-store' }, body: '' };
 
 /** `POST /token/revoke` (RFC 7009). */
 export async function revocation(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse> {
-  // §2.1 the request: who asks, and for which token
+  // §2.1 read the request and authenticate the client
   const form = readForm(request);
   const asking = requireOwner(context, request, form, call);
   const [owner, found] = await atOnce(asking, async () => {
@@ -30,7 +30,7 @@ export async function revocation(context: Context, request: HttpRequest, call: C
     return find(context, token, await readTokenTypeHint(context, form, asking));
   });
 
-  // §2.2 an invalid token is no error
+  // §2.2 an invalid token is not an error
   await revokeFound(context, found, owner, call);
   return DONE;
 }
@@ -45,15 +45,16 @@ async function requireOwner(
   return context.authenticateRevoke ? authenticateClient(context, request, form, call) : undefined;
 }
 
+/** Options of revocation without HTTP. */
 export interface RevocationOrder {
-  /** Only this client's tokens are revoked; anyone's where it is absent. */
+  /** Revokes the token only if it belongs to this client. Default: whatever client it belongs to. */
   readonly owner?: ClientRecord | undefined;
   readonly hint?: TokenTypeHint | undefined;
 }
 
 /**
- * Revokes a token, without HTTP. Once it has resolved, nobody sees the token alive.
- * @throws {StorageFault} the token may or may not be revoked
+ * Revokes a token without HTTP. After it resolves, no request sees the token alive.
+ * @throws {StorageFault} storage is unavailable; the token may or may not be revoked
  */
 export async function revokeToken(
   context: Context,
@@ -64,10 +65,10 @@ export async function revokeToken(
   return revokeFound(context, await find(context, token, hint), owner, call);
 }
 
-/** What a text names, or why it names nothing. */
+/** A token, a code, or the reason why the text is neither. */
 type Found = FoundToken | { readonly code: AuthorizationCodeRecord } | { readonly reason: ReasonCode };
 
-/** Only the hint `auth_code` finds a code. With that hint, any other text is a token (grantd §6.5). */
+/** Only the hint `auth_code` leads to a lookup of codes, and only if the text is one (grantd §6.5). */
 async function find(context: Context, token: string, hint: TokenTypeHint | undefined): Promise<Found> {
   if (hint !== 'auth_code' || opaqueKindOf(token) !== 'authorization_code') return findToken(context, token);
   const code = await context.storage.authorizationCodes.get(await sha256(token));
@@ -111,7 +112,7 @@ async function revokeCode(
   return { revoked: true, tokenId: code.id };
 }
 
-/** An expired token is revoked like any other, since that takes its pair along. */
+/** Also revokes expired tokens, because their pair may still be alive. */
 async function revokeIssued(
   { storage }: Context,
   record: TokenRecord,

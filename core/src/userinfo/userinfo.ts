@@ -1,4 +1,4 @@
-// § refers to OpenID Connect Core.
+// UserInfo. § refers to OpenID Connect Core.
 import type { OidcContext } from '../clients/client.ts';
 import type { Context } from '../context.ts';
 import { readBearerToken } from '../http/bearer.ts';
@@ -19,7 +19,7 @@ import type { FoundToken } from '../tokens/context.ts';
 
 /** `GET` and `POST /userinfo` (OpenID Connect Core §5.3, errors by RFC 6750 §3). */
 export async function userInfo(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse> {
-  // §5.3.1 the request
+  // §5.3.1 read the request and check the token
   const oidc = requireOidc(context);
   const token = readBearerToken(request);
   if (token === undefined) {
@@ -27,7 +27,7 @@ export async function userInfo(context: Context, request: HttpRequest, call: Cal
   }
   const found = await requireReadable(context, token, call);
 
-  // §5.3.2 the answer, in the form that the token's client is registered for
+  // §5.3.2 answer in the client's registered format
   const [claims, client] = await atOnce(personalClaims(context, oidc, found), async () =>
     context.storage.clients.get(found.record.clientId),
   );
@@ -35,16 +35,16 @@ export async function userInfo(context: Context, request: HttpRequest, call: Cal
 }
 
 /**
- * The claims of the person that an access token was issued for, within its scopes, without HTTP.
+ * Returns the user's claims that an access token permits, without HTTP.
  * @throws {OAuthError} `invalid_token`, `insufficient_scope` (RFC 6750 §3.1)
- * @throws {StorageFault} storage or the source of the claims could not be asked
+ * @throws {StorageFault} storage or `getUserClaims` is unavailable
  */
 export async function userInfoOf(context: Context, token: string): Promise<Claims> {
   const oidc = requireOidc(context);
   return personalClaims(context, oidc, await requireReadable(context, token, { operation: 'userinfo' }));
 }
 
-/** An access token that is alive, for an accepted audience, and was granted `openid`. */
+/** Requires that the token is alive, has an accepted audience, and was granted `openid`. */
 async function requireReadable(
   { accessTokens, userInfoAudiences }: Context,
   token: string,
@@ -65,7 +65,7 @@ async function requireReadable(
   });
 }
 
-/** What the scopes permit, what was asked for one by one, and the application's claims; the subject is the token's own, whatever the host says. */
+/** Claims by scope, requested claims and application claims. `sub` always comes from the token, not from the host. */
 async function personalClaims(context: Context, oidc: OidcContext, found: FoundToken): Promise<Claims> {
   const { getUserClaims, claimsByScope } = oidc;
   const { record, claims } = found;
@@ -83,7 +83,7 @@ async function personalClaims(context: Context, oidc: OidcContext, found: FoundT
   return { ...permitted, sub: claims.sub ?? subject };
 }
 
-/** A host may call the operation although nothing is mounted. */
+/** A host may call the operation although OpenID Connect is off. */
 function requireOidc({ oidc }: Context): OidcContext {
   if (oidc !== undefined) return oidc;
   throw new OAuthError('invalid_request', 'OpenID Connect is not enabled', {
@@ -93,9 +93,9 @@ function requireOidc({ oidc }: Context): OidcContext {
 }
 
 /**
- * The answer of UserInfo in the form that the client is registered for (OpenID Connect Core §5.3.2): JSON, or a JWT that
- * is signed, encrypted, or both.
- * @throws {OAuthError} `invalid_request`: the client has no key to encrypt to; `invalid_token`: it is gone
+ * Answers as JSON, or as a JWT that is signed, encrypted or both, as the client is registered (OpenID Connect Core
+ * §5.3.2).
+ * @throws {OAuthError} `invalid_request`: the client has no key to encrypt to; `invalid_token`: the client was removed
  */
 async function userInfoResponse(
   context: Context,
