@@ -1,5 +1,5 @@
 // `npm run docs` writes this file from the tables in core/src/options.ts. Change those.
-import type { EndpointPaths, GetUserClaims } from './clients/client.ts';
+import type { EndpointPaths } from './clients/client.ts';
 import type { IntrospectionPolicy, OpenTo } from './context.ts';
 import type { Clock, RandomSource } from './environment.ts';
 import type { FormerTokens } from './former_tokens/former_jwts.ts';
@@ -14,7 +14,7 @@ import type {
 } from './protocol/client_metadata.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
 import type { ApplicationClaims } from './tokens/application_claims.ts';
-import type { SubjectState } from './tokens/context.ts';
+import type { GetUserClaims, SubjectState } from './tokens/context.ts';
 import type { JwtService } from './tokens/jwt_service.ts';
 /** Options of `new AuthorizationServer()`. */
 export interface AuthorizationServerOptions {

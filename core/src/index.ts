@@ -10,7 +10,7 @@ export type {
   RegistrationOptions,
 } from './authorization_server_options.ts';
 export { authenticationMethodsOf, hasSecret, isConfidential } from './clients/authentication.ts';
-export type { AuthorizationClient, EndpointPaths, GetUserClaims } from './clients/client.ts';
+export type { AuthorizationClient, EndpointPaths } from './clients/client.ts';
 export type { IntrospectionPolicy, OpenTo } from './context.ts';
 export type { Clock, RandomSource } from './environment.ts';
 export type { FormerKey, FormerTokenName, FormerTokens } from './former_tokens/former_jwts.ts';
@@ -92,8 +92,8 @@ export {
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
 } from './protocol/client_metadata.ts';
-export * from './protocol/records.ts';
-export { isLiveSecret, rotatedSecrets, type SecretRotation } from './protocol/records.ts';
+export type * from './protocol/records.ts';
+export { EVENT_TYPES, hasPairwiseSubjects, isLiveSecret, isUnchecked, rotatedSecrets } from './protocol/records.ts';
 export { isRegistrableRedirectUri, redirectUriMatches } from './protocol/redirect_uri.ts';
 export type { InitialAccessOrder } from './registration/admission.ts';
 export {
@@ -134,12 +134,18 @@ export {
   type ClaimsOccasion,
   PROTECTED_CLAIMS,
 } from './tokens/application_claims.ts';
-export type { FoundToken, Lifetimes, SubjectState } from './tokens/context.ts';
-export type { IdTokenHint } from './tokens/id_token.ts';
-export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt_service.ts';
+export type { FoundToken, GetUserClaims, Lifetimes, SubjectState } from './tokens/context.ts';
+export type { IdTokenHint } from './tokens/id_token_hint.ts';
+export {
+  type JwtRefusal,
+  type JwtService,
+  type JwtSigning,
+  type SignedJwt,
+  SigningKeyTooYoung,
+  type VerifiedJwt,
+} from './tokens/jwt_service.ts';
 export { opaqueKindOf } from './tokens/opaque_token.ts';
 export type { DependentsOfSecret, SecretDependents } from './tokens/server_secret.ts';
 export { type SecretUse, ServerSecret } from './tokens/server_secret.ts';
-export { SigningKeyTooYoung } from './tokens/signing_keys.ts';
 export type { AccessTokenVerifier, TokenTypeHint } from './tokens/state.ts';
-export { hasPairwiseSubjects, type SubjectAudience, sectorOf } from './tokens/subject_identifier.ts';
+export { type SubjectAudience, sectorOf } from './tokens/subject_identifier.ts';

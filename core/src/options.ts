@@ -3,7 +3,7 @@ import type {
   OidcOptions,
   RegistrationOptions,
 } from './authorization_server_options.ts';
-import type { EndpointPaths, GetUserClaims } from './clients/client.ts';
+import type { EndpointPaths } from './clients/client.ts';
 import type { IntrospectionPolicy, OpenTo } from './context.ts';
 import { type Clock, type RandomSource, systemRandom } from './environment.ts';
 import type { FormerTokens } from './former_tokens/former_jwts.ts';
@@ -43,7 +43,7 @@ import {
 import { LONGEST_ID_TOKEN_LIFETIME } from './protocol/records.ts';
 import type { Awaitable, Storage } from './storage/contract.ts';
 import type { ApplicationClaims } from './tokens/application_claims.ts';
-import type { SubjectState } from './tokens/context.ts';
+import type { GetUserClaims, SubjectState } from './tokens/context.ts';
 import type { JwtService } from './tokens/jwt_service.ts';
 
 export { isJsonObject } from './http/http.ts';

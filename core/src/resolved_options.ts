@@ -15,7 +15,7 @@ import type { Storage } from './storage/contract.ts';
 import { requireMethods, requireRegistrable } from './storage/host_storage.ts';
 import { type DeclaredClaims, resolveApplicationClaims } from './tokens/application_claims.ts';
 import type { Lifetimes } from './tokens/context.ts';
-import { REFRESH_TOKEN_ALGORITHM } from './tokens/refresh_token.ts';
+import { REFRESH_TOKEN_ALGORITHM } from './tokens/mint.ts';
 
 /** ASCII, since paths go into headers and are compared to the letter; neither query nor fragment. */
 const PATH = /^\/(?!.*[?#\\])[\x21-\x7E]*$/;

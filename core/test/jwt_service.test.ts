@@ -16,8 +16,7 @@ import {
   jwtVerify,
   SignJWT,
 } from 'jose';
-import { StoredKeysJwtService } from '../src/tokens/jwt_service.ts';
-import { SigningKeys } from '../src/tokens/signing_keys.ts';
+import { SigningKeys, StoredKeysJwtService } from '../src/tokens/jwt_service.ts';
 import { secondServer } from './harness/second_server.ts';
 import { SettableClock } from './harness/settable_clock.ts';
 import { stolenKey } from './harness/stolen_key.ts';

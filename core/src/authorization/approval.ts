@@ -5,7 +5,7 @@ import { secondsOf } from '../environment.ts';
 import type { OAuthError, ReasonCode } from '../http/errors.ts';
 import type { HttpResponse } from '../http/http.ts';
 import type { Claims } from '../protocol/claims.ts';
-import { grantClaimsOf } from '../tokens/access_token.ts';
+import { grantClaimsOf } from '../tokens/mint.ts';
 import { newOpaque, newTimedIdentifier } from '../tokens/opaque_token.ts';
 import { subjectLife } from '../tokens/state.ts';
 import { sessionIdentifier, subjectIdentifier } from '../tokens/subject_identifier.ts';

@@ -13,7 +13,7 @@ import {
 import { type ClaimsRequest, parseClaimsParameter } from '../protocol/claims.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { selectScopes } from '../protocol/records.ts';
-import { readIdTokenHint } from '../tokens/id_token.ts';
+import { readIdTokenHint } from '../tokens/id_token_hint.ts';
 import { type SubjectAudience, subjectIdentifier } from '../tokens/subject_identifier.ts';
 
 /**

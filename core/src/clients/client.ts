@@ -3,15 +3,14 @@ import { RecentlyUsed, TextTable } from '../cache.ts';
 import { type Clock, equalInConstantTime } from '../environment.ts';
 import { OAuthError, type OAuthErrorDetails, type RefusalReason, StorageFault } from '../http/errors.ts';
 import type { ServerEvent } from '../http/events.ts';
-import type { Claims, ClaimsByScope } from '../protocol/claims.ts';
 import {
   type ClientRecord,
   type ClientSecretRecord,
   isLiveSecret,
   MOST_LIVE_SECRETS,
 } from '../protocol/records.ts';
-import type { Awaitable } from '../storage/contract.ts';
 import type { ReadableStorage } from '../storage/host_storage.ts';
+import type { Awaitable } from '../storage/contract.ts';
 import type { ClientKeys } from '../tokens/client_keys.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import type { ServerSecret } from '../tokens/server_secret.ts';
@@ -30,22 +29,11 @@ export interface EndpointPaths {
   readonly registration: string;
 }
 
-/** The attributes of a person by the server's own identifier; `undefined` where there is no such person. */
-export type GetUserClaims = (subject: string) => Awaitable<Claims | undefined | null>;
-
-/** OpenID Connect, where it is on. */
-export interface OidcContext {
-  readonly getUserClaims: GetUserClaims;
-  readonly claimsByScope: ClaimsByScope;
-}
-
 /** What identifying clients and settling what they may ask for needs. */
 export interface ClientContext extends TokenContext {
   readonly clientKeys: ClientKeys;
   readonly clientSecrets: ClientSecrets;
   readonly clientSecretUses: ClientSecretUses;
-  /** `undefined` if OpenID Connect is off. */
-  readonly oidc: OidcContext | undefined;
   readonly paths: EndpointPaths;
   readonly onEvent: (event: ServerEvent) => void;
 }

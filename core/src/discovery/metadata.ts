@@ -11,7 +11,7 @@ import {
   GRANT_TYPES,
 } from '../protocol/client_metadata.ts';
 import { endpointUrl } from '../protocol/redirect_uri.ts';
-import { PUBLIC_CACHE_SECONDS } from '../tokens/signing_keys.ts';
+import { PUBLIC_CACHE_SECONDS } from '../tokens/jwt_service.ts';
 
 /** Authorization server metadata (RFC 8414 §2, OpenID Discovery §3) from the current configuration. */
 export async function metadata(context: Context): Promise<HttpResponse> {

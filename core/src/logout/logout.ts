@@ -13,7 +13,7 @@ import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import { parseUiLocales } from '../protocol/authorization_parameters.ts';
 import { isUnchecked } from '../protocol/records.ts';
 import { withQuery } from '../protocol/redirect_uri.ts';
-import { type IdTokenHint, readIdTokenHint } from '../tokens/id_token.ts';
+import { type IdTokenHint, readIdTokenHint } from '../tokens/id_token_hint.ts';
 import { sessionIdentifier, subjectIdentifier } from '../tokens/subject_identifier.ts';
 
 /** A validated logout request as plain data. The host asks the user for confirmation. */

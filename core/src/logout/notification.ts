@@ -1,7 +1,7 @@
 // Tells clients that a session has ended. § refers to Back-Channel Logout.
 import type { Context } from '../context.ts';
 import { DocumentError, outcomeOfStatus } from '../http/fetch_document.ts';
-import { mintLogoutToken } from '../tokens/id_token.ts';
+import { mintLogoutToken } from '../tokens/mint.ts';
 
 /** An ended session, and a client that knows it from an ID token. */
 export interface EndedSession {

@@ -3,16 +3,10 @@ import { type Access, accessFor, audienceOf, type WantedAccess } from '../client
 import type { Context } from '../context.ts';
 import { OAuthError } from '../http/errors.ts';
 import { isPersonalScope, type TokenFormat } from '../protocol/client_metadata.ts';
-import type { ClientRecord } from '../protocol/records.ts';
-import { grantClaimsOf, mintAccessToken } from '../tokens/access_token.ts';
+import { type ClientRecord, hasPairwiseSubjects } from '../protocol/records.ts';
+import { grantClaimsOf, mintAccessToken, mintRefreshToken } from '../tokens/mint.ts';
 import { newTimedIdentifier } from '../tokens/opaque_token.ts';
-import { mintRefreshToken } from '../tokens/refresh_token.ts';
-import {
-  hasPairwiseSubjects,
-  ONE_SECTOR,
-  sectorOf,
-  subjectIdentifier,
-} from '../tokens/subject_identifier.ts';
+import { ONE_SECTOR, sectorOf, subjectIdentifier } from '../tokens/subject_identifier.ts';
 
 /** An operator’s order for tokens. They are as real as tokens from any grant. */
 export interface OperatorIssue {

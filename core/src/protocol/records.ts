@@ -2,6 +2,7 @@ import type { JWK } from 'jose';
 import { secondsOf } from '../environment.ts';
 import { type InactiveReason, OAuthError } from '../http/errors.ts';
 import { isScopeToken } from '../http/form.ts';
+import { isJsonObject } from '../http/http.ts';
 import type { Claims, ClaimsRequest } from './claims.ts';
 import type { ClientMetadata } from './client_members.ts';
 import type { GrantType, SigningAlgorithm, TokenFormat } from './client_metadata.ts';
@@ -52,6 +53,11 @@ export interface ClientRecord {
   /** Raised by every change of what it registered. The use or rotation of a secret does not raise it. */
   readonly registrationRevision?: number;
   readonly disabledAtMs?: number;
+}
+
+/** Whether every sector of clients is told of a person under another identifier (OpenID Connect Core §8). */
+export function hasPairwiseSubjects({ metadata }: Pick<ClientRecord, 'metadata'>): boolean {
+  return metadata?.subject_type === 'pairwise';
 }
 
 /** An API as requests find it: an enabled client with a `resource`. Several clients can be the same API. */
@@ -140,6 +146,26 @@ export type NewToken = Omit<
   /** Seconds until which the row is kept: never less than `expiresAt`. */
   readonly keepUntil: number;
 };
+
+/** Member of a token record's claims: application claims that are fixed at issuance, but not part of the token. */
+export const BESIDE = '_application';
+
+/** The member with the claims that a record keeps beside its token. */
+export function besideToken(beside: Claims | undefined): Claims {
+  return beside === undefined || Object.keys(beside).length === 0 ? {} : { [BESIDE]: beside };
+}
+
+export function besideOf({ claims }: Pick<TokenRecord, 'claims'>): Claims {
+  const beside = claims?.[BESIDE];
+  return isJsonObject(beside) ? beside : {};
+}
+
+/** The claims of a record that are those of its token. */
+export function ownClaims({ claims }: Pick<TokenRecord, 'claims'>): Claims | undefined {
+  if (claims === undefined || claims[BESIDE] === undefined) return claims;
+  const { [BESIDE]: _, ...own } = claims;
+  return own;
+}
 
 /** An authorization as a person gave it, waiting to be redeemed. */
 export interface AuthorizationCodeRecord {

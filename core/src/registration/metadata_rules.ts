@@ -20,9 +20,9 @@ import {
   requirementsOf,
   type SigningAlgorithm,
 } from '../protocol/client_metadata.ts';
-import { type ClientRecord, formatScope, parseScope } from '../protocol/records.ts';
+import { type ClientRecord, formatScope, hasPairwiseSubjects, parseScope } from '../protocol/records.ts';
 import { isExposedRedirectUri, isOwnMachine } from '../protocol/redirect_uri.ts';
-import { hasPairwiseSubjects, sectorOf, webHostOf } from '../tokens/subject_identifier.ts';
+import { sectorOf, webHostOf } from '../tokens/subject_identifier.ts';
 import { ClientMetadataError, type Registrant, responseTypesOf } from './client_document.ts';
 
 /** What metadata may contain. It depends on who wrote it and on what the server can do. */

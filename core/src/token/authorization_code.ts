@@ -7,12 +7,10 @@ import type { Call } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';
 import type { AuthorizationCodeRecord, ClientRecord } from '../protocol/records.ts';
 import { isRegisteredRedirectUri } from '../protocol/redirect_uri.ts';
-import { grantClaimsOf, mintAccessToken } from '../tokens/access_token.ts';
+import { grantClaimsOf, mintAccessToken, mintIdTokenBeside, mintRefreshToken } from '../tokens/mint.ts';
 import { newTimedIdentifier, opaqueKindOf } from '../tokens/opaque_token.ts';
-import { mintRefreshToken } from '../tokens/refresh_token.ts';
 import { codeLife } from '../tokens/state.ts';
-import type { Grant } from './token_response.ts';
-import { idTokenBeside, invalidGrant, overtaken, tokenResponse } from './token_response.ts';
+import { type Grant, invalidGrant, overtaken } from './grant.ts';
 
 /** RFC 6749 §4.1.3 with PKCE (RFC 7636 §4.5) and an ID token where `openid` was granted. */
 export const authorizationCode: Grant = async (context, client, form, call) => {
@@ -46,13 +44,13 @@ export const authorizationCode: Grant = async (context, client, form, call) => {
   const access = await mintAccessToken(context, { ...purpose, ...selected }, refresh?.record.keepUntil);
   const tokens = refresh === undefined ? [access.record] : [access.record, refresh.record];
   const occasion = { client, person, access, claims, claimsRequest };
-  const idToken = await idTokenBeside(context, { ...occasion, ...(nonce !== undefined && { nonce }) });
+  const idToken = await mintIdTokenBeside(context, { ...occasion, ...(nonce !== undefined && { nonce }) });
 
   // Everything is made before the code is spent: where signing fails, it can be redeemed again.
   const outcome = await context.storage.authorizationCodes.redeem(record, tokens);
   if (outcome === 'already_redeemed') throw await reused(context, record, call);
   if (outcome !== 'issued') throw overtaken();
-  return tokenResponse(context, { access, refreshToken: refresh?.token, idToken });
+  return { access, refreshToken: refresh?.token, idToken };
 };
 
 async function findCode({ storage }: Context, code: string): Promise<AuthorizationCodeRecord> {

@@ -1,9 +1,8 @@
 import { accessFor, audienceOf, resourcesIn } from '../clients/access.ts';
 import { isPersonalScope } from '../protocol/client_metadata.ts';
 import { formatScope, refusedScope, selectScopes } from '../protocol/records.ts';
-import { mintAccessToken } from '../tokens/access_token.ts';
-import type { Grant } from './token_response.ts';
-import { overtaken, tokenResponse } from './token_response.ts';
+import { mintAccessToken } from '../tokens/mint.ts';
+import { type Grant, overtaken } from './grant.ts';
 
 /** RFC 6749 §4.4: a client acts for itself, so there is no user and no refresh token. */
 export const clientCredentials: Grant = async (context, client, form) => {
@@ -22,5 +21,5 @@ export const clientCredentials: Grant = async (context, client, form) => {
   const access = await mintAccessToken(context, { client, scopes, audience });
   const basis = { clientGeneration: client.generation ?? 0 };
   if ((await context.storage.tokens.issue([access.record], basis)) !== 'issued') throw overtaken();
-  return tokenResponse(context, { access });
+  return { access };
 };

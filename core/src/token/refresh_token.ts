@@ -4,14 +4,21 @@ import type { Context } from '../context.ts';
 import type { Call } from '../http/events.ts';
 import { type Form, requireParameter } from '../http/form.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import type { MintedAccessToken, MintedToken, TokenPurpose } from '../tokens/access_token.ts';
-import { grantClaimsOf, mintAccessToken } from '../tokens/access_token.ts';
 import type { FoundToken } from '../tokens/context.ts';
+import {
+  FAMILY_END,
+  grantClaimsOf,
+  type MintedAccessToken,
+  type MintedToken,
+  mintAccessToken,
+  mintIdTokenBeside,
+  mintSuccessor,
+  recallSuccessor,
+  type TokenPurpose,
+} from '../tokens/mint.ts';
 import { newTimedIdentifier } from '../tokens/opaque_token.ts';
-import { FAMILY_END, mintSuccessor, recallSuccessor } from '../tokens/refresh_token.ts';
 import { findToken, lifeOf } from '../tokens/state.ts';
-import type { Grant } from './token_response.ts';
-import { idTokenBeside, invalidGrant, overtaken, tokenResponse } from './token_response.ts';
+import { type Grant, invalidGrant, overtaken } from './grant.ts';
 
 /** A refresh token in the hands of the client that it was issued to. */
 interface Presented extends FoundToken {
@@ -46,7 +53,7 @@ async function rotate(context: Context, presented: Presented, form: Form, call: 
     beside.access.record,
     refresh.record,
   ]);
-  if (outcome === 'issued') return tokenResponse(context, { ...beside, refreshToken: refresh.token });
+  if (outcome === 'issued') return { ...beside, refreshToken: refresh.token };
   if (outcome !== 'superseded') throw overtaken();
 
   // Another request of the same client was quicker: this one is a retry now.
@@ -66,7 +73,7 @@ async function reuse(context: Context, presented: Presented, form: Form) {
   const beside = await mintBeside(context, presented, presented.record, remaining, form);
   const outcome = await context.storage.tokens.issueBeside(presented.record, [beside.access.record]);
   if (outcome !== 'issued') throw overtaken();
-  return tokenResponse(context, { ...beside, refreshToken: presented.token });
+  return { ...beside, refreshToken: presented.token };
 }
 
 /**
@@ -91,7 +98,7 @@ async function retry(context: Context, presented: Presented, form: Form, call: C
   const outcome = await context.storage.tokens.issueBeside(successor, [beside.access.record]);
   if (outcome === 'superseded') throw await stolen(context, presented, call);
   if (outcome !== 'issued') throw overtaken();
-  return tokenResponse(context, { ...beside, refreshToken });
+  return { ...beside, refreshToken };
 }
 
 /**
@@ -113,7 +120,8 @@ async function mintBeside(
   const { client, claims = {}, claimsRequest, person } = purpose;
   const pair = refresh.pairId === undefined ? {} : { pairId: refresh.pairId };
   const access = await mintAccessToken(context, { ...purpose, ...pair }, refresh.expiresAt);
-  return { access, idToken: await idTokenBeside(context, { client, person, access, claims, claimsRequest }) };
+  const idToken = await mintIdTokenBeside(context, { client, person, access, claims, claimsRequest });
+  return { access, idToken };
 }
 
 /** The person stays who the client was told at first, also where it has been registered anew since. */

@@ -2,15 +2,17 @@
 import { reportAudience } from '../clients/access.ts';
 import { authenticateClient, isConfidential } from '../clients/authentication.ts';
 import type { Context } from '../context.ts';
+import { secondsOf } from '../environment.ts';
 import { OAuthError } from '../http/errors.ts';
 import type { Call } from '../http/events.ts';
 import { readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, jsonResponse } from '../http/http.ts';
 import { type GrantType, requirementsOf } from '../protocol/client_metadata.ts';
+import { formatScope } from '../protocol/records.ts';
 import { authorizationCode } from './authorization_code.ts';
 import { clientCredentials } from './client_credentials.ts';
+import type { Grant, IssuedTokens } from './grant.ts';
 import { refreshToken } from './refresh_token.ts';
-import type { Grant } from './token_response.ts';
 
 /** `POST /token` (RFC 6749 §3.2). */
 export async function token(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse> {
@@ -40,7 +42,7 @@ export async function token(context: Context, request: HttpRequest, call: Call):
   }
 
   // §5.1 the answer
-  return jsonResponse(await CODE[grantType](context, client, form, call));
+  return tokenResponse(context, await CODE[grantType](context, client, form, call));
 }
 
 /** The code of each grant. What a client needs for it is in `GRANTS`. */
@@ -52,4 +54,17 @@ const CODE: Readonly<Record<GrantType, Grant>> = {
 
 function isGrantType(value: string): value is GrantType {
   return Object.hasOwn(CODE, value);
+}
+
+/** RFC 6749 §5.1. */
+function tokenResponse({ clock }: Context, { access, refreshToken, idToken }: IssuedTokens): HttpResponse {
+  const { record, token } = access;
+  return jsonResponse({
+    access_token: token,
+    token_type: record.tokenType ?? 'Bearer',
+    expires_in: record.expiresAt - secondsOf(clock()),
+    ...(refreshToken !== undefined && { refresh_token: refreshToken }),
+    ...(record.scopes.length > 0 && { scope: formatScope(record.scopes) }),
+    ...(idToken !== undefined && { id_token: idToken }), // OpenID Connect Core §3.1.3.3
+  });
 }

@@ -2,7 +2,7 @@ import { ConfigurationError, OAuthError } from '../http/errors.ts';
 import { isJsonObject, jsonCopy } from '../http/http.ts';
 import { requireOptions } from '../option_kinds.ts';
 import type { Claims } from '../protocol/claims.ts';
-import type { TokenRecord } from '../protocol/records.ts';
+import { BESIDE, besideOf, type TokenRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { guardedCall } from '../storage/host_storage.ts';
 
@@ -70,9 +70,6 @@ const CLAIM_NAME = /^[\x21\x23-\x5B\x5D-\x7E]{1,128}$/;
 
 /** All values of one occasion, as JSON. */
 const MOST_CHARACTERS = 4096;
-
-/** Member of a record's claims that holds what is fixed, but not part of the token. */
-const BESIDE = '_application';
 
 interface LiveToken {
   readonly record: TokenRecord;
@@ -175,23 +172,6 @@ function isFor({ scopes, clients, apis }: ApplicationClaim, token: TokenAtIssuan
   const isOneOf = (allowed: readonly string[] | undefined, values: readonly string[]) =>
     allowed === undefined || values.some((value) => allowed.includes(value));
   return isOneOf(scopes, token.scopes) && isOneOf(clients, [token.clientId]) && isOneOf(apis, token.audience);
-}
-
-/** What a record keeps beside its token. */
-export function besideToken(beside: Claims | undefined): Claims {
-  return beside === undefined || Object.keys(beside).length === 0 ? {} : { [BESIDE]: beside };
-}
-
-function besideOf({ claims }: Pick<TokenRecord, 'claims'>): Claims {
-  const beside = claims?.[BESIDE];
-  return isJsonObject(beside) ? beside : {};
-}
-
-/** The claims of a record that are those of its token. */
-export function ownClaims({ claims }: Pick<TokenRecord, 'claims'>): Claims | undefined {
-  if (claims === undefined || claims[BESIDE] === undefined) return claims;
-  const { [BESIDE]: _, ...own } = claims;
-  return own;
 }
 
 function whyUndeclared(name: string): string {

@@ -1,6 +1,6 @@
 import type { Clock, RandomSource } from '../environment.ts';
 import type { InactiveReason } from '../http/errors.ts';
-import type { Claims } from '../protocol/claims.ts';
+import type { Claims, ClaimsByScope } from '../protocol/claims.ts';
 import type { SigningAlgorithm, TokenFormat } from '../protocol/client_metadata.ts';
 import type { TokenKind, TokenRecord } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
@@ -30,6 +30,15 @@ export interface NoToken {
 
 /** How a person stands; `undefined` where the host knows no such person (any more). */
 export type SubjectState = 'active' | 'disabled' | undefined;
+
+/** The attributes of a person by the server's own identifier; `undefined` where there is no such person. */
+export type GetUserClaims = (subject: string) => Awaitable<Claims | undefined | null>;
+
+/** OpenID Connect, where it is on. */
+export interface OidcContext {
+  readonly getUserClaims: GetUserClaims;
+  readonly claimsByScope: ClaimsByScope;
+}
 
 /** Lifetimes in seconds. */
 export interface Lifetimes {
@@ -62,6 +71,8 @@ export interface TokenContext {
   readonly accessTokenAlgorithm: SigningAlgorithm;
   readonly idTokenAlgorithm: SigningAlgorithm;
   readonly useOpaqueRefreshTokens: boolean;
+  /** `undefined` if OpenID Connect is off. */
+  readonly oidc: OidcContext | undefined;
   readonly getSubjectState: ((subject: string) => Awaitable<SubjectState>) | undefined;
   /** `undefined` if the application adds no claims. */
   readonly applicationClaims: DeclaredClaims | undefined;

@@ -8,12 +8,12 @@ import {
   type AuthorizationCodeRecord,
   type ClientRecord,
   type Life,
+  ownClaims,
   storedLife,
   type TokenKind,
   type TokenRecord,
 } from '../protocol/records.ts';
 import type { Awaitable } from '../storage/contract.ts';
-import { ownClaims } from './application_claims.ts';
 import type { FoundToken, NoToken, TokenContext } from './context.ts';
 import { jwtTypeOf } from './jwt.ts';
 import { opaqueKindOf } from './opaque_token.ts';

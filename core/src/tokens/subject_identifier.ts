@@ -1,15 +1,10 @@
 import { hmacSha256 } from '#crypto';
-import type { ClientRecord } from '../protocol/records.ts';
+import { type ClientRecord, hasPairwiseSubjects } from '../protocol/records.ts';
 import { isOwnMachine } from '../protocol/redirect_uri.ts';
 import type { ServerSecret } from './server_secret.ts';
 
 /** What decides how a client is told of a person. */
 export type SubjectAudience = Pick<ClientRecord, 'id' | 'redirectUris' | 'metadata'>;
-
-/** Whether every sector of clients is told of a person under another identifier (OpenID Connect Core §8). */
-export function hasPairwiseSubjects({ metadata }: Pick<ClientRecord, 'metadata'>): boolean {
-  return metadata?.subject_type === 'pairwise';
-}
 
 /** What a client with pairwise subjects needs. */
 export const ONE_SECTOR = 'https redirect URIs of one host, or a sector_identifier_uri';

@@ -1,5 +1,4 @@
 // UserInfo. § refers to OpenID Connect Core.
-import type { OidcContext } from '../clients/client.ts';
 import type { Context } from '../context.ts';
 import { readBearerToken } from '../http/bearer.ts';
 import { OAuthError } from '../http/errors.ts';
@@ -15,7 +14,7 @@ import {
 import type { ClientRecord } from '../protocol/records.ts';
 import { atOnce } from '../serve.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
-import type { FoundToken } from '../tokens/context.ts';
+import type { FoundToken, OidcContext } from '../tokens/context.ts';
 
 /** `GET` and `POST /userinfo` (OpenID Connect Core §5.3, errors by RFC 6750 §3). */
 export async function userInfo(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse> {
