@@ -51,6 +51,7 @@ const steps: readonly (readonly [string, string, readonly string[]])[] = [
   ['format and lint', bin('biome'), ['ci', '--colors=off', '.']],
   ['layers', process.execPath, ['scripts/check_layers.ts']],
   ['citations', process.execPath, ['scripts/check_citations.ts']],
+  ['links', process.execPath, ['scripts/check_links.ts']],
   ['generated pages', process.execPath, ['scripts/generate_docs.ts', '--check']],
   ['walk of a request', process.execPath, ['scripts/check_walk.ts']],
   ['tests', process.execPath, tests],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawn, spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { after, test } from 'node:test';
@@ -104,15 +104,6 @@ test('the host of the README serves tokens that it introspects', async (t) => {
   await post('/token/revoke', { token: issued.access_token });
   const revoked = await post('/token/introspect', { token: issued.access_token });
   assert.equal(await revoked.text(), '{"active":false}');
-});
-
-test('every link between the pages leads somewhere', () => {
-  const broken = globSync(['*.md', 'docs/**/*.md', 'examples/**/*.md'], { cwd: ROOT }).flatMap((page) =>
-    [...readFileSync(join(ROOT, page), 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)/g)]
-      .filter(([, target = '']) => !existsSync(join(ROOT, dirname(page), target)))
-      .map(([, target]) => `${page}: ${target}`),
-  );
-  assert.deepEqual(broken, []);
 });
 
 /** The README's only block of code in a language that has a text in it. */
