@@ -1,11 +1,14 @@
 // Lists sentences that a reader may stumble over, in the documents and in the comments of the sources, and counts them.
 // Its output names places to look at. It is no score, and no test runs it: `npm run prose`, or `npm run prose -- docs/hosts.md`.
-// With --counts it prints the counts alone.
+// With --counts it prints the counts alone. `npm run prose -- --subjects main` instead lists the commits since main whose
+// subject is too long or begins without an area.
+import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { parseArgs } from 'node:util';
 
 const MAX_WORDS = 30;
+const MAX_SUBJECT_CHARACTERS = 72;
 
 /** What to look for in one sentence. */
 const PATTERNS: readonly (readonly [name: string, occursIn: (sentence: string) => boolean])[] = [
@@ -41,10 +44,14 @@ interface Sentence {
 }
 
 const { values, positionals } = parseArgs({
-  options: { counts: { type: 'boolean', default: false } },
+  options: { counts: { type: 'boolean', default: false }, subjects: { type: 'string' } },
   allowPositionals: true,
 });
 process.chdir(dirname(import.meta.dirname));
+if (values.subjects !== undefined) {
+  for (const line of subjectsSince(values.subjects)) console.log(line);
+  process.exit();
+}
 
 const counts = PATTERNS.map(([name]) => ({
   pattern: name,
@@ -65,6 +72,19 @@ for (const [area, globs] of Object.entries(AREAS)) {
   }
 }
 console.table(counts);
+
+/** The commits whose subject is not `area: what it does`, on one short line. */
+function subjectsSince(ref: string): readonly string[] {
+  const log = execFileSync('git', ['log', '--no-merges', '--format=%h %s', `${ref}..`], { encoding: 'utf8' });
+  return log
+    .trimEnd()
+    .split('\n')
+    .flatMap((line) => {
+      const subject = line.slice(line.indexOf(' ') + 1);
+      if (subject.length > MAX_SUBJECT_CHARACTERS) return `${line} (${subject.length} characters)`;
+      return line === '' || /^[a-z][\w@/., -]*: \S/.test(subject) ? [] : `${line} (no area)`;
+    });
+}
 
 /** The sentences of a page, without its code blocks. Each list item and each table cell is a text of its own. */
 function ofMarkdown(page: string): Sentence[] {
