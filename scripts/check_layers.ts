@@ -42,7 +42,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
     ['resolved_options.ts'],
     ['authorization_server.ts'],
     ['adapters/'],
-    ['index.ts'],
+    ['index.ts', 'program_options.ts'],
   ],
   'protect/src/': [
     ['verified_access_token.ts', 'issuer_metadata.ts', 'introspection_credentials.ts'],

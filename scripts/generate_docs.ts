@@ -1,10 +1,11 @@
 // Writes the generated pages: docs/configuration.md, docs/client_metadata.md, docs/reason_codes.md,
-// docs/certification.md, docs/hosts.md and docs/migration.md; and the versions in docs/runtimes.md.
+// docs/certification.md, docs/hosts.md, docs/migration.md and docs/public_names.md; and the versions in docs/runtimes.md.
 // With --check it only compares, and exits with 1 if a page is out of date.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { ERROR_STATUS, INACTIVE_REASONS, MEMBER_NAMES, memberOf, REFUSAL_REASONS } from '@grantd/core';
+import { MEMBER_NAMES, memberOf } from '@grantd/core';
 import { describeOption, type Option } from '@grantd/core/options';
+import { ERROR_STATUS, INACTIVE_REASONS, REFUSAL_REASONS } from '../core/src/http/errors.ts';
 import { flagOfMember } from '../server/src/cli/client_flags.ts';
 import { flagOf, OPTIONS, variableOf } from '../server/src/config/options.ts';
 import { PAGE_REASONS } from '../server/src/log/log.ts';
@@ -12,6 +13,7 @@ import { certificationPage } from './certification_page.ts';
 import { hostsPage } from './hosts_page.ts';
 import { migrationPage } from './migration_page.ts';
 import { libraryOptionsTable, optionsInterfaces } from './options_page.ts';
+import { publicNamesPage } from './public_names_page.ts';
 import { runtimesPage } from './runtimes_page.ts';
 
 process.chdir(dirname(import.meta.dirname));
@@ -26,6 +28,7 @@ for (const [path, text] of [
   ['docs/certification.md', certificationPage()],
   ['docs/hosts.md', hostsPage()],
   ['docs/migration.md', migrationPage()],
+  ['docs/public_names.md', await publicNamesPage()],
   ['docs/runtimes.md', runtimesPage()],
 ] as const) {
   if (!isCheck) writeFileSync(path, text);

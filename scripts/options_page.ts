@@ -2,7 +2,9 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
-import { describeOption, OPTION_TABLES, type Option, type OptionTable } from '@grantd/core/options';
+import { describeOption, type Option } from '@grantd/core/options';
+import type { OptionTable } from '../core/src/option_kinds.ts';
+import { OPTION_TABLES } from '../core/src/options.ts';
 
 const TABLES_IN = 'core/src/options.ts';
 

@@ -379,7 +379,7 @@ export class AuthorizationServer {
 
   /**
    * A client's record from what an operator says of it, in the names of RFC 7591 §2 and this server's own; the
-   * members are those of `METADATA_MEMBERS`. Nothing is stored.
+   * members are those of `MEMBER_NAMES`. Nothing is stored.
    * @param registered the client before a change: whether its URLs can be fetched is not asked again
    * @throws {ClientMetadataError} a client cannot be so
    */

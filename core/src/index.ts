@@ -19,12 +19,9 @@ export { hostShown } from './http/browser_delivery.ts';
 export { errorResponse } from './http/error_response.ts';
 export {
   ConfigurationError,
-  ERROR_STATUS,
   type ErrorCode,
-  INACTIVE_REASONS,
   type InactiveReason,
   OAuthError,
-  REFUSAL_REASONS,
   type ReasonCode,
   type RefusalReason,
   StorageFault,
@@ -39,14 +36,13 @@ export {
   type FetchedDocument,
   type OutgoingRequest,
 } from './http/fetch_document.ts';
-export { type Form, isScopeToken, readForm } from './http/form.ts';
+export { type Form, readForm } from './http/form.ts';
 export {
   type BrowserDelivery,
   type HttpConnection,
   type HttpRequest,
   type HttpResponse,
   headerValue,
-  LONGEST_PARAMETERS,
   MAX_BODY_BYTES,
   type ParsedForm,
   type Preference,
@@ -55,17 +51,14 @@ export {
   queryOf,
 } from './http/http.ts';
 export type { IntrospectionQuery, IntrospectionResult } from './introspection/introspection.ts';
-export { anyClientPolicy, audiencePolicy } from './introspection/introspection.ts';
 export type { LogoutRequest } from './logout/logout.ts';
 export type { EndedSession, LogoutDelivery, LogoutOutcome } from './logout/notification.ts';
 export type { Explanation } from './operator/explanation.ts';
 export { type IssuedByOperator, type OperatorIssue, OperatorIssueError } from './operator/operator_issue.ts';
 export { DEFAULT_PATHS, isIssuer } from './options.ts';
-export {
-  PROMPTS,
-  type Prompt,
-  RESPONSE_MODES,
-  type ResponseMode,
+export type {
+  Prompt,
+  ResponseMode,
 } from './protocol/authorization_parameters.ts';
 export type { ClaimRequest, ClaimsRequest } from './protocol/claims.ts';
 export { type Claims, type ClaimsByScope, STANDARD_CLAIMS_BY_SCOPE } from './protocol/claims.ts';
@@ -76,25 +69,45 @@ export {
   isMemberName,
   type LocalizedMember,
   MEMBER_NAMES,
-  METADATA_MEMBERS,
   type MemberName,
   type MetadataKind,
   type MetadataMember,
   memberOf,
   withoutTag,
 } from './protocol/client_members.ts';
-export * from './protocol/client_metadata.ts';
 export {
-  ACCEPTED_ALGORITHMS,
+  type AssertionAudience,
+  type AuthenticationMethod,
+  type EncryptionAlgorithm,
   GRANT_TYPES,
   type GrantType,
-  isPersonalScope,
   SIGNING_ALGORITHMS,
   type SigningAlgorithm,
+  type TokenFormat,
 } from './protocol/client_metadata.ts';
-export type * from './protocol/records.ts';
-export { EVENT_TYPES, hasPairwiseSubjects, isLiveSecret, isUnchecked, rotatedSecrets } from './protocol/records.ts';
-export { isRegistrableRedirectUri, redirectUriMatches } from './protocol/redirect_uri.ts';
+export {
+  type Act,
+  type ApiRecord,
+  type AuthorizationCodeRecord,
+  type ClientRecord,
+  type ClientSecretRecord,
+  EVENT_TYPES,
+  type EventRecord,
+  type EventType,
+  type GrantRecord,
+  isLiveSecret,
+  isUnchecked,
+  type KeyRecord,
+  type NewAuthorizationCode,
+  type NewToken,
+  type Principal,
+  type PushedRequest,
+  rotatedSecrets,
+  type SecretRotation,
+  type Standing,
+  type TokenKind,
+  type TokenRecord,
+} from './protocol/records.ts';
 export type { InitialAccessOrder } from './registration/admission.ts';
 export {
   type ClientIdentity,
@@ -104,7 +117,6 @@ export {
 } from './registration/client_document.ts';
 export { unreadableName, unreadableNameOf } from './registration/metadata_rules.ts';
 export type { RevocationOrder, RevocationResult } from './revocation/revocation.ts';
-export { requireClientRecord } from './storage/client_record.ts';
 export type {
   AdministrableStorage,
   ApiNames,
@@ -129,23 +141,14 @@ export { type SweepOptions, sweep } from './storage/contract.ts';
 export {
   type ApplicationClaim,
   type ApplicationClaims,
-  CLAIM_PLACES,
   type ClaimPlace,
   type ClaimsOccasion,
   PROTECTED_CLAIMS,
 } from './tokens/application_claims.ts';
 export type { FoundToken, GetUserClaims, Lifetimes, SubjectState } from './tokens/context.ts';
 export type { IdTokenHint } from './tokens/id_token_hint.ts';
-export {
-  type JwtRefusal,
-  type JwtService,
-  type JwtSigning,
-  type SignedJwt,
-  SigningKeyTooYoung,
-  type VerifiedJwt,
-} from './tokens/jwt_service.ts';
-export { opaqueKindOf } from './tokens/opaque_token.ts';
+export type { JwtRefusal, JwtService, JwtSigning, SignedJwt, VerifiedJwt } from './tokens/jwt_service.ts';
 export type { DependentsOfSecret, SecretDependents } from './tokens/server_secret.ts';
 export { type SecretUse, ServerSecret } from './tokens/server_secret.ts';
 export type { AccessTokenVerifier, TokenTypeHint } from './tokens/state.ts';
-export { type SubjectAudience, sectorOf } from './tokens/subject_identifier.ts';
+export type { SubjectAudience } from './tokens/subject_identifier.ts';

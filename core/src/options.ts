@@ -46,9 +46,6 @@ import type { ApplicationClaims } from './tokens/application_claims.ts';
 import type { GetUserClaims, SubjectState } from './tokens/context.ts';
 import type { JwtService } from './tokens/jwt_service.ts';
 
-export { isJsonObject } from './http/http.ts';
-export * from './option_kinds.ts';
-
 /** Default paths below the issuer. */
 export const DEFAULT_PATHS: EndpointPaths = {
   token: '/token',

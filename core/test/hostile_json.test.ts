@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { errorResponse, type HttpResponse, METADATA_MEMBERS } from '@grantd/core';
+import { errorResponse, type HttpResponse, MEMBER_NAMES } from '@grantd/core';
 import { base64url } from 'jose';
 import { exactly, USUAL } from './harness/authorization_endpoint.ts';
 import { asParameters, assertionOf, clientKey } from './harness/client_keys.ts';
@@ -87,7 +87,7 @@ async function authorized({ server }: World, parameters: Readonly<Record<string,
 }
 
 const REGISTRATION_MEMBERS = [
-  ...[...Object.keys(METADATA_MEMBERS), 'client_name#de', 'client_name#', 'client_id', 'client_secret'],
+  ...[...MEMBER_NAMES, 'client_name#de', 'client_name#', 'client_id', 'client_secret'],
   ...['software_statement', 'registration_client_uri', '__proto__', 'unknown'],
 ];
 

@@ -1,6 +1,6 @@
 // § refers to OpenID Connect Core.
 import assert from 'node:assert/strict';
-import { ENCRYPTION_ALGORITHMS, SIGNING_ALGORITHMS } from '@grantd/core';
+import { SIGNING_ALGORITHMS } from '@grantd/core';
 import { decryptedAnswer, signedAnswer } from './harness/answer_jwts.ts';
 import { clientKey } from './harness/client_keys.ts';
 import { setMetadata } from './harness/client_metadata.ts';
@@ -57,7 +57,7 @@ specification('UserInfo as a JWT (OpenID Connect Core §5.3.2)', ON_MEMORY, (spe
 
   spec('§5.3.2 an answer that is only encrypted has the claims themselves in it', async (world) => {
     const { access_token } = await world.grant();
-    for (const algorithm of ENCRYPTION_ALGORITHMS) {
+    for (const algorithm of ['RSA-OAEP-256', 'ECDH-ES', 'ECDH-ES+A128KW', 'ECDH-ES+A256KW'] as const) {
       const { privateKey, publicJwk } = await clientKey(algorithm);
       await setMetadata(world, 'web', {
         userinfo_encrypted_response_alg: algorithm,

@@ -3,31 +3,26 @@ import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import {
-  ERROR_STATUS,
   errorResponse,
   type HttpRequest,
   headerValue,
-  INACTIVE_REASONS,
-  isPersonalScope,
-  isRegistrableRedirectUri,
-  isScopeToken,
   MAX_BODY_BYTES,
   OAuthError,
-  opaqueKindOf,
   type ParsedForm,
   pathOf,
-  REFUSAL_REASONS,
-  redirectUriMatches,
   STANDARD_CLAIMS_BY_SCOPE,
 } from '@grantd/core';
 import { bearerChallenges, clientChallenges, formatChallenges, readBearerToken } from '../src/http/bearer.ts';
-import { parseForm, readForm } from '../src/http/form.ts';
+import { ERROR_STATUS, INACTIVE_REASONS, REFUSAL_REASONS } from '../src/http/errors.ts';
+import { isScopeToken, parseForm, readForm } from '../src/http/form.ts';
 import { queryOf } from '../src/http/http.ts';
 import { isS256Challenge } from '../src/protocol/authorization_parameters.ts';
 import { permittedClaims } from '../src/protocol/claims.ts';
+import { isPersonalScope } from '../src/protocol/client_metadata.ts';
 import { parseScope, selectScopes } from '../src/protocol/records.ts';
-import { originOf } from '../src/protocol/redirect_uri.ts';
+import { isRegistrableRedirectUri, originOf, redirectUriMatches } from '../src/protocol/redirect_uri.ts';
 import { verifierFits } from '../src/token/authorization_code.ts';
+import { opaqueKindOf } from '../src/tokens/opaque_token.ts';
 import { CHALLENGE, VERIFIER } from './harness/world.ts';
 
 const FORM = 'application/x-www-form-urlencoded';

@@ -1,14 +1,7 @@
 // § refers to RFC 9701.
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import {
-  AuthorizationServer,
-  CONTENT_ENCRYPTIONS,
-  DocumentError,
-  ENCRYPTION_ALGORITHMS,
-  type FetchDocument,
-  SIGNING_ALGORITHMS,
-} from '@grantd/core';
+import { AuthorizationServer, DocumentError, type FetchDocument, SIGNING_ALGORITHMS } from '@grantd/core';
 import { decryptedAnswer, signedAnswer } from './harness/answer_jwts.ts';
 import { asParameters, assertionOf, clientKey } from './harness/client_keys.ts';
 import { setMetadata } from './harness/client_metadata.ts';
@@ -157,7 +150,7 @@ specification('Introspection as a JWT (RFC 9701)', ON_MEMORY, (spec) => {
     async (world) => {
       const { access_token } = await world.grant();
       const plain = JSON.parse((await world.introspect(access_token, 'machine')).body);
-      for (const algorithm of ENCRYPTION_ALGORITHMS) {
+      for (const algorithm of ['RSA-OAEP-256', 'ECDH-ES', 'ECDH-ES+A128KW', 'ECDH-ES+A256KW'] as const) {
         const { privateKey, publicJwk } = await clientKey(algorithm);
         const signingJwk = (await clientKey('ES256')).publicJwk;
         await setMetadata(world, 'api', {
@@ -184,7 +177,7 @@ specification('Introspection as a JWT (RFC 9701)', ON_MEMORY, (spec) => {
 
   spec('§6 content is encrypted as it is registered', async (world) => {
     const { privateKey, publicJwk } = await clientKey('ECDH-ES');
-    for (const encryption of CONTENT_ENCRYPTIONS) {
+    for (const encryption of ['A128CBC-HS256', 'A256CBC-HS512', 'A128GCM', 'A256GCM'] as const) {
       await setMetadata(world, 'api', {
         introspection_signed_response_alg: 'ES256',
         introspection_encrypted_response_alg: 'ECDH-ES',

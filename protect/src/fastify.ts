@@ -1,10 +1,9 @@
 /** `protect` for Fastify. */
 import { headersWithEveryAuthorization, type NodeHeaders } from '@grantd/core/internal/http/http';
-import { type FastifyReply, sendByFastify } from './node.ts';
-import { Protection, type ProtectionOptions } from './protection.ts';
+import { type FastifyReply, Protection, type ProtectionOptions, sendByFastify } from './protection.ts';
 
-export type { FastifyReply } from './node.ts';
 export { tokenOf } from './node.ts';
+export type { FastifyReply } from './protection.ts';
 
 /** What is used of the framework's request; the token is left in `token`. */
 export interface FastifyRequest {

@@ -1,9 +1,16 @@
 /** `protect` for NestJS, on its Express and on its Fastify platform. */
 import { headersWithEveryAuthorization, type NodeHeaders } from '@grantd/core/internal/http/http';
-import { type FastifyReply, type NodeResponse, sendByFastify, sendByNode } from './node.ts';
-import { Protection, type ProtectionOptions } from './protection.ts';
+import {
+  type FastifyReply,
+  type NodeResponse,
+  Protection,
+  type ProtectionOptions,
+  sendByFastify,
+  sendByNode,
+} from './protection.ts';
 
 export { tokenOf } from './node.ts';
+export type { FastifyReply, NodeResponse } from './protection.ts';
 
 /** What is used of the request of either platform; the token is left in `token`. */
 export type NestRequest = {

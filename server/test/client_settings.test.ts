@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
-import { METADATA_MEMBERS } from '@grantd/core';
+import { MEMBER_NAMES } from '@grantd/core';
 import { exportJWK, generateKeyPair } from 'jose';
 import { MIGRATIONS } from '../../core/src/storage/sqlite/schema.ts';
 import { createProgram } from '../src/cli/program.ts';
@@ -418,6 +418,6 @@ test('every member of a client has a flag, and no two have the same', async () =
   const besides = ['config', 'database', 'issuer', 'create', 'insecure-development', 'json'];
   const ofClients = ['localized', 'secret-stdin', 'public', 'no-consent'];
   // One for each member but response_types, which follows from the grants.
-  assert.equal(flags.length, Object.keys(METADATA_MEMBERS).length - 1 + besides.length + ofClients.length);
+  assert.equal(flags.length, MEMBER_NAMES.length - 1 + besides.length + ofClients.length);
   for (const name of [...besides, ...ofClients]) assert.ok(flags.includes(`--${name}`), name);
 });

@@ -7,8 +7,8 @@ import { CLIENTS_SQL } from '../../src/storage/sqlite/clients.ts';
 import { EVENTS_SQL, SWEEP_SQL } from '../../src/storage/sqlite/events.ts';
 import { KEYS_SQL, ONE_TIME_IDENTIFIERS_SQL, PUSHED_REQUESTS_SQL } from '../../src/storage/sqlite/keys.ts';
 import { ADMINISTRATION_SQL, PRINCIPALS_SQL } from '../../src/storage/sqlite/principals.ts';
-import { MIGRATIONS, SCHEMA_VERSION } from '../../src/storage/sqlite/schema.ts';
-import { ISSUER_SQL, openSqliteStorage, readStoredIssuer } from '../../src/storage/sqlite/sqlite_storage.ts';
+import { ISSUER_SQL, MIGRATIONS, SCHEMA_VERSION } from '../../src/storage/sqlite/schema.ts';
+import { openSqliteStorage, readStoredIssuer } from '../../src/storage/sqlite/sqlite_storage.ts';
 import {
   AUTHORIZATION_CODES_SQL,
   GRANTS_SQL,

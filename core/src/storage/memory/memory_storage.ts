@@ -56,10 +56,6 @@ export interface MemoryStorageOptions {
   readonly eventRetentionSeconds?: number;
 }
 
-/**
- * A store in the memory of this process, for tests and for hosts that can lose their tokens at a restart. Its
- * operations run synchronously, so each is atomic.
- */
 const OPTIONS: KindsOf<MemoryStorageOptions> = {
   issuer: anyText,
   clock: anyFunction,
@@ -68,6 +64,10 @@ const OPTIONS: KindsOf<MemoryStorageOptions> = {
   eventRetentionSeconds: wholeNumber(0, Number.MAX_SAFE_INTEGER),
 };
 
+/**
+ * A store in the memory of this process, for tests and for hosts that can lose their tokens at a restart. Its
+ * operations run synchronously, so each is atomic.
+ */
 export function memoryStorage(options: MemoryStorageOptions = {}): AdministrableStorage {
   requireKinds(options, OPTIONS);
   const { revokeBy = 'flag', answersIsAccessTokenRevoked: tellsRevokedByMethod = false } = options;
@@ -113,7 +113,7 @@ type Administration = Pick<
   'revokeAll' | 'countAlive' | 'setDisabled' | 'getPrincipalState' | 'recordAct' | 'eventsAfter'
 >;
 
-export function memoryAdministration(handle: MemoryHandle, principals: Principals): Administration {
+function memoryAdministration(handle: MemoryHandle, principals: Principals): Administration {
   const { tables, clock } = handle;
 
   const isAlive = ({ record, generations }: TokenRow): boolean =>
@@ -168,7 +168,7 @@ function isOf(target: RevocationTarget, token: TokenRow['record']): boolean {
   return { client, subject, session, grant }[target.principal] === target.id;
 }
 
-export function memoryClients(handle: MemoryHandle, principals: Principals): ClientRegistry {
+function memoryClients(handle: MemoryHandle, principals: Principals): ClientRegistry {
   const { tables } = handle;
   const withGeneration = (client: ClientRecord): ClientRecord => {
     const { generation = 0, disabledAtMs } = principals.find('client', client.id) ?? {};
@@ -246,7 +246,7 @@ function after(revision = 0): number {
   return revision + 1;
 }
 
-export function memoryKeys({ tables, clock }: MemoryHandle): Required<KeyRepository> {
+function memoryKeys({ tables, clock }: MemoryHandle): Required<KeyRepository> {
   const find = (algorithm: SigningAlgorithm, status: KeyRecord['status']): KeyRecord | undefined =>
     [...tables().keys.values()].find(
       ({ record }) => record.algorithm === algorithm && record.status === status,
@@ -299,7 +299,7 @@ export function memoryKeys({ tables, clock }: MemoryHandle): Required<KeyReposit
   };
 }
 
-export function memoryOneTimeIdentifiers({ tables, clock }: MemoryHandle): OneTimeIdentifiers {
+function memoryOneTimeIdentifiers({ tables, clock }: MemoryHandle): OneTimeIdentifiers {
   return {
     take(id, expiresAt) {
       const { oneTimeIdentifiers } = tables();
@@ -311,7 +311,7 @@ export function memoryOneTimeIdentifiers({ tables, clock }: MemoryHandle): OneTi
   };
 }
 
-export function memoryPushedRequests({ tables }: MemoryHandle): PushedRequestRepository {
+function memoryPushedRequests({ tables }: MemoryHandle): PushedRequestRepository {
   return {
     add(request) {
       const { pushedRequests } = tables();
@@ -331,7 +331,7 @@ export function memoryPushedRequests({ tables }: MemoryHandle): PushedRequestRep
  * Deletes rows that are no longer needed.
  * @param eventRetentionSeconds the age at which events are deleted
  */
-export function memorySweep(
+function memorySweep(
   { tables, clock }: MemoryHandle,
   eventRetentionSeconds: number,
 ): (limit: number) => number {

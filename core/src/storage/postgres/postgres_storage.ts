@@ -176,7 +176,7 @@ const ISSUER_SQL = {
 };
 
 /** The number of an issuer in every key; it gets one if it has none yet. */
-export async function issuerIdOf(connections: PostgresConnections, issuer: string): Promise<number> {
+async function issuerIdOf(connections: PostgresConnections, issuer: string): Promise<number> {
   const sql = await namedStatements(ISSUER_SQL);
   const find = async () => rowsOf<{ id: number }>(await connections.read([sql.find, issuer]))[0]?.id;
   const known = await find();
@@ -188,7 +188,7 @@ export async function issuerIdOf(connections: PostgresConnections, issuer: strin
 }
 
 /** The issuer for which the database was opened first; `undefined` if there is none yet. */
-export async function firstIssuer(connections: PostgresConnections): Promise<string | undefined> {
+async function firstIssuer(connections: PostgresConnections): Promise<string | undefined> {
   const sql = await namedStatements(ISSUER_SQL);
   return rowsOf<{ issuer: string }>(await connections.read([sql.first]))[0]?.issuer;
 }

@@ -301,6 +301,12 @@ export const MIGRATIONS: readonly string[] = [VERSION_1, VERSION_2, VERSION_3, V
 /** The version that this program writes; kept in the file as `PRAGMA user_version`. */
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
+export const ISSUER_SQL = {
+  find: 'SELECT id FROM issuers WHERE issuer = ?',
+  add: 'INSERT INTO issuers (issuer) VALUES (?) ON CONFLICT (issuer) DO NOTHING',
+  first: 'SELECT issuer FROM issuers ORDER BY id LIMIT 1',
+};
+
 /**
  * Brings the schema up to date. Call it inside a write transaction: if several processes start together, one migrates
  * and the others find it done.

@@ -25,7 +25,7 @@ import { sqliteEvents, sqliteSweep } from './events.ts';
 import { sqliteKeys, sqliteOneTimeIdentifiers, sqlitePushedRequests } from './keys.ts';
 import { sqliteAdministration, sqlitePrincipals } from './principals.ts';
 import { Corruption, ReadQueue, WriteQueue } from './queues.ts';
-import { migrate, requireNotForeign, SCHEMA_VERSION, schemaVersion } from './schema.ts';
+import { ISSUER_SQL, migrate, requireNotForeign, SCHEMA_VERSION, schemaVersion } from './schema.ts';
 import { sqliteAuthorizationCodes, sqliteGrants, sqliteIssuing, sqliteTokens } from './tokens.ts';
 
 export { RememberedRows } from './cached_tokens.ts';
@@ -155,20 +155,14 @@ function storageOn(
   };
 }
 
-export const ISSUER_SQL = {
-  find: 'SELECT id FROM issuers WHERE issuer = ?',
-  add: 'INSERT INTO issuers (issuer) VALUES (?) ON CONFLICT (issuer) DO NOTHING',
-  first: 'SELECT issuer FROM issuers ORDER BY id LIMIT 1',
-};
-
 /** The number of an issuer in every key; `undefined` if it has none yet. */
-export function findIssuerId(database: DatabaseSync, issuer: string): number | undefined {
+function findIssuerId(database: DatabaseSync, issuer: string): number | undefined {
   const row = database.prepare(ISSUER_SQL.find).get(issuer);
   return row && Number(row.id);
 }
 
 /** Gives an issuer a number if it has none yet; inside the caller's transaction. */
-export function addIssuer(database: DatabaseSync, issuer: string): number {
+function addIssuer(database: DatabaseSync, issuer: string): number {
   database.prepare(ISSUER_SQL.add).run(issuer);
   const id = findIssuerId(database, issuer);
   if (id === undefined) throw new Error(`the issuer ${issuer} was not stored`);
