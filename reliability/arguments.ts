@@ -1,4 +1,4 @@
-/** @throws Error it is not a whole number from `least` */
+/** @throws Error if it is not a whole number of at least `least` */
 export function wholeNumber(name: string, text: string, least = 1): number {
   const value = Number(text);
   if (text === '' || !Number.isSafeInteger(value) || value < least) {

@@ -1,6 +1,6 @@
-// Breaks a cluster in several ways under load and looks for promises that it does not keep. Ends with 1 if there is one.
+// Breaks a cluster in several ways under load and looks for broken promises. Exits with 1 if it finds one.
 //
-//   npm run test:chaos -- --deployment sqlite --kills 200 --outages 10 --json report.json
+//     npm run test:chaos -- --deployment sqlite --kills 200 --outages 10 --json report.json
 import { writeFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -13,7 +13,7 @@ const { values } = parseArgs({
   options: {
     deployment: { type: 'string', default: 'sqlite' },
     processes: { type: 'string', default: '2' },
-    /** Names out of `CHAOS_PARTS`, separated by commas. */
+    /** Names from `CHAOS_PARTS`, separated by commas. */
     parts: { type: 'string', default: Object.keys(CHAOS_PARTS).join(',') },
     kills: { type: 'string', default: '50' },
     outages: { type: 'string', default: '6' },

@@ -1,7 +1,7 @@
-// Many short lives of tokens on a cluster, each checked: once a revocation has returned, no look at the token that
-// starts later, on any process, shows it active. Ends with 1 if one does.
+// Runs the short lives of many tokens on a cluster and checks each: after a revocation has returned, no read that
+// starts later, on any process, may find the token active. Exits with 1 if one does.
 //
-//   npm run test:linearizability -- --histories 200000 --processes 4 --deployment sqlite
+//     npm run test:linearizability -- --histories 200000 --processes 4 --deployment sqlite
 import { parseArgs } from 'node:util';
 import { wholeNumber } from './arguments.ts';
 import { deploymentNamed } from './deployments/deployments.ts';

@@ -1,6 +1,6 @@
-// Ends a million tokens of one client at once, and looks whether they are dead.
+// Ends a million tokens of one client at once, and checks that they are dead.
 //
-//   npm run measure:mass-revocation -- --tokens 1000000 --deployment sqlite
+//     npm run measure:mass-revocation -- --tokens 1000000 --deployment sqlite
 import { parseArgs } from 'node:util';
 import { wholeNumber } from './arguments.ts';
 import { deploymentNamed } from './deployments/deployments.ts';

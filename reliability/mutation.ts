@@ -1,7 +1,7 @@
-// Changes the source in one place at a time and runs the tests of that slice: a mutant that no test notices survives.
-// The tests run on the store in memory, without an adapter. Exits with 1 if fewer are killed than `--least` says.
+// Changes the source in one place at a time and runs the tests of that slice. A mutant survives if no test fails. The
+// tests run on the memory store, without an adapter. Exits with 1 if the score is below `--least`.
 //
-//   npm run test:mutation -- --slice introspection --sample 100 --seed 1 --least 85
+//     npm run test:mutation -- --slice introspection --sample 100 --seed 1 --least 85
 import { spawn } from 'node:child_process';
 import { globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,7 +14,7 @@ import { type Mutant, mutantsOf } from './mutation/mutants.ts';
 const ROOT = dirname(import.meta.dirname);
 const TEST = (name: string) => `core/test/${name}.test.ts`;
 
-/** The tests of each slice, those first that are likeliest to notice. */
+/** The tests of each slice, the likeliest to fail first. */
 const SLICES: Readonly<Record<string, readonly string[]>> = {
   introspection: [
     'rfc7662_introspection',
@@ -52,7 +52,7 @@ const SLICES: Readonly<Record<string, readonly string[]>> = {
     ...['rfc7523_client_assertions', 'rfc8414_metadata', 'identifier', 'incidents', 'former_jwts'],
   ].map(TEST),
 };
-/** A mutant that runs longer has made the tests wait for something that will not happen. */
+/** A mutant that runs longer has made the tests wait for ever. */
 const LONGEST_MS = 120_000;
 
 const { values } = parseArgs({
@@ -120,7 +120,7 @@ function survives(file: string, mutant: Mutant, tests: readonly string[], worker
   return passes(tests, { MUTANT_URL: pathToFileURL(join(ROOT, file)).href, MUTANT_SOURCE: source });
 }
 
-/** Whether all tests pass. Ends with the first that fails. */
+/** Whether all tests pass. Stops at the first failure. */
 function passes(tests: readonly string[], variables: Readonly<Record<string, string>>): Promise<boolean> {
   const swap = pathToFileURL(join(ROOT, 'reliability/mutation/swap.mjs')).href;
   const child = spawn(
@@ -160,7 +160,7 @@ function drawn<T>(all: readonly T[], count: number): readonly T[] {
   return picked;
 }
 
-/** Whole numbers from 0 up to a limit, the same ones for the same seed (xorshift). */
+/** Whole numbers from 0 up to a limit, the same for the same seed (xorshift). */
 function pseudoRandom(seed: number): (limit: number) => number {
   let state = seed || 1;
   return (limit) => {

@@ -1,8 +1,8 @@
 import { Workbench } from '../server/test/harness/program.ts';
 
 /**
- * Runs a script: what its workbench starts and makes is gone afterwards, also when it is told to end. Its exit code
- * is 0 only if `work` resolves to true.
+ * Runs a script. Its workbench is cleaned up at the end, also after a signal. The exit code is 0 only if `work`
+ * resolves to true.
  */
 export async function runScript(work: (workbench: Workbench) => Promise<boolean>): Promise<never> {
   const workbench = new Workbench();
@@ -18,7 +18,7 @@ export async function runScript(work: (workbench: Workbench) => Promise<boolean>
   process.exit(isGood ? 0 : 1);
 }
 
-/** One line that a terminal writes over, and nothing else sees. */
+/** A line that a terminal overwrites. Shown on terminals only. */
 export function showProgress(text: string): void {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }

@@ -1,7 +1,7 @@
-// What sweeping costs the requests of a running server. One server answers introspection at a steady rate while, in
-// turns, nothing and some of a million expired rows are to be swept: by the server itself, or by `grantd gc`.
+// Measures what sweeping costs the requests of a running server. A server answers introspections at a fixed rate. In
+// turns, it has nothing to sweep, and a part of a million expired rows. The server itself sweeps, or `grantd gc`.
 //
-//   npm run measure:sweeping -- --by serve --rows 1000000 --rounds 4 --rate 1000
+//     npm run measure:sweeping -- --by serve --rows 1000000 --rounds 4 --rate 1000
 import { parseArgs } from 'node:util';
 import { wholeNumber } from './arguments.ts';
 import type { Latency } from './load/latency.ts';

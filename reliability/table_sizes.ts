@@ -1,4 +1,4 @@
-// How large the rows and indexes of each store are, and what its statements cost, with many live tokens in it.
+// Prints the size of rows and indexes in each store with many live tokens, and the cost of its statements.
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,7 +32,7 @@ const CLIENT = 'client-of-an-ordinary-length';
 const TOKENS_AT_ONCE = 400;
 const HOUR = 3600;
 
-/** A person's authorization: an access token with its refresh token, as the server issues them. */
+/** An authorization by a user: an access token with its refresh token, as the server issues them. */
 function pair(grant: number, ties: Partial<Token> = {}): [Token, Token] {
   const issuedAtMs = Date.now();
   const now = Math.floor(issuedAtMs / 1000);
@@ -73,7 +73,7 @@ function timed(): string {
   return newTimedIdentifier({ clock: Date.now, random: (bytes) => new Uint8Array(randomBytes(bytes)) });
 }
 
-/** As long as the program's own: 22 characters. */
+/** As long as the program's: 22 characters. */
 function identifier(of: string): string {
   return of.padEnd(22, '-');
 }
@@ -97,10 +97,10 @@ async function fill(storage: AdministrableStorage): Promise<Token[]> {
   return sample;
 }
 
-/** Bytes that were written to the log so far, where a store tells them. */
+/** Bytes written to the log so far, if the store reports them. */
 let bytesLogged: () => Promise<number> = async () => Number.NaN;
 
-/** Prints the median of what one call after another takes, and what it writes to the log. */
+/** Prints the median duration of sequential calls, and the bytes that they write to the log. */
 async function cost(what: string, calls: number, call: (index: number) => unknown): Promise<void> {
   const times: number[] = [];
   const loggedBefore = await bytesLogged();
@@ -199,7 +199,7 @@ async function measurePostgres(): Promise<void> {
        ORDER BY t.relname, c.relkind DESC, c.relname`,
     );
     printSizes(rows);
-    // Right after a checkpoint every page that is touched is logged whole.
+    // After a checkpoint, PostgreSQL logs every page in full at its first change.
     await cluster.ask('CHECKPOINT');
     bytesLogged = async () =>
       Number((await cluster.ask("SELECT pg_current_wal_lsn() - '0/0' AS bytes"))[0]?.bytes);

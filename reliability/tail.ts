@@ -1,8 +1,8 @@
-// The latency that clients see at a fixed arrival rate, next to writes. One server on an SQLite file answers
-// introspections of live tokens; a share of the arrivals are revocations. Requests arrive when they are due, whatever
-// became of those before them, so all waiting counts.
+// Measures the latency that clients see at a fixed arrival rate, next to writes. A server on an SQLite file answers
+// introspections of live tokens; some of the arrivals are revocations. Requests are sent when they are due, independent
+// of earlier ones, so all waiting counts.
 //
-//   npm run measure:tail -- --rate 1000 --writes 5 --seconds 20
+//     npm run measure:tail -- --rate 1000 --writes 5 --seconds 20
 import { parseArgs } from 'node:util';
 import { wholeNumber } from './arguments.ts';
 import { openLibrary, registerClients } from './deployments/library.ts';

@@ -12,24 +12,24 @@ import { underLoad } from './under_load.ts';
 
 export interface CrashOrder {
   readonly kills: number;
-  /** Milliseconds in which a retry of a refresh is promised to be good: the cluster's `--refresh-grace`. */
+  /** The cluster's `--refresh-grace`, in milliseconds. */
   readonly graceMs: number;
   readonly onKill?: (kills: number, faults: number) => void;
 }
 
 export interface CrashReport {
   readonly kills: number;
-  /** Milliseconds from the start of a killed server to its first answer, each. */
+  /** Milliseconds from each start of a killed server to its first response. */
   readonly recoveriesMs: readonly number[];
   readonly acknowledgedRevocations: number;
   readonly acknowledgedIssues: number;
   readonly refreshes: number;
-  /** Refreshes that were sent again since their answer was lost. */
+  /** Refreshes that were sent again because their response was lost. */
   readonly retries: number;
-  /** Clients that were locked out since no server was there within the grace. */
+  /** Clients that were locked out because no server ran within the grace period. */
   readonly overdue: number;
   readonly unanswered: number;
-  /** What was broken; must be empty. */
+  /** Broken promises; must be empty. */
   readonly faults: readonly string[];
 }
 
@@ -60,7 +60,7 @@ export async function crashes(cluster: Cluster, order: CrashOrder): Promise<Cras
     await pause(Math.random() * LONGEST_LOAD_MS);
     const victim = oneOf(cluster.servers);
     await victim.end('SIGKILL');
-    // What is acknowledged later is the next kill's matter.
+    // What is acknowledged from now on is checked after the next kill.
     const [revoked, kept] = [ledger.revoked.slice(checked.revoked), ledger.kept.slice(checked.kept)];
     checked.revoked += revoked.length;
     checked.kept += kept.length;
@@ -92,7 +92,7 @@ export async function crashes(cluster: Cluster, order: CrashOrder): Promise<Cras
   };
 }
 
-/** @returns milliseconds from the start to the first answer */
+/** @returns milliseconds from the start to the first response */
 async function recovery(server: ServerProcess): Promise<number> {
   const startedAtMs = performance.now();
   await server.start();

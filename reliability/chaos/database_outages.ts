@@ -14,13 +14,13 @@ import { underLoad } from './under_load.ts';
 
 export interface OutageOrder {
   readonly rounds: number;
-  /** Milliseconds that an outage lasts. */
+  /** Duration of an outage, in milliseconds. */
   readonly outageMs: number;
-  /** Milliseconds within which every request has to be answered, by 503 at the least. */
+  /** Milliseconds within which every request must get a response, at least a 503. */
   readonly answerWithinMs: number;
-  /** Milliseconds within which everything is served again once the database is back. */
+  /** Milliseconds after the outage within which every request must succeed again. */
   readonly recoverWithinMs: number;
-  /** Milliseconds: the cluster's `--refresh-grace`; to be longer than an outage. */
+  /** The cluster's `--refresh-grace`, in milliseconds. Longer than an outage. */
   readonly graceMs: number;
   readonly onOutage?: (outages: number, faults: number) => void;
 }
@@ -28,9 +28,9 @@ export interface OutageOrder {
 export interface OutageReport {
   readonly outages: readonly { readonly kind: 'kill' | 'pause'; readonly recoveryMs: number }[];
   readonly answers: number;
-  /** 503 with Retry-After. */
+  /** Responses with 503 and Retry-After. */
   readonly unavailable: number;
-  /** Milliseconds, of any answer. */
+  /** The slowest response, in milliseconds. */
   readonly slowestMs: number;
   readonly acknowledgedRevocations: number;
   readonly refreshes: number;
@@ -40,14 +40,14 @@ export interface OutageReport {
 const LIVES = 8;
 const LINEAGES = 4;
 const CONNECTIONS_EACH = 8;
-/** So many that no request waits on our side. */
+/** Enough sockets that no request waits for one. */
 const SOCKETS = 8;
 const LOAD_MS = 1000;
 const PAUSE_MS = 20;
 
 /**
- * Takes the database away under load, by turns with SIGKILL and by letting it stand still, and brings it back. No
- * server is started again: it has to say 503 in time, never anything wrong, and go on by itself.
+ * Kills or stops (SIGSTOP) the database under load, alternately, and brings it back. No server is restarted: each must
+ * respond with 503 in time, never with a wrong result, and recover by itself.
  */
 export async function databaseOutages(
   cluster: Cluster,
@@ -117,7 +117,7 @@ export async function databaseOutages(
   };
 }
 
-/** @returns milliseconds until a token was issued on every connection, or somewhat more than the limit */
+/** @returns milliseconds until every connection got a token, or somewhat more than the limit */
 async function recovery(connections: readonly Connection[], limitMs: number): Promise<number> {
   const backAtMs = performance.now();
   const sinceMs = () => performance.now() - backAtMs;

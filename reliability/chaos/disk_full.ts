@@ -2,13 +2,13 @@ import type { Workbench } from '../../server/test/harness/program.ts';
 import { onSmallDisk, whyNoFullDisk } from './small_disk.ts';
 
 export interface DiskFullReport {
-  /** Writes that were acknowledged though the disk was full: the log still had room. */
+  /** Writes that were acknowledged although the disk was full, because the log still had room. */
   readonly acknowledgedWhileFull: number;
-  /** Writes that were answered by 503 with Retry-After. */
+  /** Writes that got 503 with Retry-After. */
   readonly refusedWhileFull: number;
-  /** Milliseconds, of the slowest answer while the disk was full. */
+  /** The slowest response while the disk was full, in milliseconds. */
   readonly slowestMs: number;
-  /** Looks at tokens while the disk was full, and how many of them were answered by 503. */
+  /** Reads while the disk was full, and how many of them got 503. */
   readonly looks: number;
   readonly looksUnanswered: number;
   /** Milliseconds from the moment when there was room again until a revocation was acknowledged. */
@@ -18,7 +18,7 @@ export interface DiskFullReport {
 
 const MEGABYTES = 6;
 
-/** @returns why it could not be tried where no disk of our own can be mounted */
+/** @returns the reason if this machine cannot mount a disk for the test */
 export async function diskFull(workbench: Workbench): Promise<DiskFullReport | string> {
   const folder = workbench.folder();
   const reason = whyNoFullDisk(folder);

@@ -1,4 +1,4 @@
-/** What happens on the small disk of `disk_full.ts`: fills it while a server works there, and makes room again. */
+/** Runs on the small disk of `disk_full.ts`: fills it while a server works there, and makes room again. */
 import { closeSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -15,7 +15,7 @@ import { countUnlike } from './ledger.ts';
 
 const TOKENS = 300;
 const KEPT = 20;
-/** Writes that have to be refused before the disk counts as tried. */
+/** Writes that must be refused before the test counts. */
 const REFUSALS = 40;
 const LONGEST_RECOVERY_MS = 10_000;
 const CLIENT = CLIENTS.opaque.id;
@@ -90,7 +90,7 @@ async function recover(): Promise<number> {
   return sinceMs();
 }
 
-/** What was acknowledged is in force, and what was refused can be had now. */
+/** Acknowledged writes are in force, and refused ones succeed now. */
 async function checkAll(): Promise<void> {
   for (const token of unacknowledged) {
     if (await write('/token/revoke', { token })) revoked.push(token);
@@ -117,7 +117,7 @@ async function revokeOne(): Promise<boolean> {
   return isDone;
 }
 
-/** @returns whether it was acknowledged; anything but that and a 503 as it has to be is a fault */
+/** @returns whether the write was acknowledged; any response other than that and a correct 503 is a fault */
 async function write(path: string, form: Readonly<Record<string, string>>): Promise<boolean> {
   const answer = await post(connection, path, form, CLIENT);
   if (answer === 'lost') faults.push(`${path} was not answered`);
@@ -128,7 +128,7 @@ async function write(path: string, form: Readonly<Record<string, string>>): Prom
   return answer !== 'lost' && answer.status === 200;
 }
 
-/** Writes a file until not one byte more fits. */
+/** Writes a file until the disk has no byte left. */
 function fill(path: string): void {
   const file = openSync(path, 'w');
   for (const bytes of [65_536, 4096, 512, 1]) {

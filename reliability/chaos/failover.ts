@@ -3,7 +3,7 @@ import type { DatabaseControl } from '../deployments/database_control.ts';
 import { type ReplicatedCluster, startReplicated } from '../deployments/replicated_postgres.ts';
 import { databaseOutages, type OutageReport } from './database_outages.ts';
 
-/** What becomes of the primary when its standby takes over. */
+/** What happens to the primary when its standby takes over. */
 export type Fate = 'killed' | 'deposed';
 
 export interface FailoverOrder {
@@ -14,8 +14,8 @@ export interface FailoverOrder {
 const GRACE_SECONDS = 600;
 
 /**
- * Lets a synchronous standby take over under load. The former primary was killed; or it is only deposed and goes on
- * answering, and the last server still reaches nobody else, as behind a part of the network that is cut off.
+ * Promotes a synchronous standby under load. The previous primary is killed, or it is only deposed and still responds.
+ * Then one server reaches only the previous primary, as behind a network partition.
  */
 export async function failover(
   workbench: Workbench,

@@ -8,7 +8,7 @@ const TWO_LIVES = `
   WHERE kind = 'refresh_token' AND superseded_at_ms IS NULL AND revoked_at_ms IS NULL AND family_id IS NOT NULL
   GROUP BY family_id HAVING count(*) > 1`;
 
-/** Whether what clients were told holds on every server, and in the database. What does not is told to the ledger. */
+/** Checks on every server and in the database that acknowledged results hold. Adds broken promises to the ledger. */
 export async function checkPromises(
   cluster: Cluster,
   connections: readonly Connection[],
@@ -29,7 +29,7 @@ export async function checkPromises(
   if (forked > 0) ledger.fault(`${when}: ${forked} refresh tokens have two live lineages`);
 }
 
-/** Whether each client that was not locked out has a refresh token that is good, and one only. */
+/** Checks that each client that was not locked out has exactly one working refresh token. */
 export async function checkLineages(
   connections: readonly Connection[],
   ledger: Ledger,

@@ -1,15 +1,15 @@
 import type { Connection } from '../load/connection.ts';
 import { introspect } from '../load/protocol.ts';
 
-/** What servers have acknowledged to their clients, and so may never forget. */
+/** The results that servers have acknowledged to clients, and must keep. */
 export class Ledger {
-  /** Tokens whose issue was acknowledged, and that nobody revokes. */
+  /** Tokens whose issuance was acknowledged, and that no client revokes. */
   readonly kept: string[] = [];
   /** Tokens whose revocation was acknowledged. */
   readonly revoked: string[] = [];
-  /** Promises that were not kept, in words without secrets. */
+  /** Broken promises, described without secrets. */
   readonly faults: string[] = [];
-  /** Requests that a dying server left without an answer, or that were answered by 503. */
+  /** Requests that got 503, or no response because the server died. */
   unanswered = 0;
 
   fault(text: string): void {
@@ -17,12 +17,15 @@ export class Ledger {
   }
 }
 
-/** How often a look that shows nothing is repeated, and milliseconds in between. */
+/** The number of attempts for a read without a result, and the milliseconds between them. */
 const MOST_LOOKS = 100;
 const PAUSE_MS = 50;
 const AT_ONCE = 16;
 
-/** Looks at each of the tokens. @returns how many are not what they have to be */
+/**
+ * Reads each of the tokens.
+ * @returns how many have the wrong state
+ */
 export async function countUnlike(
   connections: readonly Connection[],
   tokens: readonly string[],
@@ -40,7 +43,7 @@ export async function countUnlike(
   return unlike;
 }
 
-/** @throws Error the server did not come back in time */
+/** @throws Error if the server did not come back in time */
 export async function conclusiveLook(connection: Connection, token: string): Promise<'active' | 'inactive'> {
   for (let looks = 0; looks < MOST_LOOKS; looks++) {
     const seen = await introspect(connection, token);

@@ -5,12 +5,12 @@ import type { Ledger } from './ledger.ts';
 
 const PAUSE_MS = 20;
 const MOST_AT_ONCE = 3;
-/** With the pauses about half a minute in which no server answers. */
+/** With the pauses, about half a minute in which no server responds. */
 const MOST_ATTEMPTS = 1000;
 
 /**
- * An honest client with one refresh token: it refreshes again and again, sometimes by several requests at once, and
- * where no answer comes it sends the same token again.
+ * An honest client with one refresh token. It refreshes again and again, sometimes with several concurrent requests. If
+ * it gets no response, it sends the same token again.
  */
 export class Lineage {
   readonly #name: string;
@@ -19,9 +19,9 @@ export class Lineage {
   readonly #spent: string[] = [];
   #current: string;
   #isLockedOut = false;
-  /** How often a token was sent again because its answer was lost. */
+  /** How often a token was sent again because the response was lost. */
   retries = 0;
-  /** How often the server was away for longer than a retry is allowed. */
+  /** How often the server was away for longer than the grace period. */
   overdue = 0;
 
   constructor(name: string, refreshToken: string, ledger: Ledger, graceMs: number) {
@@ -48,8 +48,8 @@ export class Lineage {
   }
 
   /**
-   * Goes on until a refresh was answered. Once it is locked out it does nothing more.
-   * @throws Error that took too long
+   * Retries until a refresh succeeds. Does nothing once it is locked out.
+   * @throws Error if that took too long
    */
   async advance(anywhere: () => Connection): Promise<void> {
     if (this.#isLockedOut) return pause(PAUSE_MS);

@@ -2,7 +2,10 @@ import type { Cluster } from '../deployments/cluster.ts';
 import { openLibrary, registerClients } from '../deployments/library.ts';
 import { CLIENTS } from '../load/registrations.ts';
 
-/** Registers the clients of the load. @returns refresh tokens, each of a family of its own */
+/**
+ * Registers the clients of the load.
+ * @returns refresh tokens, each of its own family
+ */
 export async function refreshTokens(cluster: Cluster, count: number): Promise<readonly string[]> {
   const library = await openLibrary(cluster);
   try {

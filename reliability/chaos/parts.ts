@@ -6,7 +6,7 @@ import { databaseOutages, type OutageReport } from './database_outages.ts';
 import { diskFull } from './disk_full.ts';
 import { type Fate, failover } from './failover.ts';
 
-/** Figures, and what was broken; or why it could not be tried. */
+/** Figures and broken promises, or the reason why the part cannot run here. */
 export type PartReport =
   | (Readonly<Record<string, unknown>> & { readonly faults: readonly string[] })
   | { readonly skipped: string };
@@ -20,12 +20,12 @@ export interface PartOrder {
 
 type Part = (workbench: Workbench, deployment: Deployment, order: PartOrder) => Promise<PartReport>;
 
-/** As a client is promised by default. */
+/** The program's default. */
 const GRACE_SECONDS = 10;
 /** Longer than any outage. */
 const LONG_GRACE_SECONDS = 600;
 
-/** The ways of breaking, each on a new cluster. */
+/** The kinds of failure. Each runs on a new cluster. */
 export const CHAOS_PARTS: Readonly<Record<string, Part>> = {
   async crashes(_workbench, deployment, { processes, kills, onProgress }) {
     const cluster = await deployment.start({ processes, flags: flagsOf(GRACE_SECONDS) });

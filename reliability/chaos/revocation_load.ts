@@ -5,14 +5,14 @@ import { CLIENTS } from '../load/registrations.ts';
 import type { Ledger } from './ledger.ts';
 
 const PAUSE_MS = 20;
-/** With the pauses about half a minute in which no server answers. */
+/** With the pauses, about half a minute in which no server responds. */
 const MOST_ATTEMPTS = 1000;
 const SHARE_KEPT = 0.3;
 const FORM = { grant_type: 'client_credentials' };
 
 /**
- * A client that gets a token, and keeps it or revokes it until that is acknowledged.
- * @throws Error that took too long
+ * A client that gets a token, and either keeps it or revokes it until that is acknowledged.
+ * @throws Error if that took too long
  */
 export async function issueAndRevoke(ledger: Ledger, anywhere: () => Connection): Promise<void> {
   const { id } = Math.random() < 0.2 ? CLIENTS.jwt : CLIENTS.opaque;

@@ -8,7 +8,7 @@ import type { Ledger } from './ledger.ts';
 
 const LIFETIME_NS = 3500 * 1e9;
 
-/** A token is issued, looked at, revoked until that is acknowledged, and looked at again: never a wrong answer. */
+/** Issues a token, reads it, revokes it until that is acknowledged, and reads it again. No result may be wrong. */
 export async function shortLife(ledger: Ledger, anywhere: () => Connection): Promise<void> {
   const history = new History();
   const startNs = monotonicNs();

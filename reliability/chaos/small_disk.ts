@@ -1,25 +1,25 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { text } from 'node:stream/consumers';
 
-/** Root needs a name space for mounts only; others need one for users as well, in which they count as root. */
+/** Root needs only a mount namespace. Other users also need a user namespace, in which they count as root. */
 const WAYS = [['-m'], ['-r', '-m']];
 
-/** The flags of `unshare` under which this machine lets us mount a disk of our own; `undefined` where none do. */
+/** The flags of `unshare` with which this machine lets us mount a disk; `undefined` if none work. */
 export function privateMounts(folder: string): readonly string[] | undefined {
   const mount = ['mount', '-t', 'tmpfs', '-o', 'size=1m', 'none', folder];
   return WAYS.find((flags) => spawnSync('unshare', [...flags, ...mount]).status === 0);
 }
 
-/** Why no full disk can be had here; `undefined` where one can. */
+/** Why this machine cannot provide a full disk; `undefined` if it can. */
 export function whyNoFullDisk(folder: string): string | undefined {
   return privateMounts(folder) ? undefined : 'unshare and mount -t tmpfs are not allowed, or not there';
 }
 
 /**
- * Runs a script of ours where `folder` is a disk of its own. Nobody else sees that disk, and it is gone with the last
- * process that uses it. The end of the script's input tells it that nobody waits for it any more.
- * @param megabytes of the disk
- * @returns what the script printed; it is given the folder as its argument
+ * Runs one of our scripts with a separate disk at `folder`. Only that process tree sees the disk, and it disappears
+ * with the last process. The script ends when its input ends.
+ * @param megabytes size of the disk
+ * @returns the output of the script, which gets the folder as its argument
  */
 export async function onSmallDisk(folder: string, megabytes: number, script: URL): Promise<string> {
   const flags = privateMounts(folder);

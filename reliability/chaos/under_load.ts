@@ -1,6 +1,6 @@
 /**
- * Does something while lanes of load repeat what they do. They end with it, each after what it is about; one that
- * fails ends everything.
+ * Runs an action while several loops generate load. Each loop finishes its current step when the action ends. If one
+ * fails, everything ends.
  */
 export async function underLoad(
   lanes: readonly (() => Promise<unknown>)[],

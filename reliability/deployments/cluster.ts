@@ -2,38 +2,41 @@ import type { AdministrableStorage } from '@grantd/core';
 import type { DatabaseControl } from './database_control.ts';
 import type { ServerProcess } from './server_process.ts';
 
-/** A way to run grantd that every claim has to hold for. */
+/** A way to run grantd. Every promise must hold for it. */
 export interface Deployment {
   readonly name: string;
-  /** Why it cannot run on this machine; absent where it can. */
+  /** Why it cannot run on this machine; absent if it can. */
   unavailable(): string | undefined;
   /** Starts servers on a new, empty database. */
   start(order: ClusterOrder): Promise<Cluster>;
 }
 
 export interface ClusterOrder {
-  /** How many processes answer requests. */
+  /** The number of processes that respond to requests. */
   readonly processes: number;
   /** Flags of `grantd serve` besides those that the deployment sets. */
   readonly flags?: readonly string[];
 }
 
-/** Servers of one issuer that share one database. */
+/** Servers of one issuer that share a database. */
 export interface Cluster {
   readonly issuer: string;
-  /** As `--database` takes it. */
+  /** The value for `--database`. */
   readonly database: string;
   readonly servers: readonly ServerProcess[];
-  /** How many connections to each server are needed for all of its processes to be reached. */
+  /** Connections per server that are needed to reach all of its processes. */
   readonly connectionsToReachAll: number;
-  /** A handle of the library, as a process of its own that embeds it would have. */
+  /** A handle of the library, as in a separate process that embeds it. */
   openStorage(): Promise<AdministrableStorage>;
-  /** Runs a command of the program to its end. @returns what it prints */
+  /**
+   * Runs a command of the program.
+   * @returns its output
+   */
   command(args: readonly string[], input?: string): Promise<string>;
-  /** Asks the database itself, past grantd. */
+  /** Queries the database directly. */
   rows(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
-  /** Where the database is a server of its own. */
+  /** Present if the database is a separate server. */
   readonly databaseServer?: DatabaseControl;
-  /** What the database finds wrong with its own files; `undefined` where nothing is, or where it cannot tell. */
+  /** Errors that the database finds in its own files; `undefined` if there are none, or if it cannot check. */
   integrityFault(): Promise<string | undefined>;
 }

@@ -1,11 +1,11 @@
-/** A database server in the hands of an accident. Each returns once it is so. */
+/** Control over a database server, to simulate accidents. Each method resolves when the change has happened. */
 export interface DatabaseControl {
   /** Ends it with SIGKILL. */
   kill(): Promise<void>;
   /** Starts it again after it was killed. */
   start(): Promise<void>;
-  /** Lets it stand still, as SIGSTOP does: connections stay open, and nothing answers. */
+  /** Stops it with SIGSTOP: connections stay open, and nothing responds. */
   pause(): Promise<void>;
-  /** Lets it go on after a pause. */
+  /** Continues it after a pause. */
   resume(): Promise<void>;
 }

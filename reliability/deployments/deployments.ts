@@ -3,12 +3,12 @@ import type { Deployment } from './cluster.ts';
 import { postgresProcesses } from './postgres.ts';
 import { sqliteProcesses, sqliteWorkers } from './sqlite.ts';
 
-/** Every way to run grantd. What a workbench starts for them ends with it. */
+/** Every way to run grantd. The workbench ends all servers that it starts. */
 export function deployments(workbench: Workbench): readonly Deployment[] {
   return [sqliteProcesses(workbench), sqliteWorkers(workbench), postgresProcesses(workbench)];
 }
 
-/** @throws Error there is none of that name, or it cannot run here */
+/** @throws Error if there is no deployment of that name, or it cannot run here */
 export function deploymentNamed(workbench: Workbench, name: string): Deployment {
   const all = deployments(workbench);
   const found = all.find((deployment) => deployment.name === name);

@@ -24,7 +24,7 @@ export function postgresProcesses(workbench: Workbench): Deployment {
 
 /**
  * @param postgres a server, which ends with this process at the latest
- * @param databasePorts by which each program reaches it
+ * @param databasePorts the ports at which the programs reach it
  */
 export async function startOnPostgres(
   workbench: Workbench,
@@ -34,7 +34,7 @@ export async function startOnPostgres(
 ): Promise<Cluster> {
   const database = await disposableDatabase(postgres);
   const folder = workbench.folder();
-  // Not among the flags: it has a password, and arguments can be seen by everybody.
+  // Not a flag, because it contains a password, and other users can see arguments.
   const environmentVia = (port: number) => ({
     GRANTD_SECRET: SECRET,
     GRANTD_CREATE: 'true',

@@ -2,7 +2,7 @@ import { freePort } from '../../core/test/harness/postgres_ports.ts';
 import type { Workbench } from '../../server/test/harness/program.ts';
 import { type ServerOrder, type ServerProcess, serverProcess } from './server_process.ts';
 
-/** Starts programs at once, each on a port of its own. */
+/** Starts several programs concurrently, each on its own port. */
 export async function startPrograms(
   workbench: Workbench,
   orders: readonly Omit<ServerOrder, 'port'>[],

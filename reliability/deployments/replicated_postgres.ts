@@ -5,14 +5,14 @@ import type { Cluster, ClusterOrder } from './cluster.ts';
 import { startOnPostgres } from './postgres.ts';
 import { SwitchPoint } from './switch_point.ts';
 
-/** Servers on a primary with a synchronous standby; each reaches it by a switch point of its own. */
+/** Servers on a primary with a synchronous standby. Each reaches it through its own switch point. */
 export interface ReplicatedCluster {
   readonly cluster: Cluster;
   readonly primary: PostgresCluster;
   readonly standby: PostgresStandby;
-  /** One for each server, in the same order. */
+  /** One per server, in the same order. */
   readonly switchPoints: readonly SwitchPoint[];
-  /** Ends the databases; the servers are ended before. */
+  /** Ends the databases, after the servers have ended. */
   remove(): Promise<void>;
 }
 

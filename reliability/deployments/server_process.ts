@@ -1,14 +1,14 @@
 import type { Environment, RunningServer, Workbench } from '../../server/test/harness/program.ts';
 
-/** One `grantd serve` on a port that stays the same however often it is started again. */
+/** A `grantd serve` that keeps its port across restarts. */
 export interface ServerProcess {
-  /** Base URL to send requests to; the issuer may be another. */
+  /** Base URL for requests; the issuer may differ. */
   readonly address: string;
-  /** @throws Error it does not run */
+  /** @throws Error if it does not run */
   running(): RunningServer;
   /** @returns milliseconds until it listened */
   start(): Promise<number>;
-  /** Returns once the process is gone. */
+  /** Resolves when the process has exited. */
   end(signal: NodeJS.Signals): Promise<void>;
 }
 

@@ -23,13 +23,13 @@ export function sqliteWorkers(workbench: Workbench): Deployment {
     async start({ processes, flags = [] }) {
       const workers = ['--workers', String(processes), ...flags];
       const cluster = await startOnSqlite(workbench, workbench.folder(), { processes: 1, flags: workers });
-      // The supervisor hands connections to its workers in turn.
+      // The supervisor passes connections to its workers in turn.
       return { ...cluster, connectionsToReachAll: processes };
     },
   };
 }
 
-/** @param folder where the database is made */
+/** @param folder the folder of the database */
 export async function startOnSqlite(
   workbench: Workbench,
   folder: string,

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type Server, type Socket } from 'node:net';
 
-/** An address whose connections lead to one of several servers, as the virtual address of a cluster does. */
+/** An address that forwards connections to one of several servers, like the virtual address of a cluster. */
 export class SwitchPoint {
   readonly port: number;
   readonly #server: Server;
@@ -15,7 +15,7 @@ export class SwitchPoint {
     server.on('connection', (near) => this.#join(near));
   }
 
-  /** @param target the port on loopback that it leads to at first */
+  /** @param target the first port on loopback to forward to */
   static async open(target: number): Promise<SwitchPoint> {
     const server = createServer();
     server.listen(0, '127.0.0.1');
@@ -25,7 +25,7 @@ export class SwitchPoint {
     return new SwitchPoint(server, address.port, target);
   }
 
-  /** Leads new connections elsewhere, and cuts those that are open. */
+  /** Sends new connections to another server, and cuts the open ones. */
   switchTo(target: number): void {
     this.#target = target;
     for (const socket of this.#sockets) socket.destroy();

@@ -4,14 +4,14 @@ import { monotonicNs } from '../load/monotonic_clock.ts';
 import { type Done, introspect, refresh, revoke, type Tokens, userInfo } from '../load/protocol.ts';
 import type { Ending, Operation, Read } from './operation.ts';
 
-/** A token in the hands of a load. */
+/** A token that the load uses. */
 export interface Token {
-  /** Unique in its history, and no secret: what violations are told by. */
+  /** Unique in its history, and not secret: violations are reported with it. */
   readonly name: string;
   readonly text: string;
   readonly kind: 'access_token' | 'refresh_token';
   readonly clientId: string;
-  /** Whether UserInfo answers for it. */
+  /** Whether UserInfo accepts it. */
   readonly isPersonal: boolean;
 }
 
@@ -22,16 +22,16 @@ export interface Span {
 
 type RecordedEnding = Omit<Ending, 'tokens'> & { readonly ended: readonly Token[] };
 
-/** So often a write is tried whose outcome is unknown. */
+/** How often a write with an unknown outcome is retried. */
 const MOST_ATTEMPTS = 40;
 const PAUSE_MS = 50;
 
-/** Sends requests about some tokens and remembers each with its answer. */
+/** Sends requests about some tokens, and records each with its result. */
 export class History {
   readonly #operations: Operation[] = [];
   readonly #endings: RecordedEnding[] = [];
 
-  /** Everything so far. What an ending ends is as its list is by now. */
+  /** Everything so far. The list of tokens of an ending may still grow. */
   operations(): readonly Operation[] {
     const endings = this.#endings.map(({ ended, ...ending }) => ({
       ...ending,
@@ -47,7 +47,7 @@ export class History {
     return token;
   }
 
-  /** Introspects it, or asks UserInfo where that answers. */
+  /** Introspects the token, or calls UserInfo if that accepts it. */
   async look(token: Token, connection: Connection): Promise<void> {
     const usesUserInfo = token.isPersonal && Math.random() < 0.5;
     const [ask, op] = usesUserInfo
@@ -58,7 +58,9 @@ export class History {
     this.#read({ op, token: token.name, process: connection.address, startNs, endNs: monotonicNs(), answer });
   }
 
-  /** One attempt. A refusal is a look that showed the token inactive, and tokens one that showed it active. */
+  /**
+   * One attempt. A refusal counts as a read that found the token inactive, and new tokens as one that found it active.
+   */
   async refresh(
     token: Token,
     connection: Connection,
@@ -73,12 +75,15 @@ export class History {
     return outcome === 'unknown' ? undefined : { ...timed, tokens: outcome };
   }
 
-  /** Revokes until it is acknowledged. @param ended what goes along; may grow as more becomes known */
+  /**
+   * Revokes until it is acknowledged.
+   * @param ended the tokens that end with it; may grow later
+   */
   revoke(token: Token, connection: Connection, ended: readonly Token[]): Promise<Done> {
     return this.#untilDone('revoke', connection, ended, () => revoke(connection, token.text, token.clientId));
   }
 
-  /** Presents a spent refresh token until the refusal is acknowledged, which ends its family. */
+  /** Presents a superseded refresh token until the refusal is acknowledged, which ends its family. */
   reuse(token: Token, connection: Connection, ended: readonly Token[]): Promise<Done> {
     return this.#untilDone('reuse', connection, ended, async () => {
       const outcome = await refresh(connection, token.text);
@@ -93,7 +98,7 @@ export class History {
     this.#endings.push({ op, ended, process, startNs, endNs, answer });
   }
 
-  /** An attempt whose outcome is unknown may have done it, and is made again. */
+  /** An attempt with an unknown outcome may have succeeded, and is repeated. */
   async #untilDone(
     op: Ending['op'],
     connection: Connection,
@@ -115,7 +120,7 @@ export class History {
   }
 }
 
-/** Whether a refresh token is good for new tokens outlives its rotation by the grace: a second thing to look at. */
+/** A rotated refresh token can be used until the grace period ends: a second state to check. */
 function namesOf(token: Token): readonly string[] {
   return token.kind === 'refresh_token' ? [token.name, refreshing(token)] : [token.name];
 }

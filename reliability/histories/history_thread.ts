@@ -1,4 +1,4 @@
-/** A thread that makes histories, several at once, and checks each when it is over. Started by `run_histories.ts`. */
+/** A thread that runs several histories at once and checks each when it has ended. Started by `run_histories.ts`. */
 import { parentPort, workerData } from 'node:worker_threads';
 import { remoteOperator } from './remote_operator.ts';
 import { anyScenario, SCENARIOS } from './scenarios/scenarios.ts';
@@ -7,16 +7,16 @@ import { count, emptyTally, type Tally } from './tally.ts';
 
 export interface ThreadOrder {
   readonly addresses: readonly string[];
-  /** Connections to each address. */
+  /** Connections per address. */
   readonly connectionsEach: number;
   readonly histories: number;
-  /** Runs of scenarios at once. */
+  /** Concurrent runs of scenarios. */
   readonly lanes: number;
-  /** Whether each scenario runs once before chance decides. */
+  /** Whether to run each scenario once before random selection starts. */
   readonly eachScenario: boolean;
 }
 
-/** What a thread tells: what it counted since the last time. */
+/** Message of a thread: its counts since the last one. */
 export interface Progress {
   readonly tally: Tally;
   readonly isOver: boolean;

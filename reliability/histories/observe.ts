@@ -4,11 +4,11 @@ import type { History, Token } from './history.ts';
 import type { Stand } from './stand.ts';
 
 export interface Watched {
-  /** What is to end. May grow while the end is on its way. */
+  /** The tokens that are to end. May grow during the operation. */
   readonly ending: readonly Token[];
-  /** What is to stay. */
+  /** The tokens that must stay. */
   readonly staying?: readonly Token[];
-  /** Where the end is asked for; absent where no server is asked. */
+  /** The server that gets the request; absent if no server does. */
   readonly at?: Connection;
 }
 
@@ -16,8 +16,7 @@ const MOST_WATCHERS = 2;
 const LOOKS_AFTERWARDS = 2;
 
 /**
- * Looks at tokens before they are ended, again and again while `end` runs, and at once when it has returned: then on
- * other processes than the one that was asked.
+ * Reads tokens repeatedly while `end` runs, and at once when it has returned. These last reads go to other processes.
  */
 export async function observe(
   stand: Stand,

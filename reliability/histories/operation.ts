@@ -1,6 +1,6 @@
-/** What was asked of a server, when, and what came of it. Times are nanoseconds of one clock (`monotonicNs`). */
+/** An operation on a server, with its time and outcome. Times are nanoseconds of one clock (`monotonicNs`). */
 interface Timed {
-  /** Which server was asked, or which program did it. */
+  /** The server, or the program that did it. */
   readonly process: string;
   /** Before the first byte was sent. */
   readonly startNs: number;
@@ -8,28 +8,28 @@ interface Timed {
   readonly endNs: number;
 }
 
-/** A token came into being. Tokens have names that are no secret. */
+/** A token was issued. Tokens have names that are not secret. */
 export interface Issue extends Timed {
   readonly op: 'issue';
   readonly token: string;
-  /** Before this it does not end by itself. */
+  /** The token does not expire before this time. */
   readonly livesUntilNs: number;
 }
 
-/** A look at a token. For refreshing, an answer with tokens is `active`, a refusal `inactive`. */
+/** A read of a token. For a refresh, a response with tokens is `active`, and a refusal is `inactive`. */
 export interface Read extends Timed {
   readonly op: 'introspect' | 'userinfo' | 'refresh';
   readonly token: string;
-  /** `unknown`: 503, or no answer. */
+  /** `unknown`: 503 or no response. */
   readonly answer: 'active' | 'inactive' | 'unknown';
 }
 
-/** Something that ends tokens. */
+/** An operation that ends tokens. */
 export interface Ending extends Timed {
   readonly op: 'revoke' | 'reuse' | 'rotate' | 'mass_revoke';
-  /** All that it ends, those included that were heard of only later. */
+  /** All tokens that it ends, including those that became known later. */
   readonly tokens: readonly string[];
-  /** `unknown`: it may end them, at any time from its start. */
+  /** `unknown`: it may end them at any time after its start. */
   readonly answer: 'done' | 'unknown';
 }
 

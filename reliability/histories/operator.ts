@@ -5,19 +5,19 @@ import { monotonicNs } from '../load/monotonic_clock.ts';
 import { CLIENTS, machine, register } from '../load/registrations.ts';
 import type { Span } from './history.ts';
 
-/** What a load wants issued, `count` of it in one transaction. */
+/** An order for `count` issuances in one transaction. */
 export type IssueOrder =
   | { readonly what: 'opaque' | 'jwt' | 'pair_opaque' | 'pair_jwt'; readonly count: number }
-  /** Tokens of a client, subject or grant of their own. */
+  /** Whether the tokens have their own client, subject or grant. */
   | { readonly what: Exclude<Principal, 'session'>; readonly count: number };
 
 export interface Batch extends Span {
   readonly clientId: string;
   readonly livesUntilNs: number;
-  /** Whether UserInfo answers for their access tokens. */
+  /** Whether UserInfo accepts their access tokens. */
   readonly isPersonal: boolean;
   readonly issued: readonly IssuedByOperator[];
-  /** Where all of them have a principal that nobody else has. */
+  /** Present if all of them share a principal that no other token has. */
   readonly principal?: { readonly principal: Principal; readonly id: string };
 }
 
@@ -27,7 +27,7 @@ export interface EndOrder {
   readonly by: 'revoke_all' | 'disable' | 'revoke_command' | 'disable_command';
 }
 
-/** How a load gets and ends many tokens at once; times are as seen from outside the database. */
+/** Issues and ends many tokens at once. Times are measured outside the database. */
 export interface Operator {
   issue(order: IssueOrder): Promise<Batch>;
   end(order: EndOrder): Promise<Span>;
@@ -85,7 +85,7 @@ export function operatorOf(cluster: Cluster, library: Library, subject: string):
   }
 }
 
-/** Tokens live for an hour at the least; this much of it counts on no clock being late. */
+/** Tokens live for at least an hour. The rest of that hour is a margin for clocks. */
 const LIFETIME_NS = 3500 * 1e9;
 
 function isPrincipal(what: IssueOrder['what']): what is Exclude<Principal, 'session'> {

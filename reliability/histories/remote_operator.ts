@@ -2,7 +2,7 @@ import type { MessagePort, Worker } from 'node:worker_threads';
 import type { Span } from './history.ts';
 import type { Batch, EndOrder, IssueOrder, Operator } from './operator.ts';
 
-/** What a thread asks of the operator in the main thread, which has the only handle of the library. */
+/** Orders of a thread to the operator in the main thread, which has the only handle of the library. */
 type Order = { readonly issue: IssueOrder } | { readonly end: EndOrder };
 type OperatorCall = Order & { readonly call: number };
 
@@ -11,7 +11,7 @@ interface OperatorReply {
   readonly result: unknown;
 }
 
-/** In a thread: the operator of the main thread. */
+/** In a thread: forwards orders to the operator of the main thread. */
 export function remoteOperator(port: MessagePort): Operator {
   const waiting = new Map<number, (result: unknown) => void>();
   let calls = 0;
@@ -31,7 +31,10 @@ export function remoteOperator(port: MessagePort): Operator {
   };
 }
 
-/** In the main thread: does what a thread asks for. @param failed told of what the operator could not do */
+/**
+ * In the main thread: executes the orders of a thread.
+ * @param failed receives the errors of the operator
+ */
 export function serveOperator(worker: Worker, operator: Operator, failed: (error: unknown) => void): void {
   worker.on('message', (message: OperatorCall | object) => {
     if (!('call' in message)) return;

@@ -8,22 +8,22 @@ import { add, emptyTally, type Tally } from './tally.ts';
 
 export interface HistoriesOrder {
   readonly histories: number;
-  /** Threads that make load. */
+  /** Threads that generate load. */
   readonly threads: number;
-  /** Whether each scenario runs once before chance decides. */
+  /** Whether to run each scenario once before random selection starts. */
   readonly eachScenario?: boolean;
-  /** Told now and then how far it is. */
+  /** Called now and then with the progress. */
   readonly onProgress?: (soFar: Tally) => void;
 }
 
-/** Runs of scenarios at once in each thread. */
+/** Concurrent runs of scenarios per thread. */
 const LANES = 12;
 /** Connections of each thread to each process. */
 const CONNECTIONS_EACH = 4;
 
 /**
- * Makes histories on a new cluster and checks them.
- * @throws Error a server said something that it never may, or an operator's work failed
+ * Runs histories on a new cluster and checks them.
+ * @throws Error if a server gave an impossible response, or an operator's command failed
  */
 export async function runHistories(
   cluster: Cluster,

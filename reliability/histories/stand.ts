@@ -4,7 +4,7 @@ import { Connection } from '../load/connection.ts';
 import { History, type Token } from './history.ts';
 import type { Batch, Operator } from './operator.ts';
 
-/** Where histories are made: connections to every process, and an operator. */
+/** Connections to every process, and an operator. */
 export class Stand {
   readonly connections: readonly Connection[];
   readonly operator: Operator;
@@ -21,15 +21,15 @@ export class Stand {
     return oneOf(this.connections);
   }
 
-  /** On another process than that of the connection, if there is another. */
+  /** On another process than that of the connection, if there is one. */
   elsewhere({ address }: Connection): Connection {
     const others = this.connections.filter((connection) => connection.address !== address);
     return others.length === 0 ? this.anywhere() : oneOf(others);
   }
 
-  /** Tokens issued by the operator, out of a batch. */
+  /** Tokens from a batch that the operator issued. */
   async take(kind: StockKind): Promise<{ readonly history: History; readonly tokens: readonly Token[] }> {
-    // Each taker waits for the one before it, so that no token is taken twice.
+    // Callers wait for each other, so that no token is taken twice.
     const before = this.#stock.get(kind) ?? Promise.resolve([]);
     const stocked = before.then((stock) => (stock.length > 0 ? stock : this.#fill(kind)));
     this.#stock.set(
@@ -61,7 +61,7 @@ interface Stocked {
 
 const BATCH = 100;
 
-/** The tokens of one issuance, with a number where several are in one history. */
+/** The tokens of one issuance, numbered if a history has several. */
 export function tokensOf(
   history: History,
   { clientId, isPersonal, livesUntilNs, ...span }: Batch,

@@ -1,22 +1,22 @@
 import { isEnding, isRead, type Operation } from './operation.ts';
 import { isConclusive, type Violation, violationsIn } from './violations.ts';
 
-/** What was seen in many histories. */
+/** Counts over many histories. */
 export interface Tally {
   histories: number;
-  /** Those in which a token was seen alive before its end and dead after it. */
+  /** Histories in which a token was seen alive before its end and dead after it. */
   conclusive: number;
   operations: number;
   reads: number;
-  /** Without an answer that says anything: 503, or none. */
+  /** Reads without a result: 503 or no response. */
   unknown: number;
   /** Reads that overlap the end of their token. */
   readsDuringEnd: number;
-  /** Reads that began within a millisecond after the end of their token was acknowledged. */
+  /** Reads that began within a millisecond after the acknowledged end of their token. */
   readsRightAfterEnd: number;
   violations: number;
   readonly byScenario: Record<string, number>;
-  /** The first violations, each with all that happened in its history. */
+  /** The first violations, each with its whole history. */
   readonly examples: Example[];
 }
 
@@ -44,7 +44,10 @@ export function emptyTally(): Tally {
   };
 }
 
-/** Checks what one run of a scenario saw, and counts it. @param histories as how many it counts */
+/**
+ * Checks and counts one run of a scenario.
+ * @param histories the number of histories that it counts as
+ */
 export function count(
   tally: Tally,
   scenario: string,
@@ -72,7 +75,7 @@ export function count(
   }
 }
 
-/** Takes another tally into this one. */
+/** Adds another tally to this one. */
 export function add(tally: Tally, other: Tally): void {
   for (const name of COUNTS) tally[name] += other[name];
   for (const [scenario, histories] of Object.entries(other.byScenario)) {

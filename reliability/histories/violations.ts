@@ -1,6 +1,6 @@
 import { type Ending, type Issue, isEnding, isRead, type Operation, type Read } from './operation.ts';
 
-/** Two operations on one token that no order of single moments explains. */
+/** Two operations on one token that contradict each other. */
 export interface Violation {
   readonly rule:
     | 'active after an acknowledged revocation'
@@ -8,17 +8,17 @@ export interface Violation {
     | 'active after it was seen inactive';
   readonly token: string;
   readonly read: Read;
-  /** What the read contradicts. */
+  /** The operation that the read contradicts. */
   readonly against: Operation;
 }
 
 /**
- * Where a history is not linearizable: where there is no moment for each operation, between its start and its end,
- * such that a token is active from its issue to the first ending that takes effect, and never again.
+ * Violations of linearizability. A history is linearizable if each operation can take effect at one moment between its
+ * start and its end, such that a token is active from its issuance to its first effective ending, and never again.
  *
- * Such a moment of death exists exactly if it can be put after the start of every active read and of the first
- * ending, and before the end of every inactive read and of every acknowledged ending. The three rules are these
- * conditions in pairs, so that nothing else needs to be searched.
+ * Such an ending exists exactly if its moment can be after the start of every active read and of the first ending, and
+ * before the end of every inactive read and of every acknowledged ending. The three rules compare these conditions in
+ * pairs, so no search is necessary.
  */
 export function violationsIn(history: readonly Operation[]): readonly Violation[] {
   return history.filter(isIssue).flatMap((issue) => violationsOf(issue, history));
@@ -51,7 +51,7 @@ function violationsOf(issue: Issue, history: readonly Operation[]): readonly Vio
   return found;
 }
 
-/** What shows that a history could have failed: looks at its tokens on both sides of their end. */
+/** Whether a history could have failed: it has reads before and after the end of its tokens. */
 export function isConclusive(history: readonly Operation[]): boolean {
   const endings = history.filter(isEnding).filter(({ answer }) => answer === 'done');
   const reads = history.filter(isRead);

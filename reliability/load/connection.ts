@@ -1,6 +1,6 @@
 import { Agent, type IncomingHttpHeaders, request } from 'node:http';
 
-/** An answer that arrived completely. */
+/** A complete response. */
 export interface Answer {
   readonly status: number;
   readonly headers: IncomingHttpHeaders;
@@ -15,21 +15,21 @@ export interface Message {
 }
 
 export interface ConnectionOptions {
-  /** At most; 1 unless said otherwise. */
+  /** Maximum. Default: 1. */
   readonly sockets?: number;
-  /** Told of every answer, and how many milliseconds it took. */
+  /** Called with every response and its duration in milliseconds. */
   readonly onAnswer?: (answer: Answer | 'lost', durationMs: number) => void;
 }
 
-/** Longer than a server ever takes to say that its storage is away. */
+/** Longer than a server ever takes to report that its storage is away. */
 const LONGEST_MS = 30_000;
 
 /**
- * A kept-alive connection to one server, opened again where it was lost. What is sent while it is busy waits its turn.
- * With several sockets it stands for a client that opens more under load.
+ * A kept-alive connection to one server, which reopens when it is lost. Requests wait while it is busy. With several
+ * sockets it acts like a client that opens more under load.
  */
 export class Connection {
-  /** Where it leads to: the same text for every connection to one address. */
+  /** The address: the same text for every connection to it. */
   readonly address: string;
   readonly #host: string;
   readonly #port: number;
@@ -45,7 +45,7 @@ export class Connection {
     this.#port = Number(port);
   }
 
-  /** @returns `lost` where no complete answer came: whether the request was carried out is unknown */
+  /** @returns `lost` without a complete response: the outcome of the request is unknown */
   async send(message: Message): Promise<Answer | 'lost'> {
     const startedAtMs = performance.now();
     const answer = await this.#exchange(message);

@@ -10,13 +10,13 @@ export interface Latency {
   readonly max: number;
 }
 
-/** A span of time, by `performance.now()`. */
+/** A period, by `performance.now()`. */
 export interface Phase {
   readonly fromMs: number;
   readonly untilMs: number;
 }
 
-/** Of all arrivals that were due in one of the phases. */
+/** All arrivals that were due in one of the phases. */
 export function latencyIn(phases: readonly Phase[], arrivals: readonly Arrival[]): Latency {
   const latencies = arrivals
     .filter(({ dueMs }) => phases.some(({ fromMs, untilMs }) => dueMs >= fromMs && dueMs < untilMs))

@@ -1,22 +1,25 @@
-/** A request that arrived when it was due, whatever became of those before it. */
+/** A request that was sent when it was due, independent of earlier requests. */
 export interface Arrival {
-  /** When it was due, by `performance.now()`. */
+  /** Its due time, by `performance.now()`. */
   readonly dueMs: number;
-  /** Milliseconds from then until it was answered: all waiting counts. */
+  /** Milliseconds from the due time to the response, including all waiting. */
   readonly latencyMs: number;
 }
 
 export interface OpenLoopOrder {
-  /** Requests a second. */
+  /** Requests per second. */
   readonly rate: number;
-  /** Sends one. @throws Error what it was told is wrong, which ends the load */
+  /**
+   * Sends a request.
+   * @throws Error if the response is wrong, which ends the load
+   */
   readonly send: () => Promise<unknown>;
   readonly signal: AbortSignal;
 }
 
 /**
- * Sends requests at a steady rate until it is told to stop, without ever waiting for an answer: a server that
- * stands still for a moment makes all that arrive meanwhile late, and each of them is seen.
+ * Sends requests at a fixed rate until it is stopped, without waiting for responses. If a server pauses for a moment,
+ * all requests that arrive meanwhile are late, and all of them are measured.
  */
 export async function openLoop({ rate, send, signal }: OpenLoopOrder): Promise<readonly Arrival[]> {
   const arrivals: Arrival[] = [];

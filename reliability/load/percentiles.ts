@@ -1,4 +1,7 @@
-/** The value that the given share of them does not exceed (nearest rank). @param share from 0 to 1 */
+/**
+ * The smallest value that the given share of values does not exceed (nearest rank).
+ * @param share from 0 to 1
+ */
 export function percentile(values: readonly number[], share: number): number {
   const sorted = values.toSorted((one, other) => one - other);
   return sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)] ?? Number.NaN;

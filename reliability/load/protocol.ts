@@ -2,10 +2,10 @@ import { basic } from '../../server/test/harness/protocol.ts';
 import type { Answer, Connection } from './connection.ts';
 import { CLIENTS, secretOf } from './registrations.ts';
 
-/** What a look at a token showed; `unknown` where storage or the server was away. */
+/** The result of a read; `unknown` if storage or the server was away. */
 export type Seen = 'active' | 'inactive' | 'unknown';
 
-/** `unknown`: it may have happened, or may happen yet. */
+/** `unknown`: it may have happened, or may still happen. */
 export type Done = 'done' | 'unknown';
 
 export interface Tokens {
@@ -13,7 +13,7 @@ export interface Tokens {
   readonly refreshToken?: string;
 }
 
-/** A server said something that none of its documents allow. */
+/** A response that no specification allows. */
 export class UnexpectedAnswer extends Error {
   override readonly name = 'UnexpectedAnswer';
 
@@ -56,7 +56,7 @@ export function refresh(
   return requestTokens(connection, form, CLIENTS.web.id);
 }
 
-/** @returns `refused` where the client or the grant is not, or no longer, good for tokens */
+/** @returns `refused` if the client or the grant does not allow tokens */
 export async function requestTokens(
   connection: Connection,
   form: Readonly<Record<string, string>>,
@@ -89,7 +89,7 @@ export function post(
   return connection.send({ method: 'POST', path, headers, body: new URLSearchParams(form).toString() });
 }
 
-/** A 503 must say when to come back; without that it is an answer like any other wrong one. */
+/** A 503 must have Retry-After. Otherwise it is a wrong response. */
 function unlessAway(answer: Answer | 'lost'): Answer | 'unknown' {
   if (answer === 'lost') return 'unknown';
   return answer.status === 503 && answer.headers['retry-after'] !== undefined ? 'unknown' : answer;

@@ -2,7 +2,7 @@ import type { AuthorizationServer, ClientRegistry, NewClient } from '@grantd/cor
 
 const SCOPES = ['openid', 'profile', 'read'];
 
-/** The clients of every load. Each has the secret `secretOf(id)`. */
+/** The clients of every load. Their secrets are `secretOf(id)`. */
 export const CLIENTS = {
   opaque: machine('machine-opaque', 'opaque'),
   jwt: machine('machine-jwt', 'jwt'),
@@ -20,7 +20,7 @@ export function secretOf(clientId: string): string {
   return `secret-of-${clientId}`;
 }
 
-/** A client that gets tokens for itself. */
+/** A client with the grant `client_credentials`. */
 export function machine(id: string, accessTokenFormat: 'opaque' | 'jwt') {
   return {
     id,

@@ -30,8 +30,8 @@ const SWAPPED: Readonly<Record<string, string>> = {
 type Edit = readonly [start: number, end: number, to: string];
 
 /**
- * Every mutant of a TypeScript source: swapped operators, conditions that are always true or false, removed statements,
- * changed constants, missing results.
+ * Every mutant of a TypeScript source: swapped operators, constant conditions, removed statements, changed constants,
+ * missing results.
  */
 export function mutantsOf(typescript: string): readonly Mutant[] {
   const text = stripTypeScriptTypes(typescript, { mode: 'strip' });
@@ -54,7 +54,7 @@ function editsOf(node: AnyNode, text: string): readonly Edit[] {
       const to = SWAPPED[node.operator];
       if (to === undefined) return [];
       const at = text.indexOf(node.operator, node.left.end);
-      // A mixture of ?? and && needs parentheses.
+      // Mixing ?? and && requires parentheses.
       if (node.type === 'LogicalExpression')
         return [
           [

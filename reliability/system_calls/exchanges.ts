@@ -1,15 +1,15 @@
-/** One request with its response, as the system calls of a server show them. */
+/** One request with its response, reconstructed from a server's system calls. */
 export interface Exchange {
   /** Method and path. */
   readonly request: string;
   readonly status: number;
-  /** Writes to the database's log in between. */
+  /** Writes to the database's log between request and response. */
   readonly logWrites: number;
-  /** Whether a flush of the log was completed in between, after the last of these writes. */
+  /** Whether a flush of the log completed between the last of these writes and the response. */
   readonly isFlushed: boolean;
 }
 
-// Short process numbers are padded.
+// strace pads short process numbers.
 const UNFINISHED = /^(\d+) +(.*) <unfinished \.\.\.>$/;
 const RESUMED = /^(\d+) +<\.\.\. \w+ resumed>(.*)$/;
 
@@ -19,8 +19,8 @@ const LOG_WRITE = /^pwrite(?:64|v2?)?\(\d+<[^>]*-wal>/;
 const FLUSH = /^(?:fsync|fdatasync)\(\d+<[^>]*-wal>\)\s+= 0$/;
 
 /**
- * Reads what `strace -f -y` wrote about a server that answered one request after the other. A call that was
- * interrupted counts as a response from its beginning on, and as a flush only at its end.
+ * Parses the output of `strace -f -y` for a server with sequential requests. An interrupted call counts as a response
+ * at its beginning, and as a flush at its end.
  */
 export function exchangesIn(trace: string): readonly Exchange[] {
   const exchanges: Exchange[] = [];
@@ -48,7 +48,7 @@ interface Call {
   readonly isEnd: boolean;
 }
 
-/** Each call at its beginning and at its end; mostly both are one line. */
+/** The beginning and end of each call; usually both are on one line. */
 function callsIn(trace: string): readonly Call[] {
   const unfinished = new Map<string, string>();
   return trace.split('\n').flatMap((line): readonly Call[] => {

@@ -5,13 +5,13 @@ import { until } from '../../server/test/harness/program.ts';
 
 const CALLS = 'read,recvfrom,recvmsg,write,writev,sendto,sendmsg,pwrite64,pwritev,pwritev2,fsync,fdatasync';
 
-/** So long a trial waits for strace to attach itself, in milliseconds. */
+/** Milliseconds that a trial waits for strace to attach. */
 const TRIAL_MS = 300;
 
-/** Why a running process cannot be traced here; `undefined` where one can. */
+/** Why a running process cannot be traced here; `undefined` if it can. */
 export function whyNoTrace(): string | undefined {
   const sleeper = spawn('sleep', ['10'], { stdio: 'ignore' });
-  sleeper.on('error', () => {}); // without it strace finds nothing to attach to, and says so
+  sleeper.on('error', () => {}); // without it strace finds no process to attach to
   const args = ['-o', '/dev/null', '-p', String(sleeper.pid)];
   const tried = spawnSync('strace', args, { encoding: 'utf8', timeout: TRIAL_MS, killSignal: 'SIGINT' });
   sleeper.kill();
@@ -23,7 +23,7 @@ export function whyNoTrace(): string | undefined {
 
 /**
  * Traces all threads of a running process while `work` runs.
- * @param file where the trace goes; it may hold what was sent, tokens included
+ * @param file the file for the trace, which may contain tokens
  * @returns the trace
  */
 export async function traced(pid: number, file: string, work: () => Promise<void>): Promise<string> {

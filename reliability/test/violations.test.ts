@@ -20,7 +20,7 @@ function revocation(startNs: number, endNs: number, answer: Ending['answer'] = '
   return { op: 'revoke', tokens: ['A1', 'R1'], process: 'one', startNs, endNs, answer };
 }
 
-/** What is wrong with a history, in short. */
+/** The violations of a history, in short. */
 function rules(...operations: readonly Operation[]): readonly string[] {
   return violationsIn([ISSUE, ...operations]).map(({ rule, token, read: { startNs } }) =>
     [rule, token, startNs].join(', '),

@@ -10,9 +10,9 @@ export interface Span {
 }
 
 /**
- * Fills a SQLite file with rows like those that the library itself wrote: an opaque token of a client, and an opaque
- * pair with its grant. Each copy has keys of its own. Those of tokens are spread as the digests are that they stand for;
- * those of pairs, families and grants begin with the time, and grow as those do that are issued one after another.
+ * Fills an SQLite file with copies of rows that the library wrote: an opaque token of a client, and an opaque pair with
+ * its grant. Each copy has its own keys. Those of tokens are spread like digests. Those of pairs, families and grants
+ * start with the time, so they grow in order of issuance.
  */
 export class BulkRows {
   readonly #database: DatabaseSync;
@@ -20,7 +20,7 @@ export class BulkRows {
   constructor(database: DatabaseSync) {
     this.#database = database;
     database.function('spread', { deterministic: true }, (text) => spread(String(text)));
-    // As the library makes them: milliseconds in base 36, then 128 bits.
+    // As in the library: milliseconds in base 36, then 128 bits.
     database.function(
       'timed',
       { deterministic: true },
@@ -28,18 +28,18 @@ export class BulkRows {
     );
   }
 
-  /** Issues what is copied; it lives on. */
+  /** Issues the tokens to copy. They stay alive. */
   async prepare({ opaque }: Pick<Library, 'opaque'>): Promise<void> {
     await opaque.issueTokens({ clientId: CLIENTS.opaque.id });
     await opaque.issueTokens({ clientId: CLIENTS.web.id, subject: 'somebody', refresh: true });
   }
 
   /**
-   * Adds rows in one transaction: two sixths tokens of a client, two sixths pairs, one sixth their grants, and one what
-   * people are shown of those.
+   * Adds rows in one transaction: two sixths client tokens, two sixths pairs, one sixth principals of their grants, one
+   * sixth rows of `grants`.
    * @param name distinguishes them from those of other calls
-   * @param keepUntil seconds, when they may be swept
-   * @param issued when they were, evenly; now unless said otherwise
+   * @param keepUntil seconds; the rows can be swept afterwards
+   * @param issued the period of their issuance, evenly distributed; default: now
    */
   add(name: string, rows: number, keepUntil: number, issued: Span = now()): void {
     const sixth = Math.floor(rows / 6);
@@ -71,7 +71,7 @@ export class BulkRows {
     this.#database.exec('COMMIT');
   }
 
-  /** Copies the first row that fits, with some columns by an expression in which `n` counts. */
+  /** Copies the first matching row, with some columns computed from the counter `n`. */
   #copy(
     table: 'tokens' | 'principals' | 'grants',
     sample: string,
@@ -98,7 +98,7 @@ function now(): Span {
   return { fromMs: Date.now(), untilMs: Date.now() };
 }
 
-/** An expression for the time at which the copy `n` of so many was issued. */
+/** An SQL expression for the issue time of copy `n`. */
 function timeOf({ fromMs, untilMs }: Span, count: number): string {
   return `(${Math.trunc(fromMs)} + n * ${Math.trunc(untilMs - fromMs)} / ${Math.max(1, count)})`;
 }
@@ -107,7 +107,7 @@ function until(keepUntil: number): Readonly<Record<string, string>> {
   return { expires_at: `${keepUntil}`, keep_until: `${keepUntil}` };
 }
 
-/** A digest like those that are the keys of real rows. */
+/** A random digest, like the keys of real rows. */
 function key(name: string, kind: string): string {
   return `spread('${name}-${kind}-' || n)`;
 }

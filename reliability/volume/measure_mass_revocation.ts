@@ -8,7 +8,7 @@ import { CLIENTS } from '../load/registrations.ts';
 
 export interface MassRevocationOrder {
   readonly tokens: number;
-  /** How many tokens, chosen by chance, are introspected before and after. */
+  /** How many random tokens are introspected before and after. */
   readonly looks: number;
   readonly onProgress: (issued: number) => void;
 }
@@ -20,15 +20,15 @@ export interface MassRevocationReport {
   readonly looks: number;
   readonly activeBefore: number;
   readonly activeAfter: number;
-  /** Milliseconds from the return of `revokeAll` to the first answer about one of the tokens. */
+  /** Milliseconds from the return of `revokeAll` to the first response about one of the tokens. */
   readonly firstLookMs: number;
 }
 
-/** Tokens of one transaction. */
+/** Tokens per transaction. */
 const BATCH = 5000;
 const CONNECTIONS_EACH = 8;
 
-/** Issues tokens through the library, and ends them by one call. */
+/** Issues tokens through the library, and ends them with one call. */
 export async function measureMassRevocation(
   cluster: Cluster,
   { tokens, looks, onProgress }: MassRevocationOrder,
@@ -44,12 +44,12 @@ export async function measureMassRevocation(
     const startedAtMs = performance.now();
     for (let issued = 0; issued < tokens; ) {
       const batch = await library.opaque.issueTokens({ clientId }, Math.min(BATCH, tokens - issued));
-      // Each token has the same chance to be looked at, wherever it came in the sequence.
+      // Each token has the same chance to be read, whatever its position.
       const wanted = Math.ceil(((issued + batch.length) * looks) / tokens) - sample.length;
       sample.push(...shuffled(batch.map(({ accessToken }) => accessToken)).slice(0, wanted));
       issued += batch.length;
       onProgress(issued);
-      // SQLite does its work at once: without this, not even Ctrl-C gets its turn.
+      // SQLite works synchronously. Without this pause, even Ctrl-C has no effect.
       await nextTurn();
     }
     const issuedPerSecond = tokens / ((performance.now() - startedAtMs) / 1000);

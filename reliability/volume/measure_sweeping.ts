@@ -14,7 +14,7 @@ import { type Round, type RoundsOrder, SweepingRounds } from './sweeping_rounds.
 
 export interface SweepingOrder extends RoundsOrder {
   readonly by: 'serve' | 'gc';
-  /** Introspections a second. */
+  /** Introspections per second. */
   readonly rate: number;
   readonly onRound: (round: number) => void;
 }
@@ -36,7 +36,7 @@ const SOCKETS = 128;
 const LONGEST_GC_MS = 600_000;
 const DAY = 86_400;
 
-/** @throws Error a token that is alive was not answered so, or a sweep took longer than its round */
+/** @throws Error if a live token was not reported as active, or a sweep took longer than its round */
 export async function measureSweeping(workbench: Workbench, order: SweepingOrder): Promise<SweepingReport> {
   const folder = workbench.folder();
   const sweepInterval = order.by === 'serve' ? 1 : DAY;
@@ -97,7 +97,7 @@ async function runGc(folder: string, database: string): Promise<void> {
   if (gc.code !== 0) throw new Error(`grantd gc ended with ${gc.code}: ${gc.stderr}`);
 }
 
-/** @param rows of each round */
+/** @param rows per round */
 function comparison(rounds: readonly Round[], arrivals: readonly Arrival[], rows: number): Comparison {
   const sweeps = rounds.map(({ sweep }) => sweep);
   const sweptMs = sweeps.reduce((sum, { fromMs, untilMs }) => sum + untilMs - fromMs, 0);

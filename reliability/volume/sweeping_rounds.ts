@@ -4,12 +4,12 @@ import type { Phase } from '../load/latency.ts';
 import type { BulkRows } from './bulk_rows.ts';
 
 export interface RoundsOrder {
-  /** Expired rows of each round. */
+  /** Expired rows per round. */
   readonly rows: number;
   readonly rounds: number;
   /** Seconds without anything to sweep, before each sweep. */
   readonly restSeconds: number;
-  /** Rows a second that a sweep manages at the least: it says how long a round is. */
+  /** The slowest expected sweep, in rows per second. It determines the length of a round. */
   readonly slowestRows: number;
 }
 
@@ -18,19 +18,19 @@ export interface Round {
   readonly sweep: Phase;
 }
 
-/** Rows a second that are filled in at the least. */
+/** The slowest expected filling, in rows per second. */
 const SLOWEST_FILLING = 30_000;
 const SPARE_SECONDS = 10;
 const SETTLE_MS = 2000;
 const POLL_MS = 100;
 
-/** Rounds by the clock: in each, its rows are over at a second that was chosen when they were written. */
+/** Rounds by the clock: the rows of each round expire at a second that was chosen when they were written. */
 export class SweepingRounds {
   readonly #database: DatabaseSync;
   readonly #order: RoundsOrder;
   readonly #firstSecond: number;
 
-  /** @param database the file that is swept by somebody else */
+  /** @param database a file that another process sweeps */
   constructor(database: DatabaseSync, order: RoundsOrder, otherRows: number) {
     const filling = Math.ceil((order.rows * order.rounds + otherRows) / SLOWEST_FILLING);
     this.#database = database;
@@ -38,7 +38,7 @@ export class SweepingRounds {
     this.#firstSecond = Math.ceil(Date.now() / 1000) + filling + SPARE_SECONDS;
   }
 
-  /** @throws Error it took so long that the first round has begun */
+  /** @throws Error if the first round has already begun */
   fill(bulk: BulkRows): void {
     for (let round = 0; round < this.#order.rounds; round++) {
       bulk.add(`round-${round}`, this.#order.rows, this.#expiryOf(round));
@@ -49,9 +49,9 @@ export class SweepingRounds {
   }
 
   /**
-   * Rests until the rows of a round are over, and waits until they are gone.
-   * @param sweep what sweeps them, where no server does it by itself
-   * @throws Error the sweep before took longer than its round
+   * Waits until the rows of a round expire, and then until they are gone.
+   * @param sweep called to sweep, if no server does it by itself
+   * @throws Error if the previous sweep took longer than its round
    */
   async run(round: number, sweep: () => Promise<void>): Promise<Round> {
     await pause(SETTLE_MS);

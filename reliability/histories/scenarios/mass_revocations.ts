@@ -8,7 +8,7 @@ import type { Scenario } from './scenario.ts';
 
 const TOGETHER = 40;
 
-/** All tokens of a principal, ended at once through the library or the command line. */
+/** Ends all tokens of a principal at once, through the library or the command line. */
 export const MASS_REVOCATIONS: readonly Scenario[] = [
   { ...group('client', 'revoke_all', 25), name: 'all of a client, by the library' },
   { ...group('client', 'disable', 10), name: 'a disabled client, by the library' },
@@ -39,7 +39,7 @@ async function endGroup(
   by: EndOrder['by'],
 ): Promise<History> {
   const history = new History();
-  // A person's tokens are pairs: one of them is seen for each history.
+  // Tokens of a user are pairs. Each history observes one of the two.
   const { tokens, principal } = await issueGroup(stand, history, what);
   await observe(stand, history, { ending: tokens }, async () => {
     const span = await stand.operator.end({ ...principal, by });
@@ -48,7 +48,7 @@ async function endGroup(
   return history;
 }
 
-/** What was issued before the revocation began dies, what is asked for after it lives; in between either may be. */
+/** Tokens issued before the revocation began die, and those requested after it live. In between, either is allowed. */
 async function endAmidIssuance(stand: Stand): Promise<History> {
   const history = new History();
   const { tokens, principal } = await issueGroup(stand, history, 'client');

@@ -6,7 +6,7 @@ import { observe } from '../observe.ts';
 import type { Stand } from '../stand.ts';
 import type { Scenario } from './scenario.ts';
 
-/** Pairs of a person, and what a revocation takes along of their family and grant. */
+/** Pairs of a user, and which other tokens of the family and grant a revocation ends. */
 export const PAIRS: readonly Scenario[] = [
   { name: 'a pair, by either token', share: 130, histories: 1, run: revokePair },
   { name: 'a rotated family, by any token', share: 60, histories: 1, run: revokeRotated },
@@ -23,8 +23,8 @@ async function revokePair(stand: Stand): Promise<History> {
 }
 
 /**
- * An access token takes along its pair, the current refresh token and that one's pair; a refresh token all of its
- * grant (docs/adr/0002).
+ * An access token ends its pair, the current refresh token and that token's pair. A refresh token ends its whole grant
+ * (docs/adr/0002).
  */
 async function revokeRotated(stand: Stand): Promise<History> {
   const { history, tokens } = await takePair(stand);
@@ -39,7 +39,7 @@ async function revokeRotated(stand: Stand): Promise<History> {
   const ending = isAccess ? [...new Set([...own, ...last])] : generations.flat();
   const staying = generations.flat().filter((token) => !ending.includes(token));
   const at = stand.anywhere();
-  // A superseded refresh token is inactive already: there is nothing to see of its end.
+  // A superseded refresh token is inactive already, so its end cannot be observed.
   const watched = ending.filter((token) => token.kind === 'access_token' || last.includes(token));
   const seenToStay = staying.filter(({ kind }) => kind === 'access_token');
   await observe(stand, history, { ending: watched, staying: seenToStay, at }, () =>
@@ -49,7 +49,7 @@ async function revokeRotated(stand: Stand): Promise<History> {
   return history;
 }
 
-/** Whatever a refresh brings while the revocation is on its way, it ends as well. */
+/** The revocation also ends the tokens of a concurrent refresh. */
 async function revokeAmidRefreshes(stand: Stand): Promise<History> {
   const { history, tokens } = await takePair(stand);
   const presented = oneOf(tokens);
@@ -66,7 +66,7 @@ async function revokeAmidRefreshes(stand: Stand): Promise<History> {
   return history;
 }
 
-/** Presenting a refresh token whose successor was used already ends the family (RFC 9700 §4.14.2). */
+/** Presenting a refresh token whose successor was used ends the family (RFC 9700 §4.14.2). */
 async function reuse(stand: Stand): Promise<History> {
   const { history, tokens } = await takePair(stand);
   const second = await rotate(stand, history, tokens, 2);
@@ -87,7 +87,7 @@ function takePair(stand: Stand) {
   return stand.take(oneOf(['pair_opaque', 'pair_opaque', 'pair_jwt'] as const));
 }
 
-/** @returns the new pair, numbered; nothing where there was no answer or a refusal */
+/** @returns the new pair, numbered; nothing without a response or after a refusal */
 async function rotate(
   stand: Stand,
   history: History,
@@ -115,7 +115,7 @@ async function rotate(
   return pair;
 }
 
-/** After its end a family brings nothing any more. */
+/** After its end, a family issues no more tokens. */
 async function refreshNoMore(
   stand: Stand,
   history: History,

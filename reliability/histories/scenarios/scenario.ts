@@ -1,13 +1,13 @@
 import type { History } from '../history.ts';
 import type { Stand } from '../stand.ts';
 
-/** A way for tokens to live and end. */
+/** A kind of token life, from issuance to end. */
 export interface Scenario {
   readonly name: string;
-  /** How many histories in a thousand are of this kind. */
+  /** How many of a thousand histories are of this kind. */
   readonly share: number;
-  /** Tokens that end together, each of which counts as one history. */
+  /** The number of tokens that end together. Each counts as one history. */
   readonly histories: number;
-  /** @returns what was seen, to be checked as a whole */
+  /** @returns the recorded operations, which are checked together */
   run(stand: Stand): Promise<History>;
 }

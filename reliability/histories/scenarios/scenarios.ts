@@ -5,7 +5,7 @@ import { SINGLE_TOKENS } from './single_tokens.ts';
 
 export const SCENARIOS: readonly Scenario[] = [...SINGLE_TOKENS, ...PAIRS, ...MASS_REVOCATIONS];
 
-/** One by chance, so that in the long run each makes its share of the histories. */
+/** Random, in proportion to the shares. */
 export function anyScenario(): Scenario {
   const weights = SCENARIOS.map(({ share, histories }) => share / histories);
   let left = Math.random() * weights.reduce((sum, weight) => sum + weight);

@@ -7,7 +7,7 @@ import { observe } from '../observe.ts';
 import type { Stand, StockKind } from '../stand.ts';
 import type { Scenario } from './scenario.ts';
 
-/** One access token without a person, revoked by its client. */
+/** One access token without a user, revoked by its client. */
 export const SINGLE_TOKENS: readonly Scenario[] = [
   { name: 'an opaque token', share: 470, histories: 1, run: (stand) => revokeStocked(stand, 'opaque') },
   { name: 'a JWT', share: 100, histories: 1, run: (stand) => revokeStocked(stand, 'jwt') },
