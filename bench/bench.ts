@@ -1,4 +1,5 @@
-// `npm run bench`: what grantd does a second, beside a bare server and others of its kind, and whether the goals are met.
+// `npm run bench`: measures the throughput of grantd, a bare server and other authorization servers, and judges the
+// goals.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,11 +23,11 @@ import { Stage } from './works/stage.ts';
 import { measureStart } from './works/start.ts';
 import { WORKS } from './works/works.ts';
 
-/** Besides those of `WORKS`, which measure throughput. */
+/** Works besides `WORKS`, which measure throughput. */
 const OTHERS = ['memory', 'memory-of-many', 'start'];
 const KNOWN = [...WORKS.map(({ name }) => name), ...OTHERS];
 
-/** Works that are held against a ceiling, or the rate of commits. */
+/** Works that are compared with a ceiling or with the commit rate. */
 const HAS_CEILING = new Set(
   GOALS.filter(({ restsOn = [] }) => restsOn.includes(PARTS_OF_CEILINGS)).map(({ work }) => work),
 );

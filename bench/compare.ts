@@ -1,4 +1,4 @@
-// `npm run bench:compare -- REF`: grantd as it is in this repository against what it was at a git ref, in turns.
+// `npm run bench:compare -- REF`: compares this tree with a git ref, round by round.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -30,10 +30,10 @@ ${MEASURING_FLAGS}`;
 
 const UNLESS_CHOSEN = ['introspection-jwt', 'introspection-opaque', 'userinfo', 'client-credentials'];
 
-/** Works that have the program among their contestants; `growth` has it several times. */
+/** Works with one instance of the program; `growth` has several. */
 const COMPARABLE = WORKS.filter(({ name }) => name !== 'growth');
 
-/** Works that open the other version's database by the code of this one, so both need the same tables. */
+/** In these works, this version's code opens the other version's database, so both need the same tables. */
 const NEED_SAME_SCHEMA = [introspectionJwtBesideWriter, introspectionPostgres];
 
 async function compare(ref: string, options: BenchOptions): Promise<void> {
@@ -90,7 +90,7 @@ function installIn(tree: string): void {
   });
 }
 
-/** @throws {BadUsage} there is no such commit */
+/** @throws {BadUsage} if there is no such commit */
 function commitOf(ref: string): string {
   try {
     return git('rev-parse', '--verify', '--quiet', '--end-of-options', `${ref}^{commit}`).trim();

@@ -5,8 +5,8 @@ import { join } from 'node:path';
 const HERE = import.meta.dirname;
 
 /**
- * Installs the packages that only the benchmark needs, the peers and autocannon, unless they are there.
- * @throws Error npm failed
+ * Installs the packages that only the benchmark needs (the peers and autocannon), if they are missing.
+ * @throws Error if npm fails
  */
 export function installPackages(): void {
   const marker = join(HERE, 'node_modules', '.package-lock.json');

@@ -3,16 +3,16 @@ import { rowsOf } from './population/order.ts';
 import { COPIED } from './population/populate.ts';
 import { populationOrder, type Sizes } from './works/stage.ts';
 
-/** What `npm run bench` was asked for. */
+/** The options of `npm run bench`. */
 export interface BenchOptions {
   readonly works: readonly string[];
   readonly rounds: number;
-  /** Of each measurement. */
+  /** Seconds per measurement. */
   readonly seconds: number;
   readonly warmUpSeconds: number;
   readonly sizes: Sizes;
   readonly generator: 'wrk' | 'autocannon' | undefined;
-  /** Where the results go: `results/NAME.json`; `undefined` where they are not kept. */
+  /** Name of `results/NAME.json`; `undefined` if the results are not stored. */
   readonly name: string | undefined;
 }
 
@@ -32,7 +32,7 @@ export const HELP = `npm run bench [-- FLAGS]
 ${MEASURING_FLAGS}
   --name NAME       writes bench/results/NAME.json and NAME.svg. Default without other flags: latest`;
 
-/** A flag or value that is not accepted; the message says what was expected. */
+/** An unknown flag or value. The message says what was expected. */
 export class BadUsage extends Error {
   override readonly name = 'BadUsage';
 }
@@ -40,7 +40,7 @@ export class BadUsage extends Error {
 const FULL = { rounds: 5, seconds: 3, warmUpSeconds: 8, records: 1_000_000, tokens: 100_000 };
 const QUICK = { rounds: 1, seconds: 2, warmUpSeconds: 1, records: 100_000, tokens: 10_000 };
 
-/** Signed ones take minutes to make; and there has to be room for them. */
+/** Signed tokens take minutes to make, and all tokens must fit among the records. */
 const MOST_PERSONAL = 20_000;
 const PERSONAL_PART = 0.5;
 

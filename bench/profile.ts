@@ -1,4 +1,4 @@
-// `npm run bench:profile`: where the time of a request goes, by V8's own profiler in the program under load.
+// `npm run bench:profile`: shows the time of a request by step, using V8's own profiler in the program under load.
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -17,7 +17,7 @@ const HELP = `npm run bench:profile [-- FLAGS]
   --work NAME     the work to profile. Default: introspection-jwt
   --seconds S, --records N, --tokens N, --generator NAME, --list: as for npm run bench`;
 
-/** Between two looks at the stack. */
+/** Interval between two samples. */
 const INTERVAL_MICROSECONDS = 200;
 
 const options = optionsOf(process.argv.slice(2));
@@ -87,7 +87,7 @@ async function profile({ works, sizes, seconds, warmUpSeconds, generator }: Excl
   );
 }
 
-/** Each thread writes a profile; that of the one that answers is by far the longest. */
+/** Each thread writes a profile. The one of the main thread is by far the longest. */
 function mainThreadOf(folder: string): string {
   const files = readdirSync(folder).filter((name) => name.endsWith('.cpuprofile'));
   const [longest] = files

@@ -7,47 +7,47 @@ import { residentBytes } from './processes/process_usage.ts';
 import type { Asked, Contestant, Work } from './works/work.ts';
 
 const LONGEST_FIRST_SECONDS = 120;
-/** So long at least its own requests warm a program up, whatever it was asked first. */
+/** The minimum warm-up with a program's own requests, after any others. */
 const SHORTEST_WARM_UP_SECONDS = 2;
-/** What is shorter than this, since the requests were used up, says nothing. */
+/** A shorter round, because the requests ran out, means nothing. */
 const SHORTEST_SECONDS = 0.2;
-/** Of requests that can be sent but once, at most, after others. */
+/** The maximum warm-up with requests that can be sent only once, after others. */
 const PART_FOR_WARM_UP = 0.2;
 
-/** Seconds for which a program was asked before it was measured. */
+/** Seconds of warm-up before the measurement. */
 export interface WarmUp {
   /** What it is measured with. */
   readonly own: number;
   readonly other: number;
 }
 
-/** What one contestant did in one round. */
+/** The result of one contestant in one round. */
 export interface Measurement {
   readonly round: number;
   readonly contestant: string;
-  /** Right answers. */
+  /** Right responses. */
   readonly perSecond: number;
   readonly load: LoadResult;
-  /** What part of one core the program was busy; of several processes the sum. */
+  /** The share of one core that the program used; the sum of several processes. */
   readonly serverCpu: number | undefined;
-  /** The same of everything on the machine that is no part of the measurement. */
+  /** The use of other programs on the machine. */
   readonly othersCpu: number | undefined;
   readonly residentBytes: number | undefined;
   /** Before the first round. */
   readonly warmUpSeconds: WarmUp;
-  /** Commits to the database that it alone changes. */
+  /** Commits to the database that only this program changes. */
   readonly commitsPerSecond?: number;
-  /** What the program beside it did a second. */
+  /** Operations per second of the program that runs next to it. */
   readonly besidePerSecond?: number;
 }
 
-/** A contestant of a work that has been started. */
+/** A started contestant of a work. */
 export class Running {
   readonly #work: Pick<Work, 'name' | 'connections'>;
   readonly #contestant: Contestant;
   readonly #generator: Generator;
   readonly #process: MeasuredProcess;
-  /** How many of its requests have been sent. */
+  /** The number of its requests that were sent. */
   #sent = 0;
   #warmUpSeconds: WarmUp = { own: 0, other: 0 };
 
@@ -72,8 +72,8 @@ export class Running {
   }
 
   /**
-   * Sends what comes first, then what warms up in place of its own requests where there is such, and then its own, until
-   * it has been busy for so long. Its own are fewer where they can be sent but once.
+   * Sends the first requests, then the substitutes for warming up, if any, and then its own, until the time is up.
+   * Requests that can be sent only once are limited.
    */
   async warmUp(seconds: number): Promise<void> {
     const { first, warmUp, requests, requestCount, onlyOnce = false } = this.#contestant;
@@ -107,7 +107,7 @@ export class Running {
         servants: [...servants, ...(beside?.pid === undefined ? [] : [beside.pid])],
       });
       const commits = database === undefined ? undefined : countCommits(database);
-      // Those that can be sent but once are shared among the rounds.
+      // The rounds share requests that can be sent only once.
       const load = await this.#ask(seconds, onlyOnce ? this.#left() / (rounds - round) : undefined);
       const committed = commits?.();
       const { serverSeconds, othersCpu } = watched();
@@ -132,7 +132,7 @@ export class Running {
     }
   }
 
-  /** How many of its requests it can still be sent. What is on its way at the end of a run would be sent again. */
+  /** The number of its unsent requests. Requests that are pending when a run ends would be sent twice. */
   #left(): number {
     const { requestCount } = this.#contestant;
     return requestCount - this.#sent - 2 * this.#work.connections;
@@ -160,12 +160,12 @@ export class Running {
   }
 }
 
-/** The generators count in whole seconds. */
+/** The generators measure whole seconds. */
 function atLeast(seconds: number): number {
   return Math.ceil(Math.max(SHORTEST_WARM_UP_SECONDS, seconds));
 }
 
-/** An answer that is not the right one is no throughput: nothing is counted then. */
+/** A wrong response is no throughput, so the whole result is void. */
 export function requireRight(
   work: string,
   name: string,

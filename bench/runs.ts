@@ -1,4 +1,4 @@
-// `npm run bench:runs -- NAME…`: the goals of stored runs side by side, as a table in Markdown.
+// `npm run bench:runs -- NAME…`: prints the goals of stored runs side by side, as a Markdown table.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { boundOf, formatValue } from './report/formats.ts';

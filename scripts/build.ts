@@ -1,6 +1,6 @@
-// Makes of each package what is published, in its folder `dist`: compiled code, declarations, sources for debuggers,
-// and a manifest that names them. `npm pack ./core/dist` makes the archive. Nothing in this repository needs it.
-// `--into FOLDER` puts them into a folder of their own, below this repository, whose dependencies they need.
+// Builds the published form of each package in its folder `dist`: compiled code, declarations, sources for debuggers,
+// and a manifest. `npm pack ./core/dist` makes the archive. Nothing in this repository needs it. `--into FOLDER` writes
+// to another folder, which must be inside this repository, because the compiler needs its dependencies.
 import { spawnSync } from 'node:child_process';
 import { cpSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -41,7 +41,7 @@ async function build(folder: string, target: string): Promise<void> {
   cpSync(join(folder, 'src'), sources, { recursive: true });
   if (folder !== core)
     carrySources(sources, join(core, 'src'), filesOf(carriedImports(manifest.imports ?? {}, internals)));
-  // The compiler resolves `imports` by it.
+  // The compiler resolves `imports` with it.
   writeFileSync(
     join(target, 'package.json'),
     `${JSON.stringify(publishedManifest(manifest, internals), undefined, 2)}\n`,
@@ -75,7 +75,7 @@ function compile(folder: string, target: string): void {
   rmSync(project);
 }
 
-/** The compiler names compiled files in code, and leaves declarations as they are, which older compilers cannot read. */
+/** The compiler rewrites file names in code but not in declarations, and older compilers cannot read those. */
 function nameCompiledFiles(library: string): void {
   for (const file of globSync(join(library, '**', '*.d.ts'))) {
     const text = readFileSync(file, 'utf8');
@@ -83,7 +83,7 @@ function nameCompiledFiles(library: string): void {
   }
 }
 
-/** The declarations of each module, by its path below the library without extension. */
+/** The declarations of each module, by its path in the library without extension. */
 function declarationsIn(library: string): ReadonlyMap<string, string> {
   const files = globSync(join(library, '**', '*.d.ts'));
   return new Map(

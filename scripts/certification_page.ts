@@ -18,7 +18,7 @@ const RESULTS = {
   failed: '**fails**',
 } as const satisfies Record<Result, string>;
 
-/** docs/certification.md: the table is the one that the tests are held against. */
+/** docs/certification.md. The tests compare their results with its tables. */
 export function certificationPage(): string {
   return `# Certification
 
@@ -119,7 +119,7 @@ function summary(): string {
   return `| profile | plan | modules | pass | warning | skipped | fail |\n| --- | --- | --- | --- | --- | --- | --- |\n${counts.join('\n')}`;
 }
 
-/** What does not simply pass, by why. */
+/** The modules that do not pass, by reason. */
 function notes(): string {
   const noted = new Map<string, { readonly modules: Set<string>; readonly profiles: Set<string> }>();
   for (const { profile, modules } of PLANS) {

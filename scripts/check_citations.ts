@@ -17,16 +17,16 @@ const FILES = [
 ];
 const SPECIFICATION = 'docs/specification.md';
 const DOCUMENTS = 'docs/documents.md';
-/** What the header of the specification calls itself. */
+/** The name of the specification in its own header. */
 const ITSELF = 'this document';
 const OURS = 'grantd';
 
 const HEADER = /^(?:\/\/ (?:.*\. )?)?\u00a7 refers to ([^.]+(?:\.\d+[^.]*)*)\.$/m;
-/** The section is a number or an appendix. The word stands for the sign in error descriptions, which are ASCII. */
+/** The section is a number or an appendix. The word replaces the sign in error descriptions, which are ASCII. */
 const CITATION = /(?:\u00a7|(?<=\bRFC\s\d+ )section )(?<section>(?:\d+|[A-Z])(?:\.\d+)*(?!\w|\.\d))?/g;
 /** Between two sections of one document. */
 const CONTINUES = /^(?:\s*\(\d+(?:(?:, | to )\d+)*\))?(?:[,;]\s*(?:and|or|to)?|\s+(?:and|or|to))\s+$/;
-/** A document's name ends like this; a sentence does not begin with it. */
+/** The end of a document's name, unlike the start of a sentence. */
 const NAME_BEFORE = /(?<![\w-])(?!(?:As|By|In|See|Under)\b)[A-Z0-9](?:[\w.-]*\w)?\s+$/;
 
 const breaches: string[] = [];
@@ -45,7 +45,7 @@ function read(file: string): string {
   return readFileSync(file, 'utf8');
 }
 
-/** The sections of each document, by every name that it is cited by. */
+/** The sections of each document, by every name that citations use. */
 function documentsIn(text: string): ReadonlyMap<string, ReadonlySet<string>> {
   const found = new Map<string, ReadonlySet<string>>();
   for (const line of text.split('\n')) {
@@ -102,7 +102,7 @@ function checkCitations(file: string, text: string, refersTo: string | undefined
   }
 }
 
-/** An RFC is spelled so that it is found, and it is listed, also without a section. */
+/** An RFC needs a uniform spelling and an entry in the table, even without a section. */
 function checkSpelling(file: string, text: string): void {
   for (const { 0: wrong, index } of text.matchAll(/\bRFC-?\d+|\bRFC \d+(?:, ?\u00a7|,? Section| sec\.)/g))
     breaches.push(`${file}:${lineOf(text, index)}: ${wrong} is not spelled as a citation`);
@@ -131,7 +131,7 @@ function headerOf(source: string, isMarkdown: boolean): string {
   return lines.slice(0, first === -1 ? lines.length : first).join('\n');
 }
 
-/** A source without comment marks, since a name may end the line before its section; a page without code. */
+/** A source without comment marks, because a name may end the line before its section; a page without code. */
 function proseOf(source: string, isMarkdown: boolean): string {
   return isMarkdown
     ? source

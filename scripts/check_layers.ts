@@ -70,7 +70,7 @@ const LAYERS: Readonly<Record<string, Layers>> = {
   ],
 };
 
-/** Slices see what a store answers, never a store. */
+/** Slices see the storage contract, never a store. */
 const CONTRACT_ONLY = 'core/src/storage/contract.ts';
 
 /** Files that may import `node:` modules. */

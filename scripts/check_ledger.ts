@@ -1,5 +1,5 @@
-// The ledger in docs/specs/ ties each requirement to code and tests: every title it names must have passed, every
-// place it names must exist.
+// The ledgers in docs/specs/ tie each requirement to code and tests. Every title in them must have passed, and every
+// place must exist.
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 
@@ -45,13 +45,13 @@ function checkRow(place: string, cells: readonly string[]): void {
   }
 }
 
-/** The cells of a table row; a bar inside a cell is written `\|`. */
+/** The cells of a table row. A bar inside a cell is written as `\|`. */
 function cellsOf(line: string): readonly string[] {
   const cells = line.trim().replaceAll('\\|', '\u0000').split('|').slice(1, -1);
   return cells.map((cell) => cell.replaceAll('\u0000', '\\|').trim());
 }
 
-/** Whether a source declares that name: at its top level, or as a member. */
+/** Whether a source declares that name, at its top level or as a member. */
 function declares(source: string, name: string): boolean {
   const declaration = `(?:function|const|class|interface|type) ${name}\\b`;
   const member = `^ +(?:readonly |static |async |get )*#?${name}(?:\\?|<.*>)?[(:]`;

@@ -1,7 +1,10 @@
-// Lists sentences that a reader may stumble over, in the documents and in the comments of the sources, and counts them.
-// Its output names places to look at. It is no score, and no test runs it: `npm run prose`, or `npm run prose -- docs/hosts.md`.
-// With --counts it prints the counts alone. `npm run prose -- --subjects main` instead lists the commits since main whose
-// subject is too long or begins without an area.
+// Lists sentences that a reader may stumble over, in the documents and in comments, and counts them. The output lists
+// places to look at. It is no score, and no test runs it.
+//
+//     npm run prose
+//     npm run prose -- docs/hosts.md
+//     npm run prose -- --counts
+//     npm run prose -- --subjects main   commits since main whose subject is too long or has no area
 import { execFileSync } from 'node:child_process';
 import { globSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';

@@ -1,7 +1,9 @@
-// Walks one introspection, one UserInfo, one revocation and one refresh through grantd, as a library on the memory store
-// and through the program on SQLite, and prints how many of grantd's files, functions and lines ran for each. Exits with 1
-// if a walk exceeds its budget. `--files` lists the files. `--budget "program introspection=24,750"` sets another budget of
-// files and lines. How a line is counted: `walk/executed.ts`.
+// Walks one introspection, one UserInfo, one revocation and one refresh through grantd, as a library on the memory
+// store and through the program on SQLite. Prints how many of grantd's files, functions and lines ran for each. Exits
+// with 1 if a walk exceeds its budget.
+//
+// `--files` lists the files. `--budget "program introspection=24,750"` sets another budget of files and lines.
+// `walk/executed.ts` says how lines are counted.
 import { parseArgs } from 'node:util';
 import { walks } from './walk/walk.ts';
 

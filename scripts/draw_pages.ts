@@ -1,6 +1,7 @@
-// Draws every page that a person meets, in each state, at the width of a phone and of a desktop, light and dark:
-// node scripts/draw_pages.ts FOLDER [NAME …]
-// Without a folder those of the documentation, in English, into docs/pictures.
+// Draws every page in each state, at the width of a phone and of a desktop, light and dark. Without a folder it draws
+// the pictures of the documentation, in English, into docs/pictures.
+//
+//     node scripts/draw_pages.ts FOLDER [NAME …]
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from '../server/src/pages/layout.ts';
@@ -12,7 +13,7 @@ import { samplePages } from '../server/test/pages/sample_pages.ts';
 const SITE = 'http://pages.test';
 const SIZES = { phone: { width: 390, height: 844 }, desktop: { width: 1280, height: 800 } };
 
-/** What docs/sign_in.md shows. */
+/** The pictures in docs/sign_in.md. */
 const DOCUMENTED = [
   'sign_in',
   'choose_account',
@@ -40,7 +41,7 @@ try {
     for (const colorScheme of ['light', 'dark'] as const) {
       const person = await chromium.person({ viewport, colorScheme, javaScriptEnabled: false });
       const tab = await person.newPage();
-      // As if they were sent: what the policy forbids is not in the picture.
+      // Served with the page's policy, so that the picture shows nothing that the policy forbids.
       await tab.route(`${SITE}/*`, async (route) => {
         const page = pages.get(new URL(route.request().url()).pathname.slice(1));
         if (page === undefined) return route.abort();

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 
 /**
- * What a script's first line says of the Node that runs it: `#!/usr/bin/env -S NAME=value node --flag`.
+ * Reads Node's flags and variables from a script's first line: `#!/usr/bin/env -S NAME=value node --flag`.
  * @param {string} script a file
  * @returns {{ flags: string[], variables: Record<string, string> }}
  */

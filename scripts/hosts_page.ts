@@ -5,7 +5,7 @@ interface Host {
   readonly title: string;
   /** Files below `examples/`. */
   readonly files: readonly string[];
-  /** Paragraphs behind the code. */
+  /** Paragraphs after the code. */
   readonly notes: readonly string[];
 }
 

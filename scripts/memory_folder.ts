@@ -3,14 +3,14 @@ import { chmodSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:
 import { freemem } from 'node:os';
 import { join } from 'node:path';
 
-/** What Linux keeps in memory. */
+/** Linux keeps its content in memory. */
 const MEMORY = '/dev/shm';
-/** Servers of PostgreSQL, databases and installed packages of a whole run take less. */
+/** PostgreSQL servers, databases and installed packages of a whole run need less. */
 const ROOM = 4 * 1024 ** 3;
 
 /**
- * Runs something with its temporary files in memory, if there is room: tests make hundreds of databases, and what they
- * are about does not depend on the disk.
+ * Runs something with its temporary files in memory, if there is room. Tests create hundreds of databases, and none of
+ * them tests the disk.
  */
 export async function withMemoryFolder<T>(run: () => Promise<T>): Promise<T> {
   const before = process.env.TMPDIR;
@@ -31,7 +31,7 @@ function memoryFolder(): string | undefined {
     const { bavail, bsize } = statfsSync(MEMORY);
     if (bavail * bsize < ROOM) return undefined;
     const folder = mkdtempSync(join(MEMORY, 'grantd-tests-'));
-    // PostgreSQL runs under an account of its own.
+    // PostgreSQL runs as another user.
     chmodSync(folder, 0o1777);
     const program = join(folder, 'program');
     writeFileSync(program, '#!/bin/sh\n', { mode: 0o755 });

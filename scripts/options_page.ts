@@ -64,7 +64,7 @@ function importsFor(text: string): string {
   return lines.join('\n');
 }
 
-/** As the formatter wants it, so that both checks agree. */
+/** Formatted like all files, so that both checks agree. */
 function formatted(path: string, source: string): string {
   const biome = join(
     dirname(createRequire(import.meta.url).resolve('@biomejs/biome/package.json')),

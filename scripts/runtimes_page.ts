@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 
-/** The runtimes of the tests, by the name of the test, with the manifest that pins the version of each. */
+/** The test of each runtime, with the manifest that pins its version. */
 const RUNTIMES = [
   { test: 'node_22', name: 'Node', manifest: 'runtimes/node_22/package.json', dependency: 'node' },
   { test: 'node_24', name: 'Node', manifest: 'runtimes/node_24/package.json', dependency: 'node' },
@@ -9,7 +9,7 @@ const RUNTIMES = [
   { test: 'workerd', name: 'workerd', manifest: 'package.json', dependency: 'workerd' },
 ] as const;
 
-/** `docs/runtimes.md` as it was written, with the versions that the manifests pin. */
+/** `docs/runtimes.md` with the versions from the manifests. */
 export function runtimesPage(): string {
   return RUNTIMES.reduce(
     (page, { test, name, manifest, dependency }) => {

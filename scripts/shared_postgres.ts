@@ -3,12 +3,12 @@ import { SHARED_SERVER_VARIABLE } from '../core/test/harness/postgres_databases.
 import { POSTGRES_ABSENCE } from '../core/test/harness/postgres_installation.ts';
 
 /**
- * Runs something while a PostgreSQL server is there for all test files to share. Where there is none for this
- * platform it runs nevertheless, and the tests say what they skip.
+ * Runs something with a PostgreSQL server that all test files share. If the platform has none, it runs without, and the
+ * tests report what they skip.
  */
 export async function withSharedPostgres<T>(run: () => Promise<T>): Promise<T> {
   if (POSTGRES_ABSENCE !== false) return run();
-  // Every test file has pools of its own, and as many files run at a time as there are processors.
+  // Each test file has its own pools, and as many files run at once as there are processors.
   const cluster = await startPostgres({ settings: { max_connections: 400 } });
   process.env[SHARED_SERVER_VARIABLE] = cluster.url;
   try {

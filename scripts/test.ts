@@ -1,6 +1,8 @@
-// Every check and test, in the order in which they are quickest to fail. `npm test -- PATTERN…` runs only those test
-// files; a folder stands for those in it. With `--every-pair` each rule of a specification runs through every adapter on
-// every store and on every runtime, each rule of the program on every database, and nothing else runs.
+// Runs every check and test, the quickest to fail first.
+//
+//     npm test -- PATTERN…      only these test files; a folder stands for its files
+//     npm test -- --every-pair  the rules only, through every adapter on every store and runtime;
+//                               those of the program on every database
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, mkdirSync, readFileSync, rmSync, statSync } from 'node:fs';
@@ -17,7 +19,7 @@ mkdirSync('.test-results', { recursive: true });
 const TESTS = ['core', 'protect', 'server', 'reliability', 'bench', 'examples'].map(
   (folder) => `${folder}/test/**/*.test.ts`,
 );
-/** A file that takes longer waits for something that will not happen. */
+/** A test file that takes longer hangs. */
 const LONGEST_FILE_MS = 300_000;
 const bin = (name: string) => join(root, 'node_modules', '.bin', name);
 const EVERY_PAIR = '--every-pair';
@@ -27,7 +29,7 @@ const chosen = process.argv.slice(2).filter((argument) => argument !== EVERY_PAI
 const isWhole = chosen.length === 0 && !isEveryPair;
 const found = globSync(chosen.length > 0 ? chosen.map(testsIn) : TESTS);
 const files = isEveryPair && chosen.length === 0 ? found.filter(hasPairs) : found;
-// Each test file is a process that loads much the same: what Node compiles for the first one serves all of them.
+// Test files load much the same modules, so they share Node's compile cache.
 const COMPILED = join(root, '.test-results', 'compiled');
 if (isWhole) rmSync(COMPILED, { recursive: true, force: true });
 process.env.NODE_COMPILE_CACHE ??= COMPILED;
@@ -39,7 +41,7 @@ if (files.length === 0) {
 
 const tests = [
   '--test',
-  // One file more than there are cores: now and then each waits for something.
+  // One more than there are cores, because files sometimes wait.
   `--test-concurrency=${availableParallelism() + 1}`,
   `--test-timeout=${LONGEST_FILE_MS}`,
   '--test-reporter=./scripts/test_reporter.ts',
@@ -87,7 +89,7 @@ for (const [name, command, args] of isWhole ? steps : steps.filter(([step]) => s
   console.log(`✔ ${name} (${((performance.now() - startedAt) / 1000).toFixed(1)} s)`);
 }
 
-/** What several files need is made for all of them; a file alone makes what it needs. */
+/** Material that several files share is created once for all. A single file creates its own. */
 function withWhatIsShared(run: () => Promise<boolean>): Promise<boolean> {
   const withServer = () => (files.length > 1 ? withSharedPostgres(run) : run());
   const withBoth = () => (files.filter(usesPackages).length > 1 ? withPackages(withServer) : withServer());

@@ -1,4 +1,4 @@
-// Prints failures, skipped tests and a line for each file; writes the outcome of every title for the ledger check.
+// Prints failures, skipped tests and a line per file. Writes the result of every title for the ledger check.
 import { writeFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import type { TestEvent } from 'node:test/reporters';

@@ -1,5 +1,5 @@
-// Runs a script under the Node that package.json pins, after installing what is missing.
-// Plain JavaScript without dependencies: it is what a Node 20 without node_modules can start.
+// Runs a script under the Node that package.json pins, after installing missing packages. Plain JavaScript without
+// dependencies, because a Node 20 without node_modules must be able to run it.
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -10,18 +10,18 @@ const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const pinnedNode = join(root, 'node_modules', '.bin', process.platform === 'win32' ? 'node.cmd' : 'node');
 
 const [name, ...args] = process.argv.slice(2);
-/** The program itself needs nothing of what tests, benchmarks and examples are made with, which takes minutes to install. */
+/** The program needs none of the packages of tests, benchmarks and examples, which take minutes to install. */
 const isProgram = name.startsWith('server/');
 
 function isInstalled() {
   const marker = join(root, 'node_modules', '.package-lock.json');
   if (!existsSync(marker) || !existsSync(pinnedNode)) return false;
-  // Whatever was installed since has the program; the rest may have been left out.
+  // Any later installation includes the program's packages; the others may be missing.
   if (isProgram && statSync(join(root, 'package-lock.json')).mtimeMs <= statSync(marker).mtimeMs) return true;
   return lockedPackages(join(root, 'package-lock.json')) === lockedPackages(marker);
 }
 
-/** Every path that has to be installed, with its version; what npm records on both sides. */
+/** Every path to install, with its version; npm records both. */
 function lockedPackages(file) {
   const { packages } = JSON.parse(readFileSync(file, 'utf8'));
   const wanted = Object.entries(packages).filter(
@@ -31,7 +31,7 @@ function lockedPackages(file) {
   return JSON.stringify(wanted.map(([path, entry]) => [path, entry.version ?? entry.resolved]).sort());
 }
 
-/** A file for each server that runs from here, named after its process; server/bin/grantd.mjs writes it. */
+/** Each server that runs from here has a file named after its process. server/bin/grantd.mjs writes it. */
 const running = join(root, 'node_modules', '.grantd_running');
 
 /** @returns {string | undefined} the process of a running server */
@@ -86,7 +86,7 @@ const child = spawn(pinnedNode, [...flags, script, ...args], {
   shell: process.platform === 'win32',
 });
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal));
-// npm starts this through a shell that keeps SIGTERM to itself: when the shell is gone, we were told to end.
+// npm starts this through a shell that does not forward SIGTERM. If the shell is gone, this process must end.
 if (process.env.npm_lifecycle_event !== undefined) {
   const shell = process.ppid;
   const timer = setInterval(() => {

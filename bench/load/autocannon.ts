@@ -6,7 +6,7 @@ import type { Generator, LoadOrder, LoadResult } from './generator.ts';
 
 const PROGRAM = join(import.meta.dirname, 'autocannon_process.ts');
 
-/** From npm, for where there is no wrk: several times slower, so that quick servers wait for it. */
+/** An npm package, for machines without wrk. It is several times slower, so fast servers wait for it. */
 export function autocannon(): Generator {
   return { name: 'autocannon', run: runAutocannon };
 }

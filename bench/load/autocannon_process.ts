@@ -1,5 +1,6 @@
-// Steps through a file of requests with autocannon, in a process of its own; prints what it has measured.
-//   node autocannon_process.ts ORDER
+// Sends the requests of a file with autocannon in a separate process, and prints the measurements.
+//
+//     node autocannon_process.ts ORDER
 import autocannon from 'autocannon';
 import { isAnswer, type LoadOrder, type LoadResult, withoutTokens } from './generator.ts';
 import { readRequestFile } from './request_file.ts';

@@ -1,40 +1,40 @@
-/** What the right answer to a request is like. */
+/** How to recognise the right response to a request. */
 export interface Answer {
   readonly name: string;
   readonly status: number;
-  /** What is in its body; empty where the body is. */
+  /** A part of its body; empty if the body is empty. */
   readonly contains: string;
 }
 
-/** As `wrk.lua` decides it. */
+/** As in `wrk.lua`. */
 export function isAnswer({ status, contains }: Answer, givenStatus: number, body: string): boolean {
   return givenStatus === status && (contains === '' ? body === '' : body.includes(contains));
 }
 
 export interface LoadOrder {
   readonly address: string;
-  /** A file of requests that are sent one after the other. */
+  /** A file of requests to send in order. */
   readonly requests: string;
-  /** How many of them are passed over, since they were sent before. */
+  /** The number of requests to skip because they were sent before. */
   readonly from: number;
   readonly answers: readonly Answer[];
   readonly connections: number;
-  /** At most this long. */
+  /** Maximum duration. */
   readonly seconds: number;
-  /** Ends earlier, after so many answers. */
+  /** Ends earlier, after this number of responses. */
   readonly count?: number;
 }
 
 export interface LoadResult {
   readonly generator: string;
-  /** How many requests were begun, also those whose answer nobody waited for. */
+  /** Started requests, including those that the generator abandoned at the end. */
   readonly sent: number;
-  /** How many right answers of each name there were. */
+  /** Right responses by name. */
   readonly right: Readonly<Record<string, number>>;
   readonly wrong: number;
-  /** The first of those, without what may be a token. */
+  /** The first wrong response, without anything that may be a token. */
   readonly firstWrong?: string;
-  /** Connections that failed, and answers that did not come. */
+  /** Connections that failed, and missing responses. */
   readonly errors: number;
   readonly seconds: number;
   readonly latencyMs: {
@@ -43,7 +43,7 @@ export interface LoadResult {
     readonly p99: number;
     readonly max: number;
   };
-  /** What part of one core the generator was busy: what is close to 1 has measured the generator. */
+  /** The share of one core that the generator used. If it is close to 1, the generator was the bottleneck. */
   readonly generatorCpu: number | undefined;
 }
 
@@ -52,7 +52,7 @@ export interface Generator {
   run(order: LoadOrder): Promise<LoadResult>;
 }
 
-/** Texts long enough to be a token, a code or a secret. */
+/** Texts that are long enough to be a token, a code or a secret. */
 const SECRET_LIKE = /[A-Za-z0-9._~+/=-]{24,}/g;
 
 export function withoutTokens(text: string): string {

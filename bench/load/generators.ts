@@ -5,8 +5,8 @@ import type { Generator } from './generator.ts';
 import { wrk } from './wrk.ts';
 
 /**
- * Default: wrk if it is installed, else autocannon, which is installed on first use.
- * @throws {BadUsage} wrk was chosen and is not installed
+ * Default: wrk if it is installed, otherwise autocannon, which is installed on first use.
+ * @throws {BadUsage} if wrk was chosen and is not installed
  */
 export function generatorOf(chosen: 'wrk' | 'autocannon' | undefined): Generator {
   const found = chosen === 'autocannon' ? undefined : wrk();

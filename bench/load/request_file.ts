@@ -1,7 +1,7 @@
 import { createWriteStream, readFileSync } from 'node:fs';
 import { finished } from 'node:stream/promises';
 
-/** One request, as it is sent. */
+/** A request as sent. */
 export interface PlannedRequest {
   readonly method: 'GET' | 'POST';
   readonly path: string;
@@ -10,7 +10,7 @@ export interface PlannedRequest {
   readonly body?: string;
 }
 
-/** The bytes of a request; the host is every server's own. */
+/** The bytes of a request. Each server has its own host. */
 export function rawRequest({ method, path, authorization, body }: PlannedRequest): string {
   const lines = [
     `${method} ${path} HTTP/1.1`,
@@ -25,8 +25,8 @@ export function rawRequest({ method, path, authorization, body }: PlannedRequest
 }
 
 /**
- * Writes requests as the generators read them: before each its length in bytes, on a line of its own.
- * @returns how many there are, and the first
+ * Writes requests in the generators' format: before each one, a line with its length in bytes.
+ * @returns their number, and the first one
  */
 export async function writeRequestFile(
   path: string,
@@ -52,7 +52,7 @@ export async function writeRequestFile(
   return { requestCount, sample };
 }
 
-/** A request as clients want it that make the bytes themselves. */
+/** A request for clients that write the bytes themselves. */
 export interface ParsedRequest {
   readonly method: 'GET' | 'POST';
   readonly path: string;
@@ -60,7 +60,7 @@ export interface ParsedRequest {
   readonly body: string;
 }
 
-/** What `writeRequestFile` has written. */
+/** A file of `writeRequestFile`. */
 export function readRequestFile(path: string): readonly ParsedRequest[] {
   const bytes = readFileSync(path);
   const requests: ParsedRequest[] = [];
@@ -79,7 +79,7 @@ function parsedRequest(raw: string): ParsedRequest {
   const [method, path = ''] = requestLine.split(' ');
   const headers = lines
     .map((line) => line.split(': '))
-    // Every client says itself whom it asks and how long that is.
+    // Clients add these headers themselves.
     .filter(([name]) => name !== 'Host' && name !== 'Content-Length');
   return { method: method === 'POST' ? 'POST' : 'GET', path, headers: Object.fromEntries(headers), body };
 }

@@ -7,10 +7,10 @@ import { type Generator, type LoadOrder, type LoadResult, withoutTokens } from '
 
 const SCRIPT = join(import.meta.dirname, 'wrk.lua');
 
-/** wrk, as systems package it; `undefined` where there is none. */
+/** wrk as system packages install it; `undefined` if there is none. */
 export function wrk(): Generator | undefined {
   const { stdout } = spawnSync('wrk', ['-v'], { encoding: 'utf8' });
-  // It says its version with a status of 1.
+  // It prints its version with exit code 1.
   const version = /^wrk \S+/.exec(stdout ?? '')?.[0];
   return version === undefined ? undefined : { name: version, run: (order) => runWrk(version, order) };
 }
@@ -43,7 +43,7 @@ async function runWrk(version: string, order: LoadOrder): Promise<LoadResult> {
   return wrkResult(version, order, output);
 }
 
-/** @throws Error the script has not said everything */
+/** @throws Error if the script's output is incomplete */
 export function wrkResult(version: string, { answers }: LoadOrder, output: string): LoadResult {
   const said = new Map(
     [...output.matchAll(/^= (\S+) (.*)$/gm)].map(([, name = '', value = '']) => [name, value]),

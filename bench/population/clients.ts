@@ -1,11 +1,11 @@
 import type { NewClient } from '@grantd/core';
 import type { TokenKind } from './order.ts';
 
-/** Not of localhost: such an issuer would have to name the port that is served. */
+/** Not localhost, because such an issuer would have to contain the port. */
 export const ISSUER = 'https://login.example';
 export const API_RESOURCE = 'https://api.example';
 
-/** Authenticates by `client_secret_basic`; neither its name nor its secret needs escaping. */
+/** Authenticates by `client_secret_basic`. Neither its name nor its secret needs escaping. */
 export interface BenchClient {
   readonly id: string;
   readonly secret: string;
@@ -44,7 +44,7 @@ const CLIENT_OF_KIND: Readonly<Record<TokenKind, BenchClient>> = {
   revoked_opaque: BENCH_CLIENTS.machine_opaque,
 };
 
-/** Who was issued tokens of a kind, and may revoke them. */
+/** The client of each kind of token, which may revoke them. */
 export function clientOf(kind: TokenKind): BenchClient {
   return CLIENT_OF_KIND[kind];
 }

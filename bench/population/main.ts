@@ -1,7 +1,7 @@
-// Makes the population that an order in JSON names, where it is missing, and prints where it is, as JSON. A program of
-// its own, so that another version of grantd can fill a database of its own.
+// Creates the population for an order in JSON, if it is missing, and prints its location as JSON. A separate program,
+// so that another version of grantd can fill its own database.
 //
-//   node bench/population/main.ts '{"records":1000000,"tokens":{"jwt_rs256":100000}}'
+//     node bench/population/main.ts '{"records":1000000,"tokens":{"jwt_rs256":100000}}'
 import { showProgress } from '../../reliability/script.ts';
 import type { PopulationOrder } from './order.ts';
 import { population } from './population.ts';

@@ -1,4 +1,4 @@
-/** Access tokens of a machine, or of a person (`web_…`); those that are `revoked_…` were real ones before. */
+/** Access tokens of clients or of users (`web_…`). `revoked_…` tokens were active before. */
 export const TOKEN_KINDS = [
   'jwt_rs256',
   'jwt_es256',
@@ -12,13 +12,13 @@ export const TOKEN_KINDS = [
 export type TokenKind = (typeof TOKEN_KINDS)[number];
 
 export interface PopulationOrder {
-  /** Rows of tokens in all: those of the tokens that are asked for, and copies beside them, all alive. */
+  /** Total rows of tokens: the ordered tokens and copies, all alive. */
   readonly records: number;
-  /** How many distinct tokens of each kind; of what is not named there is none. */
+  /** The number of distinct tokens per kind; none of a missing kind. */
   readonly tokens: Readonly<Partial<Record<TokenKind, number>>>;
 }
 
-/** Every kind that is ordered, with how many. */
+/** Every ordered kind with its number. */
 export function kindsOf({ tokens }: PopulationOrder): readonly (readonly [TokenKind, number])[] {
   return TOKEN_KINDS.flatMap((kind) => {
     const count = tokens[kind] ?? 0;
@@ -26,7 +26,7 @@ export function kindsOf({ tokens }: PopulationOrder): readonly (readonly [TokenK
   });
 }
 
-/** Rows of the tokens that are asked for: a refresh token has an access token beside it. */
+/** Rows of the ordered tokens: a refresh token has an access token as well. */
 export function rowsOf(order: PopulationOrder): number {
   return kindsOf(order).reduce((sum, [kind, count]) => sum + (kind === 'web_refresh' ? 2 * count : count), 0);
 }

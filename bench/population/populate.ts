@@ -9,32 +9,32 @@ import { type Instance, openInstance } from '../../server/src/instance/instance.
 import { clientOf, ISSUER, REGISTRATIONS } from './clients.ts';
 import { kindsOf, type PopulationOrder, rowsOf, type TokenKind } from './order.ts';
 
-/** Seconds that everything lives, so that it can be kept for a while. */
+/** Lifetime of everything in seconds, so that the population can be reused. */
 export const LIFETIME = 60 * 86_400;
 
-/** How long ago the first of the copies was issued. */
+/** The age of the oldest copies. */
 const ISSUED_DURING_MS = 30 * 86_400_000;
 
 const AT_ONCE = 500;
 const PEOPLE = 100;
 /**
- * Real rows and copies take turns, so that the real ones are not all at one end of the file. Each turn writes nearly
- * every page of the indexes once more.
+ * Real rows and copies alternate, so that the real ones are not all at one end of the file. Each turn rewrites nearly
+ * every page of the indexes.
  */
 const TURNS = 4;
-/** Tokens that `BulkRows` copies: one alone, and a pair. */
+/** Samples for `BulkRows`: a single token, and a pair. */
 export const COPIED = 3;
 
 export interface PopulateOptions {
-  /** Where each kind's tokens are written to, one a line. */
+  /** The token file of each kind, one token per line. */
   readonly fileOf: (kind: TokenKind) => string;
-  /** Is told how far it is. */
+  /** Called with the progress. */
   readonly onProgress: (text: string) => void;
 }
 
 /**
- * Makes a database as the program itself does, its secret beside it, and fills it.
- * @param path of a file that is not there yet
+ * Creates a database like the program, with its secret next to it, and fills it.
+ * @param path of a file that does not exist yet
  */
 export async function populate(
   path: string,
@@ -60,7 +60,7 @@ export async function populate(
     const addUntil = (share: number) => {
       const due = Math.round(copies * share) - added;
       const issued = { fromMs: issuedAtMs(added), untilMs: issuedAtMs(added + due) };
-      // Of four tokens, two are a pair, with its grant and what people are shown of that.
+      // Of four tokens, two are a pair, with its principal and its row of `grants`.
       if (due > 0) bulk.add(`copy-${added}`, due + 2 * Math.floor(due / 4), expiry(), issued);
       added += due;
     };
@@ -82,14 +82,14 @@ interface Batch {
   readonly kind: TokenKind;
   readonly subject: string | undefined;
   readonly count: number;
-  /** How many of this kind there are before it. */
+  /** The number of earlier tokens of this kind. */
   readonly before: number;
 }
 
 function batchesOf(order: PopulationOrder, subjects: readonly string[]): readonly Batch[] {
   return kindsOf(order).flatMap(([kind, count]) => {
     const isPersonal = kind === 'web_access' || kind === 'web_refresh';
-    // A batch is of one person, and there should be many people among few tokens as well.
+    // A batch is of one user, and even few tokens should have many users.
     const atOnce = isPersonal ? Math.min(AT_ONCE, Math.ceil(count / subjects.length)) : AT_ONCE;
     return Array.from({ length: Math.ceil(count / atOnce) }, (_, index) => ({
       kind,
@@ -100,7 +100,7 @@ function batchesOf(order: PopulationOrder, subjects: readonly string[]): readonl
   });
 }
 
-/** Signing is done in the threads of libuv, on as many cores as there are. */
+/** libuv's threads sign, on all cores. */
 async function issue(
   server: AuthorizationServer,
   { kind, subject, count }: Batch,
@@ -133,7 +133,7 @@ async function addPeople({ people }: Instance): Promise<readonly string[]> {
   for (let number = 0; number < PEOPLE; number++) {
     const person = await people.add({
       name: `person-${number}`,
-      // Nobody signs in here.
+      // No user signs in here.
       passwordHash: '',
       claims: {
         name: `Person ${number}`,
@@ -148,7 +148,7 @@ async function addPeople({ people }: Instance): Promise<readonly string[]> {
 }
 
 async function prepareBulk(rows: DatabaseSync, server: AuthorizationServer): Promise<BulkRows> {
-  // What is lost in a crash is made anew; and each index is written all over.
+  // After a crash the population is created again, so nothing must be durable. VACUUM rewrites every index.
   rows.exec('PRAGMA busy_timeout = 10000; PRAGMA synchronous = OFF; PRAGMA cache_size = -2000000');
   const bulk = new BulkRows(rows);
   await bulk.prepare({ opaque: server });

@@ -22,20 +22,20 @@ import { schemaOf } from './schema.ts';
 
 export interface Population {
   readonly order: PopulationOrder;
-  /** The file as it is kept, its secret beside it. Whoever writes to it takes a copy. */
+  /** The stored file, with its secret next to it. Copy it before you write to it. */
   readonly database: string;
-  /** One token a line, in random order; of each kind that is ordered. */
+  /** One token per line, in random order, per ordered kind. */
   readonly tokenFiles: Readonly<Partial<Record<TokenKind, string>>>;
 }
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** Raise it when `populate` fills in other rows or tokens. */
+/** Raise it when `populate` creates other rows or tokens. */
 const VERSION = 3;
 
 /**
- * The population that is kept for an order, made where it is missing or has become old.
- * @param onProgress is told how far that is
+ * The stored population for an order, created if it is missing or too old.
+ * @param onProgress called with the progress
  */
 export async function population(
   order: PopulationOrder,
@@ -45,7 +45,7 @@ export async function population(
   const found = populationIn(folder, order);
   if (isFresh(folder)) return found;
   rmSync(folder, { recursive: true, force: true });
-  // It gets its name when it is whole.
+  // It gets its final name when it is complete.
   const draft = `${folder}.${process.pid}`;
   mkdirSync(draft, { recursive: true, mode: 0o700 });
   const removeDraft = () => rmSync(draft, { recursive: true, force: true });
@@ -64,8 +64,8 @@ export async function population(
 }
 
 /**
- * Copies a population's database, with its secret, sharing blocks where the file system can.
- * @param folder made where it is missing
+ * Copies a population's database and secret, sharing blocks if the file system can.
+ * @param folder created if missing
  * @returns the path of the copy
  */
 export function copyPopulation({ database }: Population, folder: string): string {
@@ -74,19 +74,19 @@ export function copyPopulation({ database }: Population, folder: string): string
   for (const remains of [`${copy}-wal`, `${copy}-shm`]) rmSync(remains, { force: true });
   copyFileSync(database, copy, constants.COPYFILE_FICLONE);
   copyFileSync(secretFileOf(database), secretFileOf(copy), constants.COPYFILE_FICLONE);
-  // What is still to be written would be waited for by whoever commits next.
+  // Otherwise the next commit would wait for these writes.
   const file = openSync(copy, 'r+');
   fsyncSync(file);
   closeSync(file);
   return copy;
 }
 
-/** Path of the database that `copyPopulation` makes. */
+/** Path of the database that `copyPopulation` creates. */
 export function databaseIn(folder: string): string {
   return join(folder, 'grantd.db');
 }
 
-/** @throws Error the kind was not ordered */
+/** @throws Error if the kind was not ordered */
 export function tokenFileOf({ tokenFiles }: Population, kind: TokenKind): string {
   const file = tokenFiles[kind];
   if (file === undefined) throw new Error(`no tokens of the kind ${kind} were ordered`);
@@ -108,7 +108,7 @@ function nameOf(order: PopulationOrder): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-/** Half of everyone's life is left. */
+/** Half of the lifetime is left. */
 function isFresh(folder: string): boolean {
   const file = join(folder, 'made.json');
   if (!existsSync(file)) return false;
@@ -116,7 +116,7 @@ function isFresh(folder: string): boolean {
   return Date.now() - madeAtMs < (LIFETIME / 2) * 1000;
 }
 
-/** So that tokens which are asked for one after another are not beside each other in the database. */
+/** Shuffled, so that tokens of consecutive requests are not adjacent in the database. */
 function shuffleLines(file: string): void {
   const lines = readFileSync(file, 'utf8').trimEnd().split('\n');
   for (let index = lines.length - 1; index > 0; index--) {

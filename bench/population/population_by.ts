@@ -7,10 +7,10 @@ import type { Population, population } from './population.ts';
 const MAIN = 'bench/population/main.ts';
 
 /**
- * `population` of another version of grantd, by its own code: interfaces of the library differ between versions.
- * The versions have to agree on the order, on what `main.ts` prints, and on `BENCH_CLIENTS`.
- * @param root of its repository, installed
- * @throws Error the version has no `bench/population/main.ts`
+ * Calls `population` of another version of grantd, because interfaces of the library differ between versions. Both
+ * versions must have the same order format, output of `main.ts` and `BENCH_CLIENTS`.
+ * @param root of its repository, with installed packages
+ * @throws Error if the version has no `bench/population/main.ts`
  */
 export function populationBy(root: string): typeof population {
   const main = join(root, MAIN);

@@ -6,9 +6,9 @@ import { join } from 'node:path';
 const FILES = ['core/src/storage/sqlite/schema.ts', 'server/src/data/sqlite_tables.ts'] as const;
 
 /**
- * The same for two versions of grantd whose databases have the same tables.
+ * Equal for two versions of grantd whose databases have the same tables.
  * @param root of its repository
- * @returns `undefined` if that version keeps its schema in other files
+ * @returns `undefined` if that version has its schema in other files
  */
 export function schemaOf(root: string): string | undefined {
   const files = FILES.map((file) => join(root, file));

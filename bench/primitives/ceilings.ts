@@ -1,18 +1,18 @@
 import type { Primitives } from './primitives.ts';
 
-/** What a request takes besides the exchange; what is not named takes no part. */
+/** The parts of a request besides the exchange. A missing one counts as 0. */
 export interface Parts {
   readonly verify?: 'RS256' | 'ES256';
   readonly sign?: 'RS256' | 'ES256';
   readonly lookUps?: number;
   readonly inserts?: number;
-  /** Of one durable commit: 1 where a request has it for itself, 1/64 where 64 share it. */
+  /** The share of a durable commit: 1 for a commit per request, 1/64 if 64 requests share one. */
   readonly commits?: number;
 }
 
 /**
- * Requests a second that a process on one core would answer if it did nothing but the bare exchange and these parts.
- * @param bareRate requests a second of the bare server, in the same run
+ * Requests per second of a process on one core that does only the bare exchange and these parts.
+ * @param bareRate requests per second of the bare server, in the same run
  */
 export function ceiling(bareRate: number, primitives: Primitives, parts: Parts): number {
   const { verifyRs256, verifyEs256, signRs256, signEs256, lookUp, insert, commit } = primitives;
@@ -29,13 +29,13 @@ export function ceiling(bareRate: number, primitives: Primitives, parts: Parts):
 }
 
 export interface Share {
-  /** Of all requests; all of them sum to 1. */
+  /** Share of all requests. All shares sum to 1. */
   readonly share: number;
-  /** Requests a second of this kind alone. */
+  /** Requests per second of this kind alone. */
   readonly rate: number;
 }
 
-/** Requests a second of a mix: what takes longer takes more of each second. */
+/** Requests per second of a mix. Slower kinds take a larger share of each second. */
 export function rateOfMix(shares: readonly Share[]): number {
   const sum = shares.reduce((all, { share }) => all + share, 0);
   if (Math.abs(sum - 1) > 1e-9) throw new RangeError(`the shares of a mix sum to ${sum}, not to 1`);

@@ -1,4 +1,6 @@
-// Measures the primitives on a database that it may change, and prints them as JSON: node main.ts DATABASE RUNS SECONDS
+// Measures the primitives on a database that it may change, and prints them as JSON.
+//
+//     node main.ts DATABASE RUNS SECONDS
 import { measureSignatures } from './signatures.ts';
 import { measureStatements } from './statements.ts';
 

@@ -9,28 +9,28 @@ import { pinned } from '../processes/pinning.ts';
 import type { Primitives } from './primitives.ts';
 
 const MAIN = join(import.meta.dirname, 'main.ts');
-/** Operations that are measured, ways included; each once more to warm up. */
+/** The number of measured operations, counting each implementation, and one warm-up each. */
 const MEASURED = 11;
 const LONGEST_SETUP_MS = 60_000;
 
 export interface MeasuredPrimitives {
   readonly primitives: Primitives;
-  /** What part of one core everything else took meanwhile; `undefined` where the system does not tell. */
+  /** The share of one core that other programs used; `undefined` if the system does not report it. */
   readonly othersCpu: number | undefined;
 }
 
 export interface PrimitivesOrder {
-  /** Measured on a copy of it. */
+  /** Measured on a copy. */
   readonly population: Population;
-  /** Which the measuring process is kept to. */
+  /** The core of the measuring process. */
   readonly core: number;
-  /** Of which the medians are taken; default: 5. */
+  /** The result is the median of this many runs. Default: 5. */
   readonly runs?: number;
-  /** Seconds that each operation is measured in each run; default: 0.3. */
+  /** Seconds per operation and run. Default: 0.3. */
   readonly seconds?: number;
 }
 
-/** Measures in a fresh process on the core of what they are compared with. */
+/** Measures in a fresh process, on the core of the servers. */
 export async function measurePrimitives({
   population,
   core,

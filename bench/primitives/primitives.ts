@@ -1,6 +1,6 @@
 import { spread } from '../statistics.ts';
 
-/** How long one operation takes, in microseconds: of several runs. */
+/** Duration of one operation, in microseconds, over several runs. */
 export interface Timing {
   readonly medianUs: number;
   readonly minUs: number;
@@ -8,27 +8,27 @@ export interface Timing {
   readonly runs: number;
 }
 
-/** The quickest of several ways to do the same, and all of them by name. */
+/** The fastest of several implementations, and all of them by name. */
 export interface Quickest extends Timing {
   readonly way: string;
   readonly ways: Readonly<Record<string, Timing>>;
 }
 
-/** What requests are made of, besides the exchange itself. */
+/** The parts of requests, besides the exchange. */
 export interface Primitives {
   readonly verifyRs256: Quickest;
   readonly verifyEs256: Quickest;
   readonly signRs256: Quickest;
   readonly signEs256: Quickest;
-  /** The program's own look-up of an access token, each time another one. */
+  /** The program's own lookup of an access token, a different one each time. */
   readonly lookUp: Timing;
-  /** The program's own insertion of a token's row, in a transaction that is open already. */
+  /** The program's own insertion of a token's row, inside an open transaction. */
   readonly insert: Timing;
-  /** A transaction that changes one row and is on disk. */
+  /** A transaction that changes one row, flushed to disk. */
   readonly commit: Timing;
 }
 
-/** @param runsUs microseconds an operation, of each run; at least one */
+/** @param runsUs microseconds per operation, of each run; at least one */
 export function timingOf(runsUs: readonly number[]): Timing {
   const { median, min, max } = spread(runsUs);
   return { medianUs: median, minUs: min, maxUs: max, runs: runsUs.length };

@@ -4,9 +4,9 @@ import { atOnce, type Effort, inTurn, timed } from './stopwatch.ts';
 
 type Algorithm = 'RS256' | 'ES256';
 
-/** As long as what is signed of an access token. */
+/** The length of the signed part of an access token. */
 const SIGNED_BYTES = 380;
-/** Distinct texts, so that none is the one that was just seen. */
+/** Distinct texts, so that none repeats the one before. */
 const TEXTS = 64;
 
 const WEB_CRYPTO = {
@@ -14,7 +14,7 @@ const WEB_CRYPTO = {
   ES256: { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' },
 } as const;
 
-/** Signing and verifying with keys like the program's: RSA of 2048 bits, and P-256. */
+/** Signs and verifies with keys like the program's: RSA with 2048 bits, and P-256. */
 export async function measureSignatures(
   effort: Effort,
 ): Promise<Pick<Primitives, 'verifyRs256' | 'verifyEs256' | 'signRs256' | 'signEs256'>> {
@@ -71,7 +71,7 @@ function newKeys(algorithm: Algorithm): { privateKey: KeyObject; publicKey: KeyO
     : generateKeyPairSync('ec', { namedCurve: 'P-256' });
 }
 
-/** The form that JWTs have (RFC 7518 §3.4); RSA knows no other. */
+/** The signature format of JWTs (RFC 7518 §3.4). It affects only ECDSA. */
 function ieee(key: KeyObject) {
   return { key, dsaEncoding: 'ieee-p1363' } as const;
 }

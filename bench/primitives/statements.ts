@@ -7,16 +7,16 @@ import { BENCH_CLIENTS } from '../population/clients.ts';
 import type { Primitives } from './primitives.ts';
 import { type Effort, inTurn, timed } from './stopwatch.ts';
 
-/** As many as a turn of the event loop brings at most while 32 connections are answered in two halves. */
+/** The most lookups in one tick while 32 connections are served in two halves. */
 const LOOK_UPS_OF_A_TURN = 16;
 const TURNS_AT_ONCE = 64;
-/** As many as share a commit where as many connections ask. */
+/** The number of writes that share a commit, with as many connections. */
 const INSERTS_AT_ONCE = 64;
 const COMMITS_AT_ONCE = 10;
 
 /**
- * What the program's own statements cost on a connection that is set up as the program's is.
- * @param path of a copy: this changes it
+ * The cost of the program's own statements, on a connection that is configured like the program's.
+ * @param path of a copy, which changes
  */
 export async function measureStatements(
   path: string,
@@ -71,7 +71,7 @@ export async function measureStatements(
   }
 }
 
-/** Of a JWT that a machine got for itself. */
+/** A JWT of a client that acts for itself. */
 function newRow(issuerId: number) {
   const issuedAtMs = Date.now();
   const expiresAt = Math.floor(issuedAtMs / 1000) + 3600;

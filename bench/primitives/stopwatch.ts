@@ -1,15 +1,15 @@
 import { type Timing, timingOf } from './primitives.ts';
 
 export interface Effort {
-  /** Of which the median is taken. */
+  /** The result is the median of this many runs. */
   readonly runs: number;
-  /** Seconds that each of them lasts at least. */
+  /** Minimum seconds per run. */
   readonly seconds: number;
 }
 
 /**
- * How long one operation takes. The first run warms up, and does not count.
- * @param some does some operations; resolves to how many and how many milliseconds they took
+ * Duration of one operation. The first run warms up and does not count.
+ * @param some performs some operations; resolves to their number and their milliseconds
  */
 export async function timed({ runs, seconds }: Effort, some: () => Promise<Batch> | Batch): Promise<Timing> {
   const runsUs: number[] = [];
@@ -31,14 +31,14 @@ export interface Batch {
   readonly elapsedMs: number;
 }
 
-/** Does an operation several times, one after another. */
+/** Performs an operation several times, one after another. */
 export function inTurn(operations: number, operation: (index: number) => void): Batch {
   const begunAtMs = performance.now();
   for (let index = 0; index < operations; index++) operation(index);
   return { operations, elapsedMs: performance.now() - begunAtMs };
 }
 
-/** Begins all at once, as a server does that many clients ask, and waits for the last. */
+/** Starts all at once, like a server with many clients, and waits for the last. */
 export async function atOnce(
   operations: number,
   operation: (index: number) => Promise<unknown>,

@@ -3,19 +3,19 @@ import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { GENERATOR_CORE, pinned } from './pinning.ts';
 
-/** A program that does something while others are measured. */
+/** A program that runs next to the measured ones. */
 export interface Beside {
   readonly pid: number | undefined;
   /**
-   * Ends it; the same answer however often it is called.
-   * @returns what it said that it did a second
+   * Ends it. Further calls return the same result.
+   * @returns its operations per second, as it printed them
    */
   end(): Promise<number>;
 }
 
 /**
- * Starts it on the generator's core, and waits until it has printed a line, with which it says that it works. When it
- * has to end it gets SIGTERM, and prints `{"perSecond": …}`.
+ * Starts it on the generator's core, and waits for its first line, which says that it works. After SIGTERM it prints
+ * `{"perSecond": …}`.
  */
 export async function startBeside(command: readonly string[]): Promise<Beside> {
   const [program = '', ...args] = pinned(GENERATOR_CORE, command);

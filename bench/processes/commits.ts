@@ -1,12 +1,14 @@
 import { closeSync, openSync, readSync } from 'node:fs';
 
-/** Where the index of a write-ahead log counts transactions (`iChange` in SQLite's WAL-index header). */
+/**
+ * The position of the transaction counter in the index of a write-ahead log (`iChange` in SQLite's WAL-index header).
+ */
 const COUNTER_AT = 8;
 const COUNTER_BYTES = 4;
 
 /**
- * Begins to count the commits to an SQLite database in WAL mode, whoever makes them.
- * @returns how many there were since; `undefined` where nobody has it open
+ * Starts counting the commits of all processes to an SQLite database in WAL mode.
+ * @returns the number since then; `undefined` if no process has it open
  */
 export function countCommits(database: string): () => number | undefined {
   const before = counter(database);
@@ -22,7 +24,7 @@ function counter(database: string): number | undefined {
   try {
     file = openSync(`${database}-shm`, 'r');
   } catch {
-    return undefined; // another journal, or nobody has it open
+    return undefined; // another journal mode, or no process has it open
   }
   try {
     const bytes = new Uint32Array(1);

@@ -1,25 +1,25 @@
 import { readFileSync } from 'node:fs';
 import { cpuSeconds, ownCpuSeconds, TICKS_PER_SECOND } from './process_usage.ts';
 
-/** Who kept the machine busy meanwhile; `undefined` where the system does not tell. */
+/** The CPU use during a measurement; `undefined` if the system does not report it. */
 export interface Watched {
   /** Seconds, of all its threads and children. */
   readonly serverSeconds: number | undefined;
-  /** What part of one core everything else took, on all cores together. */
+  /** The share of one core that other programs used, summed over all cores. */
   readonly othersCpu: number | undefined;
 }
 
-/** Processes that are there for as long as is watched. */
+/** Processes that live during the whole measurement. */
 export interface WatchOrder {
-  /** Whose share is asked for. */
+  /** Processes whose share is measured. */
   readonly server?: number;
-  /** Those that are no others either. */
+  /** Further processes that do not count as others. */
   readonly servants?: readonly number[];
 }
 
 /**
- * Begins to watch. This process and those that it starts and waits for meanwhile are no others.
- * @returns ends it
+ * Starts measuring. This process and its finished children do not count as others.
+ * @returns a function that ends the measurement
  */
 export function watch({ server, servants = [] }: WatchOrder = {}): () => Watched {
   const known = server === undefined ? servants : [server, ...servants];
@@ -36,15 +36,15 @@ export function watch({ server, servants = [] }: WatchOrder = {}): () => Watched
     const others = difference(during('ours'), during('all'));
     return {
       serverSeconds: during('server'),
-      // Clocks are read one after the other.
+      // The clocks are read one after the other.
       othersCpu: others && Math.max(0, (others * 1000) / (after.atMs - before.atMs)),
     };
   };
 }
 
 /**
- * Seconds that all cores together were kept busy since the machine was started, interrupts included, since these are
- * part of the time of processes; also by whoever else the machine is shared with.
+ * Busy seconds of all cores together since the machine was started. Includes interrupts, which are part of process
+ * times, and time stolen by other machines on the same host.
  */
 export function machineSeconds(stat = read()): number | undefined {
   const ticks = /^cpu +(.*)$/m.exec(stat)?.[1]?.split(' ').map(Number);

@@ -15,33 +15,33 @@ export interface MeasuredProcess {
   readonly address: string;
   /** Milliseconds from the start of the process until `isReady` was true. */
   readonly startedInMs: number;
-  /** Returns once the process has gone. */
+  /** Resolves when the process has exited. */
   end(): Promise<void>;
 }
 
 export interface ProcessOrder {
-  /** Makes the command line for a port. */
+  /** Returns the command line for a port. */
   command(port: number): readonly string[];
-  /** Default: the server's core alone. */
+  /** Default: the server's core only. */
   readonly cores?: readonly number[];
   readonly environment?: Readonly<Record<string, string>>;
-  /** Asked again and again until it is true. */
+  /** Called repeatedly until it returns true. */
   isReady(address: string): Promise<boolean>;
 }
 
-/** Those that run, so that none is left behind whatever ends the benchmark. */
+/** Running programs, which end with the benchmark, however it ends. */
 const running = new Set<ChildProcess>();
 process.on('exit', () => {
   for (const child of running) child.kill('SIGKILL');
 });
 
-/** @throws Error the program ended or did not answer in time; with what it said last */
+/** @throws Error if the program ended or did not respond in time, with its last output */
 export async function startMeasured(order: ProcessOrder): Promise<MeasuredProcess> {
   const port = await freePort();
   const address = `http://127.0.0.1:${port}`;
   const [command = '', ...args] = pinned(order.cores ?? [SERVER_CORE], order.command(port));
   const startedAtMs = performance.now();
-  // What it logs goes nowhere: a pipe would have to be emptied on a core that is in use.
+  // The log is discarded: emptying a pipe would use a core that is being measured.
   const child = spawn(command, args, {
     env: { ...process.env, NODE_ENV: 'production', ...order.environment },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -76,7 +76,7 @@ export async function startMeasured(order: ProcessOrder): Promise<MeasuredProces
   };
 }
 
-/** Nobody listens yet: the only failure that is waited for. */
+/** The server does not listen yet. Any other failure is final. */
 async function isReady(order: ProcessOrder, address: string): Promise<boolean> {
   try {
     return await order.isReady(address);

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 
-/** Linux counts the time of processes in hundredths of a second, whatever its clock (proc(5)). */
+/** Linux counts process times in hundredths of a second, whatever its clock (proc(5)). */
 export const TICKS_PER_SECOND = 100;
 
 /**
- * Seconds that a process has kept processors busy, with all its children, also those that have ended.
- * @returns `undefined` where the system does not tell
+ * CPU seconds of a process with all its children, including ended ones.
+ * @returns `undefined` if the system does not report it
  */
 export function cpuSeconds(pid: number): number | undefined {
   const times = timesOf(pid);
@@ -13,7 +13,7 @@ export function cpuSeconds(pid: number): number | undefined {
   return sum([...times, ...childrenOf(pid).map((child) => cpuSeconds(child) ?? 0)]);
 }
 
-/** The same of this process, without those of its children that are still there. */
+/** CPU seconds of this process, without its running children. */
 export function ownCpuSeconds(): number | undefined {
   const times = timesOf(process.pid);
   return times && sum(times);
@@ -23,21 +23,21 @@ function sum(seconds: readonly number[]): number {
   return seconds.reduce((all, each) => all + each, 0);
 }
 
-/** Seconds in programs and in the system: its own, and of children that have ended. */
+/** User and system seconds, of the process and of its ended children. */
 function timesOf(pid: number): readonly number[] | undefined {
   const stat = read(pid, 'stat');
-  // The name in parentheses may contain anything, so what follows its end is counted.
+  // The name in parentheses may contain anything, so fields are counted after its end.
   const fields = stat?.slice(stat.lastIndexOf(')') + 2).split(' ');
   return fields?.slice(11, 15).map((ticks) => Number(ticks) / TICKS_PER_SECOND);
 }
 
-/** Bytes of memory that a process has resident; `undefined` where the system does not tell. */
+/** Resident memory of a process in bytes; `undefined` if the system does not report it. */
 export function residentBytes(pid: number): number | undefined {
   const kibibytes = /^VmRSS:\s+(\d+) kB$/m.exec(read(pid, 'status') ?? '')?.[1];
   return kibibytes === undefined ? undefined : Number(kibibytes) * 1024;
 }
 
-/** Processes that it has started and that are still there. */
+/** Its running children. */
 export function childrenOf(pid: number): readonly number[] {
   const children = read(pid, `task/${pid}/children`) ?? '';
   return children.split(' ').filter(Boolean).map(Number);
@@ -47,6 +47,6 @@ function read(pid: number, file: string): string | undefined {
   try {
     return readFileSync(`/proc/${pid}/${file}`, 'utf8');
   } catch {
-    return undefined; // another system, or the process has gone
+    return undefined; // another system, or the process has exited
   }
 }

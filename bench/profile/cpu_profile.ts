@@ -6,7 +6,7 @@ interface ProfileNode {
   readonly children?: readonly number[];
 }
 
-/** What V8 writes (`--cpu-prof`); times in microseconds of the system's monotonic clock. */
+/** V8's format (`--cpu-prof`). Times are in microseconds of the system's monotonic clock. */
 export interface CpuProfile {
   readonly nodes: readonly ProfileNode[];
   readonly startTime: number;
@@ -14,7 +14,7 @@ export interface CpuProfile {
   readonly timeDeltas: readonly number[];
 }
 
-/** Microseconds of the clock that profiles are written by. */
+/** Microseconds of the clock that profiles use. */
 export function nowMicroseconds(): number {
   return Number(process.hrtime.bigint() / 1000n);
 }
@@ -24,8 +24,8 @@ export function readCpuProfile(file: string): CpuProfile {
 }
 
 /**
- * Microseconds that a thread spent in each part between two times, but for those when it was idle.
- * @param partOf says what a call is part of, by its frames, `function url` each, the innermost first
+ * Microseconds that a thread spent in each part between two times, without idle time.
+ * @param partOf names the part of a call from its frames, `function url` each, innermost first
  */
 export function timeByPart(
   { nodes, startTime, samples, timeDeltas }: CpuProfile,

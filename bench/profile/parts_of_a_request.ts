@@ -1,4 +1,4 @@
-/** What a request is made of, by what appears among the frames of a call; the first that fits counts. */
+/** The parts of a request, recognised by the frames of a call. The first match counts. */
 const PARTS: readonly (readonly [part: string, pattern: RegExp])[] = [
   ['garbage collection', /^\(garbage collector\)/],
   ['Node outside JavaScript: event loop, system calls, parser', /^\(program\)/],
@@ -22,7 +22,7 @@ const PARTS: readonly (readonly [part: string, pattern: RegExp])[] = [
   ['promises and ticks', /node:internal\/|^$/],
 ];
 
-/** @param frames of a call, `function url` each, the innermost first */
+/** @param frames of a call, `function url` each, innermost first */
 export function partOfRequest(frames: readonly string[]): string {
   const found = PARTS.find(([, pattern]) => frames.some((frame) => pattern.test(frame)));
   return found?.[0] ?? 'other';

@@ -2,13 +2,14 @@ import { ceiling, rateOfMix } from '../primitives/ceilings.ts';
 import { SHARES } from '../works/mix.ts';
 import type { RunResults } from './results.ts';
 
-/** What part of the mix's requests write. */
+/** The share of writes in the mix. */
 const WRITING = SHARES.issue + SHARES.revocation;
-/** Writes that come together at least where 32 connections are answered before one commit, and ask again. */
+/** The fewest writes per commit, if 32 connections wait for one commit before they send again. */
 const FEWEST_WRITES_OF_A_COMMIT = 32 * WRITING;
 
 /**
- * Requests a second on one core, if nothing but the parts of each request took time, and as many shared a commit as did.
+ * Requests per second on one core if only the parts of each request took time, with the measured number of writes per
+ * commit.
  * @param contestant whose commits count
  */
 export function ceilingOfTheMix(results: RunResults, contestant = 'grantd'): number | undefined {
@@ -23,7 +24,7 @@ export function ceilingOfTheMix(results: RunResults, contestant = 'grantd'): num
   ]);
 }
 
-/** The median of the rounds; 0 where it is not known. */
+/** The median of the rounds; 0 if it is unknown. */
 function writesOfACommit({ works }: RunResults, contestant: string): number {
   const { perSecond, commitsPerSecond } = works.mix?.contestants[contestant] ?? {};
   if (perSecond === undefined || commitsPerSecond === undefined) return 0;

@@ -1,10 +1,7 @@
 import type { Measurement } from '../running.ts';
 import { spread } from '../statistics.ts';
 
-/**
- * How many times as much the first of two contestants does as the second, by rounds: each is compared with what was
- * measured beside it.
- */
+/** The ratio between two contestants, per round: each is compared with the measurement next to it. */
 export function comparisonLine(
   title: string,
   measurements: readonly Pick<Measurement, 'contestant' | 'round' | 'perSecond'>[],

@@ -1,12 +1,12 @@
 import type { GoalResult } from './goals.ts';
 
-/** What was asked for, in words. */
+/** The goal in words. */
 export function boundOf({ atLeast, atMost, of }: Pick<GoalResult, 'atLeast' | 'atMost' | 'of'>): string {
   if (atLeast !== undefined) return `at least ${atLeast} ${of}`;
   return atMost === undefined ? `(no goal) ${of}` : `at most ${atMost} ${of}`;
 }
 
-/** What was measured, with as many digits as say something. */
+/** A measured value, with as many digits as are meaningful. */
 export function formatValue(value = Number.NaN): string {
   return value >= 20 ? value.toFixed(0) : value.toFixed(value >= 2 ? 2 : 3);
 }

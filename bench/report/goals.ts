@@ -4,33 +4,33 @@ import { TWO_WORKERS } from '../works/mix.ts';
 import { ceilingOfTheMix } from './ceiling_of_the_mix.ts';
 import type { ContestantResult, RunResults } from './results.ts';
 
-/** One bound on what was measured; without one it is shown alone. */
+/** A bound on a measured value. Without a bound the value is only shown. */
 export interface Goal {
-  /** What has to be measured for it. */
+  /** The work that it needs. */
   readonly work: string;
-  /** What the number is, after it: `of bare`. */
+  /** The unit after the number: `of bare`. */
   readonly of: string;
   readonly atLeast?: number;
   readonly atMost?: number;
-  /** Cores without which it says nothing. */
+  /** The number of cores without which the value means nothing. */
   readonly leastCores?: number;
-  /** What else has to be measured for it: other works, and the parts of ceilings. */
+  /** Further measurements that it needs: other works, and the parts of ceilings. */
   readonly restsOn?: readonly string[];
-  /** `undefined` where that was not measured. */
+  /** `undefined` if it was not measured. */
   value(results: RunResults): number | undefined;
 }
 
 export interface GoalResult extends Omit<Goal, 'value'> {
   readonly value: number | undefined;
-  /** `undefined` where there is no bound, or nothing was measured. */
+  /** `undefined` without a bound or a measurement. */
   readonly isMet: boolean | undefined;
 }
 
-/** What is no work, by the names under which it is told who else was busy meanwhile. */
+/** Measurements other than works, by the names under which the report shows the use of other programs. */
 export const PARTS_OF_CEILINGS = 'parts of ceilings';
 
 const MEBIBYTE = 2 ** 20;
-/** One for each, and one for the generator. */
+/** One per worker, and one for the generator. */
 const CORES_FOR_TWO_WORKERS = 3;
 
 const ofBare = (work: string, atLeast: number): Goal => ({
@@ -190,7 +190,7 @@ function commitRate({ primitives }: RunResults): number | undefined {
   return primitives && 1e6 / primitives.commit.medianUs;
 }
 
-/** The largest database against the smallest. */
+/** The largest database relative to the smallest. */
 function growth(
   results: RunResults,
   pick: (result: ContestantResult) => number,

@@ -3,7 +3,7 @@ import { availableParallelism, cpus, release, totalmem, type } from 'node:os';
 import { CAN_PIN } from '../processes/pinning.ts';
 import type { Machine } from './results.ts';
 
-/** Where this was measured. */
+/** The machine of the measurement. */
 export function thisMachine(): Machine {
   return {
     processor: cpus()[0]?.model ?? 'unknown processor',
@@ -15,7 +15,7 @@ export function thisMachine(): Machine {
   };
 }
 
-/** What was measured: a commit, and whether the tree differs from it; `undefined` outside a repository. */
+/** The measured commit, and whether the tree differs from it; `undefined` outside a repository. */
 export function thisRevision(): string | undefined {
   try {
     const options = { cwd: import.meta.dirname, encoding: 'utf8', stdio: 'pipe' } as const;
@@ -23,6 +23,6 @@ export function thisRevision(): string | undefined {
     const changes = execFileSync('git', ['status', '--porcelain', '--untracked-files=no'], options).trim();
     return changes === '' ? commit : `${commit} with changes`;
   } catch {
-    return undefined; // no git, or no repository: an archive can be measured as well
+    return undefined; // no git or no repository: archives can be measured too
   }
 }

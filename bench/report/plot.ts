@@ -1,4 +1,4 @@
-/** How one program did at a work, as a part of what the bare server did. */
+/** The result of one program at a work, relative to the bare server. */
 export interface Bar {
   readonly subject: string;
   /** The median of the rounds. */
@@ -9,16 +9,16 @@ export interface Bar {
 
 export interface PlotRow {
   readonly label: string;
-  /** Of the first bar, as a ratio. */
+  /** The value of the first bar, as a ratio. */
   readonly goal?: number;
-  /** In the order in which they are drawn; a program that cannot do the work has none. */
+  /** In drawing order. A program that cannot do the work has no value. */
   readonly bars: readonly Bar[];
 }
 
 export interface Plot {
   readonly title: string;
   readonly rows: readonly PlotRow[];
-  /** One line below. */
+  /** A line below the title. */
   readonly caption?: string;
 }
 
@@ -30,17 +30,17 @@ const BAR = 14;
 const GAP = 3;
 const ROW_GAP = 18;
 const LINE = 16;
-/** Characters of a label. */
+/** Characters per label. */
 const LONGEST_LINE = 28;
 const SERIES = 4;
 
-/** An SVG image that reads well on light and on dark pages, and can be read out. */
+/** An SVG image that is legible on light and dark pages and accessible to screen readers. */
 export function plot({ title, rows, caption }: Plot): string {
   const subjects = [...new Set(rows.flatMap(({ bars }) => bars.map(({ subject }) => subject)))];
   if (subjects.length > SERIES)
     throw new RangeError(`${subjects.length} programs are more than the plot has colours`);
   const highest = Math.max(1, ...rows.flatMap(({ bars, goal = 0 }) => [goal, ...bars.map(({ max }) => max)]));
-  // A little more than the highest, in fifths.
+  // Slightly above the highest value, in fifths.
   const end = highest > 1 ? Math.ceil(highest * 5) / 5 : 1;
   const x = (ratio: number) => round(LEFT + (ratio / end) * (WIDTH - LEFT - RIGHT));
 
@@ -93,7 +93,7 @@ function group({ label, goal, bars }: PlotRow, { top, x, subjects }: Place): str
   return `${labelled(label, top + height / 2)}${drawn.join('')}${mark}`;
 }
 
-/** Text to the left of a group, in as many lines as it needs. */
+/** Text to the left of a group, in as many lines as necessary. */
 function labelled(label: string, middle: number): string {
   const lines = linesOf(label);
   const first = middle + 4 - ((lines.length - 1) * LINE) / 2;

@@ -2,7 +2,7 @@ import { goalResults } from './goals.ts';
 import { type PlotRow, plot } from './plot.ts';
 import type { RunResults } from './results.ts';
 
-/** Where `bare` is another server, which does more. */
+/** Works whose `bare` is another server, which does more. */
 const OTHER_BARE = new Set(['introspection-postgres']);
 
 /** The picture of one run. */
@@ -15,14 +15,14 @@ export function plotOf(results: RunResults): string {
   });
 }
 
-/** What can be shown beside each other: works that grantd and the bare server have done in the same rounds. */
+/** The comparable works: those that grantd and the bare server did in the same rounds. */
 function plotRows(results: RunResults): readonly PlotRow[] {
   return Object.entries(results.works).flatMap(([work, { title, contestants }]) => {
     const grantd = contestants.grantd?.ofBare;
     if (grantd === undefined || OTHER_BARE.has(work)) return [];
     const goal = goalOf(results, work, grantd.median);
     const bars = Object.entries(contestants)
-      // Of grantd alone as it is installed.
+      // Only grantd as installed.
       .filter(([name]) => name === 'grantd' || !(name === 'bare' || name.startsWith('grantd')))
       .flatMap(([subject, { ofBare }]) =>
         ofBare === undefined ? [] : [{ subject, ratio: ofBare.median, min: ofBare.min, max: ofBare.max }],
@@ -31,7 +31,7 @@ function plotRows(results: RunResults): readonly PlotRow[] {
   });
 }
 
-/** The first goal of a work as a part of what the bare server did; also where it is a part of something else. */
+/** The first goal of a work that is a ratio, to the bare server or to something else. */
 function goalOf(results: RunResults, work: string, ofBare: number): number | undefined {
   const goal = goalResults(results).find((each) => each.work === work);
   if (goal?.atLeast === undefined || goal.value === undefined) return undefined;

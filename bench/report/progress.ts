@@ -6,7 +6,7 @@ export function say(text: string): void {
   console.error(text);
 }
 
-/** For what has something to tell all the time. */
+/** For frequent messages. */
 export function sayingRarely(): Say {
   let toldAtMs = Number.NEGATIVE_INFINITY;
   return (text) => {

@@ -4,30 +4,30 @@ import { type Spread, spread } from '../statistics.ts';
 import type { Memory } from '../works/memory.ts';
 import type { Sizes } from '../works/stage.ts';
 
-/** What one run of the benchmark has measured, as it is kept. */
+/** The stored measurements of one run. */
 export interface RunResults {
   /** ISO 8601. */
   readonly startedAt: string;
-  /** Which commit, and whether there was more than what is committed. */
+  /** The commit, and whether the tree had uncommitted changes. */
   readonly revision: string | undefined;
   readonly machine: Machine;
   readonly generator: string;
   readonly rounds: number;
-  /** Of each measurement. */
+  /** Seconds per measurement. */
   readonly seconds: number;
-  /** Of each program, as was aimed at; how long it was is told with each. */
+  /** The intended seconds per program. Each result has its real value. */
   readonly warmUpSeconds: number;
   readonly sizes: Sizes;
   readonly works: Readonly<Record<string, WorkResult>>;
-  /** What could not be measured, and what was said about it. */
+  /** The works that failed, with the error. */
   readonly failed: Readonly<Record<string, string>>;
   readonly primitives?: Primitives;
   readonly memory?: Memory;
-  /** The same with more tokens than are remembered, of several kinds. */
+  /** The same with more tokens than the cache holds, of several kinds. */
   readonly memoryOfMany?: Memory;
   /** Milliseconds. */
   readonly start?: Spread;
-  /** What part of one core everything else took during what is no work: by name. */
+  /** The share of one core that other programs used during measurements other than works, by name. */
   readonly othersCpu: Readonly<Record<string, number>>;
 }
 
@@ -37,7 +37,7 @@ export interface Machine {
   readonly memoryBytes: number;
   readonly system: string;
   readonly node: string;
-  /** Whether each process was kept to a core. */
+  /** Whether each process was pinned to a core. */
   readonly pinned: boolean;
 }
 
@@ -49,19 +49,19 @@ export interface WorkResult {
 
 export interface ContestantResult {
   readonly perSecond: Spread;
-  /** In the order of the rounds. */
+  /** In order of the rounds. */
   readonly perSecondOfRounds: readonly number[];
-  /** Of each round, against the bare server in the same round. */
+  /** Per round, relative to the bare server in the same round. */
   readonly ofBare?: Spread;
   readonly p50Ms: Spread;
   readonly p99Ms: Spread;
-  /** Parts of one core. */
+  /** Shares of one core. */
   readonly serverCpu?: Spread;
   readonly generatorCpu?: Spread;
   readonly warmUpSeconds?: WarmUp;
-  /** When the round was over. */
+  /** The time at the end of the round. */
   readonly residentBytes?: Spread;
-  /** Of everything that had no part in it. */
+  /** The use of programs outside the measurement. */
   readonly othersCpu?: Spread;
   readonly commitsPerSecond?: Spread;
   readonly besidePerSecond?: Spread;
@@ -104,7 +104,7 @@ function contestantResult(own: readonly Measurement[], bare: ReadonlyMap<number,
   };
 }
 
-/** Nothing where not every round has it. */
+/** Only if every round has it. */
 function optional<Name extends string>(
   name: Name,
   own: readonly Measurement[],

@@ -4,10 +4,10 @@ import { goalResults } from './goals.ts';
 import type { ContestantResult, RunResults } from './results.ts';
 import { hasBusyGenerator, verdict } from './verdict.ts';
 
-/** From this share of a core on, others may have slowed down what was measured. */
+/** From this share of a core on, other programs may have slowed down the measurement. */
 const OTHERS_ARE_BUSY = 0.05;
 
-/** All of it for people to read, as tables in Markdown. */
+/** The report as Markdown tables. */
 export function tables(results: RunResults): string {
   return [
     heading(results),

@@ -3,13 +3,13 @@ import { percent } from './formats.ts';
 import type { GoalResult } from './goals.ts';
 import type { ContestantResult, RunResults } from './results.ts';
 
-/** From this share of a core on, it may be the generator that was measured, unless the server was as busy. */
+/** From this share of a core on, the generator may be the bottleneck, unless the server was as busy. */
 const GENERATOR_IS_BUSY = 0.9;
 const SERVER_IS_BUSY = 0.95;
-/** From this share of a core on, in half of the rounds, others have slowed down what was measured. */
+/** From this share of a core on, in half of the rounds, other programs slowed down the measurement. */
 const OTHERS_INTERFERE = 0.2;
 
-/** Whether a goal was met; or why that cannot be said. Empty where there is no goal, or nothing was measured. */
+/** Whether a goal was met, or why that is unknown. Empty without a goal or a measurement. */
 export function verdict({ machine, works, othersCpu }: RunResults, goal: GoalResult): string {
   const { work, leastCores = 0, restsOn = [], isMet } = goal;
   if (isMet === undefined) return '';

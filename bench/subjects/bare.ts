@@ -1,5 +1,7 @@
-// The least that a server in Node can do: the same answer to everything, once the request has been read to its end.
-// node bare.ts PORT FILE, where the file says which answer: {status, headers, body}.
+// The minimum that a Node server can do: it reads the whole request and sends a fixed response. The file contains the
+// response: {status, headers, body}.
+//
+//     node bare.ts PORT FILE
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 

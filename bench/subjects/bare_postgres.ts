@@ -1,11 +1,12 @@
-// The least that a server in Node can do with PostgreSQL: the same answer to everything, once the request has been read
-// to its end and one prepared look-up has found a token. node bare_postgres.ts PORT FILE, where the file says
-// everything else, and the password is in PGPASSWORD.
+// The minimum that a Node server can do with PostgreSQL: it reads the whole request, finds a token with a prepared
+// statement, and sends a fixed response. The file contains everything else; the password is in PGPASSWORD.
+//
+//     node bare_postgres.ts PORT FILE
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { Pool } from 'pg';
 
-/** What the file says. */
+/** The content of the file. */
 export interface BarePostgresOrder {
   readonly answer: {
     readonly status: number;
@@ -16,7 +17,7 @@ export interface BarePostgresOrder {
   readonly connections: number;
   readonly lookUp: { readonly name: string; readonly text: string };
   readonly issuerId: number;
-  /** One after the other is looked up. */
+  /** Looked up in turn. */
   readonly ids: readonly string[];
 }
 
@@ -32,7 +33,7 @@ createServer((request, response) => {
   request.on('end', async () => {
     const values = [issuerId, ids[next++ % ids.length]];
     const { rows } = await pool.query({ ...lookUp, values });
-    // One whose token is not there would have looked up less.
+    // A lookup of a missing token would do less work.
     response.writeHead(rows[0]?.id === values[1] ? answer.status : 500, answer.headers);
     response.end(answer.body);
   });

@@ -10,30 +10,30 @@ import type { PeerState } from './peer_state.ts';
 
 const BARE = join(import.meta.dirname, 'bare.ts');
 
-/** Headers that node:http writes by itself. */
+/** Headers that node:http adds itself. */
 const OF_THE_CONNECTION = new Set(['connection', 'date', 'keep-alive', 'transfer-encoding']);
 
 export interface GrantdOrder {
   /** Default: `grantd`. */
   readonly name?: string;
   readonly flags?: readonly string[];
-  /** Whether the work changes the database: each start begins with a copy of its own then. */
+  /** Whether the work changes the database. Then each start gets a copy. */
   readonly changes?: boolean;
-  /** What it is asked first. */
+  /** The requests that come first. */
   readonly first?: Asked;
-  /** What it is asked then, where its own requests can be sent but once. */
+  /** The requests for warming up, if its own can be sent only once. */
   readonly warmUp?: Asked;
-  /** Default: the server's core alone. */
+  /** Default: the server's core only. */
   readonly cores?: readonly number[];
 }
 
-/** How the program is started where it is installed: by its first line. */
+/** An installed program starts like this: by its first line. */
 export function startOf(program: string) {
   const { flags, variables } = settingsOf(program);
   return { command: [process.execPath, ...flags, program, 'serve'], environment: variables };
 }
 
-/** The real program, as `grantd serve`, in the state in which it is installed. */
+/** The real program, as `grantd serve`, with its defaults. */
 export function grantd(
   stage: Stage,
   population: Population,
@@ -53,7 +53,7 @@ export function grantd(
       command: (port) => [
         ...[...start.command, '--database', `sqlite:${database}`, '--port', String(port), ...flags],
       ],
-      // No balancer has to notice the end.
+      // No load balancer has to notice the end.
       environment: { ...start.environment, GRANTD_SHUTDOWN_DELAY: '0' },
       isReady,
       ...(cores !== undefined && { cores }),
@@ -72,7 +72,7 @@ export function peer(name: string, { program, folder }: PeerState, asked: Asked)
   };
 }
 
-/** Answers to everything what another one answers to its first request, and does nothing for it. */
+/** Sends the response of another contestant's first request to every request, and does nothing else. */
 export async function bareLike(model: Contestant, name = 'bare'): Promise<Contestant> {
   const { requests, requestCount, sample, answers } = model;
   const [answer] = answers;
@@ -89,7 +89,7 @@ export async function bareLike(model: Contestant, name = 'bare'): Promise<Contes
   };
 }
 
-/** Status, headers and body of the model's answer, its identifiers and all. */
+/** Status, headers and body of the model's response, including its identifiers. */
 export async function sampleAnswer({ sample, process: order, answers, beforeStart }: Contestant) {
   beforeStart?.();
   const running = await startMeasured(order);
@@ -114,7 +114,7 @@ export async function sampleAnswer({ sample, process: order, answers, beforeStar
   }
 }
 
-/** Any answer but that it cannot serve yet. */
+/** Any response except that it is not ready. */
 export async function isReady(address: string): Promise<boolean> {
   const response = await fetch(`${address}/health`);
   await response.arrayBuffer();

@@ -1,6 +1,7 @@
-// @jmondi/oauth2-server over Maps without limits, its requests read from node:http as directly as they can be.
-//   node oauth2_server.ts populate FOLDER ORDER   makes tokens, and a file of all that is stored
-//   node oauth2_server.ts serve FOLDER PORT       serves what that file holds
+// @jmondi/oauth2-server over unlimited Maps. Requests are read from node:http as directly as possible.
+//
+//     node oauth2_server.ts populate FOLDER ORDER   creates tokens, and a file of all stored records
+//     node oauth2_server.ts serve FOLDER PORT       serves the records of that file
 import {
   createPrivateKey,
   createPublicKey,
@@ -69,7 +70,10 @@ function found<T>(value: T | undefined): T {
 
 const newId = () => randomBytes(32).toString('base64url');
 
-/** The library's own JWT service has one key for both sides; RS256 has two. They are read once, not for each token. */
+/**
+ * The library's own JWT service has one key for both directions, but RS256 has two. They are parsed once, not per
+ * token.
+ */
 class RsaJwtService implements JwtInterface {
   readonly #privateKey: KeyObject;
   readonly #publicKey: KeyObject;
@@ -107,7 +111,7 @@ function serverOf(folder: string): AuthorizationServer {
   const server = new AuthorizationServer(
     {
       getByIdentifier: async (id) => found(CLIENTS.get(id)),
-      // The grant of an API that introspects is client_credentials here, though it has none.
+      // The API that introspects gets the grant client_credentials, although it does not use it.
       isClientValid: async (_grant, { secret }, given) => secret === given,
     },
     {

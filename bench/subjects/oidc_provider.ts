@@ -1,6 +1,7 @@
-// oidc-provider over a Map without limits; its access tokens are opaque, since it introspects no others.
-//   node oidc_provider.ts populate FOLDER ORDER   makes tokens, and a file of all that is stored
-//   node oidc_provider.ts serve FOLDER PORT       serves what that file holds
+// oidc-provider over an unlimited Map. Its access tokens are opaque, because it does not introspect others.
+//
+//     node oidc_provider.ts populate FOLDER ORDER   creates tokens, and a file of all stored records
+//     node oidc_provider.ts serve FOLDER PORT       serves the records of that file
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -50,7 +51,7 @@ class MapAdapter {
     this.#grants.delete(grantId);
   }
 
-  /** Sign-in and device codes take no part here. */
+  /** Sign-in and device codes are not used here. */
   async findByUid(): Promise<undefined> {}
   async findByUserCode(): Promise<undefined> {}
 

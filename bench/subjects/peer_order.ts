@@ -1,4 +1,4 @@
-/** What a peer is filled with: tokens of machines, of persons for UserInfo, to be refreshed, and revoked ones. */
+/** The content of a peer: tokens of clients, of users for UserInfo, tokens to refresh, and revoked ones. */
 export const PEER_TOKEN_KINDS = ['machine', 'person', 'refresh', 'revoked'] as const;
 export type PeerTokenKind = (typeof PEER_TOKEN_KINDS)[number];
 export type PeerOrder = Readonly<Partial<Record<PeerTokenKind, number>>>;

@@ -1,4 +1,4 @@
-/** Whom the peers tell about at UserInfo: as much as grantd tells about its people. */
+/** The user whose claims the peers return at UserInfo, as many as grantd returns. */
 export const PERSON_SUBJECT = 'krsOL3xY49LzdO_BTAycOg';
 export const PERSON_CLAIMS = {
   preferred_username: 'person-1',
@@ -7,5 +7,5 @@ export const PERSON_CLAIMS = {
   email_verified: true,
 };
 
-/** Every token of the benchmark outlives it. */
+/** Outlives every benchmark. */
 export const LIFETIME_SECONDS = 30 * 86_400;

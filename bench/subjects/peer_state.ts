@@ -8,24 +8,24 @@ import { BENCH_CLIENTS, ISSUER } from '../population/clients.ts';
 import { type PeerOrder, type PeerTokenKind, STATE_FILE } from './peer_order.ts';
 import { LIFETIME_SECONDS, PERSON_CLAIMS } from './peer_person.ts';
 
-/** What each peer is called, and its program. */
+/** The name of each peer, and its program. */
 export const PEERS = {
   'oidc-provider': join(import.meta.dirname, 'oidc_provider.ts'),
   '@jmondi/oauth2-server': join(import.meta.dirname, 'oauth2_server.ts'),
 } as const;
 export type PeerName = keyof typeof PEERS;
 
-/** What a peer serves, as files. */
+/** The files that a peer serves. */
 export interface PeerState {
   readonly program: string;
   readonly folder: string;
   readonly tokenFile: (kind: PeerTokenKind) => string;
 }
 
-/** No run lasts that long. */
+/** No run takes that long. */
 const LONGEST_RUN_SECONDS = 86_400;
 
-/** Makes what a peer is to serve, and keeps it for as many runs as its tokens outlive: the signing takes minutes. */
+/** Creates the state of a peer, and reuses it as long as its tokens live, because signing takes minutes. */
 export async function peerState(
   name: PeerName,
   order: PeerOrder,
@@ -59,13 +59,16 @@ function isKept(folder: string): boolean {
   return state !== undefined && outlivesRun(state.mtimeMs);
 }
 
-/** Whether tokens that were made then are alive until a run that begins now is over. @param madeAtMs the last of them */
+/**
+ * Whether tokens from that time stay alive until a run that starts now has ended.
+ * @param madeAtMs issue time of the last one
+ */
 export function outlivesRun(madeAtMs: number, nowMs = Date.now()): boolean {
-  // The first was made before the last, but not a run's length before.
+  // The first token is older than the last, by less than the length of a run.
   return nowMs - madeAtMs < (LIFETIME_SECONDS - 2 * LONGEST_RUN_SECONDS) * 1000;
 }
 
-/** Another program or another order is another state. */
+/** Another program or order needs another state. */
 function keyOf(name: PeerName, order: PeerOrder): string {
   const hash = createHash('sha256').update(
     JSON.stringify([name, order, BENCH_CLIENTS, PERSON_CLAIMS, ISSUER]),

@@ -8,20 +8,20 @@ import type { Population } from '../population/population.ts';
 import { CAN_PIN, GENERATOR_CORE } from '../processes/pinning.ts';
 import { childrenOf } from '../processes/process_usage.ts';
 
-/** A PostgreSQL server of its own, which ends with this process, with a population in it. */
+/** A PostgreSQL server that contains a population. It ends with this process. */
 export interface PostgresPopulation {
   /** Without its password. */
   readonly url: string;
   readonly password: string;
-  /** Of the server that the tokens are of. */
+  /** The secret of the server that issued the tokens. */
   readonly secret: string;
-  /** Its first process, of which the others are children. */
+  /** Its main process; the others are its children. */
   readonly servants: readonly number[];
-  /** Asks it for rows. */
+  /** Queries rows. */
   rows(sql: string): Promise<readonly Readonly<Record<string, unknown>>[]>;
 }
 
-/** As `grantd copy` fills it. Its server shares the generator's core. */
+/** Filled as by `grantd copy`. The database server shares the generator's core. */
 export async function postgresPopulation(
   { database }: Population,
   say: (text: string) => void,
@@ -46,10 +46,10 @@ export async function postgresPopulation(
       await client.end();
     }
   };
-  // As a database in use was, some time ago; else it would begin with it in the middle of the measurement.
+  // Vacuumed and analyzed, as a database in use would be. Otherwise autovacuum would start during the measurement.
   await rows('VACUUM (FREEZE, ANALYZE)');
   await cluster.ask('CHECKPOINT');
-  // Each connection's process takes it over from the first one.
+  // Each connection's process inherits it from the main one.
   if (CAN_PIN)
     for (const pid of [cluster.pid, ...childrenOf(cluster.pid)])
       spawnSync('taskset', ['-a', '-c', '-p', String(GENERATOR_CORE), String(pid)]);

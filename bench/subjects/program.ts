@@ -1,13 +1,13 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** What has started grantd, the latest first: what came before is still measured by `npm run bench:compare`. */
+/** The program's file in each version, the newest first. `npm run bench:compare` also measures old versions. */
 const PROGRAMS = ['server/bin/grantd.mjs', 'server/src/main.ts'] as const;
 
 /**
- * What is started as grantd.
- * @param root of its repository, of whatever version
- * @throws Error it has none of those that there have been
+ * The file to start grantd.
+ * @param root of its repository, of any version
+ * @throws Error if the repository has none of the known files
  */
 export function programIn(root: string): string {
   const found = PROGRAMS.map((program) => join(root, program)).find((program) => existsSync(program));

@@ -1,7 +1,7 @@
-// Commits to a database of grantd 50 times a second until it is told to end: prints a line when it
-// has begun, and how many it has made a second in the end. One commit in ten revokes: a token of a machine, which ends
-// alone, and a person's refresh token in turns.
-//   node writer.ts DATABASE
+// Commits to a grantd database 50 times per second until it is stopped. It prints a line when it has started, and its
+// rate at the end. One commit in ten revokes: in turns a client's token, which ends alone, and a user's refresh token.
+//
+//     node writer.ts DATABASE
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { AuthorizationServer } from '@grantd/core';
@@ -22,7 +22,7 @@ process.on('SIGTERM', () => {
   ending = true;
 });
 
-/** What the last commit has issued, where that is to be revoked. */
+/** The token of the last commit, if it is to be revoked. */
 let revocable: string | undefined;
 
 /** Each is one commit. */

@@ -5,7 +5,7 @@ import { comparisonLine } from '../report/comparison.ts';
 test('two versions are compared round by round, and the median of that is told', () => {
   const measured = (contestant: string, rates: readonly number[]) =>
     rates.map((perSecond, round) => ({ contestant, round, perSecond }));
-  // The machine was twice as quick in the last round: no ratio is of two rounds.
+  // The machine was twice as fast in the last round. No ratio mixes two rounds.
   const rounds = [...measured('this one', [100, 120, 220]), ...measured('v1', [100, 100, 200])];
   assert.equal(
     comparisonLine('introspection', rounds, ['this one', 'v1']),

@@ -31,7 +31,7 @@ function measurement(contestant: string, round: number, perSecond: number): Meas
   };
 }
 
-/** Each contestant with what it did in each round. */
+/** Each contestant with its result in each round. */
 function results(works: Readonly<Record<string, Readonly<Record<string, readonly number[]>>>>): RunResults {
   const measured = Object.entries(works).map(([name, rates]) => {
     const measurements = Object.entries(rates).flatMap(([contestant, rounds]) =>

@@ -1,6 +1,6 @@
 import { type Primitives, quickestOf, timingOf } from '../primitives/primitives.ts';
 
-/** Primitives that take so many microseconds each; what is not named takes none. */
+/** Primitives with these durations in microseconds; a missing one takes no time. */
 export function primitivesWith(
   microseconds: Readonly<Partial<Record<keyof Primitives, number>>>,
 ): Primitives {

@@ -4,7 +4,7 @@ import { rowsOf } from '../population/order.ts';
 import { growthOrder } from '../works/growth.ts';
 import { populationOrder } from '../works/stage.ts';
 
-/** Access tokens that the SQLite store remembers at most: two generations of 100,000. */
+/** The most access tokens that the SQLite store caches: two generations of 100,000. */
 const MOST_REMEMBERED = 200_000;
 const SIZES = { records: 1_000_000, tokens: 100_000, personal: 20_000 };
 

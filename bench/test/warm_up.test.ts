@@ -12,7 +12,7 @@ import type { Asked, Contestant } from '../works/work.ts';
 const BARE = join(import.meta.dirname, '..', 'subjects', 'bare.ts');
 const WORK = { name: 'w', title: 'W', connections: 1, contestants: async () => [] };
 
-/** Sends nothing, and says that it was done at the rate that it is given. */
+/** Sends nothing, and reports the given rate. */
 function generator(perSecond: number): Generator & { readonly orders: LoadOrder[] } {
   const orders: LoadOrder[] = [];
   return {
@@ -78,7 +78,7 @@ test('before what can be sent but once other requests warm up, then a fifth of i
     told: [
       { requests: 'others', from: 0, seconds: 6, count: undefined },
       { requests: 'own', from: 0, seconds: 2, count: 100 },
-      // The other half is for the second round; what is on its way when a run ends is sent twice.
+      // The other half is for the second round. Requests that are pending when a run ends are sent twice.
       { requests: 'own', from: 100, seconds: 3, count: 199 },
     ],
   });

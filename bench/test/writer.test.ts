@@ -11,7 +11,7 @@ import { startBeside } from '../processes/beside.ts';
 
 const WRITER = join(import.meta.dirname, '..', 'subjects', 'writer.ts');
 const LONGEST_MS = 20_000;
-/** The writer's clients and people have events of their own. */
+/** The writer's clients and users have separate events. */
 const REVOCATIONS = "events WHERE type = 'token_revoked'";
 
 test('one in ten commits of the writer revokes, a token of a machine and one of a person in turns', async (t) => {

@@ -56,6 +56,6 @@ test('wrk steps through the requests in their order, and tells right answers fro
   assert.equal(result.firstWrong, '200 {"active":false,"jti":"…"}');
   assert.equal(result.errors, 0);
   assert.ok(result.seconds < 5, 'it ends once all were answered');
-  // wrk makes one request that it does not send, to see what requests are like.
+  // wrk builds one request that it does not send.
   assert.deepEqual(asked.slice(0, 6), ['revoked', 'active', 'inactive', 'revoked', 'active', 'inactive']);
 });

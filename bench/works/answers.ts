@@ -1,6 +1,6 @@
 import type { Answer } from '../load/generator.ts';
 
-/** What is in the right answers to what is asked here, and in no other. */
+/** Texts that only the right response contains. */
 export const ACTIVE: Answer = { name: 'active', status: 200, contains: '"active":true' };
 export const INACTIVE: Answer = { name: 'inactive', status: 200, contains: '{"active":false}' };
 export const REVOKED: Answer = { name: 'revoked', status: 200, contains: '' };

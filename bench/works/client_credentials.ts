@@ -7,7 +7,7 @@ import type { Work } from './work.ts';
 
 const name = 'client-credentials';
 
-/** A machine gets a JWT, signed by ES256 and stored durably; the peers sign theirs by RS256, or not at all. */
+/** A client gets a JWT, signed with ES256 and stored durably. The peers sign with RS256, or not at all. */
 export const clientCredentials: Work = {
   name,
   title: 'client_credentials, ES256',

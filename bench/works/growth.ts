@@ -7,20 +7,20 @@ import type { Contestant, Work } from './work.ts';
 
 const name = 'growth';
 
-/** How many records there are, as parts of those of the other works. */
+/** Numbers of records, relative to those of the other works. */
 const SIZES = [0.01, 0.1, 1, 10];
 
-/** Of the rows: what is asked about is not to be all that there is. */
+/** A share of the rows: the requested tokens must not be the only ones. */
 const OPAQUE_PART = 0.5;
-/** Each has an access token beside it. */
+/** Each has an access token as well. */
 const REFRESH_PART = 0.2;
 
-/** Whose records the program reads from the file each time. */
+/** Kinds of tokens that the program reads from the file each time. */
 export const REFRESH_TOKENS = 'records, refresh tokens';
-/** Whose records it remembers, unless they are too many. */
+/** Kinds that it caches, unless there are too many. */
 export const ACCESS_TOKENS = 'records, access tokens';
 
-/** What a database of another size is filled with. */
+/** The content of a database of another size. */
 export function growthOrder(sizes: Sizes, records: number): PopulationOrder {
   const atMost = (part: number, most: number) => Math.min(most, Math.floor(records * part));
   return {
@@ -33,9 +33,8 @@ export function growthOrder(sizes: Sizes, records: number): PopulationOrder {
 }
 
 /**
- * The program against itself, with ever more in its database, the least first. Of refresh tokens nothing is remembered,
- * whatever the size. Of access tokens a small database has no more than are remembered, and a large one is asked about
- * more than that.
+ * Compares the program with itself at growing database sizes, the smallest first. Refresh tokens are never cached. The
+ * access tokens of a small database all fit the cache, those of a large one do not.
  */
 export const growth: Work = {
   name,

@@ -15,11 +15,11 @@ interface IntrospectionOrder {
   readonly kind: TokenKind;
   readonly answer: Answer;
   /**
-   * Where each token is asked about for the first time: those of this kind are asked about before, and warm up; others
-   * where it is the same kind. Without it each token is asked about once before.
+   * For tokens that are new in each request: the kind that warms up instead, or other tokens of the same kind. Without
+   * it, each token is introspected once before.
    */
   readonly coldAfter?: TokenKind;
-  /** Flags with which the program is measured once more. */
+  /** Flags for a second measurement of the program. */
   readonly alsoWith?: readonly string[];
   readonly peers: readonly PeerName[];
   readonly peerKind: PeerTokenKind;
@@ -70,7 +70,7 @@ function introspectionWork(order: IntrospectionOrder): Work {
 
 const BOTH = ['oidc-provider', '@jmondi/oauth2-server'] as const;
 
-/** Tokens that were seen before, drawn from as many distinct ones as the run is about. */
+/** Cached tokens, drawn from all distinct tokens of the run. */
 export const introspectionJwt = introspectionWork({
   name: 'introspection-jwt',
   title: 'introspection, JWT, seen before',
@@ -90,7 +90,7 @@ export const introspectionOpaque = introspectionWork({
   peerKind: 'machine',
 });
 
-/** Each needs a look-up, and nothing else that one which was seen before would not. */
+/** Each needs a lookup, and nothing else that a cached one would not need. */
 export const introspectionColdOpaque = introspectionWork({
   name: 'introspection-cold-opaque',
   title: 'introspection, opaque, never seen before',
@@ -101,7 +101,7 @@ export const introspectionColdOpaque = introspectionWork({
   peerKind: 'machine',
 });
 
-/** The peers remember no signature: each token is new to them each time. */
+/** The peers cache no signatures, so each token is new to them. */
 export const introspectionColdRs256 = introspectionWork({
   name: 'introspection-cold-rs256',
   title: 'introspection, JWT, never seen before, RS256',

@@ -11,15 +11,15 @@ import type { Contestant, Work } from './work.ts';
 
 const name = 'introspection-postgres';
 
-/** As the program has them unless it is told otherwise. */
+/** The program's default. */
 const CONNECTIONS_TO_POSTGRES = 10;
 
 const BARE_POSTGRES = join(import.meta.dirname, '..', 'subjects', 'bare_postgres.ts');
 
-/** The least that a look-up can ask: whether the token is there, by its primary key. */
+/** The smallest lookup: whether the token exists, by its primary key. */
 const LOOK_UP = 'SELECT id FROM grantd.tokens WHERE issuer_id = $1 AND id = $2';
 
-/** The program on PostgreSQL, against a bare server that makes one look-up for each request. */
+/** The program on PostgreSQL, compared with a bare server that makes one lookup per request. */
 export const introspectionPostgres: Work = {
   name,
   title: 'introspection, JWT, seen before, PostgreSQL',

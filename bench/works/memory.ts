@@ -11,27 +11,27 @@ import { type Stage, tokensOf } from './stage.ts';
 const CONNECTIONS = 32;
 const LONGEST_PASS_SECONDS = 120;
 
-/** Bytes that the program has resident. */
+/** Resident bytes of the program. */
 export interface Memory {
-  /** When it has answered its first request. */
+  /** After its first response. */
   readonly atStart: number;
-  /** After each pass, in which every token is introspected once. */
+  /** After each pass, which introspects every token once. */
   readonly afterPasses: readonly number[];
 }
 
 export interface MeasuredMemory {
   readonly memory: Memory;
-  /** What part of one core everything else took meanwhile; `undefined` where the system does not tell. */
+  /** The share of one core that other programs used; `undefined` if the system does not report it. */
   readonly othersCpu: number | undefined;
 }
 
-/** JWTs of machines, as many as are drawn from. */
+/** JWTs of clients, as many as the other works draw from. */
 export async function measureMemory(stage: Stage, generator: Generator): Promise<MeasuredMemory | undefined> {
   const tokens = tokensOf(await stage.population(), 'jwt_rs256');
   return memoryAfter(stage, generator, { name: 'memory', tokens, passes: 5 });
 }
 
-/** Three times as many, which are more than are remembered: two thirds opaque, and all that people have. */
+/** Three times as many, more than the cache holds: two thirds opaque, and all user tokens. */
 export async function measureMemoryOfMany(
   stage: Stage,
   generator: Generator,
@@ -45,7 +45,7 @@ export async function measureMemoryOfMany(
   return memoryAfter(stage, generator, { name: 'memory-of-many', tokens, passes: 3 });
 }
 
-/** Of each kind in turns, as long as there are some. */
+/** The kinds alternate until one runs out. */
 export function ofMany(
   third: number,
   kinds: Readonly<Record<'opaque' | 'people' | 'machines', readonly string[]>>,

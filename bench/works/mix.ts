@@ -10,21 +10,21 @@ import { warmUpOf } from './warm_up.ts';
 import type { Work } from './work.ts';
 
 const name = 'mix';
-/** What the program is called where it runs as two. */
+/** The name of the program with two workers. */
 export const TWO_WORKERS = 'grantd, 2 workers';
 
-/** Of a hundred requests. */
+/** Per hundred requests. */
 const CYCLE = 100;
 const ISSUES = new Set([5, 30, 55, 80]);
 const REVOCATION = 50;
 
-/** Of so many tokens one is revoked. */
+/** One of this many tokens is revoked. */
 const TOKENS_OF_A_REVOCATION = 50;
 
-/** What parts of all requests are what. */
+/** The share of each kind of request. */
 export const SHARES = { introspection: 0.95, issue: 0.04, revocation: 0.01 } as const;
 
-/** 95 introspections, 4 issued tokens and 1 revocation, as many times as there are tokens to revoke. */
+/** 95 introspections, 4 issuances and 1 revocation, repeated for each token to revoke. */
 export function* mixed(parts: {
   readonly introspections: readonly PlannedRequest[];
   readonly issue: PlannedRequest;
@@ -44,10 +44,7 @@ export function* mixed(parts: {
   }
 }
 
-/**
- * Tokens of machines, which end alone, and refresh tokens of people, with which everything ends that belongs to their
- * grant; in turns.
- */
+/** Client tokens, which end alone, and refresh tokens of users, which end their whole grant, in turns. */
 export function revokingBoth(
   machines: readonly PlannedRequest[],
   people: readonly PlannedRequest[],
@@ -58,7 +55,7 @@ export function revokingBoth(
   });
 }
 
-/** What a server of the real world does, by one process and by two workers. */
+/** A realistic mix, with one process and with two workers. */
 export const mix: Work = {
   name,
   title: 'mix: 95 % introspection, 4 % issue, 1 % revocation',

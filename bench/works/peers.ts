@@ -9,7 +9,7 @@ import { warmUpOf } from './warm_up.ts';
 import type { Contestant } from './work.ts';
 
 export interface PeerWork {
-  /** Default: all; not each of them has each endpoint. */
+  /** Default: all. Not every peer has every endpoint. */
   readonly peers?: readonly PeerName[];
   readonly kind: PeerTokenKind;
   /** @param tokensOf tokens of another kind */
@@ -22,7 +22,7 @@ export interface PeerWork {
   readonly onlyOnce?: boolean;
 }
 
-/** The peers, each asked about tokens of its own. */
+/** The peers, each with its own tokens. */
 export async function peers(stage: Stage, name: string, work: PeerWork): Promise<readonly Contestant[]> {
   const { peers: chosen = Object.keys(PEERS) as PeerName[], kind, planned, answers, onlyOnce = false } = work;
   if (!stage.hasPeers) return [];
@@ -44,7 +44,7 @@ export async function peers(stage: Stage, name: string, work: PeerWork): Promise
   return contestants;
 }
 
-/** Whose the tokens of machines are there. */
+/** The owner of client tokens at each peer. */
 export const MACHINE_OF: Readonly<Record<PeerName, BenchClient>> = {
   'oidc-provider': BENCH_CLIENTS.machine_opaque,
   '@jmondi/oauth2-server': BENCH_CLIENTS.machine_rs256,

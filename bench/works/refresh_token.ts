@@ -9,7 +9,7 @@ import type { Work } from './work.ts';
 
 const name = 'refresh-token';
 
-/** Each refresh token is used once, and replaced by a new pair. */
+/** Each refresh token is used once and replaced by a new pair. */
 export const refreshToken: Work = {
   name,
   title: 'refresh, with rotation',

@@ -1,12 +1,12 @@
 import type { PlannedRequest } from '../load/request_file.ts';
 import { BENCH_CLIENTS, type BenchClient, basicAuthorization } from '../population/clients.ts';
 
-/** The API asks about each token. */
+/** The API introspects each token. */
 export function introspecting(tokens: readonly string[]): readonly PlannedRequest[] {
   return tokens.map((token) => form('/token/introspect', BENCH_CLIENTS.api, { token }));
 }
 
-/** Each token's own client ends it. */
+/** Each token's own client revokes it. */
 export function revoking(tokens: readonly string[], owner: BenchClient): readonly PlannedRequest[] {
   return tokens.map((token) => form('/token/revoke', owner, { token }));
 }
@@ -22,7 +22,7 @@ export function refreshing(tokens: readonly string[]): readonly PlannedRequest[]
   );
 }
 
-/** What a person's application asks about them. */
+/** The user's application calls UserInfo. */
 export function askingUserInfo(tokens: readonly string[], path = '/userinfo'): readonly PlannedRequest[] {
   return tokens.map((token) => ({ method: 'GET', path, authorization: `Bearer ${token}` }));
 }

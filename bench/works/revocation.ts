@@ -7,7 +7,7 @@ import { tokensOf } from './stage.ts';
 import { warmUpOf } from './warm_up.ts';
 import type { Work } from './work.ts';
 
-/** Opaque tokens, each revoked once, durably; the peers revoke theirs in memory. */
+/** Opaque tokens, each revoked once and durably. The peers revoke in memory. */
 function revocationWork(connections: number): Work {
   const name = `revocation-${connections}`;
   return {

@@ -6,17 +6,17 @@ import { type Population, population, tokenFileOf } from '../population/populati
 import { type PeerName, type PeerState, peerState } from '../subjects/peer_state.ts';
 import { programIn } from '../subjects/program.ts';
 
-/** How much of everything there is. */
+/** The size of everything. */
 export interface Sizes {
   /** Live records in grantd's database. */
   readonly records: number;
-  /** Distinct tokens that are drawn from. */
+  /** Distinct tokens to draw from. */
   readonly tokens: number;
-  /** The same of what is signed to be refreshed or shown to UserInfo, which takes longer to make. */
+  /** The same for tokens of UserInfo and refreshes, which take longer to create. */
   readonly personal: number;
 }
 
-/** Opaque tokens, of which there are so many times as many: more than the program remembers. */
+/** Opaque tokens exist in a multiple of that number, more than the program caches. */
 const TIMES_OPAQUE = 3;
 
 export function opaqueOf({ tokens }: Sizes): number {
@@ -40,21 +40,21 @@ export function populationOrder(sizes: Sizes): PopulationOrder {
 }
 
 export interface StageOrder {
-  /** Removed afterwards by whoever made it. */
+  /** The caller removes it afterwards. */
   readonly folder: string;
   readonly sizes: Sizes;
   readonly say: (text: string) => void;
-  /** What is started as grantd. Default: this repository's. */
+  /** The program to start as grantd. Default: this repository's. */
   readonly program?: string;
-  /** Makes the databases that it serves from. Default: by this repository's grantd. */
+  /** Creates its databases. Default: this repository's grantd. */
   readonly populate?: typeof population;
-  /** Whether others of its kind are measured as well. Default: true. */
+  /** Whether the peers are measured too. Default: true. */
   readonly hasPeers?: boolean;
 }
 
 const ROOT = join(import.meta.dirname, '..', '..');
 
-/** What works are prepared on: files of requests, databases and peers' states, each made once. */
+/** The shared material of works: request files, databases and peer states, each created once. */
 export class Stage {
   readonly folder: string;
   readonly sizes: Sizes;
@@ -79,17 +79,17 @@ export class Stage {
     this.#populate = populate;
   }
 
-  /** The same for all works: a million rows take a while. */
+  /** Shared by all works, because a million rows take a while. */
   population(): Promise<Population> {
     return this.#populate(populationOrder(this.sizes), this.say);
   }
 
-  /** One of its own, for works about another number of records. */
+  /** A separate one, for works with another number of records. */
   populationOf(order: PopulationOrder): Promise<Population> {
     return this.#populate(order, this.say);
   }
 
-  /** The same for all works, as grantd's own. */
+  /** Shared by all works, like grantd's. */
   peer(name: PeerName): Promise<PeerState> {
     const { tokens, personal } = this.sizes;
     return peerState(

@@ -8,9 +8,9 @@ import { introspecting } from './requests.ts';
 import { type Stage, tokensOf } from './stage.ts';
 
 export interface MeasuredStart {
-  /** Milliseconds from the start of the process to its first right answer, each time in a fresh process. */
+  /** Milliseconds from process start to the first right response, each in a fresh process. */
   readonly start: Spread;
-  /** What part of one core everything else took meanwhile; `undefined` where the system does not tell. */
+  /** The share of one core that other programs used; `undefined` if the system does not report it. */
   readonly othersCpu: number | undefined;
 }
 
@@ -25,7 +25,7 @@ export async function measureStart(stage: Stage, starts = 9): Promise<MeasuredSt
     const isReady = (address: string) => isAnswered(address, token);
     const running = await startMeasured({ ...process, isReady });
     await running.end();
-    // The first one fills the system's caches of files.
+    // The first start fills the system's file caches.
     if (start > 0) tookMs.push(running.startedInMs);
   }
   return { start: spread(tookMs), othersCpu: watched().othersCpu };

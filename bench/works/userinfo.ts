@@ -7,7 +7,7 @@ import type { Work } from './work.ts';
 
 const name = 'userinfo';
 
-/** What applications ask about the persons whose tokens they have. */
+/** Applications read the claims of users whose tokens they have. */
 export const userInfo: Work = {
   name,
   title: 'UserInfo, tokens seen before',

@@ -5,15 +5,15 @@ import { introspecting, issuing } from './requests.ts';
 import type { Stage } from './stage.ts';
 import type { Asked } from './work.ts';
 
-/** As many as are asked about; each again and again. */
+/** As many as the work uses, again and again. */
 const MOST_TOKENS = 20_000;
-/** One in so many requests gets a token. */
+/** One in this many requests issues a token. */
 const ISSUE_EVERY = 10;
 
 /**
- * What warms a program up whose own requests can be sent but once: introspection and issuance take the same way through
- * it, from the form and the client's credentials to its store.
- * @param name of the file of requests
+ * Warms up a program whose own requests can be sent only once. Introspection and issuance use much of the same code:
+ * form, client authentication, store.
+ * @param name of the request file
  */
 export async function warmUpOf(
   stage: Stage,

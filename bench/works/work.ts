@@ -3,39 +3,39 @@ import type { PlannedRequest } from '../load/request_file.ts';
 import type { ProcessOrder } from '../processes/measured_process.ts';
 import type { Stage } from './stage.ts';
 
-/** What somebody is asked. */
+/** The requests for one program. */
 export interface Asked {
-  /** A file of requests, and how many they are. */
+  /** A file of requests, and their number. */
   readonly requests: string;
   readonly requestCount: number;
   /** The first of them. */
   readonly sample: PlannedRequest;
   readonly answers: readonly Answer[];
-  /** Whether a request says something else when it is sent again; all is over then when each has been sent. */
+  /** Whether a request can be sent only once. Then the work ends when all have been sent. */
   readonly onlyOnce?: boolean;
 }
 
-/** One program that does a work, and what it is asked. */
+/** A program that does a work, with its requests. */
 export interface Contestant extends Asked {
   readonly name: string;
-  /** Called before each start; for what the last one has changed. */
+  /** Called before each start, to undo the changes of the last one. */
   readonly beforeStart?: () => void;
   readonly process: ProcessOrder;
-  /** Each of these is sent once when it has started: so that tokens have been seen, or that only tokens have not. */
+  /** Requests that are sent once after the start, so that tokens are cached, or so that only they are not. */
   readonly first?: Asked;
-  /** These are sent again and again before its own, where its own can be sent but once. */
+  /** Requests that are repeated before its own, if its own can be sent only once. */
   readonly warmUp?: Asked;
-  /** The file that it alone changes, where commits are to be counted. */
+  /** The file that only this program changes, to count its commits. */
   readonly database?: string;
-  /** A program that does something else while this one is asked, on the generator's core. */
+  /** A program that runs next to it, on the generator's core. */
   readonly beside?: readonly string[];
-  /** It is asked for so long before each measurement, where it lets go of what it did not need meanwhile. */
+  /** Seconds of load before each measurement, if the program releases resources when idle. */
   readonly wakeUpSeconds?: number;
-  /** Processes that work for it besides its own, with their children. */
+  /** Other processes that work for it, with their children. */
   readonly servants?: readonly number[];
 }
 
-/** One row of the table: what is asked of whom, and what the right answers are. */
+/** A row of the table: the programs, their requests and the right responses. */
 export interface Work {
   readonly name: string;
   readonly title: string;

@@ -16,7 +16,7 @@ import { revocationMany, revocationOne } from './revocation.ts';
 import { userInfo } from './userinfo.ts';
 import type { Work } from './work.ts';
 
-/** All whose throughput is measured, in the order of the report. */
+/** All works that measure throughput, in the report's order. */
 export const WORKS: readonly Work[] = [
   introspectionJwt,
   introspectionJwtBesideWriter,

@@ -2,15 +2,15 @@ import { copyFileSync, globSync, mkdirSync, readFileSync, writeFileSync } from '
 import { dirname, join, posix, relative } from 'node:path';
 import type { Conditions } from './published_manifest.ts';
 
-/** How a package of this repository imports a module of the core that the core does not publish. */
+/** How a package of this repository imports an unpublished module of the core. */
 const INTERNAL = /(?<=(?:from |import\()')@grantd\/core\/internal\/([^']+)(?=')/g;
 
 const RELATIVE = /(?:from |import )'(\.{1,2}\/[^']+)'/g;
 
 /**
- * Copies the core's modules that a package imports as `@grantd/core/internal/…`, with everything that they import in
- * turn, into `core/` below the package's sources, and lets the package import the copies.
- * @param sources the package's sources in the folder that is published
+ * Copies the core modules that a package imports as `@grantd/core/internal/…`, with all their imports, into `core/`
+ * below the package's sources, and rewrites the imports.
+ * @param sources the package's sources in the published folder
  * @param core the core's `src`
  * @param conditional modules that the package reaches by its `imports`, by file below `src`
  */
@@ -34,7 +34,7 @@ export function carrySources(sources: string, core: string, conditional: readonl
   }
 }
 
-/** The files below `src` that a condition of some kind leads to. */
+/** The files below `src` for one kind of condition. */
 export function filesOf(conditions: Conditions): readonly string[] {
   return Object.values(conditions).flatMap((value) =>
     typeof value === 'string' ? [value.replace(/^\.\/src\//, '')] : filesOf(value),

@@ -1,19 +1,18 @@
 import { basename, posix } from 'node:path';
 
-/** What CommonJS requires in place of a module, and its declarations. */
+/** The CommonJS file for a module, and its declarations. */
 export interface CommonjsDoor {
   readonly code: string;
   readonly declarations: string;
 }
 
 /**
- * A door through which CommonJS comes to the very module that others import: there is one of each class, and one type
- * of each. TypeScript lets a CommonJS file take types alone from an ECMAScript module, so each value is declared again
- * by its type.
+ * Makes a module available to CommonJS. `require` returns the same module as `import`, so each class and type exists
+ * once. TypeScript lets CommonJS files take only types from an ES module, so each value is declared again by its type.
  * @param module the module's path, without its extension
  * @param exported what the module exports at run time
- * @param declarations of the whole package, by module: where the parameters of its generic classes are found
- * @throws {Error} the declaration of a class is not among what the module reaches, or is not the only one of its name
+ * @param declarations of the whole package, by module: the source of the type parameters of generic classes
+ * @throws {Error} if the declaration of a class is missing, or is not the only one of its name
  */
 export function commonjsDoor(
   module: string,
@@ -41,7 +40,7 @@ function isClass(value: unknown): boolean {
   return typeof value === 'function' && /^class\b/.test(Function.prototype.toString.call(value));
 }
 
-/** The declarations of a module and of all that it imports: a class of another entry point may have the same name. */
+/** The declarations of a module and its imports. A class of another entry point may have the same name. */
 function reachedFrom(module: string, declarations: ReadonlyMap<string, string>): string {
   const reached = new Set([module]);
   for (const one of reached) {

@@ -1,4 +1,4 @@
-/** A package's manifest, as far as it is looked at here. */
+/** The members of a package's manifest that are used here. */
 export interface Manifest {
   readonly name: string;
   readonly version: string;
@@ -14,15 +14,15 @@ export interface Conditions {
   readonly [key: string]: string | Conditions;
 }
 
-/** A TypeScript source below `src/`, as a manifest of the workspace names it, without its extension. */
+/** A TypeScript source below `src/`, as in the workspace's manifest, without its extension. */
 const SOURCE = /^\.\/src\/(.+)\.ts$/;
 
-/** Entry points for the other packages of this repository, which get copies of the modules when they are built. */
+/** Entry points for the other packages of this repository, which get copies of the modules in their build. */
 const INTERNAL = './internal/';
 
 /**
- * The manifest to publish, from that of the workspace: it names the compiled file for each source. It leaves out what
- * only serves the work on the package.
+ * The manifest to publish. It names the compiled file of each source, and leaves out members that only serve
+ * development.
  * @param internals the core's internal entry points; a package whose `imports` name one has the modules in `lib/core/`
  */
 export function publishedManifest(manifest: Manifest, internals: Conditions): Manifest {
@@ -38,7 +38,7 @@ export function publishedManifest(manifest: Manifest, internals: Conditions): Ma
   };
 }
 
-/** The modules that `exports` leads to, relative to `src/` and without extension. */
+/** The modules in `exports`, relative to `src/` and without extension. */
 export function entryModules(exports: Conditions): readonly string[] {
   const modules = Object.values(publicEntries(exports)).flatMap((value) =>
     typeof value === 'string' ? [SOURCE.exec(value)?.[1] ?? []].flat() : entryModules(value),
@@ -51,7 +51,7 @@ export function publicEntries(exports: Conditions): Conditions {
   return Object.fromEntries(Object.entries(exports).filter(([key]) => !key.startsWith(INTERNAL)));
 }
 
-/** What the internal entry points behind some `imports` lead to. */
+/** The modules of the internal entry points in `imports`. */
 export function carriedImports(imports: Conditions, internals: Conditions): Conditions {
   return Object.fromEntries(
     Object.entries(imports).flatMap(([key, value]) => {
@@ -71,7 +71,9 @@ function publishedImports(imports: Conditions, internals: Conditions): Condition
   };
 }
 
-/** `require` comes first: a bundler and Node take the first condition that holds, and `default` holds always. */
+/**
+ * `require` comes first, because a bundler and Node take the first condition that matches, and `default` always does.
+ */
 function entryPoint(module: string): Conditions {
   return {
     require: { types: `./lib/${module}.d.cts`, default: `./lib/${module}.cjs` },

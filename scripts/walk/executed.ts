@@ -1,4 +1,4 @@
-// Which files, functions and lines ran, by the block counts of V8.
+// Finds the files, functions and lines that ran, by V8's block counts.
 
 import { readFileSync } from 'node:fs';
 import type { Profiler } from 'node:inspector';
@@ -6,13 +6,13 @@ import { stripTypeScriptTypes } from 'node:module';
 import { relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** By path from the root of the repository. */
+/** By path, relative to the root of the repository. */
 export type Executed = Readonly<Record<string, ExecutedFile>>;
 
 export interface ExecutedFile {
   /** `name:line` of each function that was called. */
   readonly functions: readonly string[];
-  /** Numbers of the lines of code that ran. */
+  /** Line numbers of executed code. */
   readonly lines: readonly number[];
 }
 
@@ -30,7 +30,7 @@ export function executedIn(root: string, scripts: readonly Profiler.ScriptCovera
     if (!url.startsWith('file:')) continue;
     const file = relative(root, fileURLToPath(url));
     if (!/^(?:core|server)\/src\//.test(file)) continue;
-    // What begins at 0 is the module itself, which runs when it is loaded.
+    // A range that begins at 0 is the module itself, which runs when it is loaded.
     const called = functions.filter(
       ({ ranges: [whole] }) => whole && whole.startOffset > 0 && whole.count > 0,
     );
@@ -48,7 +48,7 @@ export function executedIn(root: string, scripts: readonly Profiler.ScriptCovera
   return files;
 }
 
-/** What ran in each of several runs. */
+/** The code that ran in each of several runs. */
 export function inEach([first = {}, ...others]: readonly Executed[]): Executed {
   const common: Record<string, ExecutedFile> = {};
   for (const [file, { functions, lines }] of Object.entries(first)) {
@@ -62,10 +62,10 @@ export function inEach([first = {}, ...others]: readonly Executed[]): Executed {
   return common;
 }
 
-/** Characters that make a line one of code. */
+/** A line with one of these characters is code. */
 const CODE = /[^\s{}()[\];,]/g;
 
-/** For each character 1 if it ran: the innermost range of V8 that holds it has a count. Outer ranges come first. */
+/** For each character 1 if it ran: the innermost range of V8 around it has a count. Outer ranges come first. */
 function painted(length: number, functions: readonly Profiler.FunctionCoverage[]): Uint8Array {
   const isRun = new Uint8Array(length);
   const ranges = functions.flatMap(({ ranges }) => ranges);
@@ -76,7 +76,7 @@ function painted(length: number, functions: readonly Profiler.FunctionCoverage[]
 }
 
 interface Source {
-  /** With a space for each character of types and comments. */
+  /** Types and comments are replaced by spaces. */
   readonly code: string;
   readonly lineOf: (index: number) => number;
 }
@@ -96,7 +96,10 @@ function sourceOf(path: string): Source {
   return source;
 }
 
-/** Comments begin a line or end one in this repository; a text or an expression may hold `//` but not after a space. */
+/**
+ * In this repository, comments are at the start or the end of a line. Inside texts and expressions, `//` never follows
+ * a space.
+ */
 function withoutComments(code: string): string {
   const blank = (text: string) => text.replace(/[^\n]/g, ' ');
   return code.replace(/^[ \t]*\/\*[\s\S]*?\*\//gm, blank).replace(/(?:^|[ \t])\/\/ .*$/gm, blank);

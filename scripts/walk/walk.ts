@@ -6,7 +6,7 @@ import type { Walk } from './walked_process.ts';
 
 export type { Walk } from './walked_process.ts';
 
-/** @throws {Error} a request was not answered with 200 */
+/** @throws {Error} if a request did not get 200 */
 export async function walks(): Promise<readonly Walk[]> {
   const child = fork(join(import.meta.dirname, 'walked_process.ts'), [], {
     execArgv: ['--disable-warning=ExperimentalWarning'],

@@ -1,6 +1,7 @@
-// The process in which requests are walked. It starts grantd twice, as a library on the memory store and as the program
-// on a SQLite file that answers real HTTP, and asks V8 which code ran for one request. Its parent, `walk.ts`, reads the
-// result from the IPC channel: standard output is the program's log.
+// Runs the requests of the walk. It starts grantd twice, as a library on the memory store and as the program on an
+// SQLite file that serves real HTTP, and asks V8 which code ran for one request.
+//
+// Its parent, `walk.ts`, reads the result from the IPC channel, because standard output is the program's log.
 import { randomBytes } from 'node:crypto';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { Session } from 'node:inspector/promises';
@@ -10,9 +11,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { AuthorizationServer, HttpRequest, NewClient, Storage } from '@grantd/core';
 import { type Executed, executedIn, inEach } from './executed.ts';
 
-/** Requests of each kind before the one that counts: then every cache is filled, and nothing happens for the first time. */
+/** Requests of each kind before the counted one, so that every cache is filled. */
 const WARM_UP = 3;
-/** How often a walk is repeated. What ran in only some of them belongs to a timer. */
+/** Number of repetitions. Code that ran in only some of them belongs to a timer. */
 const REPEATED = 3;
 /** The log line is written after the response. */
 const AFTER_RESPONSE_MS = 20;
@@ -54,7 +55,7 @@ const root = dirname(dirname(import.meta.dirname));
 const inspector = new Session();
 inspector.connect();
 await inspector.post('Profiler.enable');
-// Before the modules are loaded: V8 counts the blocks of a function only if it was compiled afterwards.
+// Set before the modules are loaded: V8 counts the blocks of a function only if it was compiled afterwards.
 await inspector.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
 
 const walks: Walk[] = [];
@@ -74,7 +75,7 @@ async function walked(send: () => Promise<void>): Promise<Executed> {
   const runs: Executed[] = [];
   for (let time = 0; time < REPEATED; time++) {
     await pause(AFTER_RESPONSE_MS);
-    await inspector.post('Profiler.takePreciseCoverage'); // and begin to count anew
+    await inspector.post('Profiler.takePreciseCoverage'); // and start counting again
     await send();
     await pause(AFTER_RESPONSE_MS);
     const { result } = await inspector.post('Profiler.takePreciseCoverage');
@@ -111,7 +112,7 @@ function requestsTo({ tokens, send }: Place): Readonly<Record<string, () => Prom
   };
 }
 
-/** A client with its API, and tokens of a person. */
+/** A client with its API, and tokens of a user. */
 async function prepared(
   server: AuthorizationServer,
   clients: { add(client: NewClient): unknown },
