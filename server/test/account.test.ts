@@ -28,14 +28,14 @@ for (const database of ANY_DATABASE) {
       authorizationUrl(server.url, pkce, parameters);
     const account = () => `${server.url}/account`;
 
-    /** Tokens of `demo-web` for a person who signs in with a browser. */
+    /** Tokens of `demo-web` for a user who signs in with a browser. */
     async function tokensBy(browser: Browser, who: { username: string; password: string }, scope = 'openid') {
       return redeem(server.url, pkce, await signInAndConsent(browser, urlWith({ scope }), who));
     }
 
     const isActive = async (token = '') => (await introspect(server.url, token)).active;
 
-    /** Sends the page's form by one of its buttons. */
+    /** Submits the page's form with one of its buttons. */
     function press(browser: Browser, page: Page, id: string): Promise<Page> {
       const pattern = new RegExp(`<button id="${id}" type="submit" name="([^"]*)" value="([^"]*)"`);
       const [, name = '', value = ''] =

@@ -28,7 +28,7 @@ test('an answer reaches the client alone by TLS, or where it has to authenticate
   assert.deepEqual(reached({ application_type: 'web' }), [true, true, false]);
   assert.deepEqual(reached({}, 'hash'), [true, true, true]);
   assert.deepEqual(reached({ token_endpoint_auth_method: 'private_key_jwt' }), [true, true, true]);
-  // It has a secret, and nobody asks for it.
+  // It has a secret that no test uses.
   assert.deepEqual(reached({ token_endpoint_auth_method: 'none' }, 'hash'), [true, false, false]);
 });
 

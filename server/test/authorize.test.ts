@@ -33,7 +33,7 @@ for (const database of ANY_DATABASE) {
       return browser;
     }
 
-    /** As if everyone had signed in a second earlier. */
+    /** As if every user had signed in a second earlier. */
     async function signInLiesBack(): Promise<void> {
       const sessions = `${database.schema}sessions`;
       await database.run(server.folder, `UPDATE ${sessions} SET signed_in_at_ms = signed_in_at_ms - 1000`);
@@ -300,7 +300,7 @@ for (const database of ANY_DATABASE) {
       assert.ok(isLogin(await browser.get(urlWith())));
     });
 
-    /** What the server answers to a form that is sent in two chunks. */
+    /** The response to a form that is sent in two chunks. */
     function chunked(path: string, form: string, browser = new Browser(server.url)): Promise<string> {
       const cookie = [...browser.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
       const chunks = [form.slice(0, 10), form.slice(10)].map(

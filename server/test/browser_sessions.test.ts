@@ -12,7 +12,7 @@ import { DUE, openDatabase } from './harness/program_data.ts';
 const MINUTE_MS = 60_000;
 const LIFETIMES = { idle: 30 * 60, absolute: 60 * 60 };
 
-/** A browser, and the pages of a program at a time that is set. */
+/** A browser, and the program's pages with a clock that tests set. */
 class World {
   nowMs = Date.parse('2026-01-01T00:00:00Z');
   cookie: string | undefined;
@@ -59,7 +59,7 @@ class World {
     await this.#call('POST', '/out');
   }
 
-  /** Who is signed in, and by which session. */
+  /** The signed-in user and session. */
   async current(): Promise<{ readonly id: string; readonly name: string } | undefined> {
     const session = (await this.#call('GET', '/current')) as { id: string; person: Person } | null;
     return session === null ? undefined : { id: session.id, name: session.person.name };

@@ -21,7 +21,7 @@ interface Stranger {
   readonly registration_access_token: string;
 }
 
-/** Clients that register themselves, and are other ones whenever they like. */
+/** Clients that register themselves and then change. */
 for (const database of DATABASES) {
   describe(`clients that are registered anew between two steps, on ${database.name}`, {
     skip: database.absence,
@@ -42,7 +42,7 @@ for (const database of DATABASES) {
     const pkce = newPkce();
     const urlOf = ({ client_id }: Stranger, parameters: Readonly<Record<string, string>> = {}) =>
       authorizationUrl(server.url, pkce, { client_id, redirect_uri: CALLBACK, scope: '', ...parameters });
-    /** The browser leaves for an unchecked client by a link, if the answer is an error. */
+    /** For an unchecked client, errors leave by a link. */
     const answerOf = (page: Page) => {
       const url = leavingLink(page) ?? page.url;
       const { searchParams } = new URL(url);

@@ -21,7 +21,7 @@ const SHOP: NewClient = {
   redirectUris: [],
 };
 
-/** What a command works with, whose client somebody else changes each time that it has been read. */
+/** A command's dependencies. Another process changes the client each time after it was read. */
 async function open(t: TestContext, meanwhile: (clients: ClientRegistry, reading: number) => unknown) {
   const folder = mkdtempSync(join(tmpdir(), 'grantd-client-'));
   t.after(() => rmSync(folder, { recursive: true }));

@@ -1,4 +1,4 @@
-// The commands of docs/clients.md, run as they are on one database.
+// Runs the commands of docs/clients.md unchanged on one database.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

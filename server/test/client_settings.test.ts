@@ -417,7 +417,7 @@ test('every member of a client has a flag, and no two have the same', async () =
   assert.equal(new Set(flags).size, flags.length);
   const besides = ['config', 'database', 'issuer', 'create', 'insecure-development', 'json'];
   const ofClients = ['localized', 'secret-stdin', 'public', 'no-consent'];
-  // One for each member but response_types, which follows from the grants.
+  // One per member, except response_types, which follows from the grants.
   assert.equal(flags.length, MEMBER_NAMES.length - 1 + besides.length + ofClients.length);
   for (const name of [...besides, ...ofClients]) assert.ok(flags.includes(`--${name}`), name);
 });

@@ -10,7 +10,7 @@ after(() => workbench.clear());
 
 const MODULE = join(import.meta.dirname, '../bin/compiled_code.mjs');
 
-/** What a process keeps its compiled code in, and its threads: the folder, or `undefined`. */
+/** The folder of a process and its threads for compiled code, or `undefined`. */
 function keptBy(
   dependencies: string,
   environment: Record<string, string> = {},

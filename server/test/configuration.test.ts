@@ -34,7 +34,7 @@ const ALGORITHM: Example = {
   badJson: 'none',
 };
 
-/** For every option a value that differs from its default, and values that do not fit. */
+/** Per option: a value other than the default, and invalid values. */
 const EXAMPLES: Readonly<Record<OptionName, Example>> = {
   port: { text: '8080', json: 8080, value: 8080, badText: '65536', badJson: '8080' },
   host: { text: '::1', json: '::1', value: '::1', badText: 'a b', badJson: 1 },
@@ -367,7 +367,7 @@ test('findings A12: a file with a secret is refused if others can read or write 
     }
     chmodSync(config, 0o400);
     readConfiguration({ config }, {});
-    // Only root can give a file away.
+    // Only root can change the owner of a file.
     if (process.getuid?.() === 0) {
       chownSync(config, 12_345, 0);
       assert.throws(() => readConfigFile(config, 0), /: the file belongs to user 12345, who can read/);

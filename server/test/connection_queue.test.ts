@@ -3,7 +3,7 @@ import { Socket } from 'node:net';
 import { describe, test } from 'node:test';
 import { ConnectionQueue } from '../src/serve/supervisor.ts';
 
-/** Notes who got what. */
+/** Records which worker got which connection. */
 function taker(name: string, notes: [string, Socket][]) {
   return { hand: (connection: Socket) => notes.push([name, connection]) };
 }

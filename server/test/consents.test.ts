@@ -48,7 +48,7 @@ for (const database of ANY_DATABASE) {
       authorizationUrl(server.url, pkce, parameters);
     const errorOf = ({ url }: Page) => new URL(url).searchParams.get('error');
 
-    /** The clients of the consents of a person, as an operator is shown them. */
+    /** The clients in a user's consents, as the operator sees them. */
     async function consentsOf(name: string): Promise<readonly string[]> {
       const shown = JSON.parse(await grantdPrints(server.folder, ['user', 'show', name, '--json']));
       return shown.consents.map(({ clientId }: { readonly clientId: string }) => clientId);

@@ -41,14 +41,14 @@ const TABLES = [
   'pairwise_secrets',
 ];
 
-/** A new database on PostgreSQL: its URL without the password, and the variable that tells it. */
+/** A new PostgreSQL database: its URL without the password, and the variable with it. */
 async function newTarget() {
   const url = await disposableDatabase(await sharedPostgres());
   const { password } = new URL(url);
   return { url, to: url.replace(`:${password}@`, '@'), environment: { PGPASSWORD: password } };
 }
 
-/** How many rows each table of a target holds; empty where nothing was made. */
+/** The number of rows per table of a target; empty if there are no tables. */
 async function rowsIn(url: string): Promise<Readonly<Record<string, number>>> {
   const [made] = await ask({ url }, "SELECT 1 FROM pg_namespace WHERE nspname = 'grantd'");
   if (made === undefined) return {};
@@ -69,7 +69,7 @@ interface ShownConsent {
   readonly entries: readonly [{ readonly scopes: readonly string[] }];
 }
 
-/** The tokens of a person who signs in and consents. */
+/** The tokens of a user who signs in and consents. */
 async function authorize(server: RunningServer, who = ALICE, browser = new Browser(server.url)) {
   const pkce = newPkce();
   const callback = await signInAndConsent(
@@ -100,11 +100,11 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     let target: Awaited<ReturnType<typeof newTarget>>;
     let environment: Readonly<Record<string, string>>;
     let server: RunningServer;
-    /** In which alice signed in before the copy. */
+    /** The browser in which alice signed in before the copy. */
     let browser: Browser;
     let stores: PostgresStores;
     let storage: AdministrableStorage;
-    /** Every token that was issued from the file, by what became of it. */
+    /** Every token that was issued from the file, by its state. */
     let tokens: Readonly<
       Record<'signedIn' | 'refresh' | 'old' | 'opaque' | 'machine' | 'revoked' | 'disabled', string>
     >;
@@ -113,7 +113,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
     const prints = (args: readonly string[], input = '') => grantdPrints(folder, args, input, environment);
     const explain = async (token: string) => JSON.parse(await prints(['token', 'explain', '--json'], token));
 
-    /** All that the program tells of a database. */
+    /** Everything that the program prints about a database. */
     async function told(store: AdministrableStorage) {
       const explained = await Promise.all(Object.values(tokens).map(explain));
       const lists = ['client', 'user', 'keys'].map(async (what) =>
@@ -323,7 +323,7 @@ describe('grantd copy', { skip: POSTGRESQL.absence }, () => {
   test('a copy that fails half-way leaves nothing in the target, which can be copied to afterwards', async () => {
     const { folder, path } = await newSource();
     const { url, to, environment } = await newTarget();
-    // What PostgreSQL cannot hold, in the table that comes last but one.
+    // A value that PostgreSQL cannot store, in the last table but one.
     change(path, 'UPDATE people SET claims = claims || char(0)');
     const failed = await grantd(folder, ['copy', '--to', to], { environment });
     assert.deepEqual([failed.code, failed.stdout], [1, '']);

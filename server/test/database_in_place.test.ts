@@ -32,7 +32,7 @@ describe('/health answers 503 where the file cannot be read, whatever is still k
   for (const [how, spoil] of Object.entries(spoilings)) {
     test(how, async () => {
       const folder = workbench.folder();
-      // Ended once, so that everything is in the file and nothing in its log.
+      // Stopped once, so that everything is in the file and its log is empty.
       const first = await workbench.start(folder);
       await first.stop();
       const server = await workbench.start(folder, ['--port', String(first.port)]);
@@ -126,7 +126,7 @@ test('findings D2: a backup that was moved over a running server’s file is ser
   await restored.stop();
 });
 
-/** Overwrites all of a file but its first page, in place. */
+/** Overwrites a file in place, except its first page. */
 function damage(path: string): void {
   const file = openSync(path, 'r+');
   writeSync(file, Buffer.alloc(statSync(path).size - 4096, 'x'), 0, undefined, 4096);

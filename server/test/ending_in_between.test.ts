@@ -25,10 +25,10 @@ const SECRET = 's'.repeat(32);
 const ALICE = { username: 'alice', password: 'wonderland' };
 const WEB = { client_id: 'web', redirect_uri: 'https://web.example/callback' };
 
-/** When something comes in between: before a code is stored, or when it has been. */
+/** The moment of the interruption: before or after a code is stored. */
 type Moment = 'before' | 'after';
 
-/** The same store, in which something else happens around the storing of the next code. */
+/** The same store, which runs an action before or after it stores the next code. */
 function interrupted(storage: AdministrableStorage) {
   let planned: { moment: Moment; what: () => Promise<unknown> } | undefined;
   const issue: AuthorizationCodeRepository['issue'] = async (...of) => {
@@ -47,10 +47,10 @@ function interrupted(storage: AdministrableStorage) {
   };
 }
 
-/** When something comes in between: when the person was read, or when the password was found to be theirs. */
+/** The moment of the interruption: after the user was read, or after the password was found correct. */
 type MomentOfSignIn = 'read' | 'verified';
 
-/** The same people and sessions, between which something else happens at the next sign-in. */
+/** The same users and sessions, with an action during the next sign-in. */
 function interruptedSignIn({ people, sessions }: Pick<OpenDatabase, 'people' | 'sessions'>) {
   let planned: { moment: MomentOfSignIn; what: () => Promise<unknown> } | undefined;
   const reach = async (moment: MomentOfSignIn) => {
@@ -82,7 +82,7 @@ function interruptedSignIn({ people, sessions }: Pick<OpenDatabase, 'people' | '
 
 for (const database of DATABASES) {
   describe(`ending in the middle of an authorization on ${database.name}`, { skip: database.absence }, () => {
-    /** The pages over a store that can be interrupted, and what another process has of the same database. */
+    /** The pages over a store that can be interrupted, and another process's handles of the same database. */
     async function open(t: TestContext) {
       const [mine, others] = await openDatabases(t, database, 2);
       assert.ok(mine && others);

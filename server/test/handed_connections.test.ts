@@ -20,7 +20,7 @@ async function begin(port: number, bytes: string): ReturnType<typeof beginUnende
   return begun;
 }
 
-/** Connections that are accepted by one server and served by another. */
+/** Connections that one server accepts and another serves. */
 async function handOver(http: Server) {
   let left = 0;
   const connections = new HandedConnections(http, () => {

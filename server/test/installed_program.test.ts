@@ -9,7 +9,7 @@ const windows = process.platform === 'win32' && 'Windows links programs by scrip
 
 const { version } = JSON.parse(readFileSync(join(root, 'server', 'package.json'), 'utf8'));
 
-/** With the pinned Node before any other, as npm has it. */
+/** The pinned Node comes first, as with npm. */
 const environment = { PATH: `${dirname(process.execPath)}:${process.env.PATH}` };
 
 test('what npm has linked as grantd is the program', { skip: windows }, () => {

@@ -21,7 +21,7 @@ for (const deployment of deployments(workbench)) {
     assert.deepEqual({ violations, examples }, { violations: 0, examples: [] });
     assert.equal(Object.keys(byScenario).length, SCENARIOS.length);
     assert.ok(histories >= HISTORIES, `${histories} histories`);
-    // Servers that are well have no reason for 503: every history has looked on both sides of its revocation.
+    // Healthy servers never respond with 503, so every history has reads on both sides of its revocation.
     assert.deepEqual({ conclusive, unknown }, { conclusive: histories, unknown: 0 });
   });
 }

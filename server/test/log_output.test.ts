@@ -15,12 +15,12 @@ const LOG = join(import.meta.dirname, '../src/log/log.ts');
 const OUTPUT = join(import.meta.dirname, '../src/log/log.ts');
 const COUNT = 5000;
 
-/** A process that logs so many lines at once, of which one write takes no more than a part, and a last one. */
+/** A process that logs many lines at once, more than one write accepts, and then a last one. */
 const program = (last: string, form = 'json') => `
   const { openLog } = await import(${JSON.stringify(LOG)});
   const log = await openLog('${form}', { worker: 7 });
   for (let count = 0; count < ${COUNT}; count += 1) log.info({ event: 'counted', count });
-  // Longer than what it is begun to write takes.
+  // Longer than the first write.
   setTimeout(() => {
     log.fatal({ event: 'last' });
     ${last}
@@ -48,7 +48,7 @@ function assertWhole(logged: string): void {
   );
 }
 
-/** A child whose output nobody reads yet, and a promise of its end. */
+/** A child with unread output, and a promise of its exit. */
 function started(code: string) {
   const child = spawn(process.execPath, ['--input-type=module', '-e', code], {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -102,8 +102,7 @@ test('lines that come together are written together', async (t) => {
 });
 
 test('a long line is written as it is, and takes no memory that belongs to others', async () => {
-  // Longer than a third of what is written at once, and yet in the pool that Node cuts small buffers from, which is
-  // as large as that, or a little larger.
+  // Longer than a third of one write, but small enough for the pool from which Node cuts small buffers.
   const { child, closed } = started(`
     const { LogOutput } = await import(${JSON.stringify(OUTPUT)});
     const output = new LogOutput();
@@ -124,7 +123,7 @@ test('a long line is written as it is, and takes no memory that belongs to other
 });
 
 describe('a reader who has no room for what is written', () => {
-  /** As the program does it, whose standard output is no pipe that waits. */
+  /** Handles errors like the program, whose output does not block. */
   const full = (last: string) => `
     process.stdout.on('error', () => {});
     ${program(`console.error('ending'); ${last}`)}
@@ -147,7 +146,7 @@ describe('a reader who has no room for what is written', () => {
 
 test('what is logged after a line whose rest could not be written begins a line of its own', async () => {
   const folder = workbench.folder();
-  // The file may have 8 or 16 KiB, as the shell counts.
+  // The file may have 8 or 16 KiB, depending on the shell's unit.
   const child = spawn(
     '/bin/sh',
     [

@@ -35,7 +35,7 @@ for (const database of ANY_DATABASE) {
     const pkce = newPkce();
     const SHOP = { client_id: 'shop', redirect_uri: 'http://localhost:4005/callback', scope: 'openid' };
 
-    /** Someone who is signed in, with the tokens of `demo-web` and of `shop`. */
+    /** A signed-in user, with the tokens of `demo-web` and of `shop`. */
     async function signedIn(name: string) {
       const { who, browser } = await newPerson(server, name);
       const web = await redeem(

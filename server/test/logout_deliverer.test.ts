@@ -15,7 +15,7 @@ import { addPerson, ISSUER, newId, openDatabase } from './harness/program_data.t
 
 type Answer = Awaited<ReturnType<FetchDocument>>;
 
-/** What is under way to clients, each of which answers when the test says so. */
+/** Pending deliveries to clients, which respond when the test says so. */
 class Clients {
   readonly #waiting = new Map<string, (answer: Answer) => void>();
   readonly asked: string[] = [];
@@ -44,14 +44,14 @@ class Clients {
 
 for (const database of DATABASES) {
   describe(`telling clients of logouts on ${database.name}`, { skip: database.absence }, () => {
-    /** @param clientIds each of which can be told */
+    /** @param clientIds clients with a logout URI */
     async function open(t: TestContext, clientIds: readonly string[]) {
       const opened = await openDatabase(t, database);
       const clients = new Clients();
       const { deliverer, reports, faults } = await delivererOver(opened, clients.fetch);
       for (const id of clientIds) await addClient(opened, id);
       const alice = await addPerson(opened, 'alice');
-      /** A session that was known to some clients, ended. */
+      /** An ended session with some clients. */
       const ended = async (...known: readonly string[]): Promise<SessionEnd> => {
         const id = newId();
         const session = { id, subject: alice.subject, amr: ['pwd'], userAgent: '' };

@@ -17,7 +17,7 @@ describe('the log', () => {
     server = await workbench.start(workbench.folder(), ['--demo']);
   });
 
-  /** The lines of one request, once it has been answered. */
+  /** The log lines of one request, after its response. */
   async function linesOf(response: Response): Promise<readonly Readonly<Record<string, unknown>>[]> {
     const id = response.headers.get('x-request-id');
     const lines = () => server.log().filter(({ requestId }) => requestId === id);
@@ -126,7 +126,7 @@ describe('the log', () => {
       authorization,
     );
     const tokens = (await redeemed.json()) as Record<'access_token' | 'refresh_token' | 'id_token', string>;
-    // Again: reuse of a code is an event, and ends what it issued.
+    // A second use of the code is an event and revokes its tokens.
     await postForm(`${server.url}/token`, { ...redeem, code_verifier: pkce.verifier }, authorization);
     await introspect(server.url, tokens.access_token);
     await userInfo(server.url, tokens.access_token);
@@ -171,7 +171,7 @@ test('a log that cannot be written does not keep the server from answering', asy
   const folder = workbench.folder();
   const port = await freePort();
   const main = join(import.meta.dirname, '../bin/grantd.mjs');
-  // /dev/full answers every write as a full disk does.
+  // /dev/full fails every write like a full disk.
   const command = 'exec "$0" "$1" serve --port "$2" > /dev/full';
   const server = spawn('/bin/sh', ['-c', command, process.execPath, main, String(port)], {
     cwd: folder,
@@ -205,7 +205,7 @@ test('a reader that falls behind loses no line', async (t) => {
   });
   t.after(() => server.kill('SIGKILL'));
   await once(server.stderr, 'data');
-  // Until somebody reads there is room for a few hundred lines.
+  // Unread output has room for a few hundred lines.
   const path = `http://127.0.0.1:${port}/${'x'.repeat(190)}`;
   for (let count = 0; count < 2000; count += 1) await (await fetch(path)).arrayBuffer();
   let text = '';

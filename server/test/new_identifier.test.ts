@@ -4,7 +4,7 @@ import { personToKeep } from '../src/data/people.ts';
 
 test('no identifier of a person begins with a dash, which a command would take for a flag', () => {
   const person = { name: 'alice', passwordHash: '', claims: {} };
-  // Of a thousand, sixteen would; that all of them do not by chance is one in ten million.
+  // About sixteen of a thousand do. The chance that none does is one in ten million.
   const subjects = Array.from({ length: 1000 }, () => personToKeep(person).subject);
   assert.deepEqual(
     subjects.filter((subject) => !/^\w[\w-]{21}$/.test(subject)),

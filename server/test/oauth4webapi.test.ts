@@ -7,7 +7,7 @@ import { type RunningServer, Workbench } from './harness/program.ts';
 const workbench = new Workbench();
 after(() => workbench.clear());
 
-/** The demo is served on loopback without TLS. */
+/** The demo runs on loopback without TLS. */
 const INSECURE = { [oauth.allowInsecureRequests]: true };
 
 const WEB: oauth.Client = { client_id: 'demo-web' };

@@ -7,7 +7,7 @@ import { type RunningServer, Workbench } from './harness/program.ts';
 const workbench = new Workbench();
 after(() => workbench.clear());
 
-/** A client of the demo as openid-client knows it: from the server's own metadata. */
+/** An openid-client configuration for a demo client, from the server's own metadata. */
 function discovered(
   { url }: RunningServer,
   id: string,

@@ -18,7 +18,7 @@ describe('answers that openid-client verifies and decrypts', () => {
     server = await workbench.start(workbench.folder(), ['--demo']);
   });
 
-  /** A client without a secret that wants its answers in that way, and knows it. */
+  /** A public client that expects this response mode. */
   async function wanting(
     id: string,
     metadata: ClientMetadata,

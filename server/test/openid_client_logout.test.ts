@@ -25,7 +25,7 @@ describe('logout by openid-client', () => {
     });
   });
 
-  /** @returns whether the refresh token that was got in the session works after its end */
+  /** @returns whether the session's refresh token still works after its end */
   async function outlives(scope: string): Promise<boolean> {
     const configuration = await discovered(server, 'leaving', client.None());
     const browser = new Browser(server.url);

@@ -102,7 +102,7 @@ describe('authorization requests of openid-client', () => {
 
 const fieldsOf = (url: URL) => Object.fromEntries(url.searchParams);
 
-/** What a browser would send to the client. */
+/** The request that a browser sends to the client. */
 function postedBy(html: string): Request {
   const [, action = ''] = /<form method="post" action="([^"]*)">/.exec(html) ?? [];
   const fields = html.matchAll(/<input type="hidden" name="([^"]*)" value="([^"]*)">/g);

@@ -7,7 +7,7 @@ import { DATABASES } from './harness/databases.ts';
 import { grantdPrints, type RunningServer, Workbench } from './harness/program.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
 
-/** What a person reads; and nothing that sends them to the people who run the application. */
+/** The text for users. It does not send them to the application's operators. */
 function assertSaysOutage(
   { status, headers, html }: Page,
   seconds: number,
@@ -43,8 +43,8 @@ for (const database of DATABASES) {
       await database.run(folder, `ALTER TABLE ${database.schema}clients RENAME TO clients_away`);
       try {
         const shown = [
-          await browser.get(authorizationUrl(url, newPkce())), // a request that is checked
-          await browser.get(login.url), // one that is gone on with
+          await browser.get(authorizationUrl(url, newPkce())), // validates a request
+          await browser.get(login.url), // resumes a request
           await browser.get(`${url}/logout?client_id=demo-web`),
         ];
         for (const page of shown) assertSaysOutage(page, 1, '1 second');

@@ -1,4 +1,4 @@
-// The program as npm would publish it, installed in an empty folder. Takes about 20 seconds of one core.
+// Installs the program in an empty folder, as npm would publish it. Takes about 20 seconds of one core.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,9 +10,9 @@ import { run } from '../../core/test/harness/package/run.ts';
 import { Workbench } from './harness/program.ts';
 
 const { version } = JSON.parse(readFileSync(join(ROOT, 'server', 'package.json'), 'utf8'));
-/** The oldest one that the program is for. */
+/** The oldest supported version. */
 const OLDEST_NODE = join(ROOT, 'runtimes', 'node_24', 'node_modules', 'node', 'bin', 'node');
-/** That SQLite is experimental, Node 24 says by itself. */
+/** Node 24's own warning that SQLite is experimental. */
 const QUIET = { NODE_OPTIONS: '--disable-warning=ExperimentalWarning' };
 const ISSUER = 'http://localhost:4000';
 const folder = installedProgram(packedPackages());
@@ -31,7 +31,7 @@ for (const [name, node] of [
 
   test(`on Node ${name} the installed program serves with workers, and sweeps`, async () => {
     const path = join(workbench.folder(), 'grantd.db');
-    // Two years ago by its own clock, so that its event is over by now.
+    // Its clock is two years behind, so its event has expired.
     const past = Date.now() - 2 * 365 * 24 * 60 * 60 * 1000;
     const storage = openSqliteStorage({ path, issuer: ISSUER, clock: () => past });
     await storage.revokeAll({ issuedBeforeMs: past });

@@ -14,7 +14,7 @@ test('a password is stored as argon2id in the PHC form, each time with another s
 });
 
 test('a hash of another implementation and cost is understood', async () => {
-  // The reference implementation's own: argon2 -id -t 2 -m 16 -p 1, "password" with "somesalt".
+  // From the reference implementation: argon2 -id -t 2 -m 16 -p 1, "password" with "somesalt".
   const reference = '$argon2id$v=19$m=65536,t=2,p=1$c29tZXNhbHQ$CTFhFdXPJO1aFaMaO6Mm5c8y7cJHAph8ArZWb2GRPPc';
   assert.equal(await hasher.fits('password', reference), true);
 });

@@ -45,7 +45,7 @@ test('findings C1: a file keeps nothing of a removed person, once its log has be
   t.after(() => rmSync(folder, { recursive: true }));
   const database = sqliteDatabase(join(folder, 'grantd.db'));
   const opened = await database.open(ISSUER);
-  // Enough for more than one page, so that pages become free.
+  // More than one page, so that pages become free.
   const people = [];
   for (let number = 0; number < 60; number += 1)
     people.push(await addPerson(opened, `quixote${number}`, `hash of quixote ${'h'.repeat(90)}`));
@@ -59,7 +59,7 @@ test('findings C1: a file keeps nothing of a removed person, once its log has be
   }
   const removal = new PersonRemoval({ ...opened, ending: new SessionEnding(opened) });
   for (const { subject } of people) await removal.remove(subject);
-  // Closing moves the log over and deletes it.
+  // Closing checkpoints the log and deletes it.
   await database.close();
   const left = readdirSync(folder).filter((name) =>
     readFileSync(join(folder, name), 'latin1').includes('quixote'),
@@ -148,7 +148,7 @@ for (const database of DATABASES) {
       assert.deepEqual(await consents.ofSubject(subject), []);
       assert.ok((await storage.getPrincipalState('subject', subject))?.disabledAtMs !== undefined);
       assert.equal(await sessions.add({ ...session, id: 'sid-2' }, 'digest-2', 9000, alice), false);
-      // Even if the generator repeats itself.
+      // Even if the random generator repeats itself.
       const repeating = t.mock.method(crypto, 'randomBytes', () => Buffer.from(subject, 'base64url'));
       syncBuiltinESMExports();
       const repeated = await people.add({ name: 'alice', passwordHash: '', claims: {} });

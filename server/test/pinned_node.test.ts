@@ -11,7 +11,7 @@ after(() => workbench.clear());
 const SCRIPTS = join(import.meta.dirname, '../../scripts');
 const entry = (version: string) => ({ packages: { 'node_modules/x': { version } } });
 
-/** A clone with an outdated module, beside an npm that only notes that it was started. */
+/** A clone with an outdated module, and an npm that only records that it was started. */
 function clone(running: readonly string[]) {
   const folder = workbench.folder();
   const modules = join(folder, 'node_modules');
@@ -43,7 +43,7 @@ describe('findings C6: npm run build, if modules have to be installed,', () => {
   });
 
   test('installs them if no server runs, also after one was killed', () => {
-    // No process has a number that large.
+    // No process has such a large number.
     const { status, installed } = clone(['99999999']);
     assert.deepEqual([status, installed], [0, 'ci']);
   });

@@ -9,7 +9,7 @@ import { basic, introspect, postForm, userInfo } from './harness/protocol.ts';
 const CONNECT_MS = 400;
 const STATEMENT_MS = 600;
 
-/** One statement that hangs, or one connection that does not come, ends a request; the rest is a busy machine's. */
+/** A statement or connection that hangs ends its request after a time limit. The rest is for a busy machine. */
 const LONGEST_ANSWER_MS = CONNECT_MS + STATEMENT_MS + 1500;
 
 describe('a server whose PostgreSQL', { skip: POSTGRESQL.absence }, () => {
@@ -66,7 +66,7 @@ describe('a server whose PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     assert.doesNotMatch(bodies.join(), /"active"|postgres|timeout|terminat|ECONN/i);
   }
 
-  /** Until it answers as before, which it must without being started again. */
+  /** Until it responds as before, without a restart. */
   async function untilHealthy(): Promise<void> {
     let status = 0;
     const timer = setInterval(async () => {
@@ -90,7 +90,7 @@ describe('a server whose PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     }
     await untilHealthy();
     assert.deepEqual(await introspect(server.url, revoked), { active: false });
-    // What was asked in vain may have happened: an answer of 503 promises nothing.
+    // A 503 promises nothing: the write may have happened.
     assert.match(JSON.stringify(await introspect(server.url, kept)), /^\{"active":(true|false)/);
     assert.equal((await introspect(server.url, await issue())).active, true);
     const password = new URL(environment.GRANTD_DATABASE ?? '').password;

@@ -54,7 +54,7 @@ describe('a pool of connections to PostgreSQL', { skip: POSTGRESQL.absence }, ()
   const ISSUER = 'https://id.example';
   const BOB = { name: 'bob', passwordHash: 'hash', claims: {} };
 
-  /** What the program keeps of people, in a database of its own. */
+  /** The program's user data in a new database. */
   async function newPeople(statementTimeoutMs: number) {
     const url = await disposableDatabase(await sharedPostgres());
     const { pool, close } = openPool(url, { ...limits, connections: 1 }, () => {});
@@ -104,7 +104,7 @@ describe('a pool of connections to PostgreSQL', { skip: POSTGRESQL.absence }, ()
   test('is closed in time while a connection is in use, and again without a word', async () => {
     const { pool, close } = openPool(await disposableDatabase(await sharedPostgres()), limits, () => {});
     const client = await pool.connect();
-    // Whoever uses a connection listens to its loss, as the library does.
+    // Users of a connection listen for its loss, as the library does.
     client.on('error', () => {});
     const answer = assert.rejects(client.query('SELECT pg_sleep(60)'), /Connection terminated/);
     const begun = performance.now();

@@ -21,7 +21,7 @@ after(() => workbench.clear());
 
 const PASSWORD = 'a-password-of-the-database';
 
-/** Every way of asking the database for the first time. */
+/** Every command, as the first access to the database. */
 const COMMANDS: readonly (readonly string[])[] = [
   ['serve', '--port', '0'],
   ['client', 'list'],
@@ -37,7 +37,7 @@ describe('a database on PostgreSQL', { skip: POSTGRESQL.absence }, () => {
     return other.href;
   }
 
-  /** Outcomes of every command with these variables in a new folder. */
+  /** The results of every command with these variables in a new folder. */
   function outcomes(environment: Environment): Promise<readonly Outcome[]> {
     const folder = workbench.folder();
     return Promise.all(COMMANDS.map((args) => grantd(folder, args, { environment })));

@@ -8,7 +8,7 @@ import { grantdPrints, Workbench } from './harness/program.ts';
 import { authorizationUrl, newPkce } from './harness/protocol.ts';
 import { databaseIn } from './harness/stored.ts';
 
-/** What came after the first version, those that others refer to last. */
+/** Tables added since the first version; referenced ones last. */
 const NEW_TABLES = [
   'session_clients',
   'sessions',
@@ -64,7 +64,7 @@ for (const database of DATABASES) {
   });
 }
 
-/** Of the version before consents were lists of entries. */
+/** From the version before consents were lists of entries. */
 const UNIONS = 4;
 
 for (const database of DATABASES) {
@@ -72,7 +72,7 @@ for (const database of DATABASES) {
     const workbench = new Workbench(database);
     after(() => workbench.clear());
 
-    /** Makes a database, with the program's tables as that version had them. */
+    /** Creates a database with the program's tables of that version. */
     async function earlierTables(folder: string, issuer: string) {
       const today = databaseIn(folder);
       await today.open(issuer);

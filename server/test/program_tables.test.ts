@@ -13,7 +13,7 @@ const folder = mkdtempSync(join(tmpdir(), 'grantd-tables-'));
 after(() => rmSync(folder, { recursive: true }));
 
 test('the program’s own connection flushes a write-ahead log at every commit', () => {
-  // Signs that mean something in an address are part of the name.
+  // Characters with a meaning in URLs are part of the name.
   const path = join(folder, 'own #1?100%.db');
   const storage = openSqliteStorage({ path, issuer: 'https://id.example' });
   const database = openSqliteTables(path);
@@ -42,7 +42,7 @@ test('rows that are remembered are those of now, whoever has changed them', asyn
   const [database, other] = [openSqliteTables(path), openSqliteTables(path)];
   const [tables, elsewhere] = [sqliteProgramTables(database), sqliteProgramTables(other)];
   const name = () => tables.read('SELECT name FROM grantd.people WHERE subject = $1', 'alice');
-  // Several of one turn share a transaction, in which it is known what was committed since.
+  // Lookups of one tick share a transaction, which also shows whether anything was committed.
   const names = async () => (await Promise.all([name(), name(), name()])).flat().map((row) => row.name);
   const rename = (by: ProgramTables, to: string) =>
     by.write(['UPDATE grantd.people SET name = $1 WHERE subject = $2', to, 'alice']);
@@ -70,6 +70,6 @@ test('a start that fails in the middle leaves nothing open', async () => {
   other.exec('UPDATE program_schema SET version = 99');
   other.close();
   await assert.rejects(sqliteDatabase(path).open(issuer), /was written by a newer grantd/);
-  // SQLite removes the log when nobody has the file open any more.
+  // SQLite deletes the log when the last connection closes.
   assert.equal(existsSync(`${path}-wal`), false);
 });

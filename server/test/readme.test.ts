@@ -18,7 +18,7 @@ const hasCurl = spawnSync('curl', ['--version']).status === 0;
 const workbench = new Workbench();
 after(() => workbench.clear());
 
-/** What differs from one answer to the next, by the member that it is. */
+/** The values that differ between responses, by member. */
 const VOLATILE = /"(exp|iat|sub|jti)":(?:\d+|"[\w-]+")/g;
 
 test('the commands of the README answer as it says', {
@@ -106,7 +106,7 @@ test('the host of the README serves tokens that it introspects', async (t) => {
   assert.equal(await revoked.text(), '{"active":false}');
 });
 
-/** The README's only block of code in a language that has a text in it. */
+/** The README's only code block of a language that contains a text. */
 function block(language: string, part: string): string {
   const blocks = [...README.matchAll(/^```(\w+)\n(.*?)^```$/gms)]
     .filter(([, name, code]) => name === language && code?.includes(part))
@@ -115,7 +115,7 @@ function block(language: string, part: string): string {
   return blocks[0] ?? '';
 }
 
-/** A text is these parts in this order, with whatever the README leaves out between two of them. */
+/** A text consists of these parts in this order, with anything in between that the README leaves out. */
 function assertConsistsOf(text: string, parts: readonly string[], what: string): void {
   const ends = parts.map((part) => [text.indexOf(part), text.indexOf(part) + part.length] as const);
   const isInOrder = ends.every(([start], index) => start >= (ends[index - 1]?.[1] ?? 0));

@@ -43,13 +43,13 @@ for (const database of DATABASES) {
         assert.deepEqual(await introspect(url(), token), { active: false });
       };
 
-      // Opaque by default, at the endpoint as on the command line.
+      // Opaque by default, at the endpoint and on the command line.
       await startWith();
       const [first, unused, revoked] = [await issue(), await issue(), await issue()];
       const successor = await rotated(first);
       for (const token of [first, unused, revoked, successor]) assert.match(token, OPAQUE);
 
-      // JWTs by the flag, over a database with opaque tokens.
+      // JWTs by flag, on a database with opaque tokens.
       await startWith('--use-opaque-refresh-tokens', 'false');
       await assertAlive(unused, revoked, successor);
       assert.equal(await rotated(first), successor, 'a retry from before the change');
@@ -57,7 +57,7 @@ for (const database of DATABASES) {
       assert.match(jwt, JWT);
       await assertRevocable(revoked);
 
-      // JWTs by the configuration file and by the variable.
+      // JWTs by configuration file and by variable.
       writeFileSync(config, '{"useOpaqueRefreshTokens": false}');
       await startWith('--config', config);
       const nextJwt = await rotated(jwt);
@@ -67,7 +67,7 @@ for (const database of DATABASES) {
       ];
       for (const token of [nextJwt, unusedJwt, revokedJwt]) assert.match(token, JWT);
 
-      // Opaque again, over a database with JWTs, as after an update from a version that issued them.
+      // Opaque again, on a database with JWTs, as after an update from a version that issued them.
       await startWith();
       await assertAlive(unused, nextJwt, unusedJwt, revokedJwt);
       assert.equal(await rotated(jwt), nextJwt, 'a retry from before the change');

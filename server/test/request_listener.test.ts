@@ -11,7 +11,7 @@ import { requestListener } from '../src/serve/http_server.ts';
 
 const issuer = 'http://localhost';
 
-/** Its answers are none that HTTP could carry. */
+/** Its responses are impossible in HTTP. */
 class Unspeakable extends AuthorizationServer {
   override operationAt() {
     return async () => ({ status: 200, headers: { 'x-name': 'line\nbreak' }, body: '' });

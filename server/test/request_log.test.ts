@@ -38,7 +38,7 @@ describe('the log of requests', () => {
     await once(http, 'close');
   });
 
-  /** Sends requests without waiting for answers. */
+  /** Sends requests without waiting for responses. */
   function send(count: number) {
     const { port } = http.address() as AddressInfo;
     const connection = connect(port, '127.0.0.1').on('error', () => {});

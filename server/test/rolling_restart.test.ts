@@ -87,7 +87,7 @@ function look(backend: Backend): void {
     .end();
 }
 
-/** Sends requests, several at a time, until it is stopped. */
+/** Sends concurrent requests until it is stopped. */
 function load(url: string) {
   const counts = { requests: 0, failed: 0 };
   let isStopped = false;

@@ -21,7 +21,7 @@ test('findings D4: a server that runs out of descriptors just after its start go
   const server = await workbench.start(folder, ['--sweep-interval', '1'], {}, ['/bin/sh', bounded]);
   for (let count = 0; count < 100; count += 1)
     callers.push(connect(server.port, '127.0.0.1').on('error', () => {}));
-  // The first sweep, which starts a thread, comes two seconds after the start, and its pages one second after it.
+  // The first sweep, which starts a thread, comes two seconds after the start; the pages load one second after it.
   await pause(500);
   const isSweepFailed = () => server.log().some(({ event }) => event === 'sweep_failed');
   await until(isSweepFailed, 'a sweep fails for want of descriptors');

@@ -9,7 +9,7 @@ import { grantd, type RunningServer, until, Workbench } from './harness/program.
 import { basic, introspect, postForm } from './harness/protocol.ts';
 import { answerTo } from './harness/wire.ts';
 
-/** A request whose body is still to come. */
+/** A request whose body is not complete yet. */
 async function halfARequest(
   { port }: RunningServer,
   body: string,
@@ -129,7 +129,7 @@ for (const database of DATABASES) {
         };
         assert.deepEqual(await statuses(), [200, 200]);
         await database.run(own.folder, statement);
-        // PostgreSQL is asked about it once in a while.
+        // PostgreSQL is checked periodically.
         const late = Date.now() + 4000;
         let found = await statuses();
         while (found[0] === 200 && Date.now() < late) found = await statuses();
@@ -287,7 +287,7 @@ describe('grantd serve', () => {
     const advice = 'expected https, because plain http exposes passwords and tokens on the network.';
     const refused = await grantd(folder, ['serve', '--port', '0', '--issuer', issuer]);
     assert.deepEqual([refused.code, refused.stderr.includes(`--issuer: ${issuer}: ${advice}`)], [2, true]);
-    // A database can have one from before.
+    // An older database can have one.
     await grantd(folder, ['client', 'add', 'x', '--issuer', issuer, '--scope', 'a']);
     const stored = await grantd(folder, ['serve', '--port', '0']);
     assert.equal(stored.code, 1);

@@ -26,7 +26,7 @@ interface StatusRow {
   readonly pairwiseSecret: boolean;
 }
 
-/** Adds the clients as rows; every tenth has a hash of version 4 of the schema, which does not say its server secret. */
+/** Adds the clients as rows. Every tenth has a hash of schema version 4, which does not name its server secret. */
 async function addClients(folder: string): Promise<void> {
   const environment = { GRANTD_DATABASE: `sqlite:${join(folder, 'grantd-data', 'grantd.db')}` };
   const configuration = readConfiguration({}, { ...environment, ...environmentOf(folder) });
@@ -160,7 +160,7 @@ for (const database of DATABASES) {
         /^nothing depends on [\w-]{8}: you can run grantd secrets drop$/m,
       );
 
-      // Step 4: the old one goes.
+      // Step 4: drop the old secret.
       await prints('secrets', 'drop');
       setSecret(added);
       await restart();

@@ -28,7 +28,7 @@ interface Answer {
   readonly body: string;
 }
 
-/** Sends a request, over a connection that is kept if the server wants it. */
+/** Sends a request over a connection that stays open if the server allows it. */
 function ask({ port }: RunningServer, path: string, agent: Agent): Promise<Answer> {
   return new Promise((resolve, reject) => {
     const read = async (response: IncomingMessage) => {
@@ -51,7 +51,7 @@ describe('findings D5: between SIGTERM and the end of --shutdown-delay', () => {
       ]);
       const kept = new Agent({ keepAlive: true });
       assert.equal((await ask(server, '/jwks', kept)).connection, 'keep-alive');
-      // Its body is still to come.
+      // Its body is not complete yet.
       const slow = request({
         ...{ host: '127.0.0.1', port: server.port, path: '/token', method: 'POST', agent: kept },
         headers: { 'content-length': 1, expect: '100-continue' },
@@ -106,7 +106,7 @@ for (const workers of ['1', '2']) {
   test(`a server that npm started ends with the shell in which npm did so, with --workers ${workers}`, async () => {
     const port = await freePort();
     const main = join(import.meta.dirname, '../bin/grantd.mjs');
-    // The shell stays, as npm's does, and does not pass the signal on.
+    // The shell stays and does not forward the signal, like npm's.
     const shell = spawn(
       '/bin/sh',
       [

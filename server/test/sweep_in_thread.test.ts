@@ -11,7 +11,7 @@ const issuer = 'https://login.example';
 const workbench = new Workbench();
 after(() => workbench.clear());
 
-/** Sweeps until what is waited for is in the log, and tells the thread to end. */
+/** Sweeps until the log has the expected line, then ends the thread. */
 async function linesUntil(
   path: string,
   intervalSeconds: number,
@@ -36,7 +36,7 @@ async function linesUntil(
 
 test('a thread sweeps what is over, says how much, and ends when it is told to, however long its pause', async () => {
   const path = join(workbench.folder(), 'grantd.db');
-  // Two years ago by its own clock, so that its event is over by now.
+  // Its clock is two years behind, so its event has expired.
   const past = Date.now() - 2 * 365 * 24 * 60 * 60 * 1000;
   const storage = openSqliteStorage({ path, issuer, clock: () => past });
   await storage.revokeAll({ issuedBeforeMs: past });

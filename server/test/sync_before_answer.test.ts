@@ -30,7 +30,7 @@ test('RFC 7009 §2.2 a revocation is answered only after the disk has it, as the
   const [server] = cluster.servers;
   assert.ok(server && first);
   const connection = new Connection(server.address);
-  // The first use of a secret is written behind the answer, once an hour. That write is not part of any request here.
+  // The first use of a secret is written after the response, once per hour. That write belongs to no request here.
   assert.equal(await introspect(connection, first.accessToken), 'active');
   assert.equal(await revoke(connection, first.accessToken, clientId), 'done');
   for (const id of [CLIENTS.api.id, clientId]) {

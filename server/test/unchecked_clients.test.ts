@@ -41,7 +41,7 @@ describe('a client that registered itself', () => {
   const logoutUrl = (parameters: Readonly<Record<string, string>>) =>
     `${server.url}/logout?${new URLSearchParams(parameters)}`;
 
-  /** The page of this server that has to be left by its link. */
+  /** The page of this server with the link to the client. */
   function linkOn(page: Page): URL {
     assert.equal(new URL(page.url).origin, server.url);
     assert.equal(page.status, 200);
@@ -52,7 +52,7 @@ describe('a client that registered itself', () => {
     return new URL(leavingLink(page) ?? '');
   }
 
-  /** No colour, no logo and no monogram of the client; and a warning that nobody has checked it. */
+  /** The page has no colour, logo or monogram of the client, and a warning that it is unchecked. */
   function assertUnchecked({ html }: Page): void {
     assert.match(html, /<p id="registered-itself"|<span class="badge unchecked">unchecked<\/span>/);
     assert.match(html, /Example Inc\. Security/);

@@ -11,7 +11,7 @@ after(() => workbench.clear());
 
 const MAIN = join(import.meta.dirname, '../bin/grantd.mjs');
 
-/** How a command ends whose output goes where the shell says. */
+/** The exit of a command whose output the shell redirects. */
 async function outcome(output: string): Promise<readonly [number, string]> {
   const child = spawn('/bin/sh', ['-c', `"$0" "$1" client add api ${output}`, process.execPath, MAIN], {
     cwd: workbench.folder(),
@@ -26,7 +26,7 @@ async function outcome(output: string): Promise<readonly [number, string]> {
 }
 
 test('a command whose output cannot be written says so: a secret is shown only once', async () => {
-  // /dev/full answers every write as a full disk does.
+  // /dev/full fails every write like a full disk.
   const [code, said] = await outcome('> /dev/full');
   assert.equal(code, 1);
   assert.match(said, /^grantd: the output cannot be written: ENOSPC.*$/m);

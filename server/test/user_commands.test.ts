@@ -20,7 +20,7 @@ for (const database of ANY_DATABASE) {
     const prints = (args: readonly string[], input = '') => grantdPrints(server.folder, args, input);
     const isActive = async (token = '') => (await introspect(server.url, token)).active;
 
-    /** Someone who is signed in with a browser, with tokens that end with the session and such that do not. */
+    /** A user signed in with a browser, with tokens that end with the session and others that do not. */
     async function signedIn(name: string) {
       const { who, browser } = await newPerson(server, name);
       const offlineUrl = url({ scope: 'openid offline_access' });
@@ -62,7 +62,7 @@ for (const database of ANY_DATABASE) {
       assert.equal(await prints(['user', 'end-sessions', 'bea']), 'bea was not signed in anywhere');
     });
 
-    /** As the sweeper does once their time is over. */
+    /** As the sweeper does when they have expired. */
     async function forgetSessions(name: string) {
       const { sub } = JSON.parse(await prints(['user', 'show', name, '--json']));
       await database.run(server.folder, `DELETE FROM ${database.schema}sessions WHERE subject = '${sub}'`);

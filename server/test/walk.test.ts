@@ -1,4 +1,4 @@
-// scripts/check_walk.ts with a budget that no walk keeps.
+// Runs scripts/check_walk.ts with a budget that no walk meets.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';

@@ -20,18 +20,18 @@ const MACHINE = basic('demo-machine', 'demo-machine-secret');
 
 const eventsOf = (server: RunningServer, name: string) => server.log().filter(({ event }) => event === name);
 
-/** Several workers, once the log says so as well. */
+/** Several workers, when the log says that they are ready. */
 async function startWorkers(args: readonly string[], environment: Environment = {}): Promise<RunningServer> {
   const server = await workbench.start(workbench.folder(), args, environment);
   await until(() => eventsOf(server, 'listening').length === 1, 'it is logged');
   return server;
 }
 
-/** The process that is the worker of this number now. */
+/** The process that currently has this worker number. */
 const pidOf = (server: RunningServer, number: number) =>
   Number(eventsOf(server, 'worker_started').findLast(({ worker }) => worker === number)?.pid);
 
-/** Ends a worker the hard way. Resolves when it has been replaced. */
+/** Kills a worker. Resolves when it has been replaced. */
 async function replace(server: RunningServer, number: number): Promise<void> {
   const pid = pidOf(server, number);
   process.kill(pid, 'SIGKILL');
@@ -51,7 +51,7 @@ test('findings C2: a worker that is replaced after secrets rotate uses the secre
   const { folder, url } = server;
   await grantdPrints(folder, ['secrets', 'rotate']);
   const order = ['token', 'issue', '--client', 'demo-web', '--user', 'alice', '--refresh', '--json'];
-  // The command seals the signing keys under the new secret, which the replacement has to open as well.
+  // The command seals the signing keys under the new secret, and the replacement must open them too.
   const lines = (await grantdPrints(folder, [...order, '--count', '6'])).trim().split('\n');
   await replace(server, 2);
   for (const line of lines) {
@@ -78,7 +78,7 @@ test('each worker is killed in turn under a stream of requests: all are replaced
   let isOver = false;
   const stream = async (ask: () => ReturnType<typeof sendAlone>) => {
     while (!isOver) {
-      // Only what the worker had in hand when it was killed breaks off; what waits for an answer in vain fails.
+      // Only the killed worker's pending requests break off. A request without any response fails the test.
       const answer = await ask().catch((error: NodeJS.ErrnoException) => {
         assert.match(String(error.code), /^(ECONNRESET|EPIPE)$/);
         broken += 1;
@@ -127,7 +127,7 @@ test('a connection that a worker has not taken when it is killed is answered by 
     answered += 1;
     return status;
   });
-  // One is in the hands of the worker that does not move; the others are not kept waiting by it.
+  // The stopped worker holds one connection. The others do not wait for it.
   await until(() => answered === 5, 'the other worker answers');
   process.kill(stopped, 'SIGKILL');
   assert.deepEqual(await Promise.all(answers), [200, 200, 200, 200, 200, 200]);

@@ -31,10 +31,10 @@ const ORDER = {
   port: 1,
   bringsDemo: false,
 };
-/** Seconds; those that do not matter are long. */
+/** Seconds. Irrelevant limits are long. */
 const PATIENCE = { start: 30, answer: 30, end: 30 };
 
-/** A process that does what a worker should not. */
+/** A process that misbehaves as a worker. */
 function start(name: string, code: string, timeouts: Partial<typeof PATIENCE>) {
   const program = join(folder, `${name}.mjs`);
   writeFileSync(program, code);
@@ -85,7 +85,7 @@ describe('a worker is killed that', () => {
 });
 
 describe('a connection that was handed to a worker', () => {
-  /** What comes of it, where the worker does this with it. */
+  /** The result when the worker does this. */
   const eventsAfterHanding = async (name: string, code: string) => {
     const { worker, events } = start(
       name,

@@ -14,7 +14,7 @@ const WEB = basic('demo-web', 'demo-web-secret');
 
 describe('four workers', () => {
   let server: RunningServer;
-  /** One to each of them. */
+  /** One per worker. */
   let lines: readonly Line[];
 
   const newToken = async (line: Line): Promise<string> => {
@@ -25,7 +25,7 @@ describe('four workers', () => {
     line.json('/token/introspect', { form: { token }, authorization: API });
   const revoke = (line: Line, token: string, authorization: string) =>
     line.send('/token/revoke', { form: { token }, authorization });
-  /** Which workers wrote the lines of these requests. */
+  /** The workers that logged these requests. */
   const workersOf = async (requestIds: readonly string[]) => {
     const requests = () =>
       server.log().filter((line) => line.event === 'request' && requestIds.includes(String(line.requestId)));
@@ -36,7 +36,7 @@ describe('four workers', () => {
   before(async () => {
     server = await workbench.start(workbench.folder(), ['--demo', '--workers', '4']);
     lines = Array.from({ length: 4 }, () => new Line(server.url));
-    // Opened one after the other, so that each comes to another worker.
+    // Opened one after another, so that each goes to another worker.
     for (const line of lines) await line.send('/health');
   });
   after(() => {
@@ -49,7 +49,7 @@ describe('four workers', () => {
       `grantd serves ${server.url} with 4 workers (listening on 127.0.0.1, port ${server.port})`,
     ]);
     assert.equal(server.stderr().match(/^A new access token of alice/gm)?.length, 1);
-    // One token was issued for them, not one by each.
+    // Together they issued one token, not one each.
     const tokens = await grantdPrints(server.folder, ['token', 'revoke', '--user', 'alice', '--dry-run']);
     assert.match(tokens, /^1 /);
     const { time, database, ...line } = await server.logged(({ event }) => event === 'listening', 'once');
@@ -169,7 +169,7 @@ describe('four workers', () => {
       ...lines.map((line) => oneAfterTheOther(() => line.send(path))),
       ...lines.map(() => oneAfterTheOther(() => sendAlone(`${server.url}${path}`))),
     ]);
-    // Every line so far has to be JSON.
+    // Every line so far must be JSON.
     assert.equal((await workersOf(ids)).length, 800);
   });
 });

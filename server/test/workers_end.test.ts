@@ -15,14 +15,14 @@ after(() => workbench.clear());
 const databaseOf = (folder: string) => join(folder, 'grantd-data', 'grantd.db');
 const eventsOf = (server: RunningServer, name: string) => server.log().filter(({ event }) => event === name);
 
-/** Several workers, once the log says so as well. */
+/** Several workers, when the log says that they are ready. */
 async function startWorkers(args: readonly string[]): Promise<RunningServer> {
   const server = await workbench.start(workbench.folder(), args);
   await until(() => eventsOf(server, 'listening').length === 1, 'it is logged');
   return server;
 }
 
-/** A request to each of so many workers, of which the body is still to come. */
+/** One request per worker, with an incomplete body. */
 async function requestsInFlight(server: RunningServer, count: number) {
   const body = 'grant_type=client_credentials';
   const head =
@@ -49,7 +49,7 @@ describe('what is in flight on every worker is answered before all end, with 0, 
     'SIGTERM, and others after it': ({ pid }) => {
       for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.kill(pid, signal);
     },
-    // As a terminal does it.
+    // Like a terminal.
     'SIGINT to all processes at once': (server) => {
       const workers = eventsOf(server, 'worker_started').map(({ pid }) => Number(pid));
       for (const pid of [...workers, server.pid]) process.kill(pid, 'SIGINT');
@@ -95,7 +95,7 @@ test('a signal during the start ends it as well', async () => {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   const ended = once(server, 'close');
-  // The first worker is ready, the others are on their way.
+  // The first worker is ready, the others are starting.
   await once(server.stdout, 'data');
   server.kill('SIGTERM');
   assert.deepEqual(await ended, [0, null]);

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import type axeCore from 'axe-core';
 import type { Page } from 'playwright-core';
 
-/** In the page, once it has been evaluated there. */
+/** Runs inside the page. */
 declare const axe: typeof axeCore;
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
@@ -13,12 +13,12 @@ const RULES = {
   resultTypes: ['violations', 'incomplete'],
 } satisfies axeCore.RunOptions;
 
-/** All but drawings that say nothing: letters in them are not text. */
+/** Everything except decorative drawings: their letters are not text. */
 const LOOKED_AT = { exclude: ['svg[aria-hidden="true"]'] };
 
-/** What axe finds wrong with a page, or cannot decide; each with the elements that it is about. */
+/** The violations that axe finds, or cannot decide, each with its elements. */
 export async function accessibilityProblems(page: Page): Promise<readonly string[]> {
-  // Evaluated by the debugger: the page's own policy runs no script.
+  // Evaluated by the debugger, because the page's own policy allows no script.
   await page.evaluate(AXE);
   const { violations, incomplete } = await page.evaluate(([context, rules]) => axe.run(context, rules), [
     LOOKED_AT,

@@ -1,15 +1,15 @@
 import { inflateSync } from 'node:zlib';
 import type { Page } from 'playwright-core';
 
-/** Of the corner of the page as it is seen: from 0 for black to 1 for white. */
+/** The visible corner of the page, from 0 for black to 1 for white. */
 export async function brightness(page: Page): Promise<number> {
   const png = await page.screenshot({ clip: { x: 0, y: 0, width: 1, height: 1 } });
-  // One pixel: after the filter of its line come red, green and blue (PNG §11.2, §9.2).
+  // One pixel: the filter byte of its line, then red, green and blue (PNG §11.2, §9.2).
   const [, red = 0, green = 0, blue = 0] = inflateSync(Buffer.concat([...dataOf(png)]));
   return (red + green + blue) / (3 * 255);
 }
 
-/** The compressed picture, which may be in several chunks (PNG §5.3, §11.2.3). */
+/** The compressed picture, possibly in several chunks (PNG §5.3, §11.2.3). */
 function* dataOf(png: Buffer): Generator<Buffer> {
   for (let at = 8; at < png.length; ) {
     const length = png.readUInt32BE(at);

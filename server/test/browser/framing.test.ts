@@ -6,7 +6,7 @@ import { addPageClients, PAGES } from './pages.ts';
 import { scene } from './scene.ts';
 import type { Visit } from './visit.ts';
 
-/** What Chromium shows in a frame instead of a page that refuses to be in one. */
+/** Chromium shows this in a frame if a page refuses to be framed. */
 const REFUSED = 'chrome-error://chromewebdata/';
 
 describe('framing in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
@@ -14,7 +14,7 @@ describe('framing in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
   const { lure } = hostileSite(set);
   before(() => addPageClients(set().server));
 
-  /** What a frame on the hostile site shows. */
+  /** The content of a frame on the hostile site. */
   async function framed(visit: Visit, host: string, address: string): Promise<string | undefined> {
     await lure(visit, host, `<iframe src="${address}"></iframe>`);
     await visit.page.waitForLoadState();

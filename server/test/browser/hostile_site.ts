@@ -6,20 +6,23 @@ import { authorizationUrl, newPkce } from '../harness/protocol.ts';
 import type { Scene } from './scene.ts';
 import type { Visit } from './visit.ts';
 
-/** Where the hostile site is. The server is on `localhost`, and ports do not tell sites apart (RFC 6265bis §5.2). */
+/**
+ * The address of the hostile site. The server is on `localhost`: another port would be the same site (RFC 6265bis
+ * §5.2).
+ */
 export const NEIGHBOURHOODS = [
   { where: 'another port of the same site', host: 'localhost' },
   { where: 'another site', host: '127.0.0.1' },
 ] as const;
 
-/** The attacker has an account as well. */
+/** The attacker has an account too. */
 export const MALLORY = { username: 'mallory', password: 'the attacker’s own' };
 
-/** A site that wants to harm, and an attacker with a browser and an account at the server of the scene. */
+/** A hostile site, and an attacker with a browser and an account at the server of the scene. */
 export interface HostileSite {
-  /** Shows a page of the hostile site to somebody. */
+  /** Shows a page of the hostile site to a user. */
   lure(visit: Visit, host: string, html: string): Promise<void>;
-  /** The sign-in form as the attacker got it. */
+  /** The attacker's copy of the sign-in form. */
   ownLogin(): Promise<{ readonly attacker: Browser; readonly login: Page }>;
 }
 
@@ -46,7 +49,7 @@ export function hostileSite(set: () => Scene): HostileSite {
   };
 }
 
-/** A form that sends itself as soon as it is shown. */
+/** A form that submits itself when it is shown. */
 export function forgedForm(action: string, fields: Readonly<Record<string, string>>): string {
   const inputs = Object.entries(fields).map(
     ([name, value]) => `<input type="hidden" name="${name}" value="${escaped(value)}">`,
@@ -55,7 +58,7 @@ export function forgedForm(action: string, fields: Readonly<Record<string, strin
 <script>document.forms[0].submit()</script>`;
 }
 
-/** The same with the form of a page, as it was made for somebody else. */
+/** The same with a page's form, made for another browser. */
 export function stolenForm(page: Page, fields: Readonly<Record<string, string>>): string {
   return forgedForm(new URL(formAction(page), page.url).href, { ...hiddenFields(page), ...fields });
 }

@@ -1,13 +1,13 @@
 import type { Page } from 'playwright-core';
 
-/** Something that can be used, as the keyboard finds it. */
+/** A control, as a keyboard user finds it. */
 export interface Control {
-  /** Its id, or how it begins. */
+  /** Its id, or the start of its text. */
   readonly name: string;
   readonly isFocusVisible: boolean;
 }
 
-/** Everything on the page that a mouse could use, in the order of the document. */
+/** All controls that a mouse could use, in document order. */
 export function controls(page: Page): Promise<readonly string[]> {
   return page.evaluate(() =>
     [
@@ -20,7 +20,7 @@ export function controls(page: Page): Promise<readonly string[]> {
   );
 }
 
-/** Where Tab leads, from the beginning of the page until it begins anew. */
+/** The controls that Tab reaches, from the start of the page until it wraps around. */
 export async function tabStops(page: Page): Promise<readonly Control[]> {
   await page.evaluate(() => {
     const start = document.createElement('span');
@@ -39,7 +39,7 @@ export async function tabStops(page: Page): Promise<readonly Control[]> {
   throw new Error(`Tab does not come to an end: ${stops.map(({ name }) => name).join(', ')}`);
 }
 
-/** Presses Tab until it is there, as a person would who uses no mouse. */
+/** Presses Tab until the control has the focus. */
 export async function tabTo(page: Page, id: string): Promise<void> {
   for (let presses = 0; presses < 30; presses++) {
     if ((await focused(page))?.name === id) return;
@@ -48,7 +48,7 @@ export async function tabTo(page: Page, id: string): Promise<void> {
   throw new Error(`Tab does not lead to #${id}`);
 }
 
-/** @returns `undefined` where nothing on the page has the focus */
+/** @returns `undefined` if nothing on the page has the focus */
 function focused(page: Page): Promise<Control | undefined> {
   return page.evaluate(() => {
     const element = document.activeElement;

@@ -10,7 +10,7 @@ const PIXEL = Buffer.from(
   'base64',
 );
 
-/** What a phishing page would say at our address. */
+/** The text of a phishing page at our address. */
 const PHISHING = 'Your session has expired';
 const SVG = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100">
 <a href="https://stranger.example/"><text x="1" y="9">${PHISHING}</text></a></svg>`;
@@ -39,7 +39,7 @@ describe('an application’s logo in Chromium', { skip: CHROMIUM_ABSENCE }, () =
       const { page } = await visitor();
       await page.goto(`${server.url}/`);
       const download = page.waitForEvent('download');
-      await page.goto(`${server.url}/logo?client=${id}`).catch(() => {}); // Chromium aborts what it saves
+      await page.goto(`${server.url}/logo?client=${id}`).catch(() => {}); // Chromium aborts the navigation when it saves a file
       assert.equal((await download).url(), `${server.url}/logo?client=${id}`);
       assert.doesNotMatch(await page.content(), new RegExp(PHISHING));
       assert.equal(await page.locator('a[href*=stranger]').count(), 0);

@@ -64,7 +64,7 @@ describe('pages in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
   }
 });
 
-/** In CSS pixels, as far as it would have to be scrolled. */
+/** The scrollable width, in CSS pixels. */
 function contentWidth(page: Page): Promise<number> {
   return page.evaluate(() => document.documentElement.scrollWidth);
 }

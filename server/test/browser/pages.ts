@@ -2,29 +2,29 @@ import { addClient } from '../harness/clients.ts';
 import { grantdPrints, type RunningServer } from '../harness/program.ts';
 import type { Visit } from './visit.ts';
 
-/** Words without a space, as people and applications have them. */
+/** Long words without a space, like some names of users and applications. */
 const LONG_NAME = 'Donaudampfschifffahrtselektrizitätenhauptbetriebswerkbauunterbeamtengesellschaft';
 const LONG_SCOPE = 'https://api.example.com/scopes/warehouse.inventory.adjustments.of.the.past:read';
 
-/** A page that a person meets. */
+/** A page for users. */
 export interface PageCase {
   readonly name: string;
   readonly as: 'nobody' | 'alice';
   readonly open: (visit: Visit) => Promise<void>;
-  /** Selects what no other page has. */
+  /** A selector that matches on this page only. */
   readonly shows: string;
 }
 
 const BYE = 'https://stranger.example/bye';
 
-/** An application that registered itself. */
+/** A self-registered application. */
 const STRANGER = {
   client_id: 'stranger',
   redirect_uri: 'https://stranger.example/callback',
   scope: 'openid',
 };
 
-/** Every page: each line is looked at in every view by `pages.test.ts`. */
+/** Every page. `pages.test.ts` checks each line in every view. */
 export const PAGES: readonly PageCase[] = [
   { name: 'home', as: 'nobody', open: (visit) => visit.open('/'), shows: 'a[href$=configuration]' },
   { name: 'sign-in', as: 'nobody', open: (visit) => visit.authorize(), shows: '#login-submit' },
@@ -153,7 +153,7 @@ export const PAGES: readonly PageCase[] = [
   { name: 'no such page', as: 'nobody', open: (visit) => visit.open('/nowhere'), shows: '#problem' },
 ];
 
-/** What some of the pages are about. */
+/** The clients that some of the pages show. */
 export async function addPageClients(server: RunningServer): Promise<void> {
   const { folder } = server;
   await grantdPrints(folder, [

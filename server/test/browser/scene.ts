@@ -5,21 +5,21 @@ import { Chromium } from '../harness/chromium.ts';
 import { grantdPrints, type RunningServer, Workbench } from '../harness/program.ts';
 import { Visit } from './visit.ts';
 
-/** A server with the demo's people, an application that it knows as `shop`, and a browser. */
+/** A server with the demo's users, an application registered as `shop`, and a browser. */
 export interface Scene {
   readonly server: RunningServer;
   readonly application: Application;
   readonly chromium: Chromium;
-  /** Of `shop`: the application's `/callback`. */
+  /** The application's `/callback`. */
   readonly redirectUri: string;
-  /** Somebody with a browser of their own, who comes from the shop. */
+  /** A user with a new browser, who comes from the shop. */
   visitor(options?: BrowserContextOptions): Promise<Visit>;
 }
 
 /**
- * Sets the scene for the tests of a `describe`.
+ * Sets up the scene for the tests of a `describe`.
  * @param flags of the server, besides the demo's
- * @returns it, to be called once they run
+ * @returns the scene; call the result inside the tests
  */
 export function scene(flags: readonly string[] = []): () => Scene {
   const workbench = new Workbench();

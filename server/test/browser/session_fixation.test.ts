@@ -27,7 +27,7 @@ describe('session fixation in Chromium', { skip: CHROMIUM_ABSENCE }, () => {
     await victim.authorizeAndSignIn({ prompt: 'login consent' });
     assert.notEqual(await victim.session(), await mallory.session());
 
-    // Whether that session stands or ended with the sign-in: it has become nobody else's.
+    // Whether that session is unchanged or ended with the sign-in. It never becomes another user's.
     await mallory.authorize({ prompt: 'consent' });
     await mallory.page.waitForSelector('#consent-allow, #login-submit');
     assert.doesNotMatch(await mallory.page.innerText('main'), /alice/i);

@@ -13,15 +13,17 @@ const SCOPES = ['openid', 'profile', 'email'];
 const FILES = join(import.meta.dirname, 'single_page_application');
 const LIBRARY = join(import.meta.dirname, '..', '..', '..', 'node_modules', 'oidc-client-ts');
 
-/** An application without a server of its own, on two hosts: one is the same site as the server, the other is not. */
+/**
+ * An application without a server, on two hosts: one is the same site as the authorization server, the other is not.
+ */
 export interface SinglePageApplication {
   readonly sameSite: string;
   readonly otherSite: string;
-  /** Somebody who has opened it; without refresh tokens it renews in a frame. */
+  /** A user who has opened it. Without refresh tokens it renews in a frame. */
   open(url: string, has?: 'refresh tokens' | 'no refresh tokens'): Promise<Opened>;
 }
 
-/** The application in somebody's browser. */
+/** The application in a user's browser. */
 export class Opened {
   readonly visit: Visit;
   readonly page: Page;
@@ -41,13 +43,16 @@ export class Opened {
     assert.equal(await this.outcome(), '');
   }
 
-  /** Presses a button of the application. @returns what went wrong, once it has done what the button says */
+  /**
+   * Presses a button of the application.
+   * @returns its error message after the action, possibly empty
+   */
   async press(id: string): Promise<string> {
     await this.page.click(`#${id}`);
     return this.outcome();
   }
 
-  /** @returns what went wrong, which may be nothing */
+  /** @returns its error message, possibly empty */
   async outcome(): Promise<string> {
     await this.page.waitForFunction(() =>
       /^signed (in|out)$/.test(document.getElementById('state')?.textContent ?? ''),
@@ -59,7 +64,7 @@ export class Opened {
     return this.page.innerText('#state');
   }
 
-  /** What the library keeps of the person who is signed in. */
+  /** What the library stores about the signed-in user. */
   async user(): Promise<User> {
     const kept = await this.page.evaluate(() =>
       Object.entries(sessionStorage).find(([name]) => name.startsWith('oidc.user:')),
@@ -117,7 +122,7 @@ export function singlePageApplication(set: () => Scene): () => SinglePageApplica
       otherSite: otherSiteOf(running.origin),
       async open(url, has = 'refresh tokens') {
         const clientId = has === 'refresh tokens' ? 'spa' : 'spa-in-frames';
-        // Consent is asked for each time, whatever another test has agreed to.
+        // Asks for consent each time, because earlier tests may have given it.
         const settings = {
           authority: server.url,
           client_id: clientId,

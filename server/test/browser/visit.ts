@@ -4,13 +4,13 @@ import { authorizationUrl, newPkce } from '../harness/protocol.ts';
 
 type Parameters = Readonly<Record<string, string>>;
 
-/** What a person does at a server, by the ids that its pages promise. */
+/** The actions of a user at a server. Elements are found by their documented ids. */
 export class Visit {
   readonly page: Page;
   readonly #url: string;
   readonly #from: Parameters;
 
-  /** @param from parameters of the application that the person comes from; `demo-web` unless said otherwise */
+  /** @param from parameters of the application that the user comes from; default: `demo-web` */
   constructor(page: Page, url: string, from: Parameters = {}) {
     this.page = page;
     this.#url = url;
@@ -21,7 +21,7 @@ export class Visit {
     return this.page.context();
   }
 
-  /** The cookie of the session; `undefined` where there is none. */
+  /** The session cookie; `undefined` if there is none. */
   async session(): Promise<string | undefined> {
     return (await this.person.cookies()).find(({ name }) => name === 'grantd_session')?.value;
   }
@@ -35,7 +35,7 @@ export class Visit {
     await this.page.goto(authorizationUrl(this.#url, newPkce(), { ...this.#from, ...parameters }));
   }
 
-  /** Also where the page takes the person for whoever is signed in already. */
+  /** Works also if the page suggests a user who is already signed in. */
   async signIn({ username, password }: Credentials = ALICE): Promise<void> {
     const name = this.page.locator('#username');
     if (!(await name.isEditable()) && (await name.inputValue()) !== username)
@@ -45,14 +45,14 @@ export class Visit {
     await this.page.click('#login-submit');
   }
 
-  /** Up to the question of consent, which is asked also where it has been answered before. */
+  /** Continues to the consent page, which appears even after an earlier consent. */
   async authorizeAndSignIn(parameters: Parameters = {}, who = ALICE): Promise<void> {
     await this.authorize({ prompt: 'consent', ...parameters });
     await this.signIn(who);
     await this.page.waitForSelector('#consent-allow');
   }
 
-  /** Answers the question whether to sign out, where it is asked: with a fitting `id_token_hint` it need not be. */
+  /** Confirms the sign-out if the page asks. With a matching `id_token_hint` it does not. */
   async confirmLogout(): Promise<void> {
     const question = this.page.locator('#logout-yes');
     const isAsked = question.waitFor().then(() => true);
@@ -60,7 +60,7 @@ export class Visit {
     if (await Promise.race([isAsked, isAway])) await question.click();
   }
 
-  /** @returns where the application's callback was called with, once the browser is there */
+  /** @returns the URL at the application's callback, when the browser is there */
   async arrivalAt(redirectUri: string): Promise<URLSearchParams> {
     await this.page.waitForURL((url) => url.href.startsWith(redirectUri));
     return new URL(this.page.url()).searchParams;

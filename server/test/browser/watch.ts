@@ -1,14 +1,14 @@
 import type { BrowserContext } from 'playwright-core';
 
-/** What a browser does and says besides showing pages. */
+/** Requests and console messages of a browser. */
 export interface Watch {
-  /** Origins that were asked for anything, blocked requests among them. */
+  /** Origins of all requests, including blocked ones. */
   readonly origins: Set<string>;
-  /** Errors and warnings on the console: among them every breach of a Content-Security-Policy. */
+  /** Errors and warnings on the console, including every violation of a Content-Security-Policy. */
   readonly complaints: string[];
 }
 
-/** Sees whatever is done from now on. */
+/** Watches from now on. */
 export function watch(person: BrowserContext): Watch {
   const seen: Watch = { origins: new Set(), complaints: [] };
   person.on('request', (request) => void seen.origins.add(new URL(request.url()).origin));
@@ -23,7 +23,7 @@ export function watch(person: BrowserContext): Watch {
   return seen;
 }
 
-/** A page that refuses has the status of a refusal; Chromium tells the console of it. */
+/** A page with an error has an error status, which Chromium reports on the console. */
 function isStatusOfPage(text: string, isPage: boolean): boolean {
   return isPage && text.startsWith('Failed to load resource: the server responded with a status of 4');
 }

@@ -9,7 +9,7 @@ import { RelyingParty } from './relying_party.ts';
 import { backChannelCommand, clientCommand } from './set_up.ts';
 import { present, verdictOf } from './verdict.ts';
 
-/** Some modules wait for half a minute, while others go on. */
+/** Some modules wait for half a minute while others run. */
 const MODULES_AT_ONCE = 4;
 
 describe('certification', { concurrency: PLANS.length }, () => {
@@ -63,7 +63,7 @@ test('findings E7: the plans name their modules as version 5.2.4 of the suite do
   assert.ok(!names.includes('oidcc-ensure-other-scope-order-succeeds'));
 });
 
-/** So that nobody waits at the end, when nothing else is left to do. */
+/** Slow modules start first, so that none is left at the end. */
 function longestFirst(modules: readonly PlannedModule[]): readonly PlannedModule[] {
   return modules.toSorted((one, other) => (other.waitsSeconds ?? 0) - (one.waitsSeconds ?? 0));
 }

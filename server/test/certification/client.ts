@@ -12,15 +12,15 @@ export interface Client {
   readonly secret?: string;
   readonly redirectUri: string;
   readonly authentication: Variant['authentication'];
-  /** RSA: its assertions and request objects are signed with it. */
+  /** An RSA key that signs its assertions and request objects. */
   readonly key?: ClientKey;
-  /** What its assertions name as their audience. Default: the URL of the token endpoint. */
+  /** The audience of its assertions. Default: the URL of the token endpoint. */
   readonly assertionAudience?: 'issuer';
-  /** Where it registered itself. */
+  /** The registration response, if it registered itself. */
   readonly registration?: JsonObject;
 }
 
-/** The client of a module: the operator's, or one that registers itself, with metadata of its own besides the usual. */
+/** The client of a module: the operator's, or a self-registered one with additional metadata. */
 export async function clientOf(party: RelyingParty, metadata: JsonObject = {}): Promise<Client> {
   const { operator, variant } = party;
   if (variant.registration === 'static_client') return operator.client;
@@ -40,7 +40,7 @@ export async function clientOf(party: RelyingParty, metadata: JsonObject = {}): 
   return client;
 }
 
-/** What a client says of itself (OpenID Connect Dynamic Client Registration §2). */
+/** The client's metadata (OpenID Connect Dynamic Client Registration §2). */
 export function usualMetadata({ operator, variant }: RelyingParty): JsonObject {
   return {
     client_name: `certification ${randomBytes(6).toString('base64url')}`,
@@ -53,9 +53,9 @@ export function usualMetadata({ operator, variant }: RelyingParty): JsonObject {
   };
 }
 
-/** A registration request, whatever comes of it. */
+/** A registration request, successful or not. */
 export function register({ provider }: RelyingParty, metadata: JsonObject): Promise<Response> {
-  // A member that a module leaves out is `undefined`, and is not sent.
+  // `undefined` omits a member.
   return fetch(provider.at('registration_endpoint'), {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -63,7 +63,7 @@ export function register({ provider }: RelyingParty, metadata: JsonObject): Prom
   });
 }
 
-/** A registration that has gone well (OpenID Connect Dynamic Client Registration §3.2). */
+/** A successful registration (OpenID Connect Dynamic Client Registration §3.2). */
 async function checkRegistration(response: Response): Promise<JsonObject> {
   const registration = await jsonOf(response);
   assert.equal(response.status, 201, JSON.stringify(registration));
@@ -74,7 +74,7 @@ async function checkRegistration(response: Response): Promise<JsonObject> {
   return registration;
 }
 
-/** Takes a client away that registered itself (RFC 7592 §2.3), as the suite does at the end of each module. */
+/** Removes a self-registered client (RFC 7592 §2.3), as the suite does after each module. */
 export async function unregister({ registration }: Client): Promise<void> {
   if (registration === undefined) return;
   const response = await fetch(

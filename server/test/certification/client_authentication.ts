@@ -5,10 +5,10 @@ import type { Client } from './client.ts';
 import { signed } from './jws.ts';
 import type { Provider } from './provider.ts';
 
-/** Seconds that an assertion lives. */
+/** Lifetime of an assertion, in seconds. */
 const LIFETIME = 60;
 
-/** How a client shows who it is, in a request to the token endpoint (OpenID Connect Core §9). */
+/** A client's credentials for the token endpoint (OpenID Connect Core §9). */
 export async function authenticated(
   provider: Provider,
   client: Client,

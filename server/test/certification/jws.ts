@@ -9,14 +9,14 @@ export interface PublishedKey extends JsonWebKey {
 
 const RS256 = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' } as const;
 
-/** The parts of a compact JWS (RFC 7515 §3.1), not verified. */
+/** The parts of a compact JWS (RFC 7515 §3.1), unverified. */
 export function partsOf(jws: string): { readonly header: JsonObject; readonly claims: JsonObject } {
   const [header = '', payload = '', signature, ...others] = jws.split('.');
   assert.ok(signature !== undefined && others.length === 0, 'a compact JWS has three parts');
   return { header: decoded(header), claims: decoded(payload) };
 }
 
-/** What an RS256 signature of one of the keys, the one that its `kid` names, vouches for. */
+/** The payload of a JWS, verified with RS256 and the key of its `kid`. */
 export async function verified(
   jws: string,
   keys: readonly PublishedKey[],
@@ -42,7 +42,7 @@ export interface SigningKey {
   readonly publicKey: { readonly kid: string };
 }
 
-/** A JWS by a client's RSA key. */
+/** A JWS signed by a client's RSA key. */
 export async function signed(claims: JsonObject, { privateKey, publicKey }: SigningKey): Promise<string> {
   const input = `${encoded({ alg: 'RS256', kid: publicKey.kid })}.${encoded(claims)}`;
   const signature = await crypto.subtle.sign(RS256, privateKey, Buffer.from(input));

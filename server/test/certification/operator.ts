@@ -19,19 +19,19 @@ import {
   SETTINGS,
 } from './set_up.ts';
 
-/** A provider as its operator has set it up for a plan, and the client's own site. */
+/** A provider configured for a plan, and the site of the client. */
 export interface Operator {
   readonly issuer: string;
   readonly person: Credentials;
-  /** The client that the operator has registered; the suite is told of it. */
+  /** The client that the operator registered, for the suite's configuration. */
   readonly client: Client;
-  /** RSA: the key of every client that does not need one of its own. Making one takes long. */
+  /** The RSA key of every client that needs none of its own, because creating one takes long. */
   readonly clientKey: ClientKey;
-  /** Where every client is answered. */
+  /** The redirect URI of every client. */
   readonly redirectUri: string;
-  /** Where browsers are sent after logout. */
+  /** The URI after logout. */
   readonly afterLogoutUri: string;
-  /** What the provider fetches, where the plan lets it; paths follow the alias. */
+  /** The client's site. The provider fetches from it if the plan allows that; paths follow the alias. */
   readonly site: ClientSite;
   /** Runs a command of the program on its database. */
   command(args: readonly string[]): Promise<string>;
@@ -40,9 +40,12 @@ export interface Operator {
 
 /** The site of the clients. */
 export interface ClientSite {
-  /** Serves a document from now on. @returns its URL */
+  /**
+   * Serves a document from now on.
+   * @returns its URL
+   */
   put(path: string, body: string | Uint8Array, type: string): string;
-  /** Bodies that came to a path, in order. */
+  /** Bodies of the requests for a path, in order. */
   bodiesAt(path: string): readonly string[];
 }
 
@@ -54,10 +57,10 @@ const CLIENT = {
   authentication: 'client_secret_basic',
 } as const;
 
-/** Every provider and every client here is https, behind one certificate, which both sides are told to trust. */
+/** Providers and clients are https with one certificate, which both sides trust. */
 const CERTIFICATE = selfSignedCertificate();
 
-/** The program on a database of its own, behind TLS, with a person and a client. */
+/** The program on its own database, behind TLS, with a user and a client. */
 export async function startOperator(plan: Plan): Promise<Operator> {
   setDefaultCACertificates([...new Set([...getCACertificates('default'), CERTIFICATE.cert])]);
   const workbench = new Workbench();
@@ -94,12 +97,12 @@ export async function startOperator(plan: Plan): Promise<Operator> {
   }
 }
 
-/** @returns how commands are run on its database */
+/** @returns a function that runs commands on its database */
 async function startProgram(workbench: Workbench, plan: Plan, proxy: TlsProxy) {
   const folder = workbench.folder();
   const [trusted, configuration] = [join(folder, 'trusted.pem'), join(folder, 'grantd.json')];
   writeFileSync(trusted, CERTIFICATE.cert);
-  // The client's site, where it is asked for something, is on this very machine.
+  // The client's site is on this machine.
   const settings = { issuer: proxy.origin, ...SETTINGS, insecureDevelopment: plan.fetches };
   writeFileSync(configuration, JSON.stringify(settings));
   const args = ['--config', configuration, '--trusted-proxies', '127.0.0.1'];

@@ -92,7 +92,7 @@ export const BASIC_MODULES: readonly PlannedModule[] = [
   passed('oidcc-ensure-request-with-valid-pkce-succeeds', 'the code flow with PKCE'),
 ];
 
-/** Of the dynamic profile. */
+/** Modules of the dynamic profile. */
 export const DYNAMIC_MODULES: readonly PlannedModule[] = [
   passed('oidcc-idtoken-rs256', 'id_token_signed_response_alg=RS256'),
   IDTOKEN_UNSIGNED,
@@ -138,7 +138,7 @@ export const DYNAMIC_MODULES: readonly PlannedModule[] = [
 
 const ERROR_OR_QUESTION = 'no way back; a page with an error or the question';
 
-/** Of RP-initiated logout. */
+/** Modules of RP-initiated logout. */
 export const LOGOUT_MODULES: readonly PlannedModule[] = [
   passed('oidcc-rp-initiated-logout-discovery-endpoint-verification', 'end_session_endpoint is announced'),
   passed(

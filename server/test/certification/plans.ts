@@ -1,38 +1,38 @@
 import { BASIC_MODULES, DYNAMIC_MODULES, LOGOUT_MODULES, passed } from './planned_modules.ts';
 
-/** How the clients of a module are made and prove who they are, and how they are answered. */
+/** How the clients of a module are created, authenticate, and receive responses. */
 export interface Variant {
   readonly registration: 'static_client' | 'dynamic_client';
   readonly authentication: 'client_secret_basic' | 'client_secret_post' | 'private_key_jwt';
   readonly responseMode: 'default' | 'form_post';
 }
 
-/** What the suite would say of a module. Only a failure keeps a provider from being certified. */
+/** The suite's result for a module. Only a failure prevents certification. */
 export type Result = 'passed' | 'warning' | 'skipped' | 'failed';
 
 export interface PlannedModule {
-  /** As the suite names it. */
+  /** The suite's name. */
   readonly name: string;
-  /** What it checks, in a few words. */
+  /** What it checks, in short. */
   readonly checks: string;
   readonly result: Exclude<Result, 'passed'> | 'passed';
-  /** Where it does not simply pass: what the suite would remark. */
+  /** Present if it does not pass: the suite's remark. */
   readonly because?: string;
-  /** How long it waits before it goes on; those that wait longest are begun first. */
+  /** How long it waits. The modules that wait longest start first. */
   readonly waitsSeconds?: number;
-  /** Where it differs from that of its plan. */
+  /** Present if it differs from that of its plan. */
   readonly variant?: Partial<Variant>;
 }
 
 export interface Plan {
-  /** As the suite names it. */
+  /** The suite's name. */
   readonly name: string;
-  /** What it certifies. */
+  /** The profile that it certifies. */
   readonly profile: string;
   readonly variant: Variant;
-  /** What its menu asks of who runs it. */
+  /** The selection in the suite's menu. */
   readonly menu: string;
-  /** Whether the program fetches from the client's own site. */
+  /** Whether the program fetches from the client's site. */
   readonly fetches: boolean;
   readonly modules: readonly PlannedModule[];
 }
@@ -43,7 +43,7 @@ const BASIC: Variant = {
   responseMode: 'default',
 };
 
-/** Every plan that the program should pass, with every module of it. */
+/** Every plan that the program should pass, with every module. */
 export const PLANS: readonly Plan[] = [
   {
     name: 'oidcc-config-certification-test-plan',

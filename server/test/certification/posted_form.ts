@@ -1,12 +1,12 @@
 import { type Page, unescaped } from '../harness/browser.ts';
 
-/** What a browser would post to a client (OAuth 2.0 Form Post Response Mode §2). */
+/** The request that a browser posts to a client (OAuth 2.0 Form Post Response Mode §2). */
 export interface PostedForm {
   readonly action: string;
   readonly fields: URLSearchParams;
 }
 
-/** The form of a page that posts itself, or asks a person first; `undefined` if the page has none. */
+/** The form of a page that submits itself, or asks the user first; `undefined` if the page has none. */
 export function postedForm({ html }: Page): PostedForm | undefined {
   const [, action] = /<form method="post" action="([^"]*)">/.exec(html) ?? [];
   if (action === undefined || !/document\.forms\[0\]\.submit\(\)|<button id="leave"/.test(html))

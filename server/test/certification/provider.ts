@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { isObject, type JsonObject, type PublishedKey } from './jws.ts';
 
-/** A provider, as its discovery document describes it. */
+/** A provider, by its discovery document. */
 export interface Provider {
   readonly issuer: string;
   readonly metadata: JsonObject;
-  /** URL of an endpoint that the provider announces. */
+  /** URL of an endpoint in the document. */
   at(name: string): string;
-  /** A list that the provider announces, of texts. */
+  /** A list of strings in the document. */
   list(name: string): readonly string[];
-  /** Its keys at this moment. */
+  /** Its current keys. */
   keys(): Promise<readonly PublishedKey[]>;
 }
 
@@ -45,7 +45,7 @@ async function jsonAt(url: string): Promise<JsonObject> {
   return jsonOf(response);
 }
 
-/** The JSON object that a response has. */
+/** The JSON object in a response. */
 export async function jsonOf(response: Response): Promise<JsonObject> {
   assert.match(response.headers.get('content-type') ?? '', /^application\/(json|jwk-set\+json)(;|$)/);
   const value: unknown = await response.json();

@@ -16,16 +16,16 @@ import type { Remarks } from './verdict.ts';
 
 export type Parameters = Readonly<Record<string, string>>;
 
-/** Where an authorization request has led, and over which pages. */
+/** The result of an authorization request, with the pages on the way. */
 export interface Arrival {
   readonly pages: readonly ('login' | 'consent')[];
-  /** What the client was answered; absent where the browser stayed with the provider. */
+  /** The response to the client; absent if the browser stayed with the provider. */
   readonly parameters?: URLSearchParams;
-  /** The last page of the provider's that was shown. */
+  /** The last page of the provider. */
   readonly page: Page;
 }
 
-/** What one run of the code flow has brought. */
+/** The result of a code flow. */
 export interface Flow {
   readonly request: Parameters;
   readonly pages: Arrival['pages'];
@@ -35,24 +35,24 @@ export interface Flow {
   readonly identity: JsonObject;
 }
 
-/** How one run differs from the plain one. */
+/** Changes to a plain run. */
 export interface FlowChanges {
-  /** Parameters of the authorization request; `undefined` leaves one out. */
+  /** Parameters of the authorization request; `undefined` omits one. */
   readonly request?: Readonly<Record<string, string | undefined>>;
   /** Parameters of the token request. */
   readonly redemption?: Parameters;
-  /** How the request reaches the provider. Default: in the address. */
+  /** How the request is sent. Default: in the query. */
   readonly send?: (request: Parameters) => Promise<Page>;
 }
 
-/** The client's side of one module: strict, with a browser and a person of its own. */
+/** The client of one module. It checks strictly, and has its own browser and user. */
 export class RelyingParty {
   readonly provider: Provider;
   readonly operator: Operator;
   readonly variant: Variant;
   readonly remarks: Remarks;
   readonly browser: Browser;
-  /** Those that registered themselves for this module. */
+  /** The clients that registered themselves for this module. */
   readonly clients: Client[] = [];
 
   constructor(parts: {
@@ -68,7 +68,7 @@ export class RelyingParty {
     this.browser = new Browser(parts.provider.issuer);
   }
 
-  /** The code flow to its tokens and UserInfo, with everything checked that always holds. */
+  /** Runs the code flow up to UserInfo, with all checks that apply to every run. */
   async codeFlow(client: Client, changes: FlowChanges = {}): Promise<Flow> {
     const flow = await this.tokenFlow(client, changes);
     await checkUserInfo(await this.userInfo(flow.tokens), flow.identity.sub);
@@ -86,7 +86,10 @@ export class RelyingParty {
     return { request, pages, code, tokens, identity };
   }
 
-  /** An authorization request that ends with an error to the client. @returns its code */
+  /**
+   * An authorization request that gets an error at the client.
+   * @returns its code
+   */
   async refusedFlow(client: Client, changes: FlowChanges): Promise<string> {
     const request = this.request(client, changes.request);
     const { pages, parameters } = await this.authorize(request, changes.send);
@@ -95,7 +98,7 @@ export class RelyingParty {
     return checkError(this.provider, parameters, request.state);
   }
 
-  /** A plain authorization request, with changes. */
+  /** A plain authorization request with changes. */
   request({ id, redirectUri }: Client, changes: FlowChanges['request'] = {}): Parameters {
     const request = {
       client_id: id,
@@ -116,7 +119,7 @@ export class RelyingParty {
     return `${this.provider.at('authorization_endpoint')}?${new URLSearchParams(request)}`;
   }
 
-  /** The person signs in and allows wherever they are asked. */
+  /** The user signs in and allows everything. */
   async authorize(
     request: Parameters,
     send = (sent: Parameters) => this.browser.get(this.addressOf(sent)),
@@ -136,8 +139,8 @@ export class RelyingParty {
   }
 
   /**
-   * What the client is told: by the address that the browser is sent to, or by a form that it posts there; or by the link
-   * or button that a person uses, since clients that registered themselves get no error without one.
+   * The response to the client: by redirect, by a form that submits itself, or by the link or button that the user
+   * presses. Self-registered clients get errors only that way.
    */
   #answerIn(
     page: Page,
@@ -193,7 +196,7 @@ export class RelyingParty {
   }
 }
 
-/** @param bytes how hard it is to guess */
+/** @param bytes of randomness */
 export function randomText(bytes: number): string {
   return randomBytes(bytes).toString('base64url');
 }

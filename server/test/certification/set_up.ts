@@ -1,16 +1,16 @@
 import { DEMO_PERSON } from '../../src/demo/demo.ts';
 
-/** What the program's configuration has to say for all plans, besides its issuer and its database. */
+/** The program's configuration for all plans, besides issuer and database. */
 export const SETTINGS = {
   registration: 'open',
   registrationAssertionAudience: 'endpoint',
   registrationInsecureAllowMissingPkce: true,
 } as const;
 
-/** What stands in the configuration of a plan, and in the addresses of its clients. */
+/** The alias in a plan's configuration and in the URLs of its clients. */
 export const ALIAS = 'grantd';
 
-/** Below the alias, as the suite has them. */
+/** Paths below the alias, as in the suite. */
 export const [CALLBACK, AFTER_LOGOUT, BACK_CHANNEL_LOGOUT] = [
   'callback',
   'post_logout_redirect',
@@ -18,8 +18,9 @@ export const [CALLBACK, AFTER_LOGOUT, BACK_CHANNEL_LOGOUT] = [
 ] as const;
 
 /**
- * Adds a client for the plans with static clients; its secret is read from standard input. It has no back-channel logout
- * URI: the suite answers those requests in the Back-Channel plan alone, and its RP-Initiated modules fail at any other.
+ * Adds a client for the plans with static clients. Its secret is read from standard input. It has no back-channel
+ * logout URI: the suite accepts such requests in the Back-Channel plan only, and its RP-Initiated modules fail with
+ * one.
  */
 export function clientCommand(id: string, suite: string): readonly string[] {
   const at = (path: string) => `${suite}/test/a/${ALIAS}/${path}`;
@@ -32,7 +33,7 @@ export function clientCommand(id: string, suite: string): readonly string[] {
   ];
 }
 
-/** Gives such a client what the Back-Channel plan needs. */
+/** Adds the URI that the Back-Channel plan needs. */
 export function backChannelCommand(id: string, suite: string): readonly string[] {
   return [
     ...['client', 'update', id],
@@ -42,8 +43,8 @@ export function backChannelCommand(id: string, suite: string): readonly string[]
 }
 
 /**
- * What the suite's browser does at the pages of a plan. At re-authentication the user name is fixed: the selector passes
- * it over, and the last word lets the suite go on without it.
+ * The suite's commands for its browser at the pages of a plan. When a user signs in again, the user name is read-only:
+ * then the selector does not match, and "optional" lets the suite continue.
  */
 export function browserTasks(issuer: string, { username, password }: Person) {
   return [
@@ -104,7 +105,7 @@ interface Person {
   readonly password: string;
 }
 
-/** Adds a person with every standard claim; without one of them the modules of scopes end with a warning. */
+/** Adds a user with every standard claim. If one is missing, the scope modules end with a warning. */
 export function personCommand(name: string): readonly string[] {
   const claims = Object.entries(DEMO_PERSON.claims);
   return [

@@ -1,27 +1,27 @@
 import assert from 'node:assert/strict';
 import type { Result } from './plans.ts';
 
-/** What came of a module, in the words of the suite. */
+/** The result of a module, in the suite's terms. */
 export interface Verdict {
   readonly result: Result;
-  /** Where it did not simply pass. */
+  /** Present if it did not pass. */
   readonly because?: string;
 }
 
-/** What a module remarks while it runs. A failure is an assertion that fails. */
+/** The remarks of a running module. A failed assertion is a failure. */
 export interface Remarks {
-  /** Something that should be otherwise, but need not be. */
+  /** A recommendation that the provider ignores. */
   warn(text: string): void;
-  /** Ends the module: the provider says that it does not do this, and need not. */
+  /** Ends the module: the provider does not announce this optional feature. */
   skip(text: string): never;
 }
 
-/** A failure that the suite is known to report: the module's own words, so that no other failure counts as this one. */
+/** A failure that the suite is known to report, with the module's own words, so that no other failure matches. */
 export class KnownFailure extends Error {}
 
 class Skipped extends Error {}
 
-/** Runs a module to its end. Any failure that is not a known one is thrown. */
+/** Runs a module. Throws any unknown failure. */
 export async function verdictOf(run: (remarks: Remarks) => Promise<void>): Promise<Verdict> {
   const warnings: string[] = [];
   const remarks: Remarks = {
@@ -40,7 +40,7 @@ export async function verdictOf(run: (remarks: Remarks) => Promise<void>): Promi
   return warnings.length === 0 ? { result: 'passed' } : { result: 'warning', because: warnings.join('; ') };
 }
 
-/** Narrows to what a check has found to be there. */
+/** Asserts that a value is present. */
 export function present<T>(value: T | undefined | null, what: string): T {
   assert.ok(value !== undefined && value !== null, `${what} is missing`);
   return value;

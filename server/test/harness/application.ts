@@ -1,15 +1,15 @@
 import { createServer } from 'node:http';
 import { listenOnLoopback } from './listening.ts';
 
-/** A site of its own on this machine: an application that people come from, or a hostile one. */
+/** A separate site on this machine: an application or a hostile site. */
 export interface Application {
-  /** Another origin than any server's: another port. */
+  /** Its port differs from every server's, so it is another origin. */
   readonly origin: string;
   /** Serves a page from now on. */
   put(path: string, body: string | Uint8Array, type?: string): void;
-  /** Leads elsewhere from now on. */
+  /** Redirects from now on. */
   redirect(path: string, location: string): void;
-  /** Every address that it was asked for, in order, with its body where there was one. */
+  /** All requested URLs in order, with bodies. */
   readonly asked: readonly { readonly url: URL; readonly body: string }[];
   close(): void;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 
-/** A page as a browser without scripts has it. */
+/** A page as seen by a browser without scripts. */
 export interface Page {
   readonly url: string;
   readonly status: number;
@@ -8,13 +8,13 @@ export interface Page {
   readonly html: string;
 }
 
-/** Keeps cookies, follows redirects within one site, fills in forms, and stops where it would leave the site. */
+/** Stores cookies, follows redirects within one site, fills in forms, and stops before it leaves the site. */
 export class Browser {
   readonly cookies = new Map<string, string>();
   readonly #site: string;
   readonly #headers: Readonly<Record<string, string>>;
 
-  /** @param headers what a proxy in between adds to every request */
+  /** @param headers that a proxy adds to every request */
   constructor(site: string, headers: Readonly<Record<string, string>> = {}) {
     this.#site = new URL(site).origin;
     this.#headers = headers;
@@ -28,7 +28,7 @@ export class Browser {
     return this.#load(url, { method: 'POST', body: new URLSearchParams(fields) });
   }
 
-  /** Submits the form of a page, with its hidden fields. */
+  /** Submits a page's form with its hidden fields. */
   async submit(page: Page, fields: Readonly<Record<string, string>>): Promise<Page> {
     return this.post(new URL(formAction(page), page.url).href, { ...hiddenFields(page), ...fields });
   }
@@ -69,7 +69,7 @@ export function hiddenFields({ html }: Page): Record<string, string> {
   return Object.fromEntries([...fields].map(([, name = '', value = '']) => [name, unescaped(value)]));
 }
 
-/** Where the link leads that leaves for an unchecked application; `undefined` if the page has none. */
+/** The target of the link to an unchecked application; `undefined` if the page has none. */
 export function leavingLink({ html }: Page): string | undefined {
   const [, address] = /<a id="leave" [^>]*href="([^"]*)"/.exec(html) ?? [];
   return address === undefined ? undefined : unescaped(address);
@@ -91,8 +91,8 @@ export interface Credentials {
 export const ALICE: Credentials = { username: 'alice', password: 'wonderland' };
 
 /**
- * From the authorization request to the address that the client gets, through the real pages. Consent is given where
- * it is asked for: not where the person has given it before.
+ * From the authorization request to the client's URL, through the real pages. Gives consent if the page appears, which
+ * it does not after an earlier consent.
  */
 export async function signInAndConsent(
   browser: Browser,

@@ -1,9 +1,9 @@
 import { argon2Sync, randomBytes } from 'node:crypto';
 
-/** The least that Argon2 admits: most tests are not about what a password costs. */
+/** The lowest cost that Argon2 allows. Most tests do not depend on the cost. */
 const COST = { memory: 32, passes: 1, parallelism: 4, tagLength: 32 } as const;
 
-/** A password as the program stores it, but for its cost, which the hash itself tells. */
+/** A password as the program stores it, except for the cost, which the hash contains. */
 export function cheapHash(password: string): string {
   const nonce = randomBytes(16);
   const tag = argon2Sync('argon2id', { message: password, nonce, ...COST });

@@ -7,10 +7,10 @@ import {
 } from 'playwright-core';
 import { installedChromium } from './chromium_installation.ts';
 
-/** How long a page may take for anything before a test fails, in milliseconds. */
+/** Maximum milliseconds for any action of a page. */
 const LONGEST_MS = 10_000;
 
-/** A real browser: one is enough for a test file, with a person of its own for each test. */
+/** A real browser. A test file needs only one, with a separate profile per test. */
 export class Chromium {
   readonly #browser: Browser;
 
@@ -18,7 +18,7 @@ export class Chromium {
     this.#browser = browser;
   }
 
-  /** It ends with this process, also where that is killed: they are tied by a pipe. */
+  /** It ends with this process, even if that is killed, because a pipe connects them. */
   static async start(): Promise<Chromium> {
     const { executable, environment } = await installedChromium();
     return new Chromium(
@@ -26,19 +26,19 @@ export class Chromium {
     );
   }
 
-  /** A browser of somebody else: nothing that is kept is shared with other people. */
+  /** A new profile, which shares nothing with others. */
   async person(options: BrowserContextOptions = {}): Promise<BrowserContext> {
     const person = await this.#browser.newContext({ locale: 'en-GB', ...options });
     person.setDefaultTimeout(LONGEST_MS);
     return person;
   }
 
-  /** A page in a browser of somebody else. */
+  /** A page in a new profile. */
   async page(options?: BrowserContextOptions): Promise<Page> {
     return (await this.person(options)).newPage();
   }
 
-  /** Ends it, with every page. */
+  /** Ends it with all its pages. */
   async close(): Promise<void> {
     await this.#browser.close();
   }

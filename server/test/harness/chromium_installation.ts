@@ -6,19 +6,19 @@ import { promisify } from 'node:util';
 const NODE_MODULES = join(import.meta.dirname, '..', '..', '..', 'node_modules');
 const PACKAGE = '@sparticuz/chromium';
 
-/** Why this machine has no Chromium; `false` where it has one. */
+/** Why this machine has no Chromium; `false` if it has one. */
 export const CHROMIUM_ABSENCE: string | false =
   process.platform === 'linux' && process.arch === 'x64' && hasGlibc(34)
     ? false
     : `${PACKAGE} has no Chromium for ${process.platform} ${process.arch} with this C library`;
 
-/** A Chromium that needs nothing of the machine but the C library: own libraries, own fonts. */
+/** A Chromium that needs only the machine's C library: it has its own libraries and fonts. */
 export interface ChromiumInstallation {
   readonly executable: string;
   readonly environment: Record<string, string>;
 }
 
-/** Chromium of the npm package, unpacked once for each `npm ci` (two seconds, 220 MB). */
+/** Unpacks the Chromium of the npm package once per `npm ci` (two seconds, 220 MB). */
 export async function installedChromium(): Promise<ChromiumInstallation> {
   const { version } = JSON.parse(readFileSync(join(NODE_MODULES, PACKAGE, 'package.json'), 'utf8'));
   const folder = join(NODE_MODULES, '.cache', `chromium-${version}`);
@@ -33,12 +33,12 @@ export async function installedChromium(): Promise<ChromiumInstallation> {
   };
 }
 
-/** The folder appears when it is complete: other test processes may look for it, or unpack as well. */
+/** The folder appears when it is complete, because other test processes may check for it or unpack too. */
 async function unpackInto(folder: string): Promise<void> {
   mkdirSync(join(folder, '..'), { recursive: true });
   const unfinished = mkdtempSync(`${folder}-`);
   try {
-    // The package unpacks into the folder for temporary files, and its libraries only where it believes itself in a cloud.
+    // The package unpacks into the temporary folder, and its libraries only if it detects a cloud environment.
     await promisify(execFile)(
       process.execPath,
       ['--input-type=module', '--eval', `await (await import('${PACKAGE}')).default.executablePath()`],
@@ -58,7 +58,7 @@ async function unpackInto(folder: string): Promise<void> {
   }
 }
 
-/** The fonts of the package and no others, so that a page has the same width on every machine. */
+/** Uses only the package's fonts, so that a page has the same width on every machine. */
 const FONTS = `<?xml version="1.0"?>
 <!DOCTYPE fontconfig SYSTEM "urn:fontconfig:fonts.dtd">
 <fontconfig>

@@ -18,7 +18,7 @@ interface PublicKey {
   readonly kid: string;
 }
 
-/** A client's key: what it keeps, and what it registers. */
+/** A client's key pair: the private key, and the public one that it registers. */
 export interface ClientKey {
   readonly privateKey: CryptoKey;
   readonly publicKey: PublicKey;

@@ -3,7 +3,7 @@ import type { NewClient } from '@grantd/core';
 import { openSqliteStorage } from '@grantd/core/sqlite';
 import type { RunningServer } from './program.ts';
 
-/** Registers a client past the program, which sees it at once: with any setting that the library knows. */
+/** Registers a client directly in the database, with any setting of the library. The program sees it at once. */
 export async function addClient({ folder, url }: RunningServer, client: NewClient): Promise<void> {
   const storage = openSqliteStorage({ path: join(folder, 'grantd-data', 'grantd.db'), issuer: url });
   try {

@@ -6,22 +6,25 @@ import { POSTGRES_ABSENCE } from '../../../core/test/harness/postgres_installati
 import { ask } from '../../../core/test/harness/postgres_server.ts';
 import { environmentOf } from './program.ts';
 
-/** What the program runs on. */
+/** The database of the program. */
 export interface TestDatabase {
   readonly name: 'SQLite' | 'PostgreSQL';
   /** Why its tests are skipped here. */
   readonly absence: string | false;
-  /** Matches what the program calls a database of a test. */
+  /** Matches the program's name of a test database. */
   readonly calledAs: string;
-  /** Stands before the names of tables. */
+  /** Prefix of table names. */
   readonly schema: '' | 'grantd.';
-  /** Does what a newer program does that migrates the library's tables. */
+  /** Marks the library's tables as migrated by a newer program. */
   readonly newerStoreTables: string;
-  /** What it says where a table is gone. */
+  /** The error text for a missing table. */
   readonly tableIsGone: string;
-  /** Variables with which the program finds a database that nobody else uses. */
+  /** Variables for a new database. */
   newDatabase(): Promise<Readonly<Record<string, string>>>;
-  /** Runs a statement past the program. @param folder where the program runs */
+  /**
+   * Runs a statement directly on the database.
+   * @param folder where the program runs
+   */
   run(folder: string, sql: string): Promise<void>;
 }
 
@@ -59,6 +62,6 @@ export const POSTGRESQL: TestDatabase = {
 
 export const DATABASES: readonly TestDatabase[] = [SQLITE, POSTGRESQL];
 
-/** For rules that no database can break; `scripts/test.ts --every-pair` runs them on each. */
+/** For rules that do not depend on the database. `scripts/test.ts --every-pair` runs them on each. */
 export const ANY_DATABASE: readonly TestDatabase[] =
   process.env.TEST_EVERY_PAIR === 'yes' ? DATABASES : [SQLITE];

@@ -12,7 +12,7 @@ export interface Sent {
   readonly authorization?: string;
 }
 
-/** One connection, kept open: what goes over it is answered by one process. */
+/** One kept-alive connection. One process answers all its requests. */
 export class Line {
   readonly #url: string;
   readonly #agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -34,12 +34,12 @@ export class Line {
   }
 }
 
-/** Over a connection of its own. */
+/** Uses a new connection. */
 export function sendAlone(url: string, sent: Sent = {}): Promise<Answer> {
   return send(url, undefined, sent);
 }
 
-/** A request that nobody answers in time fails. */
+/** Fails if the response does not come in time. */
 function send(url: string, agent: Agent | undefined, { form, authorization }: Sent): Promise<Answer> {
   const body = form === undefined ? '' : String(new URLSearchParams(form));
   return new Promise((resolve, reject) => {

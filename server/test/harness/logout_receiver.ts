@@ -5,11 +5,11 @@ import { payloadOf } from './protocol.ts';
 /** An application's back-channel logout URI (OpenID Connect Back-Channel Logout §2.2), on loopback. */
 export interface LogoutReceiver {
   readonly url: string;
-  /** What the logout tokens said that came in, in order. */
+  /** The payloads of the received logout tokens, in order. */
   readonly heard: readonly Readonly<Record<string, unknown>>[];
-  /** Statuses of the next answers; 200 once there are none left. */
+  /** Statuses of the next responses; 200 when none are left. */
   readonly answers: number[];
-  /** Milliseconds that each answer takes. */
+  /** Milliseconds before each response. */
   delayMs: number;
   close(): Promise<void>;
 }

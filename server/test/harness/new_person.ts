@@ -6,7 +6,7 @@ import { withDatabaseOf } from './stored.ts';
 
 const PASSWORD = 'correct horse';
 
-/** A person that nobody else uses, whom a running server knows from now on, and a browser of theirs. */
+/** A new user, known to a running server, with a new browser. */
 export async function newPerson(server: RunningServer, name: string) {
   await withDatabaseOf(server, (database) => addPerson(database, name, cheapHash(PASSWORD)));
   return { who: { username: name, password: PASSWORD }, browser: new Browser(server.url) };

@@ -10,24 +10,24 @@ import type { TestDatabase } from './databases.ts';
 const MAIN = join(import.meta.dirname, '..', '..', 'bin', 'grantd.mjs');
 const LONGEST_MS = 20_000;
 
-/** A Node, and the program that it runs. */
+/** A Node, and the program to run. */
 export type Program = readonly [node: string, main: string];
 
 const SOURCES: Program = [process.execPath, MAIN];
 
-/** Of a folder: the variables of every command that is typed there. */
+/** Variables per folder, for every command that runs there. */
 export const ENVIRONMENT_FILE = 'environment.json';
 
 export type Environment = Readonly<Record<string, string>>;
 
-/** Nothing of the machine's own settings, and not the folder that npm was started in. Tests do not wait for balancers. */
+/** Without the machine's own settings and npm's working folder. Tests do not wait for load balancers. */
 const BARE_ENVIRONMENT: Environment = {
   PATH: process.env.PATH ?? '',
   GRANTD_SHUTDOWN_DELAY: '0',
   NODE_OPTIONS: `--import ${pathToFileURL(join(import.meta.dirname, 'cheap_passwords.mjs'))}`,
 };
 
-/** For tests of how long a password takes: the program hashes it at full cost. */
+/** For tests of the time of a password check: the program hashes at full cost. */
 export const FULL_PASSWORD_COST: Environment = { NODE_OPTIONS: '' };
 
 export interface Outcome {
@@ -36,25 +36,25 @@ export interface Outcome {
   readonly stderr: string;
 }
 
-/** What a test file starts and makes, ended and removed by `after(() => workbench.clear())`. */
+/** Processes and folders of a test file. `after(() => workbench.clear())` ends and removes them. */
 export class Workbench {
   readonly #database: TestDatabase | undefined;
   readonly #folders: string[] = [];
   readonly #children: Child[] = [];
 
-  /** @param database what the program runs on in the folders of `home`; an SQLite file unless said otherwise */
+  /** @param database of the program in the folders of `home`; default: an SQLite file */
   constructor(database?: TestDatabase) {
     this.#database = database;
   }
 
-  /** A folder of its own. */
+  /** A new folder. */
   folder(): string {
     const folder = mkdtempSync(join(tmpdir(), 'grantd-'));
     this.#folders.push(folder);
     return folder;
   }
 
-  /** A folder of its own, in which every command finds a database that nobody else uses. */
+  /** A new folder with a new database for every command. */
   async home(): Promise<string> {
     const folder = this.folder();
     const environment = await this.#database?.newDatabase();
@@ -62,7 +62,7 @@ export class Workbench {
     return folder;
   }
 
-  /** A server of the real program, once it says that it listens; on a free port unless it is told otherwise. */
+  /** Starts a server of the real program, and resolves when it listens. Default: on a free port. */
   async start(
     folder: string,
     args: readonly string[] = [],
@@ -82,7 +82,7 @@ export class Workbench {
   }
 }
 
-/** Runs a command of the real program to its end. */
+/** Runs a command of the real program. */
 export async function grantd(
   folder: string,
   args: readonly string[],
@@ -98,7 +98,7 @@ export async function grantd(
   return ended(child, gather(child)).finally(() => clearTimeout(timer));
 }
 
-/** What a command prints; it must end well. */
+/** The output of a command, which must succeed. */
 export async function grantdPrints(
   folder: string,
   args: readonly string[],
@@ -112,7 +112,7 @@ export async function grantdPrints(
 
 export type LoggedLine = Readonly<Record<string, unknown>>;
 
-/** A server of the real program, on a port of its own. */
+/** A server of the real program on its own port. */
 export interface RunningServer {
   readonly url: string;
   readonly port: number;
@@ -120,13 +120,13 @@ export interface RunningServer {
   readonly folder: string;
   stdout(): string;
   stderr(): string;
-  /** Every line of its log so far. A line is written a moment after what it tells of: see `logged`. */
+  /** Every line of its log so far. A line is written a moment after its event: see `logged`. */
   log(): readonly LoggedLine[];
-  /** The first line of its log that is meant, waited for. */
+  /** Waits for the first matching line of its log. */
   logged(isMeant: (line: LoggedLine) => boolean, what: string): Promise<LoggedLine>;
-  /** Resolves when it has ended. */
+  /** Resolves when it has exited. */
   readonly ended: Promise<Outcome>;
-  /** Ends it, and waits until it has ended. */
+  /** Ends it, and resolves when it has exited. */
   stop(signal?: NodeJS.Signals): Promise<Outcome>;
 }
 
@@ -168,7 +168,7 @@ async function listening(child: Child, folder: string, isDemo: boolean): Promise
   };
 }
 
-/** Waits for something that a running process does, bounded. */
+/** Waits for an effect of a running process, with a time limit. */
 export async function until(holds: () => boolean, what: string, longestMs = LONGEST_MS): Promise<void> {
   const endsAt = Date.now() + longestMs;
   while (!holds()) {
@@ -188,7 +188,7 @@ function start(folder: string, args: readonly string[], environment: Environment
   });
   child.stdout.setEncoding('utf8');
   child.stderr.setEncoding('utf8');
-  // A command that ends without reading its input is none of the test's business.
+  // A command may end without reading its input.
   child.stdin.on('error', () => {});
   return child;
 }
@@ -203,7 +203,7 @@ interface Output {
   stderr: string;
 }
 
-/** Ends a process, unless it has ended, and waits until it has. */
+/** Ends a process if it still runs, and resolves when it has exited. */
 async function killed(child: Child): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null || child.pid === undefined) return;
   const gone = new Promise((resolve) => child.once('exit', resolve));

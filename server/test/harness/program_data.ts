@@ -12,10 +12,10 @@ import type { TestDatabase } from './databases.ts';
 
 export const ISSUER = 'https://id.example';
 
-/** All deliveries that are due. */
+/** All due deliveries. */
 export const DUE = { exceptClients: [], limit: 10 };
 
-/** A database that nobody else uses, opened as the program opens it, as often as several processes would. */
+/** A new database, opened as the program opens it, once per simulated process. */
 export async function openDatabases(
   t: TestContext,
   { name }: TestDatabase,
@@ -26,7 +26,7 @@ export async function openDatabases(
   t.after(() => Promise.all(databases.map((database) => database.close())));
   const [first, ...others] = databases;
   if (first === undefined) throw new TypeError('at least one');
-  // A file is made by one process, which the others wait for.
+  // One process creates the file, and the others wait for it.
   return [await first.open(ISSUER), ...(await Promise.all(others.map((other) => other.open(ISSUER))))];
 }
 
@@ -36,7 +36,7 @@ export async function openDatabase(t: TestContext, database: TestDatabase): Prom
   return opened;
 }
 
-/** Someone in a database, with a password that nobody has to know unless its hash is given. */
+/** A user in a database. The password does not matter unless its hash is given. */
 export async function addPerson(
   { people }: OpenDatabase,
   name: string,
@@ -64,7 +64,7 @@ async function newPostgres(): Promise<() => Database> {
     });
 }
 
-/** An identifier that nobody else has. */
+/** A new identifier. */
 export function newId(): string {
   return randomBytes(16).toString('base64url');
 }

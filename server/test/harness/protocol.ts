@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-/** Requests of clients, as plain HTTP. */
+/** Client requests as plain HTTP. */
 export function basic(id: string, secret: string): string {
   return `Basic ${Buffer.from(`${id}:${secret}`).toString('base64')}`;
 }
@@ -17,7 +17,7 @@ export async function postForm(
   });
 }
 
-/** What `demo-api` learns about a token. */
+/** Introspects a token as `demo-api`. */
 export async function introspect(url: string, token: string): Promise<Record<string, unknown>> {
   const response = await postForm(`${url}/token/introspect`, { token }, basic('demo-api', 'demo-api-secret'));
   return (await response.json()) as Record<string, unknown>;
@@ -62,7 +62,7 @@ export interface Tokens {
   readonly id_token?: string;
 }
 
-/** The tokens for a code that `demo-web`, or a public client, got. */
+/** Redeems a code as `demo-web` or as a public client. */
 export async function redeem(
   url: string,
   pkce: Pkce,
@@ -86,7 +86,7 @@ export async function redeem(
   return (await response.json()) as Tokens;
 }
 
-/** What a JWT says. */
+/** The payload of a JWT. */
 export function payloadOf(jwt: string | undefined): Record<string, unknown> {
   return JSON.parse(Buffer.from(jwt?.split('.')[1] ?? '', 'base64url').toString());
 }

@@ -4,7 +4,7 @@ import type { RunningServer } from './program.ts';
 
 type Parameters = Record<string, string>;
 
-/** A client as openid-client knows it: from the server's own metadata. */
+/** An openid-client configuration, from the server's own metadata. */
 export function discovered(
   { url }: RunningServer,
   id: string,
@@ -18,17 +18,17 @@ export function discovered(
 
 export interface CodeFlow {
   readonly redirectUri: string;
-  /** Besides those that every request has. */
+  /** In addition to those of every request. */
   readonly parameters?: Parameters;
-  /** How the request reaches the server; in its address unless said otherwise. */
+  /** How the request is sent. Default: in the query. */
   readonly request?: (configuration: client.Configuration, parameters: Parameters) => URL | Promise<URL>;
-  /** Who goes through the pages; another browser each time unless said otherwise. */
+  /** The browser of the user. Default: a new one each time. */
   readonly browser?: Browser;
-  /** From the address of the request to the answer; through sign-in and consent unless said otherwise. */
+  /** Handles the pages between request and response. Default: sign-in and consent. */
   readonly person?: (url: URL) => Promise<URL | Request>;
 }
 
-/** The code flow through the real pages to its tokens, with everything checked that openid-client can check. */
+/** Runs the code flow through the real pages to its tokens, with all checks of openid-client. */
 export async function codeFlow(
   { url: server }: RunningServer,
   configuration: client.Configuration,

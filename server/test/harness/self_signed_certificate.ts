@@ -12,7 +12,7 @@ const ECDSA_WITH_SHA256 = Buffer.from('2a8648ce3d040302', 'hex');
 /** 2.5.4.3 (RFC 5280 §4.1.2.4). */
 const COMMON_NAME = Buffer.from('550403', 'hex');
 
-/** A key with a certificate for `localhost` that nobody has reason to trust (RFC 5280 §4.1), good for a day. */
+/** A key with a self-signed certificate for `localhost` (RFC 5280 §4.1), valid for one day. */
 export function selfSignedCertificate(): { readonly key: string; readonly cert: string } {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const algorithm = der(SEQUENCE, der(OBJECT_IDENTIFIER, ECDSA_WITH_SHA256));
@@ -42,7 +42,7 @@ function der(tag: number, ...parts: readonly Buffer[]): Buffer {
   return Buffer.concat([Buffer.from([tag, ...lengthOctets(length)]), content]);
 }
 
-/** As few as possible (X.690 §10.1); what is longer than 65,535 bytes does not occur here. */
+/** The shortest form (X.690 §10.1). Lengths above 65,535 do not occur here. */
 function lengthOctets(length: number): number[] {
   if (length < 0x80) return [length];
   return length < 0x100 ? [0x81, length] : [0x82, length >> 8, length & 0xff];

@@ -4,7 +4,7 @@ import { postgresDatabase } from '../../src/data/postgres_database.ts';
 import { sqliteDatabase } from '../../src/data/sqlite_database.ts';
 import { environmentOf, type RunningServer } from './program.ts';
 
-/** Does something with the database of a running server, past the server. */
+/** Opens the database of a running server directly. */
 export async function withDatabaseOf<T>(
   server: RunningServer,
   work: (database: OpenDatabase) => Promise<T>,

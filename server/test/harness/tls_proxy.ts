@@ -3,24 +3,24 @@ import { createServer } from 'node:https';
 import { listenOnLoopback } from './listening.ts';
 import { selfSignedCertificate } from './self_signed_certificate.ts';
 
-/** Milliseconds that a connection is kept for the next request. */
+/** Milliseconds that an idle connection stays open. */
 const KEPT_MS = 120_000;
 
-/** TLS in front of a server on this machine, as a deployment has it. */
+/** TLS in front of a server on this machine, as in a deployment. */
 export interface TlsProxy {
   readonly origin: string;
-  /** Where requests go from now on. */
+  /** The server for the next requests. */
   leadTo(port: number): void;
   close(): void;
 }
 
-/** @param certificate for `localhost`; one of its own unless the test says whom to trust */
+/** @param certificate for `localhost`; default: a new one */
 export async function startTlsProxy(certificate = selfSignedCertificate()): Promise<TlsProxy> {
   let target = 0;
   const server = createServer(certificate, (incoming, response) => {
     const { method, url: path, headers, socket } = incoming;
     const forwarded = { ...headers, 'x-forwarded-for': socket.remoteAddress, 'x-forwarded-proto': 'https' };
-    // A connection of its own: one that was kept might be closed by the server just when it is used again.
+    // A new connection, because the server might close a kept one at the moment of its next use.
     const outgoing = request(
       { host: '127.0.0.1', port: target, method, path, headers: forwarded, agent: false },
       (answer) => {
@@ -31,7 +31,7 @@ export async function startTlsProxy(certificate = selfSignedCertificate()): Prom
     outgoing.once('error', () => response.destroy());
     incoming.pipe(outgoing);
   });
-  server.keepAliveTimeout = KEPT_MS; // for the same reason, longer than any test lets one lie
+  server.keepAliveTimeout = KEPT_MS; // for the same reason, longer than any test keeps one idle
   const port = await listenOnLoopback(server);
   return {
     origin: `https://localhost:${port}`,

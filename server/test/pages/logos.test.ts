@@ -5,7 +5,7 @@ import { documentFetcher } from '@grantd/core/node';
 import { openRemoteSite } from '../../../core/test/harness/remote_site.ts';
 import { Logos } from '../../src/pages/logos.ts';
 
-/** The first bytes of a PNG: no text in any encoding. */
+/** The first bytes of a PNG, which are no text in any encoding. */
 const PICTURE = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a, 0xff, 0x00]);
 
 async function logosOf(t: TestContext, answer: RequestListener) {

@@ -5,7 +5,7 @@ import { brandColors, contrast, mix, paletteOf, SCHEMES, textOn } from '../../sr
 
 const STEPS = ['00', '33', '66', '80', '99', 'cc', 'ff'];
 
-/** Colours from all over the cube, greys included. */
+/** Colours from the whole cube, including greys. */
 const COLORS = STEPS.flatMap((red) =>
   STEPS.flatMap((green) => STEPS.map((blue) => `#${red}${green}${blue}`)),
 );

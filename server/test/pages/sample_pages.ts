@@ -16,7 +16,7 @@ interface Sample {
   draw(language: Language, write: Write): Page;
 }
 
-/** What is done to every text that comes from outside. */
+/** Applied to every external text. */
 type Write = (text: string) => string;
 
 /** Every page in each of its states, by name. */
@@ -36,7 +36,7 @@ function sample<V>(
   };
 }
 
-/** Members that are no texts from outside, or are checked before they get onto a page. */
+/** Members that are not external texts, or are validated before a page shows them. */
 const OWN_MEMBERS: ReadonlySet<string> = new Set([
   'problem',
   'reason',
@@ -144,7 +144,7 @@ const DETAIL = {
 
 const WAYS = { home: '/', account: '/account' };
 
-/** As anyone can register it. */
+/** Anyone can register it like this. */
 const STRANGER: ApplicationShown = { name: 'Example Inc. Security', isUnchecked: true };
 
 const LEAVING = {

@@ -4,7 +4,7 @@ import { browserText, isPhone } from '../../src/pages/account_page.ts';
 import { Formats } from '../../src/texts/formats.ts';
 import { LANGUAGES, textsIn } from '../../src/texts/texts.ts';
 
-/** Every text by its path, functions by what they say to an example. */
+/** Every text by its path; functions are called with an example. */
 async function textsByPath(catalogue: unknown, path = ''): Promise<Map<string, string>> {
   const found = new Map<string, string>();
   for (const [name, value] of Object.entries(catalogue as Readonly<Record<string, unknown>>)) {
@@ -18,7 +18,7 @@ async function textsByPath(catalogue: unknown, path = ''): Promise<Map<string, s
   return found;
 }
 
-/** Words that are the same in both. */
+/** Words that are the same in both languages. */
 const SAME: ReadonlySet<string> = new Set(['problemTitle', 'consent.website', 'home.title']);
 
 describe('catalogues', () => {

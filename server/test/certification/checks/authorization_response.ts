@@ -3,10 +3,13 @@ import type { Provider } from '../provider.ts';
 import { present } from '../verdict.ts';
 import { checkIsHardToGuess } from './entropy.ts';
 
-/** What NQSCHAR permits (RFC 6749 appendix A.7, A.8). */
+/** The characters of NQSCHAR (RFC 6749 appendix A.7, A.8). */
 const ERROR_TEXT = /^[\x20-\x21\x23-\x5B\x5D-\x7E]*$/;
 
-/** A code for the request, with its state, from the provider that was asked (RFC 9207 §2.4). @returns the code */
+/**
+ * A code for the request, with its state and the right issuer (RFC 9207 §2.4).
+ * @returns the code
+ */
 export function checkCode(
   provider: Provider,
   parameters: URLSearchParams,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 
-/** Bits that somebody would have to guess at least (RFC 6749 §10.10). */
+/** The minimum bits of entropy (RFC 6749 §10.10). */
 const LEAST_BITS = 128;
 
-/** As hard to guess as far as one sample can tell: by how its characters are spread (Shannon). */
+/** Estimates the entropy of one sample from its character frequencies (Shannon). */
 export function checkIsHardToGuess(text: string): void {
   const counts = new Map<string, number>();
   for (const character of text) counts.set(character, (counts.get(character) ?? 0) + 1);

@@ -3,17 +3,17 @@ import { type JsonObject, leftHalfHash, verified } from '../jws.ts';
 import type { Provider } from '../provider.ts';
 import { checkStandardClaims, standardClaimsIn } from './standard_claims.ts';
 
-/** Seconds that an answer may have been on its way, on a machine with much to do. */
+/** Maximum seconds between issuance and check, on a busy machine. */
 const LEEWAY = 60;
 
 export interface ExpectedIdToken {
   readonly clientId: string;
   readonly nonce: string | undefined;
-  /** The one that it came with. */
+  /** The access token issued with it. */
   readonly accessToken: string;
 }
 
-/** What an ID token says, once all of it has been checked that always holds (OpenID Connect Core §3.1.3.7). */
+/** The claims of an ID token, after all checks that apply to every one (OpenID Connect Core §3.1.3.7). */
 export async function checkIdToken(
   provider: Provider,
   idToken: string,

@@ -10,7 +10,7 @@ const PUBLIC_MEMBERS: Readonly<Record<string, readonly ('n' | 'e' | 'x' | 'y')[]
 
 const PRIVATE_MEMBERS = ['d', 'p', 'q', 'dp', 'dq', 'qi', 'k'] as const;
 
-/** Public keys with distinct identifiers, well written (RFC 7517 §4, OpenID Connect Core §10.1). */
+/** Public keys with distinct identifiers and well-formed members (RFC 7517 §4, OpenID Connect Core §10.1). */
 export function checkKeys(keys: readonly PublishedKey[]): void {
   assert.ok(keys.length > 0, 'there are keys');
   const identifiers = keys.map(({ kid }) => kid);

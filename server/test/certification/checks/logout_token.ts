@@ -3,7 +3,7 @@ import type { Client } from '../client.ts';
 import { type JsonObject, verified } from '../jws.ts';
 import type { Provider } from '../provider.ts';
 
-/** What a client is sent (OpenID Connect Back-Channel Logout §2.4, §2.5), about the session of an ID token. */
+/** The logout token of a client (OpenID Connect Back-Channel Logout §2.4, §2.5), about the session of an ID token. */
 export async function checkLogoutToken(
   provider: Provider,
   { id }: Client,

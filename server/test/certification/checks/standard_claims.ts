@@ -8,7 +8,7 @@ const text: Kind = (value) => typeof value === 'string' && value !== '';
 const flag: Kind = (value) => typeof value === 'boolean';
 const time: Kind = (value) => typeof value === 'number' && Number.isInteger(value) && value < 1e11;
 
-/** OpenID Connect Core §5.1, and the type of each. */
+/** The claims of OpenID Connect Core §5.1, with their types. */
 const STANDARD_CLAIMS: Readonly<Record<string, Kind>> = {
   sub: (value) => text(value) && String(value).length <= 255,
   name: text,
@@ -37,7 +37,7 @@ const ADDRESS_MEMBERS: ReadonlySet<string> = new Set([
   ...['formatted', 'street_address', 'locality', 'region', 'postal_code', 'country'],
 ]);
 
-/** What each scope asks for (§5.4). */
+/** The claims of each scope (§5.4). */
 export const CLAIMS_OF: Readonly<Record<string, readonly string[]>> = {
   openid: ['sub'],
   profile: [
@@ -50,7 +50,7 @@ export const CLAIMS_OF: Readonly<Record<string, readonly string[]>> = {
   offline_access: [],
 };
 
-/** Every standard claim has its type, and `sub` is there (§5.3.2). */
+/** Every standard claim has its type, and `sub` is present (§5.3.2). */
 export function checkStandardClaims(claims: JsonObject): void {
   assert.ok(typeof claims.sub === 'string', 'sub is a text');
   for (const [name, value] of Object.entries(claims)) {
@@ -59,7 +59,7 @@ export function checkStandardClaims(claims: JsonObject): void {
   }
 }
 
-/** The standard claims among others. */
+/** Only the standard claims. */
 export function standardClaimsIn(claims: JsonObject): readonly string[] {
   return Object.keys(claims).filter((name) => Object.hasOwn(STANDARD_CLAIMS, name));
 }

@@ -13,7 +13,7 @@ export interface Tokens {
 /** VSCHAR (RFC 6749 appendix A.12, A.17). */
 const TOKEN_TEXT = /^[\x20-\x7E]+$/;
 
-/** An answer with tokens (RFC 6749 §5.1, OpenID Connect Core §3.1.3.3). */
+/** A response with tokens (RFC 6749 §5.1, OpenID Connect Core §3.1.3.3). */
 export async function checkTokens(response: Response): Promise<Tokens> {
   const answer = await checkJson(response, 200);
   assert.equal(answer.error, undefined);
@@ -28,7 +28,10 @@ export async function checkTokens(response: Response): Promise<Tokens> {
   };
 }
 
-/** A refusal of the token endpoint (RFC 6749 §5.2). @returns its code */
+/**
+ * An error of the token endpoint (RFC 6749 §5.2).
+ * @returns its code
+ */
 export async function checkRefusal(response: Response): Promise<string> {
   const answer = await checkJson(response, response.status === 401 ? 401 : 400);
   const { error, error_description: description, error_uri: uri } = answer;

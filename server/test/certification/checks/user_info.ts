@@ -3,7 +3,7 @@ import type { JsonObject } from '../jws.ts';
 import { jsonOf } from '../provider.ts';
 import { checkStandardClaims } from './standard_claims.ts';
 
-/** UserInfo as JSON, about the person of the ID token (OpenID Connect Core §5.3.2). */
+/** UserInfo as JSON, about the user of the ID token (OpenID Connect Core §5.3.2). */
 export async function checkUserInfo(response: Response, sub: unknown): Promise<JsonObject> {
   assert.equal(response.status, 200);
   const claims = await jsonOf(response);
@@ -11,7 +11,7 @@ export async function checkUserInfo(response: Response, sub: unknown): Promise<J
   return claims;
 }
 
-/** What holds of UserInfo in any form. */
+/** Checks for UserInfo in every form. */
 export function checkClaims(claims: JsonObject, sub: unknown): void {
   checkStandardClaims(claims);
   assert.equal(claims.sub, sub);

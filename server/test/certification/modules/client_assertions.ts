@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { clientOf } from '../client.ts';
 import type { Modules } from './module.ts';
 
-/** What an assertion names as its audience besides the token endpoint (OpenID Connect Core §9). */
+/** Allowed audiences of an assertion besides the token endpoint (OpenID Connect Core §9). */
 export const CLIENT_ASSERTIONS: Modules = {
   'oidcc-ensure-client-assertion-with-iss-aud-succeeds': async (party) => {
     assert.equal(party.variant.authentication, 'private_key_jwt');

@@ -7,7 +7,7 @@ import { partsOf } from '../jws.ts';
 import { type FlowChanges, type RelyingParty, randomText } from '../relying_party.ts';
 import type { Modules } from './module.ts';
 
-/** The code flow, and what may be in its request without making a difference. */
+/** The code flow, and request parameters that must not matter. */
 export const CODE_FLOW: Modules = {
   'oidcc-server': succeedsWith({}),
   'oidcc-server-client-secret-post': succeedsWith({}),
@@ -65,7 +65,7 @@ function succeedsWith(request: NonNullable<FlowChanges['request']>) {
   return async (party: RelyingParty) => void (await succeeds(party, { request }));
 }
 
-/** A code that was used before is refused, however long ago that was, and what it brought is revoked. */
+/** A second use of a code is refused, however late, and revokes its tokens. */
 function codeReuse(seconds: number) {
   return async (party: RelyingParty) => {
     const client = await clientOf(party);

@@ -4,7 +4,7 @@ import type { Provider } from '../provider.ts';
 import { KnownFailure } from '../verdict.ts';
 import type { Module, Modules } from './module.ts';
 
-/** The discovery document, and the keys that it leads to. */
+/** The discovery document and the keys. */
 export const DISCOVERY: Modules = {
   'oidcc-discovery-endpoint-verification': async ({ provider, variant }) => {
     checkMetadata(provider);
@@ -58,7 +58,7 @@ function checkMetadata(provider: Provider): void {
     assert.equal(metadata[name], true, name);
 }
 
-/** Every address is https, and the provider's own. */
+/** Every URL is https and on the provider's host. */
 function checkAddresses({ issuer, metadata }: Provider): void {
   for (const [name, url] of Object.entries(metadata)) {
     if (!name.endsWith('_endpoint') && name !== 'jwks_uri' && name !== 'issuer') continue;
@@ -68,7 +68,7 @@ function checkAddresses({ issuer, metadata }: Provider): void {
   }
 }
 
-/** What OpenID Connect Core §15.2 wants of a dynamic provider. */
+/** The requirements of OpenID Connect Core §15.2 for a dynamic provider. */
 function checkDynamicProvider(provider: Provider): void {
   const types = provider.list('response_types_supported').map((type) => type.split(' ').sort().join(' '));
   const isComplete = ['code', 'id_token', 'id_token token'].every((type) => types.includes(type));
@@ -79,7 +79,7 @@ function checkDynamicProvider(provider: Provider): void {
   assert.ok(provider.list('grant_types_supported').includes('implicit'));
 }
 
-/** After a rotation by the operator there is a new key to sign with, and the one before still verifies. */
+/** After the operator rotates the keys, a new one signs, and the previous one still verifies. */
 async function rotateKeys({ provider, operator }: Parameters<Module>[0]): Promise<void> {
   const before = await provider.keys();
   checkKeys(before);

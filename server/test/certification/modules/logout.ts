@@ -8,7 +8,7 @@ import type { Flow, Parameters, RelyingParty } from '../relying_party.ts';
 import type { Modules } from './module.ts';
 import { longState, NEEDS_A_PAGE } from './sessions.ts';
 
-/** RP-Initiated Logout, and Back-Channel Logout that follows from it. */
+/** RP-Initiated Logout, and the Back-Channel Logout that it causes. */
 export const LOGOUT: Modules = {
   'oidcc-rp-initiated-logout': async (party) => {
     const state = longState();
@@ -72,7 +72,7 @@ export const LOGOUT: Modules = {
 
 type LogoutParameters = (flow: Flow) => Parameters | Promise<Parameters>;
 
-/** Signs in, and goes to the logout endpoint. */
+/** Signs in, and opens the logout endpoint. */
 async function leave(party: RelyingParty, parametersFor: LogoutParameters) {
   const client = await clientOf(party);
   const flow = await party.codeFlow(client);
@@ -81,7 +81,7 @@ async function leave(party: RelyingParty, parametersFor: LogoutParameters) {
   return { client, flow, page };
 }
 
-/** Exactly where the client wanted, with its state and nothing else (RP-Initiated Logout §3). */
+/** The browser is at the requested URI, with the state and nothing else (RP-Initiated Logout §3). */
 function checkLedBack({ operator }: RelyingParty, page: Page, state: string | undefined): void {
   const { origin, pathname, searchParams, hash } = new URL(page.url);
   assert.equal(`${origin}${pathname}`, operator.afterLogoutUri);
@@ -89,7 +89,7 @@ function checkLedBack({ operator }: RelyingParty, page: Page, state: string | un
   assert.equal(hash, '');
 }
 
-/** Nobody is signed in any more. */
+/** No user is signed in any more. */
 async function checkSignedOut(party: RelyingParty, client: Client): Promise<void> {
   const error = await party.refusedFlow(client, { request: { prompt: 'none', state: longState() } });
   assert.ok(NEEDS_A_PAGE.includes(error), error);
@@ -106,7 +106,7 @@ async function signsOutOnAPage(party: RelyingParty, parametersFor: LogoutParamet
   await checkSignedOut(party, client);
 }
 
-/** The browser stays with the provider: on an error page, or on the question, whichever way it is answered. */
+/** The browser stays at the provider: on an error page, or on the question, whatever the user answers. */
 function leadsNowhere(parametersFor: (party: RelyingParty, flow: Flow) => Parameters | Promise<Parameters>) {
   return async (party: RelyingParty) => {
     const { page } = await leave(party, (flow) => parametersFor(party, flow));

@@ -10,7 +10,7 @@ import { REQUEST_OBJECTS } from './request_objects.ts';
 import { SESSIONS } from './sessions.ts';
 import { USER_INFO } from './user_info.ts';
 
-/** Every module, by the name that the suite gives it. */
+/** Every module, by the suite's name. */
 export const MODULES: Modules = {
   ...CODE_FLOW,
   ...USER_INFO,

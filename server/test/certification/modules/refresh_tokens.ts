@@ -8,13 +8,13 @@ import { type Flow, type Parameters, type RelyingParty, randomText } from '../re
 import { present } from '../verdict.ts';
 import type { Modules } from './module.ts';
 
-/** Milliseconds after which the provider asks again for a client's keys, where it misses one. */
+/** Milliseconds after which the provider fetches a client's keys again, if it lacks one. */
 const KEYS_COOL_DOWN = 10_000;
 
 const REFRESHING = { grant_types: ['authorization_code', 'refresh_token'] };
 const OFFLINE = { scope: 'openid offline_access', prompt: 'consent' };
 
-/** New tokens for old ones (OpenID Connect Core §12). */
+/** A refresh request (OpenID Connect Core §12). */
 export const REFRESH_TOKENS: Modules = {
   'oidcc-refresh-token': async (party) => {
     checkAnnounced(party);
@@ -48,7 +48,10 @@ async function keyNamed(kid: string) {
   return { privateKey, publicKey: { ...publicKey, kid } };
 }
 
-/** A flow, and a refresh of what it brought. @returns the tokens of the refresh */
+/**
+ * A code flow and a refresh.
+ * @returns the tokens of the refresh
+ */
 async function refreshes(party: RelyingParty, client: Client, more: Parameters): Promise<Tokens> {
   const flow = await party.codeFlow(client, { request: OFFLINE });
   await wait(1100); // so that the new ID token has another iat
@@ -69,14 +72,14 @@ function refresh(
   return party.tokenRequest(client, { ...fields, ...more });
 }
 
-/** The ID token of a refresh speaks of the same sign-in, now (OpenID Connect Core §12.2). */
+/** The ID token of a refresh is about the same sign-in, issued now (OpenID Connect Core §12.2). */
 async function checkSameSignIn(
   party: RelyingParty,
   client: Client,
   { identity: first, request }: Flow,
   tokens: Tokens,
 ): Promise<void> {
-  // It should have no nonce, and where it has one it is that of the request.
+  // It should have no nonce; if it has one, it is that of the request.
   const { nonce } = partsOf(tokens.idToken).claims;
   const again = await party.identityIn(client, tokens, nonce === undefined ? undefined : request.nonce);
   for (const name of ['iss', 'sub', 'aud', 'azp', 'auth_time', 'sid'])

@@ -5,10 +5,10 @@ import { jsonOf } from '../provider.ts';
 import { type RelyingParty, randomText } from '../relying_party.ts';
 import type { Modules } from './module.ts';
 
-/** Requests that are refused: on a page where nobody can be sorry to be sent there, else to the client. */
+/** Invalid requests: the error is a page if the redirect URI cannot be trusted, otherwise it goes to the client. */
 export const REFUSED_REQUESTS: Modules = {
   'oidcc-response-type-missing': async (party) => {
-    // Without a response type there is no way to answer but the query (OAuth 2.0 Multiple Response Types §2.1).
+    // Without a response type, the response can only use the query (OAuth 2.0 Multiple Response Types §2.1).
     const request = party.request(await clientOf(party), {
       response_type: undefined,
       response_mode: undefined,
@@ -59,7 +59,7 @@ export const REFUSED_REQUESTS: Modules = {
   },
 };
 
-/** An error page of the provider's, and no answer to anybody. */
+/** The provider shows an error page, and no client gets a response. */
 async function leadsNowhere(
   party: RelyingParty,
   client: Parameters<RelyingParty['request']>[0],

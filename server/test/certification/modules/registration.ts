@@ -12,11 +12,11 @@ const PICTURE = Buffer.from(
   'base64',
 );
 
-/** What a client registers of itself, and what comes of it (OpenID Connect Dynamic Client Registration §2). */
+/** Registered metadata and their effect (OpenID Connect Dynamic Client Registration §2). */
 export const REGISTRATION: Modules = {
   'oidcc-registration-logo-uri': async (party) => {
     const logo = party.operator.site.put('/logo.png', PICTURE, 'image/png');
-    // Nobody checked the client, so that its logo is shown nowhere (§2 recommends it); the flow works all the same.
+    // The client is unchecked, so no page shows its logo (§2 only recommends it). The flow works anyway.
     const client = await clientOf(party, { logo_uri: logo });
     const page = await party.browser.get(party.addressOf(party.request(client)));
     assert.ok(isLogin(page) && !page.html.includes('/logo?'), page.html);
@@ -59,7 +59,7 @@ function links(member: 'policy_uri' | 'tos_uri') {
   };
 }
 
-/** What a person who has signed in is asked on behalf of a client. */
+/** The pages that a signed-in user sees for a client. */
 async function consentPage(party: RelyingParty, metadata: Readonly<Record<string, string>>): Promise<string> {
   const client = await clientOf(party, metadata);
   const page = await party.browser.get(party.addressOf(party.request(client)));

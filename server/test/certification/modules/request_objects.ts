@@ -34,12 +34,12 @@ export const REQUEST_OBJECTS: Modules = {
   },
 };
 
-/** What stays in the address, since OAuth 2.0 requires it there (§6.1). */
+/** Parameters that stay in the URL, because OAuth 2.0 requires them there (§6.1). */
 function beside({ client_id = '', response_type = '', scope = '' }: Parameters): Parameters {
   return { client_id, response_type, scope };
 }
 
-/** The suite asks no more of a provider that says so; the refusal is checked here all the same. */
+/** The suite skips a provider that announces this. The refusal is checked here anyway. */
 async function unsignedByValue(party: RelyingParty): Promise<void> {
   const client = await clientOf(party);
   const request = party.request(client);

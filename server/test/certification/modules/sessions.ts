@@ -4,15 +4,15 @@ import { clientOf } from '../client.ts';
 import { type Flow, type FlowChanges, type RelyingParty, randomText } from '../relying_party.ts';
 import type { Modules } from './module.ts';
 
-/** Errors that say that a page would have to be shown (OpenID Connect Core §3.1.2.6). */
+/** Errors for requests that would need a page (OpenID Connect Core §3.1.2.6). */
 export const NEEDS_A_PAGE = [
   ...['interaction_required', 'login_required', 'account_selection_required', 'consent_required'],
 ];
 
-/** A state that is long enough to be cut off somewhere. */
+/** A long state, which a provider might truncate. */
 export const longState = () => randomText(96);
 
-/** A person who has signed in before: when they do it again, and when they need not. */
+/** A user who has signed in before: when they sign in again, and when not. */
 export const SESSIONS: Modules = {
   'oidcc-prompt-login': async (party) => {
     const [first, second] = await twice(party, { afterMs: 1100, request: { prompt: 'login' } });

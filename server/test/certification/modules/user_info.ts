@@ -6,7 +6,7 @@ import { verified } from '../jws.ts';
 import type { RelyingParty } from '../relying_party.ts';
 import type { Modules } from './module.ts';
 
-/** UserInfo: how it is asked, what it says by scope and by the claims parameter, and in which form. */
+/** UserInfo: requests, claims by scope and by the claims parameter, and response forms. */
 export const USER_INFO: Modules = {
   'oidcc-userinfo-get': asks(() => ({ method: 'GET' })),
   'oidcc-userinfo-post-header': asks(() => ({ method: 'POST' })),
@@ -50,7 +50,7 @@ function asks(init: (accessToken: string) => RequestInit) {
   };
 }
 
-/** All claims of the scopes, since the person has them all; and no others. */
+/** Exactly the claims of the scopes, since the user has them all. */
 function tells(scope: string) {
   return async (party: RelyingParty) => {
     const scopes = scope.split(' ');
