@@ -1,3 +1,4 @@
+// The authorization server for hosts: checks the options, wires the parts, and offers each endpoint as an operation.
 import { type Approval, completeAuthorization } from './authorization/approval.ts';
 import {
   type AuthorizationRequest,
@@ -61,18 +62,25 @@ import { type SubjectAudience, sessionIdentifier, subjectIdentifier } from './to
 import { userInfoOf } from './userinfo/userinfo.ts';
 
 /**
- * An authorization server for one issuer. Operations take a request value and resolve to a response value;
- * what they throw is an `OAuthError`, which `errorResponse` turns into a response.
+ * An authorization server for one issuer. Each operation takes an `HttpRequest` and resolves to an `HttpResponse`, or
+ * throws an `OAuthError`, which `errorResponse` turns into a response. The adapters do that for you.
+ * @example
+ * const server = new AuthorizationServer({
+ *   issuer: 'https://login.example',
+ *   secret, // at least 32 characters
+ *   storage,
+ * });
+ * createServer(mount(server)).listen(8080); // mount from @grantd/core/node
  */
 export class AuthorizationServer {
   readonly issuer: string;
-  /** Verifies access tokens of this server for any audience; `EmbeddedAccessTokens` of `@grantd/protect`, for one. */
+  /** Verifies access tokens for every audience. For one audience, use `EmbeddedAccessTokens` of `@grantd/protect`. */
   readonly accessTokens: AccessTokenVerifier;
   readonly #context: Context;
   readonly #signingKeys: SigningKeys | undefined;
   readonly #routes: Routes;
 
-  /** @throws {ConfigurationError} an option does not fit; the message names it */
+  /** @throws {ConfigurationError} an option is wrong; the message names it and says what was expected */
   constructor(options: AuthorizationServerOptions) {
     const resolved = resolveOptions(options);
     const { context, signingKeys } = wire(resolved);
@@ -120,7 +128,9 @@ export class AuthorizationServer {
     return perform(ENDPOINTS.clientConfiguration, this.#context, request);
   }
 
-  /** `GET /.well-known/oauth-authorization-server` and `/.well-known/openid-configuration` (RFC 8414, OpenID Discovery). */
+  /**
+   * `GET /.well-known/oauth-authorization-server` and `/.well-known/openid-configuration` (RFC 8414, OpenID Discovery).
+   */
   metadata(request: HttpRequest): Promise<HttpResponse> {
     return perform(ENDPOINTS.metadata, this.#context, request);
   }
@@ -130,53 +140,62 @@ export class AuthorizationServer {
     return perform(ENDPOINTS.jwks, this.#context, request);
   }
 
-  /** Whether an endpoint has the path of this URL; the authorization endpoint is the host's own. */
+  /**
+   * Whether an endpoint has the path of this URL. The authorization endpoint does not count, because the host serves
+   * it.
+   */
   serves(url: string): boolean {
     return this.operationAt(url) !== undefined;
   }
 
-  /** The endpoint at the path of this URL; `undefined` if there is none. It throws an `OAuthError` for a refusal. */
+  /**
+   * Returns the operation at the path of this URL, or `undefined` if there is none. The operation throws `OAuthError`s.
+   */
   operationAt(url: string): ((request: HttpRequest) => Promise<HttpResponse>) | undefined {
     return routeOf(this.#routes, url)?.answer;
   }
 
-  /** Whether the path of an endpoint begins with this one, such as `/auth`. */
+  /** Whether the paths of endpoints begin with this one, such as `/auth`. */
   servesBelow(path: string): boolean {
     return [...this.#routes.keys()].some((route) => route.startsWith(`${path}/`));
   }
 
   /**
-   * Answers a request at whichever endpoint its path names, errors included.
-   * @returns `undefined` where no endpoint has that path
+   * Answers a request at the endpoint of its path, errors included.
+   * @returns `undefined` if no endpoint has that path
    */
   handle(request: HttpRequest): Promise<HttpResponse | undefined> {
     return this.dispatch(request).catch(errorResponse);
   }
 
   /**
-   * Answers a request at whichever endpoint its path names.
-   * @returns `undefined` where no endpoint has that path
-   * @throws {OAuthError} what the endpoint refused; `errorResponse` renders it
+   * Answers a request at the endpoint of its path.
+   * @returns `undefined` if no endpoint has that path
+   * @throws {OAuthError} a refusal or a fault; `errorResponse` turns it into a response
    */
   dispatch(request: HttpRequest): Promise<HttpResponse | undefined> {
     return this.operationAt(request.url)?.(request) ?? Promise.resolve(undefined);
   }
 
   /**
-   * Tells `onEvent` of a fault around an endpoint, as of one within: of a body that the host could not read, of an answer
-   * that it could not send. Adapters do so by themselves.
-   * @param request at which it happened; elsewhere than at an endpoint nobody is told
+   * Reports a fault outside the server to `onEvent`: a body that could not be read, or a response that could not be
+   * sent. Adapters call it.
+   * @param request of the fault; if no endpoint has its path, the fault is not reported
    */
   reportFault(fault: unknown, request: Pick<HttpRequest, 'url' | 'id'>): void {
     const route = routeOf(this.#routes, request.url);
     if (route !== undefined) report(this.#context, asOAuthError(fault), callOf(route.operation, request));
   }
 
-  // ── The authorization endpoint, in two steps around the host's own sign-in (RFC 6749 §3.1) ────────────────
+  // ── Authorization endpoint, in two steps around the host's sign-in (RFC 6749 §3.1) ────────────────────────
 
   /**
-   * Checks a request to the authorization endpoint.
-   * @throws {OAuthError} `errorResponse` redirects it to the client where that is safe
+   * First step: checks an authorization request. Then the host signs the user in and asks for consent.
+   * @throws {OAuthError} `errorResponse` redirects it to the client if that is safe
+   * @example
+   * const authorization = await server.validateAuthorizationRequest(request);
+   * // sign the user in, ask for consent
+   * return server.completeAuthorization(authorization, { subject: user.id, authTime, sessionId });
    */
   validateAuthorizationRequest(request: HttpRequest): Promise<AuthorizationRequest> {
     return reported(this.#context, callOf('authorization', request), () => {
@@ -186,11 +205,11 @@ export class AuthorizationServer {
   }
 
   /**
-   * The same request again, from its `parameters`, on a later page of the host. Client and parameters are checked anew;
-   * where they came from, a request object or a pushed request, is not asked again.
-   * @param parameters as they were, from where nobody could change them
+   * Rebuilds a request from its `parameters`, on a later page of the host. Checks client and parameters again, but not
+   * the request object or pushed request that they came from.
+   * @param parameters of `validateAuthorizationRequest`; keep them where users cannot change them
    * @param requestId the host's identifier of the HTTP request, for events
-   * @throws {OAuthError} as `validateAuthorizationRequest`
+   * @throws {OAuthError} like `validateAuthorizationRequest`
    */
   resumeAuthorizationRequest(
     parameters: Readonly<Record<string, string>>,
@@ -201,10 +220,10 @@ export class AuthorizationServer {
   }
 
   /**
-   * Takes the person back to the client with a code.
-   * @param requestId the host's identifier of the HTTP request in which the person approved, for events
-   * @throws {OAuthError} `access_denied`: the person or the client was disabled meanwhile; `invalid_request`: the request
-   *   was answered before
+   * Second step, after approval: returns the browser to the client with a code.
+   * @param requestId the host's identifier of the HTTP request, for events
+   * @throws {OAuthError} `access_denied`: the user or the client has been disabled; `invalid_request`: the
+   *   authorization request was already answered
    */
   completeAuthorization(
     request: AuthorizationRequest,
@@ -216,10 +235,10 @@ export class AuthorizationServer {
   }
 
   /**
-   * Redirects the person back to the client without a code: `access_denied`, `login_required` and the like. For a client
-   * that nobody checked the response has `leaving`: its page asks first.
-   * @param requestId the host's identifier of the request, for its log
-   * @throws {OAuthError} the request was answered before
+   * Second step, without approval: returns the browser to the client with an error such as `access_denied` or
+   * `login_required`. For an unchecked client the response has `leaving`, and its page asks first.
+   * @param requestId the host's identifier of the HTTP request, for events
+   * @throws {OAuthError} the authorization request was already answered
    */
   refuseAuthorization(
     request: AuthorizationRequest,
@@ -239,22 +258,25 @@ export class AuthorizationServer {
   }
 
   /**
-   * `sub` as a client is told of a person (OpenID Connect Core §8).
-   * @throws {Error} the client's subjects are pairwise, but the server has no `pairwiseSecret`, or the client no sector
+   * Returns the `sub` by which a client knows a user (OpenID Connect Core §8).
+   * @throws {Error} the client has pairwise subjects, but no sector, or the server has no `pairwiseSecret`
    */
   subjectIdentifier(client: SubjectAudience, subject: string): Promise<string> {
     return subjectIdentifier(this.#context, client, subject);
   }
 
   /**
-   * `sid` as a client is told of a session: not the same in every sector, where subjects are pairwise.
-   * @throws {Error} as `subjectIdentifier`
+   * Returns the `sid` by which a client knows a session. With pairwise subjects it differs by sector.
+   * @throws {Error} like `subjectIdentifier`
    */
   sessionIdentifier(client: SubjectAudience, sessionId: string): Promise<string> {
     return sessionIdentifier(this.#context, client, sessionId);
   }
 
-  /** Whether an authorization request, where it names a person, names this one (OpenID Connect Core §3.1.2.1, §5.5.1). */
+  /**
+   * Whether an authorization request allows this user: it names this one or none (OpenID Connect Core §3.1.2.1,
+   * §5.5.1).
+   */
   isExpectedPerson(
     request: Pick<AuthorizationRequest, 'client' | 'expectedSubject'>,
     subject: string,
@@ -262,12 +284,12 @@ export class AuthorizationServer {
     return isExpectedPerson(this.#context, request, subject);
   }
 
-  // ── The logout endpoint, in two steps around the host's own page, and the logout of clients ────────────────
+  // ── Logout endpoint, in two steps around the host's page, and back-channel logout ──────────────────────────
 
   /**
-   * Checks a request to the logout endpoint (RP-Initiated Logout §2). It ends nothing: the host asks the person, unless
-   * `isHintedSession`, and ends the session.
-   * @throws {OAuthError} `errorResponse` renders it; it is never redirected to an application
+   * First step: checks a logout request (RP-Initiated Logout §2). It ends nothing: the host asks the user, unless
+   * `isHintedSession`, and then ends the session.
+   * @throws {OAuthError} `errorResponse` renders it and never redirects it to a client
    */
   validateLogoutRequest(request: HttpRequest): Promise<LogoutRequest> {
     const call = callOf('logout', request);
@@ -278,10 +300,10 @@ export class AuthorizationServer {
   }
 
   /**
-   * The same request again, from its `parameters`, on a later page of the host.
-   * @param parameters as they were, from where nobody could change them
+   * Rebuilds a request from its `parameters`, on a later page of the host.
+   * @param parameters of `validateLogoutRequest`; keep them where users cannot change them
    * @param requestId the host's identifier of the HTTP request, for events
-   * @throws {OAuthError} as `validateLogoutRequest`
+   * @throws {OAuthError} like `validateLogoutRequest`
    */
   resumeLogoutRequest(
     parameters: Readonly<Record<string, string>>,
@@ -292,37 +314,39 @@ export class AuthorizationServer {
   }
 
   /**
-   * Whether the client has shown by an ID token that it means this session of this person; otherwise the person has to
-   * be asked (RP-Initiated Logout §2).
-   * @param subject the host's own identifier of the person
+   * Whether the client has proven with an ID token that it means this session. If not, the host must ask the user
+   * (RP-Initiated Logout §2).
+   * @param subject the host's own identifier of the user
    */
   isHintedSession(request: LogoutRequest, subject: string, sessionId: string): Promise<boolean> {
     return isHintedSession(this.#context, request, subject, sessionId);
   }
 
   /**
-   * Takes the person back to the client after the session has ended (RP-Initiated Logout §3). For a client that nobody
-   * checked the response has `leaving`: its page asks first.
-   * @returns `undefined` if the request named no registered place, and the person stays with the host
+   * Second step, after the session has ended: returns the browser to the client (RP-Initiated Logout §3). For an
+   * unchecked client the response has `leaving`, and its page asks first.
+   * @returns `undefined` if the request has no registered redirect URI, so that the user stays with the host
    */
   completeLogout(request: LogoutRequest): HttpResponse | undefined {
     return completeLogout(request);
   }
 
   /**
-   * Tells a client that a session has ended: one attempt (Back-Channel Logout §2.5). What has `failed` may be tried
-   * again later, with a new logout token.
-   * @throws {StorageFault} storage could not be asked
+   * Notifies a client once that a session has ended (Back-Channel Logout §2.5). If the outcome is `failed`, retry later
+   * with another call.
+   * @throws {StorageFault} storage is unavailable
    */
   notifyLogout(session: EndedSession): Promise<LogoutDelivery> {
     return notifyLogout(this.#context, session);
   }
 
-  // ── The same answers without HTTP ──────────────────────────────────────────────────────────────────────
+  // ── Without HTTP ───────────────────────────────────────────────────────────────────────────────────────
 
   /**
-   * What introspection answers about a token: to a client, or to the host itself, which may know everything.
-   * @throws {StorageFault} storage could not be asked
+   * Introspects a token. With `caller`, the introspection policy applies; without, the host sees every token.
+   * @throws {StorageFault} storage is unavailable
+   * @example
+   * const { active, scope } = await server.introspectToken(token);
    */
   introspectToken(token: string, query: IntrospectionQuery = {}): Promise<IntrospectionResult> {
     const { caller, hint } = query;
@@ -331,57 +355,59 @@ export class AuthorizationServer {
   }
 
   /**
-   * Revokes a token with all that goes along; anyone's, unless `owner` is given.
-   * @throws {StorageFault} the token may or may not be revoked
+   * Revokes a token and those that depend on it. With `owner`, only if it belongs to that client.
+   * @throws {StorageFault} storage is unavailable; the token may or may not be revoked
    */
   revokeToken(token: string, order: RevocationOrder = {}): Promise<RevocationResult> {
     return revokeToken(this.#context, token, order);
   }
 
   /**
-   * The claims of the person that an access token was issued for, within its scopes.
+   * Returns the user's claims that an access token permits.
    * @throws {OAuthError} `invalid_token`, `insufficient_scope`
-   * @throws {StorageFault} storage could not be asked
+   * @throws {StorageFault} storage or `getUserClaims` is unavailable
    */
   userInfoOf(accessToken: string): Promise<Claims> {
     return userInfoOf(this.#context, accessToken);
   }
 
-  /** The members of the metadata document, from the live configuration. */
+  /** The members of the metadata document. */
   get serverMetadata(): Readonly<Record<string, unknown>> {
     return serverMetadata(this.#context);
   }
 
   // ── For operators ──────────────────────────────────────────────────────────────────────────────────────
 
-  /** What a token is, whether it is alive, and if not exactly why and since when. */
+  /** Explains what a token is and whether it is alive. If it is not, explains why and since when. */
   explainToken(token: string): Promise<Explanation> {
     return explainToken(this.#context, token);
   }
 
   /**
-   * Issues tokens without a grant, `count` of them in one transaction.
+   * Issues `count` sets of tokens in one transaction, without a grant by a user.
    * @throws {OperatorIssueError} the client or a scope does not allow it
    */
   issueTokens(order: OperatorIssue, count = 1): Promise<readonly IssuedByOperator[]> {
     return issueByOperator(this.#context, order, count);
   }
 
-  /** A client secret as storage keeps it, in `ClientRecord.secrets`. */
+  /** Returns the record of a client secret, for `ClientRecord.secrets`. */
   hashClientSecret(clientSecret: string): Promise<ClientSecretRecord> {
     return this.#context.clientSecrets.hash(clientSecret);
   }
 
-  /** A new client secret of 256 random bits. */
+  /** Returns a new client secret with 256 random bits. */
   newClientSecret(): string {
     return newOpaque('client_secret', this.#context.random);
   }
 
   /**
-   * A client's record from what an operator says of it, in the names of RFC 7591 §2 and this server's own; the
-   * members are those of `MEMBER_NAMES`. Nothing is stored.
-   * @param registered the client before a change: whether its URLs can be fetched is not asked again
-   * @throws {ClientMetadataError} a client cannot be so
+   * Makes a client's record from metadata that an operator wrote. The names are those of `MEMBER_NAMES`: RFC 7591
+   * §2, its extensions, and our own. Stores nothing.
+   * @param registered the client before a change; its present URLs are not checked again
+   * @throws {ClientMetadataError} a member is wrong; the message names it
+   * @example
+   * const client = await server.clientFrom({ id: 'web-app' }, { redirect_uris: ['https://app.example/callback'] });
    */
   async clientFrom(
     identity: ClientIdentity,
@@ -391,33 +417,33 @@ export class AuthorizationServer {
     return recordOf(identity, await documentByOperator(this.#context, members, registered));
   }
 
-  /** A new initial access token, for the option `registration` with `openTo: 'initial_access_token'`. */
+  /** Returns a new initial access token, for `registration` with `openTo: 'initial_access_token'`. */
   newInitialAccessToken(order: InitialAccessOrder): Promise<string> {
     return newInitialAccessToken(this.#context, order);
   }
 
   /**
-   * Makes the signing keys where there are none, and opens them: a wrong server secret fails here, not later. Keys that
-   * are sealed under a former server secret are sealed under the new one.
-   * @throws {Error} a key was sealed under another secret
-   * @throws {StorageFault} storage could not be asked
+   * Creates missing signing keys and opens all of them, so that a wrong server secret fails at start. Reseals keys that
+   * are sealed under an older server secret.
+   * @throws {Error} no server secret opens a key
+   * @throws {StorageFault} storage is unavailable
    */
   async prepare(): Promise<void> {
     await this.#signingKeys?.prepare();
   }
 
   /**
-   * Writes what earlier answers left to be written: the last uses of client secrets, and their hashes under a new server
-   * secret. It happens by itself; call this before the process ends. A storage fault is no error here.
+   * Writes what is still pending: last uses of client secrets, and hashes under a new server secret. Call it before the
+   * process ends; otherwise it happens by itself. Ignores storage faults.
    */
   async flush(): Promise<void> {
     await this.#context.clientSecretUses.flush();
   }
 
   /**
-   * What depends on each of the server's secrets, in their order, and on none of them.
+   * Returns what depends on each server secret, so that an operator knows when an old one can be dropped.
    * @param clients all clients
-   * @throws {StorageFault} storage could not be asked
+   * @throws {StorageFault} storage is unavailable
    */
   async secretDependents(clients: readonly ClientRecord[]): Promise<SecretDependents> {
     const { secret, clock } = this.#context;
@@ -428,11 +454,12 @@ export class AuthorizationServer {
   }
 
   /**
-   * Lets the next signing key of an algorithm sign from now on, and publishes a new next one.
-   * @param options `now`: also when clients may not know the next key yet; some then refuse what it signs
-   * @returns `kid` of the key that signs now
-   * @throws {SigningKeyTooYoung} clients may not know the next key yet, since they may cache the key set
-   * @throws {Error} the host brought its own `JwtService`
+   * Makes the next signing key of an algorithm the current one, and publishes a new next key.
+   * @param options with `now`, does not wait until clients know the next key; some may reject its signatures for a
+   *   while
+   * @returns `kid` of the new current key
+   * @throws {SigningKeyTooYoung} clients may still have a cached key set without the next key
+   * @throws {Error} the host set its own `JwtService`
    */
   async rotateSigningKey(
     algorithm: SigningAlgorithm,
@@ -442,15 +469,15 @@ export class AuthorizationServer {
   }
 
   /**
-   * Seconds until `rotateSigningKey` takes an algorithm: until then clients may not know the next key.
-   * @throws {Error} the host brought its own `JwtService`
+   * Returns the seconds until clients know the next key, so that `rotateSigningKey` accepts the algorithm.
+   * @throws {Error} the host set its own `JwtService`
    */
   async secondsUntilRotation(algorithm: SigningAlgorithm): Promise<number> {
     return this.#ownKeys().secondsUntilRotation(algorithm);
   }
 
   #ownKeys(): SigningKeys {
-    if (this.#signingKeys === undefined) throw new Error('the keys belong to the host’s own JwtService');
+    if (this.#signingKeys === undefined) throw new Error('the signing keys belong to the host’s own JwtService');
     return this.#signingKeys;
   }
 }
@@ -460,7 +487,7 @@ function printFaultEvent(event: ServerEvent): void {
   if (event.type === 'refused' && event.status >= 500) console.error('grantd', event.reason, event.cause);
 }
 
-/** The parts of a server, each with what it depends on. */
+/** Makes the parts of a server, each with what it depends on. */
 function wire(options: ResolvedOptions): { context: Context; signingKeys: SigningKeys | undefined } {
   const secret = new ServerSecret(options.secret);
   const { keys } = options.storage;
@@ -518,7 +545,7 @@ function wire(options: ResolvedOptions): { context: Context; signingKeys: Signin
   return { context, signingKeys };
 }
 
-/** Storage as it is where no server was here before; otherwise such that the tokens of that one end with their new ones. */
+/** With `formerTokens`, revoking a token of the previous server also revokes the new ones that replaced it. */
 function withFormer(
   { formerTokens, clock, issuer }: ResolvedOptions,
   own: ReadableStorage,

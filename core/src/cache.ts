@@ -1,20 +1,21 @@
-/** What things are remembered in under texts: a `Map`, or something quicker for texts of a certain kind. */
+// Bounded caches with text keys.
+/** The part of `Map` that `RecentlyUsed` needs. `TextTable` is faster for random keys. */
 interface Table<T> {
   get(key: string): T | undefined;
   set(key: string, value: T): unknown;
   delete(key: string): unknown;
 }
 
-/** Keeps values by text key: the last `limit` that were used, and at most as many of those before. */
+/** Keeps at least the `limit` values that were used last, and at most twice as many. */
 export class RecentlyUsed<T> {
   readonly #limit: number;
   readonly #newTable: () => Table<T>;
   #recent: Table<T>;
   #earlier: Table<T>;
-  /** How often something was set in `#recent`: as many are in it at most. */
+  /** Number of `set` calls since `#recent` was new: an upper bound of its size. */
   #count = 0;
 
-  /** @param newTable makes what it is remembered in; a `Map` unless said otherwise */
+  /** @param newTable makes the underlying tables. Default: a `Map`. */
   constructor(limit: number, newTable: () => Table<T> = () => new Map<string, T>()) {
     this.#limit = limit;
     this.#newTable = newTable;
@@ -36,7 +37,7 @@ export class RecentlyUsed<T> {
     this.#recent.set(key, value);
   }
 
-  /** Forgets what was not used since the last call, or since as many others were. */
+  /** Drops all values that were not used since the previous call, or since `limit` others were. */
   forgetUnused(): void {
     this.#earlier = this.#recent;
     this.#recent = this.#newTable();
@@ -55,20 +56,20 @@ export class RecentlyUsed<T> {
   }
 }
 
-/** Before the table grows for the first time; a power of two. */
-const FEWEST_PLACES = 64;
+/** Initial size; a power of two. */
+const INITIAL_SLOTS = 64;
 
-/** How many of a text's last characters decide its place. */
+/** The last characters of a text decide its slot. */
 const HASHED_CHARACTERS = 8;
 
 /**
- * Values under texts whose last characters are random, digests and identifiers of tokens. A `Map` looks each text up in
- * the engine's table of all strings first, which costs more than the rest once there are many of them. Texts that end
- * alike would all be looked for one after another.
+ * A hash table for texts that end in random characters, such as digests and identifiers of tokens. A `Map` first looks
+ * each text up in the engine's table of all strings, which dominates the cost once there are many. Texts with the same
+ * ending would all fall into one chain.
  */
 export class TextTable<T> implements Table<T> {
-  #names: (string | undefined)[] = places(FEWEST_PLACES);
-  #values: (T | undefined)[] = places(FEWEST_PLACES);
+  #names: (string | undefined)[] = emptySlots(INITIAL_SLOTS);
+  #values: (T | undefined)[] = emptySlots(INITIAL_SLOTS);
   #size = 0;
 
   get size(): number {
@@ -76,50 +77,50 @@ export class TextTable<T> implements Table<T> {
   }
 
   get(name: string): T | undefined {
-    return this.#values[this.#placeOf(name)];
+    return this.#values[this.#slotOf(name)];
   }
 
   set(name: string, value: T): void {
-    const place = this.#placeOf(name);
-    this.#values[place] = value;
-    if (this.#names[place] !== undefined) return;
-    this.#names[place] = name;
+    const slot = this.#slotOf(name);
+    this.#values[slot] = value;
+    if (this.#names[slot] !== undefined) return;
+    this.#names[slot] = name;
     this.#size += 1;
     if (this.#size * 2 > this.#names.length) this.#grow();
   }
 
-  /** Its place stays taken. */
+  /** Clears the value, but keeps the slot taken, so that lookups of later texts still pass through it. */
   delete(name: string): void {
-    this.#values[this.#placeOf(name)] = undefined;
+    this.#values[this.#slotOf(name)] = undefined;
   }
 
-  /** Where a text is, or would be: the first place from its own on that is its or free. At least half of all are free. */
-  #placeOf(name: string): number {
+  /** Returns the slot that holds the text, or the first free one. At least half of all slots are free. */
+  #slotOf(name: string): number {
     const last = this.#names.length - 1;
-    let place = hashOf(name) & last;
-    for (let taken = this.#names[place]; taken !== undefined && taken !== name; taken = this.#names[place])
-      place = (place + 1) & last;
-    return place;
+    let slot = hashOf(name) & last;
+    for (let taken = this.#names[slot]; taken !== undefined && taken !== name; taken = this.#names[slot])
+      slot = (slot + 1) & last;
+    return slot;
   }
 
   #grow(): void {
     const [names, values] = [this.#names, this.#values];
-    this.#names = places(names.length * 2);
-    this.#values = places(names.length * 2);
+    this.#names = emptySlots(names.length * 2);
+    this.#values = emptySlots(names.length * 2);
     names.forEach((name, from) => {
       if (name === undefined) return;
-      const place = this.#placeOf(name);
-      this.#names[place] = name;
-      this.#values[place] = values[from];
+      const slot = this.#slotOf(name);
+      this.#names[slot] = name;
+      this.#values[slot] = values[from];
     });
   }
 }
 
-function places(count: number): undefined[] {
+function emptySlots(count: number): undefined[] {
   return new Array<undefined>(count).fill(undefined);
 }
 
-/** FNV-1a of the last characters; its upper bits are the better ones. */
+/** FNV-1a of the last characters. Folds the upper bits in, which are mixed better. */
 function hashOf(text: string): number {
   let hash = 0x811c9dc5 ^ text.length;
   for (let at = Math.max(0, text.length - HASHED_CHARACTERS); at < text.length; at += 1)
@@ -127,26 +128,26 @@ function hashOf(text: string): number {
   return hash ^ (hash >>> 15);
 }
 
-/** Twice as many at most; more are hardly in use at the same time. */
-const MOST_VALUES = 1000;
+/** Limit for the values that `InternedValues` keeps for certain. */
+const MAX_VALUES = 1000;
 
-/** Keeps one of all equal values in memory: clients, scopes and the like, which many tokens have in common. */
+/** Shares equal values, such as clients and scopes that many tokens have in common, to save memory. */
 export class InternedValues {
-  readonly #values = new RecentlyUsed<unknown>(MOST_VALUES);
+  readonly #values = new RecentlyUsed<unknown>(MAX_VALUES);
 
-  /** @returns an equal value of plain data, which nobody can change */
+  /** @returns an equal, frozen value */
   of<T>(value: T): T {
     if (typeof value !== 'string' && (typeof value !== 'object' || value === null)) return value;
     const key = typeof value === 'string' ? value : JSON.stringify(value);
     const known = this.#values.get(key);
-    // What is written alike is of one type: no JSON text is another's value.
+    // Compare types, because a string can be the JSON text of an object.
     if (typeof known === typeof value) return known as T;
     this.#values.set(key, frozen(value));
     return value;
   }
 }
 
-/** Plain data, which nobody can change from now on, nor anything in it. @returns the same object */
+/** Freezes plain data deeply. @returns the same object */
 export function frozen<T>(value: T): T {
   if (typeof value === 'object' && value !== null) Object.values(Object.freeze(value)).forEach(frozen);
   return value;

@@ -1,3 +1,4 @@
+// What endpoints receive: the checked options, and the services made from them.
 import type { ClientContext } from './clients/client.ts';
 import type { FetchDocument } from './http/fetch_document.ts';
 import type { AssertionAudience, GrantType } from './protocol/client_metadata.ts';
@@ -8,39 +9,39 @@ import type { FoundToken } from './tokens/context.ts';
 import type { AccessTokenVerifier } from './tokens/state.ts';
 
 /**
- * Whether a caller may learn about a token. Where introspection is not authenticated there is no caller.
- * A refusal looks like any other inactive token.
+ * Decides whether a caller may introspect a token. To the caller, a refused token looks like any inactive token.
+ * @param caller `undefined` if introspection does not require authentication
  */
 export type IntrospectionPolicy = (caller: ClientRecord | undefined, token: FoundToken) => Awaitable<boolean>;
 
-/** What endpoints work with; made once from the options, never changed. */
+/** Made once from the options, and never changed. */
 export interface Context extends ClientContext {
   readonly accessTokens: AccessTokenVerifier;
-  /** Refuses everything where nothing may be fetched. */
+  /** Refuses every URL if the host did not set the option. */
   readonly fetchDocument: FetchDocument;
   readonly canFetch: boolean;
-  /** `undefined` where clients cannot register themselves. */
+  /** `undefined` if clients cannot register themselves. */
   readonly registration: ResolvedRegistration | undefined;
   readonly authenticateIntrospect: boolean;
   readonly authenticateRevoke: boolean;
   readonly introspectionRequiresConfidentialClient: boolean;
   readonly introspectionPolicy: IntrospectionPolicy;
   readonly ignoreUnknownTokenTypeHints: boolean;
-  /** `aud` values that UserInfo accepts; `undefined`: any. */
+  /** Accepted `aud` values at UserInfo; `undefined` accepts any. */
   readonly userInfoAudiences: readonly string[] | undefined;
-  /** Whether request objects need `nbf` and `exp`, those behind a `request_uri` as well. */
+  /** Whether every request object needs `nbf` and `exp`, also one behind a `request_uri`. */
   readonly strictRequestObjects: boolean;
-  /** Authentication context classes that a sign-in with the host can have. */
+  /** Authentication context classes that a sign-in can reach. */
   readonly acrValues: readonly string[];
   readonly requirePushedAuthorizationRequests: boolean;
-  /** Whose documents a `request_uri` may name although the client did not register it. */
+  /** Hosts from which a `request_uri` is fetched even if the client did not register it. */
   readonly requestUriHosts: readonly string[];
 }
 
-/** Who may register (RFC 7591 §3); the function says whether the host accepts an initial access token. */
+/** Who may register clients (RFC 7591 §3). The function returns whether the host accepts an initial access token. */
 export type OpenTo = 'anyone' | 'initial_access_token' | ((initialAccessToken: string) => Awaitable<boolean>);
 
-/** The option `registration` with its defaults. */
+/** The option `registration` with defaults. */
 export interface ResolvedRegistration {
   readonly openTo: OpenTo;
   readonly scopes: readonly string[];

@@ -1,3 +1,4 @@
+// The table of all endpoints, and their paths.
 import { pushedAuthorizationRequest } from './authorization/pushed_authorization_request.ts';
 import type { Context } from './context.ts';
 import { jwks, metadata } from './discovery/metadata.ts';
@@ -16,7 +17,7 @@ const bearerChallenge = (_context: Context, error: OAuthError) =>
   error.status === 401 ? bearerChallenges(error) : [];
 const noChallenge = () => [];
 
-/** The one table of what is served. */
+/** Adding an endpoint takes an entry here and a path in `routesOf`. */
 export const ENDPOINTS = {
   introspection: {
     operation: 'introspection',
@@ -83,7 +84,7 @@ export const ENDPOINTS = {
   },
 } as const satisfies Record<string, Endpoint>;
 
-/** The endpoints at their paths; the authorization endpoint is the host's own page. */
+/** Returns the endpoints by path. The authorization endpoint is missing, because it is the host's own page. */
 export function routesOf(context: Context): Routes {
   const { issuer, paths, oidc, storage, registration: registrationOptions } = context;
   const base = new URL(issuer).pathname.replace(/\/$/, '');
@@ -95,7 +96,7 @@ export function routesOf(context: Context): Routes {
   add(base + paths.revocation, ENDPOINTS.revocation);
   add(base + paths.token, ENDPOINTS.token);
   add(base + paths.jwks, ENDPOINTS.jwks);
-  // RFC 8414 §3.1 puts the issuer's path after the well-known one, OpenID Discovery §4.1 before it.
+  // The issuer's path goes behind the well-known path in RFC 8414 §3.1, before it in OpenID Discovery §4.1.
   add(`/.well-known/oauth-authorization-server${base}`, ENDPOINTS.metadata);
   if (registrationOptions !== undefined) {
     add(base + paths.registration, ENDPOINTS.registration);

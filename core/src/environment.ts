@@ -1,38 +1,39 @@
-/** Milliseconds since 1970-01-01T00:00:00Z. */
+// Clock, randomness, and small functions that depend on neither runtime nor protocol.
+/** Returns milliseconds since 1970-01-01T00:00:00Z. */
 export type Clock = () => number;
 
-/** As many unpredictable bytes as asked for. */
+/** Returns the requested number of cryptographically random bytes. */
 export type RandomSource = (bytes: number) => Uint8Array<ArrayBuffer>;
 
-/** The random generator that every runtime has. */
 export const systemRandom: RandomSource = (bytes) => crypto.getRandomValues(new Uint8Array(bytes));
 
-/** Whole seconds of a clock's milliseconds. */
+/** Rounds milliseconds down to whole seconds. */
 export function secondsOf(milliseconds: number): number {
   return Math.floor(milliseconds / 1000);
 }
 
 /**
- * Seconds by which the clock of a client may be ahead of the server's, in JWTs that the client makes. Theirs is the only
- * leeway: what the server issues is judged by the clock that issued it.
+ * Seconds by which a client's clock may be ahead in JWTs that the client signs. There is no other leeway: the server's
+ * own tokens are checked by the clock that issued them.
  */
 export const CLIENT_CLOCK_AHEAD = 60;
 
 /**
- * Tells a host's observer. What it throws changes no answer: what it is told of has happened.
+ * Calls a callback of the host and prints its errors. They must not change the response, because what the callback
+ * hears of has already happened.
  * @param name of the option, for the console
  */
-export function observe<Told>(name: string, observer: (told: Told) => unknown, told: Told): void {
+export function observe<Value>(name: string, observer: (value: Value) => unknown, value: Value): void {
   const complain = (error: unknown) => console.error(`${name} failed`, error);
   try {
-    const observed = observer(told);
+    const observed = observer(value);
     if (observed !== undefined) Promise.resolve(observed).catch(complain);
   } catch (error) {
     complain(error);
   }
 }
 
-/** Compares two texts of equal length in a time that does not depend on where they differ. */
+/** Takes the same time wherever two texts of equal length differ, so that timing does not reveal a secret. */
 export function equalInConstantTime(one: string, other: string): boolean {
   if (one.length !== other.length) return false;
   let difference = 0;

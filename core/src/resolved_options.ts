@@ -1,3 +1,4 @@
+// Checks the options and adds their defaults.
 import type {
   AuthorizationServerOptions,
   OidcOptions,
@@ -17,10 +18,10 @@ import { type DeclaredClaims, resolveApplicationClaims } from './tokens/applicat
 import type { Lifetimes } from './tokens/context.ts';
 import { REFRESH_TOKEN_ALGORITHM } from './tokens/mint.ts';
 
-/** ASCII, since paths go into headers and are compared to the letter; neither query nor fragment. */
+/** Printable ASCII without query and fragment, because paths go into headers and are compared byte by byte. */
 const PATH = /^\/(?!.*[?#\\])[\x21-\x7E]*$/;
 
-/** The algorithms that the server signs with by itself. */
+/** Returns the algorithms that tokens need under these options. Clients can require further ones. */
 export function requiredAlgorithms(options: ResolvedOptions): readonly SigningAlgorithm[] {
   const algorithms = new Set<SigningAlgorithm>();
   if (options.accessTokenFormat === 'jwt') algorithms.add(options.accessTokenAlgorithm);
@@ -29,7 +30,7 @@ export function requiredAlgorithms(options: ResolvedOptions): readonly SigningAl
   return [...algorithms];
 }
 
-/** Options with every default in its place. */
+/** Options with all defaults. */
 export interface ResolvedOptions extends Omit<Values, ResolvedOption> {
   readonly introspectionPolicy: IntrospectionPolicy;
   readonly defaultAudience: string | readonly string[];
@@ -60,17 +61,17 @@ type LifetimeOption =
   | 'refreshGrace';
 
 /** Seconds: 90 days. */
-const USUAL_FAMILY_LIFETIME = 90 * 24 * 60 * 60;
+const DEFAULT_FAMILY_LIFETIME = 90 * 24 * 60 * 60;
 
 /**
- * The options with their defaults, frozen. The caller's object is only read.
- * @throws {ConfigurationError} names the option and what was expected
+ * Returns the options with defaults, frozen. The caller's object is not changed.
+ * @throws {ConfigurationError} an option is wrong; the message names it and says what was expected
  */
 export function resolveOptions(options: AuthorizationServerOptions): ResolvedOptions {
   const {
     accessTokenLifetime,
     refreshTokenLifetime,
-    refreshFamilyLifetime = Math.max(USUAL_FAMILY_LIFETIME, refreshTokenLifetime),
+    refreshFamilyLifetime = Math.max(DEFAULT_FAMILY_LIFETIME, refreshTokenLifetime),
     idTokenLifetime,
     authorizationCodeLifetime,
     pushedRequestLifetime,
@@ -91,7 +92,7 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
       values.applicationClaims,
       oidc && new Set(Object.values(oidc.claimsByScope).flat()),
     ),
-    registration: resolveRegistration(values.registration, values.storage, scopesOfPeople(oidc)),
+    registration: resolveRegistration(values.registration, values.storage, userScopes(oidc)),
     introspectionPolicy: resolvePolicy(values),
     defaultAudience: values.defaultAudience ?? values.issuer,
     lifetimes: Object.freeze({
@@ -107,8 +108,8 @@ export function resolveOptions(options: AuthorizationServerOptions): ResolvedOpt
   });
 }
 
-/** What a person can consent to, without any API. */
-function scopesOfPeople(oidc: OidcOptions | undefined): readonly string[] {
+/** Returns the scopes that users can consent to and that need no API. */
+function userScopes(oidc: OidcOptions | undefined): readonly string[] {
   return oidc === undefined ? [] : [...Object.keys(oidc.claimsByScope ?? {}), 'offline_access'];
 }
 

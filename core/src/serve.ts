@@ -1,3 +1,4 @@
+// Runs an endpoint: finds it by path, checks the method, adds CORS and error headers, and reports refusals.
 import type { Context } from './context.ts';
 import { type Challenge, formatChallenges } from './http/bearer.ts';
 import { asOAuthError } from './http/error_response.ts';
@@ -6,13 +7,13 @@ import type { Call, Operation } from './http/events.ts';
 import { type HttpRequest, type HttpResponse, headerValue, pathOf } from './http/http.ts';
 import { originOf } from './protocol/redirect_uri.ts';
 
-/** What answers at one path. */
+/** The endpoint at one path. */
 export interface Route {
   readonly operation: Operation;
   answer(request: HttpRequest): Promise<HttpResponse>;
 }
 
-/** By path. A path whose last segment is `ANY_SEGMENT` stands for every last segment. */
+/** Routes by path. If the last segment is `ANY_SEGMENT`, the route matches every last segment. */
 export type Routes = ReadonlyMap<string, Route>;
 
 export const ANY_SEGMENT = '*';
@@ -25,20 +26,20 @@ export function routeOf(routes: Routes, url: string): Route | undefined {
   return routes.get(path.slice(0, path.lastIndexOf('/') + 1) + ANY_SEGMENT);
 }
 
-/** What an endpoint is, besides its function. */
+/** The function of an endpoint, and the facts that routing needs. */
 export interface Endpoint {
   readonly operation: Operation;
   readonly methods: readonly string[];
   readonly crossOrigin: CrossOrigin;
-  /** Challenges of an error response; an empty list is no header. */
+  /** Returns the challenges of an error response. Without any, the response has no `WWW-Authenticate`. */
   challenges(context: Context, error: OAuthError): readonly Challenge[];
-  /** The endpoint itself. */
+
   answer(context: Context, request: HttpRequest, call: Call): Promise<HttpResponse>;
 }
 
 /**
  * Answers a request at an endpoint.
- * @throws {OAuthError} with every header that the error response needs, whatever went wrong underneath
+ * @throws {OAuthError} with all headers of the error response; other errors become its cause
  */
 export async function perform(
   endpoint: Endpoint,
@@ -55,7 +56,6 @@ export async function perform(
   }
 }
 
-/** An endpoint as what answers at a path. */
 export function routeTo(endpoint: Endpoint, context: Context): Route {
   return {
     operation: endpoint.operation,
@@ -63,14 +63,14 @@ export function routeTo(endpoint: Endpoint, context: Context): Route {
   };
 }
 
-/** What is known of a request before it is looked at. */
+/** Returns what is known before the request has been read. */
 export function callOf(operation: Operation, { id }: { readonly id?: string | undefined }): Call {
   return { operation, ...(id !== undefined && { requestId: id }) };
 }
 
 /**
- * Does the work of a call and reports its refusal.
- * @throws {OAuthError} whatever went wrong underneath
+ * Runs work and reports its refusal to the operator.
+ * @throws {OAuthError} other errors become its cause
  */
 export async function reported<T>(context: Context, call: Call, work: () => Promise<T>): Promise<T> {
   try {
@@ -99,12 +99,12 @@ async function answerWithCrossOrigin(
   return { ...response, headers: { ...response.headers, ...headers } };
 }
 
-/** `HEAD` is answered as `GET`; adapters leave out the body (RFC 9110 §9.3.2). */
+/** Treats `HEAD` like `GET`. Adapters omit the body (RFC 9110 §9.3.2). */
 function withoutHead(request: HttpRequest): HttpRequest {
   return request.method === 'HEAD' ? { ...request, method: 'GET' } : request;
 }
 
-/** @throws {OAuthError} with status 405 and `Allow` (RFC 9110 §15.5.6) */
+/** @throws {OAuthError} status 405 with `Allow` (RFC 9110 §15.5.6) */
 export function requireMethod(methods: readonly string[], request: HttpRequest): void {
   if (methods.includes(request.method)) return;
   throw new OAuthError('invalid_request', 'the method is not allowed', {
@@ -145,22 +145,23 @@ export function report(
   });
 }
 
-/**
- * Which pages may read the answers: none, those of registered redirect URIs, or all.
- */
+/** Web pages that may read the response: none, those on the origins of registered redirect URIs, or all. */
 type CrossOrigin = 'off' | 'clients' | 'anyone';
 
 type Headers = Readonly<Record<string, string>>;
 
-/** Headers that pages may send. Clients of the Model Context Protocol send its version, which the server ignores. */
+/**
+ * Headers that web pages may send. Clients of the Model Context Protocol send its version, which the server ignores.
+ */
 const ALLOWED_HEADERS = 'Authorization, Content-Type, MCP-Protocol-Version';
 
-/** Seconds that a browser may remember a preflight. */
+/** Seconds for which browsers may cache a preflight response. */
 const PREFLIGHT_SECONDS = 600;
 
 /**
- * The CORS headers of a response: by the client's own redirect URIs once it is known, by anyone's before. Where
- * storage cannot say, no page may read it; the answer itself stands, for what it tells of has happened.
+ * Returns the CORS headers of a response. If the client is known, only its own redirect URIs count; otherwise those of
+ * all clients. If storage is unavailable, no page may read the response. The response itself stays, because the request
+ * has already taken effect.
  */
 async function crossOriginHeaders(
   policy: CrossOrigin,
@@ -179,8 +180,8 @@ async function crossOriginHeaders(
 }
 
 /**
- * The answer to a preflight (Fetch Standard, CORS protocol). No client is known yet.
- * @throws {StorageFault} storage could not say whose pages may ask
+ * Answers a preflight request (Fetch Standard, CORS protocol). The client is not known yet.
+ * @throws {StorageFault} storage is unavailable
  */
 async function preflightResponse(
   endpoint: { readonly methods: readonly string[]; readonly crossOrigin: CrossOrigin },
@@ -225,12 +226,15 @@ async function isAllowed(
 }
 
 /**
- * Does two things that do not need each other at the same time. The outcome is that of doing one after the other:
- * if the first fails, that is the failure, at once and whatever becomes of the second.
- * @param first already under way
+ * Runs two independent steps in parallel, with the outcome of running them in order: if the first fails, its error wins
+ * at once, whatever the second does.
+ * @param first has already started
  */
-export async function atOnce<A, B>(first: Promise<A>, second: () => Promise<B>): Promise<readonly [A, B]> {
+export async function inParallel<A, B>(
+  first: Promise<A>,
+  second: () => Promise<B>,
+): Promise<readonly [A, B]> {
   const other = second();
-  other.catch(() => undefined); // thrown below, unless the first has failed
+  other.catch(() => undefined); // awaited below, unless the first one fails
   return [await first, await other];
 }

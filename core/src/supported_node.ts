@@ -1,7 +1,8 @@
-/** The oldest Node that the library runs on; `engines` in package.json says the same. */
+// Refuses to run on a Node that is too old. Entry points import it for this effect.
+/** Keep it equal to `engines` in package.json. */
 export const OLDEST_NODE = '22.18';
 
-/** What a runtime says about itself. Bun and Deno claim a version of Node as well. */
+/** `process.versions`. Bun and Deno also report a Node version there. */
 interface RuntimeVersions {
   readonly node?: string;
   readonly bun?: string;
@@ -9,8 +10,8 @@ interface RuntimeVersions {
 }
 
 /**
- * Refuses a Node that is too old. Without this, an older one would start and fail at the first request.
- * @throws {Error} one sentence with both versions
+ * Throws on a Node that is too old, which would otherwise start and then fail at the first request.
+ * @throws {Error} names both versions
  */
 export function requireSupportedNode(versions: RuntimeVersions | undefined): void {
   if (versions?.node === undefined || versions.bun !== undefined || versions.deno !== undefined) return;
@@ -20,7 +21,7 @@ export function requireSupportedNode(versions: RuntimeVersions | undefined): voi
   throw new Error(`grantd needs Node ${OLDEST_NODE} or later; this is Node ${versions.node}.`);
 }
 
-/** workerd can pretend to be Node. */
+/** workerd can report a Node version too. */
 const isWorkerd = globalThis.navigator?.userAgent === 'Cloudflare-Workers';
 const { process } = globalThis as { readonly process?: { readonly versions?: RuntimeVersions } };
 if (!isWorkerd) requireSupportedNode(process?.versions);

@@ -8,7 +8,7 @@ import { type Form, readForm, requireParameter } from '../http/form.ts';
 import { type HttpRequest, type HttpResponse, headerValue, jsonResponse, qualityOf } from '../http/http.ts';
 import type { ClientRecord } from '../protocol/records.ts';
 import { formatScope } from '../protocol/records.ts';
-import { atOnce } from '../serve.ts';
+import { inParallel } from '../serve.ts';
 import type { Awaitable } from '../storage/contract.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
 import type { FoundToken, NoToken } from '../tokens/context.ts';
@@ -60,7 +60,7 @@ export async function introspection(
   // §2.1 read the request and authenticate the caller
   const form = readForm(request);
   const asking = requireCaller(context, request, form, call);
-  const [caller, found] = await atOnce(asking, async () => {
+  const [caller, found] = await inParallel(asking, async () => {
     const token = requireParameter(form, 'token');
     return find(context, token, await readTokenTypeHint(context, form, asking));
   });

@@ -1,12 +1,13 @@
+// Values of authorization request parameters.
 import { OAuthError } from '../http/errors.ts';
 
-/** What the client wants the person to be asked (OpenID Connect Core §3.1.2.1). */
+/** Pages that a client can demand or exclude (OpenID Connect Core §3.1.2.1). */
 export const PROMPTS = ['none', 'login', 'consent', 'select_account'] as const;
 export type Prompt = (typeof PROMPTS)[number];
 
 /**
- * The values of a `prompt` parameter.
- * @throws {OAuthError} `invalid_request`: an unknown one, or `none` beside another
+ * Parses the `prompt` parameter.
+ * @throws {OAuthError} `invalid_request`: an unknown value, or `none` with another one
  */
 export function parsePrompt(parameter: string | undefined): readonly Prompt[] {
   const prompt = parameter?.split(' ') ?? [];
@@ -18,7 +19,7 @@ function isPrompt(text: string): text is Prompt {
   return (PROMPTS as readonly string[]).includes(text);
 }
 
-/** How the answer to an authorization request travels (OAuth 2.0 Multiple Response Types §2.1, Form Post §2). */
+/** How the browser carries the response to the client (OAuth 2.0 Multiple Response Types §2.1, Form Post §2). */
 export const RESPONSE_MODES = ['query', 'fragment', 'form_post'] as const;
 export type ResponseMode = (typeof RESPONSE_MODES)[number];
 
@@ -34,8 +35,8 @@ export function isS256Challenge(text: string): boolean {
 }
 
 /**
- * The `ui_locales` parameter: language tags, the most wanted first (OpenID Connect Core §3.1.2.1). What is none by its
- * characters (RFC 5646 §2.1) is left out, since it is no error.
+ * Parses the `ui_locales` parameter: language tags, most preferred first (OpenID Connect Core §3.1.2.1). Skips
+ * malformed tags (RFC 5646 §2.1), which must not be an error.
  */
 export function parseUiLocales(parameter: string | undefined): readonly string[] {
   return parameter?.split(' ').filter((tag) => /^[A-Za-z0-9]{1,8}(-[A-Za-z0-9]{1,8})*$/.test(tag)) ?? [];

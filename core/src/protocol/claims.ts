@@ -1,11 +1,11 @@
-// § refers to OpenID Connect Core.
+// Claims by scope and by the `claims` parameter. § refers to OpenID Connect Core.
 import { OAuthError } from '../http/errors.ts';
 import { isJsonObject, parseJson } from '../http/http.ts';
 
-/** Claims of a token or of a person; names as on the wire. */
+/** Claims of a token or a user, named as on the wire. */
 export type Claims = Readonly<Record<string, unknown>>;
 
-/** Which claims a scope permits. */
+/** The claims that each scope permits. */
 export type ClaimsByScope = Readonly<Record<string, readonly string[]>>;
 
 /** OpenID Connect Core §5.4. */
@@ -32,7 +32,7 @@ export const STANDARD_CLAIMS_BY_SCOPE: ClaimsByScope = {
   phone: ['phone_number', 'phone_number_verified'],
 };
 
-/** Those of a person's claims that the granted scopes permit; a claim without a value is left out (OpenID Connect Core §5.3.2). */
+/** Returns the user's claims that the scopes permit, without those that have no value (OpenID Connect Core §5.3.2). */
 export function permittedClaims(
   attributes: Claims,
   scopes: readonly string[],
@@ -47,7 +47,7 @@ export function permittedClaims(
   );
 }
 
-/** The claims that scopes permit, but for some that nobody may have in that way. */
+/** @param except claims that no scope may give */
 export function permittedNames(
   scopes: readonly string[],
   byScope: ClaimsByScope,
@@ -57,26 +57,26 @@ export function permittedNames(
   return new Set(names.filter((name) => !except.has(name)));
 }
 
-/** How one claim is asked for (OpenID Connect Core §5.5.1); `null` is voluntary, without more. */
+/** A request for one claim (OpenID Connect Core §5.5.1). `null` requests it as voluntary. */
 export type ClaimRequest = {
   readonly essential?: boolean;
   readonly value?: unknown;
   readonly values?: readonly unknown[];
 } | null;
 
-/** The `claims` parameter (OpenID Connect Core §5.5): which claims should be where, by name. */
+/** The `claims` parameter (OpenID Connect Core §5.5). */
 export interface ClaimsRequest {
   readonly userinfo?: Readonly<Record<string, ClaimRequest>>;
   readonly id_token?: Readonly<Record<string, ClaimRequest>>;
 }
 
-/** How deep a value may be that a claim is asked to have, and how many claims may be asked for. */
-const DEEPEST_VALUE = 4;
-const MOST_CLAIMS = 100;
+/** Limits for the nesting of a requested value, and for the number of requested claims. */
+const MAX_VALUE_DEPTH = 4;
+const MAX_CLAIMS = 100;
 
 /**
- * The `claims` parameter (OpenID Connect Core §5.5). Members that are not understood are ignored, at every level.
- * @throws {OAuthError} `invalid_request`: no JSON, or not of the form that §5.5 describes
+ * Parses the `claims` parameter (OpenID Connect Core §5.5). Ignores unknown members at every level.
+ * @throws {OAuthError} `invalid_request`: not JSON, or not of the required form
  */
 export function parseClaimsParameter(parameter: string): ClaimsRequest {
   const parsed = parseJson(parameter);
@@ -93,7 +93,7 @@ function requestsOf(member: unknown): Readonly<Record<string, ClaimRequest>> | u
   if (member === undefined || member === null) return undefined;
   if (!isJsonObject(member)) throw refused();
   const entries = Object.entries(member);
-  if (entries.length > MOST_CLAIMS || !entries.every(([name]) => isStorable(name))) throw refused();
+  if (entries.length > MAX_CLAIMS || !entries.every(([name]) => isStorable(name))) throw refused();
   return Object.fromEntries(entries.map(([name, request]) => [name, requestOf(request)]));
 }
 
@@ -111,12 +111,12 @@ function requestOf(request: unknown): ClaimRequest {
   };
 }
 
-/** Requests are kept until the grant ends, and there are databases that keep neither NUL nor half a character. */
+/** The request is stored with the grant, and some databases cannot store NUL or lone surrogates. */
 function isStorable(text: string): boolean {
   return text.isWellFormed() && !text.includes('\0');
 }
 
-function isPlain(value: unknown, depth = DEEPEST_VALUE): boolean {
+function isPlain(value: unknown, depth = MAX_VALUE_DEPTH): boolean {
   if (typeof value === 'string') return isStorable(value);
   if (typeof value !== 'object' || value === null) return true;
   return (
@@ -131,13 +131,10 @@ function refused(): OAuthError {
   });
 }
 
-/** Claims that were asked for one by one: a member of the `claims` parameter (OpenID Connect Core §5.5.1). */
+/** One member of the `claims` parameter (OpenID Connect Core §5.5.1). */
 type RequestedClaims = Readonly<Record<string, ClaimRequest>>;
 
-/**
- * Those requests that the granted scopes permit. A claim in a certain language (`name#de`) is permitted where the
- * claim is (OpenID Connect Core §5.2).
- */
+/** Keeps the requests that the scopes permit. `name#de` is permitted like `name` (OpenID Connect Core §5.2). */
 export function permittedRequests(
   requested: RequestedClaims | undefined,
   permitted: ReadonlySet<string>,
@@ -148,9 +145,9 @@ export function permittedRequests(
 }
 
 /**
- * Of a person's claims those that were asked for, whether voluntary or essential: one that the person does not have, or
- * not with the value that was asked for, is left out (OpenID Connect Core §5.5.1). What does not exist in the language
- * that was asked for comes as it is without one.
+ * Returns the requested claims, voluntary and essential ones alike. Omits those that the user does not have, or not
+ * with the requested value (OpenID Connect Core §5.5.1). If a claim does not exist in the requested language, returns
+ * it without a language.
  */
 export function requestedClaims(attributes: Claims, requested: RequestedClaims): Claims {
   const given: Record<string, unknown> = {};

@@ -1,3 +1,4 @@
+// The table of all client metadata members. Types, checks, flags and documentation follow from it.
 import type { JWK } from 'jose';
 import { isScopeToken } from '../http/form.ts';
 import { isJsonObject } from '../http/http.ts';
@@ -20,100 +21,100 @@ import {
 } from './client_metadata.ts';
 import { isRegistrableRedirectUri } from './redirect_uri.ts';
 
-/** A kind of value that a member of a client's metadata has. */
+/** The type of a member's value. */
 export interface MetadataKind<T> extends Kind<T> {
-  /** Of a list: the kind of each value. */
+  /** For a list: the type of each value. */
   readonly each?: Kind<unknown>;
 }
 
-/** What is known of a member besides its kind. */
+/** Facts about a member, other than its type. */
 interface MemberFacts {
-  /** The field of the client's record that holds it. All others are in the record's `metadata`. */
+  /** The field of the client's record that stores it. Members without one are stored in `metadata`. */
   readonly field?: string;
-  /** Whether it follows from another member and is not stored. */
+  /** Derived from another member, and not stored. */
   readonly isDerived?: true;
-  /** Whether it may be given in several languages, as `member#tag` (RFC 7591 §2.2). */
+  /** Can have values in several languages, as `member#tag` (RFC 7591 §2.2). */
   readonly isLocalizable?: true;
-  /** What applies if the record has no value, in words. */
+  /** Default when the record has no value, in words. */
   readonly defaultInWords?: string;
-  /** The value that registration gives to a client that registers itself without one, in words. */
+  /** Default when a client registers itself, in words. */
   readonly registeredInWords?: string;
-  /** Whether the server requests its URLs. */
+  /** The server requests the URLs in it. */
   readonly isFetched?: true;
-  /** Whether it has an effect only for clients with keys (`jwks` or `jwks_uri`). */
+  /** Has an effect only if the client has keys (`jwks` or `jwks_uri`). */
   readonly needsKeys?: true;
-  /** The program's flag, if it is not the member's name. Flags that can be repeated are in the singular anyway. */
+  /** The program's flag, if not the member's name. Repeatable flags are always in the singular. */
   readonly flag?: string;
-  /** Whether most clients have it; the program's help shows those first. */
+  /** Most clients have it, so the program's help shows it first. */
   readonly isUsual?: true;
 }
 
 /** One member of a client's metadata. */
 export interface MetadataMember<T> extends MemberFacts {
   readonly kind: MetadataKind<T>;
-  /** What it is, in one line, for the help of the program and for docs/client_metadata.md. */
+  /** Description in one line, for the program's help and docs/client_metadata.md. */
   readonly about: string;
-  /** Whether a client that registers itself may set it. Otherwise only the operator can. */
+  /** Whether a client that registers itself may set it, or only an operator. */
   readonly setBy: 'client' | 'operator';
 }
 
 // ── Kinds ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Characters of a URI. Some browsers and proxies do not accept longer ones. */
-const LONGEST_URI = 2000;
+/** Maximum characters of a URI. Some browsers and proxies reject longer ones. */
+const MAX_URI_LENGTH = 2000;
 
-/** Values of a list, such as redirect URIs. */
-const LONGEST_LIST = 50;
+/** Maximum values of a list, such as redirect URIs. */
+const MAX_LIST_LENGTH = 50;
 
-/** APIs of a client, or scopes of an API. */
-const MOST_NAMES = 200;
+/** Maximum APIs of a client, and scopes of an API. */
+const MAX_NAMES = 200;
 
-/** Seconds: a year. */
-const LONGEST_AGE = 365 * 24 * 60 * 60;
+/** A year in seconds. */
+const MAX_AGE_SECONDS = 365 * 24 * 60 * 60;
 
 function visible(most: number): Kind<string> {
   const form = new RegExp(`^[^\\p{C}\\p{Z}](?:[^\\p{C}]{0,${most - 1}})$`, 'u');
   return text('TEXT', `visible characters, at most ${most}`, (value) => form.test(value));
 }
 
-/** A URL that pages link to or that the server requests. Rules can exclude http. */
-const webUri = text('URL', `a web URL without credentials, at most ${LONGEST_URI} characters`, isWebUri);
+/** For links on pages, and for URLs that the server requests. Registration may restrict it to `https:`. */
+const webUri = text('URL', `a web URL without credentials, at most ${MAX_URI_LENGTH} characters`, isWebUri);
 
 const webUriWithoutFragment = text(
   'URL',
-  `a web URL without credentials and fragment, at most ${LONGEST_URI} characters`,
+  `a web URL without credentials and fragment, at most ${MAX_URI_LENGTH} characters`,
   (uri) => isWebUri(uri) && !uri.includes('#'),
 );
 
-/** A URI to which the server sends the browser back; the scheme can be a private-use one. */
+/** A URI to which the server sends the browser. Private-use schemes are allowed. */
 const returnUri = text(
   'URI',
-  `an absolute URI without fragment and wildcard, at most ${LONGEST_URI} characters`,
-  (uri) => uri.length <= LONGEST_URI && isRegistrableRedirectUri(uri) && !hasCredentials(uri),
+  `an absolute URI without fragment and wildcard, at most ${MAX_URI_LENGTH} characters`,
+  (uri) => uri.length <= MAX_URI_LENGTH && isRegistrableRedirectUri(uri) && !hasCredentials(uri),
 );
 
-/** URI of an API (RFC 8707 §2). */
+/** RFC 8707 §2. */
 const resourceUri = text(
   'URI',
   'an absolute URI without fragment (RFC 8707 section 2)',
-  (uri) => uri.length <= LONGEST_URI && isResourceUri(uri),
+  (uri) => uri.length <= MAX_URI_LENGTH && isResourceUri(uri),
 );
 
 const color = text('#RRGGBB', 'a colour as #rrggbb', (value) => /^#[0-9a-f]{6}$/i.test(value));
 
 const scope = text('SCOPE', 'scopes separated by spaces (RFC 6749 section 3.3)', (value) => {
   const scopes = value.split(' ').filter((one) => one !== '');
-  return value.length <= LONGEST_URI && scopes.length > 0 && scopes.every(isScopeToken);
+  return value.length <= MAX_URI_LENGTH && scopes.length > 0 && scopes.every(isScopeToken);
 });
 
-/** A scope that an API can declare: one without a meaning of its own in this server. */
+/** A scope that an API can declare. Those of OpenID Connect already have a meaning. */
 const apiScope = text(
   'SCOPE',
   'one scope (RFC 6749 section 3.3) that OpenID Connect does not define',
-  (value) => value.length <= LONGEST_URI && isScopeToken(value) && !isPersonalScope(value),
+  (value) => value.length <= MAX_URI_LENGTH && isScopeToken(value) && !isPersonalScope(value),
 );
 
-function listOf<T>(each: Kind<T>, most = LONGEST_LIST): MetadataKind<readonly T[]> {
+function listOf<T>(each: Kind<T>, most = MAX_LIST_LENGTH): MetadataKind<readonly T[]> {
   const read = (value: unknown) => {
     if (!Array.isArray(value) || value.length > most) return undefined;
     const values = value.map(each.read).filter((one) => one !== undefined);
@@ -129,7 +130,7 @@ function listOf<T>(each: Kind<T>, most = LONGEST_LIST): MetadataKind<readonly T[
   };
 }
 
-/** A JWK set (RFC 7517 §5). Registration also checks that its keys are public and usable. */
+/** A JWK set (RFC 7517 §5). Registration also checks that its keys are public and of a supported type. */
 const keySet: Kind<{ readonly keys: readonly JWK[] }> = {
   expected: `a JWK set of at most ${MOST_KEYS} public keys, one of RSA, EC or OKP among them`,
   type: 'object',
@@ -144,7 +145,7 @@ function isKeySet(value: unknown): value is { readonly keys: readonly JWK[] } {
 
 function isWebUri(uri: string): boolean {
   return (
-    uri.length <= LONGEST_URI &&
+    uri.length <= MAX_URI_LENGTH &&
     /^https?:\/\/[\x21-\x7E]+$/i.test(uri) &&
     URL.canParse(uri) &&
     !hasCredentials(uri)
@@ -156,9 +157,9 @@ function hasCredentials(uri: string): boolean {
   return url !== null && (url.username !== '' || url.password !== '');
 }
 
-/** An algorithm that this server signs with. */
+/** Algorithms that the server signs with. */
 const serverSigning = oneOf(...SIGNING_ALGORITHMS);
-/** What a client signs with, by either name of an algorithm. */
+/** Algorithms that clients sign with. EdDSA has two names. */
 const clientSigning: Kind<SigningAlgorithm> = {
   ...oneOf<string>(...ACCEPTED_ALGORITHMS),
   fromText: signingAlgorithmOf,
@@ -169,12 +170,12 @@ const contentEncryption = oneOf(...CONTENT_ENCRYPTIONS);
 
 // ── The members ───────────────────────────────────────────────────────────────────────────────────────────
 
-/** A member that clients and the operator set. */
+/** Defines a member that clients and operators can set. */
 function member<T, const F extends MemberFacts>(kind: MetadataKind<T>, about: string, facts: F) {
   return { kind, about, setBy: 'client', ...facts } as const;
 }
 
-/** A member that only the operator sets. */
+/** Defines a member that only operators can set. */
 function operators<T, const F extends MemberFacts>(kind: MetadataKind<T>, about: string, facts: F) {
   return { kind, about, setBy: 'operator', ...facts } as const;
 }
@@ -183,10 +184,7 @@ const encryptedIf = (kind: 'userinfo' | 'introspection') => ({
   defaultInWords: `${DEFAULT_CONTENT_ENCRYPTION}, if ${kind}_encrypted_response_alg is set`,
 });
 
-/**
- * Every member of a client's metadata, once. The types of records and documents, the checks of registrations and
- * stores, the program's flags and docs/client_metadata.md follow from it.
- */
+/** All members. Types of records and documents, checks, flags and docs/client_metadata.md are derived from it. */
 export const METADATA_MEMBERS = {
   // RFC 7591 §2
   redirect_uris: member(listOf(returnUri), 'where the server sends the browser with its answer', {
@@ -267,7 +265,7 @@ export const METADATA_MEMBERS = {
     defaultInWords: 'any that the server accepts',
     flag: 'auth-signing-alg',
   }),
-  default_max_age: member(seconds(0, LONGEST_AGE), 'max_age of requests that have none', {}),
+  default_max_age: member(seconds(0, MAX_AGE_SECONDS), 'max_age of requests that have none', {}),
   require_auth_time: member(trueOrFalse, 'whether its ID tokens carry auth_time', {
     defaultInWords: 'false',
   }),
@@ -354,15 +352,15 @@ export const METADATA_MEMBERS = {
     isUsual: true,
   }),
   api_scopes: operators(
-    listOf(apiScope, MOST_NAMES),
+    listOf(apiScope, MAX_NAMES),
     'the scopes that this API declares; only a token for it carries them',
     { isUsual: true },
   ),
-  apis: operators(listOf(resourceUri, MOST_NAMES), 'URIs of the APIs that the client may ask for', {
+  apis: operators(listOf(resourceUri, MAX_NAMES), 'URIs of the APIs that the client may ask for', {
     isUsual: true,
   }),
   set_by_operator: operators(
-    listOf(visible(200), MOST_NAMES),
+    listOf(visible(200), MAX_NAMES),
     'settings that a client which registered itself cannot change; client update adds those that it sets',
     {},
   ),
@@ -391,40 +389,39 @@ export function isMemberName(name: string): name is MemberName {
   return Object.hasOwn(METADATA_MEMBERS, name);
 }
 
-/** Whether the server signs with the algorithm that a member names. */
+/** Whether the value is an algorithm that the server signs with. */
 export function isServerAlgorithm(name: MemberName): boolean {
   return memberOf(name).kind === serverSigning;
 }
 
-/** Whether the values of a member are web URLs. */
+/** Whether the values are web URLs. */
 export function isWebUrl(name: MemberName): boolean {
   const { kind } = memberOf(name);
   return [webUri, webUriWithoutFragment].includes((kind.each ?? kind) as Kind<string>);
 }
 
-/** Whether the server requests the URLs of a member. */
+/** Whether the server requests the URLs in it. */
 export function isFetched(name: string): boolean {
   const [base] = withoutTag(name);
   return isMemberName(base) && memberOf(base).isFetched === true;
 }
 
-/** The facts of one member. */
 export function memberOf(name: MemberName): MetadataMember<unknown> {
   return METADATA_MEMBERS[name];
 }
 
-/** Names of the members that have a fact. */
+/** Names of the members with this fact. */
 type Having<F> = { [Name in MemberName]: Members[Name] extends F ? Name : never }[MemberName];
 
 type ValueOf<M> = M extends { readonly kind: Kind<infer V> } ? V : never;
 
-/** Members for people, which may be given in several languages (RFC 7591 §2.2). */
+/** Members that users read, and that can have values in several languages (RFC 7591 §2.2). */
 export type LocalizedMember = Having<{ readonly isLocalizable: true }>;
 
-/** BCP 47: the form of a language tag. */
+/** Form of a language tag (BCP 47). */
 export const LANGUAGE_TAG = /^[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8}){0,5}$/;
 
-/** The name of a member and its language tag: `client_name#de`. */
+/** Splits `client_name#de` into the member's name and the language tag. */
 export function withoutTag(name: string): readonly [base: string, tag?: string] {
   const end = name.indexOf('#');
   return end === -1 ? [name] : [name.slice(0, end), name.slice(end + 1)];
@@ -432,12 +429,12 @@ export function withoutTag(name: string): readonly [base: string, tag?: string] 
 
 type Localized = { readonly [Name in `${LocalizedMember}#${string}`]: string };
 
-/** What a client is, in the names of RFC 7591 §2 and of the documents that extend it. */
+/** A client's whole metadata, in the names of RFC 7591 §2 and its extensions. */
 export type ClientDocument = { readonly [Name in MemberName]?: ValueOf<Members[Name]> } & Localized;
 
 /**
- * Members of a client that its record has no field for. Names and values are as on the wire, so that nothing has to be
- * translated on the way to storage and back.
+ * Metadata without a field of its own in the client's record. Names and values are as on the wire, so that storage does
+ * not have to translate them.
  */
 export type ClientMetadata = Omit<
   { readonly [Name in MemberName]?: ValueOf<Members[Name]> },

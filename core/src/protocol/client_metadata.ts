@@ -1,4 +1,4 @@
-/** Values that members of a client's metadata have. The members themselves are in client_members.ts. */
+// Values of client metadata, and what each grant type requires. The members are in client_members.ts.
 
 /** How a client authenticates (RFC 7591 §2, RFC 7523 §2.2). */
 export const AUTHENTICATION_METHODS = [
@@ -9,22 +9,22 @@ export const AUTHENTICATION_METHODS = [
 ] as const;
 export type AuthenticationMethod = (typeof AUTHENTICATION_METHODS)[number];
 
-/** Audiences that the assertions of a client may name; `endpoint`: its URL as well as the issuer. */
+/** Audiences that client assertions may name: only the issuer, or also the URL of the endpoint. */
 export const ASSERTION_AUDIENCES = ['issuer', 'endpoint'] as const;
 export type AssertionAudience = (typeof ASSERTION_AUDIENCES)[number];
 
-/** Key management of encrypted answers (RFC 7518 §4.1). */
+/** Key management algorithms for encrypted responses (RFC 7518 §4.1). */
 export const ENCRYPTION_ALGORITHMS = ['RSA-OAEP-256', 'ECDH-ES', 'ECDH-ES+A128KW', 'ECDH-ES+A256KW'] as const;
 export type EncryptionAlgorithm = (typeof ENCRYPTION_ALGORITHMS)[number];
 
-/** Content encryption of encrypted answers (RFC 7518 §5.1). */
+/** Content encryption algorithms for encrypted responses (RFC 7518 §5.1). */
 export const CONTENT_ENCRYPTIONS = ['A128CBC-HS256', 'A256CBC-HS512', 'A128GCM', 'A256GCM'] as const;
 export type ContentEncryption = (typeof CONTENT_ENCRYPTIONS)[number];
 
-/** Default (OpenID Connect Dynamic Client Registration §2, RFC 9701 §6). */
+/** OpenID Connect Dynamic Client Registration §2, RFC 9701 §6. */
 export const DEFAULT_CONTENT_ENCRYPTION: ContentEncryption = 'A128CBC-HS256';
 
-/** Keys of one client that count. The rest of its set is ignored, since anyone may have written it. */
+/** Maximum keys of one client. Further ones are ignored, because anyone can register a client with a huge set. */
 export const MOST_KEYS = 32;
 
 export const TOKEN_FORMATS = ['jwt', 'opaque'] as const;
@@ -33,23 +33,26 @@ export type TokenFormat = (typeof TOKEN_FORMATS)[number];
 export const SIGNING_ALGORITHMS = ['RS256', 'PS256', 'ES256', 'EdDSA'] as const;
 export type SigningAlgorithm = (typeof SIGNING_ALGORITHMS)[number];
 
-/** The newer name of EdDSA over that curve (RFC 9864 §2.2). This server signs with the older name, which all libraries know. */
+/**
+ * A newer name of EdDSA with this curve (RFC 9864 §2.2). The server signs under the older name, which all libraries
+ * know.
+ */
 const ED25519 = 'Ed25519';
 
-/** `alg` of what clients sign. */
+/** `alg` values that the server accepts from clients. */
 export const ACCEPTED_ALGORITHMS = [...SIGNING_ALGORITHMS, ED25519] as const;
 
-/** The algorithm of an `alg` value; `undefined` if it is not accepted. */
+/** Returns the algorithm of an `alg` value, or `undefined` if it is not accepted. */
 export function signingAlgorithmOf(alg: unknown): SigningAlgorithm | undefined {
   return alg === ED25519 ? 'EdDSA' : SIGNING_ALGORITHMS.find((one) => one === alg);
 }
 
-/** The `alg` values of an algorithm. */
+/** Returns all `alg` values of an algorithm. */
 export function namesOf(algorithm: SigningAlgorithm): readonly string[] {
   return algorithm === 'EdDSA' ? [algorithm, ED25519] : [algorithm];
 }
 
-/** Scopes that speak of a person; a client that acts for itself cannot have them. */
+/** Scopes about a user. A client that acts for itself cannot have them. */
 const PERSONAL_SCOPES: ReadonlySet<string> = new Set([
   'openid',
   'profile',
@@ -63,24 +66,22 @@ export function isPersonalScope(scope: string): boolean {
   return PERSONAL_SCOPES.has(scope);
 }
 
-/** Whether a text can name an API: an absolute URI without fragment (RFC 8707 §2), in the characters of URIs. */
+/** Whether a text can identify an API: an absolute ASCII URI without fragment (RFC 8707 §2). */
 export function isResourceUri(text: string): boolean {
   return /^[\x21-\x7E]+$/.test(text) && !text.includes('#') && URL.canParse(text);
 }
 
-/** What a client needs to use a grant (RFC 7591 §2.1). Registration and the token endpoint check it. */
+/** What a client must have to use a grant type (RFC 7591 §2.1). Registration and the token endpoint check it. */
 interface GrantRequirements {
-  /** `response_types` that belong to the grant. A grant with any needs a redirect URI. */
+  /** The grant type's `response_types`. If there are any, the client needs a redirect URI. */
   readonly responseTypes: readonly 'code'[];
-  /** Another grant, which issues what this one uses. */
+  /** Another grant type that issues what this one redeems. */
   readonly needs?: string;
-  /** Whether public clients may not use it. */
+
   readonly isForConfidentialClients?: true;
 }
 
-/**
- * The grants of the token endpoint, by the value of `grant_type`. The table in token/token.ts has the code of each.
- */
+/** All grant types. The table in token/token.ts has the code of each. */
 export const GRANTS = {
   authorization_code: { responseTypes: ['code'] },
   refresh_token: { responseTypes: [], needs: 'authorization_code' },
@@ -91,7 +92,6 @@ export type GrantType = keyof typeof GRANTS;
 
 export const GRANT_TYPES = Object.keys(GRANTS) as readonly GrantType[];
 
-/** What a client needs to use a grant. */
 export function requirementsOf(grantType: GrantType): GrantRequirements {
   return GRANTS[grantType];
 }

@@ -1,3 +1,4 @@
+// Records that storage keeps: readonly plain data. Seconds and milliseconds count from 1970-01-01T00:00:00Z.
 import type { JWK } from 'jose';
 import { secondsOf } from '../environment.ts';
 import { type InactiveReason, OAuthError } from '../http/errors.ts';
@@ -7,97 +8,100 @@ import type { Claims, ClaimsRequest } from './claims.ts';
 import type { ClientMetadata } from './client_members.ts';
 import type { GrantType, SigningAlgorithm, TokenFormat } from './client_metadata.ts';
 
-/** What storage remembers: readonly plain data. Seconds and milliseconds count from 1970-01-01T00:00:00Z. */
-
-/** One secret of a client, as it is stored. */
+/** A client secret as stored. */
 export interface ClientSecretRecord {
   /** HMAC-SHA-256 (base64url) of the secret under a key derived from the server's secret. */
   readonly hash: string;
-  /** Fingerprint of that server secret. Without it, every server secret is tried, as with all the others. */
+  /** Fingerprint of that server secret. Without it, all server secrets are tried. */
   readonly serverSecret?: string;
   readonly createdAtMs?: number;
-  /** Seconds. The secret no longer authenticates from then on. */
+  /** Seconds since 1970 at which the secret stops working. Absent: never. */
   readonly expiresAt?: number;
-  /** To within an hour. */
+  /** Updated at most once an hour. */
   readonly lastUsedAtMs?: number;
 }
 
 export interface ClientRecord {
   readonly id: string;
-  /** For people. */
+  /** Shown to users. */
   readonly name?: string;
-  /** The newest first. A client without this member is public, unless it authenticates with keys. */
+  /** Newest first. A client without secrets is public, unless it authenticates with keys. */
   readonly secrets?: readonly ClientSecretRecord[];
   readonly grantTypes: readonly GrantType[];
   /** Scopes that the client may obtain. */
   readonly scopes: readonly string[];
   readonly redirectUris: readonly string[];
-  /** URI of the API that this client is; makes it a resource server (RFC 8707). */
+  /** URI of the API that this client is. Makes the client a resource server (RFC 8707). */
   readonly resource?: string;
-  /** Whether the refresh tokens of a confidential client rotate; `true` unless said otherwise. */
+  /** Whether a confidential client's refresh tokens rotate. Default: `true`. */
   readonly rotateRefreshTokens?: boolean;
-  /** Instead of the server's own. */
+  /** Overrides the server's option. */
   readonly accessTokenFormat?: TokenFormat;
   readonly accessTokenAlgorithm?: SigningAlgorithm;
   readonly idTokenAlgorithm?: SigningAlgorithm;
-  /** What else was registered (RFC 7591 §2). */
+  /** Metadata without a field of its own (RFC 7591 §2). */
   readonly metadata?: ClientMetadata;
-  /** SHA-256 (base64url) of its registration access token (RFC 7592 §3); a client without one did not register itself. */
+  /**
+   * SHA-256 (base64url) of the registration access token (RFC 7592 §3). Absent if the client did not register itself.
+   */
   readonly registrationTokenDigest?: string;
-  /** Seconds: when it registered itself (`client_id_issued_at`, RFC 7591 §3.2.1); absent if an operator added it. */
+  /**
+   * Seconds since 1970 of the self-registration (`client_id_issued_at`, RFC 7591 §3.2.1). Absent for an operator's
+   * client.
+   */
   readonly registeredAt?: number;
-  /** Raised by every mass revocation and every disabling; tokens that copied a lower one are dead. */
+  /** Raised by every mass revocation and disabling. Tokens that copied a lower number are inactive. */
   readonly generation?: number;
-  /** Raised by every change of its registration, its secret included. */
+  /** Raised by every change of the record, including its secrets. */
   readonly revision?: number;
-  /** Raised by every change of what it registered. The use or rotation of a secret does not raise it. */
+  /** Raised by changes of the metadata, but not by the use or rotation of a secret. */
   readonly registrationRevision?: number;
   readonly disabledAtMs?: number;
 }
 
-/** Whether every sector of clients is told of a person under another identifier (OpenID Connect Core §8). */
+/** Whether the client knows users by an identifier that other sectors do not have (OpenID Connect Core §8). */
 export function hasPairwiseSubjects({ metadata }: Pick<ClientRecord, 'metadata'>): boolean {
   return metadata?.subject_type === 'pairwise';
 }
 
-/** An API as requests find it: an enabled client with a `resource`. Several clients can be the same API. */
+/** An API: an enabled client with a `resource`. Several clients can be the same API. */
 export interface ApiRecord {
   readonly clientId: string;
   readonly resource: string;
-  /** The scopes that it declares (`api_scopes`). */
+  /** Scopes that the API declares (`api_scopes`). */
   readonly scopes: readonly string[];
 }
 
 /**
- * Whether nobody but the client itself says who it is: it registered itself, so anyone may have. The browser is not
- * sent to it by itself with an error or after a logout, or the server would lead people to any site (RFC 9700 §4.11.2).
+ * Whether the client registered itself, so that only its own word says who it is. After an error or a logout, the
+ * browser must not go to it without a question, or the server would redirect users to any site (RFC 9700 §4.11.2).
  */
 export function isUnchecked({ registeredAt }: Pick<ClientRecord, 'registeredAt'>): boolean {
   return registeredAt !== undefined;
 }
 
-/** What a token's life depends on besides its own row; each has a generation number. */
+/** What tokens depend on besides their own row. Each has a generation number. */
 export const PRINCIPALS = ['client', 'subject', 'session', 'grant'] as const;
 export type Principal = (typeof PRINCIPALS)[number];
 
-/** How a token stands to one of its principals. */
+/** The state of a principal, compared with what the token copied from it. */
 export interface Standing {
-  /** The generation that the token copied when it was issued. */
+  /** The generation when the token was issued. */
   readonly copied: number;
-  /** The principal's generation now. */
+  /** The generation now. */
   readonly current: number;
-  /** When `current` was raised last. */
+  /** Milliseconds since 1970 at which `current` was last raised. */
   readonly raisedAtMs?: number;
-  /** Set while the principal is disabled. */
+  /** Milliseconds since 1970. Absent unless the principal is disabled. */
   readonly disabledAtMs?: number;
 }
 
 export type TokenKind = 'access_token' | 'refresh_token';
 
 /**
- * One issued token. A pair is a refresh token with the access tokens that came along with it; a family is
- * the line of successors of one refresh token; a grant is what one authorization by a person led to. A pair and a
- * family are each within one grant.
+ * One issued token. A pair is a refresh token with the access tokens that were issued with it. A family is all
+ * successors of one refresh token. A grant is what one authorization by a user led to; pairs and families belong to one
+ * grant.
  */
 export interface TokenRecord {
   /** `jti` of a JWT, or the SHA-256 digest (base64url) of an opaque token. */
@@ -107,50 +111,50 @@ export interface TokenRecord {
   readonly digest?: string;
   readonly clientId: string;
   readonly scopes: readonly string[];
-  /** As in token responses (`Bearer`); refresh tokens have none. */
+  /** `token_type` of the token response (`Bearer`). Absent for refresh tokens. */
   readonly tokenType?: string;
-  /** The server's own identifier of the person; absent where a client acts for itself. */
+  /** The server's identifier of the user. Absent if the client acts for itself. */
   readonly subject?: string;
-  /** Claims as issued. A JWT access token may leave them to its own payload. */
+  /** Claims as issued. Can be absent for a JWT access token, which contains them itself. */
   readonly claims?: Claims;
-  /** Which claims the authorization request asked for besides those of its scopes (OpenID Connect Core §5.5). */
+  /** Claims that the authorization request asked for with `claims` (OpenID Connect Core §5.5). */
   readonly claimsRequest?: ClaimsRequest;
-  /** Refresh tokens: the resources that access tokens of this grant may be for (RFC 8707 §2.2). */
+  /** For refresh tokens: resources that the grant's access tokens may be for (RFC 8707 §2.2). */
   readonly resources?: readonly string[];
-  /** Milliseconds. */
+  /** Milliseconds since 1970. */
   readonly issuedAtMs: number;
-  /** Seconds; equals the `exp` claim. Zero is a revoked token. */
+  /** Seconds since 1970; equal to the `exp` claim. Zero means revoked. */
   readonly expiresAt: number;
-  /** `kid` of the key that signed it. */
+  /** `kid` of the signing key. */
   readonly keyId?: string;
   readonly pairId?: string;
   readonly familyId?: string;
   readonly grantId?: string;
   readonly sessionId?: string;
-  /** Refresh tokens: when it was rotated. */
+  /** For refresh tokens: milliseconds since 1970 of the rotation. */
   readonly supersededAtMs?: number;
-  /** Refresh tokens: `id` of what it was rotated to. */
+  /** For refresh tokens: `id` of the successor. */
   readonly successorId?: string;
   readonly revokedAtMs?: number;
-  /** All tokens issued before this time (milliseconds) are dead. */
+  /** Milliseconds since 1970. Tokens that were issued earlier are inactive. */
   readonly notBeforeMs?: number;
   readonly standing?: Partial<Readonly<Record<Principal, Standing>>>;
 }
 
-/** A token about to be stored. What is tied by `pairId` or `familyId` belongs to one grant. */
+/** A token to be stored. Tokens with the same `pairId` or `familyId` must belong to the same grant. */
 export type NewToken = Omit<
   TokenRecord,
   'supersededAtMs' | 'successorId' | 'revokedAtMs' | 'notBeforeMs' | 'standing'
 > & {
   readonly digest: string;
-  /** Seconds until which the row is kept: never less than `expiresAt`. */
+  /** Seconds since 1970 until which the row is kept; at least `expiresAt`. */
   readonly keepUntil: number;
 };
 
-/** Member of a token record's claims: application claims that are fixed at issuance, but not part of the token. */
+/** Member of a record's claims with application claims that were fixed at issuance but are not in the token. */
 export const BESIDE = '_application';
 
-/** The member with the claims that a record keeps beside its token. */
+/** Returns the member for these claims, or none if there are none. */
 export function besideToken(beside: Claims | undefined): Claims {
   return beside === undefined || Object.keys(beside).length === 0 ? {} : { [BESIDE]: beside };
 }
@@ -160,20 +164,20 @@ export function besideOf({ claims }: Pick<TokenRecord, 'claims'>): Claims {
   return isJsonObject(beside) ? beside : {};
 }
 
-/** The claims of a record that are those of its token. */
+/** Returns the claims that are in the token. */
 export function ownClaims({ claims }: Pick<TokenRecord, 'claims'>): Claims | undefined {
   if (claims === undefined || claims[BESIDE] === undefined) return claims;
   const { [BESIDE]: _, ...own } = claims;
   return own;
 }
 
-/** An authorization as a person gave it, waiting to be redeemed. */
+/** An authorization code that waits to be redeemed. */
 export interface AuthorizationCodeRecord {
   /** SHA-256 digest (base64url) of the code. */
   readonly id: string;
   readonly clientId: string;
   readonly redirectUri: string;
-  /** Whether the authorization request named the redirect URI (RFC 6749 §4.1.3). */
+  /** Whether the authorization request contained `redirect_uri` (RFC 6749 §4.1.3). */
   readonly redirectUriGiven: boolean;
   readonly codeChallenge?: string;
   readonly scopes: readonly string[];
@@ -181,13 +185,13 @@ export interface AuthorizationCodeRecord {
   readonly grantId: string;
   readonly sessionId?: string;
   readonly nonce?: string;
-  /** Claims that the tokens of this grant carry: `sub` as the client is told, `username`, `auth_time`, `acr`, `amr`, `sid`. */
+  /** Claims for the grant's tokens: the client's `sub` of the user, `username`, `auth_time`, `acr`, `amr`, `sid`. */
   readonly claims: Claims;
   readonly claimsRequest?: ClaimsRequest;
-  /** What access tokens may be for (RFC 8707 §2.1). */
+  /** Resources that access tokens may be for (RFC 8707 §2.1). */
   readonly resources?: readonly string[];
   readonly issuedAtMs: number;
-  /** Seconds. */
+  /** Seconds since 1970. */
   readonly expiresAt: number;
   readonly redeemedAtMs?: number;
   readonly revokedAtMs?: number;
@@ -200,55 +204,55 @@ export type NewAuthorizationCode = Omit<
   'redeemedAtMs' | 'revokedAtMs' | 'notBeforeMs' | 'standing'
 >;
 
-/** What one authorization by a person led to, as long as it is alive. */
+/** What one authorization by a user led to. Exists as long as it has live tokens. */
 export interface GrantRecord {
   readonly id: string;
   readonly clientId: string;
   readonly subject: string;
   readonly scopes: readonly string[];
-  /** The session that it ends with. */
+  /** The session that ends the grant when it ends. */
   readonly sessionId?: string;
   readonly createdAtMs: number;
 }
 
-/** An authorization request that a client left with the server (RFC 9126). */
+/** A pushed authorization request (RFC 9126). */
 export interface PushedRequest {
   /** SHA-256 (base64url) of the `request_uri`. */
   readonly id: string;
   readonly clientId: string;
   readonly parameters: Readonly<Record<string, string>>;
-  /** Seconds. */
+  /** Seconds since 1970. */
   readonly expiresAt: number;
 }
 
 export interface KeyRecord {
   readonly kid: string;
   readonly algorithm: SigningAlgorithm;
-  /** `next` is published but does not sign yet; `retired` only verifies. */
+  /** A `next` key is published but does not sign yet. A `retired` key only verifies. */
   readonly status: 'next' | 'current' | 'retired';
   readonly publicJwk: JWK;
-  /** The private key, encrypted under the server's secret. */
+  /** The private key, encrypted under a key derived from the server's secret. */
   readonly sealedPrivateKey: string;
   readonly createdAtMs: number;
   readonly retiredAtMs?: number;
 }
 
-/** Seconds. Keys that are retired stay published at least so long, since nothing tells when the last ID token ends. */
+/** A day in seconds. Retired keys stay published at least this long, because ID tokens have no records. */
 export const LONGEST_ID_TOKEN_LIFETIME = 24 * 60 * 60;
 
-/** Something that ended the life of tokens, written in the transaction that did it; or an act that was recorded. */
+/** A revocation or disabling, written in the same transaction; or an administrative act. */
 export interface EventRecord {
   /** Increases with every event of an issuer. */
   readonly sequence: number;
   readonly atMs: number;
   readonly type: EventType;
-  /** What it was done to: a token's or code's `id`, or a principal's. */
+  /** `id` of the token, code or principal. */
   readonly target: string;
-  /** Who acted, if it was recorded as an act: `cli`, `registration`, or what the host calls them. */
+  /** Who acted: `cli`, `registration`, or a name from the host. Absent unless it is an administrative act. */
   readonly actor?: string;
 }
 
-/** What a host records of those who administer it. Tokens do not depend on it. */
+/** An administrative act, for the audit log. Tokens do not depend on it. */
 export interface Act extends Pick<EventRecord, 'target'> {
   readonly type: ActType;
   readonly actor: string;
@@ -271,7 +275,6 @@ const ACT_TYPES = [
 
 type ActType = (typeof ACT_TYPES)[number];
 
-/** Every type of event. */
 export const EVENT_TYPES = [
   ...ACT_TYPES,
   'client_disabled',
@@ -290,23 +293,22 @@ export const EVENT_TYPES = [
 
 export type EventType = (typeof EVENT_TYPES)[number];
 
-/** Alive, or why not and since when (milliseconds; absent where nobody recorded it). */
+/** Whether a token is alive. If not, why, and since when in milliseconds, if known. */
 export type Life =
   | { readonly alive: true }
   | { readonly alive: false; readonly reason: InactiveReason; readonly sinceMs?: number };
 
 export const ALIVE: Life = { alive: true };
 
-/** What the life of tokens and codes depends on. */
+/** The fields that decide whether a token or code is alive. */
 export type Mortal = Pick<
   TokenRecord | AuthorizationCodeRecord,
   'issuedAtMs' | 'expiresAt' | 'revokedAtMs' | 'notBeforeMs' | 'standing'
 >;
 
 /**
- * Whether a stored record is alive by itself, with the standing of its principals. Comparisons are written so that
- * a member which is no number counts as death.
- * @param nowMs milliseconds
+ * Checks a record and its principals. Comparisons are written so that a value that is not a number means inactive.
+ * @param nowMs milliseconds since 1970
  */
 export function storedLife(record: Mortal, nowMs: number): Life {
   const { revokedAtMs, expiresAt, notBeforeMs, issuedAtMs } = record;
@@ -346,24 +348,24 @@ function since(sinceMs: number | undefined) {
   return sinceMs === undefined ? undefined : { sinceMs };
 }
 
-/** A client has so many secrets at a time that authenticate it. */
+/** Maximum secrets that authenticate a client at the same time. */
 export const MOST_LIVE_SECRETS = 2;
 
-/** Whether a secret authenticates its client now. An expiry that is no number counts as past. */
+/** Whether a secret authenticates its client now. An expiry that is not a number counts as past. */
 export function isLiveSecret({ expiresAt }: ClientSecretRecord, nowMs: number): boolean {
   return expiresAt === undefined || nowMs < expiresAt * 1000;
 }
 
-/** What a rotation does to the secret that it replaces. */
+/** How a rotation treats the previous secret. */
 export interface SecretRotation {
   readonly nowMs: number;
-  /** Seconds for which the replaced secret still authenticates. */
+  /** Seconds for which the previous secret still authenticates. */
   readonly overlap: number;
 }
 
 /**
- * The secrets of a client after a rotation: the new one, and the newest of the live ones, which gets an end or keeps an
- * earlier one. All others are gone.
+ * Returns the secrets after a rotation: the new one, and the newest live one, which expires after the overlap or at its
+ * own earlier expiry. Others are dropped.
  */
 export function rotatedSecrets(
   secrets: readonly ClientSecretRecord[],
@@ -381,8 +383,8 @@ export function formatScope(scopes: readonly string[]): string {
 }
 
 /**
- * The scopes of a `scope` parameter, each once, in their order.
- * @throws {OAuthError} `invalid_scope`: a character that is not allowed.
+ * Parses a `scope` parameter into distinct scopes, in their order.
+ * @throws {OAuthError} `invalid_scope`: empty, or with a character that is not allowed
  */
 export function parseScope(parameter: string): readonly string[] {
   const scopes = [...new Set(parameter.split(' ').filter((scope) => scope !== ''))];
@@ -392,8 +394,8 @@ export function parseScope(parameter: string): readonly string[] {
 }
 
 /**
- * The scopes asked for, all of them within those that are allowed; the default where nothing was asked (RFC 6749 §3.3).
- * @throws {OAuthError} `invalid_scope`: malformed, wider than allowed, or empty.
+ * Returns the requested scopes, or the default if none were requested (RFC 6749 §3.3).
+ * @throws {OAuthError} `invalid_scope`: malformed, or not all allowed
  */
 export function selectScopes(
   parameter: string | undefined,

@@ -7,7 +7,7 @@ import type { Call } from '../http/events.ts';
 import { type Form, readForm, requireParameter } from '../http/form.ts';
 import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import type { AuthorizationCodeRecord, ClientRecord, TokenRecord } from '../protocol/records.ts';
-import { atOnce } from '../serve.ts';
+import { inParallel } from '../serve.ts';
 import type { FoundToken } from '../tokens/context.ts';
 import { opaqueKindOf } from '../tokens/opaque_token.ts';
 import { findToken, readTokenTypeHint, type TokenTypeHint } from '../tokens/state.ts';
@@ -25,7 +25,7 @@ export async function revocation(context: Context, request: HttpRequest, call: C
   // §2.1 read the request and authenticate the client
   const form = readForm(request);
   const asking = requireOwner(context, request, form, call);
-  const [owner, found] = await atOnce(asking, async () => {
+  const [owner, found] = await inParallel(asking, async () => {
     const token = requireParameter(form, 'token');
     return find(context, token, await readTokenTypeHint(context, form, asking));
   });

@@ -12,7 +12,7 @@ import {
   requestedClaims,
 } from '../protocol/claims.ts';
 import type { ClientRecord } from '../protocol/records.ts';
-import { atOnce } from '../serve.ts';
+import { inParallel } from '../serve.ts';
 import { answerJwt, registeredEncryption } from '../tokens/answer_jwt.ts';
 import type { FoundToken, OidcContext } from '../tokens/context.ts';
 
@@ -27,7 +27,7 @@ export async function userInfo(context: Context, request: HttpRequest, call: Cal
   const found = await requireReadable(context, token, call);
 
   // §5.3.2 answer in the client's registered format
-  const [claims, client] = await atOnce(personalClaims(context, oidc, found), async () =>
+  const [claims, client] = await inParallel(personalClaims(context, oidc, found), async () =>
     context.storage.clients.get(found.record.clientId),
   );
   return userInfoResponse(context, claims, client);
