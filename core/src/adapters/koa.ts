@@ -31,8 +31,6 @@ export interface KoaContext {
   readonly request: { readonly body?: unknown; readonly rawBody?: unknown };
   /** The URL before middleware removed the paths that it is mounted at. */
   readonly originalUrl: string;
-  /** The peer's address; with `app.proxy` the one that the proxy names. */
-  readonly ip: string;
   status: number;
   body: unknown;
   set(name: string, value: string | string[]): void;
@@ -109,7 +107,7 @@ export function sendResponse(context: KoaContext, answer: HttpResponse, further?
   }
 }
 
-function hostedOf({ req, request, originalUrl, ip }: KoaContext): HostedRequest {
+function hostedOf({ req, request, originalUrl }: KoaContext): HostedRequest {
   const { body, rawBody } = request;
-  return { url: originalUrl, body, rawBody, id: req.id, remoteAddress: ip };
+  return { url: originalUrl, body, rawBody, id: req.id };
 }

@@ -35,21 +35,17 @@ export interface NodeRequest extends IncomingMessage {
 export interface HostedRequest extends LeftByParsers {
   /** The whole URL, with the parts that routers remove. */
   readonly url: string | undefined;
-  /** The peer's address, as far as the framework trusts the proxies. */
-  readonly remoteAddress: string | undefined;
   readonly id: unknown;
 }
 
 /** @throws {Error} the connection broke before the body was complete */
 export async function plainRequest(request: IncomingMessage, hosted: HostedRequest): Promise<HttpRequest> {
   const { method = 'GET' } = request;
-  const { remoteAddress } = hosted;
   const body = await bodyOf(request, hosted);
   return {
     method,
     ...identityOf(hosted),
     headers: headersWithEveryAuthorization(request),
-    ...(remoteAddress !== undefined && { connection: { remoteAddress } }),
     ...(body !== undefined && { body }),
   };
 }
@@ -298,16 +294,14 @@ function middleware<Incoming extends NodeRequest>(
   };
 }
 
-export function hostedByNode({ url, body, rawBody, id, socket }: NodeRequest): HostedRequest {
-  return { url, body, rawBody, id, remoteAddress: socket.remoteAddress };
+export function hostedByNode({ url, body, rawBody, id }: NodeRequest): HostedRequest {
+  return { url, body, rawBody, id };
 }
 
 /** A request of Express, or of a framework that runs Express middleware. */
 export interface ConnectRequest extends NodeRequest {
   /** The URL before routers removed the paths that they are mounted at. */
   readonly originalUrl?: string | undefined;
-  /** The peer's address, as far as the framework trusts the proxies. */
-  readonly ip?: string | undefined;
 }
 
 export type ConnectMiddleware = (
@@ -317,6 +311,6 @@ export type ConnectMiddleware = (
 ) => Promise<void>;
 
 export function hostedByConnect(request: ConnectRequest): HostedRequest {
-  const { originalUrl, url, ip, body, rawBody, id, socket } = request;
-  return { url: originalUrl ?? url, body, rawBody, id, remoteAddress: ip ?? socket.remoteAddress };
+  const { originalUrl, url, body, rawBody, id } = request;
+  return { url: originalUrl ?? url, body, rawBody, id };
 }

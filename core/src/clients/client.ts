@@ -9,8 +9,8 @@ import {
   isLiveSecret,
   MOST_LIVE_SECRETS,
 } from '../protocol/records.ts';
-import type { ReadableStorage } from '../storage/host_storage.ts';
 import type { Awaitable } from '../storage/contract.ts';
+import type { ReadableStorage } from '../storage/host_storage.ts';
 import type { ClientKeys } from '../tokens/client_keys.ts';
 import type { TokenContext } from '../tokens/context.ts';
 import type { ServerSecret } from '../tokens/server_secret.ts';

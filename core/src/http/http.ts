@@ -1,13 +1,5 @@
 /** Plain request and response values. Adapters convert them from and to the host’s types. */
 
-/** Connection data, as far as the host knows it. Adapters set the address. */
-export interface HttpConnection {
-  /** IP address of the peer. */
-  readonly remoteAddress?: string | undefined;
-  /** The client’s TLS certificate in PEM, if the host requested one (RFC 8705). */
-  readonly clientCertificate?: string;
-}
-
 /**
  * A form that the host has parsed. A parameter is a text, or an array of texts if it was repeated. Other values are
  * refused, because parsers create them from names such as `token[]` or `token[a]`, which are not parameters.
@@ -23,7 +15,6 @@ export interface HttpRequest {
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   /** Raw text, or the form that the host has parsed. Absent without a body. */
   readonly body?: string | ParsedForm;
-  readonly connection?: HttpConnection;
   /** Request ID, which connects events with the host’s log. */
   readonly id?: string;
 }

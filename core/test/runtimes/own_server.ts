@@ -10,7 +10,7 @@ export async function assertOwnServerTells(t: TestContext, command: Command): Pr
   const folder = hostFolder(t);
   copyFileSync(join(import.meta.dirname, 'inside', 'own_server.mjs'), join(folder, 'own_server.mjs'));
   assert.deepEqual(await said(folder, command, 'own_server.mjs'), {
-    operated: [{ body: 'token=x', connection: { remoteAddress: '127.0.0.1' } }],
+    operated: [{ body: 'token=x', id: '127.0.0.1' }],
     endings: [200, 400],
   });
 }

@@ -15,7 +15,7 @@ export const EXPRESS_HOST: Host = {
     });
     if (plan.operation) router.post('/operation', handler(plan.operation, optionsOf(plan)));
     else router.use(mount(plan.server, optionsOf(plan)));
-    const app = express().set('trust proxy', plan.trustsProxy === true);
+    const app = express();
     return listen(t, app.use(plan.below ?? '/', router).use(errorHandlerOf(plan)));
   },
 };
@@ -30,7 +30,7 @@ export const EXPRESS_4_HOST: Host = {
     });
     if (plan.operation) router.post('/operation', handler(plan.operation, optionsOf(plan)));
     else router.use(mount(plan.server, optionsOf(plan)));
-    const app = express4().set('trust proxy', plan.trustsProxy === true);
+    const app = express4();
     return listen(t, app.use(plan.below ?? '/', router).use(errorHandlerOf(plan)));
   },
 };

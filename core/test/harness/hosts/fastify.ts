@@ -8,7 +8,7 @@ export const FASTIFY_HOST: Host = {
   name: 'Fastify 5',
   async open(t, plan) {
     const { operation, onError, below: prefix = '' } = plan;
-    const app = Fastify({ trustProxy: plan.trustsProxy === true });
+    const app = Fastify();
     app.setErrorHandler((error, _request, reply) => {
       onError?.(error);
       reply.code(HANDLED.status).send(HANDLED.body);

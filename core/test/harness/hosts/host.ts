@@ -12,8 +12,6 @@ export interface HostPlan {
   readonly id?: string;
   /** Whether the host reads forms before anybody else. */
   readonly parsesForms?: boolean;
-  /** Whether the host believes what `X-Forwarded-For` says. */
-  readonly trustsProxy?: boolean;
   /** The path below which everything is mounted, the host's own routes as well. */
   readonly below?: string;
   /** Answers `POST /operation` alone; then nothing is mounted. */

@@ -10,7 +10,6 @@ export const KOA_HOST: Host = {
     const { below = '', onError } = plan;
     const app = new Koa();
     app.silent = true; // it would print each connection that breaks
-    app.proxy = plan.trustsProxy === true;
     app.use(async (context, next) => {
       try {
         await next();

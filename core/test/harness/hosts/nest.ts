@@ -22,7 +22,6 @@ export const NEST_ON_EXPRESS_HOST: Host = {
   name: 'Nest 11 on Express',
   async open(t, plan) {
     const app = await NestFactory.create<NestExpressApplication>(moduleOf(plan), new ExpressAdapter(), QUIET);
-    app.set('trust proxy', plan.trustsProxy === true);
     return opened(t, app, plan);
   },
 };
@@ -30,8 +29,7 @@ export const NEST_ON_EXPRESS_HOST: Host = {
 export const NEST_ON_FASTIFY_HOST: Host = {
   name: 'Nest 11 on Fastify',
   async open(t, plan) {
-    const platform = new FastifyAdapter({ trustProxy: plan.trustsProxy === true });
-    return opened(t, await NestFactory.create(moduleOf(plan), platform, QUIET), plan);
+    return opened(t, await NestFactory.create(moduleOf(plan), new FastifyAdapter(), QUIET), plan);
   },
 };
 

@@ -13,7 +13,6 @@ export interface HostOptions {
   readonly headers?: () => Readonly<Record<string, string>>;
   readonly onFault?: (fault: unknown) => void;
   readonly id?: () => string;
-  readonly connection?: () => { readonly remoteAddress: string };
   readonly body?: () => string;
 }
 

@@ -6,11 +6,11 @@ const operated = [];
 const endings = [];
 
 const answer = handler(
-  async ({ body, connection }) => {
-    operated.push({ body, connection });
+  async ({ body, id }) => {
+    operated.push({ body, id });
     return { status: 200, headers: {}, body: '' };
   },
-  { connection: (request, second) => ({ remoteAddress: addressOf(request, second) }) },
+  { id: addressOf },
 );
 
 function addressOf(request, second) {
