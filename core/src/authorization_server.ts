@@ -477,7 +477,8 @@ export class AuthorizationServer {
   }
 
   #ownKeys(): SigningKeys {
-    if (this.#signingKeys === undefined) throw new Error('the signing keys belong to the host’s own JwtService');
+    if (this.#signingKeys === undefined)
+      throw new Error('the signing keys belong to the host’s own JwtService');
     return this.#signingKeys;
   }
 }

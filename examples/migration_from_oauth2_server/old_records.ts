@@ -29,6 +29,6 @@ export const formerTokens = (rows: OldRepositories['tokens'], keys: FormerTokens
 export const newClient = async (server: AuthorizationServer, old: OAuthClient): Promise<NewClient> => ({
   ...{ id: old.id, name: old.name, redirectUris: old.redirectUris },
   ...(old.secret && { secrets: [await server.hashClientSecret(old.secret)] }),
-  grantTypes: GRANT_TYPES.filter((grant) => old.allowedGrants.includes(grant)),
+  grantTypes: GRANT_TYPES.filter((grant) => old.allowedGrants.some((allowed) => allowed === grant)),
   scopes: old.scopes.map(({ name }) => name),
 });

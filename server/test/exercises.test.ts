@@ -1,0 +1,166 @@
+// The exercises of CONTRIBUTING.md: their code is added to the sources while these are loaded, and then used.
+import assert from 'node:assert/strict';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { registerHooks } from 'node:module';
+import { dirname, join } from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { Workbench } from './harness/program.ts';
+
+const ROOT = dirname(dirname(import.meta.dirname));
+const CONTRIBUTING = readFileSync(join(ROOT, 'CONTRIBUTING.md'), 'utf8');
+
+/** By file: the source with the code of every exercise. */
+const sources = new Map<string, string>();
+registerHooks({
+  resolve: (specifier, context, nextResolve) => {
+    const isRelative = specifier.startsWith('.') && context.parentURL !== undefined;
+    const file = isRelative ? fileURLToPath(new URL(specifier, context.parentURL)) : '';
+    return sources.has(file)
+      ? { url: pathToFileURL(file).href, format: 'module-typescript', shortCircuit: true }
+      : nextResolve(specifier, context);
+  },
+  load: (url, context, nextLoad) => {
+    const source = url.startsWith('file:') ? sources.get(fileURLToPath(url)) : undefined;
+    return source === undefined
+      ? nextLoad(url, context)
+      : { format: 'module-typescript', source, shortCircuit: true };
+  },
+});
+
+const STEP =
+  /^\d+\. (?:`(?<file>[^`]+)`: |In `(?<folder>[^`]+)`, write `(?<name>[^`]+)`)(?<text>[^\n]*)\n(?:\n {3}```ts\n(?<code>.*?)\n {3}```)?/gms;
+
+/** The files that an exercise changes, after its code has been added to them. */
+function apply(title: string): readonly string[] {
+  const [, exercise = assert.fail(`no exercise: ${title}`)] =
+    new RegExp(`^### ${title}\\n(.*?)(?=^##)`, 'ms').exec(CONTRIBUTING) ?? [];
+  return [...exercise.matchAll(STEP)].map(({ groups = {} }) => {
+    const { file = `${groups.folder}${groups.name}`, text = '', code = '' } = groups;
+    const snippet = code.replaceAll(/^ {3}/gm, '');
+    if (groups.name !== undefined) sources.set(join(ROOT, file), snippet);
+    else if (snippet !== '') change(file, (source) => withCode(source, text, snippet));
+    return file;
+  });
+}
+
+function change(file: string, by: (source: string) => string): void {
+  const path = join(ROOT, file);
+  sources.set(path, by(sources.get(path) ?? readFileSync(path, 'utf8')));
+}
+
+/** Adds code at the beginning of the table or interface that a step names, a migration at the end of the list. */
+function withCode(source: string, text: string, code: string): string {
+  const replaced = /in place of the line with `([^`]+)`/.exec(text)?.[1];
+  if (replaced !== undefined) return source.replace(new RegExp(`^.*\\b${replaced}\\b.*$`, 'm'), () => code);
+  const table = /`([A-Z]\w*)`/.exec(text)?.[1] ?? assert.fail(`no table in “${text}”`);
+  const start = new RegExp(`^(?:export )?(?:const|interface) ${table}\\b`, 'm').exec(source)?.index ?? -1;
+  assert.notEqual(start, -1, `there is no ${table}`);
+  const [before, rest] = [source.slice(0, start), source.slice(start)];
+  const version = /^const (VERSION_\d+)/.exec(code)?.[1];
+  if (version === undefined) return before + rest.replace(/[[{]\n/, (open) => `${open}${code}\n`);
+  assert.ok(!new RegExp(`\\b${version}\\b`).test(source), `${version} is the next one`);
+  return `${before}${code}\n${rest.replace(/VERSION_\d+(?=\])/, (last) => `${last}, ${version}`)}`;
+}
+
+const touched = {
+  method: apply('Add a client authentication method'),
+  grant: apply('Add a grant'),
+  option: apply('Add an option'),
+  column: apply('Add a column to tokens'),
+};
+change('core/src/token/token.ts', (source) => `import { dummy } from './dummy.ts';\n${source}`);
+
+const { AuthorizationServer, errorResponse } = await import('@grantd/core');
+const { memoryStorage } = await import('@grantd/core/memory');
+const { openSqliteStorage } = await import('@grantd/core/sqlite');
+const { readConfiguration } = await import('../src/config/configuration.ts');
+const { flagOf, OPTIONS } = await import('../src/config/options.ts');
+
+const ISSUER = 'http://localhost:3000';
+const workbench = new Workbench();
+after(() => workbench.clear());
+
+test('each exercise touches at most four files', () => {
+  for (const [exercise, files] of Object.entries(touched)) {
+    assert.ok(files.length >= 2 && files.length <= 4, `${exercise}: ${files.join(', ')}`);
+    assert.deepEqual(files, [...new Set(files)]);
+  }
+});
+
+test('a method authenticates its clients, is announced, and makes its demands of a registration', async () => {
+  const server = serverWith({});
+  await assert.rejects(server.add({ token_endpoint_auth_method: 'x_shared_header' }), {
+    message: /x_shared_header needs contacts/,
+  });
+  await server.add({ token_endpoint_auth_method: 'x_shared_header', contacts: ['ops@client.example'] });
+  const asked = (secret: string) =>
+    server.token({ grant_type: 'client_credentials' }, { 'x-shared-secret': `api ${secret}` });
+  assert.equal((await asked('its-secret')).status, 200);
+  assert.equal((await asked('another')).status, 401);
+  const methods = (await server.metadata()).token_endpoint_auth_methods_supported;
+  assert.ok(methods.includes('x_shared_header'), methods);
+});
+
+test('a grant is announced, issues tokens, and refuses clients that are not registered for it', async () => {
+  const server = serverWith({});
+  await server.add({ grant_types: ['urn:example:dummy'] });
+  const asBasic = { authorization: `Basic ${btoa('api:its-secret')}` };
+  const answer = await server.token({ grant_type: 'urn:example:dummy' }, asBasic);
+  assert.deepEqual([answer.status, JSON.parse(answer.body).token_type], [200, 'Bearer']);
+  const other = await server.token({ grant_type: 'client_credentials' }, asBasic);
+  assert.equal(JSON.parse(other.body).error, 'unauthorized_client');
+  assert.ok((await server.metadata()).grant_types_supported.includes('urn:example:dummy'));
+});
+
+test('an option is checked, read by an endpoint, and offered by the program as flag, variable and member', async () => {
+  assert.ok('grant_types_supported' in (await serverWith({}).metadata()));
+  assert.ok(!('grant_types_supported' in (await serverWith({ hidesGrants: true }).metadata())));
+  assert.throws(() => serverWith({ hidesGrants: 'no' }), { message: /hidesGrants.*true or false/ });
+
+  const name = 'hidesGrants' as keyof typeof OPTIONS;
+  const told = (flags: Readonly<Record<string, unknown>>, environment: NodeJS.ProcessEnv) =>
+    readConfiguration(flags, environment).settings[name];
+  assert.equal(flagOf(name), '--hides-grants');
+  assert.deepEqual(
+    [told({}, {}), told({ [name]: 'true' }, {}), told({}, { GRANTD_HIDES_GRANTS: 'true' })],
+    [false, true, true],
+  );
+  const config = join(workbench.folder(), 'grantd.json');
+  writeFileSync(config, '{"hidesGrants":true}', { mode: 0o600 });
+  assert.equal(told({ config }, {}), true);
+});
+
+test('a column is written and read', async () => {
+  const storage = openSqliteStorage({ path: join(workbench.folder(), 'grantd.db'), issuer: ISSUER });
+  after(() => storage.close());
+  await storage.clients.add({ id: 'api', grantTypes: [], scopes: [], redirectUris: [] });
+  const issuedAtMs = Date.now();
+  const expiresAt = Math.ceil(issuedAtMs / 1000) + 60;
+  const token = {
+    ...({ id: 'token', kind: 'access_token', digest: 'digest', clientId: 'api', scopes: [] } as const),
+    ...{ issuedAtMs, expiresAt, keepUntil: expiresAt, origin: 'a test' },
+  };
+  assert.equal(await storage.tokens.issue([token], { clientGeneration: 0 }), 'issued');
+  const found: object | undefined = (await storage.tokens.getByAccessToken('token')) ?? undefined;
+  assert.equal(found && 'origin' in found && found.origin, 'a test');
+});
+
+/** A server with options and metadata that its types do not have. */
+function serverWith(options: object) {
+  const storage = memoryStorage();
+  const server = new AuthorizationServer({ issuer: ISSUER, secret: '-'.repeat(32), storage, ...options });
+  return {
+    async add(members: object) {
+      await server.prepare();
+      const client = await server.clientFrom(
+        { id: 'api' },
+        { grant_types: ['client_credentials'], ...members },
+      );
+      await storage.clients.add({ ...client, secrets: [await server.hashClientSecret('its-secret')] });
+    },
+    token: (form: Readonly<Record<string, string>>, headers: Readonly<Record<string, string>>) =>
+      server.token({ method: 'POST', url: '/token', headers, body: { ...form } }).catch(errorResponse),
+    metadata: async () => JSON.parse((await server.metadata({ method: 'GET', url: '/', headers: {} })).body),
+  };
+}
